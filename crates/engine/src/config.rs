@@ -40,11 +40,13 @@ pub enum Combiner {
 /// How often versions are published.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Every {
-    /// After so many calls of the driver that do something.
+    /// After this number of driver calls that do some work.
     Calls(u64),
     /// After the first call that ends so long after the version before.
     Time(Duration),
-    /// After the first call that ends a second after the version before, where rows are on disk; half a minute, where all are in memory.
+    /// After the first call that ends one second after the last checkpoint.
+    ///
+    /// With all rows in memory it is half a minute.
     Usual,
     /// The same where rows are on disk; else only when a run that has worked for a second is asked to stop.
     Paged,
@@ -53,8 +55,9 @@ pub enum Every {
 /// Where versions are published, how often, and how many are kept.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
-    /// The folder of this rank, in the one of all ranks. It is there, with nothing else in it (see [`is_of_versions`](crate::is_of_versions)), and is durable once
-    /// there is a version in it.
+    /// The directory of this rank, within the one of all ranks.
+    ///
+    /// It exists and holds nothing else (see [`is_of_versions`](crate::is_of_versions)). It is durable once it holds a checkpoint.
     pub folder: PathBuf,
     /// A file that is there before the first version, and its bytes.
     pub description: (&'static str, Vec<u8>),
@@ -64,7 +67,7 @@ pub struct Checkpoints {
     pub every: Every,
     /// How many are kept, at least one.
     pub keep: usize,
-    /// Go on with the newest version, if there is one.
+    /// True to resume from the newest checkpoint, if there is one.
     pub resume: bool,
 }
 
@@ -104,7 +107,7 @@ pub enum EdgesAt {
     Disk,
 }
 
-/// Who is told after each pass: how many there were over edges or of messages, and what it did.
+/// A callback after each pass: the number of edge and send passes, and what the pass did.
 pub type OnPass = Arc<dyn Fn(u64, &Superstep) + Send + Sync>;
 
 /// What an engine runs on.
@@ -124,18 +127,25 @@ pub struct Settings {
     pub stop: Stop,
     /// Where the page file goes; the folder must exist, and each rank has its own.
     pub scratch: PathBuf,
-    /// The way to the other ranks, where there are any: all make an engine over the same graph and call the same of it.
+    /// The fabric to the other ranks; `None` if there are none.
+    ///
+    /// All ranks make an engine over the same graph and make the same calls.
     pub fabric: Option<Arc<dyn Fabric>>,
-    /// What a vertex weighs against an edge where batches are shared out among ranks; without it 2P - 1 (DFOGraph, section 2.2).
+    /// Weight of a vertex against an edge in the partition among ranks.
+    ///
+    /// The default is 2P - 1 (DFOGraph, section 2.2).
     pub alpha: Option<u64>,
     /// Which kernel passes use.
     pub kernel: KernelChoice,
     /// Whether sparse passes seek.
     pub seek: SeekChoice,
-    /// The cost of one seek on disk in elements scanned (DFOGraph, section 4.1, where it is 1024); in memory it is a 32nd.
+    /// Cost of one index lookup on disk, in elements scanned (DFOGraph, section 4.1: 1024).
+    ///
+    /// A lookup in memory costs a 32nd of it.
     pub gamma: u64,
-    /// Messages to another rank are not filtered where the list of sources that have edges there is as long as so many times the messages
-    /// (DFOGraph, section 4.3, where it is 2); without it, where next to all sources have.
+    /// Messages to a rank are not filtered if its source list is this many times as long as the messages.
+    ///
+    /// DFOGraph, section 4.3, uses 2. `None` skips the filter only if nearly all sources have edges there.
     pub filter_ratio: Option<f64>,
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
@@ -147,7 +157,7 @@ pub struct Settings {
     pub sizes: Sizes,
     /// Time that is spent for bytes on the slow tier, where there is none such.
     pub charge: Option<Charge>,
-    /// Told after each pass; passes are counted on in a run that goes on with a version.
+    /// Called after each pass; a resumed run goes ahead with the count of passes.
     pub on_pass: Option<OnPass>,
     /// Where versions of the run are published.
     pub checkpoints: Option<Checkpoints>,

@@ -126,7 +126,9 @@ impl<'e> ExecContext<'e> {
             .own()
             .flat_map(|column| graph.column(column).cells())
     }
-    /// Calls `f` with each column that holds edges of a vertex, ascending. Compiled once, not for each program.
+    /// Calls `f` with each column that holds edges of a vertex, ascending.
+    ///
+    /// Compiled once, not for each program.
     pub(crate) fn fanout_of(
         &self,
         table: Option<&FanoutTable>,
@@ -139,7 +141,9 @@ impl<'e> ExecContext<'e> {
             None => (self.graph).fanout_of(self.graph.forward(), frames, v, f),
         }
     }
-    /// What a sparse pass may have to read, where so many bytes of cells and their lists of blocks are in memory.
+    /// Returns the bytes that a sparse pass may have to read.
+    ///
+    /// `held` are the bytes of cells and block lists in memory.
     pub(crate) fn on_disk(
         &self,
         weighted: bool,
@@ -158,7 +162,7 @@ impl<'e> ExecContext<'e> {
             files: 1 + u64::from(weighted),
         }
     }
-    /// Bytes of all cells, with the weights that are asked for, where so many are in memory.
+    /// Returns the bytes of all cells, with weights if asked for, that are not in memory.
     pub(crate) fn cells_on_disk(&self, weighted: bool, held: u64) -> u64 {
         let weight = if weighted {
             self.graph.edge_kind().bytes()
@@ -198,7 +202,7 @@ impl<'e> ExecContext<'e> {
     }
 }
 
-/// The graph as it is stored, and with every arc turned round where it is there so and both ways fold alike.
+/// The stored graph, and the transposed one if it is stored and both fold alike.
 #[derive(Clone, Copy)]
 pub(crate) struct Orientations<'e> {
     pub(crate) stored: ExecContext<'e>,

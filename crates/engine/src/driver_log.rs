@@ -1,9 +1,9 @@
-//! What the driver was told, call by call: a run that goes on after a kill calls the driver anew and tells it the same, up to where
-//! the version ends that it goes on with.
+//! The log of the driver's calls: a run that resumes after a kill runs the driver again and replays their results, up to the
+//! end of its checkpoint.
 //!
 //! A driver may decide only by what calls return: sums, how many vertices a set has, and decisions that depend on free memory. Each
-//! is an entry. The rows and sets themselves are in versions: as long as entries are told again, passes do nothing, sets that are
-//! handed out have what they have at the end, or nothing if they are gone by then.
+//! is an entry. The rows and sets themselves are in checkpoints. During a replay passes do no work; sets that a call returns
+//! hold their final members, or none if they were dropped before the checkpoint.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,17 +14,17 @@ use graphmill_storage::{ByteFile, RecordReader, StorageError};
 
 use crate::error::EngineError;
 
-/// What was told, or is told again.
+/// The log that the driver writes, or replays.
 #[derive(Debug, Default)]
 pub(crate) struct DriverLog {
-    /// Versions are published, so entries are kept.
+    /// True if the run writes checkpoints, so entries are retained.
     is_kept: bool,
     /// Calls within a call that is one entry.
     depth: u32,
     /// Entries so far.
     count: u64,
     entries: LogEntries,
-    /// How far entries of the run before were told again; `None` where all were.
+    /// Bytes of the earlier run's log that were replayed; `None` if all were.
     told: Option<usize>,
     /// The next set that the driver gets.
     next_set: u64,
@@ -67,7 +67,7 @@ impl DriverLog {
         }
     }
 
-    /// Of a run that goes on behind these entries, with these sets.
+    /// Returns the log of a run that resumes after these entries, with these sets.
     pub(crate) fn told_again(entries: LogEntries, sets: BTreeMap<u64, SavedSet>) -> Self {
         DriverLog {
             is_kept: true,
@@ -89,7 +89,7 @@ impl DriverLog {
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
-    /// Whether entries are told again.
+    /// True if entries are being replayed.
     pub(crate) fn is_told_again(&self) -> bool {
         self.told.is_some()
     }
@@ -98,13 +98,15 @@ impl DriverLog {
         self.depth > 0
     }
 
-    /// What a call was told in the run before, if it was made there; of a call with that name, or this is another program.
+    /// Returns the logged result of a call if the earlier run made it.
+    ///
+    /// The entry must have the call's name, or this is another program.
     pub(crate) fn answer(&mut self, call: &str) -> Result<Option<Vec<u8>>, EngineError> {
         let Some(at) = self.told.filter(|_| self.depth == 0) else {
             return Ok(None);
         };
         let other = || EngineError::OtherRun {
-            what: "the program does other things than the run that is to go on",
+            what: "the program makes other calls than the run to resume",
         };
         let (name, said, next) = self.entries.entry(at).ok_or_else(other)?;
         if name != name_of(call) {
@@ -116,7 +118,7 @@ impl DriverLog {
         Ok(Some(said))
     }
 
-    /// Keeps what a call is told.
+    /// Appends the result of a call.
     pub(crate) fn note(&mut self, call: &str, said: &[u8]) {
         let is_forgotten = call == "insert" && Mistake::EntriesForgotten.is_planted();
         if self.is_kept && self.depth == 0 && !is_forgotten {
@@ -146,12 +148,12 @@ fn name_of(call: &str) -> u32 {
     crc32fast::hash(call.as_bytes())
 }
 
-/// What calls were told, one after the other.
+/// The logged results of calls, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogEntries(Vec<u8>);
 
 impl LogEntries {
-    /// Bytes of an entry besides what was told.
+    /// Bytes of an entry's header.
     const HEAD: usize = 8;
 
     pub(crate) fn of(bytes: Vec<u8>) -> Self {
@@ -165,7 +167,7 @@ impl LogEntries {
         self.0.extend((said.len() as u32).to_le_bytes());
         self.0.extend(said);
     }
-    /// The entry at a byte: its name, what was told, and where the next one begins.
+    /// Returns the entry at a byte: its name, its result, and the start of the next entry.
     pub(crate) fn entry(&self, at: usize) -> Option<(u32, &[u8], usize)> {
         let rest = self.0.get(at..)?;
         let (head, rest) = rest.split_first_chunk::<{ LogEntries::HEAD }>()?;

@@ -38,7 +38,7 @@ use crate::value::Sum;
 
 /// Frames of the stored graph that are kept for seeks.
 const FRAMES: usize = 32;
-/// Frames that are kept while all degrees are looked at, in order.
+/// Number of frames that are cached while all degrees are read in order.
 pub(crate) const LOOKING_FRAMES: usize = 2;
 
 /// A stored graph with vertex arrays, ready for passes.
@@ -123,8 +123,9 @@ impl Engine {
         Ok(Communicator::new(fabric, cuts, stop))
     }
 
-    /// Bytes of the budget, besides what the open graph takes, that an engine over a graph can do with for programs of such
-    /// sizes, where data lies on such tiers.
+    /// Returns the minimum budget, in bytes, for programs of this footprint, excluding the open graph.
+    ///
+    /// It depends on the tiers of the data.
     #[must_use]
     pub fn least(graph: &Measure, workers: usize, tiers: &Tiers, sizes: Sizes) -> u64 {
         let shape = GraphShape::of(graph, workers).with_tiers(tiers);
@@ -314,7 +315,7 @@ impl Engine {
     /// A set without vertices.
     ///
     /// # Errors
-    /// The run goes on with a version, and the budget has no room for what the set has there.
+    /// Fails if the run resumes from a checkpoint and the budget is too small for the members of the set there.
     pub fn no_vertices(&self) -> Result<ActiveSet, EngineError> {
         let mut set = self.active.empty();
         if !self.active.history().is_within() {
@@ -332,7 +333,7 @@ impl Engine {
         Ok(all)
     }
 
-    /// Calls `work(v, row)` for each active vertex, or for all, and adds up what it returns, batch by batch.
+    /// Calls `work(v, row)` for each active vertex, or for all, and sums its results batch by batch.
     ///
     /// # Errors
     /// Disk or budget failed, or the user asked to stop.
@@ -413,8 +414,9 @@ impl Engine {
         Ok(sum)
     }
 
-    /// One edge pass: messages from the active vertices along their edges, in `direction`. Returns the sum of what
-    /// `apply` returned, batch by batch, and the vertices it activated.
+    /// Runs one edge pass: active vertices send messages along their edges, in `direction`.
+    ///
+    /// Returns the sum of what `apply` returned, batch by batch, and the vertices it activated.
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, or the user asked to stop.
@@ -452,7 +454,7 @@ impl Engine {
         self.common.arrays.check(&needs[signal..])?;
         self.load_degrees(&needs)?;
         let kind = TypeId::of::<P>();
-        // A program of another kind starts with buffers of its own; those of the last kind make room first.
+        // A program of another kind needs its own buffers; the buffers of the last kind are freed first.
         let mut workspace = match self.workspaces.take() {
             Some((of, workspace)) if of == kind => workspace.downcast::<ColumnScratch<P>>().ok(),
             _ => {
@@ -507,9 +509,10 @@ impl Engine {
         Ok((sum, [activated]))
     }
 
-    /// One pass of addressed messages: each active vertex, or each of all, sends to any vertices, and those that are reached fold
-    /// what came. Returns the sum of what the program's functions returned, batch by batch, senders first; the senders that are
-    /// active next; and those of the vertices that were reached.
+    /// Runs one pass of addressed messages: each active vertex, or each of all, sends to any vertices.
+    ///
+    /// Vertices that are reached fold their messages. Returns the sum of what the program's functions returned, batch by batch,
+    /// senders first; then the senders that are active next; then the vertices that were reached.
     ///
     /// # Errors
     /// Disk or budget failed, the user asked to stop, or a message was for no vertex.
@@ -619,7 +622,7 @@ impl Engine {
         (self.common.ranks.rank(), self.common.ranks.count())
     }
 
-    /// Takes note of the seconds in which edges were loaded into memory since the last call.
+    /// Returns the seconds spent loading edges into memory since the last call.
     pub(crate) fn take_loading(&mut self) -> f64 {
         let loading = self.held.take_loading().as_secs_f64();
         self.metrics.loading += loading;

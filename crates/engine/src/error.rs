@@ -74,9 +74,9 @@ pub enum EngineError {
         /// Byte offset of the page.
         offset: u64,
     },
-    /// Messages that nobody reads were waited for.
+    /// A rank waits for messages that no rank sends.
     #[error(
-        "{}: waited for messages of which none are on their way: this is a bug, please report it; --dispatch none may help",
+        "{}: waited for messages that no rank sends: this is a bug, please report it; --dispatch none may help",
         path.display()
     )]
     NoBuffer {
@@ -93,7 +93,7 @@ pub enum EngineError {
     },
     /// A loop that ends on every sound graph does not.
     #[error(
-        "cannot reach the end of {what}: values still change after {passes} passes over {vertices} vertices, so that the graph is damaged or has a \
+        "cannot finish {what}: values still change after {passes} passes over {vertices} vertices, so the graph is damaged or has a \
          negative cycle; check it (graphmill verify --deep)"
     )]
     Unsettled {
@@ -107,9 +107,9 @@ pub enum EngineError {
     /// A vertex program sends messages and had not said so.
     #[error("a vertex program calls send, and its Pregel::SENDS is false: set it to true")]
     UndeclaredSends,
-    /// What the push version of a vertex program keeps in memory does not fit.
+    /// The values and mailboxes of a push version do not fit in memory.
     #[error(
-        "the push version keeps the values of all vertices and their mailboxes in memory, {bytes} bytes, and {besides} bytes besides, which the budget of {budget} bytes has no room for: give more (--memory), or run the pull version"
+        "the push version keeps the values of all vertices and their mailboxes in memory, {bytes} bytes, and needs {besides} bytes more, but the budget is {budget} bytes: give more (--memory), or run the pull version"
     )]
     PushNeedsMemory {
         /// Bytes of values and mailboxes.
@@ -131,35 +131,35 @@ pub enum EngineError {
         /// The array's name.
         name: String,
     },
-    /// What was asked to go on is not the run whose versions there are.
+    /// The run to resume is not the run of these checkpoints.
     #[error(
-        "the run cannot be gone on with: {what}; start it anew, without --resume or in another folder (--checkpoint-dir)"
+        "cannot resume: {what}; start over without --resume, or use another directory (--checkpoint-dir)"
     )]
     OtherRun {
-        /// What is not as it was.
+        /// The property that changed.
         what: &'static str,
     },
-    /// Versions are there, and none of them is what was written on all ranks.
+    /// Checkpoints exist, but none has correct checksums on all ranks.
     #[error(
-        "{}: no version there is what was written, on every rank{}: the run cannot be gone on with; remove the folder (on all hosts) to start it anew",
+        "{}: no version there is what was written, on every rank{}: cannot resume; delete the directory (on all hosts) to start over",
         folder.display(),
         told(damaged)
     )]
     NoSoundVersion {
-        /// The folder of all ranks.
+        /// The directory of all ranks.
         folder: PathBuf,
-        /// The files that are not, and the ranks that have them.
+        /// The damaged files, and the ranks that have them.
         damaged: Vec<(usize, PathBuf)>,
     },
-    /// A rank has no versions where others have.
+    /// A rank has no checkpoints, but others have.
     #[error(
-        "{}: rank {rank} has nothing there, where others have versions: is it on the disk of another host? Remove the folder (on all hosts) to start anew",
+        "{}: rank {rank} has no checkpoints there, but other ranks have: is the directory on the disk of another host? Delete it (on all hosts) to start over",
         folder.display()
     )]
     VersionsElsewhere {
-        /// The folder of all ranks.
+        /// The directory of all ranks.
         folder: PathBuf,
-        /// The one that has none.
+        /// The rank without checkpoints.
         rank: usize,
     },
     /// A worker failed in a way of its own.

@@ -1,4 +1,4 @@
-//! What fuzz targets call, since what reads these bytes is nobody else's: of any bytes no panic, and no number out of range.
+//! Entry points of fuzz targets: no bytes may cause a panic, or a number out of range.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,9 @@ use crate::frontier::codec;
 
 const BUDGET: u64 = 16 << 20;
 
-/// A file of a version with these bytes before its checksum, with sets of batches of so many vertices.
+/// Reads a checkpoint file with these bytes before its checksum.
+///
+/// Its sets have batches of `span` vertices.
 pub fn version(bytes: &[u8], span: usize) {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
     let path = Path::new("/version");

@@ -63,7 +63,7 @@ impl GraphView {
     }
 }
 
-/// Bytes of so many cells in rows, with where each row begins and the last one ends.
+/// Returns the bytes of `cells` cells in rows, and of `begins` row offsets.
 fn rows_bytes(cells: u64, begins: usize) -> u64 {
     cells * size_of::<CellPosition>() as u64 + (begins * size_of::<usize>()) as u64
 }

@@ -56,7 +56,7 @@ macro_rules! with_words {
 pub(crate) use with_words;
 
 impl AdjacencyLists {
-    /// Bytes of the budget that they take, and that loading them takes besides.
+    /// Returns the bytes of the budget that the lists take, and the bytes that only loading takes.
     pub(crate) fn memory(machine: &ExecContext, weighted: bool) -> (u64, u64) {
         let (batches, graph) = (&machine.batches, &machine.graph);
         let record = 4 * words(Self::kind_of(machine, weighted)) as u64;
@@ -133,7 +133,7 @@ impl AdjacencyLists {
     pub(crate) fn suits(&self, machine: &ExecContext, weighted: bool) -> bool {
         !weighted || self.kind == machine.graph.edge_kind()
     }
-    /// What a record holds besides the destination.
+    /// Returns the kind of the value that a record holds after the destination.
     pub(crate) fn kind(&self) -> EdgeKind {
         self.kind
     }
@@ -147,7 +147,7 @@ impl AdjacencyLists {
         self.leases.iter().map(Lease::bytes).sum()
     }
 
-    /// Counts looking at the lists of so many vertices, with so many edges together.
+    /// Counts reads of the lists of `vertices` vertices with `edges` edges in total.
     pub(crate) fn count(&self, traffic: &WorkerTraffic, vertices: u64, edges: u64) {
         let [begin, record] = [2 * size_of::<u64>(), words(self.kind) * size_of::<u32>()];
         traffic.read(Kind::Index, Access::Random, vertices * begin as u64);
@@ -166,7 +166,9 @@ impl AdjacencyLists {
             prefetch(self.records.typed::<[u32; WORDS]>(), *from as usize);
         }
     }
-    /// So many edges from the first of a vertex on, of whatever vertex they are: without a branch on how many it has.
+    /// Returns `EDGES` edges from the first one of a vertex on, which may belong to later vertices.
+    ///
+    /// No branch depends on the vertex's degree.
     #[inline(always)]
     pub(crate) fn from<const WORDS: usize, const EDGES: usize>(
         &self,
@@ -207,8 +209,9 @@ impl AdjacencyLists {
 }
 
 impl AdjacencyLists {
-    /// As [`AdjacencyLists::of`], and the same with so many records of the next vertices after it: what a walk in order of vertices has on its
-    /// way.
+    /// Returns the list of a vertex, and the same with `more` records of the next vertices after it.
+    ///
+    /// A walk in order of vertices needs those records next.
     #[inline(always)]
     pub(crate) fn with_next<const WORDS: usize>(
         &self,

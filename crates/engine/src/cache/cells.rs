@@ -21,7 +21,7 @@ use crate::schedule::numa::NumaQueue;
 const CHUNK_BYTES: usize = 1 << 20;
 const DEPTH: usize = 4;
 
-/// Where not all cells are pinned, bitmaps are if they take at most one part in so many.
+/// Unless all cells are cached, bitmaps are cached if they take at most 1/8 of the memory.
 const BITMAPS_SHARE: u64 = 8;
 
 /// Stretches of a column at most.
@@ -45,7 +45,9 @@ pub(crate) struct CellCache {
     read: u64,
 }
 
-/// The stretches of all columns, one column after the other: as many as it has cells, [`STRETCHES`] at most.
+/// The cached runs of all columns, one column after the other.
+///
+/// A column has one for each cell, but at most [`STRETCHES`].
 #[derive(Default)]
 struct CachedRuns {
     all: Vec<CachedRun>,
@@ -54,10 +56,10 @@ struct CachedRuns {
     _lease: Option<Lease>,
 }
 
-/// What is pinned of a stretch.
+/// The cached prefix of a run of cells.
 #[derive(Clone, Copy, Default)]
 struct CachedRun {
-    /// Its first so many cells.
+    /// Number of its first cells that are cached.
     cells: usize,
     /// Where the bytes of these begin, among all that are pinned.
     data: usize,
@@ -92,7 +94,7 @@ impl CachedRuns {
         })
     }
 
-    /// Those of a column, each with the positions of its cells.
+    /// Returns the runs of a column, each with the positions of its cells.
     fn of(
         &self,
         column: usize,
@@ -118,7 +120,7 @@ impl CachedRuns {
     }
 }
 
-/// Where stretch number `i` of `count` begins among so many cells.
+/// Returns the first cell of run `i` of `count` runs over `cells` cells.
 #[inline]
 fn begin(i: usize, cells: usize, count: usize) -> usize {
     (i * cells).div_ceil(count)
@@ -148,13 +150,15 @@ fn sums(machine: &ExecContext, weighted: bool) -> [u64; 3] {
     ]
 }
 
-/// Whether bitmaps are worth so many bytes of a room in which cells of so many are pinned too: where all is there, or not even
-/// all cells are and bitmaps take little. Else the room is better spent on cells, which every pass reads.
+/// True if bitmaps are worth `bitmaps` of the `room` bytes in which cells of `cells` bytes are cached.
+///
+/// That is if everything fits, or if not even all cells fit and bitmaps take little. Otherwise cells
+/// are the better use, since every pass reads them.
 pub(crate) fn are_bitmaps_pinned(bitmaps: u64, cells: u64, room: u64) -> bool {
     bitmaps.saturating_add(cells) <= room || cells > room && bitmaps <= room / BITMAPS_SHARE
 }
 
-/// Bytes of the budget that filling takes besides what is pinned: each kind is rounded up to whole pages.
+/// Returns the bytes that rounding up each kind of cached data to whole pages takes.
 fn besides(machine: &ExecContext) -> u64 {
     4 * 4096 + CellCache::loading(machine) + CachedRuns::memory(machine)
 }
@@ -169,12 +173,12 @@ impl CellCache {
         besides(machine) + fanout + (data + lists).max(2 * lists)
     }
 
-    /// Bytes of the budget that filling takes only as long as it goes on: each worker reads through a stream of its own.
+    /// Returns the bytes of the budget that only the filling takes: a stream for each worker.
     pub(crate) fn loading(machine: &ExecContext) -> u64 {
         Self::loading_by(machine.workers.count())
     }
 
-    /// The same of so many workers.
+    /// Returns what [`CellCache::loading`] does, for a number of workers.
     pub(crate) fn loading_by(workers: usize) -> u64 {
         ExtentReader::memory(CHUNK_BYTES, DEPTH) * workers as u64
     }
@@ -476,8 +480,9 @@ impl FillBuffer {
     }
 }
 
-/// Neighbouring columns that are filled in one go: tiny ones share their frames, and lie as close in memory as on disk
-/// when they are pinned whole.
+/// Groups neighbouring columns that are filled in one step.
+///
+/// Tiny columns share their frames, and lie as close in memory as on disk if they are cached whole.
 fn groups(machine: &ExecContext, stretches: &CachedRuns) -> Vec<Range<usize>> {
     let graph = &machine.graph;
     let whole = |d: usize| {

@@ -92,8 +92,9 @@ impl DegreeSketch {
         Ok((classes, frames.take_bytes_read()))
     }
 
-    /// A bound on the edges of this rank's active vertices, at most a quarter too high where it is not `enough`: once it is
-    /// clear that they are no more than that, nobody counts further.
+    /// Returns an upper bound on the edges of this rank's active vertices.
+    ///
+    /// The bound is at most a quarter too high, unless it is at most `enough`: then counting stops early.
     pub(crate) fn edges(
         &self,
         machine: &ExecContext,

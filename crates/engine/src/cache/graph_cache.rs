@@ -1,7 +1,7 @@
 //! What an engine holds of its graph from one pass to the next, whatever the program: pinned cells, classes of degrees, filtering lists.
 //!
-//! Cells are pinned when a dense pass comes, which reads them all anyway, or when sparse passes have read so much that
-//! it is worth it: a search that meets ten vertices reads the frames of these, however large memory is.
+//! A dense pass fills the cell cache, since it reads all cells anyway. Sparse passes fill it only when they have read
+//! enough to justify it: a search that meets ten vertices reads the frames of these, however large memory is.
 
 use std::time::Duration;
 
@@ -15,27 +15,28 @@ use crate::error::EngineError;
 use crate::exchange::filter::MessageFilter;
 use crate::graph_view::CellBytes;
 
-/// Dense passes that would be pulls if only the turned graph were in memory, before it is loaded: about as many as the loading
-/// takes the time of.
+/// Dense passes that would have gathered over the transposed graph before it is loaded.
+///
+/// Loading it takes about the time of that number of passes.
 const PULLS_MISSED: u32 = 4;
 
-/// A byte that a sparse pass seeks takes as long as so many that are read one after the other.
+/// Time to look up one byte in a sparse pass, in units of reading one byte sequentially.
 const SEEK_COST: u64 = 8;
 
-/// What is held of a graph as it is stored, and with its arcs turned round.
+/// The cached parts of a graph, as stored and transposed.
 #[derive(Default)]
 pub(crate) struct GraphCache {
     ways: [OrientationCache; 2],
     /// Bytes read, and written, to fill it that no pass has accounted for.
     read: u64,
     written: u64,
-    /// Time that filling it took of which no pass knows.
+    /// Time spent loading that no pass has counted.
     loading: Duration,
     /// Passes that would have been pulls over the turned graph.
     pulls_missed: u32,
 }
 
-/// What is held of a graph one way round.
+/// The cached parts of a graph in one orientation.
 #[derive(Default)]
 pub(crate) struct OrientationCache {
     pub(crate) pins: CellCache,
@@ -61,7 +62,9 @@ impl OrientationCache {
     fn has_all(&self, weighted: bool) -> bool {
         self.pins.all() && self.pins.suit(weighted)
     }
-    /// Bytes of cells with the weights that are asked for, and of their lists of blocks, in memory; and whether all fan-out lists are.
+    /// Returns the bytes of cells and block lists in memory, and whether all fan-out lists are there.
+    ///
+    /// Cells count with their weights if `weighted`.
     pub(crate) fn in_memory(&self, weighted: bool) -> (CellBytes, bool) {
         (self.pins.held(weighted), self.pins.fanout().is_some())
     }
@@ -80,14 +83,14 @@ impl GraphCache {
     pub(crate) fn orientation(&self, turned: bool) -> &OrientationCache {
         &self.ways[usize::from(turned)]
     }
-    /// Whether the cells of both ways round are in memory, or are worth loading where there may be room for them.
+    /// True if cells of both orientations are in memory, or worth loading if memory allows.
     pub(crate) fn both(&self) -> bool {
         match [&self.ways[0], &self.ways[1]].map(OrientationCache::is_fully_cached) {
             [Some(true), None] => self.pulls_missed >= PULLS_MISSED,
             [stored, turned] => turned == Some(true) && stored != Some(false),
         }
     }
-    /// Takes note of a pass that would have been a pull over the turned graph.
+    /// Records a pass that would have gathered over the transposed graph.
     pub(crate) fn record_missed_pull(&mut self) {
         self.pulls_missed += 1;
     }
@@ -124,7 +127,7 @@ impl GraphCache {
             .is_some_and(|lists| lists.suits(machine, weighted))
     }
 
-    /// Bytes of the budget that the lists one way round take, and all its cells, so far as they are not pinned.
+    /// Returns the bytes of the budget for the adjacency lists of one orientation and its uncached cells.
     fn lists_take(&self, machine: &ExecContext, turned: bool, weighted: bool) -> u64 {
         let (lists, besides) = AdjacencyLists::memory(machine, weighted);
         let cells = match self.orientation(turned).has_all(weighted) {
@@ -136,8 +139,9 @@ impl GraphCache {
             .fold(0, u64::saturating_add)
     }
 
-    /// Bytes that the budget lacks to hold all cells one way round, their lists, and `leave` bytes, if cells that are pinned make
-    /// room; `None` where no budget would do.
+    /// Returns the bytes that the budget lacks to hold the lists and all cells of one orientation.
+    ///
+    /// `leave` bytes stay free, and cached cells count as free. `None` if no budget suffices.
     pub(crate) fn adjacency_shortfall(
         &self,
         machine: &ExecContext,
@@ -155,8 +159,9 @@ impl GraphCache {
             .then(|| lack.saturating_sub(machine.budget.available() + pinned))
     }
 
-    /// Loads the lists of all vertices one way round, and all cells where they are not pinned, where nothing is lacking by
-    /// [`GraphCache::adjacency_shortfall`]; whether they are there.
+    /// Loads the adjacency lists of one orientation, and its cells unless they are cached.
+    ///
+    /// Returns true if they are there. Call it only if [`GraphCache::adjacency_shortfall`] is zero.
     pub(crate) fn load_lists(
         &mut self,
         machine: &ExecContext,
@@ -215,7 +220,7 @@ impl GraphCache {
         };
     }
 
-    /// Makes the filtering lists of each way round, in so much memory each.
+    /// Builds the message filter of each orientation, each in `room` bytes.
     pub(crate) fn load_needs(
         &mut self,
         ways: Orientations<'_>,
@@ -252,12 +257,12 @@ impl GraphCache {
         Ok(())
     }
 
-    /// Takes note of what a sparse pass read.
+    /// Records the bytes that a sparse pass read.
     pub(crate) fn record_sparse_read(&mut self, turned: bool, bytes: u64) {
         self.ways[usize::from(turned)].sought += bytes;
     }
 
-    /// Whether sparse passes have read so much that filling the pins with so many bytes is worth it.
+    /// True if sparse passes have read enough to justify filling the cell cache with `bytes` bytes.
     pub(crate) fn is_cache_worthwhile(
         &mut self,
         machine: &ExecContext,
@@ -278,7 +283,7 @@ impl GraphCache {
         whole.min(room) <= way.sought.saturating_mul(SEEK_COST)
     }
 
-    /// Pins cells of the graph one way round, in at most so many bytes of the budget.
+    /// Caches cells of one orientation, in at most `room` bytes of the budget.
     pub(crate) fn pin(
         &mut self,
         machine: &ExecContext,

@@ -1,13 +1,13 @@
-//! Versions of a run: published between passes, and gone on with after a kill.
+//! Checkpoints of a run: written between passes, and resumed from after a kill.
 //!
-//! A version is what the driver was told so far, the rows of all vertex arrays and the sets that the driver has. Its pages are in the
-//! page file, which is never written over where a version has a page; all else is a file of its own. Steps of publishing one: 1. pages
-//! that changed are written, and the page file is made durable; 2. the file of the version is written, durably and at one stroke: it is
-//! *prepared*; 3. when all ranks have prepared it, versions that are not to be kept go. So there is always a version that all have.
+//! A checkpoint is the log of the driver's calls, the rows of all vertex arrays, and the sets that the driver holds. Its pages are
+//! in the row file, which never overwrites a page of a checkpoint; the rest is a file of its own. A checkpoint is written in three steps:
+//! 1. the engine writes the changed pages and syncs the row file; 2. it writes the checkpoint's file, durably and atomically: the checkpoint
+//! is *prepared*; 3. once all ranks have prepared it, they delete expired checkpoints. So all ranks always share a checkpoint.
 //!
-//! Who goes on takes the newest version that all ranks have and whose pages are what was written. It is made durable on all, as its name may
-//! not have been. Then the others go, durably, before anything is written over them: what one rank has prepared is what it was, or is gone on
-//! all.
+//! Resume picks the newest checkpoint that every rank has and whose checksums match. It syncs that checkpoint on every rank,
+//! because its rename may not be durable. It then deletes the other checkpoints, and syncs the deletion before it reuses their
+//! slots. A half-prepared checkpoint is therefore intact on every rank, or deleted on every rank.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -30,16 +30,16 @@ use crate::frontier::bitmap::BatchBitmaps;
 use crate::state::row_file::{PageTable, PinnedSlots, RowFile, RowFileIo};
 use crate::value::Sum;
 
-/// What a run goes on with.
+/// The checkpoint that a run resumes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resumed {
     /// Calls of the driver that it does not do again.
     pub calls: u64,
-    /// Files because of which newer versions cannot be gone on with, as they are not what was written, and the ranks that have them.
+    /// Corrupt files that rule out newer checkpoints, with the ranks that have them.
     pub damaged: Vec<(usize, PathBuf)>,
 }
 
-/// What is to be done between two calls of the driver.
+/// The work due between two calls of the driver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DueAction {
     /// A version is published.
@@ -54,11 +54,11 @@ pub(crate) struct Checkpointer {
     budget: Budget,
     asked: Checkpoints,
     stop: Stop,
-    /// When the run began, or went on.
+    /// When the run began or resumed.
     began: Duration,
     /// The numbers of those that are there.
     published: VecDeque<u64>,
-    /// Full pages of what calls were told.
+    /// Full pages of logged results.
     told: PageTable,
     /// When the last one was published, and calls since that did something.
     when: Duration,
@@ -69,7 +69,7 @@ pub(crate) struct Checkpointer {
     is_paged: bool,
     /// One was begun.
     is_on_its_way: bool,
-    /// What is gone on with, until all was told again.
+    /// The checkpoint to resume from, until all of its log is replayed.
     found: Option<LoadedCheckpoint>,
     resumed: Option<Resumed>,
     /// For the chunks of a file that is written; nothing while one is.
@@ -78,7 +78,7 @@ pub(crate) struct Checkpointer {
     patience: Option<Patience>,
 }
 
-/// A version that is gone on with.
+/// A checkpoint that a run resumes from.
 pub(crate) struct LoadedCheckpoint {
     pub(crate) record: Snapshot,
     entries: LogEntries,
@@ -92,7 +92,7 @@ const ROWS: &str = "rows";
 const CHUNK_BYTES: usize = 64 << 10;
 /// Pages that are read between two looks at whether to stop.
 const CHECKED: usize = 256;
-/// How long the last version is ago when one is due, where rows are on disk and where they are in memory.
+/// Usual time between two checkpoints, for rows on disk and for rows in memory.
 const USUAL_PAGED: Duration = Duration::from_secs(1);
 const USUAL: Duration = Duration::from_secs(30);
 /// How long a run in memory has worked when what it did is worth keeping.
@@ -102,7 +102,7 @@ impl Checkpointer {
     /// Bytes of the budget that versions take.
     pub(crate) const MEMORY: u64 = FileAside::memory(CHUNK_BYTES) + CHUNK_BYTES as u64;
 
-    /// Looks for a version to go on with, which all ranks have; all others go.
+    /// Looks for a checkpoint that all ranks have and deletes all others.
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         budget: &Budget,
@@ -146,7 +146,7 @@ impl Checkpointer {
         }
         let found = recovery.found.as_ref().map(|found| found.record.number);
         if found.is_some() && !Mistake::FoundNotDurable.is_planted() {
-            // Whoever published it may have been killed before its name was durable, or have failed at that.
+            // The process that wrote it may have died or failed before its name was durable.
             recovery.disk.sync_dir(&recovery.asked.folder)?;
             ranks.total([])?;
         }
@@ -160,7 +160,7 @@ impl Checkpointer {
         if were_any {
             recovery.disk.sync_dir(&recovery.asked.folder)?;
         }
-        // Nobody writes over what a version had before it is gone.
+        // No rank may overwrite a deleted checkpoint before the deletion is durable.
         ranks.total([])?;
         recovery.be_patient();
         Ok(recovery)
@@ -181,10 +181,10 @@ impl Checkpointer {
                 Some((record, _)) if record.number == *number => {
                     if record.job != self.asked.job {
                         return Err(EngineError::OtherRun {
-                            what: "it is another run: of another graph, algorithm or options",
+                            what: "the checkpoint is of another graph, algorithm or options",
                         });
                     }
-                    // What the driver was told is the same on all ranks in one run, and need not be in another.
+                    // The log is the same on all ranks of one run, but may differ between runs.
                     sound.push([*number, record.told.checksum.into()]);
                     follows |= record.follows;
                 }
@@ -260,7 +260,7 @@ impl Checkpointer {
         }
     }
 
-    /// A version with what calls were told, if all its pages are what was written; else the file that is not.
+    /// Loads a checkpoint and its log; returns the damaged file if a checksum does not match.
     fn load(
         &self,
         path: &Path,
@@ -322,7 +322,7 @@ impl Checkpointer {
         self.asked.folder.join(file_name(number))
     }
 
-    /// The page file, with the pages of the version that is gone on with.
+    /// Returns the page file, with the pages of the checkpoint that the run resumes from.
     pub(crate) fn pages(
         &mut self,
         page_bytes: usize,
@@ -347,7 +347,7 @@ impl Checkpointer {
         Ok((pages, kept))
     }
 
-    /// What the driver is told first.
+    /// Returns the log that the driver replays first.
     pub(crate) fn history(&self) -> DriverLog {
         let Some(found) = &self.found else {
             return DriverLog::kept();
@@ -362,12 +362,12 @@ impl Checkpointer {
         )
     }
 
-    /// The version that is gone on with, when all was told again.
+    /// Returns the checkpoint that the run resumes from, once all of its log is replayed.
     pub(crate) fn take_found(&mut self) -> Option<Snapshot> {
         self.found.take().map(|found| found.record)
     }
 
-    /// What is gone on with.
+    /// Returns the checkpoint that the run resumed from.
     pub(crate) fn resumed(&self) -> Option<&Resumed> {
         self.resumed.as_ref()
     }
@@ -377,13 +377,13 @@ impl Checkpointer {
         !self.published.is_empty()
     }
 
-    /// Takes note that rows of some rank are on disk.
+    /// Records that some rank has rows on disk.
     pub(crate) fn rows_are_paged(&mut self) {
         self.is_paged = true;
         self.be_patient();
     }
 
-    /// Work that is gone on with later is not ended within a pass.
+    /// Defers cancellation to the end of a pass, because the run can resume from there.
     fn be_patient(&mut self) {
         self.be_patient_if(self.interval().is_some());
     }
@@ -393,21 +393,23 @@ impl Checkpointer {
         self.be_patient_if(self.is_worth_keeping(now));
     }
 
-    /// Work of many passes begins that is not kept halfway: where all is in memory, it ends as soon as it is asked to.
+    /// Ends the deferral for work of many passes that no checkpoint saves halfway.
+    ///
+    /// Such a run in memory ends as soon as it is cancelled.
     pub(crate) fn be_impatient(&mut self) {
         if self.interval().is_none() {
             self.patience = None;
         }
     }
 
-    /// True if a run whose rows are in memory has worked for long enough to be kept when it is asked to stop.
+    /// True if a run in memory has worked long enough to be saved when it is cancelled.
     pub(crate) fn is_worth_keeping(&self, now: Duration) -> bool {
         let is_in_memory = self.asked.every == Every::Paged && !self.is_paged;
         is_in_memory && now.saturating_sub(self.began) >= WORTH_KEEPING
     }
 
     fn be_patient_if(&mut self, is_kept: bool) {
-        // Who was asked to stop already does not go on.
+        // A run that is already cancelled does not start the next pass.
         let is_forgotten = Mistake::PatienceForgotten.is_planted();
         if self.patience.is_none() && is_kept && !self.stop.asked() && !is_forgotten {
             self.patience = Some(self.stop.be_patient());
@@ -429,17 +431,17 @@ impl Checkpointer {
         }
     }
 
-    /// Takes note of a call that did something.
+    /// Counts a call that did some work.
     pub(crate) fn call_done(&mut self) {
         self.calls += 1;
         self.is_decided = false;
     }
-    /// Takes note that the next call relies on what was decided: no version is published before that.
+    /// Records that the next call depends on a decision: no checkpoint is written before that call.
     pub(crate) fn decided(&mut self) {
         self.is_decided = !Mistake::DecisionForgotten.is_planted();
     }
 
-    /// What is to be done before the next call: all ranks agree.
+    /// Returns the work due before the next call; all ranks agree on it.
     pub(crate) fn due(
         &self,
         now: Duration,
@@ -464,7 +466,9 @@ impl Checkpointer {
         })
     }
 
-    /// Begins a version. What is durable of one that failed is not known, so that none is published after it.
+    /// Begins a checkpoint.
+    ///
+    /// If it fails, none is written after it, because its durable state is unknown.
     pub(crate) fn begin(&mut self) -> Result<&mut PageTable, EngineError> {
         if std::mem::replace(&mut self.is_on_its_way, true) {
             return Err(EngineError::Broken);
@@ -519,7 +523,7 @@ impl Checkpointer {
         Ok(self.published.front().copied().unwrap_or(number))
     }
 
-    /// Removes all versions: the run has come to its end.
+    /// Deletes all checkpoints: the run has succeeded.
     pub(crate) fn finish(self) -> Result<(), EngineError> {
         for number in &self.published {
             self.disk.remove_file(&self.path(*number))?;
@@ -528,7 +532,7 @@ impl Checkpointer {
     }
 }
 
-/// Makes the names of a folder and of those above it durable: whoever made them may not have done so, or failed at it.
+/// Syncs a directory and its ancestors, whose creators may have failed to do so.
 fn sync_above(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
     for (number, above) in folder.ancestors().skip(1).enumerate() {
         let is_here = above.as_os_str().is_empty();

@@ -1,8 +1,8 @@
-//! A version as a record: all that a run needs to go on, but for its pages.
+//! A checkpoint as a record: the whole state of a run except for its pages.
 //!
 //! ```text
 //! job, number of the version: u64, whether it follows another: u8 | told, arrays, sets
-//! told   CRC-32 of what calls were told: u32 | its full pages: count of (slot + 1: u64, CRC-32: u32) | the rest: bytes
+//! told   CRC-32 of the logged results: u32 | its full pages: count of (slot + 1: u64, CRC-32: u32) | the rest: bytes
 //! arrays count of (name: bytes, bytes of an element: u32, pages: count of (slot + 1, or 0: u64, CRC-32: u32))
 //! sets   count of (number: u64, batches: count of (batch: u64, who is in the set: frontier/codec.rs))
 //! ```
@@ -21,7 +21,7 @@ use crate::state::row_file::{PageTable, SlotRef};
 
 const MAGIC: &[u8; 8] = b"GMVERS\0\x03";
 
-/// What calls were told as a version has it: pages do not change once they are full.
+/// The log in a checkpoint: pages do not change once they are full.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogPage {
     pub(crate) checksum: u32,

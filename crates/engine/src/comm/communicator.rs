@@ -107,8 +107,9 @@ impl Communicator {
         Ok(self.agree::<(), 0, N>([], mine)?.1)
     }
 
-    /// The sum over some phases, in each of these over all batches, in order, and over all ranks of each of some numbers. A rank says
-    /// what each of its batches came to in each phase.
+    /// Sums numbers over phases, over all batches of a phase in order, and over all ranks.
+    ///
+    /// Each rank contributes the sum of each of its batches in each phase.
     pub(crate) fn agree<S: Sum, const K: usize, const N: usize>(
         &self,
         phases: [Vec<S>; K],

@@ -102,7 +102,7 @@ impl Wire {
         })
     }
 
-    /// Waits for so many bytes of a rank, and shows each part of them, from which byte on it is.
+    /// Receives `bytes` bytes from a rank and passes each part with its offset to a callback.
     pub(crate) fn receive_each(
         &mut self,
         ranks: &Communicator,

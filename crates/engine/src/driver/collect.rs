@@ -1,4 +1,4 @@
-//! Rows on their way out: those of this rank, and those of others that rank 0 asks for.
+//! Reads of result rows: the rows of this rank, and the rows that rank 0 requests from others.
 
 use std::ops::Range;
 
@@ -14,8 +14,9 @@ use crate::state::vertex_array::{ArrayId, Guard, VertexArray};
 use crate::value::Sum;
 
 impl Engine {
-    /// The values of one batch of an array, in order of index. Those of a batch of another rank only rank 0 can read, while the
-    /// others are in [`Engine::serve`].
+    /// Returns the values of one batch of an array, in order of index.
+    ///
+    /// Only rank 0 can read a batch of another rank, while the others are in [`Engine::serve`].
     ///
     /// # Errors
     /// Disk or budget failed, or a rank is lost.
@@ -75,7 +76,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives rank 0 the batches of this rank that it reads, until it is done with them ([`Engine::dismiss`]).
+    /// Serves this rank's batches to rank 0, until rank 0 calls [`Engine::dismiss`].
     ///
     /// # Errors
     /// Disk or budget failed, or a rank is lost.
@@ -104,7 +105,7 @@ impl Engine {
         }
     }
 
-    /// Lets the other ranks go on that are in [`Engine::serve`].
+    /// Ends [`Engine::serve`] on the other ranks.
     ///
     /// # Errors
     /// A rank is lost.

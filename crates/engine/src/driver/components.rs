@@ -24,15 +24,17 @@ use crate::state::vertex_array::{VertexArray, elements_mut};
 pub enum Unite {
     /// Over lists where they are in memory, else over cells.
     Auto,
-    /// A few neighbours of each vertex, then what is left, over lists in memory.
+    /// By a few neighbours of each vertex, then by all other edges, over lists in memory.
     Lists,
     /// Each cell once, as it is stored.
     Cells,
 }
 
 impl Engine {
-    /// Gives each vertex the least rank of an id in its weakly connected component. `false` when the labels, or the lists that were asked for,
-    /// do not fit in memory; the labels then say nothing. Of several ranks each has room for the labels of all vertices, or none is found.
+    /// Gives each vertex the least id ordinal of its weakly connected component.
+    ///
+    /// Returns `false` if the labels, or the lists that were asked for, do not fit in memory; the labels then mean nothing.
+    /// On several ranks each needs memory for the labels of all vertices, or none computes them.
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, or the user asked to stop.
@@ -96,7 +98,9 @@ impl Engine {
         }
     }
 
-    /// The same by several ranks: each grows a forest of all vertices by the edges into its own, then forests are united two by two.
+    /// Finds components on several ranks.
+    ///
+    /// Each rank grows a forest of all vertices by the edges into its own; the forests are then united in pairs.
     fn unite_on_ranks<I: Word>(&mut self, labels: VertexArray<I>) -> Result<bool, EngineError> {
         let bytes = self.vertices() as usize * size_of::<I>();
         let besides = edge_scan::least(self.common.workers.count());
@@ -139,8 +143,9 @@ impl Engine {
         Ok(true)
     }
 
-    /// Gives each vertex of this rank, which has the index of its root, the least rank of an id of its tree. `false` when that does
-    /// not fit in memory somewhere.
+    /// Gives each vertex of this rank, which has the index of its root, the least id ordinal of its tree.
+    ///
+    /// Returns `false` if some rank lacks the memory.
     fn name_trees_by_rank<I: Word>(&mut self, words: &mut [I]) -> Result<bool, EngineError> {
         let (tiers, budget) = (&self.common.tiers, &self.common.budget);
         let bytes = size_of_val(words);
@@ -169,8 +174,9 @@ impl Engine {
         Ok(true)
     }
 
-    /// Folds the words of all ranks into those of rank 0, two by two, and gives them to all: `fold` takes some that came from the
-    /// first of them on.
+    /// Folds the words of all ranks into the words of rank 0, in pairs, and sends the result to all.
+    ///
+    /// `fold` takes words that arrived, from the given index on.
     fn fold_and_share<I: Word>(
         &mut self,
         words: &mut [I],
@@ -214,8 +220,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives each vertex, which has the index of its root, the least rank of a vertex of its tree. `false` when that does not fit in
-    /// memory.
+    /// Gives each vertex, which has the index of its root, the least id ordinal of its tree.
+    ///
+    /// Returns `false` if that does not fit in memory.
     fn name_by_rank<I: Word>(&mut self, labels: VertexArray<I>) -> Result<bool, EngineError> {
         let bytes = self.vertices() as usize * size_of::<I>();
         if self.common.budget.available() < 2 * bytes as u64 {

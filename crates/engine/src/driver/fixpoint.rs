@@ -26,9 +26,10 @@ use crate::state::vertex_array::{VertexArray, elements_mut};
 use crate::value::{Accumulator, EdgeValue, Sum};
 
 impl Engine {
-    /// Spreads the labels of the active vertices along their edges, in `direction`, until each vertex has the least label that
-    /// reaches it. Where labels are in memory, and so are the lists of edges or there is room for them and the work is worth
-    /// loading them, it is done there at once; else in passes.
+    /// Propagates the labels of the active vertices until each vertex has the least that reaches it.
+    ///
+    /// Labels follow edges in `direction`. The work runs in memory if the labels and the adjacency lists are there, or if the lists
+    /// fit and are worth loading; otherwise it runs in passes.
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, or the user asked to stop.
@@ -96,7 +97,7 @@ impl Engine {
             .map(drop)
     }
 
-    /// Passes as long as there are active vertices and `goes_on` says so; the vertices that are active then.
+    /// Runs passes while there are active vertices and `goes_on` returns true; returns the active ones.
     fn in_passes<P>(
         &mut self,
         program: &P,
@@ -136,8 +137,9 @@ impl Engine {
         Ok(active)
     }
 
-    /// Whether lists of edges are in memory or worth loading: as they are when so many edges were walked without them, or the engine
-    /// was told to.
+    /// True if adjacency lists are in memory or worth loading.
+    ///
+    /// They are worth it once enough edges were walked without them, or if the configuration asks for them.
     pub(crate) fn lists_are_worth_it(
         &self,
         weighted: bool,
@@ -154,8 +156,10 @@ impl Engine {
         }
     }
 
-    /// Whether the lists of edges are in memory that work on these rows needs; loads them where there is room. Where the work may pull,
-    /// those of the other way round serve it too: they are loaded if edges are to be in memory, or it is told to pull.
+    /// Returns true if the adjacency lists for work on these rows are in memory; loads them if they fit.
+    ///
+    /// Work that may pull also uses the lists of the other orientation. They are loaded if the configuration
+    /// asks for edges in memory, or for pulls.
     pub(crate) fn lists_for<T>(
         &mut self,
         weighted: bool,
@@ -195,15 +199,16 @@ impl Engine {
         Ok(self.common.budget.available() >= work)
     }
 
-    /// Bytes that work over lists takes besides them and its labels.
+    /// Returns the bytes that work over lists takes, without the lists and its labels.
     fn work_over_lists(&self) -> u64 {
         let vertices = self.vertices();
         BlockPool::memory(vertices, self.common.workers.count())
             + direction_optimizing::memory(vertices)
     }
 
-    /// Bytes of a budget that has room for lists as work without weights along the edges needs them, where this one has not. `None` where
-    /// there are none for another reason, or the labels themselves are not in memory.
+    /// Returns the least budget with which unweighted lists fit, if this one is too small.
+    ///
+    /// `None` if there are no lists for another reason, or if the labels are not in memory.
     #[must_use]
     pub fn least_over_lists<T>(&self, labels: &VertexArray<T>) -> Option<u64> {
         if !self
@@ -224,7 +229,9 @@ impl Engine {
         weighted && self.graph().edge_kind() != EdgeKind::None
     }
 
-    /// Loads lists where they fit and leave so many bytes; whether they did. The passes to come share out what is left anew.
+    /// Loads lists if they fit and leave `leave` bytes; returns true if so.
+    ///
+    /// Later passes divide the remaining memory again.
     fn load_lists(
         &mut self,
         turned: bool,
@@ -254,7 +261,7 @@ impl Engine {
         direction == Direction::Backward && !self.graph().symmetric()
     }
 
-    /// Settles labels over lists; the vertices whose labels are still to be sent where it ended before, or none.
+    /// Runs labels to the fixpoint over lists; returns the vertices yet to send if it ended early.
     fn settle_in_memory<P: LabelProgram>(
         &mut self,
         program: &P,
@@ -302,7 +309,7 @@ impl Engine {
         let first = store.blocks_of(active)?;
         let traffic = &self.common.traffic;
         let label = size_of::<P::Label>() as u64;
-        // Each edge looks at a label, and whoever sends one was given it.
+        // Each edge reads a label, and each sender was given one.
         let count = |pass: &Superstep| {
             traffic.shared(|worker, part| {
                 lists.count(worker, part(pass.messages), part(pass.edges));
@@ -330,7 +337,7 @@ impl Engine {
     }
 }
 
-/// Lists are worth loading when so many parts of all edges were walked.
+/// Lists are worth loading once a 32nd of all edges was walked.
 const WORTH: u64 = 32;
 
 /// The least of some labels.
@@ -355,7 +362,7 @@ impl<L: Label> Sum for Least<L> {
     }
 }
 
-/// A pass of a uniform program: whoever is reached for the first time takes the level's label.
+/// A pass of a uniform program: each vertex reached for the first time takes the level's label.
 struct Mark<P: LabelProgram>(P::Label);
 
 impl<P: LabelProgram> EdgeProgram for Mark<P> {
@@ -405,7 +412,7 @@ impl<P: LabelProgram> EdgeProgram for Mark<P> {
     }
 }
 
-/// A pass of any label program: whoever hears of a lesser label takes it.
+/// A pass of any label program: each vertex takes the least label that it receives.
 struct Lower<P>(P);
 
 impl<P: LabelProgram> EdgeProgram for Lower<P>

@@ -1,7 +1,7 @@
 //! Where the messages of a push version lie from one superstep to the next.
 //!
 //! All workers share one set of mailboxes, by the hybrid combiner. Or, where that is asked for, each has mailboxes of its own, and
-//! whoever takes a message combines what is in all of them: nothing is exchanged between processors while messages are put in.
+//! a receiver combines the messages in all of them: processors exchange nothing while messages are put in.
 
 use graphmill_raw::{Element, Mailboxes};
 use graphmill_storage::Lease;
@@ -53,13 +53,13 @@ impl<M: Element> MailboxSets<M> {
         }
     }
 
-    /// Takes what is in the mailbox of a vertex.
+    /// Takes the message out of the mailbox of a vertex.
     #[inline(always)]
     pub(crate) fn take(&self, v: usize, combine: impl Fn(&mut M, M)) -> Option<M> {
         all_of(self.sets.iter().filter_map(|set| set.take(v)), combine)
     }
 
-    /// What is in the mailbox of a vertex, where it stays.
+    /// Returns the message in the mailbox of a vertex and leaves it there.
     pub(crate) fn peek(&self, v: usize, combine: impl Fn(&mut M, M)) -> Option<M> {
         all_of(self.sets.iter().filter_map(|set| set.peek(v)), combine)
     }

@@ -1,5 +1,5 @@
-//! What an engine keeps in memory from pass to pass, degrees, cells and lists of edges, buffers of passes; and how these make room
-//! for what a pass cannot do without.
+//! Memory that an engine retains between passes (degrees, cells, adjacency lists, pass buffers), and its eviction
+//! for a pass that needs more.
 
 use crate::config::EdgesAt;
 use crate::context::ExecContext;
@@ -8,21 +8,22 @@ use crate::error::EngineError;
 use crate::state::rows::ColumnAccess;
 
 impl Engine {
-    /// Gives back the memory that passes keep from one to the next: messages, accumulators, cells of the graph. Arrays and
-    /// sets stay; the next pass makes, and reads, what it needs anew.
+    /// Frees the memory that passes retain: messages, accumulators, cells of the graph.
+    ///
+    /// Arrays and sets stay; the next pass allocates and reads again.
     pub fn release(&mut self) {
         self.workspaces = None;
         self.held.release();
         self.active.trim();
     }
 
-    /// Has room for rows that are borrowed from disk, as far as what passes over edges keep can make room.
+    /// Frees memory for staged rows by evicting what edge passes retain.
     pub(crate) fn make_room_for(&mut self, needs: &[ColumnAccess]) {
         let row_bytes = self.common.arrays.staged_bytes(needs);
         self.make_room(self.common.shape.staging_bytes(row_bytes, needs.len()));
     }
 
-    /// Has so many bytes free, as far as what passes over edges keep can make room; those to come leave as much.
+    /// Frees `bytes` bytes by evicting what edge passes retain; later passes leave as much free.
     pub(crate) fn make_room(&mut self, bytes: u64) {
         self.borrowed = self.borrowed.max(bytes);
         let budget = self.common.budget.clone();
@@ -49,13 +50,15 @@ impl Engine {
         let before = self.common.budget.available();
         let done = self.common.arrays.load(needs, reserve);
         if self.common.budget.available() < before {
-            // What is left is shared out anew.
+            // The next pass divides the remaining memory again.
             self.workspaces = None;
         }
         done.map_err(|error| self.too_small(error))
     }
 
-    /// Has as many cells in memory as the budget has room for besides `leave` bytes, where edges are to be there and none are.
+    /// Loads as many cells as the budget allows, leaving `leave` bytes.
+    ///
+    /// It does so only if edges belong in memory and none are there.
     pub(crate) fn load_cells(&mut self, leave: u64) -> Result<(), EngineError> {
         if self.common.edges != EdgesAt::Memory
             || self.held.orientation(false).is_fully_cached().is_some()

@@ -6,7 +6,9 @@ use crate::config::OnPass;
 use crate::metrics::run::{Metrics, Superstep};
 use crate::metrics::traffic::MemoryTraffic;
 
-/// What lists each pass that it is told of, as long as the time since the one before, with what `count` says that it moved.
+/// Returns a callback that lists each pass: its time, and the bytes that `count` returns for it.
+///
+/// The time is the time since the last pass.
 pub(crate) fn listed<'e>(
     clock: &'e dyn Clock,
     on_pass: &'e Option<OnPass>,

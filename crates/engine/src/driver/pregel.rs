@@ -44,8 +44,9 @@ struct MailboxStore<M> {
 }
 
 impl Engine {
-    /// Runs a vertex program to its end, or for so many supersteps at most. Vertices hold `values` before and after, zeros in a
-    /// new array; what they added up in the last superstep is returned.
+    /// Runs a vertex program to its end or for a maximum number of supersteps.
+    ///
+    /// `values` holds the vertex values before and after; a new array holds zeros. Returns the aggregate of the last superstep.
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, the user asked to stop; the program sends where it had not said so, or to no vertex;
@@ -86,7 +87,7 @@ impl Engine {
         Ok(step.facts.aggregated)
     }
 
-    /// Goes on to the next superstep.
+    /// Advances to the next superstep.
     pub(crate) fn turn<P: Pregel>(
         &mut self,
         step: &mut PregelStep<P>,
@@ -168,7 +169,9 @@ impl Engine {
         Ok(())
     }
 
-    /// One superstep of the vertices in `waken`, whose mail is in their boxes; the tally, who is still awake, and who was sent to.
+    /// Runs one superstep of the vertices in `waken`, whose messages are in their mailboxes.
+    ///
+    /// Returns the aggregate, the vertices that stay awake, and the vertices that received messages.
     fn compute<P: Pregel>(
         &mut self,
         step: &PregelStep<P>,
@@ -247,7 +250,7 @@ impl<P: Pregel> EdgeProgram for Everywhere<P> {
     }
 }
 
-/// Whether what is in a mailbox wakes its vertex.
+/// Returns whether the message in a mailbox wakes its vertex.
 fn wakes<P: Pregel>(mail: &P::Message) -> Activate {
     match mail.same(&P::NOTHING) {
         true => Activate::No,

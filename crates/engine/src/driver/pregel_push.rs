@@ -4,7 +4,7 @@
 //! neighbours as soon as it is computed. Where many vertices are, edges are on disk, or their lists do not fit, broadcasts wait in a
 //! set of their own for an edge pass from those who called, and nothing is read for others.
 //!
-//! Between two supersteps a run can end, to go on later: what is in the mailboxes is moved to a vertex array then.
+//! A run can end between two supersteps and resume later: the messages in the mailboxes move to a vertex array first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -31,10 +31,13 @@ use crate::state::rows::{ColumnAccess, OutDegree, Rows, Write};
 use crate::state::vertex_array::VertexArray;
 use crate::value::{Accumulator, EdgeValue, Sum};
 
-/// Vertices that a worker lists which were asleep and got a message; when there are more, all are looked through.
+/// Maximum number of sleeping vertices with a message that a worker lists.
+///
+/// If there are more, the worker scans all vertices.
 const LISTED: usize = 1 << 14;
-/// Broadcasts wait for an edge pass where more than one vertex in so many is computed: what that moves of those that stay silent is
-/// little then, and mailboxes of one column lie in the cache.
+/// Broadcasts wait for an edge pass if more than one vertex in 16 computes.
+///
+/// The pass then moves little for silent vertices, and the mailboxes of one column lie in the cache.
 const MANY: u64 = 16;
 /// Edges of a list whose mailboxes are on their way.
 const EDGES_AHEAD: usize = 16;
@@ -47,7 +50,7 @@ fn one_box<P: Pregel>() -> usize {
     Mailboxes::<P::Message>::bytes(1).iter().sum()
 }
 
-/// What a program holds for each vertex that takes so much in passes.
+/// Returns the footprint of a program whose passes have the footprint `passes`.
 pub(crate) fn sizes<P: Pregel>(passes: Sizes) -> Sizes {
     passes.looking_at::<OutDegree>().keeping(
         size_of::<P::Value>() + size_of::<P::Message>(),
@@ -79,7 +82,7 @@ impl Engine {
         limit: u64,
     ) -> Result<(), EngineError> {
         let mut waken = self.all_vertices()?;
-        // Nobody has mail in the first superstep.
+        // No vertex has a message in the first superstep.
         let mut mail = None;
         loop {
             let name = std::any::type_name::<P>();
@@ -96,8 +99,9 @@ impl Engine {
         }
     }
 
-    /// Supersteps from the one at hand on, of the vertices in `waken`; those of the superstep to come where it ended before, whose messages
-    /// are in the array of mail then.
+    /// Runs supersteps of the vertices in `waken`, from the current one on.
+    ///
+    /// If it ends early, it returns the vertices of the next superstep, whose messages are then in the mail array.
     fn push_on<P: Pregel>(
         &mut self,
         step: &mut PregelStep<P>,
@@ -270,7 +274,7 @@ impl Engine {
             && self.lists_for(weighted, forward, values, false)?)
     }
 
-    /// So many sets of empty mailboxes for all vertices.
+    /// Returns `count` sets of empty mailboxes for all vertices.
     fn sets<M: Element>(&self, count: usize) -> Result<MailboxSets<M>, StorageError> {
         let (mut sets, mut leases) = (Vec::new(), Vec::new());
         for _ in 0..count {
@@ -285,7 +289,7 @@ impl Engine {
         })
     }
 
-    /// So many empty mailboxes, and what pays for them.
+    /// Returns `count` empty mailboxes and their lease.
     fn mailboxes<M: Element>(
         &self,
         places: usize,

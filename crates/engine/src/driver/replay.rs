@@ -1,7 +1,7 @@
-//! Calls of the driver: told again, or carried out, and the versions between them.
+//! Calls of the driver, run or replayed, and the checkpoints between them.
 //!
-//! A version is published when the driver makes its next call, or none any more: it has let go by then of the sets that it does not need, and
-//! found out whether what it was told is an error.
+//! The engine writes a checkpoint at the driver's next call, or when it makes no more calls. The driver has then dropped the
+//! sets that it does not need, and has checked the results of its calls for errors.
 
 use std::time::Duration;
 
@@ -18,8 +18,10 @@ use crate::frontier::active_set::ActiveSet;
 use crate::value::Sum;
 
 impl Engine {
-    /// One call of the driver, and a pass or several: what it is told, and the sets that it gets. A run that goes on with a version
-    /// tells what the run before told, and does nothing, up to where the version ends. `name` tells calls apart.
+    /// Runs one call of the driver, or replays it: returns its logged result and sets.
+    ///
+    /// A call takes one pass or several. A resumed run replays the logged results up to its checkpoint and does no work. `name`
+    /// identifies the call.
     pub(crate) fn logged<S: Sum, const N: usize>(
         &mut self,
         name: &str,
@@ -28,7 +30,7 @@ impl Engine {
         self.call_of(1, name, work)
     }
 
-    /// A call that counts as so many passes where it is told again.
+    /// Runs a call that counts as `passes` passes if it is replayed.
     pub(crate) fn call_of<S: Sum, const N: usize>(
         &mut self,
         passes: u64,
@@ -66,8 +68,9 @@ impl Engine {
         Ok((sum, sets))
     }
 
-    /// A call of many passes that may end between two of them ([`Engine::is_to_pause`]), and goes on with the sets that it hands out: what it
-    /// is told, and the sets. `N` passes count as `N` where they are told again.
+    /// Runs a call of many passes that may end between two of them ([`Engine::is_to_pause`]).
+    ///
+    /// It resumes with the sets that it returned. Returns the logged result and the sets. `N` passes count as `N` in a replay.
     pub(crate) fn call_of_many<S: Sum, const N: usize>(
         &mut self,
         name: &str,
@@ -86,13 +89,15 @@ impl Engine {
         Ok((said, sets))
     }
 
-    /// Takes note of a pass of a call of many. True if the call has to end, and the next one with it, where a version is published.
+    /// Counts a pass of a call of many passes.
+    ///
+    /// Returns true if the call has to end, and the next one with it, to write a checkpoint.
     pub(crate) fn is_to_pause(&mut self) -> Result<bool, EngineError> {
         let now = self.common.clock.now();
         pauses(&mut self.recovery, now, &self.common.ranks)
     }
 
-    /// What depends on free memory or the like, and is no pass: told again in a run that goes on.
+    /// Logs a decision that depends on free memory or the like and is no pass; a resumed run replays it.
     pub(crate) fn logged_decision(
         &mut self,
         name: &str,
@@ -109,8 +114,9 @@ impl Engine {
         Ok(decided)
     }
 
-    /// What is done before a call that is not told again: the rows of the version that is gone on with are taken over, where all was told
-    /// that it has, or a version is published, where one is due.
+    /// Prepares a call that is not replayed.
+    ///
+    /// Restores the rows of the checkpoint once its whole log is replayed, or writes a checkpoint if one is due.
     fn checkpoint_if_due(&mut self) -> Result<(), EngineError> {
         let Some(recovery) = self.recovery.as_mut() else {
             return Ok(());
@@ -188,7 +194,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Keeps a run in memory that has come to its end and was asked to stop before its result was written. True if it is kept.
+    /// Saves a run in memory that ended and was cancelled before its result was written.
+    ///
+    /// Returns true if it is saved.
     ///
     /// # Errors
     /// The version cannot be written.
@@ -203,7 +211,7 @@ impl Engine {
         Ok(is_kept)
     }
 
-    /// What the run goes on with, if it does.
+    /// Returns the checkpoint that the run resumed from, if it did.
     #[must_use]
     pub fn resumed(&self) -> Option<&Resumed> {
         self.recovery.as_ref().and_then(Checkpointer::resumed)
@@ -217,15 +225,16 @@ impl Engine {
             .is_some_and(Checkpointer::has_published)
     }
 
-    /// Says that the driver has come to its end, having done all that it did in the run that it goes on with: a result before that is of
-    /// no rows.
+    /// Ends the driver's calls.
+    ///
+    /// The driver must have made all logged calls of the run that it resumes: a result before that has no rows.
     ///
     /// # Errors
     /// It did less, and so is another program; the last version cannot be published, or the user asked to stop.
     pub fn end_calls(&mut self) -> Result<(), EngineError> {
         if self.active.history().is_told_again() {
             return Err(EngineError::OtherRun {
-                what: "the program ends before the place where that run was",
+                what: "the program ends before the checkpoint of that run",
             });
         }
         self.checkpoint_if_due()?;

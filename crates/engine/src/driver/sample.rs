@@ -14,14 +14,16 @@ use crate::value::Sum;
 const COLUMNS: usize = 16;
 /// Edges of each.
 const EDGES: u64 = 512;
-/// Vertices whose degrees are looked at together, and in how many places of a graph.
+/// Vertices whose degrees are sampled together, and the number of places in a graph.
 const STRETCH: u64 = 64;
 const STRETCHES: u64 = 256;
 /// Times the median that a weight is at most, to say something of the others.
 const USUAL: f64 = 16.0;
 
 impl Engine {
-    /// A vertex that most arcs leave, of several the one with the smallest index; none in a graph without arcs.
+    /// Returns a vertex with the most outgoing arcs, the one with the smallest index among several.
+    ///
+    /// `None` if the graph has no arcs.
     ///
     /// # Errors
     /// Disk or budget failed.
@@ -66,8 +68,9 @@ impl Engine {
         Ok(Some(most[1]).filter(|_| most[0] > 0))
     }
 
-    /// The mean weight of some thousands of edges, always the same ones of a graph, without those that are out of all proportion; none
-    /// where edges have no weights.
+    /// Returns the mean weight of a fixed sample of some thousands of edges, without outliers.
+    ///
+    /// `None` if edges have no weights.
     ///
     /// # Errors
     /// The disk failed.
@@ -78,9 +81,10 @@ impl Engine {
         Ok(self.mean_weight.flatten())
     }
 
-    /// How many edges a vertex has that an edge leaves: a geometric mean over the edges of some thousands of vertices, always the same ones
-    /// of a graph, 1 where these have none. Over all edges it is no less than edges shared by vertices, and the more the more of them
-    /// are those of a few hubs.
+    /// Returns the geometric mean degree over the edges of a fixed sample of some thousands of vertices.
+    ///
+    /// It is 1 if these have no edges. Over all edges it is no less than the mean degree of vertices, and grows with the share
+    /// of edges that belong to a few hubs.
     ///
     /// # Errors
     /// The disk failed.
@@ -115,8 +119,10 @@ impl Engine {
         })
     }
 
-    /// The vertices of a sample, no more together than a page of degrees has: in order of ids some from all over the graph; in order of
-    /// degree, where each batch was dealt its share of every kind from the largest on, all of one batch.
+    /// Returns the vertices of a sample, at most as many as a page of degrees holds.
+    ///
+    /// In order of ids they come from the whole graph. In order of degree, each batch has its share of every degree, so they
+    /// come from one batch.
     fn stretches(&self) -> impl Iterator<Item = Range<u64>> + use<> {
         let (batches, vertices) = (self.graph().batches(), self.vertices());
         let (of, stride, length) = match self.graph().order() {
@@ -181,8 +187,9 @@ impl Engine {
     }
 }
 
-/// The mean of those values that are no more than some times the median, if that is not zero: one that is out of all proportion
-/// says nothing of the others.
+/// Returns the mean of the values that are at most some multiple of the median, if that is not zero.
+///
+/// An outlier tells nothing about the other values.
 fn usual_mean(values: &mut [f64]) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let median = values[values.len().checked_sub(1)? / 2];

@@ -20,7 +20,7 @@ pub(crate) struct RoutingPlan {
     pub(crate) run_of: GroupOf,
 }
 
-/// A run that nobody has begun.
+/// A planned run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunQuestion<'q> {
     /// The graph.
@@ -71,7 +71,7 @@ impl PassTraffic {
 pub struct RunOutlook {
     /// Before the passes, and once in the first: rows are made, what stays in memory is read.
     pub start: PassTraffic,
-    /// In each of so many passes over all edges that come before messages are dispatched.
+    /// Number of passes over all edges before messages are routed.
     pub early_passes: u64,
     /// See there.
     pub early: PassTraffic,
@@ -83,7 +83,7 @@ pub struct RunOutlook {
     pub rows_resident: bool,
     /// See there.
     pub messages_resident: bool,
-    /// Bytes of cells that stay in memory, of so many.
+    /// Bytes of cells that stay in memory.
     pub pinned_bytes: u64,
     /// See there.
     pub cell_bytes: u64,

@@ -1,7 +1,7 @@
 //! What passes over all edges would move, before they are done: bytes read, written and sent by each rank (DFOGraph, section 4.5).
 //!
-//! What stays in memory is decided by the code that decides it in a run ([`GraphShape`], [`PassMemory`]), from the same counts of a graph. What is
-//! added here is how often a pass reads what does not stay:
+//! The code that decides in a run which data stays in memory ([`GraphShape`], [`PassMemory`]) decides it here too, from the same
+//! counts of a graph. This file adds how often a pass reads the data that does not stay:
 //!
 //! | what | signal | pass | slot |
 //! | --- | --- | --- | --- |
@@ -35,7 +35,7 @@ use crate::schedule::tasks::{ColumnLayout, mean};
 use crate::state::row_file::{RowFileIo, page_bytes};
 use crate::state::rows::Touched;
 
-/// What each rank will do where every vertex with edges sends a message in every pass, and rows all change.
+/// Returns what each rank will do if every vertex with edges sends in every pass and all rows change.
 ///
 /// # Errors
 /// A rank has too little memory (with the least that would do), or reading a stored graph fails.
@@ -115,7 +115,7 @@ impl<'q> RankEstimator<'q> {
         fits
     }
 
-    /// Shares out the memory, and adds up what is not messages or cells.
+    /// Divides the memory and sums all traffic but messages and cells.
     fn share(mut self) -> Result<PlannedRank<'q>, EngineError> {
         let touched = self.sizes.signal.or(self.sizes.apply);
         let (vertices, reserve) = (self.own_vertices(), self.shape.reserve());
@@ -192,15 +192,16 @@ impl<'q> RankEstimator<'q> {
         })
     }
 
-    /// Bytes of pages that hold rows of so many bytes.
+    /// Returns the bytes of pages that hold rows of `row` bytes.
     fn rows_bytes(&self, row: usize) -> u64 {
         let page = page_bytes(self.batches()) as u64;
         let of_batch = |batch| (self.batches().span(batch) * row as u64).next_multiple_of(page);
         self.own.clone().map(of_batch).sum()
     }
 
-    /// Bytes of degrees that are read when rows are made, and in each pass: they are loaded once, or unpacked by each phase. A worker keeps
-    /// as many frames as it reads ahead.
+    /// Returns the bytes of degrees read when rows are made, and in each pass.
+    ///
+    /// Degrees are loaded once, or unpacked by each phase. A worker caches as many frames as it reads ahead.
     fn degrees(&self, touched: Touched, resident: bool) -> [u64; 2] {
         if !touched.degrees {
             return [0; 2];
@@ -211,7 +212,7 @@ impl<'q> RankEstimator<'q> {
         }
         let workers = self.question.threads as u64;
         let of_batch = here / (self.own.len() as u64).max(1);
-        // A frame of several small batches is read by whoever works on one of them, and one that two large batches share twice.
+        // Each worker on a batch reads its frame again, if several batches share the frame; two large batches read a shared frame twice.
         let again = (FRAME_BYTES / of_batch.max(1)).clamp(1, workers);
         let once = (here + FRAME_BYTES / 2).saturating_mul(again);
         let phases = [self.sizes.signal, self.sizes.apply];
@@ -222,8 +223,9 @@ impl<'q> RankEstimator<'q> {
         }
     }
 
-    /// Bytes of the lists of who needs what that a pass reads from disk for each rank, where there is room for lists at all: they are made from
-    /// the fan-out then.
+    /// Returns the bytes of filter lists that a pass reads from disk for each rank.
+    ///
+    /// `None` if memory is too small for the lists. A run builds them from the fan-out.
     fn needs(&mut self, sizes: Sizes, start: &mut PassTraffic) -> Option<Vec<u64>> {
         let (ranks, own) = (self.ranks(), self.own.clone());
         if ranks == 1 {
@@ -275,21 +277,22 @@ impl<'q> RankEstimator<'q> {
         batches.map(of_batch).sum()
     }
 
-    /// Bytes on disk of the messages of so many senders in so many batches.
+    /// Returns the bytes on disk of the messages of `senders` senders in `batches` batches.
     pub(crate) fn pieces(&self, batches: usize, senders: u64) -> u64 {
         let each = senders.div_ceil((batches as u64).max(1)) as usize;
         let piece = AlignedBuffer::footprint(each.saturating_mul(self.sizes.message));
         piece.saturating_mul(batches as u64)
     }
 
-    /// Of something that is spread over the vertices of this rank, what so many of them have.
+    /// Returns the part of an evenly spread quantity that belongs to `span` vertices of this rank.
     fn part(&self, of: u64, span: u64) -> u64 {
         let vertices = self.own_vertices().max(1);
         (u128::from(of) * u128::from(span) / u128::from(vertices)) as u64
     }
 
-    /// What a pass sends, and reads of the lists of who needs what: the messages that each rank needs, or all where nobody knows who needs
-    /// them or next to all are.
+    /// Returns the bytes that a pass sends, and reads of filter lists.
+    ///
+    /// A rank receives the messages that it needs, or all if there is no filter or nearly all are needed.
     fn sent(&self, needs: Option<&[u64]>) -> PassTraffic {
         let Senders { all, to } = self.question.senders;
         let emitted = all[self.rank];
@@ -327,7 +330,7 @@ impl<'q> RankEstimator<'q> {
             .fold(0, u64::saturating_add)
     }
 
-    /// What of the cells is held, in what passes leave, and a dispatch graph of so many bytes.
+    /// Returns the cached share of cells in the memory that passes and a routing table leave.
     fn pins(&self, room: &PassMemory, graph: u64) -> CachedShare {
         let all = self.cell_bytes();
         let sum = |of: fn(&ColumnOutline) -> u64| self.columns().iter().map(of).sum::<u64>();
@@ -365,7 +368,7 @@ impl<'q> RankEstimator<'q> {
         pinned
     }
 
-    /// Bytes of frames in which the cells that are not pinned lie: those at both ends of what is read in one go are read whole.
+    /// Returns the bytes of frames that hold uncached cells; frames at both ends of a read are read whole.
     fn cells(&self, room: &PassMemory, dispatch: Routing, rest: f64) -> u64 {
         if rest <= 0.0 {
             return 0;

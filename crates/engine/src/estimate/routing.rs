@@ -20,15 +20,16 @@ use crate::schedule::tasks::{ColumnLayout, column_groups, mean, reads};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoutingEstimate {
     pub(crate) dispatch: Routing,
-    /// After so many passes.
+    /// Number of passes before it starts.
     pub(crate) early_passes: u64,
     /// Whether the lists of who needs what are on disk, and bytes to make them.
     pub(crate) lists_on_disk: bool,
     pub(crate) made: PassTraffic,
 }
 
-/// Bytes that are written to make lists, of so many bytes in memory and on disk, in so much memory, and read where that holds them in the
-/// end.
+/// Returns the bytes written to build lists, and read back if the memory holds them at the end.
+///
+/// `lists` and `on_disk` are their bytes in memory and on disk.
 pub(crate) fn made(bytes: &TableMemory, [lists, on_disk]: [u64; 2], room: u64) -> PassTraffic {
     let written = if bytes.fits(room) { 0 } else { on_disk };
     let (stays, _) = bytes.resident_bytes(lists, room);
@@ -127,7 +128,7 @@ impl PlannedRank<'_> {
         }
     }
 
-    /// Messages of this rank that are there when all vertices are active, or of the others; and their vertices.
+    /// Returns the messages of this rank or of the others if all vertices are active, and their vertices.
     fn sent_by(&self, is_own: bool) -> [u64; 2] {
         let (own, all) = (self.of.own_vertices(), self.of.batches().vertices());
         let ranks = (0..self.of.ranks()).filter(|rank| (*rank == self.of.rank) == is_own);
@@ -187,7 +188,7 @@ impl PlannedRank<'_> {
         })
     }
 
-    /// Bytes of fan-out lists that are looked at to guess what dispatch would save.
+    /// Returns the bytes of fan-out lists that are sampled to estimate what routing saves.
     pub(crate) fn looked_at(&self) -> u64 {
         let question = self.of.question;
         if self.room.held.is_none() || question.dispatch == DispatchChoice::None {
@@ -201,8 +202,10 @@ impl PlannedRank<'_> {
         looks * sample_bytes(vertices, question.outline.files.fanout)
     }
 
-    /// What messages move on disk in a pass: those of a batch are written, whole or in pieces; read for each other rank if they are this
-    /// rank's; and read by the runs that have cells of them, or each piece once.
+    /// Returns the bytes that messages move on disk in a pass.
+    ///
+    /// A batch is written, whole or as message runs. It is read for each other rank if it is this rank's, and by the column
+    /// groups that have cells of it; a message run is read once.
     pub(crate) fn messages(
         &self,
         room: &PassMemory,

@@ -23,7 +23,7 @@ pub(crate) struct SpillEstimate {
 }
 
 impl SpillEstimate {
-    /// Adds those of a batch: so many messages for each run, which may be a part of one.
+    /// Adds the message runs of a batch: `counts` has the messages of each column group, maybe a fraction.
     fn add(&mut self, is_own: bool, span: usize, width: usize, counts: &[f64]) {
         let of = usize::from(!is_own);
         for (run, count) in counts.iter().enumerate() {
@@ -40,7 +40,7 @@ impl SpillEstimate {
         }
     }
 
-    /// Bytes that runs write and read again where they pull all that they need and put it aside in a buffer of so many bytes.
+    /// Returns the bytes that groups write and read again if they pull all messages into a buffer.
     pub(crate) fn aside(&self, buffer: u64) -> u64 {
         let of_run = |bytes: &f64| (*bytes as u64) / buffer.max(1) * buffer;
         self.of_runs.iter().map(of_run).sum()

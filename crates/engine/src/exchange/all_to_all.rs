@@ -5,7 +5,7 @@
 //! next one has its turn beside it. A rank that takes nothing in holds up those who send to it, and nothing piles up in between.
 //!
 //! Some distance is the least one at which frames are still to come anywhere. Who waits for these has memory for them, and who sends
-//! them sends to nobody nearer: so there is always a frame that goes on.
+//! them sends to no nearer rank: so some frame can always move.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -30,7 +30,7 @@ const RECEIVE: u64 = 1;
 
 /// What a rank has to say to one other.
 pub(crate) trait FrameSource {
-    /// Appends what there is now, as far as it fits.
+    /// Appends the available data, up to the size of the frame.
     fn fill(&mut self, frame: &mut Frame<'_>) -> Result<FillStatus, EngineError>;
 }
 
@@ -60,14 +60,16 @@ pub(crate) enum ExchangeProgress {
     Complete,
 }
 
-/// An exchange that goes on as often as somebody has it do so.
+/// An exchange that advances whenever a worker calls it.
 pub(crate) trait ExchangeStep: Send {
     /// Sends and takes in what there is; where there is nothing, waits up to so long for it.
     fn advance(&mut self, wait: Duration) -> Result<ExchangeProgress, EngineError>;
 }
 
-/// Sends to every other rank what `outgoing(rank, slot)` has for it, and hands what comes from one to `incoming(rank, ...)`, in order.
-/// No two that are sent to at the same time have the same slot.
+/// An exchange of frames with every other rank.
+///
+/// It sends what `outgoing(rank, slot)` yields to every other rank, and passes what arrives from one to `incoming(rank, ...)`,
+/// in order. Ranks that receive at the same time have different slots.
 pub(crate) struct Exchange<'e, O, F, G> {
     ranks: &'e Communicator,
     fabric: &'e dyn Fabric,
@@ -104,7 +106,7 @@ where
     F: FnMut(usize, usize) -> O,
     G: FnMut(usize, Received<'_>) -> Result<(), EngineError>,
 {
-    /// Begins one, of messages of so many bytes, with so many ranks at the same time; `None` where there are no others.
+    /// Begins an exchange of messages of `width` bytes; returns `None` if there are no other ranks.
     pub(crate) fn begin(
         machine: &'e ExecContext<'e>,
         width: usize,

@@ -16,11 +16,13 @@ use crate::messages::routing_size::TableMemory;
 use crate::messages::routing_table::{ColumnGroups, RoutingTable};
 use crate::messages::run_codec::WORD;
 
-/// So many ones of the free budget the lists may take.
+/// The lists may take this fraction of the free budget: one part in 8.
 const SHARE: u64 = 8;
 
-/// What of so much free memory the lists of the batches that one of so many ranks owns may take, of each of so many ways round of the
-/// graph: as much as they are worth, and the least, with which they are on disk; nothing where even that is too much.
+/// Returns the memory budgets to try for the filter lists of one orientation, largest first.
+///
+/// The first holds all lists in memory if they are worth it, the second leaves them on disk. Empty if even the second exceeds
+/// its share of free memory.
 pub(crate) fn filter_budgets(
     batches: &Batches,
     own: Range<usize>,
@@ -45,7 +47,7 @@ fn others(rank: usize, other: usize) -> usize {
     other - usize::from(other > rank)
 }
 
-/// Bytes of the sources of a batch that are selected, for each of those whom messages are sent to at the same time.
+/// Returns the bytes of selected sources of a batch, for all ranks that are sent to at the same time.
 pub(crate) fn selected_bytes(batches: &Batches) -> u64 {
     batches.widest().div_ceil(WORD as u64) * 8 * PEERS as u64
 }
@@ -55,14 +57,15 @@ pub(crate) struct MessageFilter {
     rank: usize,
     /// One a batch and other rank.
     lists: RoutingTable,
-    /// The sources of a batch that sent a message which a rank needs, by whoever sends them.
+    /// The sources of a batch that sent a message which a rank needs, one set for each sender slot.
     selected: Vec<Mutex<Vec<u64>>>,
     _lease: Lease,
 }
 
 impl MessageFilter {
-    /// The lists in at most so much memory, or in a file of that name, and the bytes read and written to make them; `None` where that is not
-    /// enough to make them.
+    /// Builds the lists in at most `room` bytes, or in a file of that name.
+    ///
+    /// Returns them with the bytes read and written. Returns `None` if `room` is too small to build them.
     pub(crate) fn load(
         machine: &ExecContext,
         file: &str,
@@ -103,10 +106,10 @@ impl MessageFilter {
         self.lists.take_bytes_read()
     }
 
-    /// Whether messages are filtered on their way to a rank, of which so many were emitted, of so many bytes each.
+    /// True if messages to a rank are worth filtering, given the emitted messages and their bytes.
     ///
-    /// They are not where that keeps back next to none: of all vertices less than one in each word of bits that is looked at; or, where the
-    /// lists are on disk, less than what is read of them. DFOGraph goes by whether the list of sources is `filter_ratio` times as long as
+    /// They are not if filtering drops nearly none: fewer than one vertex in each scanned word of bits or, with lists
+    /// on disk, less than the bytes read of these. DFOGraph tests whether the list of sources is `filter_ratio` times as long as
     /// the messages.
     pub(crate) fn is_worthwhile(
         &self,
@@ -128,7 +131,7 @@ impl MessageFilter {
         self.lists.has(batch, others(self.rank, to))
     }
 
-    /// Says that whoever sends to a rank, in a slot of his own, will select what it needs of a batch.
+    /// Announces that the sender in a slot will select what a rank needs of a batch.
     pub(crate) fn prefetch(&self, batch: usize, to: usize, slot: usize) -> Result<(), EngineError> {
         let to = std::iter::once(others(self.rank, to));
         self.lists.want(batch, to, slot)
@@ -154,8 +157,10 @@ impl MessageFilter {
     }
 }
 
-/// Whether lists keep enough messages back: so many are listed of so many vertices, so many messages are emitted, of so many bytes each, and so many
-/// bytes of lists are read from disk for it.
+/// True if filtering drops enough messages.
+///
+/// It compares the listed vertices, all vertices, the emitted messages, their bytes, and the bytes of lists
+/// read from disk.
 pub(crate) fn is_worthwhile(
     [listed, vertices, emitted]: [u64; 3],
     width: usize,

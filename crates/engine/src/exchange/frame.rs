@@ -19,7 +19,7 @@ pub(crate) const FRAME_HEADER: usize = 8;
 const SECTION_HEADER: usize = 24;
 const WORD: usize = 64;
 
-/// Bytes of frames besides so many bytes of what they carry; there is a last one whatever there is to be said.
+/// Returns the bytes of frame headers for `carried` bytes; there is always a last frame.
 pub(crate) fn frames_bytes(carried: u64) -> u64 {
     (carried / FRAME_BYTES as u64 + 1) * FRAME_HEADER as u64
 }
@@ -59,8 +59,9 @@ impl Frame<'_> {
         }
     }
 
-    /// Appends messages of a batch from word `from` of its bits on, those of sources that are `needed`; the word that comes next, which
-    /// is behind the last one when all are in.
+    /// Appends messages of a batch from word `from` of its bits on, if their sources are `needed`.
+    ///
+    /// Returns the next word, which is past the last one if all fit.
     pub(crate) fn messages<M: Element>(
         &mut self,
         batch: usize,
@@ -116,8 +117,9 @@ impl Frame<'_> {
         end
     }
 
-    /// Appends messages of a batch, which begins with a vertex, with their sources, ascending; where they are placed, a source has a message for
-    /// each of its columns. How many there was room for.
+    /// Appends messages of a batch with their sources, ascending; returns how many fit.
+    ///
+    /// The batch begins with a vertex. If messages are placed, a source has one for each of its columns.
     pub(crate) fn list<M: Element>(
         &mut self,
         (batch, start): (usize, u64),
@@ -159,7 +161,7 @@ impl Frame<'_> {
         self.room().saturating_sub(SECTION_HEADER + 16)
     }
 
-    /// Appends bytes of any kind, which tell of so many messages; whether there was room.
+    /// Appends raw bytes that stand for `messages` messages; returns true if they fit.
     pub(crate) fn bytes(&mut self, messages: u64, bytes: &[u8]) -> bool {
         let fits = bytes.len() <= self.bytes_room();
         if fits {
@@ -183,7 +185,7 @@ fn each(words: Range<usize>, wanted: impl Fn(usize) -> u64, mut f: impl FnMut(us
     }
 }
 
-/// Bytes that `needed` of the `emitted` messages of a batch take, of so many sources and of so many bytes each.
+/// Returns the bytes of `needed` of the `emitted` messages of a batch with `sources` sources.
 pub(crate) fn messages_bytes(needed: u64, emitted: u64, sources: usize, message: usize) -> u64 {
     if needed == 0 {
         return 0;
@@ -255,7 +257,7 @@ impl<'f> Section<'f> {
     }
 }
 
-/// The sections of a frame, whose messages take so many bytes each, and whether it was the last one.
+/// Returns the sections of a frame with messages of `message` bytes, and true if it is the last frame.
 pub(crate) fn sections<'f>(frame: &'f [u8], message: usize) -> Option<(Vec<Section<'f>>, bool)> {
     let (last, mut rest) = number(frame)?;
     (_, rest) = number(rest)?;

@@ -98,7 +98,7 @@ where
     }
 }
 
-/// Ends the borrow of a batch's rows after those of its active vertices were worked on, or of all.
+/// Ends the borrow of a batch's rows after the work on its active vertices, or on all.
 pub(crate) fn close(
     machine: &ExecContext,
     open: BatchRows<'_>,

@@ -26,7 +26,7 @@ pub(crate) struct ActiveSetPool {
     ranks: Arc<Communicator>,
     budget: Budget,
     free: Mutex<Vec<BatchBitmaps>>,
-    /// What the driver was told.
+    /// The log of the driver's calls.
     history: Mutex<DriverLog>,
     /// The sets that it has, by number, where versions are published.
     held: Mutex<BTreeMap<u64, Weak<BatchBitmaps>>>,
@@ -48,7 +48,7 @@ impl ActiveSetPool {
         })
     }
 
-    /// What the driver was told.
+    /// Returns the log of the driver's calls.
     pub(crate) fn history(&self) -> MutexGuard<'_, DriverLog> {
         lock(&self.history)
     }
@@ -62,7 +62,7 @@ impl ActiveSetPool {
         sets.collect()
     }
 
-    /// Gives the memory of sets that nobody uses back to the budget.
+    /// Returns the memory of unused sets to the budget.
     pub(crate) fn trim(&self) {
         lock(&self.free).clear();
     }
@@ -85,15 +85,17 @@ impl ActiveSetPool {
     }
 }
 
-/// A set of vertices. Of several ranks each holds those of its own batches; how many there are all of them know, so whatever changes a
-/// set is called by all.
+/// A set of vertices.
+///
+/// Each rank holds the members in its own batches. All ranks know the total, so all of them make every call that changes
+/// a set.
 #[derive(Debug)]
 pub struct ActiveSet {
     /// Vertices in the set, by batch of this rank: what a pass looks at first.
     counts: Vec<u64>,
     /// Their sum.
     own: u64,
-    /// The sum over all ranks, as of when they last agreed on it, or as the driver was told.
+    /// The total over all ranks, as last agreed on or as logged.
     total: u64,
     sets: Arc<BatchBitmaps>,
     /// By which versions know it, once the driver has it.
@@ -119,7 +121,9 @@ impl ActiveSet {
     pub(crate) fn set_global_len(&mut self, total: u64) {
         self.total = total;
     }
-    /// Has the driver have it, with as many vertices as it is told: what is in it then comes from the version that is gone on with.
+    /// Registers the set with the driver; a resumed run restores its members from the checkpoint.
+    ///
+    /// `total` is the logged number of vertices.
     pub(crate) fn restore_or_register(&mut self, total: u64) -> Result<(), EngineError> {
         let pool = Arc::clone(&self.pool);
         let (number, saved) = pool.history().adopt();
@@ -130,7 +134,7 @@ impl ActiveSet {
                 let is_own = pool.ranks.own().contains(&batch);
                 if !is_own || !saved.read(codec::take(&mut from, &mut *self.batch(batch)?))? {
                     return Err(EngineError::OtherRun {
-                        what: "its sets of vertices are of another graph",
+                        what: "its vertex sets are of another graph",
                     });
                 }
                 self.recount(batch);
@@ -217,7 +221,7 @@ impl ActiveSet {
         })
     }
 
-    /// Adds every vertex of which `f` says so.
+    /// Adds every vertex for which `f` returns true.
     pub(crate) fn insert_where(&mut self, f: impl Fn(u64) -> bool) -> Result<(), EngineError> {
         self.change("insert where", |all| {
             for batch in all.pool.ranks.own() {
@@ -333,7 +337,7 @@ impl Drop for ActiveSet {
         if let Some(number) = self.number {
             lock(&self.pool.held).remove(&number);
         }
-        // Nobody else has them between passes.
+        // The pool has no other owner between passes.
         if let Some(sets) = Arc::into_inner(std::mem::take(&mut self.sets)) {
             lock(&self.pool.free).push(sets);
         }

@@ -24,13 +24,13 @@ pub(crate) struct HierarchicalBitmap {
 }
 
 impl HierarchicalBitmap {
-    /// Words of each level for so many vertices.
+    /// Returns the words of each level for `span` vertices.
     fn words_of(span: usize) -> [usize; 3] {
         let words = span.div_ceil(WORD);
         let summary = words.div_ceil(WORD);
         [words, summary, summary.div_ceil(WORD)]
     }
-    /// Bytes of the budget that a set over so many vertices takes.
+    /// Returns the bytes of the budget for a set over `span` vertices.
     pub(crate) fn bytes(span: usize) -> u64 {
         8 * Self::words_of(span).iter().sum::<usize>() as u64
     }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! All of the batch are in the set (form 0), or it says who is (1) or who is not (2), whichever are fewer: in ascending order the gap from each
-//! to the next, `gap >> k` in unary (so many zero bits and a one) and `k` low bits, from the lowest bit of each word on. That is Golomb's
+//! to the next, `gap >> k` in unary (that many zero bits and a one) and `k` low bits, from the lowest bit of each word on. That is Golomb's
 //! code with Rice's parameter: members that are drawn by chance take two or three hundredths more than their entropy, and with `k = 0` it is a
 //! bit for each vertex. Sets may be large: they are written and read member by member.
 
@@ -23,7 +23,7 @@ const OUT: u8 = 2;
 /// Bits of a word.
 const WORD: u32 = u64::BITS;
 
-/// Who is told of a batch: those in the set, or those who are not.
+/// The encoded vertices of a batch: the members of the set, or the others.
 #[derive(Clone, Copy)]
 struct EncodedMembers<'s> {
     set: &'s HierarchicalBitmap,
@@ -118,7 +118,7 @@ pub(crate) fn pass(from: &mut RecordReader<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// That there is such a form, with so many low bits.
+/// Returns an error unless the form exists with `k` low bits.
 fn check(form: u8, k: u8) -> io::Result<()> {
     match matches!(form, IN | OUT) && u32::from(k) < WORD {
         true => Ok(()),
@@ -126,7 +126,7 @@ fn check(form: u8, k: u8) -> io::Result<()> {
     }
 }
 
-/// Takes over the members of a batch into a set that is empty; `false` if that is not of a batch of this span.
+/// Reads the members of a batch into an empty set; returns `false` if the span does not match.
 pub(crate) fn take(from: &mut RecordReader<'_>, set: &mut HierarchicalBitmap) -> io::Result<bool> {
     let [form] = from.array()?;
     if matches!(form, ALL | OUT) {
@@ -189,7 +189,7 @@ impl<W: Write> BitWriter<'_, W> {
             self.skip(count - fit);
         }
     }
-    /// Goes on by so many bits of this word.
+    /// Skips `count` bits of this word.
     fn skip(&mut self, count: u32) {
         self.used += count;
         if self.used == WORD {
@@ -218,7 +218,7 @@ struct BitReader<'r, 'f> {
 }
 
 impl BitReader<'_, '_> {
-    /// What is left of a word that is not used up.
+    /// Returns the unread bits of the current word.
     fn rest(&mut self) -> io::Result<u64> {
         if self.used == WORD {
             self.left = self.left.checked_sub(1).ok_or_else(broken)?;
@@ -240,7 +240,7 @@ impl BitReader<'_, '_> {
             self.used = WORD;
         }
     }
-    /// So many bits, fewer than there are in a word.
+    /// Reads `count` bits, fewer than a word has.
     fn bits(&mut self, count: u32) -> io::Result<u64> {
         let (mut bits, mut got) = (0, 0);
         while got < count {
@@ -323,7 +323,7 @@ mod tests {
                 let entropy = |p: f64| if p > 0.0 { -p * p.log2() } else { 0.0 };
                 let least = span as f64 * (entropy(p) + entropy(1.0 - p)) / 8.0;
                 let least = least.max(before.count().min(span - before.count()) as f64 / 8.0);
-                // Besides: magic, what comes before the words, the last of them, the checksum.
+                // The rest: magic, the header before the words, the last word, the checksum.
                 let bound = 1.05 * least + 8.0 + 18.0 + 8.0 + 4.0;
                 assert!(
                     bytes.len() as f64 <= bound,

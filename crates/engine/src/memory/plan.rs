@@ -1,7 +1,7 @@
 //! What a pass takes of the memory budget, and how the rest is shared out.
 //!
 //! Accumulators and streams come first: without them there is no pass. Then messages, in memory if all of them fit,
-//! else a window of them for each worker. What is left is for cells.
+//! else a window of them for each worker. The rest is for cells.
 
 use graphmill_graph::{ExtentReader, FRAME_BYTES, Measure};
 use graphmill_raw::AlignedBuffer;
@@ -23,7 +23,7 @@ pub(crate) struct StreamBuffers {
 }
 
 impl StreamBuffers {
-    /// Bytes of the budget that one pair of streams takes: its chunks, each with room for the end of the one before.
+    /// Returns the bytes of one pair of streams: its chunks, each with space for the end of the last one.
     pub(crate) fn bytes(self) -> u64 {
         let stream = ExtentReader::memory(self.chunk_bytes, self.depth);
         stream * if self.weighted { 2 } else { 1 }
@@ -35,7 +35,7 @@ const DEPTH: usize = 4;
 /// Bytes of one read, at most and at least.
 const CHUNK_BYTES_MAX: usize = 1 << 20;
 const CHUNK_BYTES_MIN: usize = FRAME_BYTES as usize;
-/// Batches of messages on disk that a worker holds, at least: the one at hand and the next.
+/// Minimum number of message batches on disk that a worker holds: the current and the next one.
 pub(crate) const HELD_MIN: usize = 2;
 /// A cell in the list of a run, and the key by which it is sorted.
 const LISTED_CELL: usize = 136;
@@ -125,20 +125,25 @@ impl GraphShape {
         }
     }
 
-    /// What vertex arrays leave free, in bytes: the least for a pass, since rows come before long reads. The programs to come are not
-    /// known yet.
+    /// Returns the bytes that vertex arrays leave free: the minimum for a pass.
+    ///
+    /// Rows matter more than long reads. The programs to come are not known yet.
     pub(crate) fn reserve(&self) -> u64 {
         self.pass(Sizes::USUAL)
     }
 
-    /// What degrees leave free in memory: messages, of 8 bytes or less, are better kept there, as degrees are read once a pass.
+    /// Returns the bytes that degrees in memory leave free: a pass, and messages of up to 8 bytes.
+    ///
+    /// Messages profit more from memory, as degrees are read once a pass.
     pub(crate) fn reserve_with_degrees(&self) -> u64 {
         self.reserve()
             .saturating_add(self.vertices.saturating_mul(8))
     }
 
-    /// What a pass over vertices takes where rows are on disk: those of a batch for each worker, `row_bytes` each in so many arrays, a
-    /// bitmap of those it changed and frames of degrees; and the set of vertices that are active next.
+    /// Returns the bytes that a vertex pass stages if rows are on disk.
+    ///
+    /// These are, for each worker, the rows of a batch (`row_bytes` each, in `arrays` arrays), a bitmap of changed rows, and frames
+    /// of degrees; and the set of vertices that are active next.
     pub(crate) fn staging_bytes(&self, row_bytes: usize, arrays: usize) -> u64 {
         let workers = self.workers.min(self.batches) as u64;
         let rows = AlignedBuffer::footprint(self.widest * row_bytes) + 4096 * arrays as u64;
@@ -151,13 +156,14 @@ impl GraphShape {
         }
     }
 
-    /// Bytes of a row if so many bytes are borrowed.
+    /// Returns the bytes of a row if `borrowed` bytes are staged.
     pub(crate) fn row_bytes(&self, borrowed: u64) -> usize {
         borrowed.div_ceil((self.workers * self.widest).max(1) as u64) as usize
     }
 
-    /// What a sparse pass takes later than its queues: rows of a batch on disk, `row_bytes` each, a bitmap of those it changed,
-    /// and the set of those it activates.
+    /// Returns the bytes that a sparse pass takes after its queues.
+    ///
+    /// These are the rows of a batch on disk (`row_bytes` each), a bitmap of changed rows, and the set of activated vertices.
     pub(crate) fn sparse_bytes(&self, row_bytes: usize) -> u64 {
         AlignedBuffer::footprint(self.widest * row_bytes)
             + (self.widest / 4) as u64
@@ -183,7 +189,7 @@ impl GraphShape {
         need.in_memory.min(need.on_disk)
     }
 
-    /// Shares out so many bytes; `None` when they are too few.
+    /// Divides `free` bytes; returns `None` if they are too few.
     pub(crate) fn plan(&self, sizes: Sizes, free: u64) -> Option<PassMemory> {
         let workers = self.workers;
         let mut chunk_bytes =
@@ -272,8 +278,10 @@ impl GraphShape {
         }
     }
 
-    /// Sets of accumulators of a heavy column that wait until those of the strips before them are merged; and of one column of each other
-    /// node, whose next strips nobody has begun.
+    /// Returns the accumulator sets that wait for a merge.
+    ///
+    /// A heavy column has sets that wait for the strips before them. Each other node has one column whose next
+    /// strips are unclaimed.
     fn waiting(&self) -> usize {
         match self.strips {
             0 | 1 => 0,
@@ -286,8 +294,9 @@ impl GraphShape {
             false => 0,
         }
     }
-    /// What one more strip takes, in a run and in the one ahead of it, besides its accumulators: a list of its cells, and the rows that a
-    /// gather folds side by side with others.
+    /// Returns the bytes of one more strip, in a group and in the next one, without its accumulators.
+    ///
+    /// These are a list of its cells, and the rows that a gather folds in parallel with others.
     fn of_strip(&self, sizes: Sizes) -> u64 {
         (2 * self.batches * LISTED_CELL) as u64 + self.pulled(sizes)
     }

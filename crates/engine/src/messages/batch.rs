@@ -98,7 +98,7 @@ impl<M: Element> BatchMessages<'_, M> {
         };
         MessageSlice {
             values,
-            // Bits of a batch without messages are those of another pass.
+            // The bits of a batch without messages are left from another pass.
             present: if self.count == 0 { &[] } else { present },
             full: self.count == self.span as u64,
             sparse: self.count * 64 < self.span as u64,

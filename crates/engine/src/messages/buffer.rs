@@ -1,9 +1,9 @@
 //! The messages of one pass: one value a source, batch by batch, with a bit for each source that emitted one.
 //!
 //! They stay in memory when the budget holds them for all vertices, else they go through a file, and each worker
-//! holds as many batches of them as there is room for. The bits always stay in memory; those of a batch that has no message in this pass
-//! say nothing. On disk a batch is a piece of its own, from which every run reads, or a piece for each run that
-//! needs some of it, or both, as the pass dispatches them.
+//! holds as many batches of them as fit. The bits always stay in memory; the bits of a batch that has no message in this pass
+//! have no meaning. On disk a batch is one message run that every column group reads, or a run for each group that
+//! needs some of it, or both, as the pass routes them.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ enum MessageValues<M: Element> {
 /// Messages on disk.
 pub(crate) struct SpilledMessages {
     pub(crate) file: SpillFile,
-    /// One a worker; then, for each of the ranks at the same time, one for what comes from it; then one for what is sent to it.
+    /// One cursor for each worker, then for each peer one to receive from it, then one to send to it.
     pub(crate) windows: Vec<Mutex<SpillCursor>>,
     /// The sources that one run needs, while a piece is made for it: one a window.
     pub(crate) selected: Vec<Mutex<Vec<u64>>>,
@@ -208,13 +208,13 @@ impl<M: Element> MessageBuffer<M> {
         })
     }
 
-    /// Messages dispatched by push and by pull, and elements that were looked at for it, since the last call.
+    /// Returns the messages routed by push and by pull, and elements scanned for it, since the last call.
     pub(crate) fn take_dispatched(&self) -> [u64; 3] {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         self.dispatched.each_ref().map(take)
     }
 
-    /// Forgets the messages of the last pass; those of this one are dispatched in such a way, by such a graph.
+    /// Discards the messages of the last pass and sets the routing and its table for this one.
     ///
     /// # Errors
     /// What an earlier pass had on its way could not be read or written.
@@ -280,12 +280,12 @@ impl<M: Element> MessageBuffer<M> {
     pub(crate) fn flush_io(&self, worker: usize) -> Result<(), EngineError> {
         self.in_window(worker, SpillCursor::flush)
     }
-    /// Takes note of what a worker has written by now.
+    /// Records which writes of a worker have completed.
     pub(crate) fn poll_io(&self, worker: usize) -> Result<(), EngineError> {
         self.in_window(worker, SpillCursor::poll)
     }
 
-    /// Does something in the window of a worker, where there are any, and takes note of what was written by then.
+    /// Runs `f` on a worker's cursor, if there is one, and records its completed writes.
     fn in_window(
         &self,
         worker: usize,
@@ -348,7 +348,7 @@ impl<M: Element> MessageBuffer<M> {
         })
     }
 
-    /// Hands in the messages of one batch: they are pushed to the runs that need them, or written as they are.
+    /// Commits the messages of one batch: pushes them to the groups that need them, or writes them whole.
     pub(crate) fn commit(
         &self,
         batch: usize,
@@ -388,7 +388,7 @@ impl<M: Element> MessageBuffer<M> {
         Ok(())
     }
 
-    /// What a worker will read is told anew from here on.
+    /// Clears the list of batches that a worker will read.
     pub(crate) fn restart_reader(&self, worker: usize) -> Result<(), EngineError> {
         // Only those who work put anything aside.
         let pulls = |filed: &SpilledMessages| {
@@ -407,7 +407,7 @@ impl<M: Element> MessageBuffer<M> {
         self.count(batch) > 0 && self.filed().is_none_or(is_needed)
     }
 
-    /// Says that a worker will read all of a batch, behind what it was told before; whether there is anything.
+    /// Announces that a worker will read all of a batch next; returns true if it has messages.
     pub(crate) fn prefetch(&self, batch: usize, worker: usize) -> Result<bool, EngineError> {
         let Some(filed) = self.filed() else {
             return Ok(self.count(batch) > 0);

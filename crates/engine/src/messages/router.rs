@@ -1,4 +1,4 @@
-//! Messages on their way to the runs that need them: pushed by whoever has a batch, or put aside by the run itself.
+//! Messages on their way to groups: pushed by the worker that has a batch, or buffered by the group.
 
 use std::sync::atomic::Ordering;
 
@@ -56,8 +56,9 @@ impl<M: Element> MessageBuffer<M> {
         Ok(())
     }
 
-    /// Puts aside what a run needs of a batch that is there, in memory or, where all is pulled, on disk. `false`: there is no room, and
-    /// nothing was done.
+    /// Buffers a group's messages of a batch, in memory or, if all messages are pulled, on disk.
+    ///
+    /// The batch must be ready. Returns `false` and does nothing if the buffer is full.
     pub(crate) fn put_aside(
         &self,
         batch: usize,

@@ -28,7 +28,7 @@ pub(crate) enum RoutingMode {
     Pull,
 }
 
-/// How those of this rank and those of others are.
+/// How the messages of this rank and of other ranks are routed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Routing {
     pub(crate) own: RoutingMode,
@@ -43,7 +43,7 @@ impl Routing {
         self.own == way || self.others == way
     }
 
-    /// Batches that a worker with so many buffers holds at a time: where runs pull, one is for what they put aside.
+    /// Returns the batches that a worker holds at a time: with pulls, one buffer is for pulled messages.
     pub(crate) fn held(self, buffers: usize) -> usize {
         match self.has(RoutingMode::Pull) {
             true => buffers.saturating_sub(1).max(1),

@@ -15,12 +15,12 @@ const ENTRY_BYTES: u64 = 128;
 /// Bytes of the budget that lists take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableMemory {
-    /// What is known of one batch while they are made.
+    /// Bytes of the matrix of one batch while the lists are built.
     pub(crate) rows: u64,
-    /// How many lists there are, at most, and bytes of what is known of them.
+    /// Maximum number of lists, and bytes of their entries.
     pub(crate) count: usize,
     pub(crate) entries: u64,
-    /// Those of the lists alone, at most.
+    /// Maximum bytes of the lists alone.
     pub(crate) lists: u64,
     /// With the lists on disk.
     pub(crate) least: u64,
@@ -29,7 +29,9 @@ pub(crate) struct TableMemory {
 }
 
 impl TableMemory {
-    /// Of lists of the sources of some batches for so many groups: so many lists, which so many read at the same time.
+    /// Returns the memory of `count` lists, of the sources of some batches for `groups` groups.
+    ///
+    /// `readers` read them at the same time.
     pub(crate) fn new(
         batches: &Batches,
         of: Range<usize>,
@@ -55,23 +57,25 @@ impl TableMemory {
         }
     }
 
-    /// Whether lists are made in memory, in so much of it.
+    /// True if the lists are built in memory, in `room` bytes.
     pub(crate) fn fits(&self, room: u64) -> bool {
         self.most <= room
     }
 
-    /// Whether lists of so many bytes that were made on disk have room in memory, in the place of what made them.
+    /// True if lists of `lists` bytes that were built on disk then fit in memory.
+    ///
+    /// They take the place of the build buffers.
     pub(crate) fn fits_after_build(&self, lists: u64, room: u64) -> bool {
         let lists = AlignedBuffer::footprint(lists as usize);
         (self.least - self.rows).saturating_add(lists) <= room
     }
 
-    /// Whether lists of so many bytes that were made in memory are moved to a place of their size, to leave what they do not take.
+    /// True if lists of `lists` bytes that were built in memory move to an allocation of their size.
     pub(crate) fn should_compact(&self, lists: u64) -> bool {
         AlignedBuffer::footprint(lists as usize) <= self.lists / 2
     }
 
-    /// Whether lists of so many bytes are on disk in the end, where there is so much memory; and how much of it they take.
+    /// Returns whether lists of `lists` bytes end up on disk, and the bytes of memory that they take.
     pub(crate) fn resident_bytes(&self, lists: u64, room: u64) -> (bool, u64) {
         match () {
             () if self.fits(room) && !self.should_compact(lists) => {

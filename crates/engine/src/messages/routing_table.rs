@@ -28,7 +28,7 @@ pub(crate) struct ColumnGroups<'g> {
     pub(crate) bytes: TableMemory,
     /// Who reads lists at the same time.
     pub(crate) readers: usize,
-    /// The group of each column, as far as edges of a batch go.
+    /// Returns the group of each column that a batch has edges to.
     pub(crate) group_of: Box<dyn Fn(usize) -> Vec<Option<usize>> + 'g>,
 }
 
@@ -43,7 +43,7 @@ struct SourceList {
     piece: Option<RunRef>,
 }
 
-/// Bytes of a list of so many out of so many sources.
+/// Returns the bytes of a list of `count` out of `span` sources.
 pub(crate) fn list_bytes(count: u64, span: usize) -> usize {
     match () {
         () if count == span as u64 => 0,
@@ -83,7 +83,7 @@ enum TableBuilder {
 }
 
 impl TableBuilder {
-    /// Puts a list of so many bytes behind others that take `end`; where it is on disk.
+    /// Appends a list to others that take `end` bytes; returns its place on disk, if it is there.
     fn put(
         &mut self,
         count: u64,
@@ -114,8 +114,9 @@ impl TableBuilder {
 }
 
 impl RoutingTable {
-    /// The lists of some groups in at most so much memory, or in a file there, and the bytes read and written for them; `None` where that is
-    /// not enough to make them.
+    /// Builds the lists of some groups in at most `room` bytes, or in a file.
+    ///
+    /// Returns them with the bytes read and written. Returns `None` if `room` is too small to build them.
     pub(crate) fn build(
         machine: &ExecContext,
         groups: &ColumnGroups<'_>,
@@ -284,7 +285,9 @@ impl RoutingTable {
         self.list(batch, group).is_some()
     }
 
-    /// Says that a reader will select what such groups need of a batch, in this order: their lists are read ahead where they are on disk.
+    /// Announces that a reader will select messages of a batch for these groups, in this order.
+    ///
+    /// Lists on disk are read ahead.
     pub(crate) fn want(
         &self,
         batch: usize,
@@ -303,8 +306,9 @@ impl RoutingTable {
         window.pump(file)
     }
 
-    /// Selects the sources of a batch that sent a message which a group needs, as the reader said it would: their bits; how many there are, and
-    /// the elements that were looked at.
+    /// Selects the sources of a batch that sent a message which a group needs.
+    ///
+    /// The reader must have announced it. Returns their bits, their number, and the elements scanned.
     pub(crate) fn select(
         &self,
         (batch, group): (usize, usize),
@@ -358,7 +362,7 @@ fn load(
     Ok(all)
 }
 
-/// Marks in a matrix, of so many words a row, which sources of a batch each group needs.
+/// Marks in a matrix, of `words` words a row, which sources of a batch each group needs.
 fn mark(
     machine: &ExecContext,
     frames: &mut FrameReader,

@@ -1,4 +1,4 @@
-//! A piece: messages of one batch on disk, those of all its sources or of those that a run needs.
+//! The format of a message run: messages of one batch on disk, of all its sources or of those that a group needs.
 //!
 //! ```text
 //! values     of the sources that it has, ascending, back to back, then 0 to 7 bytes of 0
@@ -15,7 +15,7 @@ use crate::memory::run_bytes::{bits_at, bytes_max};
 
 /// Sources of a word of bits.
 pub(crate) const WORD: usize = 64;
-/// Sources are listed where a piece has fewer than one in so many: a source takes 32 bits then, else 1.
+/// Sources are listed if a run has fewer than one in 32: a source takes 32 bits then, otherwise 1.
 const LISTED: usize = 32;
 
 /// What says which sources a piece has.
@@ -36,7 +36,7 @@ pub(crate) struct RunEncoding {
     pub(crate) bytes: usize,
 }
 
-/// Whether the sources of so many out of so many are better listed.
+/// True if `count` out of `span` sources are better listed.
 pub(crate) fn is_sparse(count: u64, span: usize) -> bool {
     count < (span / LISTED) as u64
 }
@@ -52,7 +52,7 @@ pub(crate) fn each_bit(words: &[u64], mut f: impl FnMut(usize)) {
     }
 }
 
-/// How a piece of so many out of so many sources is written that has its own sources.
+/// Returns the encoding of a run of `count` out of `span` sources that has its own sources.
 pub(crate) fn encoding_for(count: u64, span: usize, width: usize) -> RunEncoding {
     let (sources, of_sources) = match count {
         _ if count == span as u64 => (Sources::Known, 0),
@@ -66,7 +66,7 @@ pub(crate) fn encoding_for(count: u64, span: usize, width: usize) -> RunEncoding
     }
 }
 
-/// Puts the values of those sources whose bits are set, so many, to the front of `bytes`, where values are by source.
+/// Moves the values of the selected sources to the front of `bytes`; before, values are by source.
 pub(crate) fn compact<M: Element>(
     bytes: &mut [u8],
     present: &[u64],
@@ -125,8 +125,9 @@ pub(crate) fn encode<M: Element>(
     });
 }
 
-/// Turns a piece at the front of `bytes` into values by source, and the bits of its sources behind them where it has its own; `known` are
-/// those of the batch. `None`: it makes no sense.
+/// Expands a run at the front of `bytes` to values by source, with its own sources' bits behind them.
+///
+/// `known` are the sources of the batch. Returns `None` if the run is malformed.
 pub(crate) fn expand<M: Element>(
     bytes: &mut [u8],
     form: RunEncoding,

@@ -42,7 +42,7 @@ pub(crate) struct SpillFile {
 }
 
 impl SpillFile {
-    /// A new file with places of so many bytes.
+    /// Creates a file with slots of `bytes` bytes.
     pub(crate) fn create(
         disk: Arc<dyn Disk>,
         path: &Path,
@@ -81,13 +81,13 @@ impl SpillFile {
         self.begins[batch]
     }
 
-    /// A place for so many bytes of pieces for runs.
+    /// Reserves `bytes` bytes for runs of column groups.
     pub(crate) fn more(&self, bytes: usize) -> u64 {
         let bytes = AlignedBuffer::footprint(bytes);
         self.end.fetch_add(bytes, Ordering::Relaxed)
     }
 
-    /// The piece that begins so many bytes behind `offset`, where it is to be written.
+    /// Returns the run that will be written `offset` bytes into the reserved space.
     pub(crate) fn piece(&self, form: RunEncoding, bytes: &[u8], offset: u64) -> RunRef {
         RunRef {
             form,
@@ -124,7 +124,7 @@ impl Drop for SpillFile {
 pub(crate) struct SpillCursor {
     queue: Box<dyn Queue>,
     free: Vec<Buffer>,
-    /// What is read, by batch.
+    /// The loaded batches.
     held: BTreeMap<usize, LoadedBatch>,
     /// What to read next, in this order.
     todo: VecDeque<(usize, PendingRead)>,
@@ -132,14 +132,14 @@ pub(crate) struct SpillCursor {
     aside: Option<Aside>,
     /// A buffer is left free for that.
     puts_aside: bool,
-    /// Writes so far, and those of them that have not ended.
+    /// Number of writes started, and of those in flight.
     writes: u64,
     writing: BTreeSet<u64>,
-    /// Batches of which all was given to be written, and how many writes there were by then.
+    /// Batches whose writes are all started, with the number of writes at that time.
     landing: VecDeque<(u64, usize)>,
 }
 
-/// Where what is wanted of a batch is.
+/// Where a requested batch is.
 #[derive(Clone, Copy, Debug)]
 enum PendingRead {
     OnDisk(RunRef),
@@ -159,7 +159,7 @@ struct Aside {
 #[derive(Debug)]
 enum LoadedBatch {
     Coming(RunRef),
-    /// Read; as it was written, or as whoever gave it back left it.
+    /// Loaded, as written or as the last borrower returned it.
     Here(Buffer, ReadRun),
     Lent,
 }
@@ -168,7 +168,7 @@ enum LoadedBatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadRun {
     AsWritten(RunEncoding),
-    /// As it was given back, with so many messages.
+    /// As returned by a borrower, with this number of messages.
     Again(u64),
 }
 
@@ -176,7 +176,7 @@ const READ: u64 = 0;
 const WRITE: u64 = 1;
 
 impl SpillCursor {
-    /// A window of so many buffers for pieces of at most so many bytes.
+    /// Creates a cursor with `buffers` buffers for runs of at most `piece_bytes` bytes.
     pub(crate) fn new(
         disk: &dyn Disk,
         budget: &Budget,
@@ -213,7 +213,7 @@ impl SpillCursor {
         self.free.push(buffer);
     }
 
-    /// Starts to write so many first bytes of a buffer.
+    /// Starts to write the first bytes of a buffer.
     pub(crate) fn write(&mut self, file: &SpillFile, offset: u64, buffer: Buffer, bytes: usize) {
         let length = AlignedBuffer::footprint(bytes) as usize;
         (file.bytes_written).fetch_add(length as u64, Ordering::Relaxed);
@@ -233,7 +233,7 @@ impl SpillCursor {
         self.landing.push_back((self.writes, batch));
     }
 
-    /// A batch all writes of which have ended.
+    /// Returns a batch whose writes have all completed.
     pub(crate) fn landed(&mut self) -> Option<usize> {
         let (writes, batch) = *self.landing.front()?;
         if self.writing.first().is_some_and(|first| *first < writes) {
@@ -259,7 +259,9 @@ impl SpillCursor {
         Ok(())
     }
 
-    /// Forgets what it was to read, what it has read, and what was put aside; leaves a buffer free where more will be put aside.
+    /// Discards pending reads, loaded batches and buffered runs.
+    ///
+    /// Leaves a buffer free if more will be buffered.
     pub(crate) fn start(&mut self, file: &SpillFile, puts_aside: bool) -> Result<(), EngineError> {
         self.puts_aside = puts_aside;
         self.todo.clear();
@@ -274,7 +276,7 @@ impl SpillCursor {
         Ok(())
     }
 
-    /// Says what will be taken next, behind all that it was told before.
+    /// Queues a read behind all earlier ones.
     pub(crate) fn want(&mut self, batch: usize, piece: RunRef) {
         self.todo.push_back((batch, PendingRead::OnDisk(piece)));
     }
@@ -376,7 +378,7 @@ impl SpillCursor {
         self.poll(file)
     }
 
-    /// Lends what is wanted of a batch; blocks until it is read.
+    /// Lends a requested batch; blocks until it is read.
     pub(crate) fn take(
         &mut self,
         file: &SpillFile,
@@ -395,7 +397,7 @@ impl SpillCursor {
         }
     }
 
-    /// Takes a piece back; unless it will be taken again, with so many messages, its buffer goes to the next.
+    /// Takes a run back; its buffer is reused unless the worker will take the run again.
     pub(crate) fn give_back(
         &mut self,
         file: &SpillFile,
@@ -417,7 +419,7 @@ impl SpillCursor {
         }
     }
 
-    /// Takes in one completed read or write, of which there must be some on their way.
+    /// Processes one completed read or write; some must be in flight.
     fn wait(&mut self, file: &SpillFile) -> Result<(), EngineError> {
         let done = self.queue.wait().ok_or_else(|| file.no_buffer())?;
         self.accept(file, done)

@@ -46,18 +46,19 @@ pub struct Superstep {
     pub bytes_written: u64,
     /// Bytes sent to other ranks.
     pub bytes_sent: u64,
-    /// Pairs of ranks of which one sent the other only messages that it needs.
+    /// Pairs of ranks whose sender filtered its messages.
     pub filtered: u64,
     /// Cells that edges were read of.
     pub cells: u64,
-    /// Of these, cells of which an index said what blocks hold edges of active vertices, and no others were read.
+    /// Of these, cells whose index selected the blocks that were read.
     pub cells_sought: u64,
-    /// Elements that were looked at: sources of the blocks that were read, or, where edges were sought, those that were walked over or
-    /// looked up to find them; and, of messages on disk, messages, and entries and words of the lists by which they were dispatched.
+    /// Elements scanned: sources of blocks that were read or, in lookups, sources walked over or looked up.
+    ///
+    /// For messages on disk it also counts messages, and entries and words of the lists that route them.
     pub scanned: u64,
     /// Messages that were pushed to the runs of columns that need them, once for each.
     pub messages_pushed: u64,
-    /// Messages that runs pulled out of those of whole batches.
+    /// Messages that column groups pulled from whole batches.
     pub messages_pulled: u64,
     /// Bytes moved in memory, by kind of data.
     pub tiers: TierBytes,
@@ -67,8 +68,9 @@ pub struct Superstep {
     pub mode: Mode,
 }
 
-/// Passes that are listed: what comes after them is only added up, so that a walk along a path of millions of vertices does not
-/// end for want of memory.
+/// Maximum number of listed passes; later ones are only summed.
+///
+/// So a walk along a path of millions of vertices does not run out of memory.
 pub const LISTED_MAX: usize = 1 << 14;
 
 /// Passes that are not listed, all together.
@@ -78,7 +80,7 @@ pub struct Unlisted {
     pub passes: u64,
     /// Their wall-clock seconds.
     pub seconds: f64,
-    /// Those of passes over edges.
+    /// Seconds of passes over edges.
     #[serde(skip)]
     pub seconds_over_edges: f64,
     /// Messages emitted.
@@ -211,7 +213,7 @@ impl Convergence {
         }
     }
 
-    /// The same after so many iterations.
+    /// Returns the same convergence after `iterations` iterations.
     #[must_use]
     pub fn after(self, iterations: u64) -> Self {
         Convergence { iterations, ..self }
@@ -225,13 +227,16 @@ impl Metrics {
         self.supersteps.len() as u64 + self.unlisted.map_or(0, |unlisted| unlisted.passes)
     }
 
-    /// The number of the pass at work, from 1, among those over edges or of messages; a call of an earlier run counts as one pass.
+    /// Returns the number of the current edge or send pass, from 1.
+    ///
+    /// A call of an earlier run counts as one pass.
     pub(crate) fn pass_number(&self) -> u64 {
         self.counted + 1
     }
 
-    /// Billions of edges traversed a second (GTEPS): edges that carried a message over the seconds of the passes that went over
-    /// edges; none when there was no such pass.
+    /// Returns billions of edges traversed a second (GTEPS).
+    ///
+    /// That is the edges that carried a message over the seconds of passes over edges; `None` without such a pass.
     #[must_use]
     pub fn gteps(&self) -> Option<f64> {
         let passes = self.supersteps.iter();
@@ -246,7 +251,7 @@ impl Metrics {
         (edges > 0 && seconds > 0.0).then(|| edges as f64 / seconds / 1e9)
     }
 
-    /// What is counted at each rank on its own, of each pass.
+    /// Returns the counts of each pass that each rank counts on its own.
     fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
         let passes = self.supersteps.iter_mut().flat_map(|pass| {
             [
@@ -281,7 +286,7 @@ impl Metrics {
         passes.chain(unlisted)
     }
 
-    /// The counts of this rank, to be added up with those of the others ([`Metrics::take_counts`]).
+    /// Returns the counts of this rank, to be summed with the others' ([`Metrics::take_counts`]).
     pub(crate) fn put_counts(&mut self) -> Vec<u64> {
         self.counts().map(|count| *count).collect()
     }
@@ -293,7 +298,7 @@ impl Metrics {
         }
     }
 
-    /// What is known of a rank.
+    /// Encodes the metrics of a rank.
     pub(crate) fn put(of_rank: &OfRank) -> Vec<u8> {
         let OfRank {
             batches,
@@ -310,7 +315,7 @@ impl Metrics {
         bytes
     }
 
-    /// Takes what is known of all ranks, of each as [`Metrics::put`] has it; `None` when it makes no sense.
+    /// Decodes the metrics of all ranks, each encoded by [`Metrics::put`]; returns `None` if malformed.
     pub(crate) fn take(&mut self, said: &[Vec<u8>]) -> Option<()> {
         let ranks = said.len();
         self.ranks.clear();

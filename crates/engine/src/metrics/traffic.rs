@@ -1,5 +1,5 @@
-//! Bytes that a pass moves between processors and memory, by kind of data: read or written, in order or at random; and what is charged
-//! for those on a slow tier.
+//! Bytes that a pass moves between processors and memory, by kind of data: read or written, in order or at random; and
+//! the delay for those on a slow tier.
 //!
 //! They are counted batch by batch and block by block, from what a phase does with each, not access by access: `docs/tiers.md` has the
 //! formulas. Each worker counts for itself.
@@ -24,7 +24,7 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    /// Of things of which all are gone to, or some.
+    /// Returns `Sequential` if all items are visited, `Random` if some are.
     pub(crate) fn of(all: bool) -> Self {
         match all {
             true => Access::Sequential,
@@ -73,7 +73,7 @@ pub struct TierBytes {
 }
 
 impl TierBytes {
-    /// Those of one kind.
+    /// Returns the bytes of one kind of data.
     #[must_use]
     pub fn of(&self, kind: Kind) -> &Moved {
         match kind {
@@ -118,13 +118,13 @@ pub(crate) fn placed_at(tiers: &Tiers) -> BTreeMap<&'static str, PlacedAt> {
     Kind::ALL.map(|kind| (kind.name(), of(kind))).into()
 }
 
-/// A worker spends what it owes once it is so much: shorter waits are lost in the noise of waiting.
+/// A worker waits once it owes this much time: shorter waits are lost in timer noise.
 const SPENT_AT_ONCE: Duration = Duration::from_micros(50);
 
-/// Between two looks at whether somebody asked to stop goes by so much time at most.
+/// Maximum time between two checks for cancellation.
 const LOOK_AFTER: Duration = Duration::from_millis(100);
 
-/// What all workers moved in the pass at hand.
+/// The bytes that all workers moved in the current pass.
 pub(crate) struct MemoryTraffic {
     workers: Vec<WorkerTraffic>,
     charging: Option<TierDelay>,
@@ -137,7 +137,9 @@ struct TierDelay {
     stop: Stop,
 }
 
-/// What one worker moved: read in order, at random, written in order, at random, for each kind. In cache lines of its own.
+/// The bytes that one worker moved of each kind, in cache lines of its own.
+///
+/// Bytes are read in order, read at random, written in order, or written at random.
 #[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct WorkerTraffic {
@@ -171,7 +173,7 @@ impl WorkerTraffic {
 }
 
 impl TierDelay {
-    /// What a worker owes in the pass at hand.
+    /// Returns the time that a worker owes in the current pass.
     fn owed(&self, worker: &WorkerTraffic) -> Duration {
         let (mut read, mut written) = (0, 0);
         for kind in &self.slow {
@@ -187,7 +189,7 @@ impl TierDelay {
         let spent = Duration::from_nanos(worker.spent.load(Ordering::Relaxed));
         self.owed(worker).saturating_sub(spent)
     }
-    /// Lets so much time go by, unless somebody asks to stop.
+    /// Waits for the given time unless the run is cancelled.
     fn wait(&self, mut time: Duration) {
         while !time.is_zero() && !self.stop.requested() {
             let now = time.min(LOOK_AFTER);
@@ -250,8 +252,9 @@ impl MemoryTraffic {
         }
     }
 
-    /// Ends a pass: what all workers moved, and the seconds that they were charged all together. What they still owe they spend side by
-    /// side: the longest of it goes by here.
+    /// Ends a pass: returns the bytes moved, and the seconds charged to all workers in total.
+    ///
+    /// Workers wait off their remaining debts in parallel, so this call waits for the longest of them.
     pub(crate) fn take(&self) -> (TierBytes, f64) {
         let mut seconds = 0.0;
         if let Some(charging) = &self.charging {

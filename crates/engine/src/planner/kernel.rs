@@ -7,7 +7,7 @@ use crate::graph_view::UncachedBytes;
 use crate::metrics::run::Mode;
 use crate::program::edge::Direction;
 
-/// A seek costs one part in so many of one that reads from disk, where that is counted apart or cells are in memory.
+/// A lookup in memory costs one part in 32 of a lookup on disk.
 const MEMORY_SEEK: u64 = 32;
 /// What a sparse pass pays for one edge, in elements scanned: it lands anywhere in memory.
 const EDGE_SOUGHT: u64 = 8;
@@ -28,7 +28,7 @@ pub(crate) struct PassStats {
     /// Every row changes, whether or not a message reached it.
     pub(crate) every: bool,
     pub(crate) active: u64,
-    /// Edges of the active vertices, as far as is known.
+    /// Edges of the active vertices, if known.
     pub(crate) edges: u64,
     pub(crate) vertices: u64,
     pub(crate) arcs: u64,
@@ -49,7 +49,7 @@ pub(crate) struct PassStats {
     pub(crate) seek: SeekChoice,
 }
 
-/// Frames of so many cells that so many looks into all of them read.
+/// Returns the frames of `cells` cells that `looks` lookups into `all` cells read.
 fn frames_of_cells(looks: f64, cells: u64, all: u64) -> f64 {
     let share = cells as f64 / (all as f64).max(1.0);
     met(looks * share, frames(cells))
@@ -59,8 +59,9 @@ fn frames(bytes: u64) -> f64 {
     bytes as f64 / FRAME_BYTES as f64
 }
 
-/// How many of so many frames so many looks meet, each of which falls into any of them: for x looks a frame, 1 - exp(-x) of them; to 3 %, by
-/// operations that give the same on every machine.
+/// Returns how many of `of` frames `looks` lookups hit, each at a random frame.
+///
+/// For x lookups a frame that is 1 - exp(-x) of them, here to 3 %, by operations that round alike on every machine.
 fn met(looks: f64, of: f64) -> f64 {
     let x = looks / of.max(1.0);
     of * (1.0 - 1.0 / (1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0))))
@@ -71,8 +72,9 @@ impl PassStats {
     fn lookups(&self) -> u64 {
         self.active.saturating_mul(self.columns).min(self.edges)
     }
-    /// What is read by a sparse pass, and by a scan, which reads the rows of cells of all batches with active vertices; in the unit of what
-    /// they cost.
+    /// Returns the reads of a sparse pass and of a scan, in the unit of their costs.
+    ///
+    /// A scan reads the rows of cells of all batches with active vertices.
     fn read(&self) -> [u64; 2] {
         let UncachedBytes {
             block_lists,
@@ -95,12 +97,15 @@ impl PassStats {
         let unit = self.workers as f64 * FRAME_BYTES as f64 / BYTES_AN_ELEMENT;
         [sought, scanned].map(|frames| (frames * unit) as u64)
     }
-    /// What a scan of the graph costs: one for each source and edge (DFOGraph, section 4.1), shared by the workers.
+    /// Returns the cost of a scan: one for each source and edge, divided among the workers.
+    ///
+    /// See DFOGraph, section 4.1.
     fn scan(&self) -> u64 {
         self.arcs.saturating_add(self.vertices)
     }
-    /// What a sparse pass costs, on one worker, in the same unit: each active vertex is sought in the columns that hold
-    /// its edges, and then its edges are gone to one by one. What that reads is counted apart.
+    /// Returns the cost of a sparse pass on one worker, in the same unit, without its reads.
+    ///
+    /// The worker looks up each active vertex in the columns with its edges, then visits its edges one by one.
     fn sparse(&self) -> u64 {
         let lookups = if self.decoded {
             self.active.saturating_mul(LIST)
@@ -118,8 +123,9 @@ impl PassStats {
     }
 }
 
-/// Whether the edges of so many active sources are sought in a cell of a dense pass, rather than all of it read: where that costs
-/// less (DFOGraph, section 4.1).
+/// True if looking up the edges of the active sources of a cell costs less than reading all of it.
+///
+/// See DFOGraph, section 4.1; for a cell of a dense pass.
 pub(crate) fn seeks_in_cell(
     choice: SeekChoice,
     gamma: u64,
@@ -283,7 +289,7 @@ mod tests {
             ..many
         };
         assert_eq!(chosen(half).0, Mode::Seek);
-        // What is scanned is there, what is sought is not.
+        // Scanned data is in memory, looked-up data is not.
         let turned = PassStats { scanned: 0, ..many };
         assert_eq!(chosen(turned).0, Mode::Scatter);
         // Of one batch, a scan reads one row.

@@ -1,13 +1,13 @@
-//! Dispatch: how messages that are on disk get to the runs of columns that need them (DFOGraph, section 4.2).
+//! Routing: how messages on disk get to the column groups that need them (DFOGraph, section 4.2: *dispatch*).
 //!
-//! | way | what is done |
+//! | mode | mechanism |
 //! | --- | --- |
-//! | push | who has a batch of messages in memory, having signalled or received it, appends to a piece for each run what that one needs |
-//! | pull | a run goes through the messages of a batch and puts aside what it needs, in memory as long as there is room, then on disk |
-//! | none | every run reads all messages of the batches that it has cells of |
+//! | push | the worker that signalled or received a batch, and has it in memory, writes a message run for each group that needs it |
+//! | pull | a group reads the messages of a batch and buffers its own, in memory while they fit, then on disk |
+//! | none | every group reads all messages of the batches that it has cells of |
 //!
-//! The paper pushes by one thread, after messages were written and read again. Here whoever signals pushes what it has in its hands,
-//! so that all cores do, and nothing is written that is only read to be dispatched. A pull costs reading everything, as none does; it is
+//! The paper pushes by one thread, after messages were written and read again. Here the signalling worker pushes the messages that it
+//! holds, so all cores push, and no message is written only to be read for routing. A pull costs a full read, as none does; it is
 //! worth it to a run that waits: for messages of other ranks that come first in the order of its fold. It pulls this rank's
 //! meanwhile.
 
@@ -25,10 +25,10 @@ use crate::planner::routing_cost::RoutingStats;
 use crate::planner::routing_stats::{GroupOf, RoutingSample};
 use crate::schedule::tasks::{StripRef, column_groups, mean, reads};
 
-/// Where runs have fewer strips to leave a dispatch graph room, it is made once it would have saved so many ones of what making it takes.
+/// If the table needs smaller groups, it is built once 1/4 of its build cost would have been saved.
 const EARLY: u64 = 4;
 
-/// Keeps what is known of the dispatch of a rank's messages, for one program and one way round of the graph.
+/// A planner of the routing of a rank's messages, for one program and one orientation.
 pub(crate) struct RoutingPlanner {
     run_of: GroupOf,
     /// The name of the graph's file.
@@ -65,21 +65,24 @@ fn work(machine: &ExecContext) -> [u64; 2] {
         })
 }
 
-/// Bytes that making a graph reads and writes, about: of so many runs, that need messages of so many vertices, each of them `spread` times,
-/// which fan-out lists of so many bytes say.
+/// Returns the approximate bytes read and written to build a table.
+///
+/// `runs` groups need messages of `vertices` vertices, each of them `spread` times, as fan-out lists of `fanout` bytes say.
 pub(crate) fn making_bytes(runs: usize, vertices: u64, spread: f64, fanout_bytes: u64) -> u64 {
     let lists = (runs as f64 / 8.0).min(4.0 * spread) * vertices as f64;
     fanout_bytes.saturating_add(2 * lists as u64)
 }
 
-/// What a graph has to have missed to save before it is made, of so many bytes to make it.
+/// Returns the missed savings, in bytes, after which a table is worth building.
 pub(crate) fn worth_making(making: u64, is_early: bool) -> u64 {
     if is_early { making / EARLY } else { making }
 }
 
 impl RoutingPlanner {
-    /// The dispatcher of such runs, which makes its graph once that would have saved what making it takes, or a part of that where it `is_early`.
-    /// Whether messages of other ranks are `filtered`.
+    /// Plans the routing for these column groups.
+    ///
+    /// The table is built once the I/O it would have saved equals its build cost (a quarter of it if `is_early`). `filtered` says
+    /// whether messages of other ranks are filtered.
     pub(crate) fn new(
         machine: &ExecContext,
         runs: &[Vec<StripRef>],
@@ -108,8 +111,10 @@ impl RoutingPlanner {
         })
     }
 
-    /// How the messages of a pass are dispatched, of so many active vertices of this rank and of others, of so many bytes each, and by what graph; with the
-    /// bytes read and written to make it, in at most so much memory. `waits`: runs may have to wait for messages of other ranks while others are there.
+    /// Chooses the routing of a pass, given the active vertices of this rank and of others.
+    ///
+    /// Returns the table to route by, and the bytes read and written to build it in the given memory. `waits`: groups may wait for
+    /// messages of other ranks while others are ready.
     pub(crate) fn choose(
         &mut self,
         machine: &ExecContext,
@@ -157,8 +162,9 @@ impl RoutingPlanner {
     }
 }
 
-/// Whether passes of all vertices move less where runs of fewer strips leave memory to dispatch their messages than where they do not:
-/// groups of so many strips, and messages of so many bytes, which are `filtered` or not on their way from other ranks.
+/// True if smaller groups, which leave memory for a routing table, move fewer bytes in full passes.
+///
+/// `filtered` says whether messages from other ranks are filtered.
 pub(crate) fn pays(
     machine: &ExecContext,
     [with, without]: [usize; 2],
@@ -185,8 +191,9 @@ pub(crate) fn pays(
     Ok(facts.pays(reads(&without)))
 }
 
-/// Whether runs of a dense pass wait for messages of other ranks while those of their own are there, and have buffers for what they pull
-/// meanwhile: others come first, in the order of a fold that goes by it, and a worker holds more than two batches.
+/// True if groups wait for other ranks' messages while their own are ready, and can buffer pulls.
+///
+/// That is so if others come first in an ordered fold, and a worker holds more than two batches.
 pub(crate) fn waits(exact: bool, own: &Range<usize>, held: Option<usize>) -> bool {
     !exact && own.start > 0 && held > Some(HELD_MIN)
 }

@@ -1,13 +1,15 @@
-//! What a way of dispatch costs: bytes from and to disk, and elements that are looked at.
+//! The cost of a routing: bytes from and to disk, and elements scanned.
 
 use crate::messages::routing::{Routing, RoutingMode};
 use crate::planner::routing_stats::RoutingSample;
 
 /// Bytes that the end of a piece wastes on disk, and of a piece that is read and written.
 const PADDING: f64 = 2.0 * 2048.0;
-/// A push takes work besides: it is worth it where it moves at most so many times the bytes.
+/// A push is worth its extra work if it moves at most this share of the bytes.
 const WORTH_IT: f64 = 0.9;
-/// Nor may a pass look at more than so many times the elements for it, unless it moves fewer than so many ones of all its bytes.
+/// A routing may scan this many times the elements.
+///
+/// It may scan more if it moves less than `FEWER_BYTES` of the bytes.
 const MORE_ELEMENTS: f64 = 1.05;
 const FEWER_BYTES: f64 = 0.9;
 /// Bytes of a source in a list.
@@ -16,7 +18,7 @@ const LISTED: f64 = 4.0;
 /// What the cost of a dispatch depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoutingStats {
-    /// Active vertices of this rank, and of all others, as far as is known.
+    /// Active vertices of this rank, and of all others, if known.
     pub(crate) active: [u64; 2],
     /// Bytes of a message.
     pub(crate) width: usize,
@@ -31,7 +33,7 @@ pub(crate) struct RoutingStats {
     pub(crate) sample: RoutingSample,
     /// Bytes of the dispatch graph that a pass reads.
     pub(crate) lists: u64,
-    /// There is no other rank, who would be sent what is on disk.
+    /// True if there is no other rank to send messages on disk to.
     pub(crate) is_alone: bool,
     /// Runs of this pass may have to wait for messages of other ranks while others are there.
     pub(crate) waits: bool,
@@ -50,12 +52,12 @@ impl RoutingStats {
         active * self.sample.messages[usize::from(!is_own)]
     }
 
-    /// Bytes that are read and written for this rank's messages, or for those of others.
+    /// Returns the bytes read and written for this rank's messages, or for the others' messages.
     fn bytes(&self, way: RoutingMode, is_own: bool) -> f64 {
         let width = self.width as f64;
         match way {
             RoutingMode::None | RoutingMode::Pull => {
-                // What is sent to other ranks is on disk anyway.
+                // Messages to other ranks are on disk in any case.
                 let written = f64::from(u8::from(self.is_alone || !is_own));
                 self.messages(is_own) * width * (written + self.reads)
             }
@@ -70,7 +72,7 @@ impl RoutingStats {
         }
     }
 
-    /// Elements that are looked at for these: messages that are read, or dispatched first, and words of the lists that say where.
+    /// Returns the elements scanned: messages read, or routed first, and words of the routing lists.
     fn elements(&self, way: RoutingMode, is_own: bool) -> f64 {
         match way {
             RoutingMode::None | RoutingMode::Pull => self.messages(is_own) * self.reads,
@@ -96,15 +98,16 @@ impl RoutingStats {
         ]
     }
 
-    /// Whether a dispatch is chosen, and moves less than none does where runs read batches of messages so often.
+    /// True if a routing is chosen, and moves less than no routing with `reads` reads of each batch.
     pub(crate) fn pays(&self, reads: f64) -> bool {
         let plain = RoutingStats { reads, ..*self };
         let (dispatch, _) = self.choose();
         self.whole(dispatch)[0] < plain.whole(Routing::default())[0]
     }
 
-    /// The dispatch that costs least, where there is a graph to dispatch by; and the bytes that it saves against none, or has read while
-    /// there is nothing else to do.
+    /// Returns the cheapest routing if there is a table, and the bytes that it saves.
+    ///
+    /// The bytes count against no routing, or as reads while a group would otherwise be idle.
     pub(crate) fn choose(&self) -> (Routing, u64) {
         let way = |is_own: bool| {
             let [none, push] =
@@ -152,7 +155,7 @@ mod tests {
         waits: false,
     };
 
-    /// All have edges, and are needed by so many runs.
+    /// All vertices have edges, and `spread` groups need each of them.
     const fn spread(spread: f64) -> RoutingSample {
         RoutingSample {
             spread,
@@ -224,13 +227,13 @@ mod tests {
             ..several
         };
         assert_eq!(chosen(exact), [RoutingMode::None; 2]);
-        // Those of others would be written only to be read again.
+        // Messages of others would be written only to be read again.
         let few_need = RoutingStats {
             sample: spread(0.7),
             ..several
         };
         assert_eq!(chosen(few_need), [RoutingMode::Pull, RoutingMode::Push]);
-        // What is not needed here is not sent here.
+        // Messages that this rank does not need are not sent to it.
         let filtered = RoutingStats {
             sample: RoutingSample {
                 spread: 0.7,

@@ -5,7 +5,9 @@ use crate::memory::plan::{GraphShape, PassMemory};
 use crate::messages::routing_size::TableMemory;
 use crate::program::footprint::Sizes;
 
-/// So many ones of the free budget a dispatch graph may take, and where dispatch was asked for, which makes it worth more.
+/// The table may take 1/8 of the free budget.
+///
+/// It may take 1/2 if routing was asked for, which makes it worth more.
 const SHARE: u64 = 8;
 const SHARE_ASKED: u64 = 2;
 
@@ -14,12 +16,15 @@ pub(crate) struct RoutingBudget {
     pub(crate) room: PassMemory,
     /// Bytes for the graph.
     pub(crate) bytes: u64,
-    /// Runs are of as many strips as without the graph, or dispatch was asked for: there is nothing to weigh up.
+    /// True if there is nothing to compare.
+    ///
+    /// That is if groups are as large as without the table, or if routing was asked for.
     pub(crate) is_free: bool,
 }
 
-/// What would leave room for a dispatch graph out of so many free bytes, `room` being what does not; `graph` says what one takes where
-/// runs are of so many strips. `None`: nothing is dispatched.
+/// Returns the pass memory that leaves a routing table out of `free` bytes; `room` leaves none.
+///
+/// `graph` returns the memory of a table for groups of a size. Returns `None` if no messages are routed.
 pub(crate) fn beside(
     choice: DispatchChoice,
     shape: &GraphShape,

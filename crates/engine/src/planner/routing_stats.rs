@@ -1,7 +1,7 @@
 //! The runs of a rank's columns as what messages go to: the groups of its dispatch graph
 //! ([`RoutingTable`](crate::messages::routing_table::RoutingTable)), and a guess at it.
 //!
-//! Which strips make a run depends on memory, so it is made anew for each, in about the time of reading the fan-out lists.
+//! Group sizes depend on memory, so a table is built for each, in about the time of reading the fan-out lists.
 
 use graphmill_graph::{Batches, FRAME_BYTES, FanoutChunk};
 use graphmill_raw::lock;
@@ -13,14 +13,14 @@ use crate::messages::routing_size::TableMemory;
 use crate::messages::routing_table::ColumnGroups;
 use crate::schedule::tasks::{ColumnLayout, StripRef};
 
-/// Parts of the vertices that are looked at for a guess, and how many vertices of each.
+/// Number of sampled parts of the vertices, and vertices of each.
 const SAMPLES: u64 = 16;
 const SAMPLE_VERTICES: u64 = 4096;
 
 /// To which run messages go.
 pub(crate) struct GroupOf {
     runs: usize,
-    /// For each batch of this rank, where the sources of each of its strips end, and the run that folds the strip.
+    /// For each batch of this rank: the end of each strip's sources, and the group that folds the strip.
     strips: Vec<Vec<(usize, usize)>>,
     first: usize,
 }
@@ -69,12 +69,14 @@ impl GroupOf {
         }
     }
 
-    /// The run of a column of this rank, out of those of [`GroupOf::from`].
+    /// Returns the group of a column of this rank, out of the groups of [`GroupOf::from`].
     fn of(&self, from: &[Option<usize>], column: usize) -> Option<usize> {
         *from.get(column.checked_sub(self.first)?)?
     }
 
-    /// Who sends messages and who needs them, by some of the sources. Whether messages of other ranks are `filtered`.
+    /// Estimates the senders and receivers of messages from a sample of the sources.
+    ///
+    /// `filtered` says whether messages of other ranks are filtered.
     pub(crate) fn sample(
         &self,
         machine: &ExecContext,
@@ -153,17 +155,18 @@ impl GroupOf {
 pub(crate) struct RoutingSample {
     /// Runs that need the message of a source, in the mean.
     pub(crate) spread: f64,
-    /// The share of sources whose messages are here once they are active: of this rank's, those that have edges; of the others', those
-    /// that have edges to this rank, where messages are filtered.
+    /// Shares of active sources whose messages are here: of this rank, and of other ranks.
+    ///
+    /// Of this rank they are those with edges; of the others, those with edges to this rank, if messages are filtered.
     pub(crate) messages: [f64; 2],
 }
 
-/// From one part of the vertices that is looked at to the next.
+/// Returns the distance between two sampled parts of the vertices.
 fn sample_step(vertices: u64) -> u64 {
     (vertices / SAMPLES).max(SAMPLE_VERTICES)
 }
 
-/// Bytes that are read of so many of fan-out lists to look at these parts.
+/// Returns the bytes of fan-out lists of `fanout` bytes that a sample reads.
 pub(crate) fn sample_bytes(vertices: u64, fanout: u64) -> u64 {
     let parts = vertices.div_ceil(sample_step(vertices));
     let of_vertices = u128::from(fanout) * u128::from(parts * SAMPLE_VERTICES);
@@ -172,12 +175,12 @@ pub(crate) fn sample_bytes(vertices: u64, fanout: u64) -> u64 {
     (of_vertices.min(u128::from(fanout)) as u64 + parts * FRAME_BYTES).min(fanout)
 }
 
-/// Workers, and whoever takes what comes from each of the ranks at the same time.
+/// Returns the number of readers: workers, and a receiver for each peer at the same time.
 fn readers(workers: usize) -> usize {
     workers + PEERS
 }
 
-/// What a dispatch graph takes of the budget, of so many runs and so many cells in their columns.
+/// Returns the memory of a routing table for `runs` groups with `cells` cells in their columns.
 pub(crate) fn graph_bytes(
     batches: &Batches,
     workers: usize,

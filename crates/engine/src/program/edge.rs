@@ -65,8 +65,9 @@ pub trait EdgeProgram: Sync {
     /// What a pass adds up.
     type Sum: Sum;
 
-    /// The accumulator that no message has reached. For a floating-point sum this is `-0.0`: the true neutral
-    /// element, and different from every sum of messages.
+    /// The accumulator that no message has reached.
+    ///
+    /// For a floating-point sum this is `-0.0`: the true neutral element, and different from every sum of messages.
     const IDENTITY: Self::Accumulator;
     /// The destinations that `apply` is called for.
     const REACH: Reach = Reach::Reached;

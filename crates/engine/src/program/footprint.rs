@@ -25,7 +25,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// A program of 8-byte values with three columns on disk: as large as those of most algorithms.
+    /// A program of 8-byte values with three columns on disk, a common size among the algorithms.
     pub const USUAL: Sizes = Sizes {
         message: 8,
         accumulator: 8,
@@ -55,7 +55,7 @@ impl Sizes {
         }
     }
 
-    /// Of such a program that keeps so many bytes of rows, and of messages, of every vertex in memory.
+    /// Adds the bytes of rows and of messages that the program keeps in memory for every vertex.
     #[must_use]
     pub fn keeping(self, rows: usize, messages: usize) -> Sizes {
         Sizes {
@@ -73,7 +73,7 @@ impl Sizes {
         }
     }
 
-    /// What is enough for either of two programs.
+    /// Returns the maximum of two programs' footprints.
     #[must_use]
     pub fn or(self, other: Sizes) -> Sizes {
         Sizes {

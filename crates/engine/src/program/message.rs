@@ -15,14 +15,14 @@ use crate::value::{Accumulator, Sum};
 /// apply(v, row, acc)  once per vertex reached        -> a summand, and whether it is active next
 /// ```
 ///
-/// The messages of one addressee are folded in ascending order of their senders, those of one sender in the order in which it
-/// sent them: so the bits are the same for any number of threads and any budget.
+/// The messages of one destination are folded in ascending order of their senders, and the messages of one sender in the order in
+/// which it sent them: so the bits are the same for any number of threads and any budget.
 pub trait SendProgram: Sync {
     /// The arrays that `send` sees.
     type SendRows: Rows;
     /// The arrays that `apply` sees.
     type ApplyRows: Rows;
-    /// What is sent.
+    /// The message type.
     type Message: Element;
     /// The fold of what reached one vertex.
     type Accumulator: Accumulator;

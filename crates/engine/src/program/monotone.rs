@@ -66,14 +66,18 @@ pub trait LabelProgram: Copy + Sync + 'static {
     type Label: Label;
     /// The edge's value: `()`, or a weight as `f32` or `f64` (1 on a graph without weights).
     type Edge: EdgeValue;
-    /// No label is lowered after it has reached a vertex: all active vertices have the same label, and `along` makes the same
-    /// greater or equal one of it on every edge. A vertex then needs no more than one message, so it may look for one.
+    /// True if no label is lowered after it has reached a vertex.
+    ///
+    /// All active vertices then have the same label, and `along` makes the same greater or equal one of it on every edge. A vertex
+    /// needs at most one message, so it may pull.
     const UNIFORM: bool = false;
 
-    /// What a label becomes on its way along an edge: not less than it was, and the greater the greater it was.
+    /// Returns the label at the end of an edge: not less than `label`, and monotone in it.
     fn along(&self, label: Self::Label, edge: Self::Edge) -> Self::Label;
 
-    /// When a label is worth sending on: those of lower buckets go first (delta-stepping). Ascends with the label.
+    /// Returns the bucket of a label: lower buckets are sent first (delta-stepping).
+    ///
+    /// Ascends with the label.
     fn bucket(&self, _label: Self::Label) -> u64 {
         0
     }

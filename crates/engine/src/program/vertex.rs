@@ -52,17 +52,18 @@ pub trait Pregel: Send + Sync + Sized + 'static {
     /// What the vertices of a superstep add up; all see it in the next one.
     type Aggregate: Sum;
 
-    /// What is in an empty mailbox: a message that changes no other when they are combined. For a floating-point sum that is `-0.0`,
-    /// for a minimum the greatest number. A mailbox whose messages come to it, like +1 and -1 where it is 0, has nothing in it for
-    /// [`Pregel::compute`] and need not wake its vertex: choose one that nobody sends, [`Pregel::along`] does not make, and no
-    /// messages come to.
+    /// The content of an empty mailbox: a message that changes no other when they are combined.
+    ///
+    /// For a floating-point sum that is `-0.0`, for a minimum the greatest number. If messages combine to it, like +1 and -1 where
+    /// it is 0, the mailbox counts as empty for [`Pregel::compute`] and need not wake its vertex. Choose a message that the program
+    /// does not send, that [`Pregel::along`] does not make, and that no messages combine to.
     const NOTHING: Self::Message;
     /// Combining gives the same bits in any order (integers, minimum, maximum).
     const EXACT: bool = false;
     /// Whether [`Vertex::send`] is called.
     const SENDS: bool = false;
 
-    /// What a vertex does in a superstep; `message` is the combination of what was sent to it in the one before.
+    /// Computes a vertex in a superstep; `message` combines the messages sent to it in the last one.
     fn compute(&self, vertex: &mut Vertex<'_, Self>, message: Option<Self::Message>);
     /// Takes one more message into a mailbox; in which order they come is not said.
     fn combine(&self, into: &mut Self::Message, message: Self::Message);
@@ -130,8 +131,9 @@ impl<P: Pregel> Vertex<'_, P> {
     pub fn broadcast(&mut self, message: P::Message) {
         self.broadcast = Some(message);
     }
-    /// Sends a message to the vertex of that index, whether or not an arc leads there. The program says so by
-    /// [`Pregel::SENDS`]; if it does not, or there is no such vertex, the run ends with an error.
+    /// Sends a message to the vertex with that index, whether or not an arc leads there.
+    ///
+    /// The program must declare [`Pregel::SENDS`]. Without it, or if there is no such vertex, the run ends with an error.
     #[inline]
     pub fn send(&mut self, to: u64, message: P::Message) {
         (self.sends)(to, message);

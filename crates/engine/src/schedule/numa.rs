@@ -1,8 +1,8 @@
 //! Batches dealt out to the nodes of the machine: each has a run of neighbouring batches, the same in every pass.
 //!
-//! A worker takes batches of the node that it runs on before those of others. Memory lies on the node of the thread that first writes
-//! to it, so rows, messages, pinned cells and lists of a batch are near those who work on them again. On a machine of one node there is
-//! one run.
+//! A worker takes batches of the node that it runs on before batches of others. Memory lies on the node of the thread that first
+//! writes to it, so rows, messages, cached cells and lists of a batch are near the workers that use them again. On a machine
+//! of one node there is one range.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -19,12 +19,12 @@ pub(crate) struct NumaQueue<'d> {
 }
 
 impl<'d> NumaQueue<'d> {
-    /// Deals the positions of `batches`, in order of their nodes, of so many batches in all.
+    /// Creates a queue of the positions of `batches`, in order of their nodes; `all` counts all batches.
     pub(crate) fn new(batches: &[usize], all: usize) -> Self {
         Self::to(cpu_nodes(), batches, all)
     }
 
-    /// Deals so many batches.
+    /// Creates a queue of `all` batches.
     pub(crate) fn of_all(all: usize) -> Self {
         Self::new(&(0..all).collect::<Vec<_>>(), all)
     }
@@ -44,7 +44,7 @@ impl<'d> NumaQueue<'d> {
         }
     }
 
-    /// A position that nobody has taken yet.
+    /// Claims a free position.
     pub(crate) fn take(&self) -> Option<usize> {
         self.claim_if(|_| true)
     }
@@ -54,7 +54,7 @@ impl<'d> NumaQueue<'d> {
         self.take_near(current_node(), can_use)
     }
 
-    /// Positions that nobody has taken.
+    /// Returns the number of unclaimed positions.
     pub(crate) fn left(&self) -> usize {
         self.runs.iter().map(Quota::left).sum::<u64>() as usize
     }
@@ -86,12 +86,12 @@ pub(crate) fn cpu_nodes() -> &'static [usize] {
     NODES.get_or_init(|| Nodes::with_processors().iter().collect())
 }
 
-/// The first batch of a node's, of so many nodes and batches.
+/// Returns the first of `all` batches that belongs to a node, of `nodes` nodes.
 fn first_of(node: usize, nodes: usize, all: usize) -> usize {
     node * all / nodes
 }
 
-/// Which of the nodes a batch is dealt to, of so many batches in all.
+/// Returns the node of a batch, of `all` batches.
 pub(crate) fn node_of_batch(batch: usize, all: usize) -> usize {
     let count = cpu_nodes().len().max(1);
     (1..count)
@@ -109,7 +109,7 @@ mod tests {
         for (nodes, node, wanted) in [
             (vec![0], 0, vec![0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
             (vec![0, 1], 1, vec![5, 6, 7, 8, 9, 0, 1, 2, 3, 4]),
-            // Nodes without processors are nobody's home.
+            // Nodes without processors own no batches.
             (vec![0, 2, 5], 2, vec![3, 4, 5, 6, 7, 8, 9, 0, 1, 2]),
         ] {
             let deal = NumaQueue::to(&nodes, &all, 10);

@@ -10,7 +10,7 @@ use crate::schedule::numa;
 pub(crate) trait ColumnLayout {
     /// The batches of the graph.
     fn batches(&self) -> &Batches;
-    /// Those of the rank.
+    /// Returns the columns of the rank.
     fn own(&self) -> Range<usize>;
     /// Strips that the fold of a batch is made of, 1 at least.
     fn strips(&self, batch: usize) -> usize;
@@ -27,7 +27,7 @@ pub(crate) struct StripRef {
     pub(crate) strip: usize,
 }
 
-/// The runs of a rank's columns, each of so many targets: in order, and the same in every pass.
+/// Returns the column groups of a rank, each of `group` strips, in the same order in every pass.
 pub(crate) fn column_groups(columns: &impl ColumnLayout, group: usize) -> Vec<Vec<StripRef>> {
     let batches = columns.batches().len();
     let of_batch = |batch| (0..columns.strips(batch)).map(move |strip| StripRef { batch, strip });
@@ -41,7 +41,9 @@ pub(crate) fn column_groups(columns: &impl ColumnLayout, group: usize) -> Vec<Ve
         .collect()
 }
 
-/// How many of some runs have cells of each batch: so often its messages are read where they are not dispatched.
+/// Returns how many groups have cells of each batch.
+///
+/// That is how often its messages are read without routing.
 pub(crate) fn reads(columns: &impl ColumnLayout, runs: &[Vec<StripRef>]) -> Vec<f64> {
     let mut reads = vec![0.0; columns.batches().len()];
     let mut without = vec![1.0; reads.len()];
@@ -77,8 +79,9 @@ pub(crate) enum FoldSide {
 mod tests {
     use super::*;
 
-    /// Six batches of ten vertices, of which a rank has three: two strips each, with the first source in every cell of the first and
-    /// any other in half of those of the second.
+    /// Six batches of ten vertices, three of them this rank's, of two strips each.
+    ///
+    /// The first source is in every cell of the first strip, any other in half of the cells of the second.
     struct Six(Batches);
 
     impl ColumnLayout for Six {

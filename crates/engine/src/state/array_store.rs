@@ -3,7 +3,7 @@
 //! Invariants:
 //! - a batch of an array is borrowed by one writer or by any number of readers, never both;
 //! - a page on disk is never overwritten: a changed page goes to a free slot, and the slots of the new version
-//!   replace those of the old one when the pass that wrote them has ended ([`ArrayStore::publish`]);
+//!   replace the old slots when the pass that wrote them has ended ([`ArrayStore::publish`]);
 //! - a page that was never written holds zeros and takes no space.
 
 use std::any::TypeId;
@@ -180,7 +180,7 @@ impl ArrayStore {
         Ok(VertexArray::new(self.number, self.arrays.len() - 1))
     }
 
-    /// The number of the first page of each batch, of elements of so many bytes, and of all pages.
+    /// Returns the first page of each batch, for elements of the given size, and the number of pages.
     fn first_pages(&self, element_bytes: usize) -> Vec<usize> {
         let page_bytes = self.pages.page_bytes();
         let (mut first, mut pages) = (vec![0], 0);
@@ -194,7 +194,7 @@ impl ArrayStore {
         first
     }
 
-    /// Makes ready what the graph keeps of its vertices and a pass names: in memory where that leaves `reserve` bytes.
+    /// Loads the graph-owned columns that the pass uses, in memory if that leaves `reserve` bytes.
     pub(crate) fn load(&mut self, needs: &[ColumnAccess], reserve: u64) -> Result<(), EngineError> {
         if needs.contains(&ColumnAccess::IdRank) {
             let read =
@@ -211,7 +211,7 @@ impl ArrayStore {
         Ok(())
     }
 
-    /// Whether the budget holds so many bytes of the kind of vertices, and `reserve`, or does not pay for these.
+    /// True if `bytes` bytes of vertex rows and `reserve` fit in the budget, or are not charged to it.
     pub(crate) fn has_room(&self, bytes: u64, reserve: u64) -> bool {
         let leased = self.tiers.leased(Kind::Vertices, bytes);
         leased == 0 || self.budget.available() >= leased.saturating_add(reserve)
@@ -227,7 +227,7 @@ impl ArrayStore {
         Ok(buffer.into_parts())
     }
 
-    /// Takes note of bytes read for degrees elsewhere.
+    /// Counts bytes that were read for degrees elsewhere.
     pub(crate) fn count_read(&self, bytes: u64) {
         self.degree_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -238,7 +238,7 @@ impl ArrayStore {
         (read + self.degree_bytes.swap(0, Ordering::Relaxed), written)
     }
 
-    /// Takes the rows of an array, which are in memory, out of the store: [`ArrayStore::put`] puts them back.
+    /// Takes the rows of an array in memory out of the store; [`ArrayStore::put`] returns them.
     pub(crate) fn take(&mut self, id: ArrayId) -> Result<Segments<u8>, EngineError> {
         let found = self.get(id).is_some();
         match self
@@ -259,7 +259,7 @@ impl ArrayStore {
         if let Some(ColumnStorage::Memory { rows, copies, .. }) = array.map(|array| &mut array.rows)
         {
             *rows = taken;
-            // Whoever took them does not say what he changed.
+            // The borrower does not report which rows it changed.
             copies.iter().for_each(CheckpointCopy::change_all);
         }
     }
@@ -290,7 +290,7 @@ impl ArrayStore {
         }
     }
 
-    /// Bytes of one row of those of these arrays that are in memory: what a pass reads of it, and what it writes.
+    /// Returns the bytes of one row of the given arrays in memory that a pass reads, and that it writes.
     pub(crate) fn resident_bytes(&self, needs: &[ColumnAccess]) -> (u64, u64) {
         let (mut read, mut written) = (0, 0);
         for need in needs.iter().filter(|need| self.resident(&[**need])) {
@@ -307,7 +307,7 @@ impl ArrayStore {
         (read, written)
     }
 
-    /// Bytes of one row of those of these arrays that are on disk, and of degrees that are unpacked for each pass.
+    /// Returns the bytes of one row of the given arrays on disk, and of degrees unpacked for each pass.
     pub(crate) fn staged_bytes(&self, needs: &[ColumnAccess]) -> usize {
         let one = |need: &ColumnAccess| match self.resident(&[*need]) {
             true => 0,
@@ -396,8 +396,10 @@ impl ArrayStore {
         Ok(Guard::Paged(ranks))
     }
 
-    /// Ends a borrow: of the arrays on disk that were open for writing, the pages that hold changed rows are
-    /// written to new slots. `dirty` walks the changed rows in ascending order; without it all have changed.
+    /// Ends a borrow: writes the pages with changed rows to new slots.
+    ///
+    /// It does so for the arrays on disk that were open for writing. `dirty` walks the changed rows in ascending order; without
+    /// it all rows have changed.
     pub(crate) fn close(
         &self,
         open: BatchRows<'_>,
@@ -533,7 +535,7 @@ impl ArrayStore {
         Ok(saved)
     }
 
-    /// Writes those pages of what calls were told that got full since the version before.
+    /// Writes the pages of the log that became full since the last checkpoint.
     pub(crate) fn save_told(
         &self,
         told: &[u8],
@@ -581,7 +583,7 @@ impl ArrayStore {
         io: &mut RowFileIo,
     ) -> Result<(), EngineError> {
         let other = || EngineError::OtherRun {
-            what: "its vertex arrays are others",
+            what: "its vertex arrays differ",
         };
         if saved.len() != self.arrays.len() {
             return Err(other());

@@ -46,14 +46,14 @@ impl CheckpointCopy {
     }
 }
 
-/// The pages of a batch in which there are changed rows, of elements of so many bytes.
+/// Returns the pages of a batch that hold changed rows, of elements of `size` bytes.
 pub(crate) fn pages_of(
     dirty: &HierarchicalBitmap,
     element_bytes: usize,
     page_bytes: usize,
 ) -> Vec<usize> {
     let mut changed = Vec::new();
-    // Rows before this one are in pages that are told already: a division for each page, not for each row.
+    // Rows before this one are in pages already reported: a division for each page, not for each row.
     let mut told = 0;
     dirty.for_each(|i| {
         if i >= told {

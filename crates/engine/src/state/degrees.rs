@@ -34,8 +34,9 @@ impl DegreeStorage {
         matches!(self, DegreeStorage::Memory { .. })
     }
 
-    /// On the first call, unpacks the degrees of the batches `own` into memory if they fit in 32 bits each and that leaves `reserve`
-    /// bytes of the budget. Returns the bytes read.
+    /// Unpacks the degrees of the batches `own` into memory on the first call; returns the bytes read.
+    ///
+    /// It does so only if they fit in 32 bits each and leave `reserve` bytes of the budget.
     pub(crate) fn load(
         &mut self,
         graph: &Arc<StoredGraph>,

@@ -49,8 +49,9 @@ impl IdOrder {
         }
     }
 
-    /// Unpacks those of some batches into memory, when they fit in 32 bits each and that leaves `reserve` bytes of the budget; returns the bytes
-    /// read.
+    /// Unpacks the ordinals of some batches into memory; returns the bytes read.
+    ///
+    /// It does so only if they fit in 32 bits each and leave `reserve` bytes of the budget.
     pub(crate) fn load(
         &mut self,
         graph: &Arc<StoredGraph>,
@@ -87,7 +88,7 @@ impl IdOrder {
         Ok(frames.take_bytes_read())
     }
 
-    /// Those of one batch, where they need not be read.
+    /// Returns the ordinals of one batch, if they need not be read.
     pub(crate) fn open(
         &self,
         batches: &Batches,

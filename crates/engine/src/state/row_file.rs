@@ -57,7 +57,7 @@ impl PinnedSlots {
         let word = self.slots.get(slot.number as usize / 64);
         word.is_some_and(|word| word >> (slot.number % 64) & 1 != 0)
     }
-    /// Takes note that the current rows have a slot no more; whether a version has it.
+    /// Records that the current rows no longer use a slot; returns true if a checkpoint does.
     pub(crate) fn retire(&mut self, slot: SlotRef) -> bool {
         let is_kept = self.has(slot) && !Mistake::SlotsNotKept.is_planted();
         if is_kept {
@@ -68,7 +68,7 @@ impl PinnedSlots {
         }
         is_kept
     }
-    /// Takes note of a version with these slots.
+    /// Records a checkpoint with these slots.
     pub(crate) fn publish<'s>(&mut self, version: u64, slots: impl Iterator<Item = &'s SlotRef>) {
         self.newest = version;
         for slot in slots {
@@ -189,7 +189,9 @@ impl RowFile {
     pub(crate) fn page_bytes(&self) -> usize {
         self.page_bytes
     }
-    /// The lowest free slot: neighbours in time stay neighbours on disk. There is space for it, or this fails.
+    /// Takes the lowest free slot: neighbours in time stay neighbours on disk.
+    ///
+    /// Fails if the disk has no space for it.
     fn take_slot(&self) -> Result<u64, EngineError> {
         let mut free = lock(&self.free);
         if let Some(slot) = free.slots.pop_first() {
@@ -231,7 +233,7 @@ impl RowFileIo {
     /// Bytes of the budget that [`RowFileIo::frames`] takes.
     pub(crate) const FRAMES_BYTES: u64 = FRAMES as u64 * FRAME_BYTES;
 
-    /// Bytes of the budget that it takes, besides frames.
+    /// Returns the bytes of the budget that it takes, without frames.
     pub(crate) fn memory(page_bytes: usize) -> u64 {
         (DEPTH * page_bytes) as u64
     }
@@ -280,7 +282,7 @@ impl RowFileIo {
         .inspect_err(|_| self.settle())
     }
 
-    /// Reads pages, each of which has to be what was written.
+    /// Reads pages and checks that each has its checksum.
     pub(crate) fn check(
         &mut self,
         file: &RowFile,
@@ -290,7 +292,7 @@ impl RowFileIo {
             .inspect_err(|_| self.settle())
     }
 
-    /// Waits for what is in flight after a failure: nothing that comes later may take it for its own.
+    /// Waits for requests in flight after a failure, so that no later request takes their completions.
     fn settle(&mut self) {
         while let Some(done) = self.queue.wait() {
             self.free.extend(done.buffer);

@@ -40,7 +40,7 @@ impl Touched {
         }
     }
 
-    /// What is enough for either.
+    /// Returns the maximum of both.
     pub(crate) fn or(self, other: Touched) -> Touched {
         Touched {
             read: self.read.max(other.read),
@@ -202,7 +202,7 @@ impl Rows for OutDegree {
 /// The ranks of ids of one batch.
 #[derive(Clone, Copy, Debug)]
 pub enum IdRanksOf<'b> {
-    /// They are the indices, of which this is the first.
+    /// They are the indices; this is the first one.
     Indices(u64),
     /// All ranks fit in 32 bits, and there was room for them in memory.
     Narrow(&'b [u32]),

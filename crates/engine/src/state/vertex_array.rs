@@ -8,7 +8,7 @@ use graphmill_raw::{Element, SegmentMut, SegmentRef};
 use graphmill_storage::Buffer;
 use zerocopy::FromBytes;
 
-/// Which array, of which engine.
+/// The identity of an array in an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayId {
     pub(crate) store: u32,
@@ -56,7 +56,7 @@ pub enum Guard<'s> {
     Shared(SegmentRef<'s, u8>),
     /// Resident, exclusive.
     Exclusive(SegmentMut<'s, u8>),
-    /// A copy of what is on disk.
+    /// A copy of rows on disk.
     Paged(Buffer),
     /// Of ranks that are the indices: the first one.
     Indices(u64),
@@ -81,8 +81,9 @@ impl Guard<'_> {
     }
 }
 
-/// The whole elements in `bytes`, which start aligned: every batch starts at a multiple of the element's size in a
-/// page-aligned buffer.
+/// Returns the whole elements in `bytes`, which start aligned.
+///
+/// Every batch starts at a multiple of the element's size in a page-aligned buffer.
 fn elements<T: Element>(bytes: &[u8]) -> &[T] {
     let whole = bytes.len() - bytes.len() % size_of::<T>().max(1);
     <[T]>::ref_from_bytes(&bytes[..whole]).unwrap_or(&[])
@@ -93,7 +94,9 @@ pub(crate) fn elements_mut<T: Element>(bytes: &mut [u8]) -> &mut [T] {
     <[T]>::mut_from_bytes(&mut bytes[..whole]).unwrap_or(&mut [])
 }
 
-/// Where in memory the rows of each batch begin, of so many bytes each, and where the last ends: those of others take none.
+/// Returns where the rows of each batch begin in memory, and where the last ends.
+///
+/// Rows take `bytes` bytes each; batches of other ranks take none.
 pub(crate) fn own_cuts(batches: &Batches, own: &Range<usize>, bytes: usize) -> Vec<usize> {
     let first = batches.cut(own.start);
     (0..=batches.len())

@@ -20,7 +20,7 @@ const VERTICES: u64 = 12 * SPAN;
 const SPAN: u64 = 1 << 14;
 const RANKS: usize = 4;
 
-/// Each vertex has edges to none to three others: most cells are there, and most vertices have none to most ranks.
+/// Gives each vertex up to three edges: most cells exist, and most vertices have no edge to most ranks.
 fn arcs() -> Vec<(u64, u64)> {
     let mut random = Random::new(11);
     let of = |v| {
@@ -141,7 +141,9 @@ fn engine(disk: &Arc<dyn Disk>, at: &Path, fabric: &Arc<dyn Fabric>) -> Engine {
     Engine::new(Arc::new(graph), settings).expect("an engine")
 }
 
-/// Gives the engine lists in so much memory, and does a pass: the sum of what arrived, messages sent, and bytes that were read of lists.
+/// Gives the engine lists in `room` bytes and runs a pass.
+///
+/// Returns the sum that arrived, the messages sent, and the bytes read of lists.
 fn pass(engine: &mut Engine, room: u64) -> (u64, u64, u64) {
     let (needs, _) = MessageFilter::load(&engine.machine(false), "needs", room)
         .expect("lists")

@@ -30,14 +30,16 @@ use crate::program::footprint::Sizes;
 use crate::schedule::tasks::column_groups;
 use crate::value::EdgeValue;
 
-/// Degrees are looked at when their classes take at most one part in so many of the free budget.
+/// Degrees are scanned if their sketch takes at most one part in 16 of the free budget.
 const CLASSES_SHARE: u64 = 16;
 
 /// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
 const SEEKS_BEFORE_LISTS: u32 = 16;
 
 impl<P: EdgeProgram> ColumnScratch<P> {
-    /// Chooses how a pass is done, pins the cells that are worth it and makes room; before the first pass, for all.
+    /// Chooses the kernel of a pass, caches the cells that are worth it and evicts what it must.
+    ///
+    /// The first pass does so for all passes.
     pub(crate) fn choose(
         &mut self,
         pass: &Pass<'_, P>,
@@ -76,12 +78,12 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 };
                 return Ok(KernelPlan { mode, turned });
             }
-            // What is in memory then may make another choice the better one.
+            // The newly cached data may make another choice the better one.
             self.pin(ways, turned, held)?;
         }
     }
 
-    /// The same where other ranks do the pass too, all in the same way; what each has in memory is its own business.
+    /// Chooses the kernel when other ranks take part: all use the same one, but each has its own cache.
     fn choose_together(
         &mut self,
         pass: &Pass<'_, P>,
@@ -123,7 +125,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             workers: workers / ranks.count() as u64,
             on_disk: machine.on_disk(self.weighted, in_memory, lack_fanout == 0),
             scanned: ways.stored.cells_on_disk(self.weighted, scanned),
-            // A gather goes along cells in the columns of others, which nobody holds.
+            // A gather reads cells in the columns of other ranks, which this rank does not hold.
             pulls: false,
             both_resident: false,
             decoded: false,
@@ -219,7 +221,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         Ok(facts)
     }
 
-    /// Whether sparse passes have read enough to make pinning worth it, or edges are to be in memory whatever it takes.
+    /// True if sparse passes have read enough to fill the cache, or edges belong in memory at any cost.
     fn is_cache_worthwhile(
         &self,
         ways: Orientations<'_>,
@@ -234,8 +236,9 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         held.is_cache_worthwhile(machine, turned, self.weighted, room)
     }
 
-    /// Makes room for a sparse pass over that way round, of vertices with so many edges as far as is known; `false` when its
-    /// queues might not fit.
+    /// Prepares a sparse pass over one orientation, of vertices with at most the given edges if known.
+    ///
+    /// Returns `false` if its queues might not fit.
     fn sparse(
         &mut self,
         pass: &Pass<'_, P>,
@@ -272,8 +275,9 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         Ok(self.seek.reserve(pass, &of_way.pins, edges, streams, leave))
     }
 
-    /// Counts a sparse pass, and loads the lists of all vertices when there were many, all cells are in memory and there
-    /// is room to spare. Lists that are there are used at once.
+    /// Counts a sparse pass, and loads all adjacency lists after enough of them.
+    ///
+    /// That needs all cells in memory and memory to spare. Lists that are there are used at once.
     fn count_seek(
         &mut self,
         machine: &ExecContext,
@@ -297,7 +301,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             Some(_) => 0,
             None => AdjacencyScratch::<P>::memory(machine.batches.vertices()),
         };
-        // Half of what is free stays so.
+        // Half of the free memory stays free.
         let leave = machine.budget.available() - spare + room;
         let are_there = are_there
             || held.adjacency_shortfall(machine, turned, self.weighted, leave) == Some(0)
@@ -308,9 +312,9 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         Ok(())
     }
 
-    /// Shares out what the budget has left after the vertex rows: accumulators and streams to work with, then
-    /// messages; what is left after these is for cells. Cells that another program left pinned stay where they leave room
-    /// for that.
+    /// Divides the memory that vertex rows leave: accumulators, streams, then messages, then cells.
+    ///
+    /// Cells that another program left in the cache stay if they leave enough for these.
     fn prepare(
         &mut self,
         pass: &Pass<'_, P>,
@@ -338,7 +342,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             false => own,
         };
         held.release_unsuited(self.weighted);
-        // Degrees are looked at where they take little, and leave enough.
+        // Degrees are scanned if they take little, and leave enough.
         let classes = DegreeSketch::memory(machine) * ways.each().count() as u64;
         let free = budget.available() + held.leased_bytes();
         let without = free.checked_sub(classes);
@@ -448,7 +452,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         Ok(())
     }
 
-    /// The room of passes whose messages may be dispatched; `None` where they are better not, and all of `room` is theirs.
+    /// Returns the memory of passes that may route messages; `None` if it is better not to route any.
     fn room_to_dispatch(
         &self,
         machine: &ExecContext,
@@ -467,14 +471,14 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let Some(beside) = beside else {
             return Ok(None);
         };
-        // Less memory is more runs, each of which reads messages.
+        // Less memory means more groups, and each group reads messages.
         let groups = [beside.room.group, room.group];
         let message = (sizes.message, filtered);
         let pays = beside.is_free || routing::pays(machine, groups, message)?;
         Ok(pays.then_some(beside))
     }
 
-    /// How the messages of a dense pass along the arcs of that way round are dispatched, and the bytes that finding it out moved.
+    /// Plans the routing of a dense pass along one orientation; returns also the bytes that planning moved.
     pub(crate) fn dispatch(
         &mut self,
         pass: &Pass<'_, P>,
@@ -510,7 +514,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         Ok(dispatched)
     }
 
-    /// Fills what is left of the budget with cells of the graph that way round.
+    /// Fills the rest of the budget with cells of one orientation.
     fn pin(
         &mut self,
         ways: Orientations<'_>,

@@ -15,7 +15,7 @@ use crate::program::edge::EdgeProgram;
 /// What the passes of one kind of program keep from one to the next.
 pub(crate) struct ColumnScratch<P: EdgeProgram> {
     pub(crate) messages: Option<MessageBuffer<P::Message>>,
-    /// How messages on disk get to the runs that need them, of the graph as stored and with its arcs turned.
+    /// The routing planners of the stored graph and of the transposed one.
     pub(crate) dispatchers: [Option<RoutingPlanner>; 2],
     pub(crate) slot: SlotScratch<P::Accumulator, P::Message>,
     pub(crate) seek: SparseScratch<P>,

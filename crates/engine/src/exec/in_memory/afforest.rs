@@ -26,8 +26,9 @@ const AT_ONCE: usize = 4096;
 /// Vertices whose neighbours are on their way.
 const AHEAD: usize = 16;
 
-/// Unites the ends of all edges; flat at the end. `against` are the edges the other way round where the graph has them apart.
-/// `tell` hears of each step.
+/// Unites the ends of all edges; the forest is flat at the end.
+///
+/// `against` are the edges of the other orientation, if the graph stores them apart. `tell` receives the metrics of each step.
 pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
     machine: &ExecContext,
     lists: &AdjacencyLists,
@@ -63,7 +64,7 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
     flatten(machine, forest)?;
     tell(pass(vertices, vertices as u64));
     all(machine, vertices, |v| {
-        // What is wanted a little later is on its way while this is worked on: a list, and what its second record leads to.
+        // Prefetch the data of later vertices: a list, and the target of its second record.
         lists.prefetch_list::<WORDS>(v + 2 * AHEAD);
         forest.prefetch(index(second(v + AHEAD)));
         forest.unite(index(v as u32), index(second(v)));
@@ -77,7 +78,7 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
     let degree = |v: usize| lists.degree(v) + against.map_or(0, |against| against.degree(v));
     let (left, edges) = (AtomicUsize::new(0), AtomicU64::new(0));
     parts(machine, vertices, |part| {
-        // Those of another tree, and of these the ones with neighbours: which they are is not to be foreseen either.
+        // Vertices of other trees, and among them those with neighbours: neither branch is predictable.
         let (mut of_part, mut with_edges) = (0, 0);
         let mut chosen = [0; AT_ONCE];
         for v in part {

@@ -14,15 +14,17 @@ use crate::frontier::active_set::ActiveSet;
 
 /// Vertices of a block.
 pub(crate) const BLOCK: usize = 128;
-/// Buckets that a worker tells apart, from the one at hand on; later ones are told apart when their time has come.
+/// Number of buckets a worker separates, from the current one on; later ones share one stack.
 const BUCKETS: usize = 1024;
 
 /// Vertices of one block that are worth giving half of to another worker.
 const WORTH_HALVING: usize = 16;
-/// Blocks of marked vertices that are made at a time, besides those of the store.
+/// Number of blocks of marked vertices made at a time, beyond the blocks of the pool.
 const MARKED_AT_ONCE: usize = 256;
 
-/// Some vertices. A block with room for [`BLOCK`] is the store's, and kept for later; others are let go when they are done.
+/// A block of vertices.
+///
+/// A block with capacity [`BLOCK`] belongs to the pool and is reused; others are freed when they are done.
 pub(crate) type VertexBlock = Vec<u32>;
 /// Vertices of a block that is not the store's.
 const LOOSE: usize = BLOCK - 1;
@@ -33,7 +35,9 @@ pub(crate) struct BlockPool {
     blocks: Quota,
     /// Vertices for which there was no block.
     overflow: Marks,
-    /// How often workers marked one since there was none; they add to it, and who takes all out starts anew when none works.
+    /// Number of marks by workers since the last reset.
+    ///
+    /// Workers add to it. The thread that takes all marks resets it while no worker runs.
     overflowed: AtomicUsize,
     _lease: Lease,
 }
@@ -42,8 +46,9 @@ impl BlockPool {
     fn block_bytes() -> u64 {
         (BLOCK * size_of::<u32>() + size_of::<VertexBlock>()) as u64
     }
-    /// Bytes of the budget for a graph of so many vertices: a block for each bucket of each worker, and room for twice as many
-    /// entries as there are vertices.
+    /// Returns the bytes of the budget for a graph of `vertices` vertices.
+    ///
+    /// They hold a block for each bucket of each worker, and twice as many entries as there are vertices.
     pub(crate) fn memory(vertices: u64, workers: usize) -> u64 {
         let blocks = 2 * vertices.div_ceil(BLOCK as u64) + (workers * BUCKETS) as u64;
         blocks * Self::block_bytes() + Marks::bytes(vertices)
@@ -118,7 +123,9 @@ impl BlockPool {
     }
 }
 
-/// Vertices of one bucket, the oldest first: those that came later may lower them yet, so that they would be sent in vain.
+/// A stack of the blocks of one bucket; the oldest vertices come first.
+///
+/// A later vertex may still lower an earlier one, which would then send in vain.
 #[derive(Default)]
 struct BlockStack {
     full: VecDeque<VertexBlock>,
@@ -154,11 +161,11 @@ impl BlockStack {
 /// The piles of one worker, by bucket.
 pub(crate) struct BucketQueue<'s> {
     store: &'s BlockPool,
-    /// The bucket at hand.
+    /// The current bucket.
     base: u64,
-    /// Of each bucket from the one at hand on, by the last bits of its number.
+    /// The stacks of the buckets from the current one on, by the last bits of their number.
     ring: Box<[BlockStack; BUCKETS]>,
-    /// A bit for each of them that has had a block since it was last seen empty.
+    /// A bit for each stack that received a block since it was last found empty.
     filled: [u64; BUCKETS / 64],
     /// Of all that come later.
     later: BlockStack,
@@ -180,7 +187,7 @@ impl<'s> BucketQueue<'s> {
         }
     }
 
-    /// The place of a bucket in the ring: for those before the one at hand, that one's.
+    /// Returns the ring position of a bucket; earlier buckets have the position of the current one.
     #[inline(always)]
     fn place(&self, bucket: u64) -> Option<usize> {
         let ahead = bucket.saturating_sub(self.base);
@@ -228,24 +235,24 @@ impl<'s> BucketQueue<'s> {
         }
     }
 
-    /// Vertices of the bucket at hand.
+    /// Returns the number of vertices in the current bucket.
     pub(crate) fn waiting(&mut self) -> usize {
         let BlockStack { full, open } = self.of(self.base);
         full.iter().map(Vec::len).sum::<usize>() + open.len()
     }
-    /// Takes a block of the bucket at hand.
+    /// Removes and returns a block of the current bucket.
     pub(crate) fn pop(&mut self) -> Option<VertexBlock> {
         self.of(self.base).pop()
     }
-    /// Moves all blocks of the bucket at hand to `blocks`.
+    /// Moves all blocks of the current bucket to `blocks`.
     pub(crate) fn move_to(&mut self, blocks: &mut Vec<VertexBlock>) {
         self.of(self.base).move_to(blocks);
     }
-    /// Adds blocks to the bucket at hand.
+    /// Adds blocks to the current bucket.
     pub(crate) fn take_over(&mut self, blocks: &mut Vec<VertexBlock>) {
         self.fill(self.base).full.extend(blocks.drain(..));
     }
-    /// Moves half of what waits of the bucket at hand to `blocks`, unless it is little; whether it did.
+    /// Moves half of the current bucket to `blocks` unless it is small; returns true if so.
     pub(crate) fn halve(&mut self, blocks: &mut Vec<VertexBlock>) -> bool {
         let pile = self.of(self.base);
         if !pile.full.is_empty() {
@@ -271,7 +278,7 @@ impl<'s> BucketQueue<'s> {
         }
     }
 
-    /// The bucket to go on with: nothing waits in one before it.
+    /// Returns the first bucket with waiting vertices.
     pub(crate) fn first(&mut self) -> Option<u64> {
         let mut ahead = 0;
         let mut of_ring = None;
@@ -280,7 +287,7 @@ impl<'s> BucketQueue<'s> {
             let (word, bit) = (&mut self.filled[place / 64], place % 64);
             let next = (*word >> bit).trailing_zeros();
             if next > 0 {
-                // The first bits of the word that is looked at first stand for the last places.
+                // The low bits of the first word scanned stand for the last positions.
                 ahead += u64::from(next).min(64 - bit as u64);
             } else if self.ring[place].is_empty() {
                 *word &= !(1 << bit);
@@ -293,7 +300,7 @@ impl<'s> BucketQueue<'s> {
         of_ring.into_iter().chain(of_later).min()
     }
 
-    /// Makes `bucket`, before which nothing waits, the one at hand; vertices of later buckets may be in it.
+    /// Makes `bucket` the current one; no vertex waits before it, but later buckets may be mixed in.
     pub(crate) fn turn_to(&mut self, bucket: u64) {
         self.base = bucket;
         if self.later_from <= bucket {
@@ -305,7 +312,7 @@ impl<'s> BucketQueue<'s> {
         }
     }
 
-    /// Makes `bucket` the one at hand when buckets get other numbers, with all that waits in it.
+    /// Makes `bucket` the current one, with all waiting vertices, when buckets are renumbered.
     pub(crate) fn start_at(&mut self, bucket: u64) {
         let mut all = Vec::new();
         self.ring.iter_mut().for_each(|pile| pile.move_to(&mut all));

@@ -1,9 +1,9 @@
 //! Bucket after bucket, for programs whose labels may be lowered again: shortest paths (delta-stepping; Meyer and Sanders,
 //! Journal of Algorithms 49, 2003).
 //!
-//! All vertices whose labels are in the lowest bucket send them on, all workers at once. Each worker goes on with the vertices that
-//! it lowered within that bucket before it meets the others again, so a bucket takes one round where a path runs long within it
-//! (Zhang et al., Optimizing Ordered Graph Algorithms with GraphIt, CGO 2020).
+//! All vertices with labels in the lowest bucket send them, all workers at once. Each worker continues with the vertices
+//! that it lowered within that bucket before it synchronises again, so a bucket takes one round if a path runs long
+//! within it (Zhang et al., Optimizing Ordered Graph Algorithms with GraphIt, CGO 2020).
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,13 +19,15 @@ use crate::exec::in_memory::round::{
 use crate::metrics::run::{Mode, Superstep};
 use crate::program::monotone::{Label, LabelProgram};
 
-/// Looks at waiting vertices for each that sends: where there are more, buckets are too narrow to be told apart.
+/// Waiting vertices scanned for each sender above which buckets are too narrow.
 const MOST_LOOKS: u64 = 8;
-/// The power of two that buckets get wider by then.
+/// The power of two by which buckets then widen.
 const WIDER: u32 = 2;
 
-/// Spreads the labels of the vertices in `first`. `tell` hears of each round, and says whether to end after it: the vertices whose
-/// labels are still to be sent then.
+/// Propagates the labels of the vertices in `first`.
+///
+/// `tell` receives the metrics of each round and says whether to end after it. Returns the vertices whose labels are then
+/// yet to be sent.
 pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     ground: &RoundContext<'_, P>,
     store: &BlockPool,
@@ -124,8 +126,10 @@ fn left(piles: &[Mutex<BucketQueue<'_>>], store: &BlockPool) -> Vec<VertexBlock>
     }
 }
 
-/// The vertices of a block send their labels along their edges if these are in the bucket, or in any case without one; how many
-/// did, along how many edges. Notes it if a label falls behind the bucket: no label of a sound program does.
+/// Sends the labels of a block's vertices along their edges, if in the bucket or if there is no bucket.
+///
+/// Returns the number of senders and of edges. Records if a label falls behind the bucket, which no label of a sound
+/// program does.
 #[inline(always)]
 fn send<P: LabelProgram, const WORDS: usize>(
     ground: &RoundContext<'_, P>,

@@ -22,14 +22,14 @@ use crate::metrics::run::{Mode, Superstep};
 use crate::program::monotone::{Label, LabelProgram};
 use crate::value::EdgeValue;
 
-/// A level is pulled when the edges of its vertices are one part in so many of those not yet looked at (alpha of the paper).
+/// A level is pulled if its edges are one part in 15 of the unexplored ones (alpha of the paper).
 const PULL_EDGES: u64 = 15;
-/// Levels are pushed again when they shrink and hold one vertex in so many (beta of the paper).
+/// Levels are pushed again once they shrink and hold one vertex in 18 (beta of the paper).
 const PUSH_VERTICES: u64 = 18;
 /// Words of a bitmap that a worker takes at a time.
 const WORDS_AT_ONCE: usize = 64;
 
-/// Bytes of the budget besides the lists and the store of blocks.
+/// Returns the bytes of the budget without the lists and the pool of blocks.
 pub(crate) fn memory(vertices: u64) -> u64 {
     2 * Marks::bytes(vertices)
 }
@@ -41,8 +41,9 @@ struct Bitmaps {
     _lease: Lease,
 }
 
-/// Spreads the labels of the vertices in `first`, all the same, level by level. `tell` hears of each level, and says whether to end
-/// after it: the vertices of the next level then.
+/// Propagates the labels of the vertices in `first`, all the same, level by level.
+///
+/// `tell` receives the metrics of each level and says whether to end after it. Returns the vertices of the next level then.
 pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     ground: &RoundContext<'_, P>,
     store: &BlockPool,
@@ -62,7 +63,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     let mut bitmaps = None;
     let mut unseen = arcs;
     let mut edges = degrees(ground.lists, &first);
-    // The bucket of the level at hand.
+    // The bucket of the current level.
     let mut level = 0;
     first_takes(&piles, first);
     let mut limit = PassLimit::new("a search by levels", vertices);
@@ -91,7 +92,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
                 gone
             };
             if !bucket_at_hand(machine, &piles, edges, work)? {
-                // What is left is more than one worker's.
+                // The rest is too much for one worker.
                 bucket_at_hand(machine, &piles, u64::MAX, work)?;
             }
             is_to_end = tell(Superstep {
@@ -157,7 +158,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         };
         go(machine, &to_piles, vertices)?;
         add_marked(&piles, store);
-        // What is left is little.
+        // The rest is small.
         edges = awake;
     }
 }
@@ -170,7 +171,7 @@ fn degrees(lists: &AdjacencyLists, blocks: &[VertexBlock]) -> u64 {
         .sum()
 }
 
-/// The vertices of the level at hand, which do not wait any more.
+/// Takes the vertices of the current level out of their queues.
 fn left(piles: &[Mutex<BucketQueue<'_>>]) -> Vec<VertexBlock> {
     let mut blocks = Vec::new();
     for piles in piles {
@@ -179,19 +180,19 @@ fn left(piles: &[Mutex<BucketQueue<'_>>]) -> Vec<VertexBlock> {
     blocks
 }
 
-/// Vertices of the level at hand.
+/// Returns the number of vertices in the current level.
 fn waiting(piles: &[Mutex<BucketQueue<'_>>]) -> u64 {
     piles.iter().map(|piles| lock(piles).waiting() as u64).sum()
 }
 
-/// Gives blocks of the level at hand to the first worker; others take their share.
+/// Gives blocks of the current level to the first worker; others steal their share.
 fn first_takes(piles: &[Mutex<BucketQueue<'_>>], mut blocks: Vec<VertexBlock>) {
     if let Some(first) = piles.first() {
         lock(first).take_over(&mut blocks);
     }
 }
 
-/// Adds those vertices to the level at hand for which there was no block.
+/// Adds the vertices to the current level for which there was no block.
 fn add_marked(piles: &[Mutex<BucketQueue<'_>>], store: &BlockPool) {
     loop {
         match store.marked() {
@@ -212,8 +213,9 @@ impl Bitmaps {
     }
 }
 
-/// Each vertex of a block goes to its neighbours, who take this label and are piled up for the next level if they had a greater one;
-/// how many edges it went along, and how many these have.
+/// Sends a label from each vertex of a block to its neighbours; those it lowers join the next level.
+///
+/// Returns the number of edges, and the number of edges of the vertices that joined.
 #[inline(always)]
 fn push<P: LabelProgram, const WORDS: usize>(
     ground: &RoundContext<'_, P>,
@@ -249,7 +251,7 @@ struct Pull<'r, P: LabelProgram> {
     label: WordOf<P>,
     front: &'r Marks,
     next: &'r Marks,
-    /// The first word that nobody has taken yet.
+    /// The first unclaimed word.
     at: AtomicUsize,
     woken: AtomicU64,
     edges: AtomicU64,
@@ -305,8 +307,9 @@ impl<P: LabelProgram> Pull<'_, P> {
         Step::Worked
     }
 
-    /// A bit for each vertex of a word that has no label yet, told without a branch on what nobody foresees. Their lists are on their way
-    /// into the cache then.
+    /// Returns a bit for each vertex of a word without a label, and prefetches their lists.
+    ///
+    /// It has no branch on the labels, which would be mispredicted.
     #[inline(always)]
     fn waiting<const WORDS: usize>(&self, word: usize) -> u64 {
         let first = word * Marks::WORD;

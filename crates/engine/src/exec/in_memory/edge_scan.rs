@@ -170,7 +170,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
         Ok(())
     }
 
-    /// Goes through the block at the start of `bytes`; how many of these and how many edges it was, `None` if it is not all there.
+    /// Scans the block at the start of `bytes`; returns its bytes and edges, `None` if it is incomplete.
     fn block(
         &self,
         column: usize,

@@ -2,7 +2,9 @@
 
 use crate::error::EngineError;
 
-/// Counts the passes of a loop in which labels travel one edge further in each: on a sound graph of |V| vertices it ends after |V| passes.
+/// A limit on the passes of a loop in which labels travel one edge a pass.
+///
+/// On a sound graph of |V| vertices the loop ends after |V| passes.
 #[derive(Debug)]
 pub struct PassLimit {
     what: &'static str,

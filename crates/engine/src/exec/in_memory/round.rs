@@ -19,10 +19,10 @@ pub(crate) type Atomic<P> = <WordOf<P> as Word>::Atomic;
 /// Edges, about, that are not worth waking another thread for.
 const SMALL: u64 = 4096;
 
-/// Vertices of the bucket at hand that one worker goes on with alone, at most: more are worth sharing.
+/// Maximum number of vertices of the current bucket that one worker processes alone.
 const ALONE: usize = 1024;
 
-/// Blocks that a worker goes through before others, and whoever asks to stop, hear of it.
+/// Blocks that a worker processes before it shares work and checks for cancellation.
 const BLOCKS_AT_ONCE: usize = 64;
 
 /// What all rounds of a program see.
@@ -39,16 +39,17 @@ pub(crate) struct RoundContext<'g, P: LabelProgram> {
 
 /// Vertices whose lists are on their way at a time.
 pub(crate) const AHEAD: usize = 16;
-/// Edges of each of them whose labels are on their way before any is looked at.
+/// Edges of each of them whose labels are prefetched before any is read.
 const FIRST_EDGES: usize = 4;
-/// Labels of so many bytes together lie in a core's cache as it is.
+/// Labels of at most this many bytes fit in a core's cache and need no prefetch.
 const NEAR_BYTES: usize = 512 << 10;
 /// Edges of a long list whose labels are on their way.
 const EDGES_AHEAD: usize = 16;
 
 impl<P: LabelProgram> RoundContext<'_, P> {
-    /// Has what going along the edges of a few vertices will want on its way into the cache: the beginnings of the lists, then the
-    /// lists, then the labels they lead to unless these are few.
+    /// Prefetches the data of the edges of a few vertices.
+    ///
+    /// First come the beginnings of the lists, then the lists, then the labels they lead to unless these are few.
     #[inline(always)]
     pub(crate) fn prefetch<const WORDS: usize>(&self, vertices: &[u32]) {
         let (lists, labels) = (self.lists, self.labels);
@@ -69,8 +70,9 @@ impl<P: LabelProgram> RoundContext<'_, P> {
         }
     }
 
-    /// Lowers the labels of the neighbours of a vertex to what goes `along` the edges to them. `pile_up` takes what is found where
-    /// there is no more room for it. Returns the number of edges.
+    /// Lowers the labels of a vertex's neighbours to the labels that `along` makes on the edges to them.
+    ///
+    /// `pile_up` receives the updates when the buffer is full. Returns the number of edges.
     #[inline(always)]
     pub(crate) fn lower<const WORDS: usize>(
         &self,
@@ -116,8 +118,9 @@ impl<P: LabelProgram> RoundContext<'_, P> {
 /// Room of [`UpdateBuffer`].
 const FOUND: usize = 128;
 
-/// Vertices whose labels were lowered, and to what, on their way to the piles. Whether an edge lowers one hangs on its labels: here
-/// that is no branch to mispredict.
+/// A buffer of lowered vertices and their labels, before they enter the queues.
+///
+/// It has no branch on whether an edge lowers a label, which would be mispredicted.
 pub(crate) struct UpdateBuffer<T> {
     entries: [(T, u32); FOUND],
     count: usize,
@@ -166,7 +169,7 @@ impl<R: RoundJob> Job for AsJob<'_, R> {
     }
 }
 
-/// Does a round of about so many edges.
+/// Runs a round of about `edges` edges.
 pub(crate) fn go(
     machine: &ExecContext,
     round: &impl RoundJob,
@@ -182,8 +185,10 @@ pub(crate) fn go(
     run(machine, &AsJob { machine, round })
 }
 
-/// Does some work with each of some blocks, of about so many edges, each worker with its own piles; the work is told whether one
-/// worker does it all, and returns how many edges it went along, which counts in [`bucket_at_hand`]. The blocks are kept for later.
+/// Runs `work` on each block, over about `edges` edges in total; each worker has its own queue.
+///
+/// The work learns whether one worker does it all, and returns the number of edges it walked, which counts in
+/// [`bucket_at_hand`]. The blocks are reused later.
 pub(crate) fn each_block<'s>(
     machine: &ExecContext,
     piles: &[Mutex<BucketQueue<'s>>],
@@ -201,9 +206,10 @@ pub(crate) fn each_block<'s>(
     go(machine, &round, edges)
 }
 
-/// As [`each_block`], with what the workers' piles hold of the bucket at hand, and with what the work adds to it; whether that is done.
-/// If one worker does it all some may be left, as it is where that turns out to be more than it is worth doing alone. Each worker
-/// takes its own blocks first: it has their vertices in its cache.
+/// As [`each_block`], over the blocks of the current bucket and those that the work adds to it.
+///
+/// Returns true if the bucket is done. One worker alone may leave some, if the work grows too large for one. Each worker takes
+/// its own blocks first, because their vertices are in its cache.
 pub(crate) fn bucket_at_hand<'s>(
     machine: &ExecContext,
     piles: &[Mutex<BucketQueue<'s>>],
@@ -229,7 +235,7 @@ pub(crate) fn bucket_at_hand<'s>(
     go(machine, &round, SMALL).map(|()| true)
 }
 
-/// The same, by the calling thread, as far as that is worth doing alone.
+/// As [`bucket_at_hand`], on the calling thread while the work is small.
 fn alone_with<'s>(
     machine: &ExecContext,
     piles: &mut BucketQueue<'s>,
@@ -261,9 +267,9 @@ fn alone_with<'s>(
 /// Blocks that workers share out between them.
 struct BlockSource<'r, 's, W> {
     piles: &'r [Mutex<BucketQueue<'s>>],
-    /// Those that nobody has taken yet, and how many workers have a block, or blocks of their own.
+    /// Unclaimed blocks, and the number of workers that have a block, or blocks of their own.
     shares: Shares<VertexBlock>,
-    /// Blocks of the bucket at hand count, those that the work adds included.
+    /// True if the blocks belong to the current bucket; blocks that the work adds count then too.
     own: bool,
     alone: bool,
     work: W,

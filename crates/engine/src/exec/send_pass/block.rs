@@ -37,7 +37,7 @@ pub(crate) enum BlockStorage {
     Disk(Vec<Option<SlotRef>>),
 }
 
-/// Bytes of so many messages with their destinations.
+/// Returns the bytes of `count` messages with their destinations.
 pub(crate) fn bytes_of<M>(count: usize) -> usize {
     count * (size_of::<u64>() + size_of::<M>())
 }
@@ -67,7 +67,7 @@ pub(crate) fn store(
     Ok(slots)
 }
 
-/// Some bytes of a post that were read from the page file, and where among them those begin that were asked for.
+/// Bytes of a block that were read from the row file, and the offset of the requested ones.
 pub(crate) struct BlockRead {
     pub(crate) bytes: Buffer,
     pub(crate) from: usize,

@@ -16,8 +16,9 @@ use crate::exec::send_pass::block::{BlockStorage, SortedBlock, bytes_of, load, s
 use crate::state::row_file::RowFileIo;
 use crate::value::Sum;
 
-/// Passes posts on to the ranks that own the batches they are for, and takes those of other ranks in; messages and bytes sent. Posts
-/// that come stay in memory where that leaves so many bytes of the budget.
+/// Sends sorted blocks to the ranks that own their batches, and receives the blocks of other ranks.
+///
+/// Returns the messages and bytes sent. Received blocks stay in memory if that leaves `leave` bytes of the budget.
 pub(crate) fn pass_on<M: Element>(
     machine: &ExecContext,
     posts: &mut Vec<SortedBlock>,
@@ -72,13 +73,13 @@ struct BlockExchange<'p, M> {
     /// The batches of that rank.
     own: Range<u32>,
     at: usize,
-    /// What is left of the post at hand: messages that no frame has counted, its bytes, and how many of them are sent.
+    /// The rest of the current block: messages that no frame has counted, its bytes, and the bytes sent.
     left: Option<(u64, Vec<u8>, usize)>,
     message: PhantomData<M>,
 }
 
 impl<M: Element> BlockExchange<'_, M> {
-    /// What of a post is for that rank, if anything is: so many messages, and its bytes with their head.
+    /// Returns the part of a block for that rank, if any: its messages, and its bytes with their head.
     fn of(&self, post: &SortedBlock) -> Result<Option<(u64, Vec<u8>)>, EngineError> {
         let first = post.parts.partition_point(|part| part.0 < self.own.start);
         let end = post.parts.partition_point(|part| part.0 < self.own.end);
@@ -147,7 +148,7 @@ impl<M: Element> FrameSource for BlockExchange<'_, M> {
 /// A post of another rank while it comes.
 #[derive(Default)]
 struct IncomingBlock {
-    /// Its head, after how long that is, as far as it has come.
+    /// The received part of its length and head.
     head: Vec<u8>,
     post: Option<PartialBlock>,
 }
@@ -189,7 +190,7 @@ impl IncomingBlock {
     }
 }
 
-/// A post of another rank of which not all bytes have come.
+/// A block of another rank that has arrived in part.
 struct PartialBlock {
     post: SortedBlock,
     is_kept: bool,

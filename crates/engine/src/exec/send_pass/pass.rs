@@ -1,9 +1,9 @@
 //! Addressed messages: each worker collects what its vertices send, sorts it by destination batch when its box is full or a batch
 //! is through, and posts it; then each destination batch folds what was posted to it.
 //!
-//! What is posted stays in memory as long as there is room, and goes to the page file when there is none: so any number of
-//! messages can be sent. Posts of one destination batch are folded in order of the sending batch, and of one sending batch in the
-//! order in which they were posted.
+//! Sent messages stay in memory while they fit, and go to the row file otherwise: so a pass can send any number of
+//! messages. The blocks of one destination batch are folded in order of the sending batch, and the blocks of one sending batch in
+//! the order in which they were sent.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -134,7 +134,7 @@ impl BatchSender<'_> {
     }
 }
 
-/// Bytes of accumulators, rows and sets that the workers of a pass take, besides boxes and posts.
+/// Returns the bytes of accumulators, rows and sets of a pass's workers, without boxes and blocks.
 fn besides<P: SendProgram>(
     machine: &ExecContext,
     send: &[ColumnAccess],
@@ -152,7 +152,7 @@ fn besides<P: SendProgram>(
         + 2 * shape.set_of_vertices
 }
 
-/// Bytes of boxes that hold so many messages, and of a piece of each of their posts on disk.
+/// Returns the bytes of boxes of `capacity` messages, and of a part of each of their blocks on disk.
 fn boxes_of<M>(machine: &ExecContext, capacity: usize) -> (u64, u64) {
     let workers = machine.workers.count() as u64;
     let boxes = (bytes_of::<M>(capacity) + capacity * size_of::<u32>()) as u64;

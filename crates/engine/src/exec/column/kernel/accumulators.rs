@@ -23,12 +23,12 @@ pub(crate) struct Accumulators<A> {
 }
 
 impl<A: Accumulator> Accumulators<A> {
-    /// Bytes of the budget that so many take.
+    /// Returns the bytes of the budget for `entries` accumulators.
     pub(crate) fn bytes(entries: usize) -> u64 {
         AlignedBuffer::footprint(entries * size_of::<A>())
     }
 
-    /// So many accumulators with this value.
+    /// Allocates accumulators that hold one value.
     pub(crate) fn new(
         machine: &ExecContext,
         entries: usize,
@@ -55,8 +55,9 @@ impl<A: Accumulator> Accumulators<A> {
     }
 }
 
-/// Sets of accumulators that nobody uses. One that was used is near the node of whoever used it first, and goes to others of that node
-/// as long as there are enough.
+/// A pool of idle sets of accumulators.
+///
+/// A used set lies near the node of its first user. It goes to other users of that node while there are enough.
 pub(crate) struct AccumulatorPool<A>(Vec<Accumulators<A>>);
 
 impl<A> Default for AccumulatorPool<A> {
@@ -66,7 +67,7 @@ impl<A> Default for AccumulatorPool<A> {
 }
 
 impl<A: Accumulator> AccumulatorPool<A> {
-    /// Has so many sets of so many accumulators, at least.
+    /// Ensures at least `count` sets of `entries` accumulators.
     pub(crate) fn reserve(
         &mut self,
         machine: &ExecContext,
@@ -84,10 +85,10 @@ impl<A: Accumulator> AccumulatorPool<A> {
         self.0.len()
     }
 
-    /// As many sets as asked for, which are there, near a node as far as there are such.
+    /// Takes `count` sets, which must exist, near a node if possible.
     pub(crate) fn take(&mut self, count: usize, node: usize) -> Vec<Accumulators<A>> {
         if numa::cpu_nodes().len() > 1 {
-            // From the end: first those of this node, then those of none.
+            // Sets are taken from the end: first the sets of this node, then unused ones.
             self.0
                 .sort_by_key(|set| set.home.map_or(1, |home| 2 * u8::from(home == node)));
         }
@@ -100,7 +101,7 @@ impl<A: Accumulator> AccumulatorPool<A> {
     }
 }
 
-/// Fills those of some sets that were never used, on the thread that is to use them.
+/// Fills sets that were never used, on the thread that will use them.
 pub(crate) fn fill_new<A: Accumulator>(sets: &mut [Accumulators<A>], identity: A, node: usize) {
     for set in sets.iter_mut().filter(|set| set.home.is_none()) {
         set.fill(identity, node);

@@ -26,7 +26,7 @@ pub(crate) struct DecodeScratch<M> {
     messages: Box<[M; BLOCK_EDGES_MAX]>,
 }
 
-/// What the kernels found besides what they folded.
+/// An error that the kernels find in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FoldFault {
     /// A source or destination lies outside its batch.
@@ -77,8 +77,9 @@ macro_rules! with_edges {
     };
 }
 
-/// Folds the messages of a block's sources into the accumulators of its destinations; returns the number of edges
-/// that carried one.
+/// Folds the messages of a block's sources into the accumulators of its destinations.
+///
+/// Returns the number of edges that carried a message.
 pub(crate) fn scatter<P: EdgeProgram>(
     program: &P,
     input: FoldInput<'_, P::Message>,
@@ -159,8 +160,9 @@ fn scatter_inlined<P: EdgeProgram>(
     Ok(edges)
 }
 
-/// Folds, for each source of a block, the messages of its list; `wants` says which sources can still use one.
-/// Returns the number of messages folded.
+/// Folds, for each source of a block, the messages of its list; returns the number of messages folded.
+///
+/// `wants` says which sources can still use one.
 pub(crate) fn gather<P: EdgeProgram>(
     program: &P,
     input: FoldInput<'_, P::Message>,

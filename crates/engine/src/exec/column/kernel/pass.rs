@@ -42,7 +42,7 @@ impl<P: EdgeProgram> Pass<'_, P> {
         staged[0].max(staged[1])
     }
 
-    /// True if so many vertices are active that cells are folded before other ranks have said which of them carry messages.
+    /// True if cells are folded before other ranks report which of them carry messages.
     pub(crate) fn is_dense(&self) -> bool {
         const ONE_IN: u64 = 16;
         self.active.len() >= self.machine.batches.vertices() / ONE_IN
@@ -57,8 +57,9 @@ pub(crate) struct PassOutput<S> {
     pub(crate) report: Superstep,
 }
 
-/// Ends a sparse pass for one batch: applies its reached destinations in order, and leaves their accumulators at
-/// `IDENTITY`. The batch's part of `reached` is `places`, its first vertex at the start.
+/// Ends a sparse pass for one batch: applies its reached destinations in order.
+///
+/// Leaves their accumulators at `IDENTITY`. The batch's part of `reached` is `places`, its first vertex at the start.
 pub(crate) fn apply_reached<P: EdgeProgram>(
     pass: Pass<'_, P>,
     batch: usize,

@@ -1,12 +1,12 @@
-//! The pass phase: messages to the ranks that need them, and those of other ranks into the same places as one's own.
+//! The exchange phase: sends messages to the ranks that need them, and stores received ones with this rank's own.
 //!
-//! A rank needs a message if its source has edges there (DFOGraph, section 4.3). Messages are not filtered where that keeps back next to
-//! none, or less than is read of lists on disk; or, where that is asked for, by the rule of the paper: where the list of sources that have is so many
-//! times as long as the messages. Nor are they where nobody knows who needs them, against the arcs of a directed graph. A batch of which a rank
-//! needs nothing is not read for it.
+//! A rank needs a message if its source has edges there (DFOGraph, section 4.3). There is no filter if it drops nearly no
+//! messages, or less than is read of lists on disk. If `filter_ratio` is set, the rule of the paper holds: messages are not filtered
+//! if the list of sources is that many times as long. There is no filter against the arcs of a directed graph. A batch with
+//! no message that a rank needs is not read for it.
 //!
-//! The phase goes on beside those before and after it where messages are in memory: a batch is passed on as soon as it is signalled,
-//! and folded as soon as it is there.
+//! With messages in memory, the phase overlaps the phases before and after it: a batch is sent as soon as it is signalled,
+//! and folded as soon as it has arrived.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, TryLockError};
@@ -31,9 +31,9 @@ use crate::messages::run_codec;
 /// The longest that a worker that has nothing else to do waits for other ranks.
 const WAIT: Duration = Duration::from_millis(1);
 
-/// What workers of other phases have go on.
+/// Work that the workers of other phases advance.
 pub(crate) trait BackgroundWork: Sync {
-    /// Has it go on, unless somebody else does just now; waits a moment for other ranks where the worker has nothing else to do.
+    /// Advances the work unless another worker does; an idle worker waits a moment for other ranks.
     fn poll(&self, is_idle: bool) -> Result<ExchangeProgress, EngineError>;
 
     /// What a worker that has nothing else to do came to.
@@ -46,7 +46,7 @@ pub(crate) trait BackgroundWork: Sync {
     }
 }
 
-/// A pass phase on its way, which workers of other phases have go on.
+/// An exchange phase in progress, which the workers of other phases advance.
 pub(crate) struct MessageExchange<'p> {
     ongoing: Option<Mutex<Box<dyn ExchangeStep + 'p>>>,
     /// See [`MessageExchange::filtered_peers`].
@@ -54,7 +54,7 @@ pub(crate) struct MessageExchange<'p> {
 }
 
 impl<'p> MessageExchange<'p> {
-    /// Where nobody has to be told anything.
+    /// Returns the exchange of a single rank, which sends nothing.
     pub(crate) fn of_one() -> Self {
         MessageExchange {
             ongoing: None,
@@ -62,7 +62,7 @@ impl<'p> MessageExchange<'p> {
         }
     }
 
-    /// Begins to pass on the messages of this rank's batches with `active` vertices, and to await those of other ranks.
+    /// Begins to send this rank's batches with `active` vertices, and to await the others' messages.
     pub(crate) fn start<M: Element>(
         machine: &'p ExecContext<'p>,
         messages: &'p MessageBuffer<M>,
@@ -130,7 +130,7 @@ impl<'p> MessageExchange<'p> {
         self.filtered
     }
 
-    /// Has it come to its end.
+    /// Runs the exchange to its end.
     pub(crate) fn drain(&self) -> Result<(), EngineError> {
         while self.poll(true)? != ExchangeProgress::Complete {}
         Ok(())
@@ -155,7 +155,7 @@ fn taker(machine: &ExecContext<'_>, slot: usize) -> usize {
     machine.workers.count() + slot
 }
 
-/// Who reads what is sent to another rank: somebody else than those who work, and whoever takes what comes.
+/// Returns the reader slot for messages to another rank: neither a worker's nor a taker's.
 fn reader(machine: &ExecContext<'_>, peers: usize, slot: usize) -> usize {
     taker(machine, peers + slot)
 }
@@ -165,7 +165,7 @@ struct Inbound<'p, M: Element> {
     messages: &'p MessageBuffer<M>,
     /// See [`taker`].
     taker: usize,
-    /// The first batch of which it is not known that all is there.
+    /// The first batch that may be incomplete.
     next: usize,
     open: Option<(BatchWriter<'p, M>, u64)>,
 }
@@ -244,13 +244,13 @@ struct Outbound<'p, M: Element> {
     /// How many of the batches it has said that it will read.
     asked: usize,
     open: Option<BatchMessages<'p, M>>,
-    /// The sources that the rank needs of the batch at hand are selected.
+    /// True if the sources that the rank needs of the current batch are selected.
     is_selected: bool,
     has_begun: bool,
 }
 
 impl<M: Element> Outbound<'_, M> {
-    /// Says that it will read what is there.
+    /// Announces the batches that it will read and that are ready.
     fn ask(&mut self) -> Result<(), EngineError> {
         if !self.has_begun {
             self.messages.restart_reader(self.reader)?;

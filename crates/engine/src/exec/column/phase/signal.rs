@@ -18,7 +18,7 @@ pub(crate) struct SignalPhase<'p, P: EdgeProgram> {
     batches: Vec<usize>,
     deal: NumaQueue<'p>,
     messages: &'p MessageBuffer<P::Message>,
-    /// What is passed on meanwhile.
+    /// The exchange that runs meanwhile.
     passing: &'p dyn BackgroundWork,
 }
 

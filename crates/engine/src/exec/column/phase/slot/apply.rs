@@ -40,7 +40,9 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         Ok(run.readers)
     }
 
-    /// Takes in the fold of one strip; the whole fold of its batch once it was the last, if there is anything to apply.
+    /// Merges the fold of one strip.
+    ///
+    /// Returns the whole fold of the batch after its last strip, if there is anything to apply.
     fn merge(
         &self,
         target: StripRef,

@@ -45,7 +45,8 @@ impl CellPart {
     }
 }
 
-/// Returns the parts to read of a cell whose sources emitted messages: none if none of them has edges there.
+/// Returns the parts to read of a cell whose sources emitted messages, or none without edges of these.
+///
 /// Adds the sources that it looked up in the cell's index to `scanned`.
 pub(crate) fn parts<M: Element>(
     (machine, pins): (&ExecContext, &CellCache),
@@ -81,7 +82,7 @@ pub(crate) fn parts<M: Element>(
     let bitmap = pins.bitmap(machine, column, position);
     let index = SourceIndex::parse(blocks, bitmap.unwrap_or(&[]))
         .map_err(|error| machine.broken(column, cell, &error))?;
-    // What is read is read in whole frames.
+    // A read from disk covers whole frames.
     let gap = if is_pinned { 0 } else { FRAME_BYTES };
     let present = messages.present(from)?;
     let mut parts = Vec::new();
@@ -102,7 +103,7 @@ pub(crate) fn parts<M: Element>(
                 }
             }
             block += 1;
-            // The edges of a source may go on in the next block.
+            // The edges of a source may continue in the next block.
             if !index.goes_on(block, source as u32) {
                 return;
             }
@@ -121,7 +122,7 @@ pub(crate) fn parts<M: Element>(
     outcome.map(|()| parts)
 }
 
-/// Adds a block to ascending ones; it is one part with the last if no more than `gap` bytes lie between them.
+/// Adds a block to ascending parts; it extends the last one if at most `gap` bytes lie between them.
 fn cover(parts: &mut Vec<CellPart>, cell: &Cell, block: usize, bytes: Range<u64>, gap: u64) {
     let first = (block * BLOCK_EDGES_MAX) as u64;
     let edges = first..(first + BLOCK_EDGES_MAX as u64).min(cell.edges());

@@ -18,8 +18,9 @@ use crate::schedule::numa;
 use crate::schedule::tasks::{ColumnLayout, FoldSide, StripRef};
 
 impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
-    /// The next run, with its cells listed and its accumulators taken; `None` when there is none left, or no
-    /// accumulators are free right now.
+    /// Claims the next column group, lists its cells and takes its accumulators.
+    ///
+    /// Returns `None` if no group is left, or if no accumulators are free right now.
     pub(crate) fn next_group(
         &self,
         readers: &mut Vec<CellStreams>,
@@ -74,9 +75,10 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         Ok(Some(run))
     }
 
-    /// The cells of a run in the order of work, and the batches whose messages they carry. As many of these as a
-    /// worker holds are gone through target by target, then the next; each target sees its sources ascend. A cell
-    /// whose sources emitted nothing is passed by.
+    /// Returns the cells of a group in the order of work, and the batches whose messages they carry.
+    ///
+    /// The worker processes as many batches as it holds, target by target, then the next ones; each target sees its sources
+    /// ascend. Cells whose sources emitted nothing are left out.
     fn items(
         &self,
         run: usize,
@@ -154,7 +156,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         froms.dedup();
         let held = self.messages.window_batches();
         let ranks = &self.machine.ranks;
-        // A fold that gives the same bits in any order goes on with what comes first.
+        // A fold that gives the same bits in any order takes the batches that are ready first.
         let comes = |from: &usize| match P::EXACT && !self.messages.is_ready(*from) {
             true => ranks.distance(ranks.owner(*from)),
             false => 0,

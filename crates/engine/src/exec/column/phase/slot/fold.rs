@@ -151,7 +151,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         })
     }
 
-    /// Passes over an item that carries no messages; whether that was all of it, and bytes that were passed over.
+    /// Skips an item without messages; returns whether that was all of it, and the bytes skipped.
     fn skip(
         &self,
         run: &mut GroupTask<'p, P>,
@@ -188,8 +188,9 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         Ok((true, skipped))
     }
 
-    /// Counts what folding a block moved: of its sources, of the edges that carried a message, and of its bytes and edges if it is in
-    /// memory.
+    /// Counts the bytes that folding a block moved.
+    ///
+    /// These are its sources, its edges that carried a message, and its bytes and edges if it is in memory.
     fn count(&self, worker: usize, groups: u64, folded: u64, pinned: Option<(usize, usize)>) {
         let traffic = self.machine.traffic.of(worker);
         if let Some((bytes, edges)) = pinned {
@@ -249,7 +250,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     }
 }
 
-/// The weights of the edges of a block, out of `bytes` from edge `from` on; `None` when they have not arrived.
+/// Returns the weights of a block's edges, in `bytes` from edge `from` on; `None` if not yet read.
 fn weights_of<'w, P: EdgeProgram>(
     machine: &ExecContext,
     bytes: &'w [u8],

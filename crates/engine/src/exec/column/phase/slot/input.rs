@@ -1,6 +1,7 @@
 //! The messages of a run, in the order in which it folds them, wherever they come from.
 //!
-//! What is there is asked for ahead, up to the first batch that is not; while a run waits for that, it pulls what it needs of those behind it.
+//! The input prefetches ready batches up to the first one that is not ready. While a group waits for that one,
+//! it pulls its messages of later batches.
 
 use std::collections::BTreeSet;
 
@@ -19,9 +20,9 @@ pub(crate) struct MessageInput {
     order: Vec<usize>,
     /// How many of them were asked for.
     pub(crate) asked: usize,
-    /// Those of which there was nothing for the run.
+    /// Batches without a message for the group.
     pub(crate) empty: BTreeSet<usize>,
-    /// Those of which it has pulled what it needs.
+    /// Batches whose messages the group has pulled.
     pulled: BTreeSet<usize>,
     /// There is room to put more aside.
     has_room: bool,
@@ -39,7 +40,7 @@ impl MessageInput {
         }
     }
 
-    /// Asks for what is there.
+    /// Prefetches the batches that are ready.
     pub(crate) fn ask<M: Element>(
         &mut self,
         messages: &MessageBuffer<M>,
@@ -68,7 +69,7 @@ impl MessageInput {
         messages.all_is_pulled() && self.pulled.len() < self.order.len()
     }
 
-    /// Pulls what a run needs of one batch that is there and behind all it has asked for; whether there was any such.
+    /// Pulls the group's messages of one ready batch behind all prefetched ones; false if there is none.
     pub(crate) fn pull<M: Element>(
         &mut self,
         messages: &MessageBuffer<M>,
@@ -96,7 +97,7 @@ impl MessageInput {
 
 /// What a run has of the messages of an item.
 pub(crate) enum InputState {
-    /// They are at hand.
+    /// They are loaded.
     Here,
     /// There are none.
     Nothing,

@@ -44,7 +44,7 @@ pub(crate) struct SlotPhase<'p, P: EdgeProgram> {
     pub(crate) needs: &'p [ColumnAccess],
     pub(crate) active: &'p ActiveSet,
     pub(crate) messages: &'p MessageBuffer<P::Message>,
-    /// What is still to come of them.
+    /// The exchange that still delivers messages.
     passing: &'p dyn BackgroundWork,
     pub(crate) pins: &'p CellCache,
     /// With their numbers.
@@ -214,7 +214,7 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
             });
         };
         // Streaming a run ahead keeps the disk busy, but a run held back keeps another worker idle at the end.
-        // What a run reads of messages on disk is told anew with the next one.
+        // The next group announces its own reads of messages on disk.
         if ahead.is_none()
             && self.messages.in_memory()
             && !readers.is_empty()
@@ -250,7 +250,7 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
     }
 }
 
-/// Sorts numbered runs by their nodes, and those of a node by their edges, the longest first.
+/// Sorts numbered groups by node, and within a node by edges, the longest first.
 fn sort_by_length(runs: &mut [(usize, Vec<StripRef>)], machine: &ExecContext) {
     runs.sort_by_key(|(_, run)| {
         let edges = run

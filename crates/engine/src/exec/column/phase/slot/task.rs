@@ -51,7 +51,7 @@ pub(crate) struct GroupTask<'p, P: EdgeProgram> {
     pub(crate) at: usize,
     /// By target: whether an edge was folded into it.
     pub(crate) folded: Vec<bool>,
-    /// Bytes and edges of the item at hand that are done, and bytes of weights that were passed over.
+    /// Bytes and edges done of the current item, and bytes of weights skipped.
     pub(crate) bytes: usize,
     pub(crate) edges: usize,
     pub(crate) weights_skipped: usize,
@@ -63,7 +63,7 @@ pub(crate) struct GroupTask<'p, P: EdgeProgram> {
 }
 
 impl<'p, P: EdgeProgram> GroupTask<'p, P> {
-    /// Has the messages of an item at hand, if they are there.
+    /// Loads the messages of an item if they have arrived.
     pub(crate) fn next_messages(
         &mut self,
         all: &'p MessageBuffer<P::Message>,
@@ -97,8 +97,9 @@ impl<'p, P: EdgeProgram> GroupTask<'p, P> {
     }
 }
 
-/// Puts the items of a run, which carry the messages of the batches `froms`, in the order of work of a worker that holds those of so many.
-/// Compiled once, not for each program.
+/// Sorts the items of a group, which carry the messages of the batches `froms`, by the order of work.
+///
+/// The worker holds a limited number of batches. Compiled once, not for each program.
 pub(crate) fn put_in_order(items: &mut [CellTask<'_>], froms: &[usize], held: usize) {
     let numbers: BTreeMap<usize, usize> = froms.iter().copied().zip(0..).collect();
     for item in items.iter_mut() {

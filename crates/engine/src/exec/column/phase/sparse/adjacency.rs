@@ -25,7 +25,7 @@ pub(crate) struct AdjacencyScratch<P: EdgeProgram> {
 }
 
 impl<P: EdgeProgram> AdjacencyScratch<P> {
-    /// Bytes of the budget that the room takes in a graph of so many vertices.
+    /// Returns the bytes of the budget that the scratch takes in a graph of `vertices` vertices.
     pub(crate) fn memory(vertices: u64) -> u64 {
         Accumulators::<P::Accumulator>::bytes(vertices as usize) + vertices / 7 + 64
     }
@@ -122,14 +122,15 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
     Ok(())
 }
 
-/// Sources whose lists are looked at together.
+/// Number of sources whose lists are processed together.
 const SEVERAL: usize = 64;
 /// Edges of one source whose accumulators are on their way before any is followed.
 const EDGES_AHEAD: usize = 8;
 
-/// A few sources and their messages. Lists, and the accumulators they lead to, lie anywhere in memory, and waiting for
-/// one after the other would take longer than all the rest. So the waits overlap: for all sources the beginnings of
-/// the lists, then the lists, then the accumulators.
+/// A batch of sources and their messages, whose cache misses overlap.
+///
+/// Lists, and the accumulators they lead to, lie anywhere in memory, and waiting for each in turn would dominate the pass.
+/// The batch prefetches for all sources the beginnings of the lists, then the lists, then the accumulators.
 struct PrefetchBatch<M> {
     sources: [(usize, Option<M>); SEVERAL],
     count: usize,

@@ -7,7 +7,7 @@
 //!
 //! Nothing here walks over all vertices, batches of the graph or cells of a column. Sources are queued in ascending
 //! order, so a column folds in the order of the graph, as a scan would. Of cells on disk the blocks that hold a queued
-//! source are read, those of a few columns at a time ([`read_plan`]).
+//! source are read, for a few columns at a time ([`read_plan`]).
 
 use std::collections::VecDeque;
 
@@ -48,7 +48,7 @@ pub(crate) struct SparseScratch<P: EdgeProgram> {
     /// Where blocks are read from; made with the first pass that reads any.
     disk: Option<Box<dyn Queue>>,
     _lease: Option<Lease>,
-    /// Whether messages go to other ranks with their columns, as some rank would have to read fan-out lists to find these.
+    /// True if messages to other ranks carry their columns, so that no rank has to read fan-out lists.
     pub(crate) placed: bool,
     /// For the queues, and the lists of blocks on the way, of the pass to come.
     reserved: Option<Lease>,
@@ -102,8 +102,9 @@ impl<P: EdgeProgram> SparseScratch<P> {
         self.reserved = None;
     }
 
-    /// Leases the queues of a sparse pass over vertices of at most so many edges, and the lists of blocks that it reads by so many
-    /// streams on its way; `false` when the budget might not hold them and `leave` bytes for what the pass takes later.
+    /// Leases the queues of a sparse pass over vertices of at most `edges` edges, and its block lists.
+    ///
+    /// Returns `false` if the budget might not hold them and `leave` bytes for what the pass takes later.
     pub(crate) fn reserve(
         &mut self,
         pass: &Pass<'_, P>,
@@ -161,7 +162,9 @@ impl<P: EdgeProgram> SparseScratch<P> {
     }
 }
 
-/// Both phases of a sparse pass. `idle` are streams to read by, needed where cells or lists of blocks are not pinned.
+/// Runs both phases of a sparse pass.
+///
+/// `idle` are streams to read by, needed unless cells and lists of blocks are cached.
 pub(crate) fn edges<P: EdgeProgram>(
     pass: Pass<'_, P>,
     room: &mut SparseScratch<P>,
@@ -290,8 +293,10 @@ fn queue<M>(
     }
 }
 
-/// Passes the message of each active vertex to the ranks that hold its edges, and queues those that come, from ranks in any order,
-/// at the columns of this rank. Who has read a fan-out list to know the ranks says the columns too, so that nobody reads it again.
+/// Sends the message of each active vertex to the ranks that hold its edges, and queues received ones.
+///
+/// Messages arrive from ranks in any order and are queued at the columns of this rank. A sender that read a fan-out list to
+/// find the ranks sends the columns too, so the receiver need not read it again.
 fn signal_to_all<P: EdgeProgram>(
     pass: Pass<'_, P>,
     room: &mut SparseScratch<P>,
@@ -396,7 +401,7 @@ impl<M: Element> FrameSource for MessageList<'_, M> {
     }
 }
 
-/// Calls `say(vertex, message, column)` for each column that holds edges of an active vertex with a message, ascending.
+/// Calls `say(vertex, message, column)` for each column with edges of an active vertex, ascending.
 fn signal<P: EdgeProgram>(
     pass: Pass<'_, P>,
     pins: &CellCache,
@@ -456,7 +461,7 @@ struct ColumnFold<'f, P: EdgeProgram> {
     accumulators: &'f mut [P::Accumulator],
     reached: &'f mut HierarchicalBitmap,
     edges: u64,
-    /// Sources that were looked at to find these: one that a bitmap finds, or those of its block from the nearest sample on.
+    /// Sources scanned to find these: one with a bitmap, or all of its block from the nearest sample on.
     looked: u64,
 }
 
@@ -480,7 +485,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
         let accumulators = &mut self.accumulators[..=mask];
         let kind = machine.graph.edge_kind();
         let width = if P::Edge::WEIGHTED { kind.bytes() } else { 0 };
-        // The weights of the block at hand, copied, since both streams are looked into at once.
+        // The weights of the current block are copied, since both streams are read at once.
         let mut held = Vec::new();
         // The last block and where it began: only an index that is not what was written leads back.
         let mut last = (0, 0);
@@ -540,7 +545,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
                     let value = edge_value::<P::Edge>(kind, weights, edge);
                     program.fold(&mut accumulators[local], program.along(*message, value));
                 });
-                // The edges of a source may go on in the next block.
+                // The edges of a source may continue in the next block.
                 if index.goes_on(number + 1, source) {
                     place = index.offset(number + 1).map(|offset| Place {
                         block: number + 1,

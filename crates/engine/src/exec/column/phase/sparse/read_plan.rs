@@ -24,7 +24,7 @@ pub(crate) const BLOCK_BYTES_MAX: u64 = 1 << 16;
 pub(crate) struct ColumnReadPlan {
     pub(crate) column: usize,
     pub(crate) cells: Vec<CellLookup>,
-    /// The lists of blocks of those cells whose are not pinned, and what lies between them in the frames that are read.
+    /// The block lists of the uncached cells, with the bytes between them in the frames that are read.
     block_lists: Vec<u8>,
     /// The streams of the column's cells and weights, when some are not pinned.
     pub(crate) streams: Option<ColumnStreams>,
@@ -60,7 +60,7 @@ impl ColumnReadPlan {
     }
 }
 
-/// Finds the cells that hold edges of the queued sources, reads their lists of blocks, and starts reading the blocks.
+/// Finds the cells with edges of the queued sources, reads their block lists, and starts block reads.
 pub(crate) fn plan<P: EdgeProgram>(
     machine: &ExecContext,
     pins: &CellCache,
@@ -191,7 +191,7 @@ impl BlockRanges {
     }
 }
 
-/// Adds an extent to ascending ones; it is one with the last if they share a frame or lie in neighbouring ones.
+/// Adds an extent to ascending ones; it extends the last one if they share a frame or touch.
 fn cover(extents: &mut Vec<Extent>, next: Extent) {
     if next.bytes.is_empty() {
         return;
@@ -216,7 +216,7 @@ struct ExtentBuilder {
 }
 
 impl ExtentBuilder {
-    /// Adds an extent behind the others; where its bytes are among those of all.
+    /// Adds an extent behind the others; returns the position of its bytes among the bytes of all.
     fn add(&mut self, next: Extent) -> Range<usize> {
         let bytes = next.bytes.clone();
         if bytes.is_empty() {
