@@ -1,4 +1,4 @@
-//! What an engine runs on, and the choices that it makes by cost unless told.
+//! The configuration of an engine, and the choices that it makes by cost unless configured.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ pub enum DispatchChoice {
     Push,
     /// Pulled by each run of columns before it folds them.
     Pull,
-    /// Not dispatched.
+    /// Not routed.
     None,
 }
 
-/// How the push version combines what several workers send to one vertex.
+/// How the push version combines the messages of several workers to one vertex.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Combiner {
     /// In accumulators of an edge pass where many vertices are computed, else as [`Combiner::Hybrid`] does.
@@ -37,12 +37,12 @@ pub enum Combiner {
     Own,
 }
 
-/// How often versions are published.
+/// How often checkpoints are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Every {
     /// After this number of driver calls that do some work.
     Calls(u64),
-    /// After the first call that ends so long after the version before.
+    /// After the first call that ends this long after the last checkpoint.
     Time(Duration),
     /// After the first call that ends one second after the last checkpoint.
     ///
@@ -52,16 +52,16 @@ pub enum Every {
     Paged,
 }
 
-/// Where versions are published, how often, and how many are kept.
+/// Where checkpoints are written, how often, and how many are retained.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
     /// The directory of this rank, within the one of all ranks.
     ///
     /// It exists and holds nothing else (see [`is_of_versions`](crate::is_of_versions)). It is durable once it holds a checkpoint.
     pub folder: PathBuf,
-    /// A file that is there before the first version, and its bytes.
+    /// A file that exists before the first checkpoint, and its bytes.
     pub description: (&'static str, Vec<u8>),
-    /// What tells this run from others: its graph, algorithm and options.
+    /// The identity of this run: its graph, algorithm and options.
     pub job: u64,
     /// How often.
     pub every: Every,
@@ -83,7 +83,7 @@ pub enum KernelChoice {
     Gather,
 }
 
-/// Whether a pass with few active vertices goes to their places only.
+/// Whether a pass with few active vertices looks up their arcs in an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SeekChoice {
     /// By cost, pass by pass.
@@ -125,7 +125,7 @@ pub struct Settings {
     pub clock: Arc<dyn Clock>,
     /// Asked between steps.
     pub stop: Stop,
-    /// Where the page file goes; the folder must exist, and each rank has its own.
+    /// The directory of the row file, which must exist; each rank has its own.
     pub scratch: PathBuf,
     /// The fabric to the other ranks; `None` if there are none.
     ///
@@ -153,13 +153,13 @@ pub struct Settings {
     pub edges: EdgesAt,
     /// How the push version of vertex programs combines messages.
     pub combiner: Combiner,
-    /// Of the programs that will run, to tell what memory would be enough.
+    /// The footprint of the programs that will run, to report the memory that they need.
     pub sizes: Sizes,
     /// Time that is spent for bytes on the slow tier, where there is none such.
     pub charge: Option<Charge>,
-    /// Called after each pass; a resumed run goes ahead with the count of passes.
+    /// Called after each pass; a resumed run continues the count of passes.
     pub on_pass: Option<OnPass>,
-    /// Where versions of the run are published.
+    /// Where checkpoints of the run are written.
     pub checkpoints: Option<Checkpoints>,
 }
 

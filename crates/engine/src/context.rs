@@ -1,4 +1,4 @@
-//! What all phases see and none changes: a graph one way round, and the machine it is worked on with.
+//! The read-only context that all phases share: one orientation of a graph, and the engine's state.
 
 use std::ops::{Deref, Range};
 use std::path::PathBuf;

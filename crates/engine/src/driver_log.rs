@@ -28,11 +28,11 @@ pub(crate) struct DriverLog {
     told: Option<usize>,
     /// The next set that the driver gets.
     next_set: u64,
-    /// The sets that there are at the end of the version, by number.
+    /// The sets at the end of the checkpoint, by number.
     sets: BTreeMap<u64, SavedSet>,
 }
 
-/// A set in the file of a version.
+/// A set in the file of a checkpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct SavedSet {
     pub(crate) file: ByteFile,
@@ -59,7 +59,7 @@ impl SavedSet {
 }
 
 impl DriverLog {
-    /// Of a run whose versions are published.
+    /// Creates the log of a run that writes checkpoints.
     pub(crate) fn kept() -> Self {
         DriverLog {
             is_kept: true,
@@ -68,7 +68,7 @@ impl DriverLog {
     }
 
     /// Returns the log of a run that resumes after these entries, with these sets.
-    pub(crate) fn told_again(entries: LogEntries, sets: BTreeMap<u64, SavedSet>) -> Self {
+    pub(crate) fn replaying(entries: LogEntries, sets: BTreeMap<u64, SavedSet>) -> Self {
         DriverLog {
             is_kept: true,
             told: (!entries.bytes().is_empty()).then_some(0),
@@ -78,7 +78,7 @@ impl DriverLog {
         }
     }
 
-    /// Whether versions are published.
+    /// True if the run writes checkpoints.
     pub(crate) fn is_kept(&self) -> bool {
         self.is_kept
     }
@@ -90,10 +90,10 @@ impl DriverLog {
         self.count
     }
     /// True if entries are being replayed.
-    pub(crate) fn is_told_again(&self) -> bool {
+    pub(crate) fn is_replaying(&self) -> bool {
         self.told.is_some()
     }
-    /// Whether a call is one entry with those around it.
+    /// True if a call is one entry with those around it.
     pub(crate) fn is_within(&self) -> bool {
         self.depth > 0
     }
@@ -143,7 +143,7 @@ impl DriverLog {
     }
 }
 
-/// What tells calls apart.
+/// Returns the hash that identifies a call by its name.
 fn name_of(call: &str) -> u32 {
     crc32fast::hash(call.as_bytes())
 }
@@ -190,12 +190,12 @@ mod tests {
         first.leave();
         first.note("edges", &[]);
         assert_eq!(first.count(), 2);
-        let again = || DriverLog::told_again(first.entries().clone(), BTreeMap::new());
+        let again = || DriverLog::replaying(first.entries().clone(), BTreeMap::new());
         let mut second = again();
         assert_eq!(second.answer("vertices").unwrap(), Some(vec![1, 2]));
-        assert!(second.is_told_again());
+        assert!(second.is_replaying());
         assert_eq!(second.answer("edges").unwrap(), Some(vec![]));
-        assert!(!second.is_told_again());
+        assert!(!second.is_replaying());
         assert_eq!(second.answer("edges").unwrap(), None);
         assert_eq!(second.count(), 2);
         assert!(again().answer("edges").is_err());

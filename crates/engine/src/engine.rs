@@ -45,7 +45,7 @@ pub(crate) const LOOKING_FRAMES: usize = 2;
 pub struct Engine {
     pub(crate) common: EngineState,
     pub(crate) stored: GraphView,
-    /// The graph the other way round, where it is directed and imported so.
+    /// The transposed graph, if the graph is directed and was imported with it.
     pub(crate) turned: Option<GraphView>,
     pub(crate) active: Arc<ActiveSetPool>,
     pub(crate) on_pass: Option<OnPass>,
@@ -64,7 +64,7 @@ pub struct Engine {
     pub(crate) workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
     /// Bytes that passes over vertices, and of sends, took at most.
     pub(crate) borrowed: u64,
-    /// Versions, where they are published.
+    /// The checkpointer, if the run writes checkpoints.
     pub(crate) recovery: Option<Checkpointer>,
 }
 
@@ -302,7 +302,7 @@ impl Engine {
             let is_paged = !self.common.arrays.all_resident();
             // What one rank has no room for is published by all.
             if self.common.ranks.total([u64::from(is_paged)])? != [0] {
-                recovery.rows_are_paged();
+                recovery.record_paged_rows();
             }
         }
         self.metrics.rows_resident &= self
@@ -391,7 +391,7 @@ impl Engine {
         rows.needs(&mut needs);
         self.common.arrays.check(&needs)?;
         self.load_degrees(&needs)?;
-        self.make_room_for(&needs);
+        self.evict_for_rows(&needs);
         let machine = ExecContext::new(&self.common, &self.stored);
         let job = VertexPass::new(&machine, rows, active, activated, work);
         let done = run(&machine, &job);
@@ -548,7 +548,7 @@ impl Engine {
         self.load_degrees(&needs)?;
         let (send, apply) = needs.split_at(send);
         let sets = [self.active.empty(), self.active.empty()];
-        self.make_room(pass::least::<P>(&self.machine(false), send, apply));
+        self.evict_to_free(pass::least::<P>(&self.machine(false), send, apply));
         let machine = ExecContext::new(&self.common, &self.stored);
         let sent = pass::pass(&machine, program, send, apply, active, sets);
         self.broken = sent.is_err();
@@ -573,7 +573,7 @@ impl Engine {
         Ok((sum, [sent.senders, sent.reached]))
     }
 
-    /// The graph one way round, and what it is worked on with.
+    /// Returns the context of one orientation of the graph.
     pub(crate) fn machine(&self, turned: bool) -> ExecContext<'_> {
         let way = self.turned.as_ref().filter(|_| turned);
         ExecContext::new(&self.common, way.unwrap_or(&self.stored))

@@ -143,7 +143,7 @@ pub enum EngineError {
     #[error(
         "{}: no version there is what was written, on every rank{}: cannot resume; delete the directory (on all hosts) to start over",
         folder.display(),
-        told(damaged)
+        damaged_files(damaged)
     )]
     NoSoundVersion {
         /// The directory of all ranks.
@@ -187,7 +187,7 @@ pub enum EngineError {
 }
 
 /// Files that are damaged, in brackets.
-fn told(damaged: &[(usize, PathBuf)]) -> String {
+fn damaged_files(damaged: &[(usize, PathBuf)]) -> String {
     if damaged.is_empty() {
         return String::new();
     }

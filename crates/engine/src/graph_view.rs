@@ -22,7 +22,7 @@ pub(crate) struct UncachedBytes {
     pub(crate) files: u64,
 }
 
-/// A graph one way round: as it is stored, or with every arc turned round.
+/// A graph in one orientation: as stored, or transposed.
 pub(crate) struct GraphView {
     pub(crate) graph: Arc<StoredGraph>,
     /// The cells of each source batch, one row after the other, and where each row begins.
@@ -57,7 +57,7 @@ impl GraphView {
         })
     }
 
-    /// Bytes of the budget that all ways round take that passes go over.
+    /// Returns the bytes of the budget for all orientations that passes use.
     pub(crate) fn memory(graph: &Measure) -> u64 {
         rows_bytes(graph.cells, graph.ways * (graph.batches.len() + 1))
     }

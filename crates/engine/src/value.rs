@@ -5,7 +5,7 @@ use graphmill_raw::Element;
 
 /// An edge's value as a program sees it.
 pub trait EdgeValue: Copy + Send + Sync + 'static {
-    /// Whether the pass has to read the weights.
+    /// True if the pass has to read the weights.
     const WEIGHTED: bool;
     /// The value on a graph without weights.
     const ONE: Self;
@@ -60,7 +60,7 @@ impl EdgeValue for f64 {
     }
 }
 
-/// A value that folds messages; compared bit by bit to tell a destination that was reached.
+/// A value that folds messages; a bitwise comparison with the identity finds reached destinations.
 pub trait Accumulator: Element {
     /// Equality of bits: `-0.0` differs from `0.0`, a NaN equals itself.
     fn same(&self, other: &Self) -> bool;

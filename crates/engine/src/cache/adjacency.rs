@@ -72,7 +72,7 @@ impl AdjacencyLists {
         )
     }
 
-    /// Whether all edges are of this rank, and their destinations fit a word.
+    /// True if all edges are of this rank, and their destinations fit a word.
     pub(crate) fn possible(machine: &ExecContext) -> bool {
         machine.ranks.alone() && (1..=u64::from(u32::MAX)).contains(&machine.batches.vertices())
     }
@@ -84,7 +84,7 @@ impl AdjacencyLists {
         }
     }
 
-    /// Decodes all cells, which are pinned.
+    /// Decodes all cells, which are cached.
     pub(crate) fn load(
         machine: &ExecContext,
         pins: &CellCache,
@@ -129,7 +129,7 @@ impl AdjacencyLists {
         })
     }
 
-    /// Whether the edges have their weights with them, or have none.
+    /// True if the edges have their weights with them, or have none.
     pub(crate) fn suits(&self, machine: &ExecContext, weighted: bool) -> bool {
         !weighted || self.kind == machine.graph.edge_kind()
     }
@@ -278,7 +278,7 @@ impl Loading<'_> {
         let mut frames = FrameReader::new(graph, &machine.budget, DEGREE_FRAMES)?;
         graph.degrees_of(graph.forward(), &mut frames, batch, &mut begins[..span])?;
         machine.arrays.count_read(frames.take_bytes_read());
-        // Where the next edge of each vertex goes, from the first of the batch.
+        // The position of the next edge of each vertex, from the first of the batch.
         let mut cursors = vec![0_u64; span];
         let mut end = 0;
         for (cursor, begin) in cursors.iter_mut().zip(begins.iter_mut()) {

@@ -2,8 +2,8 @@
 //!
 //! Passes go round the cells in a cycle, which defeats a least-recently-used cache; so what the budget leaves is
 //! filled once with a fixed set: fan-out lists, lists of blocks, and bitmaps, all of a kind or none, then the same share of each column. That share
-//! is spread over the column: each of its stretches, a few cells one after the other, is pinned from its first cell on.
-//! So the disk is never idle for long while pinned cells are worked on, nor the workers while others are read.
+//! is spread over the column: each of its cached runs, a few neighbouring cells, is cached from its first cell on.
+//! So the disk is never idle for long while workers use cached cells, nor are workers while other cells are read.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ const BITMAPS_SHARE: u64 = 8;
 /// Stretches of a column at most.
 pub(crate) const STRETCHES: usize = 16;
 
-/// The pinned cells of a graph.
+/// The cached cells of a graph.
 #[derive(Default)]
 pub(crate) struct CellCache {
     /// Cells, their weights, lists of blocks, bitmaps.
@@ -61,7 +61,7 @@ struct CachedRuns {
 struct CachedRun {
     /// Number of its first cells that are cached.
     cells: usize,
-    /// Where the bytes of these begin, among all that are pinned.
+    /// Offset of their bytes among all cached bytes.
     data: usize,
     weights: usize,
 }
@@ -76,7 +76,7 @@ impl CachedRuns {
         (stretches * size_of::<CachedRun>() + (columns + 1) * size_of::<usize>()) as u64
     }
 
-    /// With nothing pinned.
+    /// Creates an empty cache.
     fn new(machine: &ExecContext) -> Result<Self, EngineError> {
         let lease = machine
             .budget
@@ -126,7 +126,7 @@ fn begin(i: usize, cells: usize, count: usize) -> usize {
     (i * cells).div_ceil(count)
 }
 
-/// Bytes of the weight of an edge, where weights are pinned.
+/// Returns the bytes of an edge's weight, if weights are cached.
 fn edge_bytes(machine: &ExecContext, weighted: bool) -> u64 {
     match weighted {
         true => machine.graph.edge_kind().bytes() as u64,
@@ -159,18 +159,18 @@ pub(crate) fn are_bitmaps_pinned(bitmaps: u64, cells: u64, room: u64) -> bool {
 }
 
 /// Returns the bytes that rounding up each kind of cached data to whole pages takes.
-fn besides(machine: &ExecContext) -> u64 {
+fn rounding_bytes(machine: &ExecContext) -> u64 {
     4 * 4096 + CellCache::loading(machine) + CachedRuns::memory(machine)
 }
 
 impl CellCache {
-    /// Bytes of the budget in which all cells are pinned.
+    /// Returns the bytes of the budget that hold all cells.
     pub(crate) fn memory(machine: &ExecContext, weighted: bool) -> u64 {
         let [data, lists, _] = sums(machine, weighted);
         let fanout = FanoutTable::memory(machine.graph.forward(), &(0..machine.batches.vertices()));
         let data = machine.tiers.leased(Kind::Edges, data);
         let [fanout, lists] = [fanout, lists].map(|of| machine.tiers.leased(Kind::Index, of));
-        besides(machine) + fanout + (data + lists).max(2 * lists)
+        rounding_bytes(machine) + fanout + (data + lists).max(2 * lists)
     }
 
     /// Returns the bytes of the budget that only the filling takes: a stream for each worker.
@@ -197,7 +197,7 @@ impl CellCache {
         let [lists_leased, bitmaps_leased] =
             [lists_bytes, bitmaps_bytes].map(|of| machine.tiers.leased(Kind::Index, of));
         let data_leased = machine.tiers.leased(Kind::Edges, data_bytes);
-        let room = bytes.saturating_sub(besides(machine));
+        let room = bytes.saturating_sub(rounding_bytes(machine));
         if room == 0 {
             return Ok(CellCache {
                 all: data_bytes == 0,
@@ -253,7 +253,7 @@ impl CellCache {
         let mut taken = 0;
         for d in 0..count {
             let cells = machine.own_cells(d);
-            // What a stretch leaves of its share, as its next cell is too large for it, goes to the next.
+            // The rest of a run's share, too small for its next cell, goes to the next run.
             let mut left = 0;
             for (i, stretch) in stretches.of(d, cells.len()) {
                 left += share(bytes_of(d, stretch.clone()));
@@ -267,7 +267,7 @@ impl CellCache {
                 }
             }
         }
-        // What columns leave goes to the first cells that it fits.
+        // The rest of all columns goes to the first cells that fit.
         let mut all = all_block_lists;
         for d in 0..count {
             let cells = machine.own_cells(d);
@@ -349,15 +349,15 @@ impl CellCache {
     pub(crate) fn fanout(&self) -> Option<&FanoutTable> {
         self.fanout.as_ref()
     }
-    /// Whether every cell and its list of blocks is in memory.
+    /// True if every cell and its list of blocks is in memory.
     pub(crate) fn all(&self) -> bool {
         self.all
     }
-    /// Whether the lists of blocks of all cells are in memory.
+    /// True if the lists of blocks of all cells are in memory.
     pub(crate) fn block_lists(&self) -> bool {
         self.all_block_lists
     }
-    /// Whether a program that asks for weights, or does not, can work with them.
+    /// True if a program that asks for weights, or does not, can work with them.
     pub(crate) fn suit(&self, weighted: bool) -> bool {
         self.weighted || !weighted
     }
@@ -387,7 +387,7 @@ impl CellCache {
         self.read
     }
 
-    /// The bytes and the weights of a cell, by its position in its column, if it is pinned.
+    /// Returns the bytes and the weights of a cell, by its position in its column, if it is cached.
     #[inline]
     pub(crate) fn cell(
         &self,
@@ -412,7 +412,7 @@ impl CellCache {
         Some((data, weights.unwrap_or(&[])))
     }
 
-    /// The list of blocks of a cell, if lists are pinned.
+    /// Returns the block list of a cell, if block lists are cached.
     #[inline]
     pub(crate) fn block_list(
         &self,
@@ -423,7 +423,7 @@ impl CellCache {
         self.of_index(machine, 0, column, position, Cell::block_list)
     }
 
-    /// The bitmap of a cell, if bitmaps are pinned; empty if it has none.
+    /// Returns the bitmap of a cell, if bitmaps are cached; empty if it has none.
     #[inline]
     pub(crate) fn bitmap(
         &self,

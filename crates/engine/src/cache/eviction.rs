@@ -9,7 +9,7 @@ impl GraphCache {
             self.release_lists();
         }
         if lacks() {
-            self.release_pins();
+            self.release_cells();
         }
         if lacks() {
             self.release();

@@ -1,4 +1,4 @@
-//! What an engine holds of its graph from one pass to the next, whatever the program: pinned cells, classes of degrees, filtering lists.
+//! The parts of a graph that an engine caches between passes, for any program: cells, degree sketches, message filters.
 //!
 //! A dense pass fills the cell cache, since it reads all cells anyway. Sparse passes fill it only when they have read
 //! enough to justify it: a search that meets ten vertices reads the frames of these, however large memory is.
@@ -32,7 +32,7 @@ pub(crate) struct GraphCache {
     written: u64,
     /// Time spent loading that no pass has counted.
     loading: Duration,
-    /// Passes that would have been pulls over the turned graph.
+    /// Passes that would have been pulls over the transposed graph.
     pulls_missed: u32,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct GraphCache {
 #[derive(Default)]
 pub(crate) struct OrientationCache {
     pub(crate) pins: CellCache,
-    /// The pins are filled with all that there was room for.
+    /// True if the cell cache holds all that fits.
     filled: bool,
     /// All edges by vertex, where there was room to spare.
     pub(crate) lists: Option<AdjacencyLists>,
@@ -54,11 +54,11 @@ pub(crate) struct OrientationCache {
 }
 
 impl OrientationCache {
-    /// Whether all cells are in memory; `None` as long as nothing is pinned.
+    /// Returns whether all cells are cached; `None` while none are.
     pub(crate) fn is_fully_cached(&self) -> Option<bool> {
         self.filled.then(|| self.pins.all())
     }
-    /// Whether all cells are in memory for a program that asks for weights, or does not.
+    /// True if all cells are in memory for a program that asks for weights, or does not.
     fn has_all(&self, weighted: bool) -> bool {
         self.pins.all() && self.pins.suit(weighted)
     }
@@ -68,8 +68,8 @@ impl OrientationCache {
     pub(crate) fn in_memory(&self, weighted: bool) -> (CellBytes, bool) {
         (self.pins.held(weighted), self.pins.fanout().is_some())
     }
-    /// Gives the memory of pinned cells back.
-    fn release_pins(&mut self) {
+    /// Frees the memory of cached cells.
+    fn release_cells(&mut self) {
         *self = OrientationCache {
             degrees: self.degrees.take(),
             lists: self.lists.take(),
@@ -94,11 +94,11 @@ impl GraphCache {
     pub(crate) fn record_missed_pull(&mut self) {
         self.pulls_missed += 1;
     }
-    /// Bytes of pinned cells.
+    /// Returns the bytes of cached cells.
     pub(crate) fn pinned_bytes(&self) -> u64 {
         self.ways.iter().map(|way| way.pins.bytes()).sum()
     }
-    /// Bytes of the budget that pinned cells take.
+    /// Returns the bytes of the budget that cached cells take.
     pub(crate) fn leased_bytes(&self) -> u64 {
         self.ways.iter().map(|way| way.pins.leased_bytes()).sum()
     }
@@ -119,7 +119,7 @@ impl GraphCache {
     pub(crate) fn take_traffic(&mut self) -> [u64; 2] {
         [&mut self.read, &mut self.written].map(std::mem::take)
     }
-    /// Whether lists are in memory for a program that asks for weights, or does not.
+    /// True if lists are in memory for a program that asks for weights, or does not.
     pub(crate) fn has_lists(&self, machine: &ExecContext, turned: bool, weighted: bool) -> bool {
         let lists = &self.orientation(turned).lists;
         lists
@@ -170,10 +170,10 @@ impl GraphCache {
         leave: u64,
     ) -> Result<bool, EngineError> {
         if !self.orientation(turned).has_all(weighted) {
-            self.ways[usize::from(turned)].release_pins();
+            self.ways[usize::from(turned)].release_cells();
             let taken = self.lists_take(machine, turned, weighted);
             if taken.saturating_add(leave) > machine.budget.available() {
-                self.release_pins();
+                self.release_cells();
             }
             let (lists, besides) = AdjacencyLists::memory(machine, weighted);
             let room = machine.budget.available().saturating_sub(lists + besides);
@@ -193,21 +193,21 @@ impl GraphCache {
     pub(crate) fn take_loading(&mut self) -> Duration {
         std::mem::take(&mut self.loading)
     }
-    /// Gives the memory of pinned cells back.
-    pub(crate) fn release_pins(&mut self) {
+    /// Frees the memory of cached cells.
+    pub(crate) fn release_cells(&mut self) {
         self.ways
             .iter_mut()
-            .for_each(OrientationCache::release_pins);
+            .for_each(OrientationCache::release_cells);
     }
     /// Gives the memory of lists back.
     pub(crate) fn release_lists(&mut self) {
         self.ways.iter_mut().for_each(|way| way.lists = None);
     }
-    /// Gives the memory of pinned cells back that have no weights, where a program asks for them.
+    /// Frees the memory of cells cached without weights, if the program needs weights.
     pub(crate) fn release_unsuited(&mut self, weighted: bool) {
         let ways = self.ways.iter_mut();
         ways.filter(|way| way.filled && !way.pins.suit(weighted))
-            .for_each(OrientationCache::release_pins);
+            .for_each(OrientationCache::release_cells);
     }
     /// Gives all memory back.
     pub(crate) fn release(&mut self) {
@@ -221,7 +221,7 @@ impl GraphCache {
     }
 
     /// Builds the message filter of each orientation, each in `room` bytes.
-    pub(crate) fn load_needs(
+    pub(crate) fn load_filters(
         &mut self,
         ways: Orientations<'_>,
         room: u64,
@@ -245,7 +245,7 @@ impl GraphCache {
         self.ways[0].needs = Some(needs);
     }
 
-    /// Loads the classes of degrees of each way round.
+    /// Loads the degree sketch of each orientation.
     pub(crate) fn load_degrees(&mut self, ways: Orientations<'_>) -> Result<(), EngineError> {
         for (machine, way) in ways.each().zip(&mut self.ways) {
             if way.degrees.is_none() {

@@ -42,13 +42,13 @@ pub struct Resumed {
 /// The work due between two calls of the driver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DueAction {
-    /// A version is published.
+    /// A checkpoint is due.
     pub(crate) version: bool,
     /// Work ends.
     pub(crate) end: bool,
 }
 
-/// The versions of a run on their way.
+/// The writer of a run's checkpoints.
 pub(crate) struct Checkpointer {
     disk: Arc<dyn Disk>,
     budget: Budget,
@@ -63,7 +63,7 @@ pub(crate) struct Checkpointer {
     /// When the last one was published, and calls since that did something.
     when: Duration,
     calls: u64,
-    /// Something was decided that the next call relies on: what was done for it is in no version.
+    /// True if the next call depends on a decision, whose work is in no checkpoint.
     is_decided: bool,
     /// Rows of some rank are on disk.
     is_paged: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Checkpointer {
     resumed: Option<Resumed>,
     /// For the chunks of a file that is written; nothing while one is.
     room: Option<Lease>,
-    /// As long as versions are published between calls.
+    /// True while checkpoints are written between calls.
     patience: Option<Patience>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct LoadedCheckpoint {
 
 const PREFIX: &str = "version-";
 const ROWS: &str = "rows";
-/// Bytes of the file of a version that are written or read at a time.
+/// Bytes of a checkpoint's file that are written or read at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 /// Pages that are read between two looks at whether to stop.
 const CHECKED: usize = 256;
@@ -99,7 +99,7 @@ const USUAL: Duration = Duration::from_secs(30);
 const WORTH_KEEPING: Duration = Duration::from_secs(1);
 
 impl Checkpointer {
-    /// Bytes of the budget that versions take.
+    /// Bytes of the budget that checkpoints take.
     pub(crate) const MEMORY: u64 = FileAside::memory(CHUNK_BYTES) + CHUNK_BYTES as u64;
 
     /// Looks for a checkpoint that all ranks have and deletes all others.
@@ -162,11 +162,11 @@ impl Checkpointer {
         }
         // No rank may overwrite a deleted checkpoint before the deletion is durable.
         ranks.total([])?;
-        recovery.be_patient();
+        recovery.defer_cancel();
         Ok(recovery)
     }
 
-    /// The newest version that all ranks have.
+    /// Returns the newest checkpoint that all ranks have.
     fn newest(
         &mut self,
         ranks: &Communicator,
@@ -174,7 +174,7 @@ impl Checkpointer {
         page_bytes: usize,
     ) -> Result<Option<LoadedCheckpoint>, EngineError> {
         let (mut sound, mut damaged) = (Vec::new(), Vec::new());
-        // A version that follows another says that all ranks had that one.
+        // A checkpoint that follows another implies that all ranks had that one.
         let mut follows = false;
         for (number, path) in there {
             match self.read(path)? {
@@ -246,7 +246,7 @@ impl Checkpointer {
         })
     }
 
-    /// The file of a version, if it is what was written.
+    /// Reads the file of a checkpoint, if its checksum matches.
     fn read(&self, path: &Path) -> Result<Option<(Snapshot, ByteFile)>, EngineError> {
         let file = ByteFile::open(&self.disk, &self.budget, path, CHUNK_BYTES)?;
         match Snapshot::read(&file) {
@@ -356,14 +356,14 @@ impl Checkpointer {
             let (file, path, at) = (found.file.clone(), found.path.clone(), *at);
             (*number, SavedSet { file, path, at })
         };
-        DriverLog::told_again(
+        DriverLog::replaying(
             found.entries.clone(),
             found.record.sets.iter().map(saved).collect(),
         )
     }
 
     /// Returns the checkpoint that the run resumes from, once all of its log is replayed.
-    pub(crate) fn take_found(&mut self) -> Option<Snapshot> {
+    pub(crate) fn take_loaded(&mut self) -> Option<Snapshot> {
         self.found.take().map(|found| found.record)
     }
 
@@ -372,19 +372,19 @@ impl Checkpointer {
         self.resumed.as_ref()
     }
 
-    /// Whether any is there.
+    /// True if any is there.
     pub(crate) fn has_published(&self) -> bool {
         !self.published.is_empty()
     }
 
     /// Records that some rank has rows on disk.
-    pub(crate) fn rows_are_paged(&mut self) {
+    pub(crate) fn record_paged_rows(&mut self) {
         self.is_paged = true;
-        self.be_patient();
+        self.defer_cancel();
     }
 
     /// Defers cancellation to the end of a pass, because the run can resume from there.
-    fn be_patient(&mut self) {
+    fn defer_cancel(&mut self) {
         self.be_patient_if(self.interval().is_some());
     }
 
@@ -396,7 +396,7 @@ impl Checkpointer {
     /// Ends the deferral for work of many passes that no checkpoint saves halfway.
     ///
     /// Such a run in memory ends as soon as it is cancelled.
-    pub(crate) fn be_impatient(&mut self) {
+    pub(crate) fn stop_deferring(&mut self) {
         if self.interval().is_none() {
             self.patience = None;
         }
@@ -421,7 +421,7 @@ impl Checkpointer {
         self.patience = None;
     }
 
-    /// How often versions are published, if they are.
+    /// Returns how often checkpoints are written, if they are.
     fn interval(&self) -> Option<Every> {
         match (self.asked.every, self.is_paged) {
             (Every::Usual | Every::Paged, true) => Some(Every::Time(USUAL_PAGED)),
@@ -482,7 +482,7 @@ impl Checkpointer {
         Ok(&mut self.told)
     }
 
-    /// Publishes the version that was begun, with these sets; the number of the oldest that is there then.
+    /// Commits the checkpoint that was begun, with these sets; returns the number of the oldest one left.
     pub(crate) fn publish(
         &mut self,
         ranks: &Communicator,
@@ -569,7 +569,7 @@ fn of_all(ranks: &Communicator, own: &[PathBuf]) -> Result<Vec<(usize, PathBuf)>
     Ok(all)
 }
 
-/// Whether a file has the name of one that versions consist of, perhaps on its way to it.
+/// True if a file has the name of a part of a checkpoint, perhaps a temporary one.
 #[must_use]
 pub fn is_of_versions(path: &Path) -> bool {
     name_of(path)
@@ -577,13 +577,13 @@ pub fn is_of_versions(path: &Path) -> bool {
         .is_some_and(|name| name == ROWS || number_of(Path::new(name)).is_some())
 }
 
-/// Whether a file has the name of a version.
+/// True if a file has the name of a checkpoint.
 #[must_use]
 pub fn is_version(path: &Path) -> bool {
     number_of(path).is_some()
 }
 
-/// The number in the name of a version's file.
+/// Returns the number in the name of a checkpoint's file.
 fn number_of(path: &Path) -> Option<u64> {
     let name = name_of(path)?;
     let number = name.strip_prefix(PREFIX)?.parse().ok()?;

@@ -1,7 +1,7 @@
 //! A checkpoint as a record: the whole state of a run except for its pages.
 //!
 //! ```text
-//! job, number of the version: u64, whether it follows another: u8 | told, arrays, sets
+//! job, number of the checkpoint: u64, whether it follows another: u8 | told, arrays, sets
 //! told   CRC-32 of the logged results: u32 | its full pages: count of (slot + 1: u64, CRC-32: u32) | the rest: bytes
 //! arrays count of (name: bytes, bytes of an element: u32, pages: count of (slot + 1, or 0: u64, CRC-32: u32))
 //! sets   count of (number: u64, batches: count of (batch: u64, who is in the set: frontier/codec.rs))
@@ -29,7 +29,7 @@ pub(crate) struct LogPage {
     pub(crate) rest: Vec<u8>,
 }
 
-/// A version.
+/// A checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     pub(crate) job: u64,
@@ -246,7 +246,7 @@ mod tests {
             counts.push((batch, back.count()));
         }
         assert_eq!(counts, [(0, 1), (2, 200), (3, 150)]);
-        // A batch of fewer vertices than the version says.
+        // A batch of fewer vertices than the checkpoint says.
         let mut from = RecordReader::at(&file, record.sets[0].1);
         let mut small = HierarchicalBitmap::default();
         small.reserve(100, &Budget::new(1 << 20)).unwrap();

@@ -43,7 +43,7 @@ impl Communicator {
     pub(crate) fn rank(&self) -> usize {
         self.rank
     }
-    /// Whether there is no other.
+    /// True if there is no other.
     pub(crate) fn alone(&self) -> bool {
         self.count() == 1
     }

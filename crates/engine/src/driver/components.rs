@@ -51,7 +51,7 @@ impl Engine {
             engine
                 .recovery
                 .iter_mut()
-                .for_each(Checkpointer::be_impatient);
+                .for_each(Checkpointer::stop_deferring);
             Ok((u64::from(engine.unite_at_once(labels, how)?), []))
         })?;
         Ok(is_done == 1)
@@ -94,7 +94,7 @@ impl Engine {
         outcome.map_err(|error| self.too_small(error))?;
         match self.graph().order() {
             Order::Id => Ok(true),
-            Order::Degree => self.name_by_rank(labels),
+            Order::Degree => self.name_by_ordinal(labels),
         }
     }
 
@@ -132,7 +132,7 @@ impl Engine {
         })?;
         let forest = Forest::<I, I::Atomic>::new(I::shared(words));
         afforest::flatten(&self.machine(false), forest)?;
-        if self.graph().order() == Order::Degree && !self.name_trees_by_rank(words)? {
+        if self.graph().order() == Order::Degree && !self.name_trees_by_ordinal(words)? {
             return Ok(false);
         }
         let (own, batches) = (self.common.ranks.own(), &self.common.batches);
@@ -146,7 +146,7 @@ impl Engine {
     /// Gives each vertex of this rank, which has the index of its root, the least id ordinal of its tree.
     ///
     /// Returns `false` if some rank lacks the memory.
-    fn name_trees_by_rank<I: Word>(&mut self, words: &mut [I]) -> Result<bool, EngineError> {
+    fn name_trees_by_ordinal<I: Word>(&mut self, words: &mut [I]) -> Result<bool, EngineError> {
         let (tiers, budget) = (&self.common.tiers, &self.common.budget);
         let bytes = size_of_val(words);
         let mut least = match tiers.buffer(Kind::Vertices, budget, "least ranks", bytes) {
@@ -223,7 +223,7 @@ impl Engine {
     /// Gives each vertex, which has the index of its root, the least id ordinal of its tree.
     ///
     /// Returns `false` if that does not fit in memory.
-    fn name_by_rank<I: Word>(&mut self, labels: VertexArray<I>) -> Result<bool, EngineError> {
+    fn name_by_ordinal<I: Word>(&mut self, labels: VertexArray<I>) -> Result<bool, EngineError> {
         let bytes = self.vertices() as usize * size_of::<I>();
         if self.common.budget.available() < 2 * bytes as u64 {
             self.release();

@@ -224,7 +224,7 @@ impl Engine {
         Some(self.common.budget.total().saturating_add(lack))
     }
 
-    /// Whether edges have the weights that are asked for.
+    /// True if edges have the weights that are asked for.
     fn of_weights(&self, weighted: bool) -> bool {
         weighted && self.graph().edge_kind() != EdgeKind::None
     }
@@ -256,7 +256,7 @@ impl Engine {
         loaded
     }
 
-    /// Whether a direction goes against the arcs as they are stored.
+    /// True if a direction is against the arcs as stored.
     fn goes_turned(&self, direction: Direction) -> bool {
         direction == Direction::Backward && !self.graph().symmetric()
     }

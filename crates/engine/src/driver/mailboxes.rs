@@ -1,4 +1,4 @@
-//! Where the messages of a push version lie from one superstep to the next.
+//! The mailboxes of a push version: messages from one superstep to the next.
 //!
 //! All workers share one set of mailboxes, by the hybrid combiner. Or, where that is asked for, each has mailboxes of its own, and
 //! a receiver combines the messages in all of them: processors exchange nothing while messages are put in.
@@ -20,7 +20,7 @@ impl<M: Element> MailboxSets<M> {
         self.leases.extend(more.leases);
     }
 
-    /// Whether each set is put into by one worker.
+    /// True if each set is put into by one worker.
     fn own(&self) -> bool {
         self.sets.len() == self.workers
     }

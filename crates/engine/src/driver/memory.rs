@@ -18,13 +18,13 @@ impl Engine {
     }
 
     /// Frees memory for staged rows by evicting what edge passes retain.
-    pub(crate) fn make_room_for(&mut self, needs: &[ColumnAccess]) {
+    pub(crate) fn evict_for_rows(&mut self, needs: &[ColumnAccess]) {
         let row_bytes = self.common.arrays.staged_bytes(needs);
-        self.make_room(self.common.shape.staging_bytes(row_bytes, needs.len()));
+        self.evict_to_free(self.common.shape.staging_bytes(row_bytes, needs.len()));
     }
 
     /// Frees `bytes` bytes by evicting what edge passes retain; later passes leave as much free.
-    pub(crate) fn make_room(&mut self, bytes: u64) {
+    pub(crate) fn evict_to_free(&mut self, bytes: u64) {
         self.borrowed = self.borrowed.max(bytes);
         let budget = self.common.budget.clone();
         let lacks = || budget.available() < bytes;

@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// Advances to the next superstep.
-    pub(crate) fn turn<P: Pregel>(
+    pub(crate) fn advance_superstep<P: Pregel>(
         &mut self,
         step: &mut PregelStep<P>,
         tally: AggregateSum<P::Aggregate>,
@@ -132,7 +132,7 @@ impl Engine {
                     self.process_edges(&every, out.read(), rows, senders, forward)?;
                 computed = std::mem::replace(&mut awake, still);
                 broadcasts = tally.broadcasts;
-                self.turn(step, tally)?;
+                self.advance_superstep(step, tally)?;
                 continue;
             }
             let mailboxes = match mail {
@@ -164,7 +164,7 @@ impl Engine {
             awake.union(&sent)?;
             broadcasts = tally.broadcasts;
             computed = waken;
-            self.turn(step, tally)?;
+            self.advance_superstep(step, tally)?;
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ impl Engine {
     }
 }
 
-/// What a version of a vertex program holds for each vertex.
+/// Returns the footprint of a vertex program in one version.
 #[must_use]
 pub fn sizes_of_pregel<P: Pregel>(version: Version) -> Sizes {
     let passes = Sizes::of::<Everywhere<P>>().or(Sizes::of::<Deliver<P>>());
@@ -295,7 +295,7 @@ impl<P: Pregel> EdgeProgram for Deliver<P> {
     }
 }
 
-/// Vertices compute, and what they send goes into mailboxes.
+/// A pass in which vertices compute and put their messages into mailboxes.
 struct Compute<P: Pregel>(PregelStep<P>);
 
 impl<P: Pregel> SendProgram for Compute<P> {

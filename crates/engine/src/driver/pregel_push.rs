@@ -87,7 +87,7 @@ impl Engine {
         loop {
             let name = std::any::type_name::<P>();
             let (facts, [left]) = self.call_of_many(name, |engine| {
-                let left = engine.push_on(step, values, (waken, mail), limit)?;
+                let left = engine.run_push(step, values, (waken, mail), limit)?;
                 Ok(((step.facts.superstep, step.facts.aggregated), [left]))
             })?;
             (step.facts.superstep, step.facts.aggregated) = facts;
@@ -102,7 +102,7 @@ impl Engine {
     /// Runs supersteps of the vertices in `waken`, from the current one on.
     ///
     /// If it ends early, it returns the vertices of the next superstep, whose messages are then in the mail array.
-    fn push_on<P: Pregel>(
+    fn run_push<P: Pregel>(
         &mut self,
         step: &mut PregelStep<P>,
         values: VertexArray<P::Value>,
@@ -139,7 +139,7 @@ impl Engine {
         let mut needs = Vec::new();
         rows.needs(&mut needs);
         self.load_degrees(&needs)?;
-        self.make_room_for(&needs);
+        self.evict_for_rows(&needs);
         let combiner = self.common.combiner;
         // Whether lists were in memory when that was asked for.
         let mut has_lists = None;
@@ -167,7 +167,7 @@ impl Engine {
             })?;
         }
         while step.facts.superstep < limit && !waken.is_empty() {
-            self.make_room_for(&needs);
+            self.evict_for_rows(&needs);
             let many = combiner == Combiner::Auto && waken.len() > self.vertices() / MANY;
             if !many && has_lists.is_none() {
                 has_lists = Some(self.push_lists(P::Edge::WEIGHTED, &values)?);
@@ -231,8 +231,8 @@ impl Engine {
                 })?;
             }
             waken = next;
-            self.turn(step, tally)?;
-            if self.is_to_pause()? && step.facts.superstep < limit && !waken.is_empty() {
+            self.advance_superstep(step, tally)?;
+            if self.is_pause_due()? && step.facts.superstep < limit && !waken.is_empty() {
                 self.keep_mail(step, post, &waken)?;
                 return Ok(waken);
             }

@@ -68,7 +68,7 @@ impl Engine {
         Ok((sum, sets))
     }
 
-    /// Runs a call of many passes that may end between two of them ([`Engine::is_to_pause`]).
+    /// Runs a call of many passes that may end between two of them ([`Engine::is_pause_due`]).
     ///
     /// It resumes with the sets that it returned. Returns the logged result and the sets. `N` passes count as `N` in a replay.
     pub(crate) fn call_of_many<S: Sum, const N: usize>(
@@ -76,14 +76,14 @@ impl Engine {
         name: &str,
         work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
     ) -> Result<(S, [ActiveSet; N]), EngineError> {
-        let mut is_told_again = true;
+        let mut is_replaying = true;
         let ((passes, said), sets) = self.call_of(0, name, |engine| {
-            is_told_again = false;
+            is_replaying = false;
             let before = engine.metrics.counted;
             let (said, sets) = work(engine)?;
             Ok(((engine.metrics.counted - before, said), sets))
         })?;
-        if is_told_again {
+        if is_replaying {
             self.metrics.counted += passes;
         }
         Ok((said, sets))
@@ -92,7 +92,7 @@ impl Engine {
     /// Counts a pass of a call of many passes.
     ///
     /// Returns true if the call has to end, and the next one with it, to write a checkpoint.
-    pub(crate) fn is_to_pause(&mut self) -> Result<bool, EngineError> {
+    pub(crate) fn is_pause_due(&mut self) -> Result<bool, EngineError> {
         let now = self.common.clock.now();
         pauses(&mut self.recovery, now, &self.common.ranks)
     }
@@ -132,10 +132,10 @@ impl Engine {
             return Ok(());
         };
         if self.broken {
-            // What a pass that failed has left is no version.
+            // The state after a failed pass is no checkpoint.
             return Err(EngineError::Broken);
         }
-        if let Some(found) = recovery.take_found() {
+        if let Some(found) = recovery.take_loaded() {
             arrays.restore(&found.arrays, &mut lock(io))?;
         }
         let due = recovery.due(clock.now(), ranks)?;
@@ -145,7 +145,7 @@ impl Engine {
             false => Ok(()),
         };
         match published {
-            // Another that was asked the same has ended already, having heard that all have the version.
+            // Another rank with the same request may have ended already, once all have the checkpoint.
             Ok(()) | Err(EngineError::Fabric(FabricError::Lost { .. })) if due.end => {
                 Err(EngineError::Stopped)
             }
@@ -153,7 +153,7 @@ impl Engine {
         }
     }
 
-    /// Publishes a version of what there is.
+    /// Writes a checkpoint of the current state.
     fn publish(&mut self) -> Result<(), EngineError> {
         let EngineState {
             arrays,
@@ -168,7 +168,7 @@ impl Engine {
         let history = self.active.history();
         let (entries, number) = (history.entries().bytes(), history.count());
         let pages = recovery.begin()?;
-        arrays.save_told(entries, pages, &mut lock(io))?;
+        arrays.save_log(entries, pages, &mut lock(io))?;
         let full = pages.len() * arrays.pages().page_bytes();
         let told = LogPage {
             checksum: crc32fast::hash(entries),
@@ -199,7 +199,7 @@ impl Engine {
     /// Returns true if it is saved.
     ///
     /// # Errors
-    /// The version cannot be written.
+    /// The checkpoint cannot be written.
     pub fn keep_ended(&mut self) -> Result<bool, EngineError> {
         let now = self.common.clock.now();
         let is_kept = |recovery: &Checkpointer| recovery.is_worth_keeping(now);
@@ -217,7 +217,7 @@ impl Engine {
         self.recovery.as_ref().and_then(Checkpointer::resumed)
     }
 
-    /// Whether there are versions of it.
+    /// True if the run has checkpoints.
     #[must_use]
     pub fn has_published(&self) -> bool {
         self.recovery
@@ -230,9 +230,9 @@ impl Engine {
     /// The driver must have made all logged calls of the run that it resumes: a result before that has no rows.
     ///
     /// # Errors
-    /// It did less, and so is another program; the last version cannot be published, or the user asked to stop.
+    /// The driver made fewer calls and so is another program; the last checkpoint cannot be written; or the user cancelled.
     pub fn end_calls(&mut self) -> Result<(), EngineError> {
-        if self.active.history().is_told_again() {
+        if self.active.history().is_replaying() {
             return Err(EngineError::OtherRun {
                 what: "the program ends before the checkpoint of that run",
             });
@@ -242,7 +242,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Removes all versions: what the run was for is done.
+    /// Deletes all checkpoints: the run has succeeded.
     ///
     /// # Errors
     /// The disk failed.
@@ -259,7 +259,7 @@ impl Engine {
     }
 }
 
-/// The same, of the versions alone.
+/// As above, of the checkpoints alone.
 pub(crate) fn pauses(
     recovery: &mut Option<Checkpointer>,
     now: Duration,

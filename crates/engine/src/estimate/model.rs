@@ -12,7 +12,7 @@ use crate::planner::routing_memory::RoutingBudget;
 use crate::planner::routing_stats::GroupOf;
 use crate::program::footprint::Sizes;
 
-/// What messages can be dispatched with.
+/// The memory, the table and the groups with which a rank routes messages.
 pub(crate) struct RoutingPlan {
     pub(crate) beside: RoutingBudget,
     pub(crate) graph: TableMemory,
@@ -77,9 +77,9 @@ pub struct RunOutlook {
     pub early: PassTraffic,
     /// In each pass after these.
     pub pass: PassTraffic,
-    /// Arcs that a pass goes along.
+    /// Arcs that a pass follows.
     pub arcs: u64,
-    /// Whether rows, and messages, stay in memory.
+    /// True if rows, and messages, stay in memory.
     pub rows_resident: bool,
     /// See there.
     pub messages_resident: bool,
@@ -110,7 +110,7 @@ pub(crate) struct PlannedRank<'q> {
     pub(crate) room: PassMemory,
     pub(crate) to_dispatch: Option<RoutingPlan>,
     pub(crate) rows_resident: bool,
-    /// Whether it is known who needs which messages, and bytes of files that say so.
+    /// True if it is known who needs which messages, and bytes of files that say so.
     pub(crate) filters: bool,
     pub(crate) needs_files: u64,
     pub(crate) start: PassTraffic,

@@ -255,7 +255,7 @@ impl<'q> RankEstimator<'q> {
         let in_memory = (0..ranks).map(|to| of_rank(to, |bytes| bytes as u64)).sum();
         let selected = selected_bytes(self.batches());
         let (bytes, room) = (lists_memory(self.batches(), own, ranks), room - selected);
-        // Of all ways round.
+        // Of all orientations.
         let fanout = self.own_share(self.question.outline.files.fanout) + ways * FRAME_BYTES / 2;
         let lists = made(&bytes, [in_memory, on_disk.iter().sum()], room);
         start.read += fanout + ways * lists.read;
@@ -374,7 +374,7 @@ impl<'q> RankEstimator<'q> {
             return 0;
         }
         let count = self.batches().len();
-        // Where messages are on disk a run of several columns goes through a few batches of them at a time, column by column.
+        // With messages on disk, a group of several columns processes a few batches of them at a time, column by column.
         let goes = match room.held {
             Some(held) if room.group > 1 => count.div_ceil(dispatch.held(held)) as f64,
             _ => 1.0,
@@ -466,7 +466,7 @@ impl PlannedRank<'_> {
         let touched = looking.sizes.signal.or(looking.sizes.apply);
         let rows = match self.rows_resident {
             true => 0,
-            // Of the newest version, of the pass after it, and of one that is on its way.
+            // Of the newest checkpoint, of the pass after it, and of one being written.
             false => 3 * looking.rows_bytes(touched.written),
         };
         let mut files = rows + self.needs_files;
@@ -500,6 +500,6 @@ struct CachedShare {
     pinned: u64,
     /// Bytes read to fill it.
     read: u64,
-    /// The share of the bytes of cells that is not pinned.
+    /// The share of the bytes of cells that is not cached.
     rest: f64,
 }

@@ -1,4 +1,4 @@
-//! Messages on disk: whether a rank dispatches them to its runs, from which pass on, and what they move.
+//! Messages on disk: whether a rank routes them to its groups, from which pass on, and what they move.
 
 use graphmill_raw::AlignedBuffer;
 
@@ -11,7 +11,7 @@ use crate::messages::routing::{Routing, RoutingMode};
 use crate::messages::routing_size::TableMemory;
 use crate::planner::routing::{making_bytes, waits, worth_making};
 use crate::planner::routing_cost::RoutingStats;
-use crate::planner::routing_memory::beside;
+use crate::planner::routing_memory::routing_budget;
 use crate::planner::routing_stats::{GroupOf, RoutingSample, graph_bytes, sample_bytes};
 use crate::program::footprint::Sizes;
 use crate::schedule::tasks::{ColumnLayout, column_groups, mean, reads};
@@ -22,7 +22,7 @@ pub(crate) struct RoutingEstimate {
     pub(crate) dispatch: Routing,
     /// Number of passes before it starts.
     pub(crate) early_passes: u64,
-    /// Whether the lists of who needs what are on disk, and bytes to make them.
+    /// True if the lists of who needs what are on disk, and bytes to make them.
     pub(crate) lists_on_disk: bool,
     pub(crate) made: PassTraffic,
 }
@@ -41,7 +41,7 @@ pub(crate) fn made(bytes: &TableMemory, [lists, on_disk]: [u64; 2], room: u64) -
 }
 
 impl RankEstimator<'_> {
-    /// What messages can be dispatched with, out of the room that there is.
+    /// Returns how messages can be routed in the given memory.
     pub(crate) fn to_dispatch(&self, sizes: Sizes, room: &PassMemory) -> Option<RoutingPlan> {
         let cells = self.columns().iter().map(|column| column.cells).sum();
         let graph = |group| {
@@ -49,7 +49,7 @@ impl RankEstimator<'_> {
             graph_bytes(self.batches(), self.question.threads, cells, runs)
         };
         let choice = self.question.dispatch;
-        let beside = beside(choice, &self.shape, sizes, room, self.free, graph)?;
+        let beside = routing_budget(choice, &self.shape, sizes, room, self.free, graph)?;
         let runs = column_groups(self, beside.room.group);
         Some(RoutingPlan {
             graph: graph(beside.room.group),
@@ -69,7 +69,7 @@ impl RankEstimator<'_> {
 }
 
 impl PlannedRank<'_> {
-    /// Runs that messages may be dispatched to.
+    /// Returns the number of groups that messages may be routed to.
     pub(crate) fn runs_to_dispatch(&self) -> usize {
         self.to_dispatch.as_ref().map_or(0, |to| to.runs)
     }
@@ -82,7 +82,7 @@ impl PlannedRank<'_> {
         }
     }
 
-    /// What the way of dispatch depends on, of a graph whose lists are in memory.
+    /// Returns the inputs of the routing cost, for a table in memory.
     pub(crate) fn facts(
         &self,
         room: &PassMemory,
@@ -136,7 +136,7 @@ impl PlannedRank<'_> {
         [messages, if is_own { own } else { all - own }]
     }
 
-    /// How messages are dispatched, once it is worth while; `None`: not in any pass.
+    /// Returns the routing of messages once it pays; `None` if it pays in no pass.
     pub(crate) fn dispatching(
         &self,
         to: &RoutingPlan,

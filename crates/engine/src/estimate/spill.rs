@@ -1,4 +1,4 @@
-//! What the pieces of messages come to that are dispatched to the runs of a rank, and the lists by which they are.
+//! The sizes of the message runs that a rank routes to its groups, and of the lists that route them.
 
 use graphmill_raw::AlignedBuffer;
 
@@ -47,7 +47,7 @@ impl SpillEstimate {
     }
 }
 
-/// The pieces of each rank that may dispatch messages, in one go over who needs what.
+/// Returns the message runs of each rank that may route messages, in one scan of the senders.
 pub(crate) fn count_pieces(
     question: &RunQuestion<'_>,
     ranks: &[PlannedRank<'_>],

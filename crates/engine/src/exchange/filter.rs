@@ -126,7 +126,7 @@ impl MessageFilter {
         is_worthwhile([listed, vertices, emitted], width, self.lists.on_disk(to))
     }
 
-    /// Whether a rank needs any message of a batch.
+    /// True if a rank needs any message of a batch.
     pub(crate) fn needs_any(&self, batch: usize, to: usize) -> bool {
         self.lists.has(batch, others(self.rank, to))
     }

@@ -1,4 +1,4 @@
-//! What goes from rank to rank: frames with sections of one batch each.
+//! The format of frames between ranks: each has sections of one batch.
 //!
 //! ```text
 //! frame     is it the last one to this rank: u32 | 0: u32 | sections

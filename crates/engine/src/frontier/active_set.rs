@@ -28,7 +28,7 @@ pub(crate) struct ActiveSetPool {
     free: Mutex<Vec<BatchBitmaps>>,
     /// The log of the driver's calls.
     history: Mutex<DriverLog>,
-    /// The sets that it has, by number, where versions are published.
+    /// The registered sets by number, if the run writes checkpoints.
     held: Mutex<BTreeMap<u64, Weak<BatchBitmaps>>>,
 }
 
@@ -98,13 +98,13 @@ pub struct ActiveSet {
     /// The total over all ranks, as last agreed on or as logged.
     total: u64,
     sets: Arc<BatchBitmaps>,
-    /// By which versions know it, once the driver has it.
+    /// Its number in checkpoints, once the driver holds it.
     number: Option<u64>,
     pool: Arc<ActiveSetPool>,
 }
 
 impl ActiveSet {
-    /// Whether it was made by that pool.
+    /// True if it was made by that pool.
     pub(crate) fn is_of(&self, pool: &Arc<ActiveSetPool>) -> bool {
         Arc::ptr_eq(&self.pool, pool)
     }
@@ -164,7 +164,7 @@ impl ActiveSet {
         pool.history().note(what, &self.total.to_le_bytes());
         Ok(())
     }
-    /// Whether no vertex is in the set.
+    /// True if no vertex is in the set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -132,7 +132,7 @@ impl HierarchicalBitmap {
         self.drain_part(0..self.span, &mut f);
     }
 
-    /// Whether a part of the set holds anything.
+    /// True if a part of the set holds anything.
     pub(crate) fn has_in(&self, part: Range<usize>) -> bool {
         let of_words = part.start / WORD..part.end.div_ceil(WORD);
         let of_summary = of_words.start / WORD..of_words.end.div_ceil(WORD);

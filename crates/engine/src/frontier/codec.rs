@@ -1,4 +1,4 @@
-//! Who is in a set, batch by batch, in about as many bits as it takes to tell.
+//! The encoding of a set, batch by batch, in about as many bits as its entropy.
 //!
 //! ```text
 //! form: u8 | of forms 1 and 2: low bits k: u8, how many: u64, words: count of u64

@@ -222,7 +222,7 @@ impl GraphShape {
             // to batches of messages, so that a set stays in the cache for more of them.
             let window = self.window(sizes, 1);
             let share = left / workers as u64 + set + HELD_MIN as u64 * window;
-            let strip = set + self.of_strip(sizes);
+            let strip = set + self.strip_bytes(sizes);
             let most = (share - HELD_MIN as u64 * window) / strip.max(1);
             let group = (share / 2 / strip.max(1)).min(most) as usize;
             let group = group.clamp(1, self.targets.max(1));
@@ -244,7 +244,7 @@ impl GraphShape {
                 + workers as u64 * self.window(sizes, held)
                 + room.peers as u64 * self.passing(sizes);
         }
-        let more = (room.group - 1) as u64 * workers as u64 * self.of_strip(sizes);
+        let more = (room.group - 1) as u64 * workers as u64 * self.strip_bytes(sizes);
         room.besides = need.fixed + room.sets as u64 * set + more;
         Some(room)
     }
@@ -297,7 +297,7 @@ impl GraphShape {
     /// Returns the bytes of one more strip, in a group and in the next one, without its accumulators.
     ///
     /// These are a list of its cells, and the rows that a gather folds in parallel with others.
-    fn of_strip(&self, sizes: Sizes) -> u64 {
+    fn strip_bytes(&self, sizes: Sizes) -> u64 {
         (2 * self.batches * LISTED_CELL) as u64 + self.pulled(sizes)
     }
     /// The rows of one more strip that a gather folds side by side with others.
@@ -316,7 +316,7 @@ impl GraphShape {
     fn writing(&self, sizes: Sizes) -> u64 {
         self.window(sizes, HELD_MIN) + (self.widest / 8) as u64 + 8
     }
-    /// Windows for what comes from one other rank, and what goes there.
+    /// Windows for the messages from one other rank, and to it.
     fn passing(&self, sizes: Sizes) -> u64 {
         match self.wire {
             0 => 0,

@@ -66,7 +66,7 @@ impl<M> MessageSlice<'_, M> {
             .get(source / WORD)
             .is_some_and(|word| word >> (source % WORD) & 1 != 0)
     }
-    /// Whether a source of a block may have emitted a message, told without decoding the block.
+    /// Returns whether a source of a block may have emitted a message, without decoding the block.
     pub(crate) fn any_of(&self, block: &BlockView<'_>) -> bool {
         if self.present.is_empty() {
             return false;

@@ -34,7 +34,7 @@ pub(crate) struct MessageBuffer<M: Element> {
     pub(crate) spans: Vec<usize>,
     /// Batches of this rank.
     own: Range<usize>,
-    /// Messages that were dispatched: by push, by pull; and elements that were looked at for it.
+    /// Messages routed by push and by pull, and elements scanned for it.
     pub(crate) dispatched: [AtomicU64; 3],
     _leases: Vec<Lease>,
 }
@@ -106,7 +106,7 @@ impl SpilledMessages {
         })
     }
 
-    /// How the messages of a batch are dispatched.
+    /// Returns the routing mode of a batch.
     fn way(&self, own: &Range<usize>, batch: usize) -> RoutingMode {
         match own.contains(&batch) {
             true => self.dispatch.own,
@@ -235,7 +235,7 @@ impl<M: Element> MessageBuffer<M> {
                 *lock(whole) = None;
                 lock(pushed).clear();
             }
-            // Nothing is dispatched by a graph that is not there.
+            // Without a table no messages are routed.
             let is_there = graph.is_some();
             filed.dispatch = Some(dispatch).filter(|_| is_there).unwrap_or_default();
             filed.graph = graph;
@@ -247,7 +247,7 @@ impl<M: Element> MessageBuffer<M> {
         Ok(())
     }
 
-    /// How the messages of a batch are dispatched.
+    /// Returns the routing mode of a batch.
     pub(crate) fn routing(&self, batch: usize) -> RoutingMode {
         self.filed()
             .map_or(RoutingMode::None, |filed| filed.way(&self.own, batch))
@@ -271,7 +271,7 @@ impl<M: Element> MessageBuffer<M> {
             awaited.store(false, Ordering::Release);
         }
     }
-    /// Whether all messages of a batch are there.
+    /// True if all messages of a batch are there.
     pub(crate) fn is_ready(&self, batch: usize) -> bool {
         !self.awaited[batch].load(Ordering::Acquire)
     }
@@ -398,7 +398,7 @@ impl<M: Element> MessageBuffer<M> {
         self.in_window(worker, |window, file| window.start(file, puts_aside))
     }
 
-    /// Whether a run may need any messages of a batch that is there.
+    /// True if a run may need any messages of a batch that is there.
     pub(crate) fn has(&self, batch: usize, run: usize) -> bool {
         let is_needed = |filed: &SpilledMessages| match filed.way(&self.own, batch) {
             RoutingMode::Push => filed.piece(batch, run).is_some(),
@@ -416,7 +416,7 @@ impl<M: Element> MessageBuffer<M> {
         self.want_piece(filed, batch, piece, &mut lock(&filed.windows[worker]))
     }
 
-    /// Says so of what was dispatched to a run.
+    /// As [`MessageBuffer::prefetch`], for the messages routed to a group.
     pub(crate) fn prefetch_for_group(
         &self,
         batch: usize,

@@ -59,7 +59,7 @@ impl<M: Element> MessageBuffer<M> {
     /// Buffers a group's messages of a batch, in memory or, if all messages are pulled, on disk.
     ///
     /// The batch must be ready. Returns `false` and does nothing if the buffer is full.
-    pub(crate) fn put_aside(
+    pub(crate) fn buffer_pulled(
         &self,
         batch: usize,
         run: usize,
@@ -102,7 +102,7 @@ impl<M: Element> MessageBuffer<M> {
         }
         self.prefetch(batch, worker)?;
         let messages = self.read(batch, worker)?;
-        lock(&filed.windows[worker]).put_aside(batch, form, |out| {
+        lock(&filed.windows[worker]).buffer_pulled(batch, form, |out| {
             run_codec::encode(out, messages.slots().values, selected, form);
         });
         self.release(batch, messages, false, worker)?;

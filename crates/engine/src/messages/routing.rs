@@ -19,7 +19,7 @@ impl DispatchChoice {
     }
 }
 
-/// How the messages of some batches are dispatched.
+/// How the messages of some batches are routed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RoutingMode {
     #[default]
@@ -38,7 +38,7 @@ pub(crate) struct Routing {
 }
 
 impl Routing {
-    /// Whether any messages are dispatched in that way.
+    /// Returns whether any messages are routed in that mode.
     pub(crate) fn has(self, way: RoutingMode) -> bool {
         self.own == way || self.others == way
     }

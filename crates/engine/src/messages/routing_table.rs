@@ -246,7 +246,7 @@ impl RoutingTable {
         self.on_disk[group]
     }
 
-    /// Bytes of lists that a pass reads from disk, if it goes through all.
+    /// Returns the bytes of lists that a full pass reads from disk.
     pub(crate) fn all_on_disk(&self) -> u64 {
         self.on_disk.iter().sum()
     }
@@ -280,7 +280,7 @@ impl RoutingTable {
             .map(|number| (range.start + number, &lists[number]))
     }
 
-    /// Whether a group needs any message of a batch.
+    /// True if a group needs any message of a batch.
     pub(crate) fn has(&self, batch: usize, group: usize) -> bool {
         self.list(batch, group).is_some()
     }

@@ -35,7 +35,7 @@ pub(crate) struct SpillFile {
     disk: Arc<dyn Disk>,
     /// Where the place of each batch begins, and where the last one ends.
     begins: Vec<u64>,
-    /// Where the next piece for a run goes.
+    /// The offset of the next run for a group.
     end: AtomicU64,
     bytes_read: AtomicU64,
     bytes_written: AtomicU64,
@@ -155,7 +155,7 @@ struct Aside {
     pieces: BTreeMap<usize, (usize, RunEncoding)>,
 }
 
-/// What a window holds of a batch.
+/// The state of a batch in a cursor.
 #[derive(Debug)]
 enum LoadedBatch {
     Coming(RunRef),
@@ -290,7 +290,7 @@ impl SpillCursor {
         is_there
     }
 
-    /// Whether a piece of such a form has room aside, and a buffer is free to read a batch into meanwhile.
+    /// True if a piece of such a form has room aside, and a buffer is free to read a batch into meanwhile.
     pub(crate) fn has_room_aside(&mut self, form: RunEncoding) -> bool {
         if self.aside.is_none()
             && self.free.len() > 1
@@ -309,7 +309,7 @@ impl SpillCursor {
     }
 
     /// Puts a piece of a batch aside, where there is room for it, which `put` writes.
-    pub(crate) fn put_aside(
+    pub(crate) fn buffer_pulled(
         &mut self,
         batch: usize,
         form: RunEncoding,
@@ -323,7 +323,7 @@ impl SpillCursor {
         }
     }
 
-    /// Writes what was put aside to disk, and tells of each piece.
+    /// Writes the buffered runs to disk, and reports the place of each.
     pub(crate) fn write_aside(
         &mut self,
         file: &SpillFile,

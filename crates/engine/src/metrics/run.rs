@@ -132,7 +132,7 @@ impl Superstep {
             mode,
         }
     }
-    /// Whether the pass went over edges.
+    /// True if the pass went over edges.
     fn is_over_edges(&self) -> bool {
         !matches!(self.mode, Mode::Vertices | Mode::Send)
     }
@@ -175,9 +175,9 @@ pub struct Metrics {
     /// Passes over edges or of messages, with those that an earlier run did that this one resumes.
     #[serde(skip)]
     pub(crate) counted: u64,
-    /// Whether all vertex rows that passes named were in memory.
+    /// True if all vertex rows that passes named were in memory.
     pub rows_resident: bool,
-    /// Whether messages were kept in memory.
+    /// True if messages were kept in memory.
     pub messages_resident: bool,
     /// How near to a fixed point the run ended, where its algorithm iterates towards one.
     #[serde(skip_serializing_if = "Option::is_none")]

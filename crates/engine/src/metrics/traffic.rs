@@ -105,7 +105,7 @@ impl TierBytes {
 pub struct PlacedAt {
     /// The tier; of a file also whether it was mapped with MAP_SYNC.
     pub tier: String,
-    /// Whether it is the slow one.
+    /// True if it is the slow one.
     pub slow: bool,
 }
 
@@ -236,7 +236,7 @@ impl MemoryTraffic {
         }
     }
 
-    /// Whether time is spent for bytes on the slow tier.
+    /// True if time is spent for bytes on the slow tier.
     pub(crate) fn charges(&self) -> bool {
         self.charging.is_some()
     }

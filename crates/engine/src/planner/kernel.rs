@@ -1,4 +1,4 @@
-//! How a pass is done: which kernel, over which of the two ways round of a graph, whether by seeks, by what each costs.
+//! The choice of a pass's kernel by cost: dense or sparse, and over which orientation of the graph.
 
 use graphmill_graph::FRAME_BYTES;
 
@@ -21,7 +21,7 @@ const LIST: u64 = 16;
 pub(crate) struct PassStats {
     pub(crate) direction: Direction,
     pub(crate) symmetric: bool,
-    /// The graph is there the other way round too, and both ways fold alike.
+    /// True if the graph is also stored transposed, and both orientations fold alike.
     pub(crate) turned: bool,
     /// The program can say that a destination needs no message.
     pub(crate) pulls: bool,
@@ -36,11 +36,11 @@ pub(crate) struct PassStats {
     pub(crate) workers: u64,
     /// A seek folds as a scan does: the fold is exact, or no column has strips to merge.
     pub(crate) seekable: bool,
-    /// What a seek goes to that is not in memory.
+    /// Bytes that a sparse pass may have to read.
     pub(crate) on_disk: UncachedBytes,
-    /// Bytes of cells that a scan, which goes over the stored graph, may have to read.
+    /// Bytes of cells that a scan of the stored graph may have to read.
     pub(crate) scanned: u64,
-    /// The cells of both ways round are in memory, or may be.
+    /// True if the cells of both orientations are in memory, or may be.
     pub(crate) both_resident: bool,
     /// The lists of all vertices are decoded.
     pub(crate) decoded: bool,
@@ -126,7 +126,7 @@ impl PassStats {
 /// True if looking up the edges of the active sources of a cell costs less than reading all of it.
 ///
 /// See DFOGraph, section 4.1; for a cell of a dense pass.
-pub(crate) fn seeks_in_cell(
+pub(crate) fn looks_up_in_cell(
     choice: SeekChoice,
     gamma: u64,
     active: u64,
@@ -151,7 +151,7 @@ fn seek_in_memory(gamma: u64) -> u64 {
     gamma.div_ceil(MEMORY_SEEK).max(1)
 }
 
-/// The mode of a pass, and whether it goes over the turned graph.
+/// The kernel of a pass, and whether it uses the transposed graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KernelPlan {
     pub(crate) mode: Mode,

@@ -198,5 +198,5 @@ pub(crate) fn waits(exact: bool, own: &Range<usize>, held: Option<usize>) -> boo
     !exact && own.start > 0 && held > Some(HELD_MIN)
 }
 
-/// How the messages of a pass are dispatched, by what graph, and the bytes read and written to make it.
+/// The routing of a pass, its table, and the bytes read and written to build it.
 pub(crate) type RoutingDecision = (Routing, Option<Arc<RoutingTable>>, [u64; 2]);

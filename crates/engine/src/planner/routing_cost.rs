@@ -15,7 +15,7 @@ const FEWER_BYTES: f64 = 0.9;
 /// Bytes of a source in a list.
 const LISTED: f64 = 4.0;
 
-/// What the cost of a dispatch depends on.
+/// The inputs of the cost of a routing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoutingStats {
     /// Active vertices of this rank, and of all others, if known.
@@ -31,7 +31,7 @@ pub(crate) struct RoutingStats {
     pub(crate) reads: f64,
     /// Who sends messages, and who needs them.
     pub(crate) sample: RoutingSample,
-    /// Bytes of the dispatch graph that a pass reads.
+    /// Bytes of the routing table that a pass reads.
     pub(crate) lists: u64,
     /// True if there is no other rank to send messages on disk to.
     pub(crate) is_alone: bool,
@@ -85,7 +85,7 @@ impl RoutingStats {
         }
     }
 
-    /// All bytes that a pass moves which dispatches so, but for rows, and all elements that it looks at.
+    /// Returns all bytes that a pass with this routing moves, without rows, and all elements that it scans.
     fn whole(&self, dispatch: Routing) -> [f64; 2] {
         let of_both = |cost: fn(&RoutingStats, RoutingMode, bool) -> f64| {
             cost(self, dispatch.own, true) + cost(self, dispatch.others, false)

@@ -1,4 +1,4 @@
-//! Memory for a dispatch graph, which comes off that of accumulators and messages.
+//! Memory for a routing table, taken from accumulators and messages.
 
 use crate::config::DispatchChoice;
 use crate::memory::plan::{GraphShape, PassMemory};
@@ -11,7 +11,7 @@ use crate::program::footprint::Sizes;
 const SHARE: u64 = 8;
 const SHARE_ASKED: u64 = 2;
 
-/// A room of passes that leaves some for a dispatch graph.
+/// Pass memory that leaves some for a routing table.
 pub(crate) struct RoutingBudget {
     pub(crate) room: PassMemory,
     /// Bytes for the graph.
@@ -25,7 +25,7 @@ pub(crate) struct RoutingBudget {
 /// Returns the pass memory that leaves a routing table out of `free` bytes; `room` leaves none.
 ///
 /// `graph` returns the memory of a table for groups of a size. Returns `None` if no messages are routed.
-pub(crate) fn beside(
+pub(crate) fn routing_budget(
     choice: DispatchChoice,
     shape: &GraphShape,
     sizes: Sizes,
@@ -96,7 +96,7 @@ mod tests {
         let mut found = 0;
         for free in (1..40).map(|units| shape.least(SIZES) + (units << 21)) {
             let room = shape.plan(SIZES, free).unwrap();
-            let beside = |choice| beside(choice, &shape, SIZES, &room, free, graph);
+            let beside = |choice| routing_budget(choice, &shape, SIZES, &room, free, graph);
             assert!(beside(DispatchChoice::None).is_none());
             if room.held.is_none() {
                 assert!(beside(DispatchChoice::Push).is_none());

@@ -1,4 +1,4 @@
-//! The runs of a rank's columns as what messages go to: the groups of its dispatch graph
+//! Column groups as destinations of messages: the groups of a rank's routing table
 //! ([`RoutingTable`](crate::messages::routing_table::RoutingTable)), and a guess at it.
 //!
 //! Group sizes depend on memory, so a table is built for each, in about the time of reading the fan-out lists.

@@ -90,14 +90,14 @@ pub trait EdgeProgram: Sync {
         accumulator: Self::Accumulator,
     ) -> (Self::Sum, Activate);
 
-    /// Whether this destination can still use a message; a pass that pulls passes by those that cannot.
+    /// True if this destination can still use a message; a pass that pulls passes by those that cannot.
     fn wants(&self, _v: u64, _row: <Self::ApplyRows as Rows>::Row<'_>) -> bool {
         true
     }
-    /// Whether no message of a later source can change this accumulator; a pass that pulls stops there.
+    /// True if no message of a later source can change this accumulator; a pass that pulls stops there.
     fn enough(&self, _accumulator: &Self::Accumulator) -> bool {
         false
     }
-    /// Whether `wants` or `enough` ever say something, so that pulling can save work.
+    /// True if `wants` or `enough` ever say something, so that pulling can save work.
     const PULLS: bool = false;
 }

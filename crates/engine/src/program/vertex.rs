@@ -60,7 +60,7 @@ pub trait Pregel: Send + Sync + Sized + 'static {
     const NOTHING: Self::Message;
     /// Combining gives the same bits in any order (integers, minimum, maximum).
     const EXACT: bool = false;
-    /// Whether [`Vertex::send`] is called.
+    /// True if [`Vertex::send`] is called.
     const SENDS: bool = false;
 
     /// Computes a vertex in a superstep; `message` combines the messages sent to it in the last one.

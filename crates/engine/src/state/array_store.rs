@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - a batch of an array is borrowed by one writer or by any number of readers, never both;
-//! - a page on disk is never overwritten: a changed page goes to a free slot, and the slots of the new version
+//! - a page on disk is never overwritten: a changed page goes to a free slot, and the new slots
 //!   replace the old slots when the pass that wrote them has ended ([`ArrayStore::publish`]);
 //! - a page that was never written holds zeros and takes no space.
 
@@ -24,7 +24,7 @@ use crate::state::row_file::{PageTable, PinnedSlots, RowFile, RowFileIo, SlotRef
 use crate::state::rows::ColumnAccess;
 use crate::state::vertex_array::{ArrayId, Guard, VertexArray, own_cuts};
 
-/// An array as a version has it.
+/// An array in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SavedColumn {
     pub(crate) name: String,
@@ -47,7 +47,7 @@ struct Array {
 enum ColumnStorage {
     Memory {
         rows: Segments<u8>,
-        /// What versions have of it, where there are any.
+        /// Its pages in checkpoints, if the run writes any.
         copies: Option<CheckpointCopy>,
         _lease: Lease,
     },
@@ -70,7 +70,7 @@ pub(crate) struct ArrayStore {
     own: Range<usize>,
     arrays: Vec<Array>,
     pages: RowFile,
-    /// Slots that versions have, where these are published.
+    /// Slots that checkpoints hold, if the run writes any.
     kept: Option<Mutex<PinnedSlots>>,
     graph: Arc<StoredGraph>,
     degrees: DegreeStorage,
@@ -264,7 +264,7 @@ impl ArrayStore {
         }
     }
 
-    /// Whether all these arrays are in memory.
+    /// True if all these arrays are in memory.
     pub(crate) fn resident(&self, needs: &[ColumnAccess]) -> bool {
         needs.iter().all(|need| match need {
             ColumnAccess::Read(id) | ColumnAccess::Write(id) => {
@@ -471,7 +471,7 @@ impl ArrayStore {
         }
     }
 
-    /// Ends a pass: what its phases wrote is the current version, and what they replaced is free.
+    /// Ends a pass: the pages that its phases wrote become current, and the slots that they replace free.
     pub(crate) fn publish(&self) {
         self.end_phase();
         for array in &self.arrays {
@@ -481,7 +481,7 @@ impl ArrayStore {
         }
     }
 
-    /// Gives back slots that the current rows have no more, but for those that a version has.
+    /// Frees slots that the current rows no longer use, unless a checkpoint does.
     fn give_back(&self, slots: impl Iterator<Item = SlotRef>) {
         match &self.kept {
             None => self.pages.give_back(slots),
@@ -493,7 +493,7 @@ impl ArrayStore {
         }
     }
 
-    /// Writes the rows in memory that changed since the version before: what each array has then.
+    /// Writes the rows in memory that changed since the last checkpoint; returns the pages of each array.
     pub(crate) fn save(&self, io: &mut RowFileIo) -> Result<Vec<SavedColumn>, EngineError> {
         let mut saved = Vec::with_capacity(self.arrays.len());
         for array in &self.arrays {
@@ -536,7 +536,7 @@ impl ArrayStore {
     }
 
     /// Writes the pages of the log that became full since the last checkpoint.
-    pub(crate) fn save_told(
+    pub(crate) fn save_log(
         &self,
         told: &[u8],
         pages: &mut PageTable,
@@ -564,7 +564,7 @@ impl ArrayStore {
         }
     }
 
-    /// Whether the rows of all arrays are in memory.
+    /// True if the rows of all arrays are in memory.
     pub(crate) fn all_resident(&self) -> bool {
         let is_resident = |array: &Array| matches!(array.rows, ColumnStorage::Memory { .. });
         self.arrays.iter().all(is_resident)
@@ -576,7 +576,7 @@ impl ArrayStore {
         self.pages.stay(false);
     }
 
-    /// Gives all arrays the rows that a version has of them.
+    /// Restores the rows of all arrays from a checkpoint.
     pub(crate) fn restore(
         &mut self,
         saved: &[SavedColumn],

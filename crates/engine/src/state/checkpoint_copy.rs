@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::state::row_file::PageTable;
 
-/// What versions have of an array in memory.
+/// The pages of an in-memory array that checkpoints hold.
 pub(crate) struct CheckpointCopy {
     /// The number of the first page of each batch.
     pub(crate) first: Vec<usize>,
     pub(crate) table: Mutex<PageTable>,
-    /// Bit i of word w: page 64 w + i has changed since the version before.
+    /// Bit i of word w: page 64 w + i has changed since the last checkpoint.
     pub(crate) changed: Vec<AtomicU64>,
 }
 

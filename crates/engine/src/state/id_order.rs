@@ -36,7 +36,7 @@ impl IdOrder {
         }
     }
 
-    /// Whether no pass has to read them.
+    /// True if no pass has to read them.
     pub(crate) fn resident(&self) -> bool {
         matches!(self, IdOrder::Indices | IdOrder::Memory { .. })
     }

@@ -42,12 +42,12 @@ pub(crate) struct SlotRef {
 /// The slots of all pages of one array; `None` for a page of zeros that was never written.
 pub(crate) type PageTable = Vec<Option<SlotRef>>;
 
-/// Slots that versions have: they are not written over before the last version goes that has them.
+/// Slots in use by checkpoints: none is overwritten before the last checkpoint that uses it is deleted.
 #[derive(Debug, Default)]
 pub(crate) struct PinnedSlots {
-    /// Bit i of word w: slot 64 w + i is one of a version.
+    /// Bit i of word w: a checkpoint uses slot 64 w + i.
     slots: Vec<u64>,
-    /// Slots that the current rows have no more, with the newest version that has them, the oldest first.
+    /// Slots that the current rows no longer use, with the newest checkpoint that does, the oldest first.
     retired: VecDeque<(u64, Vec<SlotRef>)>,
     newest: u64,
 }
@@ -79,7 +79,7 @@ impl PinnedSlots {
             self.slots[word] |= 1 << (slot.number % 64);
         }
     }
-    /// The slots that are free when versions before this one are gone.
+    /// Returns the slots that become free when the checkpoints before this one are deleted.
     pub(crate) fn drop_before(&mut self, oldest: u64) -> Vec<SlotRef> {
         let mut free = Vec::new();
         while let Some((_, slots)) = self.retired.pop_front_if(|(version, _)| *version < oldest) {
@@ -99,7 +99,7 @@ pub(crate) struct RowFile {
     path: PathBuf,
     disk: Arc<dyn Disk>,
     page_bytes: usize,
-    /// It is one of versions, which outlive the engine.
+    /// True if it holds checkpoints, which outlive the engine.
     stays: bool,
     free: Mutex<Free>,
     bytes_read: AtomicU64,

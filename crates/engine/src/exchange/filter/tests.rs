@@ -73,7 +73,7 @@ fn store(disk: &Arc<dyn Disk>, path: &Path) {
     writer.finish(facts).expect("a graph");
 }
 
-/// Whether a vertex has something to say.
+/// True if a vertex has something to say.
 fn sends(v: u64) -> bool {
     !v.is_multiple_of(3)
 }

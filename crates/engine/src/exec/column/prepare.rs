@@ -160,7 +160,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         Ok(KernelPlan { mode, turned })
     }
 
-    /// Whether arcs are turned along which a direction goes, where there are such.
+    /// True if a direction follows transposed arcs, where the graph has them.
     fn goes_turned(ways: Orientations<'_>, direction: Direction) -> bool {
         let symmetric = ways.stored.graph.symmetric();
         direction == Direction::Backward && !symmetric && ways.turned.is_some()
@@ -175,7 +175,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         held: &GraphCache,
     ) -> Result<PassStats, EngineError> {
         let symmetric = ways.stored.graph.symmetric();
-        // A seek goes along arcs, from those who call.
+        // A lookup follows arcs from the senders.
         let seeks_turned = Self::goes_turned(ways, direction);
         let both_resident = held.both();
         let machine = &ways.orientation(seeks_turned);
@@ -265,7 +265,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 leave += streams as u64 * room.stream.bytes();
             }
         }
-        self.count_seek(machine, turned, leave, held)?;
+        self.count_sparse_pass(machine, turned, leave, held)?;
         let of_way = held.orientation(turned);
         if self.follows(machine, of_way) {
             return Ok(true);
@@ -278,7 +278,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     /// Counts a sparse pass, and loads all adjacency lists after enough of them.
     ///
     /// That needs all cells in memory and memory to spare. Lists that are there are used at once.
-    fn count_seek(
+    fn count_sparse_pass(
         &mut self,
         machine: &ExecContext,
         turned: bool,
@@ -351,7 +351,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             && without.is_some_and(|free| shape.plan(sizes, free).is_some())
         {
             if classes > budget.available() {
-                held.release_pins();
+                held.release_cells();
             }
             held.load_degrees(ways)?;
         }
@@ -368,9 +368,9 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             });
             if let Some(room) = room {
                 if room * count > budget.available() {
-                    held.release_pins();
+                    held.release_cells();
                 }
-                held.load_needs(ways, room)?;
+                held.load_filters(ways, room)?;
             }
         }
         let in_memory = |free: u64| shape.plan(sizes, free).filter(|room| room.held.is_none());
@@ -403,7 +403,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let room = room
             .or_else(|| match is_paid {
                 true => {
-                    held.release_pins();
+                    held.release_cells();
                     in_memory(budget.available())
                 }
                 false => shape.plan(sizes, budget.available()),
@@ -426,16 +426,17 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             });
         };
         let filtered = held.orientation(false).needs.is_some();
-        let (room, for_dispatch) = match self.room_to_dispatch(machine, sizes, &room, filtered)? {
-            Some(beside) => {
-                self.has_fewer_strips = !beside.is_free;
-                (beside.room, beside.bytes)
-            }
-            None => (room, 0),
-        };
+        let (room, for_dispatch) =
+            match self.memory_with_routing(machine, sizes, &room, filtered)? {
+                Some(beside) => {
+                    self.has_fewer_strips = !beside.is_free;
+                    (beside.room, beside.bytes)
+                }
+                None => (room, 0),
+            };
         let to_disk = room.held.map(|held| {
             let mut of_workers = vec![held; machine.workers.count()];
-            // What comes from other ranks, and what goes there.
+            // Messages from other ranks, and to them.
             let peers = room.peers.min(machine.ranks.count() - 1);
             of_workers.extend(std::iter::repeat_n(HELD_MIN, 2 * peers));
             SpillConfig {
@@ -453,7 +454,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     }
 
     /// Returns the memory of passes that may route messages; `None` if it is better not to route any.
-    fn room_to_dispatch(
+    fn memory_with_routing(
         &self,
         machine: &ExecContext,
         sizes: Sizes,
@@ -466,8 +467,14 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             graph_bytes(&machine.batches, machine.workers.count(), cells, runs)
         };
         let free = machine.budget.available();
-        let beside =
-            routing_memory::beside(machine.dispatch, &machine.shape, sizes, room, free, graph);
+        let beside = routing_memory::routing_budget(
+            machine.dispatch,
+            &machine.shape,
+            sizes,
+            room,
+            free,
+            graph,
+        );
         let Some(beside) = beside else {
             return Ok(None);
         };

@@ -21,14 +21,14 @@ pub(crate) struct ColumnScratch<P: EdgeProgram> {
     pub(crate) seek: SparseScratch<P>,
     /// For sparse passes over lists.
     pub(crate) follow: Option<AdjacencyScratch<P>>,
-    /// Sparse passes that might have used lists, of the graph as stored and with its arcs turned.
+    /// Sparse passes that might have used adjacency lists, of the stored and the transposed graph.
     pub(crate) seeks: [u32; 2],
     pub(crate) room: Option<PassMemory>,
-    /// Bytes of these that are for the graphs by which messages are dispatched.
+    /// Bytes of these for routing tables.
     pub(crate) for_dispatch: u64,
     /// Runs have fewer strips for that.
     pub(crate) has_fewer_strips: bool,
-    /// Bytes of the budget that passes still take when they need them: no cells are pinned there.
+    /// Bytes of the budget that passes still take when they need them: no cells are cached there.
     pub(crate) keep: u64,
     pub(crate) weighted: bool,
 }
@@ -56,12 +56,12 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         self.messages.as_ref().is_none_or(MessageBuffer::in_memory)
     }
 
-    /// Whether a sparse pass folds as a dense one does.
+    /// True if a sparse pass folds as a dense one does.
     pub(crate) fn seekable(stored: &ExecContext) -> bool {
         P::EXACT || stored.shape.strips <= 1
     }
 
-    /// Whether sparse passes go over lists.
+    /// True if sparse passes go over lists.
     pub(crate) fn follows(&self, machine: &ExecContext, of_way: &OrientationCache) -> bool {
         let suits = |lists: &AdjacencyLists| lists.suits(machine, self.weighted);
         self.follow.is_some() && of_way.lists.as_ref().is_some_and(suits)

@@ -5,7 +5,7 @@
 //! prepare   room for messages, accumulators, streams; pinned cells  prepare.rs, cache/graph_cache.rs
 //! signal    active sources -> messages                              phase/signal.rs
 //! pass      messages -> the ranks that need them                    phase/exchange.rs
-//! dispatch  messages on disk -> the runs that need them             planner/routing.rs, messages/router.rs
+//! routing   messages on disk -> the column groups that need them    planner/routing.rs, messages/router.rs
 //! slot      messages, cells -> accumulators -> rows, active set     phase/slot/
 //! ```
 //!

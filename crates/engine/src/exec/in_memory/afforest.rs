@@ -16,7 +16,7 @@ use crate::cache::cells::CellCache;
 use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::in_memory::edge_scan;
-use crate::exec::in_memory::round::{RoundJob, go};
+use crate::exec::in_memory::round::{RoundJob, run_round};
 use crate::metrics::run::{Mode, Superstep};
 
 /// Vertices of the sample.
@@ -185,7 +185,7 @@ fn parts(
         work,
         next: AtomicUsize::new(0),
     };
-    go(machine, &parts, vertices as u64)
+    run_round(machine, &parts, vertices as u64)
 }
 
 /// Every vertex once.

@@ -1,7 +1,7 @@
-//! Piles of vertices that wait for their turn, without a lock: each worker has piles of its own, one a bucket.
+//! Bucket queues without locks: each worker has a stack of waiting vertices for each bucket.
 //!
-//! A pile is made of blocks, which are also what workers share out between them. There is a fixed number of blocks, so that
-//! piles keep to the budget; a vertex for which there is none is marked in a bitmap instead and found there.
+//! A stack is made of blocks, which are also the unit of work sharing. The number of blocks is fixed, so that
+//! stacks keep to the budget; a vertex without a block is marked in a bitmap instead and found there.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -158,7 +158,7 @@ impl BlockStack {
     }
 }
 
-/// The piles of one worker, by bucket.
+/// The bucket queue of one worker.
 pub(crate) struct BucketQueue<'s> {
     store: &'s BlockPool,
     /// The current bucket.
@@ -194,7 +194,7 @@ impl<'s> BucketQueue<'s> {
         (ahead < BUCKETS as u64).then(|| (self.base + ahead) as usize % BUCKETS)
     }
 
-    /// The pile for a bucket.
+    /// Returns the stack of a bucket.
     #[inline(always)]
     fn of(&mut self, bucket: u64) -> &mut BlockStack {
         if let Some(place) = self.place(bucket) {
@@ -212,7 +212,7 @@ impl<'s> BucketQueue<'s> {
         self.of(bucket)
     }
 
-    /// Adds a vertex to the pile of a bucket.
+    /// Pushes a vertex on the stack of a bucket.
     #[inline(always)]
     pub(crate) fn push(&mut self, bucket: u64, v: u32) {
         if !self.of(bucket).push(v) {

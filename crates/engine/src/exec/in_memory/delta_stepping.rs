@@ -14,7 +14,7 @@ use crate::cache::adjacency::value_of;
 use crate::error::EngineError;
 use crate::exec::in_memory::bucket_queue::{BLOCK, BlockPool, BucketQueue, VertexBlock};
 use crate::exec::in_memory::round::{
-    AHEAD, RoundContext, UpdateBuffer, bucket_at_hand, each_block,
+    AHEAD, RoundContext, UpdateBuffer, current_bucket, each_block,
 };
 use crate::metrics::run::{Mode, Superstep};
 use crate::program::monotone::{Label, LabelProgram};
@@ -61,7 +61,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             did.1
         };
         if bucket.is_some() {
-            bucket_at_hand(machine, &piles, before, work)?;
+            current_bucket(machine, &piles, before, work)?;
         } else {
             let count = blocks.iter().map(|block| block.len() as u64).sum::<u64>();
             each_block(machine, &piles, &mut blocks, count * degree, work)?;

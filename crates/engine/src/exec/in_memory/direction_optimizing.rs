@@ -16,7 +16,7 @@ use crate::error::EngineError;
 use crate::exec::in_memory::bucket_queue::{BlockPool, BucketQueue, VertexBlock};
 use crate::exec::in_memory::pass_limit::PassLimit;
 use crate::exec::in_memory::round::{
-    AHEAD, RoundContext, RoundJob, UpdateBuffer, WordOf, bucket_at_hand, each_block, go,
+    AHEAD, RoundContext, RoundJob, UpdateBuffer, WordOf, current_bucket, each_block, run_round,
 };
 use crate::metrics::run::{Mode, Superstep};
 use crate::program::monotone::{Label, LabelProgram};
@@ -91,9 +91,9 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
                 of_next.fetch_add(found, Ordering::Relaxed);
                 gone
             };
-            if !bucket_at_hand(machine, &piles, edges, work)? {
+            if !current_bucket(machine, &piles, edges, work)? {
                 // The rest is too much for one worker.
-                bucket_at_hand(machine, &piles, u64::MAX, work)?;
+                current_bucket(machine, &piles, u64::MAX, work)?;
             }
             is_to_end = tell(Superstep {
                 active: count,
@@ -135,7 +135,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
                 woken: AtomicU64::new(0),
                 edges: AtomicU64::new(0),
             };
-            go(machine, &pull, arcs)?;
+            run_round(machine, &pull, arcs)?;
             is_to_end = tell(Superstep {
                 active: awake,
                 messages: awake,
@@ -156,7 +156,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             level,
             piles: &piles,
         };
-        go(machine, &to_piles, vertices)?;
+        run_round(machine, &to_piles, vertices)?;
         add_marked(&piles, store);
         // The rest is small.
         edges = awake;
@@ -328,7 +328,7 @@ impl<P: LabelProgram> Pull<'_, P> {
     }
 }
 
-/// A level from a bitmap, which is empty then, to piles.
+/// Moves a level from a bitmap, which it empties, to bucket queues.
 struct BitmapToQueue<'r, 's> {
     bits: &'r Marks,
     at: AtomicUsize,

@@ -1,4 +1,4 @@
-//! All arcs of a rank once, in any order: each worker takes columns and goes through their cells as they arrive.
+//! A scan of all arcs of a rank, in any order: each worker claims columns and scans their cells as they arrive.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

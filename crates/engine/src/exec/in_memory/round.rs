@@ -133,7 +133,7 @@ impl<T: Copy> UpdateBuffer<T> {
             count: 0,
         }
     }
-    /// Whether a short list may find more than there is room for.
+    /// True if a short list may find more than there is room for.
     #[inline(always)]
     fn is_full(&self) -> bool {
         self.count > FOUND - EDGES_AHEAD
@@ -170,7 +170,7 @@ impl<R: RoundJob> Job for AsJob<'_, R> {
 }
 
 /// Runs a round of about `edges` edges.
-pub(crate) fn go(
+pub(crate) fn run_round(
     machine: &ExecContext,
     round: &impl RoundJob,
     edges: u64,
@@ -188,7 +188,7 @@ pub(crate) fn go(
 /// Runs `work` on each block, over about `edges` edges in total; each worker has its own queue.
 ///
 /// The work learns whether one worker does it all, and returns the number of edges it walked, which counts in
-/// [`bucket_at_hand`]. The blocks are reused later.
+/// [`current_bucket`]. The blocks are reused later.
 pub(crate) fn each_block<'s>(
     machine: &ExecContext,
     piles: &[Mutex<BucketQueue<'s>>],
@@ -203,14 +203,14 @@ pub(crate) fn each_block<'s>(
         alone: edges < SMALL || piles.len() == 1,
         work,
     };
-    go(machine, &round, edges)
+    run_round(machine, &round, edges)
 }
 
 /// As [`each_block`], over the blocks of the current bucket and those that the work adds to it.
 ///
 /// Returns true if the bucket is done. One worker alone may leave some, if the work grows too large for one. Each worker takes
 /// its own blocks first, because their vertices are in its cache.
-pub(crate) fn bucket_at_hand<'s>(
+pub(crate) fn current_bucket<'s>(
     machine: &ExecContext,
     piles: &[Mutex<BucketQueue<'s>>],
     edges: u64,
@@ -232,10 +232,10 @@ pub(crate) fn bucket_at_hand<'s>(
         alone: false,
         work,
     };
-    go(machine, &round, SMALL).map(|()| true)
+    run_round(machine, &round, SMALL).map(|()| true)
 }
 
-/// As [`bucket_at_hand`], on the calling thread while the work is small.
+/// As [`current_bucket`], on the calling thread while the work is small.
 fn alone_with<'s>(
     machine: &ExecContext,
     piles: &mut BucketQueue<'s>,

@@ -11,7 +11,7 @@ use crate::state::row_file::{RowFileIo, SlotRef};
 
 /// Messages of one box, sorted by destination batch: indices, then messages.
 pub(crate) struct SortedBlock {
-    /// Sending batch, and which of its posts.
+    /// The sending batch, and the number of the block among its blocks.
     pub(crate) order: (usize, usize),
     /// The batches that messages are for, ascending, each with where its messages end.
     pub(crate) parts: Vec<(u32, u32)>,

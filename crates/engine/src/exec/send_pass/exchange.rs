@@ -60,10 +60,10 @@ pub(crate) fn pass_on<M: Element>(
     Ok(machine.take_sent())
 }
 
-/// The posts for one rank on their way: of each a head, then its bytes, in sections of any length.
+/// An exchange of blocks with one rank: each has a head, then its bytes, in sections of any length.
 ///
 /// ```text
-/// head    bytes of the rest of the head: u64 | sending batch: u64 | which of its posts: u64
+/// head    bytes of the rest of the head: u64 | sending batch: u64 | number of the block: u64
 ///         | parts: u64 | of each: batch: u32, where its messages end: u32
 /// bytes   as in memory: vertices, then messages
 /// ```
@@ -145,7 +145,7 @@ impl<M: Element> FrameSource for BlockExchange<'_, M> {
     }
 }
 
-/// A post of another rank while it comes.
+/// A block of another rank while it arrives.
 #[derive(Default)]
 struct IncomingBlock {
     /// The received part of its length and head.
@@ -154,7 +154,7 @@ struct IncomingBlock {
 }
 
 impl IncomingBlock {
-    /// Takes more bytes in; the post, when they were the last.
+    /// Appends received bytes; returns the block once it is complete.
     fn take<M: Element>(
         &mut self,
         machine: &ExecContext,

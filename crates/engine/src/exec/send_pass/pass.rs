@@ -46,7 +46,7 @@ pub(crate) struct SendResult<S> {
     pub(crate) passed: [u64; 2],
 }
 
-/// The state of a worker that posts the messages of one sending batch.
+/// The state of a worker that sends the messages of one batch.
 struct BatchSender<'s> {
     office: &'s Outboxes<'s>,
     batch: usize,
@@ -55,13 +55,13 @@ struct BatchSender<'s> {
     worker: usize,
 }
 
-/// What all workers post to.
+/// The outboxes of all workers.
 pub(crate) struct Outboxes<'s> {
     machine: &'s ExecContext<'s>,
     posted: Mutex<Vec<SortedBlock>>,
     sent: AtomicU64,
     capacity: usize,
-    /// Bytes of the budget that posts leave free.
+    /// Bytes of the budget that blocks leave free.
     leave: u64,
 }
 
@@ -135,7 +135,7 @@ impl BatchSender<'_> {
 }
 
 /// Returns the bytes of accumulators, rows and sets of a pass's workers, without boxes and blocks.
-fn besides<P: SendProgram>(
+fn fixed_bytes<P: SendProgram>(
     machine: &ExecContext,
     send: &[ColumnAccess],
     apply: &[ColumnAccess],
@@ -167,7 +167,7 @@ pub(crate) fn least<P: SendProgram>(
     apply: &[ColumnAccess],
 ) -> u64 {
     let (boxes, pieces) = boxes_of::<P::Message>(machine, BOX_MIN);
-    besides::<P>(machine, send, apply) + boxes + pieces
+    fixed_bytes::<P>(machine, send, apply) + boxes + pieces
 }
 
 /// One pass of sends; see the module's page.
@@ -180,8 +180,8 @@ pub(crate) fn pass<P: SendProgram>(
     [senders, reached]: [ActiveSet; 2],
 ) -> Result<SendResult<P::Sum>, EngineError> {
     let workers = machine.workers.count();
-    // A box, the order it is sorted in and its post; accumulators and rows of the phase after it, and a piece of a post.
-    let besides = besides::<P>(machine, send, apply);
+    // A box, its sort order and its block; accumulators and rows of the next phase, and a part of a block.
+    let besides = fixed_bytes::<P>(machine, send, apply);
     let free = machine.budget.available().saturating_sub(besides) / (8 * workers as u64);
     let capacity = (free as usize / bytes_of::<P::Message>(1)).clamp(BOX_MIN, BOX_MAX);
     // What comes from others is as long as theirs.

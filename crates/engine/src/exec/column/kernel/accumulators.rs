@@ -57,7 +57,7 @@ impl<A: Accumulator> Accumulators<A> {
 
 /// A pool of idle sets of accumulators.
 ///
-/// A used set lies near the node of its first user. It goes to other users of that node while there are enough.
+/// A used set lies near the node of its first user. Users of other nodes take it only once their own and unused sets run out.
 pub(crate) struct AccumulatorPool<A>(Vec<Accumulators<A>>);
 
 impl<A> Default for AccumulatorPool<A> {

@@ -50,7 +50,7 @@ impl<M: Element> DecodeScratch<M> {
     }
 }
 
-/// A block and what goes along its edges.
+/// A block, and the messages and weights of its edges.
 pub(crate) struct FoldInput<'b, M> {
     pub(crate) block: &'b BlockView<'b>,
     pub(crate) messages: MessageSlice<'b, M>,

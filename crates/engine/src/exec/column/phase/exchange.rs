@@ -270,7 +270,7 @@ impl<M: Element> Outbound<'_, M> {
         Ok(())
     }
 
-    /// Whether there are any messages of a batch for that rank.
+    /// True if there are any messages of a batch for that rank.
     fn sends(&self, batch: usize) -> bool {
         self.messages.count(batch) > 0
             && self

@@ -14,7 +14,7 @@ use crate::exec::column::phase::sparse::read_plan::block_range;
 use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::bits;
 use crate::messages::buffer::MessageBuffer;
-use crate::planner::kernel::seeks_in_cell;
+use crate::planner::kernel::looks_up_in_cell;
 
 /// Blocks of a cell, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(crate) fn parts<M: Element>(
         // It has come since, and has no messages.
         return Ok(Vec::new());
     }
-    if !seeks_in_cell(
+    if !looks_up_in_cell(
         machine.seek,
         machine.gamma,
         sources,

@@ -64,7 +64,7 @@ impl MessageInput {
         Ok(())
     }
 
-    /// Whether a run that pulls all of its messages first has still to.
+    /// True if a run that pulls all of its messages first has still to.
     pub(crate) fn has_to_pull<M: Element>(&self, messages: &MessageBuffer<M>) -> bool {
         messages.all_is_pulled() && self.pulled.len() < self.order.len()
     }
@@ -87,7 +87,7 @@ impl MessageInput {
         let Some(batch) = next else {
             return Ok(false);
         };
-        self.has_room = messages.put_aside(batch, self.run, worker)?;
+        self.has_room = messages.buffer_pulled(batch, self.run, worker)?;
         if self.has_room {
             self.pulled.insert(batch);
         }

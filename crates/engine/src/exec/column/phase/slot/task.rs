@@ -39,7 +39,7 @@ pub(crate) struct CellTask<'p> {
     pub(crate) part: CellPart,
     /// A later item of the run carries them too.
     pub(crate) again: bool,
-    /// The cell's bytes and weights, when they are pinned.
+    /// The cell's bytes and weights, if they are cached.
     pub(crate) pinned: Option<(&'p [u8], &'p [u8])>,
 }
 

@@ -378,7 +378,7 @@ type RoutedMessage<M> = (u64, u32, M);
 /// A list of messages on its way.
 struct MessageList<'l, M> {
     machine: &'l ExecContext<'l>,
-    /// Whether messages go with their columns, or once each.
+    /// True if messages go with their columns, or once each.
     is_placed: bool,
     left: &'l [RoutedMessage<M>],
 }

@@ -26,15 +26,15 @@ pub(crate) struct ColumnReadPlan {
     pub(crate) cells: Vec<CellLookup>,
     /// The block lists of the uncached cells, with the bytes between them in the frames that are read.
     block_lists: Vec<u8>,
-    /// The streams of the column's cells and weights, when some are not pinned.
+    /// The streams of the column's cells and weights, if some are not cached.
     pub(crate) streams: Option<ColumnStreams>,
 }
 
-/// The part of a queue that goes along the edges of one cell.
+/// The part of a queue that a cell's edges carry.
 pub(crate) struct CellLookup {
     pub(crate) position: usize,
     pub(crate) queue: Range<usize>,
-    /// Where its list of blocks is, if it is not pinned.
+    /// The position of its block list, if that is not cached.
     block_list: Option<Range<usize>>,
 }
 
