@@ -19,7 +19,7 @@ pub enum DispatchChoice {
     Auto,
     /// Pushed as they are signalled or received.
     Push,
-    /// Pulled by each run of columns before it folds them.
+    /// Pulled by each column group before it folds.
     Pull,
     /// Not routed.
     None,
@@ -48,7 +48,7 @@ pub enum Every {
     ///
     /// With all rows in memory it is half a minute.
     Usual,
-    /// The same where rows are on disk; else only when a run that has worked for a second is asked to stop.
+    /// As `Usual` with rows on disk; otherwise only when a run that has worked for a second is cancelled.
     Paged,
 }
 
@@ -110,7 +110,7 @@ pub enum EdgesAt {
 /// A callback after each pass: the number of edge and send passes, and what the pass did.
 pub type OnPass = Arc<dyn Fn(u64, &Superstep) + Send + Sync>;
 
-/// What an engine runs on.
+/// The configuration of an engine.
 #[derive(Clone)]
 pub struct Settings {
     /// Everything large is leased from it.
@@ -119,7 +119,7 @@ pub struct Settings {
     pub tiers: Tiers,
     /// Where the stored graph and the page file are.
     pub disk: Arc<dyn Disk>,
-    /// Who does the work.
+    /// The workers.
     pub workers: Arc<Workers>,
     /// Where time comes from.
     pub clock: Arc<dyn Clock>,
@@ -137,7 +137,7 @@ pub struct Settings {
     pub alpha: Option<u64>,
     /// Which kernel passes use.
     pub kernel: KernelChoice,
-    /// Whether sparse passes seek.
+    /// Whether sparse passes look up edges in the index.
     pub seek: SeekChoice,
     /// Cost of one index lookup on disk, in elements scanned (DFOGraph, section 4.1: 1024).
     ///

@@ -43,7 +43,7 @@ impl ColumnLayout for ExecContext<'_> {
     }
 }
 
-/// What does not depend on the direction of arcs.
+/// The engine state that does not depend on the direction of arcs.
 pub(crate) struct EngineState {
     pub(crate) ranks: Arc<Communicator>,
     /// Frames to and from other ranks, where there are any.
@@ -54,12 +54,12 @@ pub(crate) struct EngineState {
     /// Where memory of each kind comes from.
     pub(crate) tiers: Tiers,
     pub(crate) workers: Arc<Workers>,
-    /// What workers move in memory.
+    /// The bytes that workers move in memory.
     pub(crate) traffic: MemoryTraffic,
     pub(crate) arrays: ArrayStore,
     /// One a worker.
     pub(crate) row_io: Vec<Mutex<RowFileIo>>,
-    /// Frames of the stored graph that seeks use again and again.
+    /// Cached frames of the stored graph for lookups.
     pub(crate) frames: Mutex<FrameReader>,
     pub(crate) stop: Stop,
     pub(crate) kernel: KernelChoice,
@@ -74,7 +74,7 @@ pub(crate) struct EngineState {
     pub(crate) scratch: PathBuf,
 }
 
-/// What a phase works with.
+/// The context of a phase.
 #[derive(Clone, Copy)]
 pub(crate) struct ExecContext<'e> {
     common: &'e EngineState,

@@ -36,7 +36,7 @@ use crate::state::rows::{ColumnAccess, Rows};
 use crate::state::vertex_array::VertexArray;
 use crate::value::Sum;
 
-/// Frames of the stored graph that are kept for seeks.
+/// Frames of the stored graph that are cached for lookups.
 const FRAMES: usize = 32;
 /// Number of frames that are cached while all degrees are read in order.
 pub(crate) const LOOKING_FRAMES: usize = 2;
@@ -58,7 +58,7 @@ pub struct Engine {
     pub(crate) mean_weight: Option<Option<f64>>,
     /// [`Engine::usual_degree`], once it was asked for.
     pub(crate) usual_degree: Option<f64>,
-    /// What passes of any kind use of the graph.
+    /// The cached parts of the graph that passes of any kind use.
     pub(crate) held: GraphCache,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
     pub(crate) workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
@@ -268,7 +268,7 @@ impl Engine {
     pub fn graph(&self) -> &StoredGraph {
         &self.stored.graph
     }
-    /// What the passes did so far.
+    /// Returns the metrics of the passes so far.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics

@@ -1,4 +1,4 @@
-//! What can go wrong in a run.
+//! The errors of a run.
 
 use std::path::PathBuf;
 
@@ -45,13 +45,13 @@ pub enum EngineError {
         /// How many ranks there are.
         ranks: usize,
     },
-    /// What only works in the memory of one rank.
+    /// The algorithm works only in the memory of one rank.
     #[error("{what} works in the memory of one rank: run it with one, or by another method")]
     OneRank {
-        /// What was asked for.
+        /// The algorithm.
         what: &'static str,
     },
-    /// The run would not fit.
+    /// The run does not fit in the budget.
     #[error(
         "{what} needs at least {least} bytes of memory and the budget is {budget}: give --memory {}M or more",
         least.div_ceil(1 << 20)
@@ -97,7 +97,7 @@ pub enum EngineError {
          negative cycle; check it (graphmill verify --deep)"
     )]
     Unsettled {
-        /// What was to end.
+        /// The loop that was to end.
         what: &'static str,
         /// Passes done.
         passes: u64,

@@ -7,7 +7,7 @@ use graphmill_storage::{Budget, Lease};
 
 use crate::error::EngineError;
 
-/// What a sparse pass may have to read: bytes that are not in memory, of all ranks.
+/// The bytes that a sparse pass may have to read, because they are not in memory, on all ranks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct UncachedBytes {
     /// Of the lists of the blocks of cells.

@@ -25,7 +25,7 @@
 //! | `driver_log.rs` | the logged results of driver calls, to replay them |
 //! | `comm/` | collectives of all ranks, and the memory of frames |
 //! | `metrics/` | [`Metrics`] of passes; [`TierBytes`]: bytes moved in memory; [`Charge`]: the time of a slow tier |
-//! | `schedule/` | runs of columns, and NUMA nodes |
+//! | `schedule/` | column groups, and NUMA nodes |
 //! | `graph_view.rs` | the stored graph in one direction |
 //! | `value.rs`, `error.rs` | values that programs compute with; [`EngineError`] |
 //! | `fuzzing.rs` | entry points of fuzz targets |

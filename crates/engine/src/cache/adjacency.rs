@@ -251,7 +251,7 @@ fn cells_of<'m>(
     })
 }
 
-/// What a worker decodes a block to.
+/// The scratch memory of a worker that decodes blocks.
 const SCRATCH_BYTES: u64 = 2 * (BLOCK_EDGES_MAX * size_of::<u32>()) as u64;
 
 /// Loading as a job: each step is one source batch.

@@ -235,7 +235,7 @@ impl CellCache {
             true => room - bitmaps_leased,
             false => room,
         };
-        // What the budget does not pay for has room.
+        // Data on a tier outside the budget always fits.
         let room = match data_leased {
             0 => data_bytes,
             _ => room,
@@ -283,7 +283,7 @@ impl CellCache {
                 all &= *pinned == stretch.len();
             }
         }
-        // Where the bytes of each stretch, and of the lists and bitmaps of each column, will lie.
+        // Offsets of the bytes of each cached run, and of the lists and bitmaps of each column.
         let (mut data, mut weights, mut indices) = (0, 0, [0; 2]);
         let mut index_starts = [Vec::with_capacity(count), Vec::with_capacity(count)];
         let mut column_starts = [Vec::with_capacity(count), Vec::with_capacity(count)];

@@ -552,7 +552,7 @@ fn sync_above(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
     Ok(())
 }
 
-/// What every rank has found damaged, with the ranks.
+/// Gathers the damaged files of every rank, with the ranks.
 fn of_all(ranks: &Communicator, own: &[PathBuf]) -> Result<Vec<(usize, PathBuf)>, EngineError> {
     let mut said = Vec::new();
     for path in own {

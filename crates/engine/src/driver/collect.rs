@@ -121,7 +121,7 @@ impl Engine {
     }
 }
 
-/// What rank 0 asks of another.
+/// A request of rank 0 to another rank.
 enum CollectRequest {
     /// The rows of a batch: the number of the array, and the batch.
     Batch([u64; 2]),

@@ -458,7 +458,7 @@ where
     }
 }
 
-/// What the passes of a label program hold for each vertex.
+/// Returns the footprint of the passes of a label program.
 #[must_use]
 pub fn sizes_of<P>() -> Sizes
 where

@@ -73,7 +73,7 @@ impl<M: Element> MailboxSets<M> {
     }
 }
 
-/// What some messages come to.
+/// Returns the combination of some messages.
 #[inline(always)]
 fn all_of<M>(messages: impl Iterator<Item = M>, combine: impl Fn(&mut M, M)) -> Option<M> {
     messages.reduce(|mut all, message| {

@@ -36,7 +36,7 @@ pub enum Version {
     Push,
 }
 
-/// What a vertex broadcast, what was sent to it: by vertex, [`Pregel::NOTHING`] where there is nothing.
+/// The broadcasts and the sent messages by vertex, [`Pregel::NOTHING`] if there is none.
 #[derive(Clone, Copy)]
 struct MailboxStore<M> {
     out: VertexArray<M>,
@@ -203,7 +203,7 @@ pub fn sizes_of_pregel<P: Pregel>(version: Version) -> Sizes {
     }
 }
 
-/// A superstep of all vertices that is one pass: who receives computes at once.
+/// A superstep of all vertices in one pass: each receiver computes at once.
 struct Everywhere<P: Pregel>(PregelStep<P>);
 
 impl<P: Pregel> EdgeProgram for Everywhere<P> {

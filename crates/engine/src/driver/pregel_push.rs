@@ -68,7 +68,7 @@ struct MailboxPair<M> {
 }
 
 impl<M> MailboxPair<M> {
-    /// What was sent to a superstep.
+    /// The messages sent to a superstep.
     fn to(&self, superstep: u64) -> &MailboxSets<M> {
         &self.sets[superstep as usize % 2]
     }
@@ -316,7 +316,7 @@ struct Pushing<'p, P: Pregel> {
     needs: &'p [ColumnAccess],
     post: &'p MailboxPair<P::Message>,
     waken: &'p ActiveSet,
-    /// Those who do not vote to halt.
+    /// The vertices that do not vote to halt.
     awake: &'p ActiveSet,
     /// Those whose broadcasts wait.
     callers: &'p ActiveSet,
@@ -328,7 +328,7 @@ struct Pushing<'p, P: Pregel> {
 }
 
 impl<P: Pregel> Pushing<'_, P> {
-    /// The superstep: its tally, and who got a message.
+    /// Runs the superstep: returns its aggregate and the vertices that received messages.
     fn superstep(self) -> Result<(AggregateSum<P::Aggregate>, Superstep, Reached), EngineError> {
         run(self.machine, &self)?;
         let mut tally = AggregateSum::ZERO;
@@ -491,7 +491,7 @@ impl<P: Pregel> EdgeProgram for Broadcasts<P> {
     }
 }
 
-/// Who got a message, as long as they are few.
+/// The vertices that received a message, while they are few.
 struct Reached {
     by_worker: Vec<Mutex<Vec<u64>>>,
     /// There were too many to list.

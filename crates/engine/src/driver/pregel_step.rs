@@ -9,7 +9,7 @@ use crate::program::edge::Activate;
 use crate::program::vertex::{Pregel, SuperstepInfo, Vertex};
 use crate::value::{Accumulator, Sum};
 
-/// What the vertices of a superstep came to together.
+/// The sums over the vertices of a superstep.
 #[derive(Clone, Copy)]
 pub(crate) struct AggregateSum<A> {
     pub(crate) aggregate: A,
@@ -45,7 +45,7 @@ pub(crate) struct PregelStep<P: Pregel> {
     pub(crate) wrong: Arc<SendError>,
 }
 
-/// What a program did that it may not.
+/// An illegal send of a program.
 #[derive(Default)]
 pub(crate) struct SendError {
     /// It sent a message and had not said that it sends any.
@@ -64,7 +64,7 @@ impl<P: Pregel> Clone for PregelStep<P> {
     }
 }
 
-/// What a vertex did.
+/// The actions of a vertex in a superstep.
 pub(crate) struct ComputeResult<P: Pregel> {
     pub(crate) broadcast: Option<P::Message>,
     pub(crate) tally: AggregateSum<P::Aggregate>,

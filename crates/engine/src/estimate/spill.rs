@@ -7,7 +7,7 @@ use crate::estimate::model::{PlannedRank, RunQuestion};
 use crate::messages::routing_table::list_bytes;
 use crate::messages::run_codec;
 
-/// The pieces of all batches for the runs of one rank, where every vertex with edges sends a message.
+/// The message runs of all batches for the groups of one rank, if every vertex with edges sends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpillEstimate {
     /// Messages in them.

@@ -28,7 +28,7 @@ const TURNS: usize = 16;
 const SEND: u64 = 0;
 const RECEIVE: u64 = 1;
 
-/// What a rank has to say to one other.
+/// The source of frames to one other rank.
 pub(crate) trait FrameSource {
     /// Appends the available data, up to the size of the frame.
     fn fill(&mut self, frame: &mut Frame<'_>) -> Result<FillStatus, EngineError>;
@@ -45,14 +45,14 @@ pub(crate) enum FillStatus {
     All,
 }
 
-/// What comes from another rank.
+/// A section of a frame from another rank, or its end.
 pub(crate) enum Received<'f> {
     Section(Section<'f>),
     /// That was all.
     All,
 }
 
-/// What an exchange came to.
+/// The progress of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExchangeProgress {
     Moved,

@@ -36,7 +36,7 @@ pub(crate) fn filter_budgets(
     rooms.filter(move |_| least <= share)
 }
 
-/// What the lists take of the budget.
+/// Returns the bytes of the budget that the lists take.
 pub(crate) fn lists_memory(batches: &Batches, own: Range<usize>, ranks: usize) -> TableMemory {
     let lists = own.len() * (ranks - 1);
     TableMemory::new(batches, own, ranks - 1, lists, PEERS)

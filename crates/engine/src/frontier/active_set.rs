@@ -19,7 +19,7 @@ use crate::frontier::bitmap::{BatchBitmaps, HierarchicalBitmap};
 use crate::frontier::codec;
 use crate::value::Sum;
 
-/// What the sets of one engine share.
+/// The state that the sets of one engine share.
 #[derive(Debug)]
 pub(crate) struct ActiveSetPool {
     pub(crate) batches: Arc<Batches>,

@@ -37,12 +37,12 @@ const CHUNK_BYTES_MAX: usize = 1 << 20;
 const CHUNK_BYTES_MIN: usize = FRAME_BYTES as usize;
 /// Minimum number of message batches on disk that a worker holds: the current and the next one.
 pub(crate) const HELD_MIN: usize = 2;
-/// A cell in the list of a run, and the key by which it is sorted.
+/// Bytes of a cell in the list of a group, with its sort key.
 const LISTED_CELL: usize = 136;
 /// Small things of one worker: queues, bitmaps of reached rows, frames of degrees.
 const SMALL: u64 = 1 << 20;
 
-/// What the room of a pass depends on in a graph.
+/// The properties of a graph that its passes' memory depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GraphShape {
     workers: usize,
@@ -50,7 +50,7 @@ pub(crate) struct GraphShape {
     vertices: u64,
     /// Vertices whose rows this rank has.
     own: u64,
-    /// What talking to other ranks takes.
+    /// Bytes of the communication with other ranks.
     pub(crate) wire: u64,
     /// Vertices of the widest batch, and what its destinations can be packed to.
     pub(crate) widest: usize,
@@ -84,7 +84,7 @@ pub(crate) struct PassMemory {
     pub(crate) peers: usize,
     /// Bytes that messages take, in memory or as windows on those on disk.
     pub(crate) messages: u64,
-    /// What has to stay free when messages have their room: sets, streams, rows, small things.
+    /// Bytes that stay free beside the messages: sets, streams, rows, small things.
     pub(crate) besides: u64,
     /// Bytes of a set of accumulators.
     pub(crate) set_bytes: u64,

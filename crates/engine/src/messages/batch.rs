@@ -46,7 +46,7 @@ pub(crate) enum ValuesRef<'m, M: Element> {
     Disk(Buffer),
 }
 
-/// What a kernel sees of the messages of one batch.
+/// A kernel's view of the messages of one batch.
 #[derive(Clone, Copy)]
 pub(crate) struct MessageSlice<'s, M> {
     /// By source; meaningless where the bit is not set.

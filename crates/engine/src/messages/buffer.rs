@@ -49,7 +49,7 @@ pub(crate) struct SpilledMessages {
     pub(crate) file: SpillFile,
     /// One cursor for each worker, then for each peer one to receive from it, then one to send to it.
     pub(crate) windows: Vec<Mutex<SpillCursor>>,
-    /// The sources that one run needs, while a piece is made for it: one a window.
+    /// The sources that one group needs, while its run is encoded: one set a cursor.
     pub(crate) selected: Vec<Mutex<Vec<u64>>>,
     /// Batches that the window of a worker holds.
     held: usize,
@@ -58,7 +58,7 @@ pub(crate) struct SpilledMessages {
     pub(crate) graph: Option<Arc<RoutingTable>>,
     /// All of each batch.
     whole: Vec<Mutex<Option<RunRef>>>,
-    /// The pieces of each batch for runs, in order of these.
+    /// The runs of each batch for column groups, in order of these.
     pub(crate) pushed: Vec<Mutex<Vec<(u32, RunRef)>>>,
     /// There is no other rank to send this one's to.
     is_alone: bool,
@@ -114,7 +114,7 @@ impl SpilledMessages {
         }
     }
 
-    /// The piece of a batch that a run reads.
+    /// Returns the run of a batch that a group reads.
     fn piece(&self, batch: usize, run: usize) -> Option<RunRef> {
         let pushed = lock(&self.pushed[batch]);
         let number = pushed.binary_search_by_key(&run, |(run, _)| *run as usize);
@@ -184,7 +184,7 @@ impl<M: Element> MessageBuffer<M> {
         self.filed().is_none()
     }
 
-    /// Batches whose messages a worker holds at the same time.
+    /// Returns the batches whose messages a worker holds at the same time.
     pub(crate) fn window_batches(&self) -> usize {
         self.filed()
             .map_or(usize::MAX, |filed| filed.dispatch.held(filed.held))
@@ -239,7 +239,7 @@ impl<M: Element> MessageBuffer<M> {
             let is_there = graph.is_some();
             filed.dispatch = Some(dispatch).filter(|_| is_there).unwrap_or_default();
             filed.graph = graph;
-            // Buffers of what a run put aside, or had read ahead, are free again.
+            // Buffers that a group filled, or had read ahead, are free again.
             for window in &filed.windows {
                 lock(window).start(&filed.file, false)?;
             }
@@ -253,7 +253,7 @@ impl<M: Element> MessageBuffer<M> {
             .map_or(RoutingMode::None, |filed| filed.way(&self.own, batch))
     }
 
-    /// Whether runs pull whether or not they have to wait.
+    /// True if groups pull whether or not they have to wait.
     pub(crate) fn all_is_pulled(&self) -> bool {
         self.filed()
             .is_some_and(|filed| filed.dispatch.all_is_pulled)
@@ -322,7 +322,7 @@ impl<M: Element> MessageBuffer<M> {
             .sum()
     }
 
-    /// The messages of one batch, to be written by a worker who has them.
+    /// Opens a writer of the messages of one batch.
     pub(crate) fn open_writer(
         &self,
         batch: usize,
@@ -390,7 +390,7 @@ impl<M: Element> MessageBuffer<M> {
 
     /// Clears the list of batches that a worker will read.
     pub(crate) fn restart_reader(&self, worker: usize) -> Result<(), EngineError> {
-        // Only those who work put anything aside.
+        // Only workers buffer runs.
         let pulls = |filed: &SpilledMessages| {
             worker < filed.workers && filed.dispatch.has(RoutingMode::Pull)
         };
@@ -398,7 +398,7 @@ impl<M: Element> MessageBuffer<M> {
         self.in_window(worker, |window, file| window.start(file, puts_aside))
     }
 
-    /// True if a run may need any messages of a batch that is there.
+    /// True if a group may need messages of a batch that is ready.
     pub(crate) fn has(&self, batch: usize, run: usize) -> bool {
         let is_needed = |filed: &SpilledMessages| match filed.way(&self.own, batch) {
             RoutingMode::Push => filed.piece(batch, run).is_some(),
@@ -479,7 +479,7 @@ impl<M: Element> MessageBuffer<M> {
         }
     }
 
-    /// Values by source, out of a piece of a batch.
+    /// Returns the values by source of a run of a batch.
     fn spread(
         &self,
         batch: usize,

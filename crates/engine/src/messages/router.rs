@@ -13,7 +13,7 @@ use crate::messages::run_codec::WORD;
 use crate::messages::spill::{RunRef, SpillCursor, SpillFile};
 
 impl<M: Element> MessageBuffer<M> {
-    /// Writes a piece of a batch for each run that needs any of it.
+    /// Writes a message run of a batch for each group that needs any of it.
     pub(crate) fn push(
         &self,
         filed: &SpilledMessages,
@@ -112,7 +112,7 @@ impl<M: Element> MessageBuffer<M> {
     }
 }
 
-/// Pieces of one batch for several runs on their way to disk.
+/// Message runs of one batch for several groups while they are written.
 struct Out<'f> {
     file: &'f SpillFile,
     buffer: Option<Buffer>,
@@ -124,7 +124,7 @@ struct Out<'f> {
 }
 
 impl Out<'_> {
-    /// Room for a piece of such a form.
+    /// Returns the space for a run of such an encoding.
     fn room(
         &mut self,
         form: run_codec::RunEncoding,
@@ -143,7 +143,7 @@ impl Out<'_> {
         room.ok_or_else(|| self.file.no_buffer())
     }
 
-    /// A piece for a run is in the room that it got.
+    /// Records that a run for a group fills the space that it got.
     fn begun(&mut self, run: usize, form: run_codec::RunEncoding) {
         self.begun.push((run as u32, form, self.used));
         self.used = AlignedBuffer::footprint(self.used + form.bytes) as usize;

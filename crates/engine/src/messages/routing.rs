@@ -1,4 +1,4 @@
-//! How messages on disk get to the runs that need them.
+//! How messages on disk get to the column groups that need them.
 
 use crate::config::DispatchChoice;
 

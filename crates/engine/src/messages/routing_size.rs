@@ -7,9 +7,9 @@ use graphmill_raw::AlignedBuffer;
 
 use crate::messages::run_codec::WORD;
 
-/// Buffers of those who read or write lists.
+/// Buffers of a reader or writer of lists.
 pub(crate) const WINDOW: usize = 2;
-/// A list, and a piece of messages for its group.
+/// A list, and a message run for its group.
 const ENTRY_BYTES: u64 = 128;
 
 /// Bytes of the budget that lists take.

@@ -26,7 +26,7 @@ pub(crate) struct ColumnGroups<'g> {
     pub(crate) of: Range<usize>,
     pub(crate) count: usize,
     pub(crate) bytes: TableMemory,
-    /// Who reads lists at the same time.
+    /// Number of concurrent readers of lists.
     pub(crate) readers: usize,
     /// Returns the group of each column that a batch has edges to.
     pub(crate) group_of: Box<dyn Fn(usize) -> Vec<Option<usize>> + 'g>,

@@ -18,7 +18,7 @@ pub(crate) const WORD: usize = 64;
 /// Sources are listed if a run has fewer than one in 32: a source takes 32 bits then, otherwise 1.
 const LISTED: usize = 32;
 
-/// What says which sources a piece has.
+/// How a run encodes its sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sources {
     /// The bits of the batch, which are in memory; or it has all of them.
@@ -27,7 +27,7 @@ pub(crate) enum Sources {
     List,
 }
 
-/// What has to be known of a piece to read it.
+/// The header of a run: the facts needed to read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunEncoding {
     pub(crate) count: u64,
@@ -91,7 +91,7 @@ pub(crate) fn compact<M: Element>(
     form
 }
 
-/// Writes a piece of the sources whose bits are set, in its [`form`], to the front of `out`.
+/// Writes a run of the selected sources, in its [`encoding_for`], to the front of `out`.
 pub(crate) fn encode<M: Element>(
     out: &mut [u8],
     values: &[M],
@@ -174,7 +174,7 @@ pub(crate) fn expand<M: Element>(
     (left == 0).then_some(())
 }
 
-/// The values by source, and the bits, of a piece that was spread.
+/// Returns the values by source, and the bits, of an expanded run.
 pub(crate) fn parts<M: Element>(bytes: &[u8], span: usize) -> (&[M], &[u64]) {
     let at = bits_at(span, size_of::<M>());
     let bits = bytes.get(at..at + span.div_ceil(WORD) * 8).unwrap_or(&[]);
@@ -196,7 +196,7 @@ mod tests {
         bits
     }
 
-    /// Memory for a piece, aligned as buffers are.
+    /// Allocates memory for a run, aligned as buffers are.
     fn room(span: usize, width: usize) -> Vec<u64> {
         vec![!0; bytes_max(span, width).div_ceil(8) + 1]
     }

@@ -1,8 +1,8 @@
-//! Messages on disk: a file of pieces, and those that one worker holds at a time.
+//! Messages on disk: a file of message runs, and the batches that one worker holds at a time.
 //!
 //! Invariants:
-//! - all of a batch has a place of its own; pieces for runs come behind these places, one after the other as they are written;
-//! - a piece is read only after it was written: a batch *lands* when all that was written of it has ended;
+//! - all of a batch has a slot of its own; runs for column groups follow these slots, one after the other as they are written;
+//! - a run is read only after it was written: a batch *lands* once all its writes have completed;
 //! - each buffer of a window is free, on its way, or held.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -19,7 +19,7 @@ use crate::messages::run_codec::RunEncoding;
 /// Reads and writes on their way for one worker, at most.
 const DEPTH: usize = 8;
 
-/// Where a piece is, and how it was written.
+/// The place of a run, and its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunRef {
     pub(crate) form: RunEncoding,
@@ -71,7 +71,7 @@ impl SpillFile {
         (take(&self.bytes_read), take(&self.bytes_written))
     }
 
-    /// Forgets all pieces for runs.
+    /// Discards all runs for column groups.
     pub(crate) fn clear(&mut self) {
         *self.end.get_mut() = self.begins.last().copied().unwrap_or(0);
     }
@@ -96,7 +96,7 @@ impl SpillFile {
         }
     }
 
-    /// The error for a piece that is not what was written.
+    /// The error for a run that does not read back as written.
     pub(crate) fn corrupt(&self, offset: u64) -> EngineError {
         EngineError::CorruptPage {
             path: self.path.clone(),
@@ -104,7 +104,7 @@ impl SpillFile {
         }
     }
 
-    /// The error for a buffer, or a piece, that never comes.
+    /// The error for a buffer, or a run, that never arrives.
     pub(crate) fn no_buffer(&self) -> EngineError {
         EngineError::NoBuffer {
             path: self.path.clone(),
@@ -119,16 +119,16 @@ impl Drop for SpillFile {
     }
 }
 
-/// What one worker reads and writes.
+/// The reads and writes of one worker.
 #[derive(Debug)]
 pub(crate) struct SpillCursor {
     queue: Box<dyn Queue>,
     free: Vec<Buffer>,
     /// The loaded batches.
     held: BTreeMap<usize, LoadedBatch>,
-    /// What to read next, in this order.
+    /// The batches to read next, in this order.
     todo: VecDeque<(usize, PendingRead)>,
-    /// What its run has put aside.
+    /// The runs that its group has buffered.
     aside: Option<Aside>,
     /// A buffer is left free for that.
     puts_aside: bool,
@@ -164,7 +164,7 @@ enum LoadedBatch {
     Lent,
 }
 
-/// How a piece is that was taken.
+/// The state of a run that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadRun {
     AsWritten(RunEncoding),
@@ -290,7 +290,7 @@ impl SpillCursor {
         is_there
     }
 
-    /// True if a piece of such a form has room aside, and a buffer is free to read a batch into meanwhile.
+    /// True if a run of such an encoding fits in the buffer, and a buffer is free to read a batch into meanwhile.
     pub(crate) fn has_room_aside(&mut self, form: RunEncoding) -> bool {
         if self.aside.is_none()
             && self.free.len() > 1

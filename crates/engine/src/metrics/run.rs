@@ -1,4 +1,4 @@
-//! What a run did, pass by pass.
+//! The metrics of a run, pass by pass.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ pub struct Superstep {
     ///
     /// For messages on disk it also counts messages, and entries and words of the lists that route them.
     pub scanned: u64,
-    /// Messages that were pushed to the runs of columns that need them, once for each.
+    /// Messages pushed to the column groups that need them, once for each.
     pub messages_pushed: u64,
     /// Messages that column groups pulled from whole batches.
     pub messages_pulled: u64,
@@ -101,7 +101,7 @@ pub struct Unlisted {
     pub scanned: u64,
     /// Cells that edges were read of.
     pub cells: u64,
-    /// Of these, cells in which edges were sought.
+    /// Of these, cells in which edges were looked up.
     pub cells_sought: u64,
     /// Bytes moved in memory, by kind of data.
     pub tiers: TierBytes,

@@ -9,14 +9,14 @@ use crate::program::edge::Direction;
 
 /// A lookup in memory costs one part in 32 of a lookup on disk.
 const MEMORY_SEEK: u64 = 32;
-/// What a sparse pass pays for one edge, in elements scanned: it lands anywhere in memory.
+/// Cost of one edge in a sparse pass, in elements scanned: it lies anywhere in memory.
 const EDGE_SOUGHT: u64 = 8;
 /// Bytes that are read from disk in the time that a scan takes for an element.
 const BYTES_AN_ELEMENT: f64 = 8.0;
-/// What following the decoded list of a vertex costs, in elements scanned.
+/// Cost of following the decoded list of a vertex, in elements scanned.
 const LIST: u64 = 16;
 
-/// What the choice of a pass's mode depends on.
+/// The inputs of the choice of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PassStats {
     pub(crate) direction: Direction,
@@ -34,7 +34,7 @@ pub(crate) struct PassStats {
     pub(crate) arcs: u64,
     pub(crate) columns: u64,
     pub(crate) workers: u64,
-    /// A seek folds as a scan does: the fold is exact, or no column has strips to merge.
+    /// True if a lookup folds as a scan does: the fold is exact, or no column has strips to merge.
     pub(crate) seekable: bool,
     /// Bytes that a sparse pass may have to read.
     pub(crate) on_disk: UncachedBytes,
@@ -146,7 +146,7 @@ pub(crate) fn looks_up_in_cell(
     }
 }
 
-/// The cost of a seek that reads nothing, in elements scanned.
+/// The cost of a lookup that reads nothing, in elements scanned.
 fn seek_in_memory(gamma: u64) -> u64 {
     gamma.div_ceil(MEMORY_SEEK).max(1)
 }

@@ -8,8 +8,8 @@
 //!
 //! The paper pushes by one thread, after messages were written and read again. Here the signalling worker pushes the messages that it
 //! holds, so all cores push, and no message is written only to be read for routing. A pull costs a full read, as none does; it is
-//! worth it to a run that waits: for messages of other ranks that come first in the order of its fold. It pulls this rank's
-//! meanwhile.
+//! worth it to a group that waits for messages of other ranks that come first in the order of its fold. It pulls this rank's
+//! messages meanwhile.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(crate) struct RoutingPlanner {
     missed: u64,
 }
 
-/// What does not change from pass to pass.
+/// The inputs that stay constant from pass to pass.
 struct RoutingConstants {
     /// Runs that read a batch of messages, in the mean over vertices.
     reads: f64,

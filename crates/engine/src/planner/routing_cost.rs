@@ -3,7 +3,7 @@
 use crate::messages::routing::{Routing, RoutingMode};
 use crate::planner::routing_stats::RoutingSample;
 
-/// Bytes that the end of a piece wastes on disk, and of a piece that is read and written.
+/// Bytes that the end of a message run wastes on disk, when it is written and read.
 const PADDING: f64 = 2.0 * 2048.0;
 /// A push is worth its extra work if it moves at most this share of the bytes.
 const WORTH_IT: f64 = 0.9;
@@ -29,7 +29,7 @@ pub(crate) struct RoutingStats {
     pub(crate) cells: u64,
     /// Runs that read a batch of messages, in the mean over vertices.
     pub(crate) reads: f64,
-    /// Who sends messages, and who needs them.
+    /// The estimated senders and receivers of messages.
     pub(crate) sample: RoutingSample,
     /// Bytes of the routing table that a pass reads.
     pub(crate) lists: u64,
@@ -140,7 +140,7 @@ impl RoutingStats {
 mod tests {
     use super::*;
 
-    /// All vertices of a graph send 8 bytes, and every source has edges to every run.
+    /// All vertices of a graph send 8 bytes, and every source has edges to every group.
     const ALL: RoutingStats = RoutingStats {
         active: [1 << 24, 0],
         width: 8,

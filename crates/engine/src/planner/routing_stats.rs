@@ -17,7 +17,7 @@ use crate::schedule::tasks::{ColumnLayout, StripRef};
 const SAMPLES: u64 = 16;
 const SAMPLE_VERTICES: u64 = 4096;
 
-/// To which run messages go.
+/// A map from strips to the column groups that fold them.
 pub(crate) struct GroupOf {
     runs: usize,
     /// For each batch of this rank: the end of each strip's sources, and the group that folds the strip.
@@ -43,7 +43,7 @@ impl GroupOf {
         }
     }
 
-    /// The runs that fold what comes from a batch, by batch of this rank.
+    /// Returns, for each batch of this rank, the group that folds messages of `batch`.
     pub(crate) fn from(&self, batch: usize) -> Vec<Option<usize>> {
         let run = |strips: &Vec<(usize, usize)>| {
             let at = strips.partition_point(|(end, _)| *end <= batch);
@@ -52,7 +52,7 @@ impl GroupOf {
         self.strips.iter().map(run).collect()
     }
 
-    /// The runs as groups of the columns that the messages of all batches are for.
+    /// Returns the groups as destinations of the messages of all batches.
     pub(crate) fn groups<'g>(&'g self, machine: &'g ExecContext) -> ColumnGroups<'g> {
         let group_of = |batch| {
             let others = std::iter::repeat_n(None, self.first);
@@ -150,7 +150,7 @@ impl GroupOf {
     }
 }
 
-/// What some of the sources say of all.
+/// Shares of all sources, estimated from a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoutingSample {
     /// Runs that need the message of a source, in the mean.

@@ -1,4 +1,4 @@
-//! The columns of a rank, of a graph that is open or of one that is known in numbers, and the runs that they are folded in.
+//! The columns of a rank, of an open graph or of one known only by its counts, and the column groups that workers fold.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(crate) trait ColumnLayout {
     fn each_cell(&self, batch: usize, strip: usize, f: &mut dyn FnMut(usize, f64));
 }
 
-/// What a run folds into: one strip of the fold of one batch.
+/// A target of a column group: one strip of the fold of one batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StripRef {
     pub(crate) batch: usize,
@@ -32,7 +32,7 @@ pub(crate) fn column_groups(columns: &impl ColumnLayout, group: usize) -> Vec<Ve
     let batches = columns.batches().len();
     let of_batch = |batch| (0..columns.strips(batch)).map(move |strip| StripRef { batch, strip });
     let targets: Vec<StripRef> = columns.own().flat_map(of_batch).collect();
-    // A run is of one node, or strips of a column would be folded before those that they wait for.
+    // A group belongs to one node, or its strips would be folded before those that they wait for.
     let of_nodes = targets.chunk_by(|a, b| {
         numa::node_of_batch(a.batch, batches) == numa::node_of_batch(b.batch, batches)
     });

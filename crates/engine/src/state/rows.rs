@@ -20,7 +20,7 @@ pub enum ColumnAccess {
     IdRank,
 }
 
-/// What a pass moves of a row where rows are on disk.
+/// The bytes that a pass moves of a row on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Bytes of elements of arrays that it reads.
@@ -52,13 +52,13 @@ impl Touched {
 
 /// A set of arrays as one row a vertex.
 pub trait Rows: Copy + Send + Sync {
-    /// What a program's function sees of one vertex.
+    /// A program's view of the rows of one vertex.
     type Row<'r>;
     /// The arrays of one batch.
     type Slices<'b>;
     /// Bytes of a row on disk.
     const BYTES: usize;
-    /// What a pass moves of them.
+    /// Returns the bytes that a pass moves of them.
     const TOUCHED: Touched;
     /// The arrays, in order.
     fn needs(&self, out: &mut Vec<ColumnAccess>);

@@ -12,7 +12,7 @@ use crate::messages::buffer::MessageBuffer;
 use crate::planner::routing::RoutingPlanner;
 use crate::program::edge::EdgeProgram;
 
-/// What the passes of one kind of program keep from one to the next.
+/// The scratch memory that the passes of one kind of program reuse.
 pub(crate) struct ColumnScratch<P: EdgeProgram> {
     pub(crate) messages: Option<MessageBuffer<P::Message>>,
     /// The routing planners of the stored graph and of the transposed one.

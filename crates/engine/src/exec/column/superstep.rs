@@ -1,10 +1,10 @@
 //! The order of the phases of an edge pass, and the choices between ways to do them.
 //!
 //! ```text
-//! choose    seek | scatter | gather, by cost                        planner/kernel.rs
-//! prepare   room for messages, accumulators, streams; pinned cells  prepare.rs, cache/graph_cache.rs
+//! choose    sparse | scatter | gather, by cost                      planner/kernel.rs
+//! prepare   memory of messages, accumulators, streams; cached cells prepare.rs, cache/graph_cache.rs
 //! signal    active sources -> messages                              phase/signal.rs
-//! pass      messages -> the ranks that need them                    phase/exchange.rs
+//! exchange  messages -> the ranks that need them                    phase/exchange.rs
 //! routing   messages on disk -> the column groups that need them    planner/routing.rs, messages/router.rs
 //! slot      messages, cells -> accumulators -> rows, active set     phase/slot/
 //! ```

@@ -29,7 +29,7 @@ pub(crate) type VertexBlock = Vec<u32>;
 /// Vertices of a block that is not the store's.
 const LOOSE: usize = BLOCK - 1;
 
-/// What all workers take their blocks from.
+/// The pool from which all workers take their blocks.
 pub(crate) struct BlockPool {
     /// As many as there is memory for.
     blocks: Quota,
@@ -204,7 +204,7 @@ impl<'s> BucketQueue<'s> {
         &mut self.later
     }
 
-    /// The same, to give it a block.
+    /// Returns the stack of a bucket and marks it as non-empty.
     fn fill(&mut self, bucket: u64) -> &mut BlockStack {
         if let Some(place) = self.place(bucket) {
             self.filled[place / 64] |= 1 << (place % 64);

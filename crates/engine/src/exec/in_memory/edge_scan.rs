@@ -97,7 +97,7 @@ struct EdgeScan<'p, W, V> {
     bytes_read: AtomicU64,
 }
 
-/// What a block decodes to.
+/// The decoded form of a block.
 struct ScanScratch {
     sources: Box<[u32; BLOCK_EDGES_MAX]>,
     destinations: Box<[u32; BLOCK_EDGES_MAX]>,

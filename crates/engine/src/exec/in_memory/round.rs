@@ -13,7 +13,7 @@ use crate::program::monotone::{Label, LabelProgram};
 
 /// The number of a label of a program.
 pub(crate) type WordOf<P> = <<P as LabelProgram>::Label as Label>::Word;
-/// The same, where several threads change it at once.
+/// The atomic form of such a number.
 pub(crate) type Atomic<P> = <WordOf<P> as Word>::Atomic;
 
 /// Edges, about, that are not worth waking another thread for.
@@ -25,7 +25,7 @@ const ALONE: usize = 1024;
 /// Blocks that a worker processes before it shares work and checks for cancellation.
 const BLOCKS_AT_ONCE: usize = 64;
 
-/// What all rounds of a program see.
+/// The context that all rounds of a program share.
 pub(crate) struct RoundContext<'g, P: LabelProgram> {
     pub(crate) machine: &'g ExecContext<'g>,
     pub(crate) program: &'g P,
@@ -151,7 +151,7 @@ impl<T: Copy> UpdateBuffer<T> {
     }
 }
 
-/// What workers do part by part.
+/// Work that workers do part by part.
 pub(crate) trait RoundJob: Sync {
     /// Does a part, if there is one.
     fn part(&self, worker: usize) -> Step;

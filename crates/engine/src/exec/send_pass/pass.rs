@@ -33,9 +33,9 @@ use crate::value::Sum;
 const BOX_MAX: usize = 1 << 18;
 const BOX_MIN: usize = 1 << 12;
 
-/// What a pass of sends has done.
+/// The results of a send pass.
 pub(crate) struct SendResult<S> {
-    /// What senders came to, and then who was reached, by batch.
+    /// The sums of senders, then of receivers, by batch.
     pub(crate) sums: [Vec<S>; 2],
     /// Of the senders, those that are active next.
     pub(crate) senders: ActiveSet,

@@ -15,7 +15,7 @@ use crate::state::row_file::RowFileIo;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::value::{Accumulator, Sum};
 
-/// What an edge pass is asked to do: no phase changes it.
+/// The request of an edge pass: no phase changes it.
 pub(crate) struct Pass<'p, P: EdgeProgram> {
     pub(crate) machine: &'p ExecContext<'p>,
     pub(crate) program: &'p P,
@@ -49,7 +49,7 @@ impl<P: EdgeProgram> Pass<'_, P> {
     }
 }
 
-/// What an edge pass has done.
+/// The results of an edge pass.
 pub(crate) struct PassOutput<S> {
     /// Of this rank's batches, in order.
     pub(crate) sums: Vec<S>,

@@ -36,7 +36,7 @@ pub(crate) trait BackgroundWork: Sync {
     /// Advances the work unless another worker does; an idle worker waits a moment for other ranks.
     fn poll(&self, is_idle: bool) -> Result<ExchangeProgress, EngineError>;
 
-    /// What a worker that has nothing else to do came to.
+    /// Advances the work for an idle worker, and returns the result as a step.
     fn idle_step(&self) -> Result<Step, EngineError> {
         Ok(match self.poll(true)? {
             ExchangeProgress::Moved => Step::Worked,
@@ -150,7 +150,7 @@ impl BackgroundWork for MessageExchange<'_> {
     }
 }
 
-/// Who writes what comes from another rank: somebody else than those who work.
+/// Returns the writer slot for messages of another rank: no worker's.
 fn taker(machine: &ExecContext<'_>, slot: usize) -> usize {
     machine.workers.count() + slot
 }

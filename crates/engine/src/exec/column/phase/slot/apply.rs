@@ -19,7 +19,7 @@ use crate::state::rows::Rows;
 use crate::value::{Accumulator, Sum};
 
 impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
-    /// Merges the strips of a run into their batches, and applies each batch whose strips are all merged.
+    /// Merges the strips of a group into their batches, and applies each batch whose strips are all merged.
     pub(crate) fn finish_group(
         &self,
         mut run: GroupTask<'p, P>,

@@ -115,7 +115,7 @@ pub(crate) fn parts<M: Element>(
                 one(source);
             }
         }),
-        // Who is active elsewhere is known by what he said.
+        // Active vertices of other ranks are known only by their messages.
         false => bits(&present, 0, one),
     }
     scanned.fetch_add(looked, Ordering::Relaxed);

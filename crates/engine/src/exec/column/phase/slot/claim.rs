@@ -1,4 +1,4 @@
-//! Claims the next run of a worker: its cells in the order of work.
+//! Claims the next column group of a worker: its cells in the order of work.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! A run's cells into its accumulators, block by block as they arrive.
+//! Folds the cells of a column group into its accumulators, block by block as they arrive.
 
 use std::sync::atomic::Ordering;
 
@@ -22,7 +22,7 @@ use crate::state::rows::Rows;
 use crate::value::EdgeValue;
 
 impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
-    /// Works on a run until a step's worth is done, its stream runs dry, or it is through.
+    /// Works on a group until a step's worth is done, its stream runs dry, or it is finished.
     pub(crate) fn fold_some(
         &self,
         run: &mut GroupTask<'p, P>,
@@ -233,7 +233,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             return Ok(fold::scatter(program, input, accumulators, scratch));
         }
         let accumulators = &mut accumulators[..machine.batches.span(batch) as usize];
-        // Strips of one batch may be folded by several workers, who cannot share its rows.
+        // Workers that fold strips of the same batch cannot share its rows.
         if P::PULLS && rows.is_none() && machine.strips(batch) == 1 {
             let mut io = lock(&machine.row_io[worker]);
             *rows = Some(machine.arrays.open(batch, self.needs, &mut io)?);

@@ -1,4 +1,4 @@
-//! The messages of a run, in the order in which it folds them, wherever they come from.
+//! The messages of a column group, in the order in which it folds them, from any source.
 //!
 //! The input prefetches ready batches up to the first one that is not ready. While a group waits for that one,
 //! it pulls its messages of later batches.
@@ -11,10 +11,10 @@ use crate::error::EngineError;
 use crate::messages::buffer::MessageBuffer;
 use crate::messages::routing::RoutingMode;
 
-/// Where a run is with its messages.
+/// The input of a column group.
 #[derive(Debug)]
 pub(crate) struct MessageInput {
-    /// The run's number.
+    /// The number of the group.
     run: usize,
     /// The batches that it reads, in order.
     order: Vec<usize>,
@@ -64,7 +64,7 @@ impl MessageInput {
         Ok(())
     }
 
-    /// True if a run that pulls all of its messages first has still to.
+    /// True if a group that pulls all of its messages first has not pulled all yet.
     pub(crate) fn has_to_pull<M: Element>(&self, messages: &MessageBuffer<M>) -> bool {
         messages.all_is_pulled() && self.pulled.len() < self.order.len()
     }
@@ -95,7 +95,7 @@ impl MessageInput {
     }
 }
 
-/// What a run has of the messages of an item.
+/// Whether the messages of an item are loaded.
 pub(crate) enum InputState {
     /// They are loaded.
     Here,

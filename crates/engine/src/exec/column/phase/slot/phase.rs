@@ -1,13 +1,13 @@
 //! The slot phase: cells to accumulators, accumulators to rows and the next active set.
 //!
-//! The work of a pass is a list of *runs*. A run is one or more targets, each a strip with its accumulators, and
-//! the cells that fold into them in order. With messages in memory a run is one strip. With messages on disk it is
-//! as many strips as the budget holds accumulators for. The run then takes as many batches of messages as a worker
+//! The work of a pass is a list of *column groups*. A group is one or more targets, each a strip with its accumulators, and
+//! the cells that fold into them in order. With messages in memory a group is one strip. With messages on disk it is
+//! as many strips as the budget holds accumulators for. The worker then takes as many batches of messages as it
 //! holds, folds their cells strip by strip, and takes the next: a batch of messages is read once for all strips, and
-//! the accumulators of a strip stay in the cache for many cells. A worker owns the run it works on and streams the run's cells
-//! through its own readers while the cells of the run after it are on their way.
+//! the accumulators of a strip stay in the cache for many cells. A worker owns its group and streams the group's cells
+//! through its own readers while it prefetches the cells of the next group.
 //!
-//! The fold order of a destination is the graph's, whatever a run is: ascending sources within a strip, strips
+//! The fold order of a destination is the graph's, whatever the groups are: ascending sources within a strip, strips
 //! merged in order by [`StripMerge`].
 
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ pub(crate) struct SlotPhase<'p, P: EdgeProgram> {
     pub(crate) scanned: AtomicU64,
 }
 
-/// What one worker holds through a pass.
+/// The state of one worker during a pass.
 struct WorkerState<'p, P: EdgeProgram> {
     current: Option<GroupTask<'p, P>>,
     ahead: Option<GroupTask<'p, P>>,
@@ -96,7 +96,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         }
         let mut runs: Vec<_> = (0..).zip(column_groups(machine, room.group)).collect();
         if room.group <= 1 {
-            // The longest run of a node first, so that no worker is left with it at the end.
+            // The longest group of a node comes first, so that no worker is left with it at the end.
             sort_by_length(&mut runs, machine);
         }
         let firsts: Vec<usize> = runs.iter().map(|(_, run)| run[0].batch).collect();
@@ -206,14 +206,14 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
         }
         let Some(run) = current else {
             let left = self.deal.left() > 0;
-            // What others still need is sent to its end.
+            // Messages that other ranks still need are sent to the end.
             let passed = self.passing.idle_step()?;
             return Ok(match passed {
                 Step::Finished if left => Step::Waiting,
                 passed => passed,
             });
         };
-        // Streaming a run ahead keeps the disk busy, but a run held back keeps another worker idle at the end.
+        // Streaming a group ahead keeps the disk busy, but a group held back keeps another worker idle at the end.
         // The next group announces its own reads of messages on disk.
         if ahead.is_none()
             && self.messages.in_memory()

@@ -8,12 +8,12 @@ use crate::exec::column::kernel::fold::DecodeScratch;
 use crate::memory::plan::StreamBuffers;
 use crate::value::Accumulator;
 
-/// What slot phases keep from one pass to the next.
+/// The scratch memory that slot phases reuse.
 pub(crate) struct SlotScratch<A, M> {
     pub(crate) free: AccumulatorPool<A>,
     pub(crate) readers: Vec<CellStreams>,
     pub(crate) scratch: Vec<DecodeScratch<M>>,
-    /// Targets of one run.
+    /// Targets of one group.
     pub(crate) group: usize,
 }
 

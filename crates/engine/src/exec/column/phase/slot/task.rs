@@ -1,4 +1,4 @@
-//! What a run is made of: its targets, its cells in the order of work, and what a worker holds for it.
+//! A column group at work: its targets, its cells in the order of work, and the worker's state for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::program::edge::EdgeProgram;
 use crate::schedule::tasks::StripRef;
 use crate::state::array_store::BatchRows;
 
-/// The progress of a step on a run.
+/// The progress of a step on a group.
 pub(crate) enum TaskProgress {
     Worked,
     /// Cells are not read yet.
@@ -25,25 +25,25 @@ pub(crate) enum TaskProgress {
     Done,
 }
 
-/// One cell of a run, or a part of one.
+/// One cell of a group, or a part of one.
 #[derive(Clone, Debug)]
 pub(crate) struct CellTask<'p> {
-    /// Which target of the run it folds into.
+    /// The target of the group that it folds into.
     pub(crate) target: usize,
     pub(crate) column: usize,
     pub(crate) cell: &'p Cell,
-    /// The batch whose messages it carries, and the how manieth that is in the order of the run.
+    /// The batch whose messages it carries, and the position of that batch in the order of the group.
     pub(crate) from: usize,
     pub(crate) number: usize,
     /// Where its bytes and its edges begin and end, from the first of the cell.
     pub(crate) part: CellPart,
-    /// A later item of the run carries them too.
+    /// True if a later item of the group carries them too.
     pub(crate) again: bool,
     /// The cell's bytes and weights, if they are cached.
     pub(crate) pinned: Option<(&'p [u8], &'p [u8])>,
 }
 
-/// A run on its way.
+/// A column group in progress.
 pub(crate) struct GroupTask<'p, P: EdgeProgram> {
     pub(crate) targets: Vec<StripRef>,
     pub(crate) accumulators: Vec<Accumulators<P::Accumulator>>,

@@ -17,7 +17,7 @@ use crate::metrics::traffic::Access;
 use crate::program::edge::EdgeProgram;
 use crate::state::rows::Rows;
 
-/// What sparse passes over lists keep from one to the next.
+/// The scratch memory that sparse passes over adjacency lists reuse.
 pub(crate) struct AdjacencyScratch<P: EdgeProgram> {
     /// `IDENTITY` everywhere between passes.
     accumulators: Accumulators<P::Accumulator>,

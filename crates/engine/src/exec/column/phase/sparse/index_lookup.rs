@@ -36,7 +36,7 @@ use crate::value::{EdgeValue, edge_value};
 /// Reads in flight for a sparse pass, at most.
 const READS: usize = 32;
 
-/// What sparse passes keep from one to the next.
+/// The scratch memory that sparse passes reuse.
 pub(crate) struct SparseScratch<P: EdgeProgram> {
     /// `IDENTITY` everywhere between columns.
     accumulators: Option<Accumulators<P::Accumulator>>,
@@ -131,7 +131,7 @@ impl<P: EdgeProgram> SparseScratch<P> {
             true => 0,
             false => machine.longest_block_lists() * own.min(streams as u64),
         };
-        // What goes to other ranks, and comes to be looked up.
+        // Messages to other ranks, and received ones to look up.
         let passed = match ranks.alone() {
             true => 0,
             false => {

@@ -161,7 +161,7 @@ pub(crate) fn weights_extent<P: EdgeProgram>(
     extent
 }
 
-/// The extents of the blocks that are sought, growing.
+/// The block ranges to look up in a column, while they grow.
 #[derive(Default)]
 struct BlockRanges {
     cells: Vec<Extent>,
