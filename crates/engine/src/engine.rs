@@ -344,7 +344,7 @@ impl Engine {
         work: impl Fn(u64, R::Row<'_>) -> A + Sync,
     ) -> Result<A, EngineError> {
         let work = |v, row: R::Row<'_>| (work(v, row), Activate::No);
-        let (sum, []) = self.call_of(0, type_name::<(R, A)>(), |engine| {
+        let (sum, []) = self.logged_passes(0, type_name::<(R, A)>(), |engine| {
             Ok((engine.vertices_pass(rows, active, None, work)?, []))
         })?;
         Ok(sum)
@@ -359,7 +359,7 @@ impl Engine {
         rows: R,
         choose: impl Fn(u64, R::Row<'_>) -> bool + Sync,
     ) -> Result<ActiveSet, EngineError> {
-        let ((), [chosen]) = self.call_of(0, type_name::<R>(), |engine| {
+        let ((), [chosen]) = self.logged_passes(0, type_name::<R>(), |engine| {
             let mut chosen = engine.active.empty();
             engine.vertices_pass(rows, None, Some(&chosen), |v, row| {
                 let activate = match choose(v, row) {

@@ -385,12 +385,12 @@ impl Checkpointer {
 
     /// Defers cancellation to the end of a pass, because the run can resume from there.
     fn defer_cancel(&mut self) {
-        self.be_patient_if(self.interval().is_some());
+        self.defer_cancel_if(self.interval().is_some());
     }
 
     /// From now on a run in memory is not ended within a pass, where it has worked for long enough.
-    pub(crate) fn be_patient_if_worth_keeping(&mut self, now: Duration) {
-        self.be_patient_if(self.is_worth_keeping(now));
+    pub(crate) fn defer_cancel_if_worth_keeping(&mut self, now: Duration) {
+        self.defer_cancel_if(self.is_worth_keeping(now));
     }
 
     /// Ends the deferral for work of many passes that no checkpoint saves halfway.
@@ -408,7 +408,7 @@ impl Checkpointer {
         is_in_memory && now.saturating_sub(self.began) >= WORTH_KEEPING
     }
 
-    fn be_patient_if(&mut self, is_kept: bool) {
+    fn defer_cancel_if(&mut self, is_kept: bool) {
         // A run that is already cancelled does not start the next pass.
         let is_forgotten = Mistake::PatienceForgotten.is_planted();
         if self.patience.is_none() && is_kept && !self.stop.asked() && !is_forgotten {

@@ -64,7 +64,7 @@ impl Engine {
             if active.is_empty() {
                 return Ok(());
             }
-            let ((), [left]) = self.call_of_many(std::any::type_name::<P>(), |engine| {
+            let ((), [left]) = self.logged_many(std::any::type_name::<P>(), |engine| {
                 let left = engine.settle_in_memory(program, labels, &active, direction)?;
                 Ok(((), [left]))
             })?;

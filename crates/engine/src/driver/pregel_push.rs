@@ -86,7 +86,7 @@ impl Engine {
         let mut mail = None;
         loop {
             let name = std::any::type_name::<P>();
-            let (facts, [left]) = self.call_of_many(name, |engine| {
+            let (facts, [left]) = self.logged_many(name, |engine| {
                 let left = engine.run_push(step, values, (waken, mail), limit)?;
                 Ok(((step.facts.superstep, step.facts.aggregated), [left]))
             })?;

@@ -27,11 +27,11 @@ impl Engine {
         name: &str,
         work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
     ) -> Result<(S, [ActiveSet; N]), EngineError> {
-        self.call_of(1, name, work)
+        self.logged_passes(1, name, work)
     }
 
     /// Runs a call that counts as `passes` passes if it is replayed.
-    pub(crate) fn call_of<S: Sum, const N: usize>(
+    pub(crate) fn logged_passes<S: Sum, const N: usize>(
         &mut self,
         passes: u64,
         name: &str,
@@ -71,13 +71,13 @@ impl Engine {
     /// Runs a call of many passes that may end between two of them ([`Engine::is_pause_due`]).
     ///
     /// It resumes with the sets that it returned. Returns the logged result and the sets. `N` passes count as `N` in a replay.
-    pub(crate) fn call_of_many<S: Sum, const N: usize>(
+    pub(crate) fn logged_many<S: Sum, const N: usize>(
         &mut self,
         name: &str,
         work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
     ) -> Result<(S, [ActiveSet; N]), EngineError> {
         let mut is_replaying = true;
-        let ((passes, said), sets) = self.call_of(0, name, |engine| {
+        let ((passes, said), sets) = self.logged_passes(0, name, |engine| {
             is_replaying = false;
             let before = engine.metrics.counted;
             let (said, sets) = work(engine)?;
@@ -139,7 +139,7 @@ impl Engine {
             arrays.restore(&found.arrays, &mut lock(io))?;
         }
         let due = recovery.due(clock.now(), ranks)?;
-        recovery.be_patient_if_worth_keeping(clock.now());
+        recovery.defer_cancel_if_worth_keeping(clock.now());
         let published = match due.version {
             true => self.publish(),
             false => Ok(()),
@@ -269,6 +269,6 @@ pub(crate) fn pauses(
         return Ok(false);
     };
     recovery.call_done();
-    recovery.be_patient_if_worth_keeping(now);
+    recovery.defer_cancel_if_worth_keeping(now);
     Ok(recovery.due(now, ranks)?.version)
 }

@@ -129,7 +129,7 @@ pub(crate) struct SpillCursor {
     /// The batches to read next, in this order.
     todo: VecDeque<(usize, PendingRead)>,
     /// The runs that its group has buffered.
-    aside: Option<Aside>,
+    aside: Option<BufferedRuns>,
     /// A buffer is left free for that.
     puts_aside: bool,
     /// Number of writes started, and of those in flight.
@@ -148,7 +148,7 @@ enum PendingRead {
 
 /// Pieces of batches in memory.
 #[derive(Debug)]
-struct Aside {
+struct BufferedRuns {
     buffer: Buffer,
     used: usize,
     /// Where each begins.
@@ -290,13 +290,13 @@ impl SpillCursor {
         is_there
     }
 
-    /// True if a run of such an encoding fits in the buffer, and a buffer is free to read a batch into meanwhile.
+    /// True if a run of such an encoding fits in the buffer, and a buffer is free for reads meanwhile.
     pub(crate) fn has_room_aside(&mut self, form: RunEncoding) -> bool {
         if self.aside.is_none()
             && self.free.len() > 1
             && let Some(buffer) = self.free.pop()
         {
-            self.aside = Some(Aside {
+            self.aside = Some(BufferedRuns {
                 buffer,
                 used: 0,
                 pieces: BTreeMap::new(),
