@@ -9,24 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_raw::{AlignedBuffer, Element, Quota};
 
-use crate::error::StorageError;
-
-/// A lease that the budget cannot give.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[error(
-    "{what} would take {asked} bytes of memory, and {available} of the budget of {total} bytes are free: give more (--memory)"
-)]
-pub struct BudgetError {
-    /// What the memory was for.
-    pub what: &'static str,
-    /// Bytes asked for.
-    pub asked: u64,
-    /// Bytes that were free.
-    pub available: u64,
-    /// Bytes of the whole budget.
-    pub total: u64,
-}
+use crate::error::{BudgetError, StorageError};
 
 /// A number of bytes, shared by all clones, of which parts are leased.
 #[derive(Clone, Debug)]

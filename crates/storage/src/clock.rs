@@ -2,8 +2,9 @@
 
 use std::fmt::Debug;
 use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
+
+use crate::lock::lock;
 
 /// Time since a start that the clock chose; never goes back.
 pub trait Clock: Send + Sync + Debug {
@@ -67,13 +68,13 @@ impl SimulatedClock {
 
     /// Moves the clock on.
     pub fn advance(&self, by: Duration) {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner) += by;
+        *lock(&self.now) += by;
     }
 }
 
 impl Clock for SimulatedClock {
     fn now(&self) -> Duration {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.now)
     }
     fn wait(&self, time: Duration) {
         self.advance(time);

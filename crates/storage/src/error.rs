@@ -5,8 +5,24 @@ use std::path::PathBuf;
 
 use graphmill_raw::OutOfMemory;
 
-use crate::budget::BudgetError;
-use crate::placement::PlacementError;
+use crate::placement::error::PlacementError;
+
+/// A lease that the budget cannot give.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[error(
+    "{what} would take {asked} bytes of memory, and {available} of the budget of {total} bytes are free: give more (--memory)"
+)]
+pub struct BudgetError {
+    /// What the memory was for.
+    pub what: &'static str,
+    /// Bytes asked for.
+    pub asked: u64,
+    /// Bytes that were free.
+    pub available: u64,
+    /// Bytes of the whole budget.
+    pub total: u64,
+}
 
 /// What a job's own failure is carried in.
 pub type JobError = Box<dyn std::error::Error + Send + Sync>;

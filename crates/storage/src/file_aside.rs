@@ -11,7 +11,7 @@ use std::sync::Arc;
 use graphmill_raw::Mistake;
 
 use crate::budget::{Budget, Buffer};
-use crate::disk::{Completion, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
+use crate::disk::port::{Completion, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
 use crate::error::StorageError;
 use crate::scratch::Scratch;
 
@@ -232,7 +232,8 @@ impl Drop for FileAside {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::{IoChoice, open_disk};
+    use crate::disk::open_disk;
+    use crate::disk::port::IoChoice;
 
     const CHUNK_BYTES: usize = 4 * GRAIN_BYTES;
 

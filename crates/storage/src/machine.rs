@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::disk::{Disk, Hold, Holding, Owner};
+use crate::disk::port::{Disk, Hold, Holding, Owner};
 
 /// Times that a folder is tried which somebody may hold only to look at it, and the time between.
 pub const HOLD_ATTEMPTS: u32 = 16;

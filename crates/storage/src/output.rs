@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::budget::Budget;
-use crate::disk::{Disk, Target};
+use crate::disk::port::{Disk, Target};
 use crate::error::StorageError;
 use crate::file_aside::FileAside;
 

@@ -215,7 +215,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Budget, Disk, SimDisk};
+    use crate::budget::Budget;
+    use crate::disk::port::Disk;
+    use crate::disk::sim::SimDisk;
 
     const MAGIC: &[u8; 8] = b"GMTEST\0\x01";
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clock::Clock;
-use crate::disk::{Disk, Hold, Holding, Owner};
+use crate::disk::port::{Disk, Hold, Holding, Owner};
 use crate::error::StorageError;
 use crate::machine::{HOLD_ATTEMPTS, HOLD_PAUSE, is_this_machine, machine_id, unheld};
 

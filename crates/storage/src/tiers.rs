@@ -8,7 +8,10 @@ use graphmill_raw::{AlignedBuffer, FileMap, PAGE_BYTES};
 
 use crate::budget::{Budget, Buffer};
 use crate::error::StorageError;
-use crate::placement::{Kind, Placement, PlacementError, Where};
+use crate::placement::Placement;
+use crate::placement::error::PlacementError;
+use crate::placement::kind::Kind;
+use crate::placement::tier::Where;
 
 mod mapped;
 

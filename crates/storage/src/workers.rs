@@ -11,13 +11,14 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use graphmill_raw::{News, Random, Team};
 
-use crate::disk::{Disk, Queue};
+use crate::disk::port::{Disk, Queue};
 use crate::error::{JobError, StorageError};
+use crate::lock::lock;
 
 /// Operations that a worker's queue carries out at a time.
 const QUEUE_DEPTH: usize = 32;
@@ -234,8 +235,4 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::{
+use super::port::{
     Completion, Disk, FileHandle, FileStamp, Hold, Holding, Open, Operation, Owner, Queue, Target,
 };
 use crate::error::StorageError;
@@ -171,7 +171,8 @@ impl Queue for CountedQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Budget, SimDisk};
+    use crate::budget::Budget;
+    use crate::disk::sim::SimDisk;
 
     #[test]
     fn what_is_read_and_written_is_counted() {

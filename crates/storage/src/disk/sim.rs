@@ -12,46 +12,35 @@
 //! | `names.rs` | names of files and directories |
 //! | `content.rs` | bytes of files |
 //! | `faults.rs` | [`Fault`]: what goes wrong, and when |
+//! | `world.rs` | what clones and queues share; open files |
 //! | `queue.rs` | the order of completions |
 
 mod content;
-mod faults;
+pub(crate) mod faults;
 mod names;
 mod queue;
+mod world;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use graphmill_raw::Random;
 
-use self::content::Content;
-use self::faults::{Fate, error_of};
-pub use self::faults::{Fault, FaultKind, On};
-use self::names::{Change, Entry, Names, children, is_dir, parent, put, take};
+use self::faults::{Fate, Fault, FaultKind, On, error_of};
+use self::names::{Change, Entry, Names, at, children, is_dir, parent, put, take};
 use self::queue::SimQueue;
+use self::world::{SimFile, World};
+use super::port::{Disk, FileHandle, FileStamp, Hold, Holding, Open, Owner, Queue, Target};
 use super::transfer::own;
-use super::{Disk, DiskFile, FileHandle, FileStamp, Hold, Holding, Open, Owner, Queue, Target};
 use crate::error::StorageError;
+use crate::lock::lock;
 use crate::stop::Stop;
 
 /// A disk in memory. Clones share it.
 #[derive(Clone, Debug)]
 pub struct SimDisk {
     world: Arc<World>,
-}
-
-#[derive(Debug)]
-struct World {
-    names: Mutex<Names>,
-    fate: Mutex<Fate>,
-}
-
-/// An open file: like a descriptor, it outlives its name.
-#[derive(Debug)]
-struct SimFile {
-    path: PathBuf,
-    content: Arc<Mutex<Content>>,
 }
 
 impl SimDisk {
@@ -112,32 +101,6 @@ impl SimDisk {
     /// Operations so far that a fault [`On::Any`] could have hit.
     pub fn operations(&self) -> u64 {
         lock(&self.world.fate).operations
-    }
-}
-
-impl World {
-    /// What is to go wrong with an operation, which is counted.
-    fn fate(&self, on: On) -> Option<FaultKind> {
-        lock(&self.fate).next(on)
-    }
-
-    /// The same of one that can only succeed or fail.
-    fn fail(&self, on: On) -> io::Result<()> {
-        self.fate(on).and_then(error_of).map_or(Ok(()), Err)
-    }
-
-    fn draw(&self, bound: u64) -> u64 {
-        lock(&self.fate).random.below(bound)
-    }
-}
-
-impl DiskFile for SimFile {
-    fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn len(&self) -> Result<u64, StorageError> {
-        Ok(lock(&self.content).bytes.len() as u64)
     }
 }
 
@@ -481,16 +444,4 @@ fn flip(world: &World, fault: Option<FaultKind>, bytes: &mut [u8]) {
         let bit = world.draw(8 * bytes.len() as u64);
         bytes[bit as usize / 8] ^= 1 << (bit % 8);
     }
-}
-
-fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T, StorageError> {
-    result.map_err(|source| StorageError::Path {
-        action,
-        path: path.to_path_buf(),
-        source,
-    })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use graphmill_raw::uring::Ring;
@@ -21,14 +21,15 @@ use rustix::fs::{
 use rustix::io::{Errno, retry_on_intr};
 
 use self::dirs::{HeldDirs, Place};
+use super::port::{
+    Disk, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open, Owner, Queue, Target,
+};
+use super::system_file::{SystemFile, at};
 use super::threads::{Pool, ThreadsQueue};
 use super::transfer::own;
 use super::uring::UringQueue;
-use super::{
-    Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open, Owner,
-    Queue, Target,
-};
 use crate::error::StorageError;
+use crate::lock::lock;
 
 /// File systems of a machine alone: ext, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, and what containers have over these.
 const LOCAL: [u32; 8] = [
@@ -87,7 +88,7 @@ impl SystemDisk {
     }
 
     fn threads(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = lock(&self.pool);
         let pool = match &*pool {
             Some(pool) => pool,
             None => pool.insert(Arc::new(Pool::new()?)),
@@ -162,30 +163,6 @@ impl SystemDisk {
         let facts = place.stat_itself();
         rustix::fs::unlinkat(place.dir(), place.name, AtFlags::REMOVEDIR).ok()?;
         facts.ok()
-    }
-}
-
-/// A file of this machine.
-#[derive(Debug)]
-pub(super) struct SystemFile {
-    path: PathBuf,
-    descriptor: Arc<OwnedFd>,
-}
-
-impl SystemFile {
-    pub(super) fn descriptor(&self) -> &Arc<OwnedFd> {
-        &self.descriptor
-    }
-}
-
-impl DiskFile for SystemFile {
-    fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn len(&self) -> Result<u64, StorageError> {
-        let stat = at("look at", &self.path, rustix::fs::fstat(&*self.descriptor))?;
-        Ok(u64::try_from(stat.st_size).unwrap_or(0))
     }
 }
 
@@ -278,7 +255,7 @@ impl Disk for SystemDisk {
     fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
         let removed = match self.dirs.remove_all(path) {
             Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {
-                let mut held = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut held = lock(&self.spare);
                 *held = None;
                 let removed = self.dirs.remove_all(path);
                 *held = spare();
@@ -684,18 +661,6 @@ fn takes_direct(descriptor: &OwnedFd) -> bool {
     let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::DIOALIGN);
     let suits = |align: u32| align > 0 && GRAIN_BYTES.is_multiple_of(align as usize);
     !known || suits(stat.stx_dio_offset_align) && suits(stat.stx_dio_mem_align)
-}
-
-fn at<T, E: Into<io::Error>>(
-    action: &'static str,
-    path: &Path,
-    result: Result<T, E>,
-) -> Result<T, StorageError> {
-    result.map_err(|error| StorageError::Path {
-        action,
-        path: path.to_path_buf(),
-        source: error.into(),
-    })
 }
 
 fn found(path: &Path, result: io::Result<bool>) -> Result<bool, StorageError> {

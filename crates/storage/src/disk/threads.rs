@@ -4,15 +4,17 @@
 //! them when the disk and all its queues are gone. A transfer owns its buffer, so nothing is lent to a thread.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use graphmill_raw::uring::Action;
 
-use super::system::SystemFile;
+use super::port::{Completion, Operation, Queue};
+use super::stall;
+use super::system_file::SystemFile;
 use super::transfer::{Next, Transfer};
-use super::{Completion, Operation, Queue, stall};
 use crate::error::StorageError;
+use crate::lock::lock;
 
 /// The most threads of a pool: they wait for the disk, so this is not about processors.
 const THREADS_MAX: usize = 32;
@@ -222,9 +224,4 @@ impl Drop for ThreadsQueue {
             self.reap(true);
         }
     }
-}
-
-/// What the locks guard is whole at every moment, so a panic elsewhere does not spoil it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use graphmill_raw::uring::Action;
 use rustix::process::{Resource, getrlimit};
 
-use super::{Completion, DiskFile, FileHandle, GRAIN_BYTES, Operation};
+use super::port::{Completion, DiskFile, FileHandle, GRAIN_BYTES, Operation};
 use crate::budget::Buffer;
 use crate::error::StorageError;
 

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use graphmill_raw::uring::{Request, Ring};
 
-use super::system::SystemFile;
+use super::port::{Completion, Operation, Queue};
+use super::stall;
+use super::system_file::SystemFile;
 use super::transfer::{Next, Transfer};
-use super::{Completion, Operation, Queue, stall};
 use crate::budget::{Buffer, Lease};
 use crate::error::StorageError;
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use graphmill_raw::numa::Nodes;
 
-use super::{Kind, Where};
+use super::kind::Kind;
+use super::tier::Where;
 
 const WHERE: &str = "dram, numa:NODES[:bind|preferred|interleave], file:PATH, model or slow";
 

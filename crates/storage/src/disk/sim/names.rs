@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use graphmill_raw::Random;
 
 use super::content::Content;
-use super::{at, lock};
 use crate::error::StorageError;
+use crate::lock::lock;
 
 /// The names that there are, and those that a power cut leaves.
 #[derive(Debug, Default)]
@@ -193,4 +193,17 @@ pub(super) fn put(names: &mut Tree, to: &Path, taken: Vec<(PathBuf, Entry)>) {
         };
         names.insert(path, entry);
     }
+}
+
+/// Names the action and the path in an error of the system.
+pub(super) fn at<T>(
+    action: &'static str,
+    path: &Path,
+    result: io::Result<T>,
+) -> Result<T, StorageError> {
+    result.map_err(|source| StorageError::Path {
+        action,
+        path: path.to_path_buf(),
+        source,
+    })
 }

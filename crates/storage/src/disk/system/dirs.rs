@@ -8,10 +8,12 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, SeekFrom, Stat};
 use rustix::io::Errno;
+
+use crate::lock::lock;
 
 /// The directories that are held, each under the path by which it was opened.
 #[derive(Debug, Default)]
@@ -77,7 +79,7 @@ impl Place<'_> {
 
 impl HeldDirs {
     fn lock(&self) -> MutexGuard<'_, Vec<(PathBuf, Arc<OwnedFd>)>> {
-        self.dirs.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.dirs)
     }
 
     /// Holds an open directory.
@@ -163,7 +165,7 @@ impl HeldDirs {
         let Some(held) = self.held(path) else {
             return Ok(names(self.open_dir(path)?.as_fd())?);
         };
-        let _turn = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = lock(&self.listing);
         rustix::fs::seek(&held, SeekFrom::Start(0))?;
         Ok(names(held.as_fd())?)
     }
@@ -199,7 +201,7 @@ impl HeldDirs {
                 if (named.st_dev, named.st_ino) != (own.st_dev, own.st_ino) {
                     return Err(io::ErrorKind::NotFound.into());
                 }
-                let _turn = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+                let _turn = lock(&self.listing);
                 rustix::fs::seek(&held, SeekFrom::Start(0))?;
                 clear(held.as_fd())?;
             }
