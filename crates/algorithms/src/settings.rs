@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use graphmill_engine::EngineError;
 
-use crate::registry::{OptionKind, OptionSpec};
+use crate::option::{OptionKind, OptionSpec};
 
 /// The options of a run.
 #[derive(Debug, Clone, Default)]

@@ -10,7 +10,7 @@ use graphmill_engine::{
 };
 use graphmill_graph::StoredGraph;
 
-use crate::AlgorithmError;
+use crate::settings::AlgorithmError;
 
 /// How shortest paths are found.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -10,8 +10,8 @@ use graphmill_engine::{
 };
 use graphmill_graph::Order;
 
-use crate::AlgorithmError;
 use crate::index::Index;
+use crate::settings::AlgorithmError;
 
 /// How components are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Files as a port: names and small files at once, reads and writes of large ones by completion.
 //!
-//! A reader of this crate meets three things. A [`Disk`] opens files and changes names. A [`FileHandle`](port::FileHandle) is an open file.
-//! A [`Queue`](port::Queue) moves bytes between files and [`Buffer`](crate::budget::Buffer)s: it takes operations without ever blocking, carries out `depth` of
-//! them at a time, and gives them back complete, in any order.
+//! A reader of this crate meets three things. A [`Disk`] opens files and changes names. A [`FileHandle`](port::FileHandle) is an
+//! open file. A [`Queue`](port::Queue) moves bytes between files and [`Buffer`](crate::budget::Buffer)s: it takes operations without
+//! ever blocking, carries out `depth` of them at a time, and gives them back complete, in any order.
 
 pub(crate) mod counted;
 pub(crate) mod port;

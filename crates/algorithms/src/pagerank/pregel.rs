@@ -5,7 +5,9 @@ use std::marker::PhantomData;
 
 use graphmill_engine::{Pregel, Vertex};
 
-use super::{Dangling, Jump, Options, Real, State, lost};
+use super::jump::Jump;
+use super::options::{Dangling, Options};
+use super::score::{Real, State, lost};
 
 /// A walker's program.
 pub(super) struct Walk<R, S> {

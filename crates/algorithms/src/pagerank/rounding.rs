@@ -4,8 +4,8 @@
 //! (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2); a product or a quotient by one. What a
 //! vertex is off is shared out along its arcs like its rank, damped like it, and the roundings of the next sum come on top.
 
-use super::Dangling;
-use super::judge::{Walk, Weigh, share};
+use super::options::Dangling;
+use super::walk::{Walk, Weigh, share};
 use crate::judge::{Objection, wrong};
 
 /// How much the numbers of a run are rounded, those of the judge, which have 64 bits, included.
