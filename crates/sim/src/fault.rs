@@ -8,7 +8,7 @@ use std::time::Duration;
 use graphmill_fabric::Network;
 use graphmill_storage::{Fault, FaultKind, On, Random, SimDisk, Stop};
 
-use crate::cluster::Ticking;
+use crate::clock::Ticking;
 
 /// Somebody asks a rank to stop.
 #[derive(Debug, Clone, Copy)]

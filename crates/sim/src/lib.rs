@@ -9,6 +9,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `case.rs` | [`Case`]: what a seed draws |
+//! | `clock.rs` | time on simulated machines |
 //! | `fault.rs` | what goes wrong in one attempt |
 //! | `cluster.rs` | ranks on simulated machines: one attempt |
 //! | `oracle.rs` | the right answer, by a few lines for each algorithm |
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod case;
+mod clock;
 mod cluster;
 mod exhaust;
 mod fault;
