@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `args.rs`, `args/`, `size.rs`, `count.rs` | what can be asked, and its help |
 //! | `command/` | one subcommand a file |
+//! | `notice.rs` | lines on stderr |
 //! | `progress.rs` | progress on stderr |
 //! | `signals.rs` | Ctrl-C, and a terminal that closes |
 
@@ -12,18 +13,19 @@
 mod args;
 mod command;
 mod count;
+mod notice;
 mod progress;
 mod signals;
 mod size;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use graphmill::{MpiJob, Stop};
 
 use args::Command;
+use notice::complain;
 
 /// Exit code of a command that did what it was asked for.
 const DONE: u8 = 0;
@@ -129,24 +131,6 @@ fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
         Command::Completions(args) => command::completions::run(args),
         Command::Man(args) => command::man::run(args),
     }
-}
-
-/// Prints a notice, such as what was read of an input, as a line on stderr, unless it is to be quiet.
-///
-/// While a progress bar is shown, notices go through the watcher as `Progress::Note` instead.
-fn notice(quiet: bool, text: &str) {
-    if !quiet {
-        complain(text);
-    }
-}
-
-/// A line on stderr; nobody may be listening. One rank of some says which it is.
-fn complain(text: &str) {
-    let rank = MpiJob::of_environment().and_then(|job| job.rank);
-    let rank = rank.map_or(String::new(), |rank| format!("rank {rank}: "));
-    // In one go: the lines of ranks go to one place.
-    let line = format!("graphmill: {rank}{text}\n");
-    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Whoever read our output has seen enough, such as `head`.

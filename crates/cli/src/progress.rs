@@ -8,7 +8,8 @@ use std::time::Duration;
 use graphmill::{Clock, Progress, Superstep, SystemClock, Watcher};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::{complain, size};
+use crate::notice::complain;
+use crate::size;
 
 /// Between plain lines, so that a log stays short.
 const LINE_EVERY: Duration = Duration::from_secs(5);

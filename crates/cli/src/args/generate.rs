@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Edges, Machine, Storing, Weights};
+use super::edges::{Edges, Weights};
+use super::machine::Machine;
+use super::storing::Storing;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,8 +1,9 @@
 //! Two pages of help for each command: `-h` is one screen, `--help` has everything. And what is said where there is no such algorithm.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-use super::{ArgMatches, Cli, CommandFactory, FromArgMatches};
+use super::cli::Cli;
 
 /// Headings of options that are only on the long page.
 const LONG_HEADINGS: [&str; 4] = [

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Dispatch, Weights};
+use super::edges::Weights;
+use super::tuning::Dispatch;
 use crate::{count, size};
 
 const EXAMPLES: &str = "\

@@ -7,7 +7,9 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 use graphmill::OptionSpec;
 
-use super::{Machine, Reading, given_options, option_arg};
+use super::algorithm::{given_options, option_arg};
+use super::machine::Machine;
+use super::reading::Reading;
 
 const USAGE: &str = "\
 graphmill validate [OPTIONS] --rule <exact|epsilon|equivalence> <RESULT> <REFERENCE>

@@ -7,7 +7,8 @@ use graphmill::{CachedGraph, Machine, MachineConfig, Stop};
 use serde_json::json;
 
 use crate::args::{Cache, CacheCommand};
-use crate::{complain, size};
+use crate::notice::complain;
+use crate::size;
 
 pub(crate) fn run(args: Cache, stop: &Stop) -> anyhow::Result<ExitCode> {
     let (places, clears) = match args.command {

@@ -7,7 +7,8 @@ use graphmill::{
 };
 
 use crate::args::{self, Edges, Machine, Reading, Storing};
-use crate::{notice, signals};
+use crate::notice::notice;
+use crate::signals;
 
 /// What may be taken of the machine.
 pub(super) fn machine(args: &Machine) -> MachineConfig {

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use graphmill::{Config, Machine, Plan, Rule, Stop, Verdict};
 
 use crate::args::{self, Validate};
-use crate::{complain, progress, size};
+use crate::notice::complain;
+use crate::{progress, size};
 
 use super::options;
 

@@ -1,0 +1,48 @@
+//! What `graphmill algorithms`, `completions`, `man` and `mpi` take.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_name = "bash|elvish|fish|powershell|zsh", value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Folder that gets a page for each command, instead
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Mpi {
+    #[command(subcommand)]
+    pub(crate) command: MpiCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MpiCommand {
+    /// Compile the plugin by which the command reaches an MPI: once for each MPI, with that MPI's own compiler
+    Build(MpiBuild),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MpiBuild {
+    /// The C compiler of the MPI
+    #[arg(long, value_name = "COMMAND", default_value = "mpicc")]
+    pub(crate) cc: String,
+    /// The plugin's file; the environment variable GRAPHMILL_MPI names it to a job then [default: where jobs look for it]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Algorithms {
+    /// As one JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}
