@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use graphmill::{MpiJob, Stop};
 
-use args::Command;
+use args::cli::Command;
 use notice::complain;
 
 /// Exit code of a command that did what it was asked for.
@@ -38,7 +38,7 @@ const USAGE: u8 = 2;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    let cli = args::parse();
+    let cli = args::help::parse();
     // Where it is not allowed, fewer files have to do.
     let _ = graphmill_raw::allow_open_files();
     let stop = Stop::new();

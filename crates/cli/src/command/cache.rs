@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use graphmill::{CachedGraph, Machine, MachineConfig, Stop};
 use serde_json::json;
 
-use crate::args::{Cache, CacheCommand};
+use crate::args::stored::{Cache, CacheCommand};
 use crate::notice::complain;
 use crate::size;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use graphmill::{EdgeKind, Generated, Generation, GraphRule, ImportConfig, Machine, Stop};
 use serde_json::json;
 
-use crate::args::{Generate, GenerateOutput, GenerateRule};
+use crate::args::generate::{Generate, GenerateOutput, GenerateRule};
 use crate::{progress, size};
 
 use super::options;

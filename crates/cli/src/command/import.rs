@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use graphmill::{ImportConfig, ImportReport, Machine, MpiJob, Spool, Stop, Watcher, unwatched};
 use serde_json::{Value, json};
 
-use crate::args::Import;
+use crate::args::import::Import;
 use crate::{progress, size};
 
 use super::options;

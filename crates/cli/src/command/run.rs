@@ -11,12 +11,14 @@ use graphmill::{
 };
 use serde_json::json;
 
-use crate::args::{self, Combining, Direction, Experiments, Recovery, Seek, Tiers};
+use crate::args;
+use crate::args::checkpoint::Recovery;
+use crate::args::tuning::{Combining, Direction, Experiments, Seek, Tiers};
 use crate::{progress, size};
 
 use super::options;
 
-pub(crate) fn run(args: args::Run, stop: &Stop) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: args::run::Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     let common = args.common;
     if common.output.as_deref().is_some_and(graphmill::is_stdout) {
         let printed = [("--top", common.top.is_some()), ("--json", common.json)];
@@ -156,7 +158,7 @@ fn account(run: &Run, output: Option<&Path>) -> String {
 fn as_rank(
     job: &MpiJob,
     config: Config,
-    args: &args::Machine,
+    args: &args::machine::Machine,
     stop: &Stop,
     watcher: &Watcher,
 ) -> anyhow::Result<Option<Run>> {
@@ -173,12 +175,12 @@ fn as_rank(
 
 fn charge(args: &Tiers) -> Result<Option<Charge>, graphmill::Error> {
     match (args.charge, args.dram_bandwidth) {
-        (args::Charge::None, None) => Ok(None),
-        (args::Charge::None, Some(_)) => Err(graphmill::Error::Meaningless {
+        (args::tuning::Charge::None, None) => Ok(None),
+        (args::tuning::Charge::None, Some(_)) => Err(graphmill::Error::Meaningless {
             option: "--dram-bandwidth",
             needs: "--charge paper",
         }),
-        (args::Charge::Paper, bandwidth) => Ok(Some(Charge {
+        (args::tuning::Charge::Paper, bandwidth) => Ok(Some(Charge {
             dram_bandwidth: match bandwidth {
                 Some(bytes) => bytes as f64,
                 None => Charge::PAPER.dram_bandwidth,

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use graphmill::{Config, Machine, Plan, Rule, Stop, Verdict};
 
-use crate::args::{self, Validate};
+use crate::args;
+use crate::args::validate::Validate;
 use crate::notice::complain;
 use crate::{progress, size};
 
@@ -21,9 +22,9 @@ pub(crate) fn run(args: Validate, stop: &Stop) -> anyhow::Result<ExitCode> {
     } = args;
     let (machine, against) = (options::machine(&common.machine), common.against);
     let rule = match common.how.rule {
-        Some(args::Rule::Exact) => Rule::Exact,
-        Some(args::Rule::Epsilon) => Rule::Epsilon(common.epsilon.unwrap_or(EPSILON)),
-        Some(args::Rule::Equivalence) => Rule::Equivalence,
+        Some(args::validate::Rule::Exact) => Rule::Exact,
+        Some(args::validate::Rule::Epsilon) => Rule::Epsilon(common.epsilon.unwrap_or(EPSILON)),
+        Some(args::validate::Rule::Equivalence) => Rule::Equivalence,
         None => {
             let config = Config {
                 options: of_run,
