@@ -9,7 +9,7 @@
 //! | [`judge`] | what the judges share |
 //! | [`Judge`] | how arcs and a result come before a judge |
 //! | [`registry`](registry()) | all of them by name |
-//! | [`Entry`], [`OptionSpec`] | what is known of each: its options, how it runs, its judge |
+//! | [`Entry`], [`OptionSpec`] | one algorithm: its options, how it runs, its judge |
 //! | [`Settings`] | the options of a run |
 
 #![forbid(unsafe_code)]
