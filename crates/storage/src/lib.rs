@@ -21,7 +21,7 @@
 //! | `record.rs` | [`RecordWriter`], [`RecordReader`]: numbers and bytes in a file, with a checksum |
 //! | `workers.rs` | [`Workers`]: run a [`Job`] on N threads, or on one in a seeded order |
 //! | `clock.rs`, `stop.rs` | [`Clock`], [`Stop`]; [`Random`] is that of the crate `raw` |
-//! | `lock.rs` | locks that a panic does not poison |
+//! | `lock.rs` | the lock of a mutex that ignores poison |
 //! | `error.rs` | [`StorageError`] |
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What is asked of a PageRank run.
+//! The options of a PageRank run.
 
 use graphmill_engine::Version;
 
