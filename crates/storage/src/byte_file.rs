@@ -29,10 +29,10 @@ struct Chunk {
 }
 
 impl ByteFile {
-    /// Opens a file that exists, to be read so many bytes at a time, a multiple of [`GRAIN_BYTES`].
+    /// Opens an existing file and reads it in chunks of `chunk_bytes`, a multiple of [`GRAIN_BYTES`].
     ///
     /// # Errors
-    /// It does not, or cannot be read; the budget has no room for a chunk.
+    /// The file does not exist or cannot be read, or the budget has no room for a chunk.
     pub fn open(
         disk: &Arc<dyn Disk>,
         budget: &Budget,

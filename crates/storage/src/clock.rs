@@ -10,11 +10,11 @@ use crate::lock::lock;
 pub trait Clock: Send + Sync + Debug {
     /// Time since the start.
     fn now(&self) -> Duration;
-    /// Lets so much time go by: the thread that calls does nothing else meanwhile.
+    /// Blocks the calling thread for `time`.
     fn wait(&self, time: Duration);
 }
 
-/// A sleep ends so much too late, about: the end of a wait is awake.
+/// How late a sleep ends, about. The clock spins for that long at the end of a wait.
 const AWAKE: Duration = Duration::from_micros(100);
 
 /// The machine's monotonic clock, from its making on.

@@ -41,14 +41,14 @@ pub enum StorageError {
         /// What the system said.
         source: io::Error,
     },
-    /// A directory that this program would trust is a link, or another user decides what is in it.
+    /// A directory is a link, or another user decides its contents, so this program cannot trust it.
     #[error(
         "cannot use {}: {what}; move it away, or work where no other user can write (the output, or --tmp)", path.display()
     )]
     NotOwn {
         /// Which directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         what: String,
     },
     /// A read, write or sync of an open file failed.
@@ -56,7 +56,7 @@ pub enum StorageError {
     Transfer {
         /// "read", "write" or "sync".
         action: &'static str,
-        /// Of which file.
+        /// The file.
         path: PathBuf,
         /// Where in the file the part that failed begins, in bytes.
         offset: u64,
@@ -65,7 +65,7 @@ pub enum StorageError {
         /// What the system said.
         source: io::Error,
     },
-    /// An operation does not keep to the grain of direct I/O, or leaves its buffer: a mistake in the program.
+    /// An operation breaks the grain of direct I/O or leaves its buffer: a mistake in the program.
     #[error(
         "cannot {action} {} at byte {offset}, bytes {start}..{end} of a buffer of {held}: offset, start and length must be \
          multiples of 4096 and lie in the buffer; this is a bug, please report it", path.display()
@@ -73,7 +73,7 @@ pub enum StorageError {
     Misaligned {
         /// "read" or "write".
         action: &'static str,
-        /// Of which file.
+        /// The file.
         path: PathBuf,
         /// Where in the file, in bytes.
         offset: u64,
@@ -98,7 +98,7 @@ pub enum StorageError {
         /// The most bytes it may have.
         max: u64,
     },
-    /// io_uring was asked for and is not to be had.
+    /// The user asked for io_uring, and the system refuses it.
     #[error(
         "io_uring cannot be used here ({source}): use --io threads, or allow it (containers and sysctl kernel.io_uring_disabled forbid it)"
     )]
@@ -134,7 +134,7 @@ pub enum StorageError {
         /// What the panic said.
         message: String,
     },
-    /// All workers of a simulation wait, and nothing is in flight that could wake one: a mistake in the program.
+    /// All workers of a simulation wait, and no operation in flight can wake one: a bug.
     #[error("all workers wait for each other (seed {seed}); this is a bug, please report it")]
     Stuck {
         /// The simulation's seed.
@@ -142,7 +142,7 @@ pub enum StorageError {
     },
 }
 
-/// Whether the system says that a disk is full or fails: that comes of nothing that other processes do with their files.
+/// True if the system reports a full or failing disk, which other processes' files do not cause.
 pub fn is_of_disk(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -153,7 +153,7 @@ pub fn is_of_disk(error: &io::Error) -> bool {
     ) || error.raw_os_error() == Some(libc::EIO)
 }
 
-/// Whether the system says that a process has too many files open: another directory has room for no more.
+/// True if the system reports too many open files, so that no other directory can be opened either.
 pub fn is_of_open_files(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }

@@ -1,7 +1,7 @@
 //! Bytes, time and threads of one machine: the ports through which everything above reaches it.
 //!
-//! Each port has an implementation for real machines and a simulated one, chosen when a run starts, so that the code
-//! above is the same in both. The crate knows nothing of graphs.
+//! Each port has an implementation for real machines and a simulated one, chosen when a run starts. So the code above is the same in both.
+//! The crate knows nothing of graphs.
 //!
 //! | file | what it holds |
 //! | --- | --- |
@@ -10,17 +10,17 @@
 //! | `disk/port.rs` | [`Disk`], [`Queue`]: files by completion |
 //! | `disk/system.rs`, `disk/system_file.rs` | the names and the open files of this machine |
 //! | `disk/uring.rs`, `disk/threads.rs` | its two queues: io_uring, and threads that call pread and pwrite |
-//! | `disk/counted.rs` | [`CountedDisk`]: counts the bytes that go over another one |
+//! | `disk/counted.rs` | [`CountedDisk`]: counts the bytes that pass through another disk |
 //! | `disk/sim.rs` | [`SimDisk`]: files in memory, seeded order, faults |
-//! | `disk/transfer.rs` | what is left of an operation after a short read or write |
-//! | `placement.rs`, `placement/` | [`Placement`]: which kind of data is to lie on which tier of memory |
+//! | `disk/transfer.rs` | the remainder of an operation after a short read or write |
+//! | `placement.rs`, `placement/` | [`Placement`]: the tier of memory of each kind of data |
 //! | `tiers.rs`, `tiers/` | [`Tiers`]: memory by kind of data |
-//! | `machine.rs` | [`machine_id`]: whose a leftover is; [`unheld`]: those of the dead |
-//! | `scratch.rs` | [`Scratch`]: a folder to work in, which goes again |
+//! | `machine.rs` | [`machine_id`]: whose a leftover is; [`unheld`]: leftovers of dead processes |
+//! | `scratch.rs` | [`Scratch`]: a work directory, deleted when dropped |
 //! | `file_aside.rs`, `byte_file.rs` | [`FileAside`]: a file that appears complete; [`ByteFile`]: one that is read anywhere |
 //! | `record.rs` | [`RecordWriter`], [`RecordReader`]: numbers and bytes in a file, with a checksum |
 //! | `workers.rs` | [`Workers`]: run a [`Job`] on N threads, or on one in a seeded order |
-//! | `clock.rs`, `stop.rs` | [`Clock`], [`Stop`]; [`Random`] is that of the crate `raw` |
+//! | `clock.rs`, `stop.rs` | [`Clock`], [`Stop`]; [`Random`] is from the crate `raw` |
 //! | `lock.rs` | the lock of a mutex that ignores poison |
 //! | `error.rs` | [`StorageError`] |
 

@@ -1,7 +1,7 @@
-//! Which kind of data is to lie on which tier of memory: what was asked, and what it says on the command line.
+//! The tier of memory of each kind of data: the request, and its words on the command line.
 //!
-//! The kinds and the ways to split them are those of Capelli et al. (iPregel on NVRAM): vertices are read and written at random and all
-//! the time, edges are many more and only read, so the two may lie on different tiers.
+//! The kinds and the ways to split them come from Capelli et al. (iPregel on NVRAM). Vertices are read and written at random and all the
+//! time. Edges are many more and only read, so the two may lie on different tiers.
 
 pub(crate) mod error;
 pub(crate) mod kind;
@@ -53,8 +53,10 @@ impl Placement {
         *at == Where::Model || self.slow.as_ref().is_some_and(|slow| at.is_within(slow))
     }
 
-    /// What a list such as `["rw-split", "index=dram"]` says: a preset at most, which comes first, and `KIND=WHERE`, of which the later
-    /// ones count; `slow_tier` is the tier that presets call slow, and what `KIND=slow` means.
+    /// Parses a list such as `["rw-split", "index=dram"]`.
+    ///
+    /// The list has at most one preset, which comes first, and any number of `KIND=WHERE`. The last entry of a kind counts.
+    /// `slow_tier` is the tier that presets call slow, and the meaning of `KIND=slow`.
     ///
     /// | preset | vertices, messages | index, edges |
     /// | --- | --- | --- |
@@ -62,11 +64,11 @@ impl Placement {
     /// | `slow` | slow tier | slow tier |
     /// | `rw-split`, where only a slow tier is named | DRAM | slow tier |
     ///
-    /// `cache` is the paper's memory mode: the machine, or the kernel, moves pages between tiers by itself. So nothing is placed: the
-    /// kernel leaves pages alone that a program has bound to nodes.
+    /// `cache` is the paper's memory mode: the machine, or the kernel, moves pages between tiers by itself. So it places nothing: the
+    /// kernel does not move pages that a program has bound to nodes.
     ///
     /// # Errors
-    /// Something in it makes no sense.
+    /// An entry is invalid.
     pub fn parse(
         asked: &[impl AsRef<str>],
         slow_tier: Option<&str>,
@@ -82,7 +84,7 @@ impl Placement {
         for (number, text) in asked.iter().map(AsRef::as_ref).enumerate() {
             let Some((kind, place)) = text.split_once('=') else {
                 placement = placement.split(text)?;
-                // After it, so that what is no preset at all is told as such.
+                // Parses the preset first, so that an unknown one is reported as unknown.
                 if number > 0 {
                     return Err(PlacementError::LatePreset {
                         preset: text.into(),

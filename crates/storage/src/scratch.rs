@@ -1,14 +1,15 @@
-//! A folder to work in: temporary files, or something that gets its name when it is complete.
+//! A directory to work in: temporary files, or an output that gets its name when it is complete.
 //!
-//! It goes with all that is in it when it is dropped, unless it was given another name; and so do the folders above it that were
-//! made for it, unless there is something in them by then.
+//! Dropping it deletes it and its contents, unless it was renamed. The drop also deletes the parents that were made for it, if they are
+//! empty.
 //!
-//! One that has a name of its own stays when the work in it does not come to its end, for the next of that name.
+//! A directory with a name of its own stays if the work in it does not finish, for the next user of that name.
 //!
 //! Only this user can enter it, and no link leads out of it (`disk/system/dirs.rs`).
 //!
-//! Of the others what a killed process left goes when the next folder is made beside it: names say on which machine that was, and locks whether
-//! its process lives (`machine.rs`). What others left stays, and so does everything on a file system without locks.
+//! A new directory deletes those beside it that killed processes left. A name tells the machine, and a lock tells whether the process lives
+//! (`machine.rs`).
+//! What other machines or users left stays, and so does everything on a file system without locks.
 
 use std::fmt;
 use std::io;
@@ -48,7 +49,9 @@ impl fmt::Debug for Scratch {
 }
 
 impl Scratch {
-    /// A new folder in `folder`, which is made where it is missing; `what` is part of its name. Those of dead processes go.
+    /// Creates a directory in `folder`, named after `what`, and removes those that dead processes left.
+    ///
+    /// `folder` is created if it does not exist.
     ///
     /// # Errors
     /// [`StorageError::Path`]. Nothing is left behind then.
@@ -70,7 +73,7 @@ impl Scratch {
             if disk.exists(&path)? {
                 continue;
             }
-            // Whoever made `folder` found it empty, and removed it.
+            // The process that made `folder` found it empty and removed it.
             disk.create_dir_all(folder)?;
             match disk.create_dir(&path) {
                 Ok(()) => match hold(&**disk, &path) {
@@ -92,8 +95,10 @@ impl Scratch {
         }
     }
 
-    /// The folder of that name in `folder`, with what another left there; it stays if there is something in it, until it [is to go](Scratch::stay). `None`: a process that lives has it, or
-    /// the file system has no locks to tell by.
+    /// Opens the directory `name` in `folder`, with the contents that another process left there.
+    ///
+    /// A directory with contents stays until it [is to go](Scratch::stay).
+    /// Returns `None` if a living process has it, or if the file system has no locks.
     ///
     /// # Errors
     /// [`StorageError::Path`].
@@ -125,7 +130,7 @@ impl Scratch {
                     return Err(error);
                 }
                 held => {
-                    // Whoever had it may have removed it before it was held, or holds it to look whether it may go.
+                    // The last holder may have removed it before this lock, or another process may hold it to check whether to remove it.
                     let hold = held.ok().flatten();
                     if hold.is_some() && disk.exists(&path)? {
                         scratch.stay(!disk.list(&path)?.is_empty());
@@ -208,8 +213,9 @@ fn hold(disk: &dyn Disk, path: &Path) -> Result<Option<Hold>, StorageError> {
     }
 }
 
-/// Removes the folders in `folder` that processes of this machine made which are dead. What cannot be removed stays: it is in
-/// nobody's way.
+/// Removes the directories in `folder` that dead processes of this machine made.
+///
+/// Directories that cannot be removed stay, since they do no harm.
 fn remove_dead(disk: &dyn Disk, folder: &Path) {
     let is_ours = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -256,7 +262,7 @@ impl Drop for Scratch {
         if self.stays.load(Ordering::Relaxed) {
             return;
         }
-        // Nobody is left to tell; what stays is named after the process.
+        // Errors have no receiver here; what stays is named after the process.
         if let Some(path) = &self.path {
             let _ = match self.last {
                 Some(last) => remove_dir_but_last(&*self.disk, path, |path| path.ends_with(last)),

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A wish that all its clones share. Whoever works looks at it between steps.
+/// A request to stop that all clones share. Workers check it between steps.
 ///
-/// Work that will be gone on with later is patient: it ends where that loses nothing, unless it is asked twice.
+/// Work that a later run resumes is patient: it continues to a point where stopping loses nothing, unless it is asked twice.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     wish: Arc<Wish>,
@@ -21,17 +21,17 @@ struct Wish {
     patient: AtomicUsize,
 }
 
-/// As long as it lives, the first request leaves work going on to where it may end.
+/// A guard: while it lives, work continues after the first request to a point where it can stop.
 #[derive(Debug)]
 pub struct Patience(Arc<Wish>);
 
 impl Stop {
-    /// Nobody wishes anything.
+    /// Makes one without a request.
     pub fn new() -> Self {
         Stop::default()
     }
 
-    /// The same wish, which another flag stands for too: whoever has it stops once that is set, others do not.
+    /// Returns a clone that `other` stops too, at once; the other clones ignore that flag.
     #[must_use]
     pub fn or(&self, other: Arc<AtomicBool>) -> Self {
         Stop {
@@ -40,7 +40,7 @@ impl Stop {
         }
     }
 
-    /// Asks everybody to stop; patient work goes on to where it may end.
+    /// Asks all clones to stop; patient work continues to a point where it can stop.
     pub fn request(&self) {
         self.wish.asked.store(true, Ordering::Relaxed);
     }

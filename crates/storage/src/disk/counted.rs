@@ -17,8 +17,9 @@ struct Counts {
     written: AtomicU64,
 }
 
-/// A disk as it is, with a count of the bytes that are read from it and written to it. A read beyond the end of a file counts as
-/// what was asked for.
+/// Another disk, with a count of the bytes read from it and written to it.
+///
+/// A read beyond the end of a file counts all bytes that it requested.
 #[derive(Debug)]
 pub struct CountedDisk {
     disk: Arc<dyn Disk>,

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use crate::budget::Buffer;
 use crate::error::StorageError;
 
-/// Offsets, starts in the buffer and lengths of reads and writes are multiples of this, in bytes: the grain of direct I/O.
+/// The grain of direct I/O, in bytes.
+///
+/// Offsets, starts in the buffer and lengths of reads and writes are multiples of it.
 pub const GRAIN_BYTES: usize = graphmill_raw::PAGE_BYTES;
 
 /// How a file is opened.
@@ -55,7 +57,7 @@ impl Open {
 pub enum Holding {
     /// With others who share it.
     Shared,
-    /// By nobody else.
+    /// By one holder only.
     Alone,
     /// Without a lock: another process of this job has one, or the file system has none.
     Unlocked,
@@ -77,11 +79,11 @@ pub enum Owner<'o> {
 pub enum Target {
     /// To a regular file, which can be replaced; there may be none yet.
     File(PathBuf),
-    /// To something else, such as a pipe, a device or an open descriptor, which is written in place ([`Disk::stream`]).
+    /// To a pipe, a device or an open descriptor, which is written in place ([`Disk::stream`]).
     Stream,
 }
 
-/// A directory that is held; let go of by dropping.
+/// A hold on a directory; dropping it releases the directory.
 pub type Hold = Box<dyn Any + Send + Sync>;
 
 /// What of a file changes when it is written, replaced or renamed.
@@ -121,15 +123,18 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn create_dir_all(&self, path: &Path) -> Result<(), StorageError>;
 
-    /// Makes one directory that only this user can enter (mode 0700); nothing happens where it exists. After a power cut it may be gone
-    /// unless [`Disk::sync_dir`] was called on the one that it is in.
+    /// Makes one directory that only this user can enter (mode 0700), unless it exists.
+    ///
+    /// After a power cut the directory may be gone, unless [`Disk::sync_dir`] was called on its parent.
     ///
     /// # Errors
-    /// [`StorageError::Path`]: there is nothing that it could be in.
+    /// [`StorageError::Path`]: the parent does not exist.
     fn create_dir(&self, path: &Path) -> Result<(), StorageError>;
 
-    /// Gives a file or directory another name, durably and at one stroke. A file that has the name is replaced, and so is an
-    /// empty directory by a directory. What is renamed must have been synced before.
+    /// Renames a file or directory, durably and atomically.
+    ///
+    /// A file replaces a file of the new name, and a directory replaces an empty directory.
+    /// The caller must have synced the file or directory before.
     ///
     /// # Errors
     /// [`StorageError::Path`]: no such file, another file system, a directory that is not empty.
@@ -141,7 +146,9 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`]: no such file; the file system cannot do it ([`Unsupported`](std::io::ErrorKind::Unsupported)).
     fn exchange(&self, one: &Path, other: &Path) -> Result<(), StorageError>;
 
-    /// Removes a file. After a power cut it may be back unless [`Disk::sync_dir`] was called on its directory.
+    /// Removes a file.
+    ///
+    /// After a power cut the file may be back, unless [`Disk::sync_dir`] was called on its directory.
     ///
     /// # Errors
     /// [`StorageError::Path`].
@@ -159,11 +166,13 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError>;
 
-    /// Takes hold of a directory, until what it gives is dropped or the process ends in whatever way. A directory is held by any
-    /// number who share it, or by one who has it alone; nothing else is kept from using it. `None`: others hold it, or there is
-    /// no such directory any more.
+    /// Locks a directory until the returned hold is dropped or the process ends; `None` if others hold it.
     ///
-    /// As long as it is held, paths below one that is not [anybody's](Owner::Anybody) lead to this directory, whatever has its name by then.
+    /// Any number of holders share a directory, or one has it alone. The lock keeps no other use from the directory.
+    /// Also returns `None` if the directory no longer exists.
+    ///
+    /// As long as it is held, paths below it lead to this directory, even if another directory gets its name.
+    /// This does not hold for a directory that is [anybody's](Owner::Anybody).
     ///
     /// # Errors
     /// [`StorageError::NotOwn`]: it is a link, or not a directory of this owner. [`StorageError::Path`]: the file system has no locks
@@ -175,8 +184,9 @@ pub trait Disk: Send + Sync + Debug {
         owner: Owner<'_>,
     ) -> Result<Option<Hold>, StorageError>;
 
-    /// Lets others use a directory that was made for this user alone, as far as the directory at `like` lets them; as far as new ones do,
-    /// where there is none.
+    /// Gives others the rights to a directory of this user that they have to the one at `like`.
+    ///
+    /// If `like` does not exist, others get the rights that they have to new directories.
     ///
     /// # Errors
     /// [`StorageError::Path`].
@@ -200,7 +210,9 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn stream(&self, path: &Path) -> Result<Box<dyn io::Write + Send>, StorageError>;
 
-    /// Gives a file that is to replace the one at `path` the mode of that one, and its owner where this user can do so.
+    /// Gives `file`, which will replace the one at `path`, that file's mode.
+    ///
+    /// It also gives it that file's owner, if this user may do so.
     ///
     /// # Errors
     /// [`StorageError::Path`].
@@ -230,7 +242,9 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`]: the system cannot say.
     fn exists(&self, path: &Path) -> Result<bool, StorageError>;
 
-    /// What tells the file or directory of that name from one that was written, replaced or renamed since; links are followed.
+    /// Returns the stamp of a file or directory, which changes with every write, replacement and rename.
+    ///
+    /// Links are followed.
     ///
     /// # Errors
     /// [`StorageError::Path`]: there is nothing of that name, or the system cannot say.
@@ -242,8 +256,9 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::TooLarge`], [`StorageError::Path`].
     fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError>;
 
-    /// Writes a whole file durably and at one stroke: readers, and whoever looks after a power cut, find the old bytes or the new.
-    /// A file that is replaced keeps its mode; a link is replaced itself.
+    /// Writes a whole file durably and atomically: readers find the old bytes or the new.
+    ///
+    /// The same holds after a power cut. A replaced file keeps its mode; a link is replaced itself.
     ///
     /// # Errors
     /// [`StorageError::Path`].
@@ -255,14 +270,17 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn set_len(&self, file: &FileHandle, len: u64) -> Result<(), StorageError>;
 
-    /// Has the file system set aside space for the first `bytes` bytes of a file, which gets at least so long, so that writes there do not
-    /// find the disk full. Where the file system knows nothing of the kind, nothing happens.
+    /// Reserves space for the first `bytes` bytes of a file and extends the file to that length.
+    ///
+    /// Later writes there cannot find the disk full. The call does nothing if the file system cannot reserve space.
     ///
     /// # Errors
     /// [`StorageError::Path`]: the disk is full.
     fn reserve(&self, file: &FileHandle, bytes: u64) -> Result<(), StorageError>;
 
-    /// Makes a file's bytes and length durable. After an error they may be lost whatever is done: write another file.
+    /// Makes a file's bytes and length durable.
+    ///
+    /// After an error the bytes may be lost even if a later sync succeeds: write another file.
     ///
     /// # Errors
     /// [`StorageError::Path`].
@@ -274,8 +292,9 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn free_bytes(&self, path: &Path) -> Result<u64, StorageError>;
 
-    /// Whether a folder, which may yet have to be made, is on a file system of this machine, of those that are well known. Others may have it
-    /// too, by way of this one.
+    /// True if a directory is on a well-known local file system of this machine.
+    ///
+    /// The directory need not exist yet. Other machines may still reach the file system through this one.
     fn is_local(&self, folder: &Path) -> bool;
 }
 
@@ -306,12 +325,12 @@ pub enum Operation {
     },
     /// Makes all bytes whose writes were complete durable, as [`Disk::sync`] does.
     Sync {
-        /// Of which file.
+        /// The file to sync.
         file: FileHandle,
     },
 }
 
-/// An operation that has come to its end.
+/// A finished operation.
 #[derive(Debug)]
 pub struct Completion {
     /// What the operation was submitted with.
@@ -326,7 +345,9 @@ pub struct Completion {
 ///
 /// One thread uses a queue at a time. Dropping a queue waits for what the system is carrying out and drops the rest.
 pub trait Queue: Send + Debug {
-    /// Takes an operation. Never blocks: beyond the depth, operations wait inside. Every error comes with the completion.
+    /// Submits an operation, without blocking.
+    ///
+    /// Operations beyond the queue's depth wait inside it. Every error comes with the completion.
     fn submit(&mut self, operation: Operation, token: u64);
 
     /// A complete operation, if there is one.
@@ -353,11 +374,13 @@ pub trait Queue: Send + Debug {
 /// How a machine's disk is read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IoChoice {
-    /// io_uring where it is to be had, else threads.
+    /// io_uring if the system allows it, else threads.
     #[default]
     Auto,
     /// io_uring.
     Uring,
-    /// Threads that call pread and pwrite: for kernels and containers without io_uring, and for tools that watch system calls.
+    /// Threads that call pread and pwrite.
+    ///
+    /// For kernels and containers without io_uring, and for tools that watch system calls.
     Threads,
 }

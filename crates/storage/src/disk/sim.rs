@@ -1,11 +1,13 @@
-//! A disk in memory whose completions come in an order drawn from a seed, and which fails when told to.
+//! A disk in memory that draws the order of completions from a seed and fails as planned.
 //!
-//! An operation of a queue takes effect when it completes, not when it is submitted; so whoever relies on an order that no
-//! completion has shown finds out. The same seed and the same calls give the same order.
+//! An operation of a queue takes effect when it completes, not when it is submitted. So a test finds code that relies on an order that no
+//! completion has shown.
+//! The same seed and the same calls give the same order.
 //!
-//! What is durable is known apart from what there is: after a power cut ([`SimDisk::after_power_cut`]) there are the names that were made
-//! durable, of the other changes of each directory the first so many, and of each file what was synced, with any of the sectors written
-//! since.
+//! The disk tracks durable state apart from current state. A power cut ([`SimDisk::after_power_cut`]) leaves:
+//!
+//! - the names that were made durable, and a prefix of the other changes of each directory;
+//! - of each file the synced bytes, with any of the sectors written since.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -59,7 +61,9 @@ impl SimDisk {
         lock(&self.world.fate).faults.push(fault);
     }
 
-    /// Asks to stop, at the how-manieth operation from now; 1 is the next. Who was asked before is asked to stop at once.
+    /// Requests `stop` at the `nth` operation from now; 1 is the next.
+    ///
+    /// A second request to the same [`Stop`] makes it stop at once.
     pub fn ask_at(&self, nth: u64, stop: &Stop) {
         let mut fate = lock(&self.world.fate);
         let at = fate.operations + nth;
@@ -78,8 +82,9 @@ impl SimDisk {
         fate.wishes.clear();
     }
 
-    /// The disk that a power cut now would leave, by a seed that says what of the changes that are not durable is there; without
-    /// faults. This one stays as it is.
+    /// Returns the disk that a power cut now would leave, without faults; `self` stays as it is.
+    ///
+    /// The seed decides which of the changes that are not durable survive.
     #[must_use]
     pub fn after_power_cut(&self, seed: u64) -> SimDisk {
         let left = SimDisk::new(seed);

@@ -31,7 +31,9 @@ use super::uring::UringQueue;
 use crate::error::StorageError;
 use crate::lock::lock;
 
-/// File systems of a machine alone: ext, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, and what containers have over these.
+/// File systems that one machine has alone.
+///
+/// These are ext, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, and the overlays of containers.
 const LOCAL: [u32; 8] = [
     0xef53,
     0x5846_5342,
@@ -53,19 +55,20 @@ pub(crate) struct SystemDisk {
     /// The threads that move bytes where no ring does, once there is such a queue.
     pool: Mutex<Option<Arc<Pool>>>,
     dirs: Arc<HeldDirs>,
-    /// Let go of where no descriptor is left to remove leftovers with.
+    /// Closed when no descriptor is left to remove leftovers with.
     spare: Mutex<Option<OwnedFd>>,
     /// What new directories let others do.
     shared_mode: u32,
 }
 
 impl SystemDisk {
-    /// With io_uring, with threads that call pread and pwrite, or with threads where a ring is refused: the kernel has none,
-    /// does not allow it, allows no more of them, or can start no thread for one.
+    /// Makes a disk that uses io_uring, or threads that call pread and pwrite.
+    ///
+    /// `Auto` chooses threads if a ring is refused: the kernel has none, does not allow it, allows no more of them, or can start no thread
+    /// for one.
     ///
     /// # Errors
-    /// [`StorageError::NoUring`] where rings are asked for and refused, [`StorageError::Thread`] where not even one thread can be
-    /// started.
+    /// [`StorageError::NoUring`] if rings are asked for and refused, [`StorageError::Thread`] if not even one thread can be started.
     pub(crate) fn new(choice: IoChoice) -> Result<Self, StorageError> {
         let choice = match choice {
             IoChoice::Threads => choice,
@@ -121,7 +124,7 @@ impl SystemDisk {
         at("look at", path, look())
     }
 
-    /// Refuses what is no directory, or whose contents another user decides.
+    /// Refuses a path that is not a directory, or whose contents another user decides.
     fn check_owner(&self, dir: &Path, facts: &Stat, owner: Owner<'_>) -> Result<(), StorageError> {
         let others: &[u32] = match owner {
             Owner::OwnOr(others) => others,
@@ -306,7 +309,7 @@ impl Disk for SystemDisk {
             Err(Errno::WOULDBLOCK) => return Ok(None),
             locked => at("lock", dir, locked)?,
         }
-        // Whoever held it before may have removed it, or given it another name; or another has the name that was looked at.
+        // The last holder may have removed or renamed it, or another directory may have its name by now.
         let held = at("look at", dir, rustix::fs::fstat(&descriptor))?;
         let is_it = match look() {
             Err(Errno::NOENT) => false,
@@ -349,7 +352,7 @@ impl Disk for SystemDisk {
     }
 
     fn stream(&self, path: &Path) -> Result<Box<dyn Write + Send>, StorageError> {
-        // No file is made, and what is there already stays.
+        // Appends: the call creates no file and keeps existing bytes.
         let opened = OpenOptions::new().append(true).open(path);
         Ok(Box::new(at("open", path, opened)?))
     }
@@ -437,7 +440,7 @@ impl Disk for SystemDisk {
         let place = at("write", path, self.dirs.place(path))?;
         let there = place.stat_itself().ok();
         let there = there.filter(|there| is(there, FileType::RegularFile));
-        // Nobody reads it before who may not read the one that it replaces.
+        // Keeps the old mode: who cannot read the old file must not read the new one either.
         let mode = Mode::from_raw_mode(there.map_or(0o666, |there| there.st_mode & 0o777));
         let (aside, file) = loop {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -522,7 +525,7 @@ impl Disk for SystemDisk {
     }
 }
 
-/// A descriptor to let go of when there are no others.
+/// A descriptor to close when the process has no others left.
 fn spare() -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     rustix::fs::open("/dev/null", flags, Mode::empty()).ok()
@@ -585,7 +588,7 @@ fn target(path: &Path) -> io::Result<Target> {
         match FileType::from_raw_mode(facts.st_mode) {
             FileType::RegularFile | FileType::Directory => return Ok(Target::File(at)),
             FileType::Symlink => {
-                // /dev/stdout leads there; what is behind it is open already.
+                // /dev/stdout leads there; its file is open already.
                 if std::fs::canonicalize(folder)?.starts_with("/proc") {
                     return stream();
                 }
@@ -598,7 +601,9 @@ fn target(path: &Path) -> io::Result<Target> {
     Err(Errno::LOOP.into())
 }
 
-/// Refuses a link that another user put where everybody may put one, as the kernel does for links that it follows itself.
+/// Refuses another user's link in a directory where every user may create one.
+///
+/// The kernel does the same for links that it follows itself.
 fn check_link(folder: &Path, link: &Stat) -> io::Result<()> {
     let above = rustix::fs::stat(folder)?;
     let is_for_all = above.st_mode & 0o1002 == 0o1002;

@@ -1,7 +1,7 @@
-//! The queue over a pool of threads that call pread and pwrite: for where io_uring is not to be had.
+//! The queue over a pool of threads that call pread and pwrite, for systems without io_uring.
 //!
-//! All queues of a disk share the pool. It starts a thread when a transfer finds none idle, up to a limit, and ends
-//! them when the disk and all its queues are gone. A transfer owns its buffer, so nothing is lent to a thread.
+//! All queues of a disk share the pool. It starts a thread when a transfer finds none idle, up to a limit. It ends the threads when the
+//! disk and all its queues are gone. A transfer owns its buffer, so nothing is lent to a thread.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -41,7 +41,7 @@ struct Tasks {
     closed: bool,
 }
 
-/// Where the threads put what is complete, one a queue.
+/// The completions of one queue, filled by the threads.
 #[derive(Debug, Default)]
 struct Tray {
     complete: Mutex<Vec<Completion>>,

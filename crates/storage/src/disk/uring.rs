@@ -86,7 +86,7 @@ impl UringQueue {
         self.fill();
     }
 
-    /// After an error of the ring itself nothing can be carried out any more: every operation ends with that error.
+    /// Keeps the first error of the ring itself, with which every later operation fails.
     fn survive(&mut self, outcome: io::Result<()>) {
         if let Err(error) = outcome {
             // An abandoned ring fails again: the first error is the reason.

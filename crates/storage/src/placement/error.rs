@@ -23,7 +23,7 @@ pub enum PlacementError {
         text: String,
     },
     /// A preset that would undo what was said before it.
-    #[error("--place {preset} places all kinds of data anew: give it first, and once")]
+    #[error("--place {preset} replaces all earlier placements: give it first, and once")]
     LatePreset {
         /// What was given.
         preset: String,
@@ -42,7 +42,7 @@ pub enum PlacementError {
         /// Where.
         place: Where,
     },
-    /// Something lies on the slow tier, and nobody said which that is.
+    /// Data lies on the slow tier, and no option says which tier that is.
     #[error(
         "--place {preset}: say which tier is the slow one (--slow-tier numa:NODES, file:PATH or model)"
     )]
@@ -74,7 +74,7 @@ pub enum PlacementError {
     NoNode {
         /// The nodes that were asked for.
         asked: Nodes,
-        /// Those of them that are not there.
+        /// The requested nodes that do not exist.
         missing: Nodes,
         /// Those that are.
         there: Nodes,

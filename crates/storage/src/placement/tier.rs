@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use graphmill_raw::numa::{Nodes, Policy};
 
-/// A tier of memory, or another way to have data at hand.
+/// A tier of memory, or another way to reach data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Where {
     /// The memory that the system gives of itself: of the node that is near, then of others.
@@ -17,8 +17,9 @@ pub enum Where {
         /// How it is taken of them.
         policy: Policy,
     },
-    /// A file that is mapped: in a folder, under a name that is not there yet, or a device of persistent memory. The budget does not
-    /// pay for it, since the system can write it back; what a memory file system holds it does pay for.
+    /// A mapped file: a directory, the name of a file to create, or a device of persistent memory.
+    ///
+    /// The budget does not pay for it, since the system can write it back. It does pay for files of a memory file system.
     File(PathBuf),
     /// A slow tier that this machine has not: in DRAM, and each access is charged for.
     Model,
@@ -83,7 +84,7 @@ impl Where {
     }
 }
 
-/// A path with nothing relative or linked left in it, as far as it is there.
+/// Returns an absolute path without links, resolved up to its first part that does not exist.
 fn whole(path: &Path) -> PathBuf {
     let missing = || {
         let folder = path.parent()?.canonicalize().ok()?;

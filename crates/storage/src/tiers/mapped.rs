@@ -12,7 +12,9 @@ use graphmill_raw::FileMap;
 /// What statfs calls file systems that keep files in memory: tmpfs and ramfs.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// The file that a path says, and whether it is memory itself: a new one in a folder, a new one of that name, a device.
+/// Opens the file at a path: a new one in a directory, a new one of that name, or a device.
+///
+/// The flag is true if the file is memory itself.
 pub(super) fn open(path: &Path) -> io::Result<(Arc<FileMap>, bool)> {
     let about = match std::fs::metadata(path) {
         Ok(about) => about,

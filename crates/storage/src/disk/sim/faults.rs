@@ -14,7 +14,7 @@ pub enum On {
     Any,
     /// Reads through a queue, and [`Disk::read_small`](crate::Disk::read_small).
     Read,
-    /// Writes through a queue, [`Disk::write_small`](crate::Disk::write_small) and [`Disk::set_len`](crate::Disk::set_len).
+    /// Writes through a queue, [`write_small`](crate::Disk::write_small), [`set_len`](crate::Disk::set_len).
     Write,
     /// Syncs of files and directories.
     Sync,
@@ -31,9 +31,9 @@ pub enum FaultKind {
     Enospc,
     /// A read or write moves only a part, at least one byte, and has to be continued.
     Short,
-    /// One bit of what is read or written is flipped, and nobody says so.
+    /// The operation flips one bit of what it reads or writes, and reports success.
     FlipBit,
-    /// The operation fails, and any part of what it writes may be there after a power cut. Planned for good, it is one.
+    /// The operation fails, and any part of its write may be durable. Planned for good, it is a power cut.
     PowerCut,
 }
 
@@ -50,7 +50,7 @@ pub struct Fault {
     pub for_good: bool,
 }
 
-/// What is planned, and how far it is.
+/// The planned faults and wishes, and the count of operations.
 #[derive(Debug)]
 pub(super) struct Fate {
     pub(super) random: Random,
@@ -73,7 +73,7 @@ impl Fate {
         }
     }
 
-    /// Counts an operation and says what is to go wrong with it.
+    /// Counts an operation and returns the fault that hits it.
     pub(super) fn next(&mut self, on: On) -> Option<FaultKind> {
         self.operations += 1;
         let now = self.operations;

@@ -24,7 +24,7 @@ pub(super) struct SimQueue {
 }
 
 impl SimQueue {
-    /// With so many operations at a time.
+    /// Makes a queue that carries out `depth` operations at a time.
     pub(super) fn new(world: Arc<World>, random: Random, depth: usize) -> Self {
         SimQueue {
             world,

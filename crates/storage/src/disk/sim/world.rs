@@ -26,7 +26,7 @@ pub(super) struct SimFile {
 }
 
 impl World {
-    /// What is to go wrong with an operation, which is counted.
+    /// Counts an operation and returns the fault that hits it.
     pub(super) fn fate(&self, on: On) -> Option<FaultKind> {
         lock(&self.fate).next(on)
     }

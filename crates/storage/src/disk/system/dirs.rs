@@ -1,8 +1,7 @@
-//! Directories of this user that are held open, and what lies below them.
+//! Directories of this user that are held open, and the paths below them.
 //!
-//! Invariants: what lies below a held directory is reached from its descriptor, one name after the other, and never through a symbolic
-//! link; so whoever puts a link or another directory under one of these names changes nothing. All else is reached by its path, as users
-//! expect.
+//! Invariants: a path below a held directory is resolved from its descriptor, name by name, and never through a symbolic link. So a link or
+//! another directory under one of these names changes nothing. All other paths are resolved as users expect.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -93,12 +92,12 @@ impl HeldDirs {
         }
     }
 
-    /// Takes note that what was at `from` is at `to`.
+    /// Records that a directory moved from `from` to `to`.
     pub(super) fn renamed(&self, from: &Path, to: &Path) {
         self.rename_all(&[(from, to)]);
     }
 
-    /// Takes note that they have changed places.
+    /// Records that two directories exchanged places.
     pub(super) fn exchanged(&self, one: &Path, other: &Path) {
         self.rename_all(&[(one, other), (other, one)]);
     }
@@ -186,8 +185,9 @@ impl HeldDirs {
         )?)
     }
 
-    /// Removes a directory and all that is in it: of links themselves. One that is held loses no more than what is in it where its name is
-    /// another's by now.
+    /// Removes a directory and all that is in it, without following links.
+    ///
+    /// If another directory now has the name of a held one, only the contents of the held one are removed.
     pub(super) fn remove_all(&self, path: &Path) -> io::Result<()> {
         let place = self.place(path)?;
         // Needs no descriptor: there may be none left.
