@@ -22,14 +22,15 @@ pub struct Entry {
     pub weighted: bool,
     /// What can be set.
     pub options: &'static [OptionSpec],
-    /// Whether the values of its options make sense, as far as they name no vertices.
+    /// Checks the values of its options, except those that name vertices.
     pub check: fn(&Settings) -> Result<(), AlgorithmError>,
     /// Runs it.
     pub run: fn(&mut Engine, &Settings) -> Result<Output, AlgorithmError>,
     /// Passes over edges that a run takes at most, where the options say so.
     pub passes_max: fn(&Settings) -> Option<u64>,
-    /// Counts the members of each group, where the values of a result name groups: at the index that is the rank of a group's id
-    /// its size, 0 where no group has that id.
+    /// Counts the members of each group, if the values of a result name groups.
+    ///
+    /// The size of a group is at the ordinal of the group's id; an id without a group has 0.
     pub group_sizes: Option<GroupSizes>,
     /// What its passes hold for each vertex of such a graph, by the values of the options alone.
     pub sizes: fn(&Measure, &Settings) -> Sizes,
@@ -44,7 +45,7 @@ pub type GroupSizes = fn(&mut Engine, &Output) -> Result<Output, AlgorithmError>
 pub type JudgeOf = fn(&StoredGraph, &Settings) -> Result<Box<dyn Judge>, AlgorithmError>;
 
 impl Entry {
-    /// True if a run with these options goes by the weights of arcs; each arc counts 1 where there are none.
+    /// True if a run with these options uses the weights of arcs; an arc without a weight counts 1.
     #[must_use]
     pub fn is_weighted(&self, settings: &Settings) -> bool {
         self.weighted || settings.flag("weighted")
@@ -57,7 +58,9 @@ impl Entry {
     }
 }
 
-/// The result of a run: one value a vertex. Where `nullable`, infinity or the greatest integer says that there is none.
+/// The result of a run: one value a vertex.
+///
+/// If it is `nullable`, infinity or the greatest integer means that there is no value.
 #[derive(Debug, Clone, Copy)]
 pub struct Output {
     /// Name of the result's column.

@@ -6,7 +6,7 @@ use graphmill_engine::{Accumulator, Label, Word};
 pub trait Index: Accumulator + Label + Word {
     /// A number and an index in order: first by the number, then by the index.
     type Numbered: Accumulator + Ord;
-    /// What is greater than all of them.
+    /// A value greater than all others.
     const LAST: Self::Numbered;
 
     /// The index of the first vertex, and a count of none.

@@ -103,7 +103,9 @@ pub fn both_ways_weighted<W: Copy>(edges: &[(u64, u64, W)]) -> Vec<(u64, u64, W)
         .collect()
 }
 
-/// Checks that a result of `values` values fits the graph and that every arc stays inside it, so that a judge may index freely.
+/// Checks that the graph has `values` vertices and that every arc stays inside it.
+///
+/// After that a judge may index freely.
 pub(crate) fn check_shape(
     vertices: u64,
     values: usize,
@@ -170,7 +172,7 @@ pub(crate) fn wrong_vertex(
     }
 }
 
-/// Bytes of lists, each so many elements of so many bytes; too many for a u64 are the most there are.
+/// Sums the bytes of lists of `(elements, bytes per element)`; saturates at `u64::MAX`.
 pub(crate) fn bytes_of(lists: &[(u64, usize)]) -> u64 {
     lists.iter().fold(0, |sum: u64, &(elements, bytes)| {
         sum.saturating_add(elements.saturating_mul(bytes as u64))

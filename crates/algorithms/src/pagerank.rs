@@ -23,11 +23,13 @@ pub use score::Real;
 use score::{State, lost};
 use weights::{OutWeights, Weighed};
 
-/// Ranks, from the chances of a jump, by at most `options.iterations` passes over all edges. Each pass is one
-/// `Step`; the mass of vertices without outgoing arcs is summed by the pass before it.
+/// Computes the scores from the chances of a jump.
+///
+/// It takes at most `options.iterations` passes over all edges. Each pass is one `Step`; the pass before it sums the mass of vertices
+/// without outgoing arcs.
 ///
 /// # Errors
-/// The engine's; a weight is negative, or weights add up to more than can be split by, where `options.weighted`.
+/// Errors of the engine. With `options.weighted`: a weight is negative, or the sum of weights is too large to divide by.
 pub fn run<R: Real>(engine: &mut Engine, options: &Options) -> Result<VertexArray<R>, EngineError> {
     if !options.weighted {
         let scores = engine.vertex_array::<R>("pagerank")?;

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
                 complain(&text);
             }
             if MpiJob::of_environment().is_some() {
-                // Whoever started the ranks ends all when the first has failed; each is to have told why before that.
+                // The launcher ends all ranks when the first has failed; each must report its cause before that.
                 std::thread::sleep(LAST_WORDS);
             }
             ExitCode::from(code)
@@ -59,8 +59,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is to be said about an error, and the exit code. Work that somebody asked to stop may still fail otherwise: then it is
-/// that failure that is told.
+/// Returns the message of an error, if any, and the exit code.
+///
+/// Work that was asked to stop may still fail for another reason; then the message names that failure.
 fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
     let is = |what: fn(&graphmill::Error) -> bool| error.downcast_ref().is_some_and(what);
     let text = if is(graphmill::Error::is_interrupted) {
@@ -88,7 +89,7 @@ fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
     (text, code)
 }
 
-/// The command that goes on with what was interrupted, for a shell; nothing where another starts the ranks.
+/// Returns a hint with the command that resumes, or nothing if a launcher starts the ranks.
 fn again(error: &anyhow::Error, words: impl Iterator<Item = OsString>) -> String {
     if MpiJob::of_environment().is_some() {
         return String::new();
@@ -133,7 +134,7 @@ fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Whoever read our output has seen enough, such as `head`.
+/// True if the reader of our output has closed it, as `head` does.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let error = match error.downcast_ref::<graphmill::Error>() {
         Some(graphmill::Error::Result(graphmill::ResultError::Write(error))) => Some(error),

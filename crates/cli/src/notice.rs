@@ -13,7 +13,7 @@ pub(crate) fn notice(quiet: bool, text: &str) {
     }
 }
 
-/// A line on stderr; nobody may be listening. One rank of some says which it is.
+/// Prints a line on stderr, with the rank if there are several, and ignores a closed stderr.
 pub(crate) fn complain(text: &str) {
     let rank = MpiJob::of_environment().and_then(|job| job.rank);
     let rank = rank.map_or(String::new(), |rank| format!("rank {rank}: "));

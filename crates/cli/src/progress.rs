@@ -15,7 +15,7 @@ use crate::size;
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 const BAR: &str = "{msg} [{bar:30}] {percent:>3}%  {prefix}  {eta} left";
-/// Of passes of which the most is known.
+/// A bar of passes with a known greatest number.
 const PASSES: &str = "{msg} [{bar:30}]  at most {eta} left";
 const SPINNER: &str = "{spinner} {msg}  {elapsed}";
 
@@ -82,7 +82,7 @@ impl Bar {
                 if self.part.as_deref() != Some("superstep") {
                     let style = if most.is_some() { PASSES } else { SPINNER };
                     self.start(*most, "superstep", style);
-                    // A run that goes on with another begins where that ended.
+                    // A resumed run begins where the earlier one ended.
                     self.bar.set_position(number.saturating_sub(1));
                     self.bar.reset_eta();
                 }

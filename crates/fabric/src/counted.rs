@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::error::FabricError;
 use crate::port::{Completion, Fabric, Operation};
 
-/// A rank's way to the others as it is, with a count of the bytes that go over it. Tokens are below 2^63.
+/// A fabric that counts the bytes that pass through another. Tokens are below 2^63.
 #[derive(Debug)]
 pub struct CountedFabric<F> {
     fabric: F,

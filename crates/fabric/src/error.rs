@@ -46,7 +46,7 @@ pub enum FabricError {
         /// Why not.
         what: String,
     },
-    /// The system gave no thread to let the network go on.
+    /// The system refused the thread that runs the network.
     #[error("cannot start a thread ({0}): raise the limit (ulimit -u)")]
     Thread(String),
     /// The system gave no memory for a frame.

@@ -30,7 +30,7 @@ struct Line {
     awaited: VecDeque<Awaited>,
 }
 
-/// All frames for one rank that are sent and not received, or the other way round, by sender and channel.
+/// The unmatched frames and receives of one rank, by sender and channel.
 #[derive(Debug, Default)]
 pub(crate) struct Lines(BTreeMap<(usize, Channel), Line>);
 

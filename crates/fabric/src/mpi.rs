@@ -1,12 +1,17 @@
 //! Ranks that are processes of an MPI job.
 //!
-//! A thread starts MPI, lets it go on, completes operations, says to the other ranks once in a while that this one is there, and ends MPI. A
-//! rank that fails says so, with the cause; one that nothing is heard of for [`SILENCE`] is lost. What ranks say of themselves goes by a
-//! channel of its own, as frames of up to [`WORD_BYTES`] bytes: `.` here, `-` done with the others, `!` failed, and why, `x` ended
-//! because another rank is lost: its number, and why.
+//! A thread starts MPI, lets it make progress, completes operations, sends a heartbeat to the other ranks, and ends MPI. A rank that fails
+//! reports it, with the cause. A rank that sends nothing for [`SILENCE`] is lost.
 //!
-//! Ranks end together: whoever fails waits a little for the last words of the others. `mpirun` ends those that are left when the first has
-//! failed, and they are to have told why, and removed their temporary files, before it does.
+//! Reports of ranks use a channel of their own, as frames of up to [`WORD_BYTES`] bytes. The first byte is the kind:
+//!
+//! - `.`: alive;
+//! - `-`: done with the others;
+//! - `!`: failed, and the cause;
+//! - `x`: ended because another rank is lost: its number, and the cause.
+//!
+//! Ranks end together: a rank that fails waits a little for the last reports of the others. `mpirun` kills the remaining ranks when the
+//! first has failed. By that time they must have reported the cause and removed their temporary files.
 
 mod plugin;
 
@@ -35,7 +40,7 @@ const WORD_BYTES: usize = 1024;
 const BEAT: Duration = Duration::from_millis(500);
 /// Beats without a word after which a rank is lost.
 const SILENT_BEATS: u32 = (SILENCE.as_millis() / BEAT.as_millis()) as u32;
-/// Rests of whoever has nothing to do: from one to the other, doubling.
+/// Shortest and longest rest of an idle thread; rests double in between.
 const REST: Duration = Duration::from_micros(20);
 const REST_MAX: Duration = Duration::from_millis(1);
 /// The longest that a rank that fails waits for the last words of the others.
@@ -63,7 +68,7 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     plugin: Plugin,
-    /// What is on its way, by slot.
+    /// Operations in flight, by slot.
     flying: BTreeMap<i32, Flying>,
     complete: VecDeque<Completion>,
     in_flight: usize,
@@ -73,7 +78,7 @@ struct State {
     has_lost: Arc<AtomicBool>,
     /// Another rank said that it fails, and says so to all.
     was_told: bool,
-    /// It said its last word: nobody listens any more.
+    /// True once the rank has sent its last report: it ignores all others.
     leaving: bool,
     /// Nothing is asked of MPI any more.
     ended: bool,
@@ -100,7 +105,7 @@ enum Flying {
     },
 }
 
-/// What is known of another rank.
+/// The state of another rank.
 #[derive(Clone, Copy, Debug, Default)]
 struct Peer {
     /// Beats since it was heard.
@@ -158,7 +163,7 @@ impl MpiFabric {
         self.shared.state().plugin.library().to_string()
     }
 
-    /// Lets MPI go on until `is_done`, or so long.
+    /// Lets MPI make progress until `is_done`, for at most `limit`.
     fn until(&self, limit: Duration, is_done: impl Fn(&mut State) -> bool) {
         let end = now().checked_add(limit);
         let mut rest = REST;
@@ -215,7 +220,7 @@ impl Shared {
                         state.lose(rank, &cause);
                     }
                     self.finished.store(true, Ordering::Release);
-                    // Whoever waited may have gone.
+                    // The waiting thread may have ended.
                     let _ = has_finished.send(());
                     return;
                 }
@@ -323,7 +328,7 @@ impl State {
         }
     }
 
-    /// Takes what is complete; whether anything was.
+    /// Handles finished operations; true if there were any.
     fn go_on(&mut self) -> bool {
         if self.ended {
             return false;
@@ -347,7 +352,7 @@ impl State {
             buffer,
             result,
         } = done;
-        // What is not known any more was given up when a rank was lost.
+        // A slot without an entry was given up when a rank was lost.
         match self.flying.remove(&slot) {
             None => {}
             Some(Flying::Sent { token, to }) => {

@@ -35,7 +35,9 @@ impl Ticking {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks to stop when the time is asked for the how-manieth time; who was asked before is asked to stop at once.
+    /// Requests `stop` at the `nth` read of the clock.
+    ///
+    /// A second request to the same [`Stop`] makes it stop at once.
     pub(crate) fn ask_at(&self, nth: u64, stop: &Stop) {
         self.time().wishes.push((nth, stop.clone()));
     }

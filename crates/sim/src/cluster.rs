@@ -82,7 +82,7 @@ impl Case {
         outcome(vec![catch(work)])
     }
 
-    /// The question, of ranks with so much memory, which go on with what there is.
+    /// Returns the configuration of the question, for ranks that resume from their disks.
     fn config(&self, machine: MachineConfig) -> Config {
         let mut config = Config::new(self.algorithm, GRAPH);
         for (name, value) in &self.options {

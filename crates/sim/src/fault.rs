@@ -33,16 +33,16 @@ pub(crate) struct Faults {
     /// Of disks, by number.
     disks: Vec<(usize, Fault)>,
     pub(crate) network: Network,
-    /// After so many passes somebody asks a rank to stop.
+    /// Passes after which a rank is asked to stop.
     pub(crate) stop_after: Option<u64>,
     /// A rank is asked to stop.
     wishes: Vec<Wish>,
-    /// The version that the attempt said that it goes on with; 0 is none.
+    /// The checkpoint that the attempt resumed from; 0 is none.
     pub(crate) resumed: Arc<AtomicU64>,
 }
 
 impl Faults {
-    /// Those of an attempt, of which one that nothing disturbs does so many operations on a disk.
+    /// Draws the faults of an attempt, which does `operations` on a disk without any.
     pub(crate) fn draw(random: &mut Random, disks: usize, ranks: usize, operations: u64) -> Faults {
         let mut faults = Faults::default();
         // As often early as late, and behind the end, too.
@@ -73,7 +73,7 @@ impl Faults {
             return faults;
         }
         let mut fail = |kind, on, nth, for_good| fail_on(disk, kind, on, nth, for_good);
-        // Now and then a name cannot be had besides.
+        // Now and then a name operation fails too.
         if random.below(6) == 0 {
             fail(FaultKind::Eio, On::Name, 1 + random.below(64), false);
         }
@@ -125,13 +125,13 @@ impl Faults {
         }
     }
 
-    /// That, and one failure of a disk besides.
+    /// Adds one failure of a disk.
     pub(crate) fn and_of_disk(mut self, disk: usize, fault: Fault) -> Faults {
         self.disks.push((disk, fault));
         self
     }
 
-    /// Somebody asks to stop after so many passes.
+    /// Makes faults that ask a rank to stop after `passes` passes.
     pub(crate) fn stopping_after(passes: u64) -> Faults {
         Faults {
             stop_after: Some(passes),
@@ -167,7 +167,7 @@ impl Faults {
         }
     }
 
-    /// What is left of the disks: those that lost power have what was durable, and a part of the rest.
+    /// Ends the faults: a disk that lost power retains durable bytes and a part of the rest.
     pub(crate) fn leave(&self, disks: &mut [SimDisk], random: &mut Random) {
         for (number, disk) in disks.iter_mut().enumerate() {
             disk.heal();

@@ -12,7 +12,7 @@ use clap::Parser;
 use graphmill::{Clock, SystemClock};
 use graphmill_sim::{Case, Told, judge};
 
-/// Graphmill on simulated machines: each seed decides a graph, a question, a cluster and what goes wrong
+/// Graphmill on simulated machines: each seed decides a graph, a question, a cluster and faults
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
@@ -22,7 +22,7 @@ struct Cli {
     /// How many
     #[arg(long, default_value_t = 1)]
     seeds: u64,
-    /// Go on with more seeds for so many seconds
+    /// Judge more seeds until this many seconds have passed
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     time: u64,
     /// Seeds at a time

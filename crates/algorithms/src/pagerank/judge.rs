@@ -7,8 +7,9 @@ use crate::judge::{Objection, bytes_of, wrong};
 pub use super::rounding::Rounding;
 pub use super::walk::{Equation, Weigh};
 
-/// Accepts `ranks` only if each differs by at most `tolerance` of its value from that of `iterations` serial iterations,
-/// which start from the chances of a jump (1/|V| everywhere without sources). Parallel arcs count each.
+/// Accepts `ranks` only if each is within a relative `tolerance` of `iterations` serial iterations.
+///
+/// The iterations start from the chances of a jump (1/|V| everywhere without sources). Parallel arcs count each.
 ///
 /// # Errors
 /// The first [`Objection`] found.
@@ -42,17 +43,18 @@ pub fn judge_iterations<A: Weigh>(
 /// When a run ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Ending {
-    /// After so many iterations at the latest.
+    /// The greatest number of iterations.
     pub iterations: u32,
     /// As soon as an iteration changes all ranks together by less than this.
     pub tolerance: Option<f64>,
 }
 
-/// Accepts `ranks` only if they are those of serial iterations that end as `ending` says, but for what rounding can have done to
-/// either: a bound that is worked out vertex by vertex, so that what a hub's long sum may lose is allowed to the hub and to whom it
-/// passes its rank on, and to no other. Parallel arcs count each.
+/// Accepts `ranks` only if they match serial iterations that end as `ending` says, up to rounding.
 ///
-/// Where the change of an iteration is so close to the tolerance that rounding decides whether the run ended there, either is right.
+/// The bound on rounding errors is computed vertex by vertex. So the error of a hub's long sum is allowed to the hub and to the vertices
+/// that its score reaches, and to no other. Parallel arcs count each.
+///
+/// If the change of an iteration is so close to the tolerance that rounding decides whether the run ended there, both results are accepted.
 ///
 /// # Errors
 /// The first [`Objection`] found.
@@ -81,16 +83,16 @@ pub fn judge_run<A: Weigh>(
     expected.check(ranks)
 }
 
-/// Bytes of memory that [`judge_run`] takes besides arcs and ranks.
+/// Bytes of memory of [`judge_run`], without arcs and scores.
 pub(crate) fn bytes(vertices: u64, _: u64) -> u64 {
     // Out-degrees, their weights and chances of a jump, and the five lists of the bound.
     bytes_of(&[(vertices.saturating_mul(8), size_of::<u64>())])
 }
 
-/// Accepts `ranks` only if one more iteration changes them by at most `tolerance` in all (the sum of absolute differences).
+/// Accepts `ranks` only if one more iteration changes them by at most `tolerance` in total.
 ///
-/// As an iteration shrinks any error by `damping`, the ranks are then within `tolerance * damping / (1 - damping)` of the
-/// fixed point after that iteration.
+/// The change is the sum of absolute differences. As an iteration shrinks any error by `damping`, the scores are then within
+/// `tolerance * damping / (1 - damping)` of the fixed point after that iteration.
 ///
 /// # Errors
 /// The first [`Objection`] found.

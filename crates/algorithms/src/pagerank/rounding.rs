@@ -8,12 +8,12 @@ use super::options::Dangling;
 use super::walk::{Walk, Weigh, share};
 use crate::judge::{Objection, wrong};
 
-/// How much the numbers of a run are rounded, those of the judge, which have 64 bits, included.
+/// The rounding of a run's numbers, and of the 64-bit numbers of the judge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rounding {
     /// Share of a number that one rounding changes at the most.
     unit: f64,
-    /// The least number above 0: what a rounding may change where numbers are so small that they lose digits.
+    /// The least number above 0: the change by rounding of numbers so small that they lose digits.
     least: f64,
 }
 
@@ -29,7 +29,7 @@ impl Rounding {
         least: f64::MIN_POSITIVE * f64::EPSILON,
     };
 
-    /// The share of a result that so many roundings one after the other change at the most.
+    /// The greatest share of a result that `roundings` successive roundings change.
     fn of(self, roundings: u64) -> f64 {
         let share = roundings as f64 * self.unit;
         if share < 0.5 {

@@ -40,7 +40,9 @@ pub struct Equation<'a> {
     pub damping: f64,
     /// What becomes of the rank of vertices without outgoing arcs.
     pub dangling: Dangling,
-    /// Jumps lead to these vertices only, with equal chance (one named twice counts once); empty: to any vertex.
+    /// The vertices that jumps lead to, with equal chance; if empty, jumps lead to any vertex.
+    ///
+    /// A vertex named twice counts once.
     pub sources: &'a [u64],
 }
 
@@ -146,7 +148,9 @@ impl<'a, A: Weigh> Walk<'a, A> {
     }
 }
 
-/// What an arc takes along of a score, where the weights of its source add up to `weights`; nothing where they add up to nothing.
+/// Returns the share of a score that an arc carries, if its source's weights sum to `weights`.
+///
+/// The share is 0 if they sum to 0.
 pub(super) fn share(score: f64, arc: impl Weigh, weights: f64) -> f64 {
     match weights > 0.0 {
         true => score / weights * arc.weight(),

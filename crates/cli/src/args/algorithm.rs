@@ -25,7 +25,7 @@ pub(super) fn option_arg(option: &'static OptionSpec, help: &str) -> clap::Arg {
     }
 }
 
-/// Those of the options that were given, by name.
+/// Returns the options that were given, by name.
 pub(super) fn given_options<'s>(
     options: impl IntoIterator<Item = &'s OptionSpec>,
     matches: &ArgMatches,

@@ -6,20 +6,21 @@ use std::time::Duration;
 use clap::Args;
 use graphmill::Every;
 
-/// What a killed import goes on with.
+/// Options of the checkpoints that a killed import resumes from.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Going on after a kill")]
+#[command(next_help_heading = "Resuming after a kill")]
 pub(crate) struct Keeping {
-    /// Keep what was done when a step, or a part of the graph, ends N seconds after what was kept before: the same command goes on with
-    /// it
+    /// Interval between checkpoints of the import, from which the same command resumes
+    ///
+    /// The import writes a checkpoint when a step, or a part of the graph, ends at least N seconds after the last checkpoint.
     #[arg(long, value_name = "Ns", value_parser = seconds, default_value = "10s")]
     pub(crate) checkpoint_every: Duration,
-    /// With 0 nothing is kept, and nothing gone on with
+    /// Write checkpoints and resume from them; 0: neither
     #[arg(long, value_name = "0|1", default_value = "1", hide_default_value = true, value_parser = clap::value_parser!(u8).range(0..=1))]
     pub(crate) checkpoints: u8,
 }
 
-/// So many seconds.
+/// Parses a number of seconds.
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.strip_suffix('s').map(str::parse) {
         Some(Ok(seconds)) => Ok(Duration::from_secs(seconds)),
@@ -27,27 +28,31 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// What a killed run goes on with.
+/// Options of the checkpoints that a killed run resumes from.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Going on after a kill")]
+#[command(next_help_heading = "Resuming after a kill")]
 pub(crate) struct Recovery {
-    /// Publish versions of the run in this folder, which is made, and goes when the run has come to its end [default: a folder among the
-    /// temporary files, where vertex rows are on disk; the same command goes on with what is there]
+    /// Directory for checkpoints of the run
+    ///
+    /// The run creates the directory, and deletes it when it finishes. Without this option a run with vertex rows on disk writes
+    /// checkpoints among its temporary files, and the same command resumes from them.
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint_dir: Option<PathBuf>,
-    /// Publish one after every N passes, or when a pass ends N seconds after the one before (10s) [default: 1s where vertex rows are on disk,
-    /// else 30s]
+    /// Interval between checkpoints: N passes, or Ns seconds
+    ///
+    /// With seconds, the run writes a checkpoint when a pass ends at least that long after the last one. The default is 1s if vertex rows
+    /// are on disk, else 30s.
     #[arg(long, value_name = "N|Ns", value_parser = every)]
     pub(crate) checkpoint_every: Option<Every>,
     /// Keep the N newest; with 0 none are published [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) checkpoints: Option<u16>,
-    /// Go on with the newest version, if there is one
+    /// Resume from the newest checkpoint, if there is one
     #[arg(long)]
     pub(crate) resume: bool,
 }
 
-/// So many passes, or seconds.
+/// Parses a number of passes or of seconds.
 fn every(text: &str) -> Result<Every, String> {
     let mistake =
         || format!("{text:?} is neither a number of passes, as 1, nor of seconds, as 30s");

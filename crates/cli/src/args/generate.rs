@@ -40,7 +40,7 @@ pub(crate) struct Generate {
     pub(crate) rule: GenerateRule,
 }
 
-// Numbers were options before they had places; as options they go on working.
+// The numbers are positional arguments; their old options still work.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenerateRule {
     /// R-MAT with the Graph 500 parameters (A 0.57, B and C 0.19), labels permuted
@@ -142,8 +142,10 @@ pub(crate) struct GenerateOutput {
     /// Print what was made as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// Where to: a name that ends in .u32 or .u64 gets raw pairs, in .el or, with weights, .wel text, each edge once as it is drawn; any
-    /// other is the new folder of a stored graph, to which alone the options of edges and stored graphs apply
+    /// A file of edges (.u32, .u64, .el, .wel), or the directory of a new stored graph
+    ///
+    /// A .u32 or .u64 file gets raw pairs. An .el file gets text, and so does a .wel file, with weights. Each edge is written once, as it
+    /// is drawn. Any other name is the new directory of a stored graph; the options of edges and stored graphs apply to it only.
     #[arg(short, long, value_name = "FILE|GRAPH")]
     pub(crate) output: PathBuf,
     /// The same seed gives the same graph

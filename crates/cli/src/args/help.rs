@@ -1,4 +1,4 @@
-//! Two pages of help for each command: `-h` is one screen, `--help` has everything. And what is said where there is no such algorithm.
+//! Two pages of help for each command, `-h` on one screen and `--help` with everything; errors of unknown algorithms.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
@@ -8,7 +8,7 @@ use super::cli::Cli;
 /// Headings of options that are only on the long page.
 const LONG_HEADINGS: [&str; 4] = [
     "Tiers of memory",
-    "Going on after a kill",
+    "Resuming after a kill",
     "Experiments",
     "Options of the run",
 ];
@@ -34,7 +34,7 @@ const LONG_OPTIONS: [&str; 19] = [
     "seed",
     "trials",
 ];
-/// Of how edges are read, what is on the short page of a command that does other things as well.
+/// Options to read edges that are on the short page of commands other than import.
 const READING: [&str; 2] = ["weights", "undirected"];
 
 /// The command line, with both pages of help.
@@ -58,7 +58,7 @@ fn short(command: clap::Command) -> clap::Command {
         .mut_subcommands(short)
 }
 
-/// What was asked on the command line; else says what is wrong, and ends the process.
+/// Parses the command line; reports a mistake in it and ends the process.
 pub(crate) fn parse() -> Cli {
     let parsed = command().try_get_matches().and_then(|matches: ArgMatches| {
         Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))

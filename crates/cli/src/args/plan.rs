@@ -37,7 +37,7 @@ pub(crate) struct Plan {
 
 /// A graph that is not there yet.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "A graph that is to be made")]
+#[command(next_help_heading = "Expected graph")]
 pub(crate) struct ExpectedGraph {
     /// Vertices: ids are below this number, such as 2^38 or 274e9
     #[arg(long, value_name = "N", value_parser = count::parse, requires = "edges")]
@@ -51,8 +51,10 @@ pub(crate) struct ExpectedGraph {
     /// Each edge goes both ways
     #[arg(long)]
     pub(crate) undirected: bool,
-    /// Where edges come from: raw pairs of ids, of 4 bytes where all fit, else 8, of which only those that occur become vertices; or
-    /// drawn, as `generate` does, when nothing is read and all ids are vertices
+    /// Source of the edges: files of raw id pairs, or drawn as by `generate`
+    ///
+    /// Raw ids have 4 bytes if all fit, else 8, and only ids that occur become vertices. Drawn edges need no reading, and all ids are
+    /// vertices.
     #[arg(long, value_name = "raw|drawn", value_enum, default_value_t)]
     pub(crate) input: PlanInput,
     /// Weights of drawn edges
@@ -69,10 +71,12 @@ pub(crate) struct ExpectedGraph {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A run")]
 pub(crate) struct Work {
-    /// What is run
+    /// Algorithm to run
     #[arg(long, value_name = "NAME", default_value = "pagerank")]
     pub(crate) algorithm: String,
-    /// Passes in which every vertex that has edges sends a message [default: those of pagerank without the option, else 1]
+    /// Passes in which every vertex with edges sends a message
+    ///
+    /// The default is that of pagerank for pagerank, else 1.
     #[arg(long, value_name = "N", value_parser = count::parse)]
     pub(crate) iterations: Option<u64>,
     /// How messages that are on disk get to the columns that need them, as of run

@@ -18,7 +18,7 @@ Examples:
   graphmill run pagerank edges.txt.gz -o ranks.parquet --top 10
   graphmill run bfs graph --source 42 -o depths.csv --memory 512M";
 
-/// One subcommand an algorithm, made from the registry: its own options, then what every algorithm takes.
+/// One subcommand an algorithm, made from the registry: its own options, then the common ones.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) algorithm: String,
@@ -40,7 +40,7 @@ impl Args for Run {
                 .args(options);
             let combines = |option: &OptionSpec| option.value_name.contains("pregel-push");
             let no_combiner = !algorithm.options.iter().any(combines);
-            // Hidden, not left out: who gives it is told what it belongs to.
+            // Hidden, not left out, so that an error can name the option it requires.
             RunCommon::augment_args(own)
                 .about(algorithm.summary)
                 .mut_arg("combiner", |combiner| combiner.hide(no_combiner))

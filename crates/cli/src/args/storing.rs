@@ -17,11 +17,14 @@ pub(crate) struct Storing {
     /// Backward passes on directed graphs are faster, and the graph takes twice the space.
     #[arg(long)]
     pub(crate) reverse: bool,
-    /// Vertices of a batch, exactly (in order of degree: at most), at most 2147483648, for experiments [default: by a cost
-    /// rule]
+    /// Vertices of a batch, at most 2147483648, for experiments [default: by a cost rule]
+    ///
+    /// The number is exact; with --order degree it is an upper limit.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,
-    /// Give a cell a bitmap of its sources when it has at most N vertices of span for each edge, for experiments [default: 32]
+    /// Greatest span for each edge of a cell with a source bitmap [default: 32]
+    ///
+    /// A cell gets a bitmap of its sources if it spans at most N vertices for each edge. For experiments.
     #[arg(long, value_name = "N")]
     pub(crate) csr_ratio: Option<u32>,
 }

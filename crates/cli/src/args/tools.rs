@@ -26,7 +26,7 @@ pub(crate) struct Mpi {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MpiCommand {
-    /// Compile the plugin by which the command reaches an MPI: once for each MPI, with that MPI's own compiler
+    /// Compile the plugin that loads an MPI, with that MPI's own compiler, once for each MPI
     Build(MpiBuild),
 }
 
@@ -35,7 +35,9 @@ pub(crate) struct MpiBuild {
     /// The C compiler of the MPI
     #[arg(long, value_name = "COMMAND", default_value = "mpicc")]
     pub(crate) cc: String,
-    /// The plugin's file; the environment variable GRAPHMILL_MPI names it to a job then [default: where jobs look for it]
+    /// File of the plugin [default: where jobs look for it]
+    ///
+    /// Set the environment variable GRAPHMILL_MPI of a job to a file elsewhere.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -60,8 +60,9 @@ pub(crate) struct ValidateCommon {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct How {
-    /// Compare with REFERENCE: same values (exact), numbers within a share of the reference (epsilon), or same groups under any
-    /// names (equivalence)
+    /// Rule to compare with REFERENCE by
+    ///
+    /// exact: same values. epsilon: numbers within a share of the reference. equivalence: same groups under any names.
     #[arg(
         long,
         value_name = "exact|epsilon|equivalence",
@@ -105,7 +106,9 @@ fn options() -> Vec<Shared> {
     options
 }
 
-/// The option on the command line. Its help is the first algorithm's; where they take different values, it says those of each.
+/// Makes the argument of an option, with the first algorithm's help.
+///
+/// If algorithms take different values, the help lists the values of each.
 fn shared_arg(shared: &Shared) -> clap::Arg {
     let of_each = |say: fn(&(&str, &OptionSpec)) -> String| {
         let all: Vec<String> = shared.iter().map(say).collect();

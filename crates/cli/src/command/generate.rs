@@ -11,7 +11,7 @@ use crate::{progress, size};
 
 use super::options;
 
-/// Edges for each vertex of a Kronecker graph when nobody says, as in Graph 500.
+/// Default edges for each vertex of a Kronecker graph, as in Graph 500.
 const KRONECKER_DEGREE: u64 = 16;
 
 pub(crate) fn run(args: Generate, stop: &Stop) -> anyhow::Result<ExitCode> {

@@ -82,7 +82,7 @@ pub(super) fn summary(report: &ImportReport, graph: &Path) -> Value {
     })
 }
 
-/// The account of an import, or of another way to edges, which `came` says; what there was none of is left out.
+/// Prints the report of an import or generation without zero counts; `came` names its edges.
 pub(super) fn print(
     report: &ImportReport,
     directed: bool,

@@ -29,7 +29,7 @@ pub(super) fn machine(args: &Machine) -> MachineConfig {
     }
 }
 
-/// The way to the other ranks of a job, of which each process is one.
+/// Connects this process, a rank of a job, to the other ranks.
 pub(super) fn start(job: &MpiJob, ranks: usize, stop: &Stop) -> anyhow::Result<Arc<dyn Fabric>> {
     if ranks != 1 {
         return Err(graphmill::Error::Meaningless {
@@ -42,7 +42,7 @@ pub(super) fn start(job: &MpiJob, ranks: usize, stop: &Stop) -> anyhow::Result<A
     Ok(job.start()?)
 }
 
-/// Has the first rank say how ranks get all processors that there are for them, where nobody said how many they are to take.
+/// Prints, on the first rank, how ranks get all their processors, unless `--threads` was given.
 pub(super) fn advise(job: &MpiJob, fabric: &dyn Fabric, asked: &Machine) {
     let is_wanted = fabric.rank() == 0 && asked.threads.is_none();
     if let Some(advice) = job.advice().filter(|_| is_wanted) {

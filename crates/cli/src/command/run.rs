@@ -204,7 +204,7 @@ fn checkpoints(args: &Recovery) -> Result<Checkpoints, graphmill::Error> {
             needs: "--checkpoints 1 or more",
         });
     }
-    // Whoever asks for versions wants them of rows in memory too.
+    // A user who asks for checkpoints wants them for rows in memory too.
     let is_asked = args.checkpoint_dir.is_some() || args.resume || args.checkpoints.is_some();
     let usual = match is_asked {
         true => Every::Usual,

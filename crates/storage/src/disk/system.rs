@@ -64,8 +64,7 @@ pub(crate) struct SystemDisk {
 impl SystemDisk {
     /// Makes a disk that uses io_uring, or threads that call pread and pwrite.
     ///
-    /// `Auto` chooses threads if a ring is refused: the kernel has none, does not allow it, allows no more of them, or can start no thread
-    /// for one.
+    /// `Auto` chooses threads if the kernel refuses a ring: it has none, does not allow one more, or cannot start its thread.
     ///
     /// # Errors
     /// [`StorageError::NoUring`] if rings are asked for and refused, [`StorageError::Thread`] if not even one thread can be started.

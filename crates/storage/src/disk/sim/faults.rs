@@ -14,7 +14,9 @@ pub enum On {
     Any,
     /// Reads through a queue, and [`Disk::read_small`](crate::Disk::read_small).
     Read,
-    /// Writes through a queue, [`write_small`](crate::Disk::write_small), [`set_len`](crate::Disk::set_len).
+    /// Writes through a queue, and writes and changes of length without one.
+    ///
+    /// The latter are [`Disk::write_small`](crate::Disk::write_small) and [`Disk::set_len`](crate::Disk::set_len).
     Write,
     /// Syncs of files and directories.
     Sync,
