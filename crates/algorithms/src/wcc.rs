@@ -52,9 +52,8 @@ pub fn run<I: Index>(
 
 /// Spreads the smallest label along the arcs, and against them if the graph is directed.
 ///
-/// If each arc has its opposite, a flood from the vertex with the most arcs may come first. The component of
-/// that vertex is mostly the largest by far. The
-/// flood reads few arcs of a vertex before one reaches it, where spreading reads all arcs again and again.
+/// If each arc has its opposite, a flood from the vertex with the most arcs may come first. The component of that vertex is mostly the
+/// largest by far. The flood reads few arcs of a vertex before one reaches it, where spreading reads all arcs again and again.
 fn spread<I: Index>(
     engine: &mut Engine,
     label: VertexArray<I>,

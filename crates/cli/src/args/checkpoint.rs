@@ -44,7 +44,7 @@ pub(crate) struct Recovery {
     /// are on disk, else 30s.
     #[arg(long, value_name = "N|Ns", value_parser = every)]
     pub(crate) checkpoint_every: Option<Every>,
-    /// Keep the N newest; with 0 none are published [default: 1]
+    /// Number of newest checkpoints to keep; 0: write none [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) checkpoints: Option<u16>,
     /// Resume from the newest checkpoint, if there is one

@@ -37,17 +37,17 @@ pub(crate) enum Command {
     Run(Run),
     /// Make a graph by rule: Kronecker, uniform, grid, consecutive or scattered
     Generate(Generate),
-    /// Say what a stored graph holds
+    /// Describe a stored graph
     Info(Info),
     /// Check every byte of a stored graph
     Verify(Verify),
     /// Compare a result with a reference, or judge it by its graph
     Validate(Validate),
-    /// Say what an import and a run would take: space, memory, traffic, time
+    /// Estimate an import and a run: space, memory, traffic, time
     Plan(Plan),
     /// List the algorithms and their options
     Algorithms(Algorithms),
-    /// List or remove the graphs that runs keep beside files of edges
+    /// List or remove the graphs that runs cache beside files of edges
     Cache(Cache),
     /// Make this command run under an MPI: `mpirun -n 8 graphmill run ...`
     Mpi(Mpi),

@@ -2,19 +2,19 @@
 
 use clap::{Args, ValueEnum};
 
-/// What edges become, read or generated.
+/// Options of edges, read or generated.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Edges")]
 pub(crate) struct Edges {
-    /// Each edge goes both ways
+    /// Store each edge in both directions
     #[arg(long)]
     pub(crate) undirected: bool,
-    /// Which of edges that come more than once are kept
+    /// Choose which of duplicate edges to store
     ///
-    /// All; the first of the input; or, with --weights, one with the sum, the least or the greatest of the weights.
+    /// keep: all. first: the first of the input. With --weights also sum, min and max: one with that weight of all.
     #[arg(long, value_name = "keep|first|...", value_enum, default_value_t)]
     pub(crate) duplicates: Duplicates,
-    /// What becomes of edges from a vertex to itself
+    /// Keep or drop edges from a vertex to itself
     #[arg(long, value_name = "keep|drop", value_enum, default_value_t)]
     pub(crate) self_loops: SelfLoops,
 }

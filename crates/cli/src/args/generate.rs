@@ -129,7 +129,7 @@ pub(crate) enum GenerateRule {
         vertices: u64,
         /// Edges from each vertex
         degree: u64,
-        /// From one neighbour to the next
+        /// Distance from one neighbour to the next
         #[arg(long, value_name = "GAP", default_value_t = 100_000)]
         gap: u64,
         #[command(flatten)]
@@ -139,7 +139,7 @@ pub(crate) enum GenerateRule {
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateOutput {
-    /// Print what was made as one JSON object
+    /// Print the summary as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
     /// A file of edges (.u32, .u64, .el, .wel), or the directory of a new stored graph
@@ -148,13 +148,13 @@ pub(crate) struct GenerateOutput {
     /// is drawn. Any other name is the new directory of a stored graph; the options of edges and stored graphs apply to it only.
     #[arg(short, long, value_name = "FILE|GRAPH")]
     pub(crate) output: PathBuf,
-    /// The same seed gives the same graph
+    /// Seed; the same seed gives the same graph
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Integer weights from 1 to 255, drawn uniformly, in this precision
     #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
     pub(crate) weights: Weights,
-    /// The same as --weights f32
+    /// Shorthand for --weights f32
     #[arg(long, conflicts_with = "weights")]
     pub(crate) weighted: bool,
     #[command(flatten)]

@@ -24,20 +24,22 @@ Example:
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_EXAMPLE, after_long_help = IMPORT_NOTES)]
 pub(crate) struct Import {
-    /// Files of edges, or folders of them, plain, gzip or zstd; - is standard input
+    /// Files of edges or directories of them, plain, gzip or zstd; - is stdin
     #[arg(required = true)]
     pub(crate) input: Vec<PathBuf>,
-    /// Folder of the stored graph; it must not exist yet
+    /// Directory of the stored graph; it must not exist yet
     #[arg(short, long, value_name = "GRAPH")]
     pub(crate) output: PathBuf,
-    /// Print what was imported as one JSON object
+    /// Print the summary as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) storing: Storing,
-    /// Work as N ranks of one process, each with its share of memory and threads, as on a cluster
+    /// Work as N ranks of one process, as on a cluster
+    ///
+    /// Each rank has its share of memory and threads.
     #[arg(
         long,
         value_name = "N",
@@ -46,7 +48,7 @@ pub(crate) struct Import {
         value_parser = clap::value_parser!(u16).range(1..)
     )]
     pub(crate) ranks: u16,
-    /// Write what the import took, as JSON
+    /// Write the metrics of the import, as JSON
     #[arg(long, value_name = "FILE.json")]
     pub(crate) metrics: Option<PathBuf>,
     #[command(flatten)]

@@ -21,7 +21,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Plan {
-    /// Folder of a stored graph, or none and --vertices and --edges
+    /// Directory of a stored graph, or none and --vertices and --edges
     #[arg(required_unless_present = "vertices", conflicts_with_all = ["vertices", "edges"])]
     pub(crate) graph: Option<PathBuf>,
     #[command(flatten)]
@@ -30,25 +30,25 @@ pub(crate) struct Plan {
     pub(crate) work: Work,
     #[command(flatten)]
     pub(crate) cluster: PlanCluster,
-    /// As one JSON object, with more figures
+    /// Print one JSON object, with more figures
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// A graph that is not there yet.
+/// Options of a graph that does not exist yet.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Expected graph")]
 pub(crate) struct ExpectedGraph {
-    /// Vertices: ids are below this number, such as 2^38 or 274e9
+    /// Number of vertices, such as 2^38 or 274e9; ids are below it
     #[arg(long, value_name = "N", value_parser = count::parse, requires = "edges")]
     pub(crate) vertices: Option<u64>,
-    /// Edges
+    /// Number of edges
     #[arg(long, value_name = "N", value_parser = count::parse, requires = "vertices")]
     pub(crate) edges: Option<u64>,
-    /// How edges are spread over vertices: few with very many, as in R-MAT graphs, or evenly
+    /// Distribution of edges: skewed as in R-MAT graphs, or even
     #[arg(long, value_name = "kronecker|uniform", value_enum, default_value_t)]
     pub(crate) like: Like,
-    /// Each edge goes both ways
+    /// Store each edge in both directions
     #[arg(long)]
     pub(crate) undirected: bool,
     /// Source of the edges: files of raw id pairs, or drawn as by `generate`
@@ -60,10 +60,10 @@ pub(crate) struct ExpectedGraph {
     /// Weights of drawn edges
     #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
     pub(crate) weights: Weights,
-    /// Vertices of a batch, as of an import [default: by a cost rule]
+    /// Vertices of a batch, as for import [default: by a cost rule]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,
-    /// As of an import [default: 32]
+    /// Greatest span of a cell with a bitmap, as for import [default: 32]
     #[arg(long, value_name = "N")]
     pub(crate) csr_ratio: Option<u32>,
 }
@@ -79,12 +79,12 @@ pub(crate) struct Work {
     /// The default is that of pagerank for pagerank, else 1.
     #[arg(long, value_name = "N", value_parser = count::parse)]
     pub(crate) iterations: Option<u64>,
-    /// How messages that are on disk get to the columns that need them, as of run
+    /// Routing of messages on disk to columns, as for run
     #[arg(long, value_name = "auto|push|pull|none", value_enum, default_value_t)]
     pub(crate) dispatch: Dispatch,
 }
 
-/// What the machines can do.
+/// Options of the machines.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Machines")]
 pub(crate) struct PlanCluster {
@@ -97,7 +97,7 @@ pub(crate) struct PlanCluster {
     /// Memory of each rank [default: half of this machine's or the cgroup's]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) memory: Option<u64>,
-    /// Whether each rank has a disk of its own, or all share one
+    /// Disks: each rank has its own, or all share one
     #[arg(long, value_name = "own|shared", value_enum, default_value_t)]
     pub(crate) disks: Disks,
     /// Bytes a second that a disk reads and writes, such as 2G
@@ -109,7 +109,7 @@ pub(crate) struct PlanCluster {
     /// Arcs a second that a thread imports
     #[arg(long, value_name = "N", default_value = "17e6", value_parser = count::arcs)]
     pub(crate) import_rate: f64,
-    /// Arcs a second that a thread goes along in a pass
+    /// Arcs a second that a thread processes in a pass
     #[arg(long, value_name = "N", default_value = "400e6", value_parser = count::arcs)]
     pub(crate) pass_rate: f64,
 }

@@ -10,20 +10,18 @@ use super::edges::{Edges, Weights};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Reading edges")]
 pub(crate) struct Reading {
-    /// What the files are; auto goes by their names
+    /// Format of the files; auto decides by their names
     ///
-    /// text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs), parquet. Of a folder with .e
-    /// files, only those and .v files are read.
+    /// text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs), parquet. In a directory with
+    /// .e files, only these and .v files are read.
     #[arg(long, value_name = "auto|text|csv|...", value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// What vertex ids are; auto looks
-    ///
-    /// It looks at the first 64 MiB.
+    /// Type of vertex ids; auto decides by the first 64 MiB
     #[arg(long, value_name = "auto|int|string", value_enum, default_value_t)]
     pub(crate) ids: Ids,
     /// Keep weights, in this precision
     ///
-    /// They stand in --weight-column, else in the column named weight, else in the one after the ids.
+    /// The weights are in --weight-column, else in the column named weight, else in the one after the ids.
     #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
     pub(crate) weights: Weights,
     /// Column of the sources, by name or number from 1
@@ -39,30 +37,30 @@ pub(crate) struct Reading {
     /// Column of the weights
     #[arg(long, value_name = "COLUMN")]
     pub(crate) weight_column: Option<String>,
-    /// Whether the first line names columns
+    /// Treat the first line as column names; auto decides by its content
     #[arg(long, value_name = "auto|yes|no", value_enum, default_value_t)]
     pub(crate) header: Header,
-    /// What separates columns: one character, tab or space
+    /// Separator of columns: one character, tab or space
     ///
-    /// By default what the first lines show.
+    /// By default the first lines decide.
     #[arg(long, value_name = "CHAR")]
     pub(crate) delimiter: Option<graphmill::Delimiter>,
-    /// What quotes mean
+    /// Meaning of quotes
     ///
-    /// They enclose columns ('"'), or are text (none); with auto they enclose in CSV and TSV.
+    /// Quotes enclose columns ('"'), or are text (none). With auto they enclose in CSV and TSV.
     #[arg(long, value_name = "auto|none|'\"'", default_value = "auto", value_parser = quote)]
     pub(crate) quote: graphmill::Quote,
-    /// Which lines are comments
+    /// Prefix of comment lines
     ///
-    /// Those that start so, wherever they stand; with auto those before the first edge that start with #, % or //.
+    /// Lines with this prefix are comments anywhere. With auto, lines before the first edge are comments if they start with #, % or //.
     #[arg(long, value_name = "auto|none|PREFIX", default_value = "auto", value_parser = comments)]
     pub(crate) comments: graphmill::Comments,
-    /// File that names vertices, for those without edges
+    /// File of vertex ids, for vertices without edges
     ///
-    /// They stand in the column named id or the like, else in the first.
+    /// The ids are in the column named id or similar, else in the first.
     #[arg(long, value_name = "FILE")]
     pub(crate) vertices: Option<PathBuf>,
-    /// At a line that is not an edge stop, or skip and count it
+    /// Stop at a line that is not an edge, or skip and count it
     #[arg(long, value_name = "stop|skip", value_enum, default_value_t)]
     pub(crate) on_error: OnError,
     #[command(flatten)]

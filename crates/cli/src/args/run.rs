@@ -82,7 +82,7 @@ impl FromArgMatches for Run {
     }
 }
 
-/// What every algorithm takes.
+/// Options of every algorithm.
 #[derive(Debug, Args)]
 pub(crate) struct RunCommon {
     /// A stored graph, or a file of edges; - is standard input
@@ -93,22 +93,24 @@ pub(crate) struct RunCommon {
     /// Result file: .parquet, .csv, .tsv, .csv.gz or .tsv.gz; - is CSV on standard output
     ///
     /// Its columns are `vertex` and the value. Unreached is null in Parquet; in text it is inf, or an empty field where values are
-    /// vertices. Distances too large for --precision are as unreached. With a slash at the end (ranks.parquet/) it is a folder: each
-    /// rank writes a part of it with its own vertices.
+    /// vertices. Distances too large for --precision count as unreached. With a slash at the end (ranks.parquet/) it is a
+    /// directory: each rank writes a part of it with its own vertices.
     #[arg(short, long, value_name = "FILE[/]")]
     pub(crate) output: Option<PathBuf>,
     /// Print the N vertices with the highest values, or the N largest components
     ///
-    /// Not where values are vertices that name no groups, such as parents.
+    /// The option does not apply to vertices that name no groups, such as parents.
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Print the summary as one JSON object, with the rows of --top
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write what the run took, superstep by superstep, as JSON
+    /// Write the metrics of the run and of each pass, as JSON
     #[arg(long, value_name = "FILE.json")]
     pub(crate) metrics: Option<PathBuf>,
-    /// Work as N ranks of one process, each with its share of memory and threads, as on a cluster
+    /// Work as N ranks of one process, as on a cluster
+    ///
+    /// Each rank has its share of memory and threads.
     #[arg(
         long,
         value_name = "N",

@@ -8,18 +8,20 @@ use super::machine::Machine;
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// Folder of a stored graph
+    /// Directory of a stored graph
     pub(crate) graph: PathBuf,
-    /// As one JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// Folder of a stored graph
+    /// Directory of a stored graph
     pub(crate) graph: PathBuf,
-    /// Compare degrees, indices, reverse and counts with the edges too, to find what a broken program wrote
+    /// Compare degrees, indices, the transpose and counts with the edges too
+    ///
+    /// This finds mistakes of the program that wrote the graph.
     #[arg(long)]
     pub(crate) deep: bool,
     #[command(flatten)]
@@ -34,18 +36,18 @@ pub(crate) struct Cache {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
-    /// List the graphs that are kept, with the bytes of each
+    /// List the cached graphs, with the bytes of each
     List(CachePlaces),
-    /// Remove the graphs that are kept, but for those that a run works on
+    /// Remove the cached graphs, except those in use by a run
     Clear(CachePlaces),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CachePlaces {
-    /// Files of edges, or folders with files of edges
+    /// Files of edges, or directories of such files
     #[arg(value_name = "PATH", default_value = ".")]
     pub(crate) paths: Vec<PathBuf>,
-    /// As one JSON array
+    /// Print one JSON array
     #[arg(long)]
     pub(crate) json: bool,
 }

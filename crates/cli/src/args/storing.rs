@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 pub(crate) struct Storing {
     /// Order of vertices in every batch: by id, or most arcs first
     ///
-    /// With most arcs first, programs that go along few edges at a time are faster, and answers are the same but for the rounding of
-    /// sums, so that the last digits of pagerank may differ. An import takes up to 1.6 times as long.
+    /// With most arcs first, programs that follow few edges at a time are faster, and an import takes up to 1.6 times as long. Results
+    /// are the same but for the rounding of sums: the last digits of pagerank may differ.
     #[arg(long, value_name = "id|degree", value_enum, default_value_t)]
     pub(crate) order: Order,
     /// Store the transposed graph too

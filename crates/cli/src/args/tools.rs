@@ -6,14 +6,14 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// The shell
+    /// Shell to complete for
     #[arg(value_name = "bash|elvish|fish|powershell|zsh", value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// Folder that gets a page for each command, instead
+    /// Directory to write a page for each command to
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -44,7 +44,7 @@ pub(crate) struct MpiBuild {
 
 #[derive(Debug, Args)]
 pub(crate) struct Algorithms {
-    /// As one JSON array
+    /// Print one JSON array
     #[arg(long)]
     pub(crate) json: bool,
 }

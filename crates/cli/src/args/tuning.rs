@@ -15,7 +15,7 @@ pub(crate) struct Experiments {
     /// A gather pass needs a graph that allows it.
     #[arg(long, value_name = "auto|scatter|gather", value_enum, default_value_t)]
     pub(crate) direction: Direction,
-    /// Go only to the places of the active vertices' edges
+    /// Look up the edges of active vertices in an index (sparse passes)
     #[arg(long, value_name = "auto|never|always", value_enum, default_value_t)]
     pub(crate) seek: Seek,
     /// Cost of one index lookup on disk, in vertices scanned [default: 1024]
@@ -89,7 +89,7 @@ pub(crate) struct Tiers {
     /// paper: 2.4 times the time of DRAM to read, 6 times to write.
     #[arg(long, value_name = "none|paper", value_enum, default_value_t)]
     pub(crate) charge: Charge,
-    /// Bytes that a thread gets from DRAM in a second, for --charge paper [default: 5866 million]
+    /// Bytes a second a thread reads from DRAM, for --charge paper [default: 5866 million]
     #[arg(long, value_name = "SIZE", value_parser = size::bandwidth)]
     pub(crate) dram_bandwidth: Option<u64>,
 }

@@ -42,7 +42,9 @@ pub(crate) struct Validate {
 pub(crate) struct ValidateCommon {
     /// The result to judge
     pub(crate) result: PathBuf,
-    /// With --rule: what it should be. With --algorithm: the graph of the run, stored or a file of edges
+    /// With --rule: the reference. With --algorithm: the graph of the run
+    ///
+    /// A graph is a stored graph or a file of edges.
     #[arg(value_name = "REFERENCE|GRAPH")]
     pub(crate) against: PathBuf,
     #[command(flatten)]
