@@ -10,13 +10,15 @@ use super::edges::{Edges, Weights};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Reading edges")]
 pub(crate) struct Reading {
-    /// Format of the files; auto decides by their names
+    /// File format; auto decides by the names
     ///
     /// text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs), parquet. In a directory with
     /// .e files, only these and .v files are read.
     #[arg(long, value_name = "auto|text|csv|...", value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// Type of vertex ids; auto decides by the first 64 MiB
+    /// Type of vertex ids
+    ///
+    /// With auto the first 64 MiB decide.
     #[arg(long, value_name = "auto|int|string", value_enum, default_value_t)]
     pub(crate) ids: Ids,
     /// Keep weights, in this precision
@@ -37,7 +39,9 @@ pub(crate) struct Reading {
     /// Column of the weights
     #[arg(long, value_name = "COLUMN")]
     pub(crate) weight_column: Option<String>,
-    /// Treat the first line as column names; auto decides by its content
+    /// Read column names from the first line
+    ///
+    /// With auto the content of that line decides.
     #[arg(long, value_name = "auto|yes|no", value_enum, default_value_t)]
     pub(crate) header: Header,
     /// Separator of columns: one character, tab or space

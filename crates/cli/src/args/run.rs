@@ -90,7 +90,7 @@ pub(crate) struct RunCommon {
     /// A file of edges is first imported into a cache beside it. Standard input is written to a temporary file, once.
     #[arg(value_name = "GRAPH|INPUT")]
     pub(crate) input: PathBuf,
-    /// Result file: .parquet, .csv, .tsv, .csv.gz or .tsv.gz; - is CSV on standard output
+    /// Result file: .parquet, .csv, .tsv, .csv.gz or .tsv.gz; - is CSV on stdout
     ///
     /// Its columns are `vertex` and the value. Unreached is null in Parquet; in text it is inf, or an empty field where values are
     /// vertices. Distances too large for --precision count as unreached. With a slash at the end (ranks.parquet/) it is a

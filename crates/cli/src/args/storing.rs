@@ -17,9 +17,9 @@ pub(crate) struct Storing {
     /// Backward passes on directed graphs are faster, and the graph takes twice the space.
     #[arg(long)]
     pub(crate) reverse: bool,
-    /// Vertices of a batch, at most 2147483648, for experiments [default: by a cost rule]
+    /// Vertices of a batch, for experiments [default: by a cost rule]
     ///
-    /// The number is exact; with --order degree it is an upper limit.
+    /// The number is at most 2147483648. It is exact; with --order degree it is an upper limit.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,
     /// Greatest span for each edge of a cell with a source bitmap [default: 32]

@@ -26,7 +26,9 @@ pub(crate) struct Mpi {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MpiCommand {
-    /// Compile the plugin that loads an MPI, with that MPI's own compiler, once for each MPI
+    /// Compile the plugin for an MPI, with the compiler of that MPI
+    ///
+    /// Each MPI needs its own plugin.
     Build(MpiBuild),
 }
 

@@ -89,7 +89,7 @@ pub(crate) struct Tiers {
     /// paper: 2.4 times the time of DRAM to read, 6 times to write.
     #[arg(long, value_name = "none|paper", value_enum, default_value_t)]
     pub(crate) charge: Charge,
-    /// Bytes a second a thread reads from DRAM, for --charge paper [default: 5866 million]
+    /// DRAM bandwidth of a thread, for --charge paper [default: 5866 million a second]
     #[arg(long, value_name = "SIZE", value_parser = size::bandwidth)]
     pub(crate) dram_bandwidth: Option<u64>,
 }
