@@ -76,12 +76,12 @@ pub fn run_parents<I: Index>(
     Ok(parent)
 }
 
-/// What the passes hold for each vertex.
+/// Returns the bytes that the passes hold for each vertex.
 pub(crate) fn sizes() -> Sizes {
     sizes_of::<Depths>()
 }
 
-/// Returns the bytes a vertex that the passes of a search for parents hold.
+/// Returns the bytes that a search for parents holds for each vertex.
 ///
 /// The last pass has an id's ordinal and a depth as message and as accumulator.
 pub(crate) fn sizes_parents<I: Index>(order: Order) -> Sizes {

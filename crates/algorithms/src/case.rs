@@ -9,7 +9,7 @@ use crate::judge::{Objection, bytes_of};
 
 /// A judge of one algorithm's results on one graph, with the options of the run.
 pub trait Judge {
-    /// What the values of the result are.
+    /// Returns the type of the result's values.
     fn takes(&self) -> Takes;
     /// Bytes of memory, for all that is handed over and for the verdict.
     fn bytes(&self) -> u64;
@@ -26,7 +26,7 @@ pub trait Judge {
     fn verdict(&self) -> Result<(), Objection>;
 }
 
-/// What the values of a result are.
+/// The type of a result's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// Integers.

@@ -14,13 +14,13 @@ pub struct Entry {
     pub name: &'static str,
     /// Other names by which people ask for it.
     pub aliases: &'static [&'static str],
-    /// What it computes, in a line.
+    /// Description of the result, in one line.
     pub summary: &'static str,
     /// Name of the result's column.
     pub value: &'static str,
-    /// Whether the weights of arcs always count; where there are none each arc counts 1.
+    /// True if the weights of arcs always count; where there are none each arc counts 1.
     pub weighted: bool,
-    /// What can be set.
+    /// Its options.
     pub options: &'static [OptionSpec],
     /// Checks the values of its options, except those that name vertices.
     pub check: fn(&Settings) -> Result<(), AlgorithmError>,
@@ -32,7 +32,7 @@ pub struct Entry {
     ///
     /// The size of a group is at the ordinal of the group's id; an id without a group has 0.
     pub group_sizes: Option<GroupSizes>,
-    /// What its passes hold for each vertex of such a graph, by the values of the options alone.
+    /// Returns the bytes that its passes hold for each vertex, from the graph and the options alone.
     pub sizes: fn(&Measure, &Settings) -> Sizes,
     /// Judges a result of a run on this graph with these options.
     pub judge: JudgeOf,
@@ -67,7 +67,7 @@ pub struct Output {
     pub column: &'static str,
     /// Where the values are.
     pub values: Values,
-    /// Whether a vertex may have no value.
+    /// True if a vertex may have no value.
     pub nullable: bool,
 }
 

@@ -54,7 +54,7 @@ impl Index for u64 {
     }
 }
 
-/// Whether the indices of a graph fit in 32 bits, with one number to spare for none.
+/// True if the indices of a graph fit in 32 bits, with one number to spare for none.
 pub fn fits_u32(vertices: u64) -> bool {
     vertices < u64::from(u32::MAX)
 }

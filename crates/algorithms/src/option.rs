@@ -1,6 +1,6 @@
 //! The options of an algorithm, as its entry describes them.
 
-/// What an option's value is.
+/// The type of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionKind {
     /// A number or a word.
@@ -18,14 +18,14 @@ pub enum OptionKind {
 pub struct OptionSpec {
     /// Its name, without dashes.
     pub name: &'static str,
-    /// What stands for its value in a help text.
+    /// Placeholder of its value in a help text.
     pub value_name: &'static str,
-    /// What its value is.
+    /// Type of its value.
     pub kind: OptionKind,
-    /// Whether the algorithm cannot run without it.
+    /// True if the algorithm cannot run without it.
     pub required: bool,
     /// Its value when it is not given, if there is one.
     pub default: Option<&'static str>,
-    /// What it does, in a line.
+    /// Description in one line.
     pub help: &'static str,
 }

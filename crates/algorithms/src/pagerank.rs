@@ -90,7 +90,7 @@ fn iterate<R: Real, S: State<R>>(
     Ok(())
 }
 
-/// What the passes hold for each vertex.
+/// Returns the bytes that the passes hold for each vertex.
 pub(crate) fn sizes<R: Real>(method: Method, weighted: bool) -> Sizes {
     fn of<R: Real, S: State<R>>(method: Method) -> Sizes {
         match method {

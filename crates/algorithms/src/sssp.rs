@@ -12,7 +12,7 @@ use graphmill_graph::StoredGraph;
 
 use crate::settings::AlgorithmError;
 
-/// How shortest paths are found.
+/// The method that finds shortest paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
     /// Delta-stepping: distances within one width form a bucket, and the nearest bucket is relaxed first.
@@ -120,7 +120,7 @@ macro_rules! length {
 }
 length!(f32 f64);
 
-/// What the passes hold for each vertex.
+/// Returns the bytes that the passes hold for each vertex.
 pub(crate) fn sizes<R: Length>() -> Sizes {
     sizes_of::<Relax<R>>()
 }

@@ -13,7 +13,7 @@ use graphmill_graph::Order;
 use crate::index::Index;
 use crate::settings::AlgorithmError;
 
-/// How components are found.
+/// The method that finds components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// By uniting the ends of arcs where labels fit in memory, else by spreading labels.
@@ -176,7 +176,7 @@ impl<I: Index> SendProgram for Count<I> {
     }
 }
 
-/// What a method holds for each vertex of a graph in such an order.
+/// Returns the bytes that a method holds for each vertex of a graph in this order.
 pub(crate) fn sizes<I: Index>(method: Method, order: Order) -> Sizes {
     let passes = Sizes::of::<Spread<I>>().or(sizes_of::<Reach<I>>());
     // Their sizes are counted at the end.

@@ -75,7 +75,7 @@ fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
         // Each error names its cause itself.
         Some(format!("error: {error}"))
     };
-    // Of several ranks it is enough that one was asked.
+    // With several ranks one request is enough.
     let is_asked = stop.asked() || is(graphmill::Error::is_stopped);
     let code = if is_asked || is(graphmill::Error::is_interrupted) {
         signals::INTERRUPTED

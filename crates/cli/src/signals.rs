@@ -77,7 +77,7 @@ pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
     }
 }
 
-/// How long a command that was asked twice may take to stop.
+/// Time that a command may take to stop after the second request.
 const STOPPING: Duration = Duration::from_secs(20);
 
 /// Ends the process, whatever its threads wait for, unless it ends by itself soon.
@@ -95,7 +95,7 @@ fn end_now() -> ! {
 const MEETING: Duration = Duration::from_secs(5);
 const STEPS: u32 = 50;
 
-/// Has the process end soon after it was asked to stop, as long as what this gives lives.
+/// Ends the process soon after a request to stop, as long as the returned guard lives.
 ///
 /// # Errors
 /// The system refuses the thread that looks.

@@ -39,7 +39,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The same for a budget of this process.
+/// Parses a size for a budget of this process.
 ///
 /// # Errors
 /// As for [`parse`]; the cgroup of this process may not take as much.

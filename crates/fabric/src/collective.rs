@@ -34,7 +34,7 @@ pub fn all_gather<E: From<FabricError>>(
     idle: &dyn Fn() -> Result<(), E>,
 ) -> Result<Vec<Vec<u8>>, E> {
     let (rank, ranks) = (fabric.rank(), fabric.ranks());
-    // Of this rank, the next, and so on, round to the one before it.
+    // In order of rank from this one on, around to the one before it.
     let mut known = vec![mine.to_vec()];
     while known.len() < ranks {
         let distance = known.len();
@@ -110,7 +110,7 @@ pub fn all_reduce<E: From<FabricError>>(
     Ok(())
 }
 
-/// Takes the places of a frame from the front.
+/// Splits the part of one frame off the front.
 fn take(places: &mut Range<usize>) -> Range<usize> {
     let end = places.end.min(places.start + FRAME_BYTES / NUMBER_BYTES);
     let now = places.start..end;
@@ -126,7 +126,7 @@ pub struct Outflow<'f> {
     frame: Vec<u8>,
 }
 
-/// What a frame of an [`Outflow`] begins with: whether it is the last.
+/// The first byte of a frame of an [`Outflow`]: whether it is the last.
 const MORE: u8 = 0;
 const LAST: u8 = 1;
 
@@ -161,7 +161,7 @@ impl<'f> Outflow<'f> {
         Ok(())
     }
 
-    /// Says that this was all.
+    /// Tells the receiver that there are no more bytes.
     ///
     /// # Errors
     /// As for [`all_gather`].

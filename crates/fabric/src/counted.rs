@@ -38,7 +38,7 @@ impl<F> CountedFabric<F> {
         self.received.load(Relaxed)
     }
 
-    /// Takes what the other fabric has carried out, whose tokens say whether it was a receive.
+    /// Counts a completion of the other fabric; its token tells whether it was a receive.
     fn take(&self, done: Completion) -> Completion {
         if let (Ok(bytes), 1) = (&done.result, done.token & 1) {
             self.received.fetch_add(*bytes as u64, Relaxed);

@@ -120,7 +120,7 @@ impl<'f> Courier<'f> {
         Ok(())
     }
 
-    /// Says to all that no more comes from this rank.
+    /// Tells all ranks that this one sends no more.
     ///
     /// # Errors
     /// As for [`send`](Courier::send).

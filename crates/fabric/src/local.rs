@@ -29,7 +29,7 @@ struct World {
     lost: OnceLock<FabricError>,
 }
 
-/// What there is for one rank.
+/// The state of one rank.
 #[derive(Debug, Default)]
 struct Place {
     inbox: Mutex<Inbox>,

@@ -204,7 +204,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the thread does.
+    /// The loop of the thread.
     fn beat(&self, has_finished: &Sender<()>) {
         let (mut rest, mut next) = (REST, now());
         loop {
@@ -280,7 +280,7 @@ impl State {
         Ok(())
     }
 
-    /// Says a word to another rank.
+    /// Sends a report to another rank.
     fn say(&mut self, to: usize, word: &str) {
         let bytes = &word.as_bytes()[..word.len().min(WORD_BYTES)];
         let Ok(mut buffer) = AlignedBuffer::zeroed(bytes.len()) else {
@@ -297,7 +297,7 @@ impl State {
         }
     }
 
-    /// Says its last word. Those who are done hear it too: they wait for it.
+    /// Sends the last report to all ranks, those that are done too, since they wait for it.
     fn say_to_all(&mut self, word: &str) {
         if !std::mem::replace(&mut self.leaving, true) {
             let own = self.rank();
@@ -593,7 +593,7 @@ impl Fabric for MpiFabric {
         self.until(LAST_WORDS, |state| {
             let lost = state.lost_rank().filter(|rank| *rank != self.rank);
             let mut peers = (0..).zip(&state.peers);
-            // Of one that is lost there are no last words.
+            // A lost rank sends no last report.
             peers.all(|(rank, peer)| Some(rank) == lost || peer.left && peer.telling == 0)
         });
     }

@@ -24,7 +24,7 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 /// The cause that the error of a silent rank names.
 pub(crate) const SILENT: &str = "nothing was heard of it for 15 s";
 
-/// What a [`Fabric`] carries out. The buffer is away until the operation is complete.
+/// An operation of a [`Fabric`], which owns the buffer until the operation is complete.
 #[derive(Debug)]
 pub enum Operation {
     /// `range` of the buffer to another rank. Complete when the buffer may be changed again.
@@ -50,7 +50,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether some ranks could carry it out.
+    /// Checks that the operation is valid among `ranks` ranks.
     pub(crate) fn check(&self, ranks: usize) -> Result<(), FabricError> {
         let misuse = |what| Err(FabricError::Misuse { what });
         match self {
@@ -81,7 +81,7 @@ impl Operation {
 /// A finished operation.
 #[derive(Debug)]
 pub struct Completion {
-    /// What the operation was submitted with.
+    /// The token that the operation was submitted with.
     pub token: u64,
     /// Its buffer; lost (`None`) where the network may still reach into it.
     pub buffer: Option<AlignedBuffer>,
@@ -95,25 +95,25 @@ pub struct Completion {
 ///
 /// When one rank fails all do: the operations of the others end with [`FabricError::Lost`], and so do those they submit later.
 pub trait Fabric: Send + Sync + Debug {
-    /// Which rank this is.
+    /// Returns the number of this rank.
     fn rank(&self) -> usize;
 
-    /// How many there are.
+    /// Returns the number of ranks.
     fn ranks(&self) -> usize;
 
-    /// Takes an operation. Never blocks; every error comes with the completion.
+    /// Submits an operation, without blocking. Every error comes with the completion.
     fn submit(&self, operation: Operation, token: u64);
 
-    /// A complete operation, if there is one.
+    /// Returns a completion, if there is one.
     fn poll(&self) -> Option<Completion>;
 
-    /// The same, and waits up to `limit` for one.
+    /// Returns a completion; waits up to `limit` for one.
     fn wait(&self, limit: Duration) -> Option<Completion>;
 
     /// Operations submitted whose completions have not been taken.
     fn in_flight(&self) -> usize;
 
-    /// The rank that is lost, if one is: why everything ends.
+    /// Returns the error of the lost rank, if there is one.
     fn lost(&self) -> Option<FabricError>;
 
     /// A flag that is set once a rank is lost, for long work without the others.
@@ -128,6 +128,6 @@ pub trait Fabric: Send + Sync + Debug {
     /// If another rank is lost already, the report names that rank. Returns when the others have ended too, or after a limited wait.
     fn fail(&self, cause: &str);
 
-    /// Says that this rank is done with the others. One that goes without a word is lost.
+    /// Reports that this rank is done with the others. A rank that ends without it is lost.
     fn leave(&self);
 }

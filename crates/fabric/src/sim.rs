@@ -27,7 +27,7 @@ use crate::port::{Channel, Completion, Fabric, Operation, SILENCE, SILENT};
 /// Expired waits in a row, with no other event, after which a simulation is stuck.
 const STUCK_LIMITS: u64 = 10_000;
 
-/// What a simulated network is like.
+/// The properties of a simulated network.
 #[derive(Clone, Copy, Debug)]
 pub struct Network {
     /// The longest time that a frame takes, and the word that a rank is lost.
@@ -276,7 +276,7 @@ impl State {
         }
     }
 
-    /// What happens next, happens.
+    /// Carries out the next event.
     fn turn_up(&mut self, event: Event) {
         match event {
             // It lies there until the silent one is lost.
@@ -306,7 +306,7 @@ impl State {
         }
     }
 
-    /// Whether a rank is done with the others, and did not fail.
+    /// True if a rank is done with the others, and did not fail.
     fn has_left(&self, rank: usize) -> bool {
         let place = &self.ranks[rank];
         place.is == Doing::Left && place.lost.is_none()

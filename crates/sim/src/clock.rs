@@ -17,7 +17,7 @@ struct Time {
     now: Duration,
     random: Random,
     looks: u64,
-    /// Who is asked to stop, and at the how-manieth look.
+    /// Requests to stop, each with the number of its read of the clock.
     wishes: Vec<(u64, Stop)>,
 }
 

@@ -26,12 +26,12 @@ const VERSIONS: &str = "/versions";
 /// Memory that is enough.
 const ENOUGH: u64 = 64 << 20;
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The bytes of the result.
     Done(Vec<u8>),
-    /// What each rank said that failed.
+    /// The errors of the failed ranks.
     Failed(Vec<String>),
     /// A rank panicked.
     Panicked(String),
@@ -205,7 +205,7 @@ fn digits(text: &str) -> Option<u64> {
     number.parse().ok()
 }
 
-/// What one rank came to.
+/// The outcome of one rank.
 enum Said {
     Done(Vec<u8>),
     Failed(String),

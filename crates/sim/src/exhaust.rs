@@ -133,7 +133,7 @@ pub fn every_failure(seed: u64) -> Result<u64, String> {
             (FaultKind::Eio, On::Sync),
             (FaultKind::Short, On::Any),
         ] {
-            // What comes up short again and again is an error.
+            // Repeated short transfers are an error.
             for for_good in [false, true] {
                 let disks = job.disks();
                 let faults = Faults::of_disk(of, fault(kind, on, nth, for_good));
@@ -263,7 +263,7 @@ pub fn every_failed_name(seed: u64) -> Result<u64, String> {
     }
     let mut count = 0;
     for of in 0..stopped.len() {
-        // Of all operations some have to do with names.
+        // Some of all operations are name operations.
         let copies = || {
             stopped
                 .iter()

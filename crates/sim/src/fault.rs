@@ -1,4 +1,4 @@
-//! What goes wrong in one attempt.
+//! The faults of one attempt.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ pub(crate) enum Moment {
     Look,
 }
 
-/// What goes wrong.
+/// The faults of an attempt.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Faults {
-    /// Of disks, by number.
+    /// Faults of disks, with the number of the disk.
     disks: Vec<(usize, Fault)>,
     pub(crate) network: Network,
     /// Passes after which a rank is asked to stop.
@@ -86,7 +86,7 @@ impl Faults {
             6 => fail(FaultKind::Enospc, full, nth, true),
             7 => fail(FaultKind::Short, on, nth, false),
             8 => {
-                // What could not be made durable is lost later.
+                // Bytes whose sync failed are lost later.
                 fail(FaultKind::Eio, On::Sync, nth, false);
                 fail(FaultKind::PowerCut, On::Sync, later, true);
             }
@@ -147,7 +147,7 @@ impl Faults {
         }
     }
 
-    /// Has ranks be asked to stop that have these clocks.
+    /// Plans the requests to stop, on these disks and clocks.
     pub(crate) fn ask(&self, disks: &[SimDisk], clocks: &[Arc<Ticking>], stops: &[Stop]) {
         for Wish { rank, nth, at } in &self.wishes {
             match at {
@@ -160,7 +160,7 @@ impl Faults {
         }
     }
 
-    /// Has the disks fail.
+    /// Plans the faults of the disks.
     pub(crate) fn inject(&self, disks: &[SimDisk]) {
         for (disk, fault) in &self.disks {
             disks[*disk].inject(*fault);
@@ -179,7 +179,7 @@ impl Faults {
         }
     }
 
-    /// Whether an attempt has to succeed all the same.
+    /// True if an attempt has to succeed all the same.
     pub(crate) fn are_harmless(&self) -> bool {
         let network = &self.network;
         let is_harmful = |(_, fault): &(usize, Fault)| fault.kind != FaultKind::Short;

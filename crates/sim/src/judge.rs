@@ -9,7 +9,7 @@ use crate::cluster::{GRAPH, Outcome, RESULT, versions};
 use crate::fault::Faults;
 use crate::oracle;
 
-/// What a seed came to.
+/// The outcome of a seed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Told {
     /// Attempts that failed, as they should.
@@ -23,7 +23,7 @@ pub struct Told {
 /// Carries out the case of a seed.
 ///
 /// # Errors
-/// What does not hold.
+/// The condition that does not hold.
 pub fn judge(seed: u64) -> Result<Told, String> {
     let case = Case::draw(seed);
     let mut story = Vec::new();
@@ -172,7 +172,7 @@ fn imported(
     disks.pop().ok_or_else(|| "no disk".to_string())
 }
 
-/// Whether an error says that it is a mistake of ours.
+/// True if an error says that it is a mistake of ours.
 pub(crate) fn says_bug(error: &str) -> bool {
     ["bug", "panic", "nothing will ever happen"]
         .iter()

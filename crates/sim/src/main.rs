@@ -19,7 +19,7 @@ struct Cli {
     /// The first seed
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// How many
+    /// Number of seeds
     #[arg(long, default_value_t = 1)]
     seeds: u64,
     /// Judge more seeds until this many seconds have passed
@@ -28,7 +28,7 @@ struct Cli {
     /// Seeds at a time
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// Say what each seed is
+    /// Print the case of each seed
     #[arg(long)]
     verbose: bool,
 }

@@ -1,4 +1,4 @@
-//! What can go wrong between this crate and the machine.
+//! Errors of the machine.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::placement::error::PlacementError;
     "{what} would take {asked} bytes of memory, and {available} of the budget of {total} bytes are free: give more (--memory)"
 )]
 pub struct BudgetError {
-    /// What the memory was for.
+    /// The purpose of the memory.
     pub what: &'static str,
     /// Bytes asked for.
     pub asked: u64,
@@ -24,7 +24,7 @@ pub struct BudgetError {
     pub total: u64,
 }
 
-/// What a job's own failure is carried in.
+/// A box for the error of a job's own step.
 pub type JobError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why the machine did not do what was asked.
@@ -34,11 +34,11 @@ pub enum StorageError {
     /// The system refused an operation on a path.
     #[error("cannot {action} {}: {source}{}", path.display(), advice(source))]
     Path {
-        /// What was tried: "open", "rename", ...
+        /// The attempted action: "open", "rename", ...
         action: &'static str,
-        /// On which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A directory is a link, or another user decides its contents, so this program cannot trust it.
@@ -62,7 +62,7 @@ pub enum StorageError {
         offset: u64,
         /// Length of the part that failed.
         bytes: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// An operation breaks the grain of direct I/O or leaves its buffer: a mistake in the program.
@@ -103,7 +103,7 @@ pub enum StorageError {
         "io_uring cannot be used here ({source}): use --io threads, or allow it (containers and sysctl kernel.io_uring_disabled forbid it)"
     )]
     NoUring {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The system starts no more threads.
@@ -111,7 +111,7 @@ pub enum StorageError {
         "cannot start a thread ({source}): use fewer threads (--threads), or raise the limit (ulimit -u)"
     )]
     Thread {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The memory budget.
@@ -131,7 +131,7 @@ pub enum StorageError {
     Panic {
         /// Index of the worker.
         worker: usize,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
     /// All workers of a simulation wait, and no operation in flight can wake one: a bug.
@@ -158,7 +158,7 @@ pub fn is_of_open_files(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }
 
-/// What a user can do about an error of the system, where there is more to say than the error itself.
+/// Returns a hint for an error of the system, or nothing if the error says enough.
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

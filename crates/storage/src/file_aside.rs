@@ -46,7 +46,7 @@ pub struct FileAside {
     /// Bytes submitted so far: where the chunk being filled belongs.
     offset: u64,
     is_published: bool,
-    /// What it is in until it has its name, where it is not beside it.
+    /// The directory it is in until it has its name, unless that is its parent.
     _folder: Option<Scratch>,
 }
 

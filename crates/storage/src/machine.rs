@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::disk::port::{Disk, Hold, Holding, Owner};
 
-/// Times that a folder is tried which somebody may hold only to look at it, and the time between.
+/// Attempts to lock a directory that another process may hold briefly, and the time between two.
 pub const HOLD_ATTEMPTS: u32 = 16;
 /// See [`HOLD_ATTEMPTS`].
 pub const HOLD_PAUSE: Duration = Duration::from_millis(10);

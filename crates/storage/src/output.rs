@@ -1,4 +1,4 @@
-//! What a user asks to be written: a file that is replaced at one stroke, or whatever else is there, in place.
+//! An output of a user: a file that is replaced atomically, or anything else, which is written in place.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;

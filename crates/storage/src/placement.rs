@@ -35,7 +35,7 @@ impl Placement {
         &self.kinds[kind as usize]
     }
 
-    /// The same with another place for a kind.
+    /// Returns a copy with another place for a kind.
     ///
     /// # Errors
     /// Only edges can be streamed, or kept by what room there is.
@@ -47,7 +47,7 @@ impl Placement {
         Ok(self)
     }
 
-    /// Whether a kind of data lies on the slow tier, by whatever name.
+    /// True if a kind of data lies on the slow tier, by whatever name.
     pub fn is_slow(&self, kind: Kind) -> bool {
         let at = self.at(kind);
         *at == Where::Model || self.slow.as_ref().is_some_and(|slow| at.is_within(slow))
@@ -110,7 +110,7 @@ impl Placement {
         Ok(placement)
     }
 
-    /// The same with all kinds placed as a preset says.
+    /// Returns a copy with all kinds placed as a preset says.
     fn split(mut self, preset: &str) -> Result<Placement, PlacementError> {
         let slow_from = match preset {
             "dram" | "cache" => Kind::ALL.len(),

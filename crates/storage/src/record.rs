@@ -202,7 +202,7 @@ pub fn broken() -> io::Error {
     io::ErrorKind::InvalidData.into()
 }
 
-/// Whether an error says that a file is not what was written.
+/// True if an error says that a file is not what was written.
 #[must_use]
 pub fn is_broken(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, UnexpectedEof};

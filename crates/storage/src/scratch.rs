@@ -22,18 +22,18 @@ use crate::disk::port::{Disk, Hold, Holding, Owner};
 use crate::error::StorageError;
 use crate::machine::{HOLD_ATTEMPTS, HOLD_PAUSE, is_this_machine, machine_id, unheld};
 
-/// Names tried while somebody else removes the folder in which this one is to be.
+/// Attempts while another process removes the parent of this directory.
 const ATTEMPTS_MAX: u32 = 16;
 
-/// The number in the name of the next folder of this process.
+/// The number in the name of the next directory of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// A folder that goes when it is dropped.
+/// A directory that is deleted when it is dropped.
 pub struct Scratch {
     disk: Arc<dyn Disk>,
     path: Option<PathBuf>,
     _hold: Option<Hold>,
-    /// The folders above it that were not there before, the innermost first.
+    /// The directories above it that were not there before, the innermost first.
     made: Vec<PathBuf>,
     stays: AtomicBool,
     /// The file in it that goes last.
@@ -82,7 +82,7 @@ impl Scratch {
                     // Somebody had the name first.
                     Err(StorageError::NotOwn { .. }) if attempts < ATTEMPTS_MAX => attempts += 1,
                     held => {
-                        // From here on the folder goes with `scratch`.
+                        // From here on the directory is deleted with `scratch`.
                         scratch.path = Some(path);
                         scratch._hold = held?;
                         disk.sync_dir(folder)?;
@@ -144,7 +144,7 @@ impl Scratch {
         Ok(None)
     }
 
-    /// Nothing below a folder yet, which is to be made.
+    /// Prepares a directory below one that may not exist yet.
     fn below(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Scratch, StorageError> {
         let mut made = Vec::new();
         for above in folder.ancestors() {
@@ -163,14 +163,14 @@ impl Scratch {
         })
     }
 
-    /// Has a file in it go last, which says what it is: somebody may be killed while it goes.
+    /// Deletes the named file last, since it identifies the directory if the deletion is killed.
     #[must_use]
     pub fn with_last(mut self, file: &'static str) -> Scratch {
         self.last = Some(file);
         self
     }
 
-    /// Whether it stays when this is dropped.
+    /// Sets whether the directory stays when this is dropped.
     pub fn stay(&self, stays: bool) {
         self.stays.store(stays, Ordering::Relaxed);
     }
@@ -180,7 +180,7 @@ impl Scratch {
         self.path.as_deref().unwrap_or(Path::new(""))
     }
 
-    /// Gives it its name; from now on it stays.
+    /// Renames the directory to its final name; it then stays.
     ///
     /// # Errors
     /// As for [`Disk::rename`]. It goes then.
@@ -192,10 +192,10 @@ impl Scratch {
     }
 }
 
-/// What the names of all such folders begin with.
+/// Prefix of the names of all such directories.
 const PREFIX: &str = ".graphmill-";
 
-/// Whether an error says that the file system has no locks.
+/// True if an error says that the file system has no locks.
 pub fn has_no_locks(error: &StorageError) -> bool {
     let StorageError::Path { source, .. } = error else {
         return false;
@@ -205,7 +205,7 @@ pub fn has_no_locks(error: &StorageError) -> bool {
     is_unable.contains(&source.kind()) || source.raw_os_error() == Some(libc::ENOLCK)
 }
 
-/// Takes hold of a new folder alone; without a lock where the file system has none.
+/// Locks a new directory; without a lock if the file system has none.
 fn hold(disk: &dyn Disk, path: &Path) -> Result<Option<Hold>, StorageError> {
     match disk.hold(path, Holding::Alone, Owner::Own) {
         Err(error) if has_no_locks(&error) => disk.hold(path, Holding::Unlocked, Owner::Own),
@@ -231,7 +231,7 @@ fn remove_dead(disk: &dyn Disk, folder: &Path) {
     }
 }
 
-/// Removes a folder and all that is in it, some files after all else.
+/// Removes a directory and all that is in it, some files after all else.
 ///
 /// # Errors
 /// As for [`Disk::remove_dir_all`].
@@ -252,7 +252,7 @@ pub fn remove_dir_but_last(
     disk.remove_dir_all(dir)
 }
 
-/// Whether an error says that there is no such file or folder.
+/// True if an error says that there is no such file or directory.
 pub fn is_missing(error: &StorageError) -> bool {
     matches!(error, StorageError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }

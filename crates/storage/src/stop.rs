@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     wish: Arc<Wish>,
-    /// Somebody else's flag that asks for the same, at once.
+    /// Another flag that asks for the same, at once.
     other: Option<Arc<AtomicBool>>,
 }
 
@@ -17,7 +17,7 @@ pub struct Stop {
 struct Wish {
     asked: AtomicBool,
     insisted: AtomicBool,
-    /// Those whose work is patient.
+    /// Number of living [`Patience`] guards.
     patient: AtomicUsize,
 }
 
@@ -58,17 +58,17 @@ impl Stop {
         Patience(Arc::clone(&self.wish))
     }
 
-    /// Whether somebody asked, so that patient work ends where it may.
+    /// True if there is a request, so that patient work ends where it can.
     pub fn asked(&self) -> bool {
         self.wish.asked.load(Ordering::Relaxed)
     }
 
-    /// Whether work is patient that was not asked twice.
+    /// True if work is patient that was not asked twice.
     pub fn is_patient(&self) -> bool {
         self.wish.patient.load(Ordering::Relaxed) > 0 && !self.wish.insisted.load(Ordering::Relaxed)
     }
 
-    /// Whether work is to stop now.
+    /// True if work is to stop now.
     pub fn requested(&self) -> bool {
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         (self.asked() && !self.is_patient()) || self.other.as_deref().is_some_and(is_set)

@@ -76,7 +76,7 @@ impl Tiers {
         Ok(tiers)
     }
 
-    /// What was asked for.
+    /// Returns the requested placement.
     pub fn placement(&self) -> &Placement {
         &self.asked
     }

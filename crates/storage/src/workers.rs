@@ -27,7 +27,7 @@ const NEWS_WAIT_MAX: Duration = Duration::from_millis(1);
 /// Waiting steps in a row, with no disk work left, after which a simulation is stuck.
 const STUCK_STEPS: u64 = 100_000;
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Something was done; there may be more.
@@ -157,7 +157,7 @@ fn workers(count: usize, disk: &dyn Disk) -> Result<Vec<Mutex<Worker>>, StorageE
     (0..count.max(1)).map(worker).collect()
 }
 
-/// What the workers know of each other during one job.
+/// State that the workers share during one job.
 #[derive(Debug, Default)]
 struct Run {
     failed: AtomicBool,

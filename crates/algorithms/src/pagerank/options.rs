@@ -14,7 +14,7 @@ pub enum Dangling {
     Drop,
 }
 
-/// How ranks are computed.
+/// The method that computes scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Method {
     /// One pass over all edges an iteration.
@@ -29,7 +29,7 @@ pub enum Method {
 /// The options of a PageRank run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How ranks are computed.
+    /// The method that computes scores.
     pub method: Method,
     /// The chance to follow an arc rather than to jump, 0 to 1.
     pub damping: f64,
@@ -37,7 +37,7 @@ pub struct Options {
     pub iterations: u32,
     /// Stop when the ranks of all vertices together change by less than this in an iteration.
     pub tolerance: Option<f64>,
-    /// What becomes of the rank of vertices without outgoing arcs.
+    /// The treatment of the score of vertices without outgoing arcs.
     pub dangling: Dangling,
     /// Jumps lead to these vertices only, with equal chance, in ascending order; empty: to any vertex.
     pub sources: Vec<u64>,

@@ -18,12 +18,12 @@ pub struct Rounding {
 }
 
 impl Rounding {
-    /// Of a run with 32 bits.
+    /// The rounding of a run with 32 bits.
     pub const F32: Rounding = Rounding {
         unit: (f32::EPSILON as f64 + f64::EPSILON) / 2.0,
         least: f32::MIN_POSITIVE as f64 * f32::EPSILON as f64,
     };
-    /// Of a run with 64 bits.
+    /// The rounding of a run with 64 bits.
     pub const F64: Rounding = Rounding {
         unit: f64::EPSILON,
         least: f64::MIN_POSITIVE * f64::EPSILON,
@@ -35,7 +35,7 @@ impl Rounding {
         if share < 0.5 {
             share / (1.0 - share)
         } else {
-            // So long a sum may lose all that is added late.
+            // A sum of that length may lose all late terms.
             1.0
         }
     }
@@ -48,7 +48,7 @@ pub(super) struct Bounded<'w, A> {
     in_degrees: Vec<u64>,
     ranks: Vec<f64>,
     errors: Vec<f64>,
-    /// What an iteration brings to each vertex, and how far off that may be.
+    /// The sum of an iteration at each vertex; the next field bounds its error.
     arrived: Vec<f64>,
     arrived_errors: Vec<f64>,
 }

@@ -35,9 +35,9 @@ macro_rules! real {
 }
 real!(f32 f64);
 
-/// What a vertex holds while scores are computed.
+/// The row of a vertex while scores are computed.
 pub(crate) trait State<R: Real>: Element {
-    /// What an arc adds: nothing, or its weight.
+    /// The value of an arc: nothing, or its weight.
     type Edge: EdgeValue;
     /// The share of a score that goes along an arc, per unit of weight.
     type Message: Real;

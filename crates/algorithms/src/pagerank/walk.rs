@@ -38,7 +38,7 @@ impl Weigh for (u64, u64, f64) {
 pub struct Equation<'a> {
     /// The chance to follow an arc rather than to jump, 0 to 1; commonly 0.85.
     pub damping: f64,
-    /// What becomes of the rank of vertices without outgoing arcs.
+    /// The treatment of the score of vertices without outgoing arcs.
     pub dangling: Dangling,
     /// The vertices that jumps lead to, with equal chance; if empty, jumps lead to any vertex.
     ///
@@ -57,7 +57,7 @@ impl Default for Equation<'_> {
     }
 }
 
-/// What an iteration needs, checked.
+/// The checked input of an iteration.
 pub(super) struct Walk<'a, A> {
     pub(super) arcs: &'a [A],
     pub(super) equation: Equation<'a>,

@@ -1,4 +1,4 @@
-//! What a killed import or run resumes from.
+//! Options of the checkpoints of imports and runs.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What edges become, and their weights.
+//! Options of edges and their weights.
 
 use clap::{Args, ValueEnum};
 

@@ -1,4 +1,4 @@
-//! What `graphmill generate` takes: a rule with its numbers, where the graph goes, and what becomes of its edges.
+//! Arguments of `graphmill generate`: a rule with its numbers, the output, and options of edges.
 
 use std::path::PathBuf;
 

@@ -42,7 +42,7 @@ pub(crate) fn command() -> clap::Command {
     Cli::command().mut_subcommands(short)
 }
 
-/// Has the short page leave out what few people need.
+/// Hides options that few users need from the short page.
 fn short(command: clap::Command) -> clap::Command {
     let reads_first = command.get_name() == "import";
     command

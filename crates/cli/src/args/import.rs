@@ -1,4 +1,4 @@
-//! What `graphmill import` takes.
+//! Arguments of `graphmill import`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What a command may take of the machine.
+//! Limits of a command on the machine.
 
 use std::path::PathBuf;
 

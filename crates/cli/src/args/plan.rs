@@ -1,4 +1,4 @@
-//! What `graphmill plan` takes: a graph that is stored or its numbers, an algorithm, and what the machines can do.
+//! Arguments of `graphmill plan`: a stored graph or its numbers, an algorithm, and the rates of the machines.
 
 use std::path::PathBuf;
 

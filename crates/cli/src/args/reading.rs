@@ -1,4 +1,4 @@
-//! How files of edges are read.
+//! Options of reading files of edges.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::edges::{Edges, Weights};
 
-/// How files of edges are read.
+/// Options of reading files of edges.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Reading edges")]
 pub(crate) struct Reading {

@@ -1,4 +1,4 @@
-//! What `graphmill run` takes: an algorithm with its options, then what every algorithm takes.
+//! Arguments of `graphmill run`: an algorithm with its options, then the common options.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What `graphmill info`, `verify` and `cache` take.
+//! Arguments of `graphmill info`, `verify` and `cache`.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
-//! How a graph is stored.
+//! Options of a stored graph.
 
 use clap::{Args, ValueEnum};
 
-/// How the graph is stored.
+/// Options of the stored graph.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Stored graph")]
 pub(crate) struct Storing {

@@ -1,4 +1,4 @@
-//! What `graphmill algorithms`, `completions`, `man` and `mpi` take.
+//! Arguments of `graphmill algorithms`, `completions`, `man` and `mpi`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What `graphmill validate` takes: a reference and a rule, or a graph, an algorithm and the options of its run.
+//! Arguments of `graphmill validate`: a reference and a rule, or a graph, an algorithm and the options of its run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ Examples:
   graphmill validate depths.csv graph --algorithm bfs --source 42
   graphmill validate ranks.parquet edges.txt.gz --algorithm pagerank --iterations 50";
 
-/// How a result is judged; the options of the run are made from the registry.
+/// Arguments of a validation; the options of the run come from the registry.
 #[derive(Debug)]
 pub(crate) struct Validate {
     pub(crate) common: ValidateCommon,

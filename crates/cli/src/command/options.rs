@@ -14,7 +14,7 @@ use crate::args::storing::Storing;
 use crate::notice::notice;
 use crate::signals;
 
-/// What may be taken of the machine.
+/// Returns the limits on the machine.
 pub(super) fn machine(args: &Machine) -> MachineConfig {
     MachineConfig {
         memory: args.memory,
@@ -50,7 +50,7 @@ pub(super) fn advise(job: &MpiJob, fabric: &dyn Fabric, asked: &Machine) {
     }
 }
 
-/// How edges are read.
+/// Returns the options of reading edges.
 pub(super) fn reading(args: &Reading) -> ImportConfig {
     use graphmill::{Format, Header, Ids, OnError, TextOptions};
     let config = ImportConfig {
@@ -70,7 +70,7 @@ pub(super) fn reading(args: &Reading) -> ImportConfig {
             args::reading::Ids::String => Some(Ids::Text),
         },
         weights: match (args.weights, &args.weight_column) {
-            // Who names a column of weights wants them.
+            // A user who names a column of weights wants them.
             (args::edges::Weights::None, Some(_)) => EdgeKind::F64,
             (asked, _) => weights(asked),
         },
@@ -106,7 +106,7 @@ pub(super) fn weights(weights: args::edges::Weights) -> EdgeKind {
     }
 }
 
-/// How messages on disk get to where they are needed.
+/// Returns the routing of messages on disk.
 pub(super) fn dispatch(dispatch: args::tuning::Dispatch) -> DispatchChoice {
     match dispatch {
         args::tuning::Dispatch::Auto => DispatchChoice::Auto,
@@ -116,7 +116,7 @@ pub(super) fn dispatch(dispatch: args::tuning::Dispatch) -> DispatchChoice {
     }
 }
 
-/// What edges become.
+/// Returns the options of edges.
 pub(super) fn edges(args: &Edges, config: ImportConfig) -> ImportConfig {
     use graphmill::{Duplicates, SelfLoops};
     ImportConfig {
@@ -136,7 +136,7 @@ pub(super) fn edges(args: &Edges, config: ImportConfig) -> ImportConfig {
     }
 }
 
-/// How the graph is stored.
+/// Returns the options of the stored graph.
 pub(super) fn storing(args: &Storing, config: ImportConfig) -> ImportConfig {
     use graphmill::Order;
     ImportConfig {

@@ -95,7 +95,7 @@ fn table([key, value]: [&str; 2], rows: &[TopRow]) -> String {
     text
 }
 
-/// What came of a run: the result in a few numbers, where it is, and what it took.
+/// Returns the summary of a run: the result in a few numbers, its path, and the time and memory.
 fn account(run: &Run, output: Option<&Path>) -> String {
     let summary = &run.summary;
     let mut text = String::new();
@@ -154,7 +154,7 @@ fn account(run: &Run, output: Option<&Path>) -> String {
     text
 }
 
-/// What this process does as a rank of a job; only rank 0 has a run to tell of.
+/// Runs this process as a rank of a job; only rank 0 returns a report.
 fn as_rank(
     job: &MpiJob,
     config: Config,

@@ -45,7 +45,7 @@ pub(crate) fn run(args: Validate, stop: &Stop) -> anyhow::Result<ExitCode> {
     told(&verdict, "reference")
 }
 
-/// Says what came of it; `against` is what the result was held against.
+/// Prints the verdict; `against` names what the result was compared with.
 fn told(verdict: &Verdict, against: &str) -> anyhow::Result<ExitCode> {
     if verdict.is_same() {
         let vertices = size::grouped(verdict.vertices);

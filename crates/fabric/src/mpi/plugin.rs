@@ -56,7 +56,7 @@ pub(crate) struct Done {
 pub(crate) enum Failure {
     /// The frame was longer than the memory for it.
     TooLong,
-    /// What MPI says.
+    /// MPI's error text.
     Mpi(String),
 }
 

@@ -22,7 +22,7 @@ pub enum Open {
     Read,
     /// To read and write; it does not exist yet.
     Create,
-    /// The same, for this user alone (mode 0600): a temporary copy of input.
+    /// To read and write, for this user alone (mode 0600); it does not exist yet.
     CreatePrivate,
     /// To read and write; it exists.
     Update,
@@ -63,12 +63,12 @@ pub enum Holding {
     Unlocked,
 }
 
-/// Whose directory is held.
+/// The owner of a held directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner<'o> {
     /// This user's. No link is followed, neither to it nor below it, as long as it is held.
     Own,
-    /// The same, but it may also belong to one of these users.
+    /// This user's or one of these users', as for [`Owner::Own`].
     OwnOr(&'o [u32]),
     /// Anybody's, and links to it are followed: a directory that a user names.
     Anybody,
@@ -86,7 +86,7 @@ pub enum Target {
 /// A hold on a directory; dropping it releases the directory.
 pub type Hold = Box<dyn Any + Send + Sync>;
 
-/// What of a file changes when it is written, replaced or renamed.
+/// The properties of a file that change when it is written, replaced or renamed.
 ///
 /// Size and time of modification alone can be kept while the bytes change (`cp -p`, `touch -r`, `rsync -t`); the number of the
 /// file and the time of its last change of any kind cannot. What the stamp misses is a change within the same tick of the file
@@ -140,7 +140,7 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`]: no such file, another file system, a directory that is not empty.
     fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError>;
 
-    /// Has two files or directories of one file system change names, durably and at one stroke.
+    /// Exchanges the names of two files or directories of one file system, durably and atomically.
     ///
     /// # Errors
     /// [`StorageError::Path`]: no such file; the file system cannot do it ([`Unsupported`](std::io::ErrorKind::Unsupported)).
@@ -230,13 +230,13 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, StorageError>;
 
-    /// Whether there is a directory of that name.
+    /// True if there is a directory of that name.
     ///
     /// # Errors
     /// [`StorageError::Path`]: the system cannot say.
     fn is_dir(&self, path: &Path) -> Result<bool, StorageError>;
 
-    /// Whether there is anything of that name.
+    /// True if there is anything of that name.
     ///
     /// # Errors
     /// [`StorageError::Path`]: the system cannot say.
@@ -298,7 +298,7 @@ pub trait Disk: Send + Sync + Debug {
     fn is_local(&self, folder: &Path) -> bool;
 }
 
-/// What a [`Queue`] carries out. The buffer is away until the operation is complete.
+/// An operation of a [`Queue`], which owns the buffer until the operation is complete.
 #[derive(Debug)]
 pub enum Operation {
     /// From byte `offset` of the file on, into `range` of the buffer.
@@ -333,7 +333,7 @@ pub enum Operation {
 /// A finished operation.
 #[derive(Debug)]
 pub struct Completion {
-    /// What the operation was submitted with.
+    /// The token that the operation was submitted with.
     pub token: u64,
     /// Its buffer; lost (`None`) in a sync, and when the kernel fails in a way that leaves it in doubt.
     pub buffer: Option<Buffer>,

@@ -57,7 +57,7 @@ pub(crate) struct SystemDisk {
     dirs: Arc<HeldDirs>,
     /// Closed when no descriptor is left to remove leftovers with.
     spare: Mutex<Option<OwnedFd>>,
-    /// What new directories let others do.
+    /// Mode bits of new directories for other users.
     shared_mode: u32,
 }
 
@@ -229,7 +229,7 @@ impl Disk for SystemDisk {
             let (to, how) = (second.dir(), RenameFlags::EXCHANGE);
             renameat_with(first.dir(), first.name, to, second.name, how).map_err(
                 |error| match error {
-                    // What NFS and others say that do not know the flag.
+                    // NFS and others return this if they do not know the flag.
                     Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP => {
                         io::ErrorKind::Unsupported.into()
                     }
@@ -330,7 +330,7 @@ impl Disk for SystemDisk {
     fn share(&self, dir: &Path, like: &Path) -> Result<(), StorageError> {
         let share = || {
             let open = self.dirs.open_dir(dir)?;
-            // The bit by which files in it belong to the group of the folder above comes from there.
+            // The bit by which files in it belong to the group of the directory above comes from there.
             let kept = rustix::fs::fstat(&open)?.st_mode & 0o7000;
             let mode = match self.dirs.place(like)?.stat_itself() {
                 Ok(like) if is(&like, FileType::Directory) => like.st_mode & 0o777,
@@ -451,7 +451,7 @@ impl Disk for SystemDisk {
                 Ok::<_, io::Error>(File::from(opened))
             };
             match open() {
-                // Of a process that was killed and had this one's number.
+                // A killed process with the same number left it.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 file => break (aside, at("write", path, file)?),
             }
@@ -530,7 +530,7 @@ fn spare() -> Option<OwnedFd> {
     rustix::fs::open("/dev/null", flags, Mode::empty()).ok()
 }
 
-/// What the mask of this process takes from the modes of new files.
+/// Returns the mode bits that this process's umask clears in new files.
 fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
@@ -556,7 +556,7 @@ fn is(facts: &Stat, kind: FileType) -> bool {
     FileType::from_raw_mode(facts.st_mode) == kind
 }
 
-/// Gives a file the mode of another, and its owner where this user may do that.
+/// Gives a file the mode of another, and its owner if this user may do that.
 fn inherit(file: impl AsFd, there: &Stat) -> io::Result<()> {
     if !is(there, FileType::RegularFile) {
         return Ok(());

@@ -34,7 +34,7 @@ pub(super) struct Transfer<F> {
 /// Most short steps have a cause that the next step reports, so one stall is no failure yet.
 const STALLS_MAX: u32 = 3;
 
-/// What comes after a step.
+/// The state after a step.
 #[derive(Debug)]
 pub(super) enum Next<F> {
     /// Another step, for the rest.

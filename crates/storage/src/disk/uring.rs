@@ -27,7 +27,7 @@ pub(super) struct UringQueue {
     broken: Option<i32>,
 }
 
-/// What of a transfer is not in the ring itself: all but the memory.
+/// A transfer in the ring, without its memory.
 #[derive(Debug)]
 struct Tag {
     transfer: Transfer<SystemFile>,

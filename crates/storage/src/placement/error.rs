@@ -1,4 +1,4 @@
-//! What can be wrong with a placement.
+//! Errors of a placement.
 
 use std::io;
 use std::path::PathBuf;
@@ -19,25 +19,25 @@ pub enum PlacementError {
         "--place {text}: give vertices, messages, index or edges and where, such as edges=numa:1, or one of dram, slow, rw-split, cache"
     )]
     UnknownKind {
-        /// What was given.
+        /// The argument.
         text: String,
     },
     /// A preset that would undo what was said before it.
     #[error("--place {preset} replaces all earlier placements: give it first, and once")]
     LatePreset {
-        /// What was given.
+        /// The argument.
         preset: String,
     },
     /// No place of that name.
     #[error("--place {text}: give {WHERE}; for edges also auto or stream")]
     UnknownWhere {
-        /// What was given.
+        /// The argument.
         text: String,
     },
     /// A place that only edges can have.
     #[error("--place {}={place}: only edges can be {place}", kind.name())]
     OnlyEdges {
-        /// What was to lie there.
+        /// The kind of data.
         kind: Kind,
         /// Where.
         place: Where,
@@ -47,13 +47,13 @@ pub enum PlacementError {
         "--place {preset}: say which tier is the slow one (--slow-tier numa:NODES, file:PATH or model)"
     )]
     NoSlowTier {
-        /// What was given.
+        /// The argument.
         preset: String,
     },
     /// Not a tier that could be the slow one.
     #[error("--slow-tier {text}: give numa:NODES[:bind|preferred|interleave], file:PATH or model")]
     NotSlow {
-        /// What was given.
+        /// The argument.
         text: String,
     },
     /// A slow tier on which nothing lies.
@@ -89,17 +89,17 @@ pub enum PlacementError {
         nodes: Nodes,
         /// Bytes asked for.
         bytes: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A path cannot be memory.
     #[error("file:{}: cannot {action}: {source}{}", path.display(), advice_for_files(source))]
     File {
-        /// What was tried: "open it", "set 4096 bytes aside".
+        /// The attempted action: "open it", "set 4096 bytes aside".
         action: String,
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

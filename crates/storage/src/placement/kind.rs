@@ -17,7 +17,7 @@ impl Kind {
     /// All of them, in the order of their numbers.
     pub const ALL: [Kind; 4] = [Kind::Vertices, Kind::Messages, Kind::Index, Kind::Edges];
 
-    /// What it is called.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Vertices => "vertices",

@@ -51,7 +51,7 @@ fn name_of(policy: Policy) -> &'static str {
 }
 
 impl Where {
-    /// Whether it is the same memory as another place, or a part of it.
+    /// True if it is the same memory as another place, or a part of it.
     pub(super) fn is_within(&self, other: &Where) -> bool {
         match (self, other) {
             (Where::Numa { nodes, .. }, Where::Numa { nodes: others, .. }) => {

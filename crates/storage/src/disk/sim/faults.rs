@@ -1,4 +1,4 @@
-//! What goes wrong on a simulated disk, and when.
+//! Faults of a simulated disk, and their times.
 
 use std::io;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub enum On {
     Name,
 }
 
-/// What a fault does.
+/// The effect of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// The operation fails: input/output error.
@@ -42,13 +42,13 @@ pub enum FaultKind {
 /// One planned failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What happens.
+    /// The effect.
     pub kind: FaultKind,
-    /// To which operations.
+    /// The operations that count.
     pub on: On,
-    /// To the how-manieth of them from now; 1 is the next.
+    /// The number of the operation that fails, from now; 1 is the next.
     pub nth: u64,
-    /// Whether it also happens to all after it.
+    /// True if all later ones fail too.
     pub for_good: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct Fault {
 pub(super) struct Fate {
     pub(super) random: Random,
     pub(super) faults: Vec<Fault>,
-    /// Who is asked to stop, and at the how-manieth operation of all.
+    /// Requests to stop, each with the number of its operation.
     pub(super) wishes: Vec<(u64, Stop)>,
     pub(super) operations: u64,
     /// Below this nothing can be held.

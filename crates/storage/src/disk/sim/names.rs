@@ -69,7 +69,7 @@ impl Change {
 }
 
 impl Names {
-    /// What a power cut leaves of them, and of the files.
+    /// Returns the names and files that a power cut leaves.
     pub(super) fn after_power_cut(&self, random: &mut Random) -> Tree {
         let mut tree = self.durable.clone();
         let mut of_dirs = BTreeMap::new();
@@ -169,12 +169,12 @@ pub(super) fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// What lies directly in a directory, sorted.
+/// Returns the paths directly in a directory, sorted.
 pub(super) fn children<'n>(names: &'n Tree, dir: &'n Path) -> impl Iterator<Item = &'n PathBuf> {
     names.keys().filter(move |path| path.parent() == Some(dir))
 }
 
-/// Takes away a file, or a directory with all that is in it, by names within it.
+/// Removes a file, or a directory with its contents; returns them by names within it.
 pub(super) fn take(names: &mut Tree, from: &Path) -> Vec<(PathBuf, Entry)> {
     let within = |path: &Path| path.strip_prefix(from).ok().map(Path::to_path_buf);
     let taken = names.extract_if(.., |path, _| path.starts_with(from));

@@ -31,7 +31,7 @@ impl World {
         lock(&self.fate).next(on)
     }
 
-    /// The same of one that can only succeed or fail.
+    /// Counts an operation that can only succeed or fail, and fails it as planned.
     pub(super) fn fail(&self, on: On) -> io::Result<()> {
         self.fate(on).and_then(error_of).map_or(Ok(()), Err)
     }

@@ -48,12 +48,12 @@ impl Place<'_> {
         self.dir.as_ref().map_or(CWD, |dir| dir.as_fd())
     }
 
-    /// Whether it is below a directory that is held.
+    /// True if it is below a held directory.
     pub(super) fn is_below(&self) -> bool {
         self.dir.is_some()
     }
 
-    /// What keeps an open from following a link there.
+    /// Flags that keep an open from following a link there.
     pub(super) fn open_flags(&self) -> OFlags {
         match self.is_below() {
             true => OFlags::CLOEXEC | OFlags::NOFOLLOW,
@@ -61,7 +61,7 @@ impl Place<'_> {
         }
     }
 
-    /// What the system says of it; of a link itself where it is below a directory that is held.
+    /// Returns its metadata; those of a link itself if it is below a held directory.
     pub(super) fn stat(&self) -> rustix::io::Result<Stat> {
         let flags = match self.is_below() {
             true => AtFlags::SYMLINK_NOFOLLOW,
@@ -70,7 +70,7 @@ impl Place<'_> {
         rustix::fs::statat(self.dir(), self.name, flags)
     }
 
-    /// The same, never of what a link leads to.
+    /// Returns the metadata of the name itself, even if it is a link.
     pub(super) fn stat_itself(&self) -> rustix::io::Result<Stat> {
         rustix::fs::statat(self.dir(), self.name, AtFlags::SYMLINK_NOFOLLOW)
     }
