@@ -157,7 +157,7 @@ impl SystemDisk {
         })
     }
 
-    /// What the system says of a directory that this user makes beside another.
+    /// Returns the metadata of a directory that this user makes beside another.
     fn new_dir_beside(&self, dir: &Path) -> Option<Stat> {
         let path = aside_of(dir, &format!(".{}-owner", std::process::id()));
         let place = self.dirs.place(&path).ok()?;

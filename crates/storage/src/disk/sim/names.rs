@@ -34,7 +34,7 @@ impl Entry {
         Entry::File(Arc::new(Mutex::new(Content::of(bytes))))
     }
 
-    /// The same as the disk knows it, which does not know who holds it.
+    /// Returns the entry as it is on disk, without its holders.
     fn unheld(&self) -> Entry {
         match self {
             Entry::Dir(_) => Entry::Dir(Holders::default()),
@@ -153,7 +153,7 @@ impl Names {
     }
 }
 
-/// Who holds a directory: as many as there are clones of either.
+/// The holders of a directory, counted by the clones of each field.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holders {
     pub(super) shared: Arc<()>,

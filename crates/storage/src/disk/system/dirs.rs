@@ -61,7 +61,7 @@ impl Place<'_> {
         }
     }
 
-    /// Returns its metadata; those of a link itself if it is below a held directory.
+    /// Returns its metadata, of a link itself if it is below a held directory.
     pub(super) fn stat(&self) -> rustix::io::Result<Stat> {
         let flags = match self.is_below() {
             true => AtFlags::SYMLINK_NOFOLLOW,
