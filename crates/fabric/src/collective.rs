@@ -1,7 +1,9 @@
 //! Operations of all ranks together, over the frames of any fabric, in a logarithmic number of rounds.
 //!
-//! In round `k` each rank sends all it knows to the rank `2^k` below it and learns as much from the rank `2^k` above (Bruck, Ho, Kipnis,
-//! Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport message-passing systems", IEEE TPDS 8(11), 1997).
+//! In round `k` each rank sends all it knows to the rank `2^k` below it and learns as much from the rank `2^k` above. This is the
+//! algorithm of Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport
+//! message-passing systems", IEEE TPDS 8(11), 1997.
+//!
 //! A rank stores the parts in order of rank, its own first. A caller that folds them in order of rank gets the same bits everywhere.
 
 use std::ops::Range;
