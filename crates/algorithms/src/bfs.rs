@@ -46,14 +46,14 @@ impl LabelProgram for Depths {
     }
 }
 
-/// Parents in the breadth-first tree, by rank of id: of all neighbours one level up the one with the smallest id; the source's
-/// is itself, [`Label::NONE`] where the search did not reach.
+/// Computes the parents in the breadth-first tree: of the neighbours one level up, the smallest id.
 ///
-/// Depths come first, as fast as they can; then one pass over the edges of all levels but the last, in which every vertex hears
-/// of its parent at once.
+/// The parent of the source is the source itself, and that of an unreached vertex is [`Label::NONE`].
+///
+/// The fastest method computes the depths first. Then one pass over the edges of all levels but the last sends every vertex its parent.
 ///
 /// # Errors
-/// The engine's.
+/// Errors of the engine.
 pub fn run_parents<I: Index>(
     engine: &mut Engine,
     source: u64,
@@ -76,12 +76,14 @@ pub fn run_parents<I: Index>(
     Ok(parent)
 }
 
-/// What the passes hold for each vertex.
+/// Returns the bytes that the passes hold for each vertex.
 pub(crate) fn sizes() -> Sizes {
     sizes_of::<Depths>()
 }
 
-/// What the passes of a search for parents hold for each vertex: in the last one a rank and a depth as message, and as accumulator.
+/// Returns the bytes that a search for parents holds for each vertex.
+///
+/// The last pass has an id's ordinal and a depth as message and as accumulator.
 pub(crate) fn sizes_parents<I: Index>(order: Order) -> Sizes {
     let sizes = sizes().or(Sizes::of::<Adopt<I>>());
     match order {
@@ -108,7 +110,9 @@ impl Sum for Deepest {
     }
 }
 
-/// Everybody's parent: the smallest of the callers from the least depth, since nobody calls from more than one level up.
+/// A pass that sets every parent to the smallest sender of the least depth.
+///
+/// No vertex sends from more than one level up.
 struct Adopt<I>(PhantomData<fn() -> I>);
 
 impl<I: Index> EdgeProgram for Adopt<I> {
@@ -155,10 +159,13 @@ pub mod judge {
         BySource, Objection, bytes_of, check_shape, check_vertex, wrong, wrong_vertex,
     };
 
-    /// Accepts `depths` (in arcs, `None` where unreached) only if they are the breadth-first depths from `source`.
+    /// Accepts `depths` (in arcs, `None` if unreached) only if they are breadth-first depths from `source`.
     ///
-    /// Two methods have to agree. Without any traversal: the source alone is at 0, no arc leads from a reached vertex more than one
-    /// level down, and each reached vertex has an arc from one level up. And with one: a serial queue.
+    /// Two methods must agree. The second is a serial queue. The first traverses nothing and checks that:
+    ///
+    /// - the source alone is at 0;
+    /// - no arc leads from a reached vertex more than one level down;
+    /// - each other reached vertex has an arc from one level up.
     ///
     /// # Errors
     /// The first [`Objection`] found.
@@ -225,8 +232,9 @@ pub mod judge {
         Ok(())
     }
 
-    /// Accepts `parents` only if each reached vertex names the smallest vertex one level up that has an arc to it, the source itself,
-    /// and each unreached vertex `None`.
+    /// Accepts `parents` only if each names the smallest vertex one level up that has an arc to it.
+    ///
+    /// The source names itself, and each unreached vertex has `None`.
     ///
     /// # Errors
     /// The first [`Objection`] found.
@@ -262,7 +270,9 @@ pub mod judge {
         Ok(())
     }
 
-    /// Bytes of memory that either judge takes besides arcs and values: three numbers a vertex, and arcs by source.
+    /// Bytes of memory of either judge: three numbers a vertex, and arcs by source.
+    ///
+    /// Arcs and values are not included.
     pub(crate) fn bytes(vertices: u64, arcs: u64) -> u64 {
         let lists = bytes_of(&[(vertices, 3 * size_of::<Option<u64>>())]);
         lists.saturating_add(BySource::bytes(vertices, arcs))

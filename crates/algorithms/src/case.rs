@@ -1,7 +1,7 @@
-//! A result before its judge: arcs and values are handed over one by one, then the verdict is asked for.
+//! A result before its judge: the caller passes arcs and values one by one, then asks for the verdict.
 //!
-//! A [`Case`] keeps them as the plain lists that the judges take. Invariant: nothing is allocated before [`Judge::open`], and what is
-//! allocated from then on, the judge's own lists included, is at most [`Judge::bytes`].
+//! A [`Case`] stores them as the plain lists that the judges take. Invariant: nothing is allocated before [`Judge::open`], and all later
+//! allocations, the judge's own lists included, are at most [`Judge::bytes`].
 
 use graphmill_graph::StoredGraph;
 
@@ -9,11 +9,11 @@ use crate::judge::{Objection, bytes_of};
 
 /// A judge of one algorithm's results on one graph, with the options of the run.
 pub trait Judge {
-    /// What the values of the result are.
+    /// Returns the type of the result's values.
     fn takes(&self) -> Takes;
     /// Bytes of memory, for all that is handed over and for the verdict.
     fn bytes(&self) -> u64;
-    /// Makes room for arcs and values; the caller has leased the bytes.
+    /// Allocates memory for arcs and values; the caller has leased the bytes.
     fn open(&mut self);
     /// Hands over an arc; there are as many as the graph has, with weight 1 where it has none.
     fn arc(&mut self, source: u64, destination: u64, weight: f64);
@@ -26,7 +26,7 @@ pub trait Judge {
     fn verdict(&self) -> Result<(), Objection>;
 }
 
-/// What the values of a result are.
+/// The type of a result's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// Integers.
@@ -55,7 +55,7 @@ pub(crate) struct Case<A, V, F> {
     takes: Takes,
     vertices: u64,
     arcs_max: u64,
-    /// Bytes that the judge takes besides the lists, for so many vertices and arcs.
+    /// Bytes of the judge without the lists, from the numbers of vertices and arcs.
     besides: fn(u64, u64) -> u64,
     arcs: Vec<A>,
     values: Vec<V>,

@@ -6,7 +6,7 @@ use graphmill_engine::{Accumulator, Label, Word};
 pub trait Index: Accumulator + Label + Word {
     /// A number and an index in order: first by the number, then by the index.
     type Numbered: Accumulator + Ord;
-    /// What is greater than all of them.
+    /// A value greater than all others.
     const LAST: Self::Numbered;
 
     /// The index of the first vertex, and a count of none.
@@ -54,7 +54,7 @@ impl Index for u64 {
     }
 }
 
-/// Whether the indices of a graph fit in 32 bits, with one number to spare for none.
+/// True if the indices of a graph fit in 32 bits, with one number to spare for none.
 pub fn fits_u32(vertices: u64) -> bool {
     vertices < u64::from(u32::MAX)
 }

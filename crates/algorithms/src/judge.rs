@@ -1,4 +1,4 @@
-//! What the judges share: their objections, and arcs grouped by source.
+//! Parts that the judges share: their objections, and arcs grouped by source.
 //!
 //! A judge takes the arcs of a graph as a plain list and a result as a plain vector, both in one numbering `0..vertices`, and
 //! checks the result by another method than the engine's: serially, in memory, without any type of the engine. An undirected
@@ -18,10 +18,10 @@ pub enum Objection {
         /// Values of the result.
         values: u64,
     },
-    /// What was asked names a vertex that the graph does not have.
+    /// An option or a value names a vertex that the graph does not have.
     #[error("{what} names vertex {vertex}, but the vertices are 0..{vertices}")]
     NoSuchVertex {
-        /// What names it: an arc, the source, a label.
+        /// The part that names it: an arc, the source, a label.
         what: &'static str,
         /// The vertex named.
         vertex: u64,
@@ -35,7 +35,7 @@ pub enum Objection {
         what: &'static str,
         /// Its value.
         found: String,
-        /// What it has to be.
+        /// The expected value.
         expected: &'static str,
     },
     /// One vertex has the wrong value.
@@ -45,7 +45,7 @@ pub enum Objection {
         vertex: u64,
         /// Its value in the result.
         found: Held,
-        /// What the judge found.
+        /// The value that the judge computed.
         expected: Held,
         /// The condition that fails.
         rule: &'static str,
@@ -53,7 +53,7 @@ pub enum Objection {
     /// The result as a whole is off.
     #[error("{what} is {found}, at most {allowed} is allowed")]
     Whole {
-        /// What was measured.
+        /// The measured quantity.
         what: &'static str,
         /// Its value.
         found: String,
@@ -103,7 +103,9 @@ pub fn both_ways_weighted<W: Copy>(edges: &[(u64, u64, W)]) -> Vec<(u64, u64, W)
         .collect()
 }
 
-/// Checks that a result of `values` values fits the graph and that every arc stays inside it, so that a judge may index freely.
+/// Checks that the graph has `values` vertices and that every arc stays inside it.
+///
+/// After that a judge may index freely.
 pub(crate) fn check_shape(
     vertices: u64,
     values: usize,
@@ -170,7 +172,7 @@ pub(crate) fn wrong_vertex(
     }
 }
 
-/// Bytes of lists, each so many elements of so many bytes; too many for a u64 are the most there are.
+/// Sums the bytes of lists of `(elements, bytes per element)`; saturates at `u64::MAX`.
 pub(crate) fn bytes_of(lists: &[(u64, usize)]) -> u64 {
     lists.iter().fold(0, |sum: u64, &(elements, bytes)| {
         sum.saturating_add(elements.saturating_mul(bytes as u64))

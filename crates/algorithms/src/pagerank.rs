@@ -2,136 +2,34 @@
 
 pub(crate) mod entry;
 pub mod judge;
+mod jump;
+mod options;
 mod pregel;
 mod rounding;
+mod score;
+mod walk;
 mod weights;
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use graphmill_engine::{
-    Accumulator, Activate, Convergence, Direction, EdgeProgram, EdgeValue, Element, Engine,
-    EngineError, OutDegree, Reach, Read, Sizes, Version, VertexArray, Write, sizes_of_pregel,
+    Activate, Convergence, Direction, EdgeProgram, Engine, EngineError, OutDegree, Reach, Read,
+    Sizes, VertexArray, Write, sizes_of_pregel,
 };
 
+use jump::Jump;
+pub use options::{Dangling, Method, Options};
+pub use score::Real;
+use score::{State, lost};
 use weights::{OutWeights, Weighed};
 
-/// Where the rank of vertices without outgoing arcs goes in each iteration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Dangling {
-    /// To every vertex in proportion to the chance of a jump there, so that ranks always sum to 1, as in LDBC Graphalytics.
-    #[default]
-    Redistribute,
-    /// Nowhere: ranks sum to less than 1.
-    Drop,
-}
-
-/// How ranks are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Method {
-    /// One pass over all edges an iteration.
-    #[default]
-    Passes,
-    /// By a vertex program, as in iPregel. Its pull version gives the same bits as passes; its push version adds in the order in
-    /// which messages come.
-    Pregel(Version),
-}
-
-/// What is asked of a PageRank run.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// How ranks are computed.
-    pub method: Method,
-    /// The chance to follow an arc rather than to jump, 0 to 1.
-    pub damping: f64,
-    /// At most so many iterations.
-    pub iterations: u32,
-    /// Stop when the ranks of all vertices together change by less than this in an iteration.
-    pub tolerance: Option<f64>,
-    /// What becomes of the rank of vertices without outgoing arcs.
-    pub dangling: Dangling,
-    /// Jumps lead to these vertices only, with equal chance, in ascending order; empty: to any vertex.
-    pub sources: Vec<u64>,
-    /// A vertex splits its score over its out-arcs in proportion to their weights, not equally. A vertex whose weights add up to 0
-    /// is one without out-arcs.
-    pub weighted: bool,
-}
-
-/// A floating-point type that ranks are kept in.
-pub trait Real: Element + Accumulator {
-    /// The neutral element of addition, told apart from every sum.
-    const NOTHING: Self;
-    /// Rounded from `f64`.
-    fn of(value: f64) -> Self;
-    /// Widened to `f64`.
-    fn value(self) -> f64;
-    /// The sum.
-    fn plus(self, other: Self) -> Self;
-}
-
-macro_rules! real {
-    ($($t:ty)*) => {$(
-        impl Real for $t {
-            const NOTHING: Self = -0.0;
-            #[inline(always)]
-            fn of(value: f64) -> Self {
-                value as $t
-            }
-            #[inline(always)]
-            fn value(self) -> f64 {
-                f64::from(self)
-            }
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                self + other
-            }
-        }
-    )*};
-}
-real!(f32 f64);
-
-/// What a vertex holds while scores are computed.
-pub(crate) trait State<R: Real>: Element {
-    /// What an arc adds: nothing, or its weight.
-    type Edge: EdgeValue;
-    /// The share of a score that goes along an arc, per unit of weight.
-    type Message: Real;
-    /// Returns the score.
-    fn score(&self) -> R;
-    /// Replaces the score.
-    fn set_score(&mut self, score: R);
-    /// Returns what the score is split by: the weights of the out-arcs together. 0 if the vertex is a sink.
-    fn total(&self, degree: u64) -> f64;
-    /// Returns what goes along an arc.
-    fn along(share: Self::Message, edge: Self::Edge) -> Self::Message;
-}
-
-impl<R: Real> State<R> for R {
-    type Edge = ();
-    type Message = R;
-    #[inline(always)]
-    fn score(&self) -> R {
-        *self
-    }
-    #[inline(always)]
-    fn set_score(&mut self, score: R) {
-        *self = score;
-    }
-    #[inline(always)]
-    fn total(&self, degree: u64) -> f64 {
-        degree as f64
-    }
-    #[inline(always)]
-    fn along(share: R, (): ()) -> R {
-        share
-    }
-}
-
-/// Ranks, from the chances of a jump, by at most `options.iterations` passes over all edges. Each pass is one
-/// `Step`; the mass of vertices without outgoing arcs is summed by the pass before it.
+/// Computes the scores from the chances of a jump.
+///
+/// It takes at most `options.iterations` passes over all edges. Each pass is one `Step`; the pass before it sums the mass of vertices
+/// without outgoing arcs.
 ///
 /// # Errors
-/// The engine's; a weight is negative, or weights add up to more than can be split by, where `options.weighted`.
+/// Errors of the engine. With `options.weighted`: a weight is negative, or the sum of weights is too large to divide by.
 pub fn run<R: Real>(engine: &mut Engine, options: &Options) -> Result<VertexArray<R>, EngineError> {
     if !options.weighted {
         let scores = engine.vertex_array::<R>("pagerank")?;
@@ -192,45 +90,7 @@ fn iterate<R: Real, S: State<R>>(
     Ok(())
 }
 
-/// The score of a vertex that has no arc to send it along; else 0.
-#[inline(always)]
-fn lost<R: Real, S: State<R>>(state: &S, degree: u64) -> f64 {
-    match state.total(degree) > 0.0 {
-        true => 0.0,
-        false => state.score().value(),
-    }
-}
-
-/// Where jumps lead.
-#[derive(Clone)]
-struct Jump {
-    chance: f64,
-    sources: Arc<[u64]>,
-}
-
-impl Jump {
-    fn new(vertices: u64, sources: &[u64]) -> Self {
-        let places = if sources.is_empty() {
-            vertices
-        } else {
-            sources.len() as u64
-        };
-        Jump {
-            chance: 1.0 / places as f64,
-            sources: sources.into(),
-        }
-    }
-    #[inline(always)]
-    fn chance(&self, v: u64) -> f64 {
-        if self.sources.is_empty() || self.sources.binary_search(&v).is_ok() {
-            self.chance
-        } else {
-            0.0
-        }
-    }
-}
-
-/// What the passes hold for each vertex.
+/// Returns the bytes that the passes hold for each vertex.
 pub(crate) fn sizes<R: Real>(method: Method, weighted: bool) -> Sizes {
     fn of<R: Real, S: State<R>>(method: Method) -> Sizes {
         match method {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use graphmill_engine::EngineError;
 
-use crate::registry::{OptionKind, OptionSpec};
+use crate::option::{OptionKind, OptionSpec};
 
 /// The options of a run.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +28,7 @@ pub enum AlgorithmError {
     Missing {
         /// The option.
         name: &'static str,
-        /// What it does.
+        /// Its description.
         help: &'static str,
     },
     /// An option has a value it cannot have.
@@ -38,10 +38,10 @@ pub enum AlgorithmError {
         name: &'static str,
         /// Its value.
         value: String,
-        /// What it can be.
+        /// The possible values.
         wanted: &'static str,
     },
-    /// What a method needs in memory does not fit.
+    /// The data of a method do not fit in memory.
     #[error(
         "--method {method}: {what} do not fit in memory: {}leave the choice to the program",
         more(*least)
@@ -49,7 +49,7 @@ pub enum AlgorithmError {
     NoRoom {
         /// The method.
         method: &'static str,
-        /// What does not fit.
+        /// The data that do not fit.
         what: &'static str,
         /// A budget in which it does, in bytes, where that is known.
         least: Option<u64>,
@@ -113,7 +113,7 @@ impl Settings {
         value.parse().ok().filter(fits).ok_or_else(bad)
     }
 
-    /// Whether a flag was given.
+    /// True if a flag was given.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.value(name, "false") == "true"
     }
@@ -129,7 +129,7 @@ impl Settings {
         })
     }
 
-    /// Whether sums are of 32 bits.
+    /// True if sums are of 32 bits.
     pub(crate) fn single(&self) -> Result<bool, AlgorithmError> {
         match self.value(PRECISION.name, "f64") {
             "f32" => Ok(true),

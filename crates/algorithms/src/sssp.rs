@@ -10,23 +10,25 @@ use graphmill_engine::{
 };
 use graphmill_graph::StoredGraph;
 
-use crate::AlgorithmError;
+use crate::settings::AlgorithmError;
 
-/// How shortest paths are found.
+/// The method that finds shortest paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
-    /// Distances of so much are one bucket; those of the nearest bucket go on first (delta-stepping). A width is chosen by the
-    /// weights where none is given.
+    /// Delta-stepping: distances within one width form a bucket, and the nearest bucket is relaxed first.
+    ///
+    /// Without a width, the weights determine one.
     Delta(Option<f64>),
-    /// Each pass relaxes the arcs of all vertices that came closer in the one before it (DFOGraph, Fig. 2b).
+    /// Each pass relaxes the arcs of the vertices that came closer in the last one (DFOGraph, Fig. 2b).
     BellmanFord,
 }
 
-/// Distances from a source: the least sum of weights on a path, `inf` where there is none. Weights must not be
-/// negative; without weights each arc counts 1. The method changes nothing but the time it takes.
+/// Computes distances from a source: the least sum of weights on a path, `inf` without a path.
+///
+/// Weights must not be negative; without weights each arc counts 1. The method changes nothing but the time.
 ///
 /// # Errors
-/// The graph has negative weights; the engine's.
+/// The graph has negative weights. Errors of the engine.
 pub fn run<R: Length>(
     engine: &mut Engine,
     source: u64,
@@ -56,8 +58,10 @@ pub fn run<R: Length>(
     Ok(distance)
 }
 
-/// A width of buckets for a graph: the wider the longer its arcs, and the narrower the more of them a vertex has. Where hubs have most arcs,
-/// most of them leave a vertex with many more than others have: what counts is a degree halfway between.
+/// Chooses a bucket width: the longer the arcs the wider, the more arcs a vertex has the narrower.
+///
+/// If hubs have most arcs, the source of most arcs has a much greater degree than most vertices. So the degree is the geometric mean of
+/// both averages.
 fn bucket_width(engine: &mut Engine) -> Result<f64, EngineError> {
     let mean = engine.mean_weight()?.unwrap_or(1.0);
     let of_edges = engine.usual_degree()?;
@@ -68,8 +72,14 @@ fn bucket_width(engine: &mut Engine) -> Result<f64, EngineError> {
     Ok(if width.is_normal() { width } else { 1.0 })
 }
 
-/// Mean lengths of an arc, shared by the arcs of a vertex, that a bucket is wide: found best, or nearly, on Kronecker graphs (128 on
-/// average; 31 arcs a vertex, and 590 to 840 of one that an arc leaves), a grid (128; 4 and 4) and roads (2.2 and 2.3).
+/// Bucket width, in mean arc lengths divided by the degree of a vertex.
+///
+/// Measured as best, or nearly best, on three kinds of graphs. The numbers are the mean length of an arc, the arcs a vertex, and the degree
+/// of the source of an arc:
+///
+/// - Kronecker graphs: 128; 31; 590 to 840;
+/// - a grid: 128; 4; 4;
+/// - roads: degrees 2.2 and 2.3.
 const WIDTH: f64 = 2.0;
 
 /// Refuses graphs with negative weights.
@@ -110,7 +120,7 @@ macro_rules! length {
 }
 length!(f32 f64);
 
-/// What the passes hold for each vertex.
+/// Returns the bytes that the passes hold for each vertex.
 pub(crate) fn sizes<R: Length>() -> Sizes {
     sizes_of::<Relax<R>>()
 }
@@ -146,15 +156,16 @@ pub mod judge {
     use std::fmt::Display;
     use std::ops::Add;
 
-    /// Accepts `distances` (`None` where unreached) only if they are, to the last bit, the least sums of weights from `source`.
+    /// Accepts `distances` (`None` if unreached) only if they are bit by bit the least sums from `source`.
     ///
-    /// `W` is the type the run summed in: `f32`, `f64` or an integer wide enough for every sum; its default must be zero. A sum beyond
-    /// its greatest number is infinite, which is the distance of a vertex that is not reached. Equality to the last bit is
-    /// right even for floats: rounded addition of non-negative numbers never decreases and keeps order, so the least sum over
-    /// all paths, each added from the source outwards, does not depend on the order of relaxations.
+    /// `W` is the type the run summed in: `f32`, `f64` or an integer wide enough for every sum. Its default must be zero. A sum beyond its
+    /// greatest number is infinite, which is the distance of a vertex that is not reached.
     ///
-    /// Two methods have to agree. Without any traversal: no arc offers less, and each reached vertex but the source has an arc that
-    /// offers exactly its distance. That leaves cycles of weight zero that vouch for themselves; a serial Dijkstra does not.
+    /// Equality to the last bit is right even for floats: rounded addition of non-negative numbers never decreases and keeps order. So the
+    /// least sum over all paths, each added from the source outwards, does not depend on the order of relaxations.
+    ///
+    /// Two methods must agree. The first traverses nothing: no arc offers less, and each reached vertex but the source has an arc that
+    /// offers exactly its distance. It accepts cycles of weight zero that vouch for themselves. The second, a serial Dijkstra, does not.
     ///
     /// # Errors
     /// The first [`Objection`] found; a weight that is negative or not a number is one too.
@@ -240,7 +251,7 @@ pub mod judge {
         Ok(())
     }
 
-    /// Bytes of memory that the judge takes besides arcs and distances.
+    /// Bytes of memory of the judge, without arcs and distances.
     pub(crate) fn bytes<W>(vertices: u64, arcs: u64) -> u64 {
         let (tight, distance) = (size_of::<bool>(), size_of::<Option<W>>());
         let near = size_of::<Near<W>>();
@@ -248,7 +259,9 @@ pub mod judge {
             .saturating_add(BySource::bytes(vertices, arcs))
     }
 
-    /// Distances by a binary heap; every arc and the source must be inside `0..vertices`, every weight a number of 0 or more.
+    /// Computes distances with a binary heap.
+    ///
+    /// Every arc and the source must be inside `0..vertices`, every weight a number of 0 or more.
     fn dijkstra<W>(vertices: u64, arcs: &[(u64, u64, W)], source: u64) -> Vec<Option<W>>
     where
         W: Copy + PartialOrd + Add<Output = W> + Default + Into<f64>,

@@ -10,10 +10,10 @@ use graphmill_engine::{
 };
 use graphmill_graph::Order;
 
-use crate::AlgorithmError;
 use crate::index::Index;
+use crate::settings::AlgorithmError;
 
-/// How components are found.
+/// The method that finds components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// By uniting the ends of arcs where labels fit in memory, else by spreading labels.
@@ -22,11 +22,12 @@ pub enum Method {
     Labels,
 }
 
-/// Labels: for each vertex the smallest rank of an id in its weakly connected component. The method changes nothing but the time it
-/// takes.
+/// Labels each vertex with the smallest ordinal of an id in its weakly connected component.
+///
+/// The method changes nothing but the time.
 ///
 /// # Errors
-/// A method was asked for whose data do not fit in memory; the engine's.
+/// The data of the requested method do not fit in memory. Errors of the engine.
 pub fn run<I: Index>(
     engine: &mut Engine,
     method: Method,
@@ -49,9 +50,10 @@ pub fn run<I: Index>(
     }
 }
 
-/// The smallest label spreads along the arcs, and against them where the graph is directed. Where each arc has its
-/// opposite, the component of the vertex with the most arcs, mostly by far the largest, may first be flooded from there:
-/// that looks at few arcs of a vertex before one reaches it, where spreading would look at all, again and again.
+/// Spreads the smallest label along the arcs, and against them if the graph is directed.
+///
+/// If each arc has its opposite, a flood from the vertex with the most arcs may come first. The component of that vertex is mostly the
+/// largest by far. The flood reads few arcs of a vertex before one reaches it, where spreading reads all arcs again and again.
 fn spread<I: Index>(
     engine: &mut Engine,
     label: VertexArray<I>,
@@ -174,7 +176,7 @@ impl<I: Index> SendProgram for Count<I> {
     }
 }
 
-/// What a method holds for each vertex of a graph in such an order.
+/// Returns the bytes that a method holds for each vertex of a graph in this order.
 pub(crate) fn sizes<I: Index>(method: Method, order: Order) -> Sizes {
     let passes = Sizes::of::<Spread<I>>().or(sizes_of::<Reach<I>>());
     // Their sizes are counted at the end.
@@ -208,7 +210,7 @@ impl Sum for Smallest {
     }
 }
 
-/// Whoever is reached takes the label of who reached him.
+/// A flood: a reached vertex takes the label of the vertex that reached it.
 struct Reach<I>(PhantomData<fn() -> I>);
 
 impl<I> Clone for Reach<I> {
@@ -229,7 +231,7 @@ impl<I: Index> LabelProgram for Reach<I> {
     }
 }
 
-/// One step: whoever hears of a smaller label takes it.
+/// One step: a vertex takes the smallest label that it receives.
 struct Spread<I>(PhantomData<fn() -> I>);
 
 impl<I: Index> EdgeProgram for Spread<I> {
@@ -274,7 +276,9 @@ impl<I: Index> EdgeProgram for Spread<I> {
 pub mod judge {
     use crate::judge::{Objection, bytes_of, check_shape, wrong_vertex};
 
-    /// Accepts `labels` only if each is the smallest vertex of its vertex's component. Directions of arcs do not matter.
+    /// Accepts `labels` only if each is the smallest vertex of its vertex's component.
+    ///
+    /// Directions of arcs do not matter.
     ///
     /// # Errors
     /// The first [`Objection`] found.
@@ -304,7 +308,7 @@ pub mod judge {
         Ok(())
     }
 
-    /// Bytes of memory that the judge takes besides arcs and labels.
+    /// Bytes of memory of the judge, without arcs and labels.
     pub(crate) fn bytes(vertices: u64, _: u64) -> u64 {
         bytes_of(&[(vertices, size_of::<u64>())])
     }

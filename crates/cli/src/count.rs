@@ -1,9 +1,9 @@
 //! Large counts and rates as people write them: `2^38`, `274e9`, `25gbit`.
 
-/// The whole number of `text`: digits, a power such as 2^38, or a number with an exponent such as 1.5e9.
+/// Parses a whole number: digits, a power such as 2^38, or an exponent such as 1.5e9.
 ///
 /// # Errors
-/// A sentence that says what would have been right.
+/// A sentence with an example of a valid number.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let expected = || "expected a whole number, such as 1000000, 2^38 or 274e9".to_string();
     let beyond = || "more than a 64-bit number can count".to_string();

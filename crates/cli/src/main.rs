@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `args.rs`, `args/`, `size.rs`, `count.rs` | what can be asked, and its help |
 //! | `command/` | one subcommand a file |
+//! | `notice.rs` | lines on stderr |
 //! | `progress.rs` | progress on stderr |
 //! | `signals.rs` | Ctrl-C, and a terminal that closes |
 
@@ -12,18 +13,19 @@
 mod args;
 mod command;
 mod count;
+mod notice;
 mod progress;
 mod signals;
 mod size;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use graphmill::{MpiJob, Stop};
 
-use args::Command;
+use args::cli::Command;
+use notice::complain;
 
 /// Exit code of a command that did what it was asked for.
 const DONE: u8 = 0;
@@ -36,7 +38,7 @@ const USAGE: u8 = 2;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    let cli = args::parse();
+    let cli = args::help::parse();
     // Where it is not allowed, fewer files have to do.
     let _ = graphmill_raw::allow_open_files();
     let stop = Stop::new();
@@ -49,7 +51,7 @@ fn main() -> ExitCode {
                 complain(&text);
             }
             if MpiJob::of_environment().is_some() {
-                // Whoever started the ranks ends all when the first has failed; each is to have told why before that.
+                // The launcher ends all ranks when the first has failed; each must report its cause before that.
                 std::thread::sleep(LAST_WORDS);
             }
             ExitCode::from(code)
@@ -57,8 +59,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is to be said about an error, and the exit code. Work that somebody asked to stop may still fail otherwise: then it is
-/// that failure that is told.
+/// Returns the message of an error, if any, and the exit code.
+///
+/// Work that was asked to stop may still fail for another reason; then the message names that failure.
 fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
     let is = |what: fn(&graphmill::Error) -> bool| error.downcast_ref().is_some_and(what);
     let text = if is(graphmill::Error::is_interrupted) {
@@ -72,7 +75,7 @@ fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
         // Each error names its cause itself.
         Some(format!("error: {error}"))
     };
-    // Of several ranks it is enough that one was asked.
+    // With several ranks one request is enough.
     let is_asked = stop.asked() || is(graphmill::Error::is_stopped);
     let code = if is_asked || is(graphmill::Error::is_interrupted) {
         signals::INTERRUPTED
@@ -86,7 +89,7 @@ fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
     (text, code)
 }
 
-/// The command that goes on with what was interrupted, for a shell; nothing where another starts the ranks.
+/// Returns a hint with the command that resumes, or nothing if a launcher starts the ranks.
 fn again(error: &anyhow::Error, words: impl Iterator<Item = OsString>) -> String {
     if MpiJob::of_environment().is_some() {
         return String::new();
@@ -131,25 +134,7 @@ fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Prints a notice, such as what was read of an input, as a line on stderr, unless it is to be quiet.
-///
-/// While a progress bar is shown, notices go through the watcher as `Progress::Note` instead.
-fn notice(quiet: bool, text: &str) {
-    if !quiet {
-        complain(text);
-    }
-}
-
-/// A line on stderr; nobody may be listening. One rank of some says which it is.
-fn complain(text: &str) {
-    let rank = MpiJob::of_environment().and_then(|job| job.rank);
-    let rank = rank.map_or(String::new(), |rank| format!("rank {rank}: "));
-    // In one go: the lines of ranks go to one place.
-    let line = format!("graphmill: {rank}{text}\n");
-    let _ = std::io::stderr().write_all(line.as_bytes());
-}
-
-/// Whoever read our output has seen enough, such as `head`.
+/// True if the reader of our output has closed it, as `head` does.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let error = match error.downcast_ref::<graphmill::Error>() {
         Some(graphmill::Error::Result(graphmill::ResultError::Write(error))) => Some(error),

@@ -8,13 +8,14 @@ use std::time::Duration;
 use graphmill::{Clock, Progress, Superstep, SystemClock, Watcher};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::{complain, size};
+use crate::notice::complain;
+use crate::size;
 
 /// Between plain lines, so that a log stays short.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 const BAR: &str = "{msg} [{bar:30}] {percent:>3}%  {prefix}  {eta} left";
-/// Of passes of which the most is known.
+/// A bar of passes with a known greatest number.
 const PASSES: &str = "{msg} [{bar:30}]  at most {eta} left";
 const SPINNER: &str = "{spinner} {msg}  {elapsed}";
 
@@ -81,7 +82,7 @@ impl Bar {
                 if self.part.as_deref() != Some("superstep") {
                     let style = if most.is_some() { PASSES } else { SPINNER };
                     self.start(*most, "superstep", style);
-                    // A run that goes on with another begins where that ended.
+                    // A resumed run begins where the earlier one ended.
                     self.bar.set_position(number.saturating_sub(1));
                     self.bar.reset_eta();
                 }

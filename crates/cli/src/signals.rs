@@ -1,16 +1,18 @@
-//! Ctrl-C and its like: the first asks the work to stop between two steps, so that temporary files are removed; the second kills. A run
-//! that publishes versions ends its pass and publishes one more first, unless it is asked twice; the third kills then, and so do
-//! some seconds after the second: what is to stop may wait for a disk that completes nothing.
+//! Ctrl-C and similar signals: the first asks the work to stop between two steps and remove temporary files; the second kills.
 //!
-//! Batch systems say that time is up by SIGTERM, or by a signal that the job names: SIGUSR1 and SIGUSR2 ask too, and never kill; nor does
-//! SIGXCPU, which the system sends when a limit of processor time is reached (`ulimit -t`).
+//! A run that writes checkpoints first ends its pass and writes one more, unless it is asked twice. Then the third signal kills. So does a
+//! timer some seconds after the second, since the work may wait for a disk that completes nothing.
 //!
-//! A terminal that closes (SIGHUP) asks too, unless that is ignored when the command starts, as under `nohup`. It never kills: the
-//! shell and the system may both send it.
+//! Batch systems report the end of the time limit by SIGTERM, or by a signal that the job names. SIGUSR1 and SIGUSR2 ask too, and never
+//! kill. Nor does SIGXCPU, which the system sends at a limit of processor time (`ulimit -t`).
 //!
-//! A rank that waits for others to start hears nothing of a wish to stop, and would wait for ever for one that was killed: it ends by itself.
+//! A terminal that closes (SIGHUP) asks too, unless that is ignored when the command starts, as under `nohup`. It never kills: the shell
+//! and the system may both send it.
 //!
-//! A write past the limit of file sizes (SIGXFSZ) would kill; heard and left alone, it is an error of that write.
+//! A rank that waits for others to start cannot read a request to stop, and would wait for ever for a rank that was killed. So it ends by
+//! itself.
+//!
+//! A write past the limit of file sizes (SIGXFSZ) would kill the process. With a handler that does nothing, the write fails with an error.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -24,18 +26,20 @@ use signal_hook::iterator::Signals;
 /// Exit code of an interrupted command.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// From now on SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and SIGHUP request `stop`, and SIGXFSZ does nothing.
+/// Makes signals that ask to stop request `stop`, and SIGXFSZ do nothing.
+///
+/// The signals are SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and SIGHUP.
 ///
 /// # Errors
-/// The system refuses the handlers or the thread that hears them.
+/// The system refuses the handlers or the thread that receives signals.
 pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU])?;
-    // Where the system does not say what is ignored, a hangup stays what it was.
+    // If the system does not report ignored signals, a hangup keeps its default action.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if ignores(&status, SIGHUP) == Some(false) {
         signals.add_signal(SIGHUP)?;
     }
-    // The flag is nobody's: what counts is that the signal has somewhere to go.
+    // No code reads the flag; the signal only needs a handler.
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let stop = stop.clone();
     // A thread of its own, since every worker may be deep in a step.
@@ -43,7 +47,7 @@ pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
     let started = thread.spawn(move || {
         let mut asked = false;
         for signal in signals.forever() {
-            // A closing session may send a hangup first and then end what is left.
+            // A closing session may send a hangup first and then terminate its processes.
             let is_urgent = [SIGINT, SIGTERM].contains(&signal);
             let again = asked && is_urgent;
             asked |= is_urgent;
@@ -56,7 +60,7 @@ pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
             } else if again && stop.is_patient() {
                 stop.insist();
                 say(KILLING);
-                // Where no thread can be started nothing else is to be had.
+                // Without a thread, ending at once is the only way.
                 if Builder::new().spawn(end_late).is_err() {
                     end_now();
                 }
@@ -73,7 +77,7 @@ pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
     }
 }
 
-/// How long a command that was asked twice may take to stop.
+/// Time that a command may take to stop after the second request.
 const STOPPING: Duration = Duration::from_secs(20);
 
 /// Ends the process, whatever its threads wait for, unless it ends by itself soon.
@@ -91,7 +95,7 @@ fn end_now() -> ! {
 const MEETING: Duration = Duration::from_secs(5);
 const STEPS: u32 = 50;
 
-/// Has the process end soon after it was asked to stop, as long as what this gives lives.
+/// Ends the process soon after a request to stop, as long as the returned guard lives.
 ///
 /// # Errors
 /// The system refuses the thread that looks.
@@ -112,10 +116,10 @@ pub(crate) fn end_when_asked(stop: &Stop) -> std::io::Result<Arc<()>> {
     Ok(waits)
 }
 
-/// What is said when work stops now.
+/// The notice when work stops at once.
 const KILLING: &str = "stopping; once more to kill, which leaves temporary files";
 
-/// A line on stderr, to which nobody may be listening.
+/// Prints a line on stderr and ignores a closed stderr.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "graphmill: {text}");
 }

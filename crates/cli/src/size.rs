@@ -1,10 +1,11 @@
 //! Sizes of memory as people write them: `512M`, `2G`, `25%`.
 
-/// Bytes of `text`: a number with K, M, G or T (powers of 1024, as in `sort -S`), `%` of the machine's memory, or nothing for bytes.
-/// K may be KB or KiB, and so on; the number may have decimals, but bytes are whole.
+/// Parses a size: a number with K, M, G or T, `%` of the machine's memory, or plain bytes.
+///
+/// K, M, G and T are powers of 1024, as in `sort -S`. K may be KB or KiB, and so on. The number may have decimals, but bytes are whole.
 ///
 /// # Errors
-/// A sentence that says what would have been right.
+/// A sentence with an example of a valid size.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let expected =
         || "expected a number with K, M, G, T or %, such as 512M, 1.5G or 25%".to_string();
@@ -38,7 +39,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The same for a budget of this process.
+/// Parses a size for a budget of this process.
 ///
 /// # Errors
 /// As for [`parse`]; the cgroup of this process may not take as much.
@@ -52,7 +53,7 @@ pub(crate) fn budget(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Bytes of so many percent of the machine's memory.
+/// Returns a share of the machine's memory, in bytes.
 fn share(percent: f64) -> Result<u64, String> {
     if percent > 100.0 {
         return Err("expected 1% to 100% of the machine's memory".to_string());

@@ -1,9 +1,10 @@
-//! What all ranks do at once, over the frames of any fabric: in as many rounds as the number of ranks has binary digits.
+//! Operations of all ranks together, over the frames of any fabric, in a logarithmic number of rounds.
 //!
-//! In round `k` each rank sends all it knows to the one `2^k` below it and learns as much from the one `2^k` above (Bruck, Ho,
-//! Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport message-passing systems",
-//! IEEE TPDS 8(11), 1997). What is known is kept in order of rank from its own on, so whoever folds it in order of rank gets the
-//! same bits everywhere.
+//! In round `k` each rank sends all it knows to the rank `2^k` below it and learns as much from the rank `2^k` above. This is the
+//! algorithm of Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport
+//! message-passing systems", IEEE TPDS 8(11), 1997.
+//!
+//! A rank stores the parts in order of rank, its own first. A caller that folds them in order of rank gets the same bits everywhere.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -19,11 +20,13 @@ pub(crate) const CHANNEL: Channel = 32_767;
 const FRAME_BYTES: usize = 64 << 10;
 const FIRST_BYTES: usize = 4 << 10;
 const NUMBER_BYTES: usize = size_of::<u64>();
-/// Time between two looks at whether to go on waiting.
+/// Time between two calls of `idle` during a wait.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What every rank has to say, in order of rank, at every rank: for small things, each in memory P times. All ranks call it, with no
-/// other operation in flight; while others are waited for, `idle` is called now and then and may end it.
+/// Returns the bytes of every rank, in order of rank, at every rank.
+///
+/// It is for small data: each rank holds a copy. All ranks call it, with no other operation in flight. While it waits for others it calls
+/// `idle` now and then, which may end it.
 ///
 /// # Errors
 /// A rank is lost, or `idle` ended it.
@@ -33,7 +36,7 @@ pub fn all_gather<E: From<FabricError>>(
     idle: &dyn Fn() -> Result<(), E>,
 ) -> Result<Vec<Vec<u8>>, E> {
     let (rank, ranks) = (fabric.rank(), fabric.ranks());
-    // Of this rank, the next, and so on, round to the one before it.
+    // In order of rank from this one on, around to the one before it.
     let mut known = vec![mine.to_vec()];
     while known.len() < ranks {
         let distance = known.len();
@@ -59,12 +62,13 @@ pub fn barrier<E: From<FabricError>>(
     all_gather(fabric, &[], idle).map(drop)
 }
 
-/// Folds the numbers that each rank has at a place into one, the same at every rank; `fold` has to come to the same in any order.
-/// Each rank sends and receives about twice what the numbers take, in a ring: first each folds a part of the places of all, then
-/// parts go round.
+/// Folds the numbers of all ranks at each index into one, the same at every rank.
+///
+/// `fold` must give the same result in any order. Each rank sends and receives about twice the bytes of the numbers, in a ring. First each
+/// rank folds a part of the indices of all, then the parts travel around the ring.
 ///
 /// # Errors
-/// As for [`all_gather`]; the numbers say nothing then.
+/// As for [`all_gather`]; the numbers are undefined then.
 pub fn all_reduce<E: From<FabricError>>(
     fabric: &dyn Fabric,
     numbers: &mut [u64],
@@ -108,7 +112,7 @@ pub fn all_reduce<E: From<FabricError>>(
     Ok(())
 }
 
-/// Takes the places of a frame from the front.
+/// Splits the part of one frame off the front.
 fn take(places: &mut Range<usize>) -> Range<usize> {
     let end = places.end.min(places.start + FRAME_BYTES / NUMBER_BYTES);
     let now = places.start..end;
@@ -124,7 +128,7 @@ pub struct Outflow<'f> {
     frame: Vec<u8>,
 }
 
-/// What a frame of an [`Outflow`] begins with: whether it is the last.
+/// The first byte of a frame of an [`Outflow`]: whether it is the last.
 const MORE: u8 = 0;
 const LAST: u8 = 1;
 
@@ -159,7 +163,7 @@ impl<'f> Outflow<'f> {
         Ok(())
     }
 
-    /// Says that this was all.
+    /// Tells the receiver that there are no more bytes.
     ///
     /// # Errors
     /// As for [`all_gather`].
@@ -169,10 +173,10 @@ impl<'f> Outflow<'f> {
     }
 }
 
-/// Hands all bytes of an [`Outflow`] of another rank to `take`, in parts of any length.
+/// Passes all bytes of an [`Outflow`] of another rank to `take`, in parts of any length.
 ///
 /// # Errors
-/// As for [`all_gather`], and those of `take`.
+/// As for [`all_gather`], and errors of `take`.
 pub fn receive_all<E: From<FabricError>>(
     fabric: &dyn Fabric,
     from: usize,
@@ -217,7 +221,7 @@ fn split(mut all: &[u8], count: usize) -> Result<Vec<Vec<u8>>, FabricError> {
     Ok(parts)
 }
 
-/// Sends bytes to one rank while those of another come.
+/// Sends bytes to one rank while it receives bytes of another.
 fn exchange<E: From<FabricError>>(
     fabric: &dyn Fabric,
     to: usize,

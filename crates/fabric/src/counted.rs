@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::error::FabricError;
 use crate::port::{Completion, Fabric, Operation};
 
-/// A rank's way to the others as it is, with a count of the bytes that go over it. Tokens are below 2^63.
+/// A fabric that counts the bytes that pass through another. Tokens are below 2^63.
 #[derive(Debug)]
 pub struct CountedFabric<F> {
     fabric: F,
@@ -38,7 +38,7 @@ impl<F> CountedFabric<F> {
         self.received.load(Relaxed)
     }
 
-    /// Takes what the other fabric has carried out, whose tokens say whether it was a receive.
+    /// Counts a completion of the other fabric; its token tells whether it was a receive.
     fn take(&self, done: Completion) -> Completion {
         if let (Ok(bytes), 1) = (&done.result, done.token & 1) {
             self.received.fetch_add(*bytes as u64, Relaxed);

@@ -1,8 +1,7 @@
 //! Parcels from every rank to every other, in no order, while all of them work.
 //!
-//! Any thread of a rank sends parcels, and waits while as many of them are on their way to one rank as there is memory for. One
-//! thread of each rank takes in what comes ([`Courier::take_in`]). Whoever takes in sends nothing on account of it, so somebody always
-//! goes on.
+//! Any thread of a rank sends parcels. It waits while the memory for parcels to that rank is in flight. One thread of each rank receives
+//! ([`Courier::take_in`]). A receiver sends nothing in response, so some thread always makes progress.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -45,17 +44,18 @@ struct State {
 }
 
 impl<'f> Courier<'f> {
-    /// Bytes of memory that one takes between so many ranks, whose parcels have up to `parcel_bytes`.
+    /// Bytes of memory of one courier between `ranks` ranks, for parcels of up to `parcel_bytes`.
     pub fn memory(ranks: usize, parcel_bytes: usize) -> u64 {
         let frame = AlignedBuffer::footprint(LABEL_BYTES + parcel_bytes);
         ranks.saturating_sub(1) as u64 * (FLYING as u64 + 1) * frame
     }
 
-    /// One for parcels of up to so many bytes. All ranks make one, and it is the only one that uses the fabric until all have
-    /// [taken in](Courier::take_in) all.
+    /// Makes a courier for parcels of up to `parcel_bytes`.
+    ///
+    /// All ranks make one. No other code may use the fabric until all ranks have [received](Courier::take_in) all parcels.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// The system has no memory for the buffers.
     pub fn new(fabric: &'f dyn Fabric, parcel_bytes: usize) -> Result<Self, FabricError> {
         let (rank, ranks) = (fabric.rank(), fabric.ranks());
         let mut free = Vec::new();
@@ -120,7 +120,7 @@ impl<'f> Courier<'f> {
         Ok(())
     }
 
-    /// Says to all that no more comes from this rank.
+    /// Tells all ranks that this one sends no more.
     ///
     /// # Errors
     /// As for [`send`](Courier::send).
@@ -131,7 +131,7 @@ impl<'f> Courier<'f> {
         Ok(())
     }
 
-    /// Has whoever sends, and whoever takes in, end with an error, because this rank cannot go on.
+    /// Ends all senders and the receiver of this rank with an error, because the rank failed.
     pub fn give_up(&self, cause: &str) {
         let failure = FabricError::Lost {
             rank: self.fabric.rank(),
@@ -141,11 +141,13 @@ impl<'f> Courier<'f> {
         self.news.notify_all();
     }
 
-    /// Hands what comes to `take(rank, label, bytes)`, until every rank has said that no more does and all that this one sent has
-    /// gone; while others are waited for, `idle` is called now and then and may end it. Of one rank parcels come in the order in which they were sent.
+    /// Receives parcels and passes each to `take(rank, label, bytes)`, until every rank has ended.
+    ///
+    /// It also waits until all parcels of this rank are sent. While it waits it calls `idle` now and then, which may end it. Parcels of one
+    /// rank arrive in the order in which they were sent.
     ///
     /// # Errors
-    /// A rank is lost, or `take` or `idle` failed; those who send end with an error then.
+    /// A rank is lost, or `take` or `idle` failed; senders of this rank then end with an error.
     pub fn take_in<E: From<FabricError>>(
         &self,
         mut take: impl FnMut(usize, u64, &[u8]) -> Result<(), E>,

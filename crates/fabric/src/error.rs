@@ -1,4 +1,4 @@
-//! What can go wrong between ranks.
+//! Errors between ranks.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub enum FabricError {
     Lost {
         /// Which.
         rank: usize,
-        /// What it said, or what was seen of it.
+        /// The cause that it reported, or that was observed.
         cause: String,
     },
     /// A rank that is done with the others was to send or receive: a mistake in the program.
@@ -27,7 +27,7 @@ pub enum FabricError {
         "a frame of rank {from} is longer than the {room} bytes that wait for it; this is a bug, please report it"
     )]
     TooLong {
-        /// Who sent it.
+        /// The sender.
         from: usize,
         /// Bytes that there is room for.
         room: usize,
@@ -35,7 +35,7 @@ pub enum FabricError {
     /// No such rank, or a part of a buffer that it has not: a mistake in the program.
     #[error("{what}; this is a bug, please report it")]
     Misuse {
-        /// What was asked for.
+        /// The request.
         what: &'static str,
     },
     /// The plugin for MPI cannot be used.
@@ -46,7 +46,7 @@ pub enum FabricError {
         /// Why not.
         what: String,
     },
-    /// The system gave no thread to let the network go on.
+    /// The system refused the thread that runs the network.
     #[error("cannot start a thread ({0}): raise the limit (ulimit -u)")]
     Thread(String),
     /// The system gave no memory for a frame.

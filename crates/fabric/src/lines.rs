@@ -30,7 +30,7 @@ struct Line {
     awaited: VecDeque<Awaited>,
 }
 
-/// All frames for one rank that are sent and not received, or the other way round, by sender and channel.
+/// The unmatched frames and receives of one rank, by sender and channel.
 #[derive(Debug, Default)]
 pub(crate) struct Lines(BTreeMap<(usize, Channel), Line>);
 
@@ -59,7 +59,7 @@ impl Lines {
         line.pair()
     }
 
-    /// Takes out the frames that wait on lines of chosen senders, with who sent them.
+    /// Removes and returns the frames of chosen senders, each with its sender.
     pub(crate) fn drain_sent(&mut self, choose: impl Fn(usize) -> bool) -> Vec<(usize, Sent)> {
         let chosen = self.0.iter_mut().filter(|((from, _), _)| choose(*from));
         chosen
@@ -67,7 +67,7 @@ impl Lines {
             .collect()
     }
 
-    /// Takes out the memory that waits for frames of chosen senders.
+    /// Removes and returns the buffers that wait for frames of chosen senders.
     pub(crate) fn drain_awaited(&mut self, choose: impl Fn(usize) -> bool) -> Vec<Awaited> {
         let chosen = self.0.iter_mut().filter(|((from, _), _)| choose(*from));
         chosen

@@ -23,12 +23,13 @@ pub struct LocalFabric {
 #[derive(Debug)]
 struct World {
     places: Vec<Place>,
-    /// The first rank that failed. Set before lines are ended, and looked at under the lock of the line: so nothing is put on a line
-    /// that is not ended.
+    /// The first rank that failed.
+    ///
+    /// It is set before lines are ended, and read under the lock of the line. So no frame is added to a line that has ended.
     lost: OnceLock<FabricError>,
 }
 
-/// What there is for one rank.
+/// The state of one rank.
 #[derive(Debug, Default)]
 struct Place {
     inbox: Mutex<Inbox>,
@@ -40,11 +41,11 @@ struct Inbox {
     lines: Lines,
     complete: VecDeque<Completion>,
     in_flight: usize,
-    /// Ranks that are done, as far as this one was told.
+    /// Ranks that have told this one that they are done.
     left: Vec<usize>,
 }
 
-/// So many ranks.
+/// Makes the fabrics of `ranks` ranks.
 pub fn local(ranks: usize) -> Vec<LocalFabric> {
     let world = Arc::new(World {
         places: (0..ranks).map(|_| Place::default()).collect(),

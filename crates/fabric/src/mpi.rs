@@ -1,12 +1,17 @@
 //! Ranks that are processes of an MPI job.
 //!
-//! A thread starts MPI, lets it go on, completes operations, says to the other ranks once in a while that this one is there, and ends MPI. A
-//! rank that fails says so, with the cause; one that nothing is heard of for [`SILENCE`] is lost. What ranks say of themselves goes by a
-//! channel of its own, as frames of up to [`WORD_BYTES`] bytes: `.` here, `-` done with the others, `!` failed, and why, `x` ended
-//! because another rank is lost: its number, and why.
+//! A thread starts MPI, lets it make progress, completes operations, sends a heartbeat to the other ranks, and ends MPI. A rank that fails
+//! reports it, with the cause. A rank that sends nothing for [`SILENCE`] is lost.
 //!
-//! Ranks end together: whoever fails waits a little for the last words of the others. `mpirun` ends those that are left when the first has
-//! failed, and they are to have told why, and removed their temporary files, before it does.
+//! Reports of ranks use a channel of their own, as frames of up to [`WORD_BYTES`] bytes. The first byte is the kind:
+//!
+//! - `.`: alive;
+//! - `-`: done with the others;
+//! - `!`: failed, and the cause;
+//! - `x`: ended because another rank is lost: its number, and the cause.
+//!
+//! Ranks end together: a rank that fails waits a little for the last reports of the others. `mpirun` kills the remaining ranks when the
+//! first has failed. By that time they must have reported the cause and removed their temporary files.
 
 mod plugin;
 
@@ -35,7 +40,7 @@ const WORD_BYTES: usize = 1024;
 const BEAT: Duration = Duration::from_millis(500);
 /// Beats without a word after which a rank is lost.
 const SILENT_BEATS: u32 = (SILENCE.as_millis() / BEAT.as_millis()) as u32;
-/// Rests of whoever has nothing to do: from one to the other, doubling.
+/// Shortest and longest rest of an idle thread; rests double in between.
 const REST: Duration = Duration::from_micros(20);
 const REST_MAX: Duration = Duration::from_millis(1);
 /// The longest that a rank that fails waits for the last words of the others.
@@ -63,7 +68,7 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     plugin: Plugin,
-    /// What is on its way, by slot.
+    /// Operations in flight, by slot.
     flying: BTreeMap<i32, Flying>,
     complete: VecDeque<Completion>,
     in_flight: usize,
@@ -73,7 +78,7 @@ struct State {
     has_lost: Arc<AtomicBool>,
     /// Another rank said that it fails, and says so to all.
     was_told: bool,
-    /// It said its last word: nobody listens any more.
+    /// True once the rank has sent its last report: it ignores all others.
     leaving: bool,
     /// Nothing is asked of MPI any more.
     ended: bool,
@@ -100,7 +105,7 @@ enum Flying {
     },
 }
 
-/// What is known of another rank.
+/// The state of another rank.
 #[derive(Clone, Copy, Debug, Default)]
 struct Peer {
     /// Beats since it was heard.
@@ -158,7 +163,7 @@ impl MpiFabric {
         self.shared.state().plugin.library().to_string()
     }
 
-    /// Lets MPI go on until `is_done`, or so long.
+    /// Lets MPI make progress until `is_done`, for at most `limit`.
     fn until(&self, limit: Duration, is_done: impl Fn(&mut State) -> bool) {
         let end = now().checked_add(limit);
         let mut rest = REST;
@@ -199,7 +204,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the thread does.
+    /// The loop of the thread.
     fn beat(&self, has_finished: &Sender<()>) {
         let (mut rest, mut next) = (REST, now());
         loop {
@@ -215,7 +220,7 @@ impl Shared {
                         state.lose(rank, &cause);
                     }
                     self.finished.store(true, Ordering::Release);
-                    // Whoever waited may have gone.
+                    // The waiting thread may have ended.
                     let _ = has_finished.send(());
                     return;
                 }
@@ -275,7 +280,7 @@ impl State {
         Ok(())
     }
 
-    /// Says a word to another rank.
+    /// Sends a report to another rank.
     fn say(&mut self, to: usize, word: &str) {
         let bytes = &word.as_bytes()[..word.len().min(WORD_BYTES)];
         let Ok(mut buffer) = AlignedBuffer::zeroed(bytes.len()) else {
@@ -292,7 +297,7 @@ impl State {
         }
     }
 
-    /// Says its last word. Those who are done hear it too: they wait for it.
+    /// Sends the last report to all ranks, those that are done too, since they wait for it.
     fn say_to_all(&mut self, word: &str) {
         if !std::mem::replace(&mut self.leaving, true) {
             let own = self.rank();
@@ -323,7 +328,7 @@ impl State {
         }
     }
 
-    /// Takes what is complete; whether anything was.
+    /// Handles finished operations; true if there were any.
     fn go_on(&mut self) -> bool {
         if self.ended {
             return false;
@@ -347,7 +352,7 @@ impl State {
             buffer,
             result,
         } = done;
-        // What is not known any more was given up when a rank was lost.
+        // A slot without an entry was given up when a rank was lost.
         match self.flying.remove(&slot) {
             None => {}
             Some(Flying::Sent { token, to }) => {
@@ -588,7 +593,7 @@ impl Fabric for MpiFabric {
         self.until(LAST_WORDS, |state| {
             let lost = state.lost_rank().filter(|rank| *rank != self.rank);
             let mut peers = (0..).zip(&state.peers);
-            // Of one that is lost there are no last words.
+            // A lost rank sends no last report.
             peers.all(|(rank, peer)| Some(rank) == lost || peer.left && peer.telling == 0)
         });
     }

@@ -1,7 +1,7 @@
 //! The port: what a rank does with the network.
 //!
-//! A frame is sent and received: both ranks submit an operation, and it moves when both are there. So whoever sends holds the
-//! bytes until there is room for them: a slow receiver slows its senders down, and nothing piles up in between.
+//! Both ranks submit an operation, one to send a frame and one to receive it, and it moves once both are there. So the sender holds the
+//! bytes until the receiver has memory for them: a slow receiver slows its senders down, and nothing queues in between.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -13,16 +13,18 @@ use graphmill_raw::AlignedBuffer;
 
 use crate::error::FabricError;
 
-/// Frames from one rank to another on one channel arrive in the order in which they were sent, in the memory that was first given
-/// to receive them. Frames of different channels, or ranks, come in any order.
+/// A number that separates streams of frames between two ranks.
+///
+/// Frames from one rank to another on one channel arrive in the order in which they were sent. Each fills the oldest
+/// buffer submitted to receive on that channel. Frames of different channels, or ranks, arrive in any order.
 pub type Channel = u16;
 
-/// A rank of which nothing is heard for so long is lost.
+/// Time without a word from a rank, after which that rank is lost.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
-/// What is said of it.
+/// The cause that the error of a silent rank names.
 pub(crate) const SILENT: &str = "nothing was heard of it for 15 s";
 
-/// What a [`Fabric`] carries out. The buffer is away until the operation is complete.
+/// An operation of a [`Fabric`], which owns the buffer until the operation is complete.
 #[derive(Debug)]
 pub enum Operation {
     /// `range` of the buffer to another rank. Complete when the buffer may be changed again.
@@ -48,7 +50,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether some ranks could carry it out.
+    /// Checks that the operation is valid among `ranks` ranks.
     pub(crate) fn check(&self, ranks: usize) -> Result<(), FabricError> {
         let misuse = |what| Err(FabricError::Misuse { what });
         match self {
@@ -76,10 +78,10 @@ impl Operation {
     }
 }
 
-/// An operation that has come to its end.
+/// A finished operation.
 #[derive(Debug)]
 pub struct Completion {
-    /// What the operation was submitted with.
+    /// The token that the operation was submitted with.
     pub token: u64,
     /// Its buffer; lost (`None`) where the network may still reach into it.
     pub buffer: Option<AlignedBuffer>,
@@ -87,41 +89,45 @@ pub struct Completion {
     pub result: Result<usize, FabricError>,
 }
 
-/// One rank's way to the others. Its threads share it; a completion comes to whoever takes it first.
+/// The connection of one rank to the others, shared by its threads.
 ///
-/// When one rank fails all do: whatever the others wait for ends with [`FabricError::Lost`], and so does what they submit later.
+/// The first thread that polls takes a completion.
+///
+/// When one rank fails all do: the operations of the others end with [`FabricError::Lost`], and so do those they submit later.
 pub trait Fabric: Send + Sync + Debug {
-    /// Which rank this is.
+    /// Returns the number of this rank.
     fn rank(&self) -> usize;
 
-    /// How many there are.
+    /// Returns the number of ranks.
     fn ranks(&self) -> usize;
 
-    /// Takes an operation. Never blocks; every error comes with the completion.
+    /// Submits an operation, without blocking. Every error comes with the completion.
     fn submit(&self, operation: Operation, token: u64);
 
-    /// A complete operation, if there is one.
+    /// Returns a completion, if there is one.
     fn poll(&self) -> Option<Completion>;
 
-    /// The same, and waits up to `limit` for one.
+    /// Returns a completion; waits up to `limit` for one.
     fn wait(&self, limit: Duration) -> Option<Completion>;
 
     /// Operations submitted whose completions have not been taken.
     fn in_flight(&self) -> usize;
 
-    /// The rank that is lost, if one is: why everything ends.
+    /// Returns the error of the lost rank, if there is one.
     fn lost(&self) -> Option<FabricError>;
 
-    /// A flag that is set once a rank is lost, for work that goes on for long without the others; `None` where it hears of it in time when it turns
-    /// to them.
+    /// A flag that is set once a rank is lost, for long work without the others.
+    ///
+    /// `None` if the rank learns of the loss in time when it next uses the fabric.
     fn lost_flag(&self) -> Option<Arc<AtomicBool>> {
         None
     }
 
-    /// Says that this rank cannot go on, and why; where another rank is lost already, that it is because of that one. Returns when the
-    /// others are at their end too, as far as can be waited for.
+    /// Reports to the others that this rank failed, and the cause.
+    ///
+    /// If another rank is lost already, the report names that rank. Returns when the others have ended too, or after a limited wait.
     fn fail(&self, cause: &str);
 
-    /// Says that this rank is done with the others. One that goes without a word is lost.
+    /// Reports that this rank is done with the others. A rank that ends without it is lost.
     fn leave(&self);
 }

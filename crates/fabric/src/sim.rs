@@ -1,15 +1,17 @@
 //! Ranks that take turns by a seed, on a network in virtual time, with delays and faults.
 //!
-//! Each rank is a thread, and one of them runs at a time: it keeps its turn until it waits, or now and then when it looks for
-//! completions; the seed says who is next. While all wait, time goes on to the next thing that happens: a frame that arrives, a
-//! limit that is reached, a rank that crashes. So the same seed, the same faults and the same program give the same run, frame by frame.
+//! Each rank is a thread, and one of them runs at a time. It gives up its turn when it waits, and now and then when it polls for
+//! completions. The seed chooses the next rank.
+//! While all wait, time advances to the next event: a frame arrives, a wait reaches its limit, or a rank crashes. So the same seed, the
+//! same faults and the same program give the same run, frame by frame.
 //!
-//! A frame takes a time drawn from the seed, but on each line it stays behind those before it. The word that a rank is lost takes such a
-//! time too, to each of the others another one; until it is there they go on.
+//! A frame takes a time drawn from the seed, but on each line it stays behind the frames before it. The report of a lost rank takes such a
+//! time too, another one to each of the others. Until it arrives they continue.
 //!
-//! A rank that fails says so, with the cause; one that fails because another is lost names that one, as over MPI. One that crashes finds
-//! its own operations fail at once, and the others are told. Where the connection of two breaks, each of them finds the other lost, and
-//! everybody else hears it of these two only. One that is silent is lost to each by itself, once nothing was heard of it for `SILENCE`.
+//! A rank that fails reports it, with the cause. One that fails because another is lost names that one, as over MPI. If a rank crashes, its
+//! own operations fail at once, and a report reaches the others.
+//! If the connection of two ranks breaks, each of them finds the other lost, and reports from these two reach the others. A silent rank is
+//! lost to each other rank separately, once that has received nothing for `SILENCE`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,10 +24,10 @@ use crate::error::FabricError;
 use crate::lines::{Awaited, Lines, Sent, deliver};
 use crate::port::{Channel, Completion, Fabric, Operation, SILENCE, SILENT};
 
-/// So many limits of waiting in a row with nothing else happening mean that nothing ever will.
+/// Expired waits in a row, with no other event, after which a simulation is stuck.
 const STUCK_LIMITS: u64 = 10_000;
 
-/// What a simulated network is like.
+/// The properties of a simulated network.
 #[derive(Clone, Copy, Debug)]
 pub struct Network {
     /// The longest time that a frame takes, and the word that a rank is lost.
@@ -50,7 +52,9 @@ impl Default for Network {
     }
 }
 
-/// One of some simulated ranks. It has to be moved to a thread of its own, where the first call waits for its turn.
+/// One of the simulated ranks.
+///
+/// The caller moves it to a thread of its own, where its first call waits for its turn.
 #[derive(Debug)]
 pub struct SimFabric {
     rank: usize,
@@ -79,7 +83,7 @@ struct State {
     random: Random,
     network: Network,
     now: Duration,
-    /// What is to happen, in order of time; the number tells those of one moment apart.
+    /// Pending events by time; a number orders the events of one moment.
     events: BTreeMap<(Duration, u64), Event>,
     events_made: u64,
     /// When the last frame of a line arrives: sender, receiver, channel.
@@ -132,7 +136,7 @@ enum Doing {
     Left,
 }
 
-/// So many ranks on a network, all by one seed.
+/// Makes `ranks` ranks on a network, all driven by one seed.
 pub fn simulated(seed: u64, ranks: usize, network: Network) -> Vec<SimFabric> {
     let mut state = State {
         seed,
@@ -272,7 +276,7 @@ impl State {
         }
     }
 
-    /// What happens next, happens.
+    /// Carries out the next event.
     fn turn_up(&mut self, event: Event) {
         match event {
             // It lies there until the silent one is lost.
@@ -293,7 +297,7 @@ impl State {
                 self.met(from, to, pair);
             }
             Event::Hear { from, to, .. } if self.is_silent(from, to).is_some() => {}
-            // It needs nobody any more, and nobody needs it.
+            // A rank that has left waits for no other rank, and none waits for it.
             Event::Hear { rank, .. } | Event::Crash { rank } if self.has_left(rank) => {}
             Event::Hear {
                 to, rank, cause, ..
@@ -302,7 +306,7 @@ impl State {
         }
     }
 
-    /// Whether a rank is done with the others, and did not fail.
+    /// True if a rank is done with the others, and did not fail.
     fn has_left(&self, rank: usize) -> bool {
         let place = &self.ranks[rank];
         place.is == Doing::Left && place.lost.is_none()
@@ -315,7 +319,9 @@ impl State {
         (is_now && from != to && [from, to].contains(&rank)).then_some(since + SILENCE)
     }
 
-    /// A rank is lost to another, or to itself, whose operations all end; unless one was lost to that before, or it is done.
+    /// Marks `rank` as lost to rank `own`, and ends the operations of `own`.
+    ///
+    /// It does nothing if `own` has lost a rank before or is done. `rank` may be `own` itself.
     fn lose(&mut self, own: usize, rank: usize, cause: &str) {
         let place = &mut self.ranks[own];
         if place.lost.is_some() || place.is == Doing::Left {
@@ -346,7 +352,7 @@ impl State {
         }
     }
 
-    /// A rank cannot go on, and all others are told so, or which one is lost to it.
+    /// Makes rank `own` fail, and reports that to the others, or the rank that `own` lost.
     fn fail(&mut self, own: usize, cause: &str) {
         let (rank, cause) = match &self.ranks[own].lost {
             Some(FabricError::Lost { rank, cause }) => (*rank, cause.clone()),
@@ -379,7 +385,7 @@ impl State {
         }
     }
 
-    /// Gives the turn to a rank that can go on; while none can, lets time go on.
+    /// Gives the turn to a rank that can run; advances time while none can.
     fn pass_on(&mut self) {
         loop {
             if self.ranks.iter().any(|rank| rank.is == Doing::Missing) {
@@ -457,7 +463,7 @@ impl SimFabric {
         state.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets others go on until it is this rank's turn again.
+    /// Lets other ranks run until it is this rank's turn again.
     fn yield_as(&self, doing: Doing) {
         let turn = {
             let mut state = self.turn();
@@ -486,7 +492,7 @@ impl Fabric for SimFabric {
     }
 
     fn poll(&self) -> Option<Completion> {
-        // Whoever looks for completions without waiting lets others go on now and then.
+        // A rank that polls without waiting must let others run now and then.
         if self.in_turn(|state| state.random.below(4) == 0) {
             self.yield_as(Doing::Ready);
         }

@@ -1,4 +1,4 @@
-//! What a seed draws: a graph, a question about it, and the machines that are asked.
+//! The draw of a seed: a graph, a question about it, and the machines.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub struct Case {
     pub seed: u64,
     /// Edges between ids, with weights.
     pub edges: Vec<(u64, u64, u32)>,
-    /// How they are imported.
+    /// Options of the import.
     pub import: ImportConfig,
     /// The algorithm, and its options.
     pub algorithm: &'static str,
@@ -27,13 +27,13 @@ pub struct Case {
     pub slack: u64,
     /// Each rank has a disk of its own.
     pub own_disks: bool,
-    /// Versions are in a folder that is named.
+    /// True if the run names a checkpoint directory.
     pub named: bool,
-    /// How often versions are published.
+    /// Interval between checkpoints.
     pub every: Every,
-    /// How many are kept.
+    /// Number of checkpoints that are kept.
     pub keep: usize,
-    /// How often it is tried with faults.
+    /// Number of attempts with faults.
     pub attempts: usize,
 }
 

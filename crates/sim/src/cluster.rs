@@ -3,19 +3,19 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use graphmill::{
     Checkpoints, Config, Error, Machine, MachineConfig, Plan, Progress, SimulatedMachine, Stop,
     Watcher, unwatched,
 };
 use graphmill_fabric::{Fabric, Network, simulated};
-use graphmill_storage::{Clock, Disk, Random, SimDisk};
+use graphmill_storage::{Clock, Disk, SimDisk};
 
 use crate::case::Case;
+use crate::clock::Ticking;
 use crate::fault::Faults;
 
 /// Where everything lies.
@@ -25,73 +25,16 @@ pub(crate) const RESULT: &str = "/result.csv";
 const VERSIONS: &str = "/versions";
 /// Memory that is enough.
 const ENOUGH: u64 = 64 << 20;
-/// Time that goes by whenever somebody asks for it.
-const TICK: Duration = Duration::from_micros(50);
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// The bytes of the result.
     Done(Vec<u8>),
-    /// What each rank said that failed.
+    /// The errors of the failed ranks.
     Failed(Vec<String>),
     /// A rank panicked.
     Panicked(String),
-}
-
-/// Time that goes by as it is asked for, now and then much of it at once.
-#[derive(Debug)]
-pub(crate) struct Ticking(Mutex<Time>);
-
-#[derive(Debug)]
-struct Time {
-    now: Duration,
-    random: Random,
-    looks: u64,
-    /// Who is asked to stop, and at the how-manieth look.
-    wishes: Vec<(u64, Stop)>,
-}
-
-impl Ticking {
-    fn new(seed: u64) -> Ticking {
-        Ticking(Mutex::new(Time {
-            now: Duration::ZERO,
-            random: Random::new(seed),
-            looks: 0,
-            wishes: Vec::new(),
-        }))
-    }
-
-    fn time(&self) -> MutexGuard<'_, Time> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Asks to stop when the time is asked for the how-manieth time; who was asked before is asked to stop at once.
-    pub(crate) fn ask_at(&self, nth: u64, stop: &Stop) {
-        self.time().wishes.push((nth, stop.clone()));
-    }
-}
-
-impl Clock for Ticking {
-    fn now(&self) -> Duration {
-        let mut time = self.time();
-        time.looks += 1;
-        for (_, stop) in time.wishes.iter().filter(|(at, _)| *at == time.looks) {
-            match stop.asked() {
-                true => stop.insist(),
-                false => stop.request(),
-            }
-        }
-        let ticks = match time.random.below(32) {
-            0 => time.random.below(1000) as u32,
-            _ => 1,
-        };
-        time.now += TICK * ticks;
-        time.now
-    }
-    fn wait(&self, time: Duration) {
-        self.time().now += time;
-    }
 }
 
 impl Case {
@@ -139,7 +82,7 @@ impl Case {
         outcome(vec![catch(work)])
     }
 
-    /// The question, of ranks with so much memory, which go on with what there is.
+    /// Returns the configuration of the question, for ranks that resume from their disks.
     fn config(&self, machine: MachineConfig) -> Config {
         let mut config = Config::new(self.algorithm, GRAPH);
         for (name, value) in &self.options {
@@ -262,7 +205,7 @@ fn digits(text: &str) -> Option<u64> {
     number.parse().ok()
 }
 
-/// What one rank came to.
+/// The outcome of one rank.
 enum Said {
     Done(Vec<u8>),
     Failed(String),

@@ -60,7 +60,7 @@ impl Job {
         self.case.attempt(disks, self.memory, faults, seed)
     }
 
-    /// Goes on without faults, with the newest version that is left, to the right answer.
+    /// Resumes without faults, from the newest checkpoint left, and checks the answer.
     fn goes_on(&self, disks: &[SimDisk], seed: u64) -> Result<(), String> {
         let newest = versions(disks, self.case.ranks).last().copied();
         let has_ended = disks[0].exists(Path::new(RESULT)).unwrap_or(false);
@@ -91,11 +91,12 @@ impl Job {
     }
 }
 
-/// Cuts power at each operation of the job of a seed, and goes on with the disk that this leaves: the one of the seed `state`, of those
-/// that it may leave. How many power cuts that were.
+/// Cuts power at each operation of a seed's job and resumes; returns the number of power cuts.
+///
+/// `state` is the seed of the disk that the power cut leaves, among those that it may leave.
 ///
 /// # Errors
-/// The power cut after which it does not end as it should.
+/// The power cut after which the job does not end as it should.
 pub fn every_power_cut(seed: u64, state: u64) -> Result<u64, String> {
     let job = Job::new(seed)?;
     let mut count = 0;
@@ -115,11 +116,12 @@ pub fn every_power_cut(seed: u64, state: u64) -> Result<u64, String> {
     Ok(count)
 }
 
-/// Has each operation of the job of a seed fail, once and for good, in each way, and goes on when the disk is whole again; how many
-/// attempts failed of that.
+/// Makes each operation of a seed's job fail and resumes; returns the number of attempts that failed.
+///
+/// Each operation fails once and for good, in each way. The job resumes when the disk works again.
 ///
 /// # Errors
-/// The failure that is not told as it should, or from which it does not go on.
+/// The failure that is not reported as it should, or from which the job does not resume.
 pub fn every_failure(seed: u64) -> Result<u64, String> {
     let job = Job::new(seed)?;
     let mut count = 0;
@@ -131,13 +133,13 @@ pub fn every_failure(seed: u64) -> Result<u64, String> {
             (FaultKind::Eio, On::Sync),
             (FaultKind::Short, On::Any),
         ] {
-            // What comes up short again and again is an error.
+            // Repeated short transfers are an error.
             for for_good in [false, true] {
                 let disks = job.disks();
                 let faults = Faults::of_disk(of, fault(kind, on, nth, for_good));
                 let what = |what: String| format!("seed {seed}: {faults}: {what}");
                 match job.attempt(&disks, &faults, 0) {
-                    // There were not so many of these, or it does without.
+                    // There were fewer such operations, or the job does not need this one.
                     Outcome::Done(bytes) if bytes == job.wanted => continue,
                     Outcome::Done(_) => return Err(what("wrong answer".into())),
                     Outcome::Panicked(text) => return Err(what(format!("panic: {text}"))),
@@ -158,11 +160,12 @@ pub fn every_failure(seed: u64) -> Result<u64, String> {
     Ok(count)
 }
 
-/// Has each sync of the job of a seed fail once, cuts power at one of the syncs that come next, and goes on with what is durable: what
-/// could not be synced is not. How many that were.
+/// Makes each sync of a seed's job fail once, cuts power soon after, and resumes; returns the count.
+///
+/// Power is cut at one of the syncs that follow. The job resumes from durable bytes, without those whose sync failed.
 ///
 /// # Errors
-/// The failure from which it does not go on.
+/// The failure from which the job does not resume.
 pub fn every_failed_sync(seed: u64) -> Result<u64, String> {
     let job = Job::new(seed)?;
     let mut count = 0;
@@ -184,7 +187,7 @@ pub fn every_failed_sync(seed: u64) -> Result<u64, String> {
                 job.goes_on(&disks, 1).map_err(what)?;
                 count += 1;
             }
-            // There are not so many.
+            // There are fewer syncs.
             if !has_failed {
                 break;
             }
@@ -193,11 +196,13 @@ pub fn every_failed_sync(seed: u64) -> Result<u64, String> {
     Ok(count)
 }
 
-/// Has each sync of the job of a seed fail, and all after it, and cuts power when the next attempt syncs: what the first had not made
-/// durable may be gone then, but no version that all ranks had published. How many that were.
+/// Makes each sync and all after it fail, cuts power in the next attempt, and resumes.
+///
+/// The power cut hits a sync of the next attempt. What the first attempt had not made durable may be lost then, but no checkpoint that all
+/// ranks had written. Returns the number of power cuts.
 ///
 /// # Errors
-/// The power cut with which one was lost, or after which the run does not go on.
+/// The power cut that lost a checkpoint, or after which the run does not resume.
 pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
     let job = Job::new(seed)?;
     let mut count = 0;
@@ -233,7 +238,7 @@ pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
                 job.goes_on(&disks, 1).map_err(what)?;
                 count += 1;
             }
-            // There are not so many.
+            // There are fewer syncs.
             if !has_failed {
                 break;
             }
@@ -242,11 +247,12 @@ pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
     Ok(count)
 }
 
-/// Stops a run that has published, and goes on with it until it is stopped again, while one name cannot be had: that of each such operation
-/// in turn. No version that was there may be gone then. How many that were.
+/// Stops a run after a checkpoint, and resumes it until the next stop, while one name operation fails.
+///
+/// Each name operation fails in turn. No earlier checkpoint may be lost. Returns the number of operations.
 ///
 /// # Errors
-/// The operation with which one was lost, or after which the run does not go on.
+/// The operation that lost a checkpoint, or after which the run does not resume.
 pub fn every_failed_name(seed: u64) -> Result<u64, String> {
     let job = Job::new(seed)?;
     let stopped = job.disks();
@@ -257,7 +263,7 @@ pub fn every_failed_name(seed: u64) -> Result<u64, String> {
     }
     let mut count = 0;
     for of in 0..stopped.len() {
-        // Of all operations some have to do with names.
+        // Some of all operations are name operations.
         let copies = || {
             stopped
                 .iter()
@@ -290,11 +296,12 @@ pub fn every_failed_name(seed: u64) -> Result<u64, String> {
     Ok(count)
 }
 
-/// Asks each rank to stop at each moment of a run: it ends at the next where it may, with a version of all that it has done, and is gone on
-/// with. How many there were.
+/// Asks each rank to stop at each moment of a run, and resumes; returns the number of stops.
+///
+/// The run ends at the next point where it may, with a checkpoint of all that it has done.
 ///
 /// # Errors
-/// The moment after which the run does not end so, or does not go on.
+/// The moment after which the run does not end so, or does not resume.
 pub fn every_wish(seed: u64) -> Result<u64, String> {
     let job = Job::new(seed)?;
     let mut count = 0;
@@ -302,7 +309,7 @@ pub fn every_wish(seed: u64) -> Result<u64, String> {
         // Where it has ended: between all calls, if it is asked there, and between many, if it is asked meanwhile.
         let mut places = 0;
         for at in [Moment::Look, Moment::Operation] {
-            // Nobody hears of it any more from some moment on.
+            // From some moment on the run ends before it reads the request.
             let (mut has_ended, mut of_versions) = (false, BTreeSet::new());
             for nth in 1.. {
                 let faults = Faults::asking(rank, nth, at);
@@ -337,10 +344,12 @@ pub fn every_wish(seed: u64) -> Result<u64, String> {
     Ok(count)
 }
 
-/// Stops a run on disks that have no locks, and goes on: where nobody named a folder there is no version. Whether somebody did.
+/// Stops a run on disks without locks and resumes; true if the case names a checkpoint directory.
+///
+/// Only then does the run write checkpoints.
 ///
 /// # Errors
-/// There is one, or none where a folder was named; or it does not go on.
+/// There is a checkpoint without a named directory, or none with one; or the run does not resume.
 pub fn without_locks(seed: u64) -> Result<bool, String> {
     let job = Job::new(seed)?;
     let disks = job.disks();
@@ -356,11 +365,12 @@ pub fn without_locks(seed: u64) -> Result<bool, String> {
     Ok(job.case.named)
 }
 
-/// Changes files of the graph and of a version: bits, lengths, another file's bytes, bytes of before. Each number is a change; how many
-/// there were, and how many of them were noticed: the others had no effect.
+/// Changes files of the graph and of a checkpoint; returns the numbers of changes and of errors.
+///
+/// Each of `numbers` is a change: bits, lengths, another file's bytes, or earlier bytes. A change without an error had no effect.
 ///
 /// # Errors
-/// The change that went unnoticed and had one.
+/// The change that had an effect and no error.
 pub fn mutations(seed: u64, numbers: Range<u64>) -> Result<(u64, u64), String> {
     let job = Job::new(seed)?;
     // A run that was stopped between passes, and one pass earlier.
@@ -441,7 +451,7 @@ fn fault(kind: FaultKind, on: On, nth: u64, for_good: bool) -> Fault {
     }
 }
 
-/// All files below a directory that a run reads or goes on with.
+/// Returns all files below a directory that a run reads or resumes from.
 fn files(disk: &SimDisk, dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in disk.list(dir).unwrap_or_default() {

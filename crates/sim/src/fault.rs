@@ -1,4 +1,4 @@
-//! What goes wrong in one attempt.
+//! The faults of one attempt.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use graphmill_fabric::Network;
 use graphmill_storage::{Fault, FaultKind, On, Random, SimDisk, Stop};
 
-use crate::cluster::Ticking;
+use crate::clock::Ticking;
 
 /// Somebody asks a rank to stop.
 #[derive(Debug, Clone, Copy)]
@@ -27,22 +27,22 @@ pub(crate) enum Moment {
     Look,
 }
 
-/// What goes wrong.
+/// The faults of an attempt.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Faults {
-    /// Of disks, by number.
+    /// Faults of disks, with the number of the disk.
     disks: Vec<(usize, Fault)>,
     pub(crate) network: Network,
-    /// After so many passes somebody asks a rank to stop.
+    /// Passes after which a rank is asked to stop.
     pub(crate) stop_after: Option<u64>,
     /// A rank is asked to stop.
     wishes: Vec<Wish>,
-    /// The version that the attempt said that it goes on with; 0 is none.
+    /// The checkpoint that the attempt resumed from; 0 is none.
     pub(crate) resumed: Arc<AtomicU64>,
 }
 
 impl Faults {
-    /// Those of an attempt, of which one that nothing disturbs does so many operations on a disk.
+    /// Draws the faults of an attempt, which does `operations` on a disk without any.
     pub(crate) fn draw(random: &mut Random, disks: usize, ranks: usize, operations: u64) -> Faults {
         let mut faults = Faults::default();
         // As often early as late, and behind the end, too.
@@ -73,7 +73,7 @@ impl Faults {
             return faults;
         }
         let mut fail = |kind, on, nth, for_good| fail_on(disk, kind, on, nth, for_good);
-        // Now and then a name cannot be had besides.
+        // Now and then a name operation fails too.
         if random.below(6) == 0 {
             fail(FaultKind::Eio, On::Name, 1 + random.below(64), false);
         }
@@ -86,7 +86,7 @@ impl Faults {
             6 => fail(FaultKind::Enospc, full, nth, true),
             7 => fail(FaultKind::Short, on, nth, false),
             8 => {
-                // What could not be made durable is lost later.
+                // Bytes whose sync failed are lost later.
                 fail(FaultKind::Eio, On::Sync, nth, false);
                 fail(FaultKind::PowerCut, On::Sync, later, true);
             }
@@ -125,13 +125,13 @@ impl Faults {
         }
     }
 
-    /// That, and one failure of a disk besides.
+    /// Adds one failure of a disk.
     pub(crate) fn and_of_disk(mut self, disk: usize, fault: Fault) -> Faults {
         self.disks.push((disk, fault));
         self
     }
 
-    /// Somebody asks to stop after so many passes.
+    /// Makes faults that ask a rank to stop after `passes` passes.
     pub(crate) fn stopping_after(passes: u64) -> Faults {
         Faults {
             stop_after: Some(passes),
@@ -147,7 +147,7 @@ impl Faults {
         }
     }
 
-    /// Has ranks be asked to stop that have these clocks.
+    /// Plans the requests to stop, on these disks and clocks.
     pub(crate) fn ask(&self, disks: &[SimDisk], clocks: &[Arc<Ticking>], stops: &[Stop]) {
         for Wish { rank, nth, at } in &self.wishes {
             match at {
@@ -160,14 +160,14 @@ impl Faults {
         }
     }
 
-    /// Has the disks fail.
+    /// Plans the faults of the disks.
     pub(crate) fn inject(&self, disks: &[SimDisk]) {
         for (disk, fault) in &self.disks {
             disks[*disk].inject(*fault);
         }
     }
 
-    /// What is left of the disks: those that lost power have what was durable, and a part of the rest.
+    /// Ends the faults: a disk that lost power retains durable bytes and a part of the rest.
     pub(crate) fn leave(&self, disks: &mut [SimDisk], random: &mut Random) {
         for (number, disk) in disks.iter_mut().enumerate() {
             disk.heal();
@@ -179,7 +179,7 @@ impl Faults {
         }
     }
 
-    /// Whether an attempt has to succeed all the same.
+    /// True if an attempt has to succeed all the same.
     pub(crate) fn are_harmless(&self) -> bool {
         let network = &self.network;
         let is_harmful = |(_, fault): &(usize, Fault)| fault.kind != FaultKind::Short;

@@ -9,12 +9,12 @@ use crate::cluster::{GRAPH, Outcome, RESULT, versions};
 use crate::fault::Faults;
 use crate::oracle;
 
-/// What a seed came to.
+/// The outcome of a seed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Told {
     /// Attempts that failed, as they should.
     pub failed: u64,
-    /// Of these, those that had gone on with a version.
+    /// Failed attempts that had resumed from a checkpoint.
     pub resumed: u64,
     /// Operations on disks: the same for the same seed.
     pub operations: u64,
@@ -23,7 +23,7 @@ pub struct Told {
 /// Carries out the case of a seed.
 ///
 /// # Errors
-/// What does not hold.
+/// The condition that does not hold.
 pub fn judge(seed: u64) -> Result<Told, String> {
     let case = Case::draw(seed);
     let mut story = Vec::new();
@@ -33,7 +33,7 @@ pub fn judge(seed: u64) -> Result<Told, String> {
     })
 }
 
-/// `story` is told what happened up to an end that should not be.
+/// Carries out a case and adds its events to `story`, for the report of an error.
 fn carry_out(case: &Case, story: &mut Vec<String>) -> Result<Told, String> {
     let mut random = Random::new(case.seed ^ 0x5eed);
     let mut told = Told::default();
@@ -56,7 +56,7 @@ fn carry_out(case: &Case, story: &mut Vec<String>) -> Result<Told, String> {
     let mut operations = 1000;
     // The newest version that all ranks have published.
     let mut known = 0;
-    // The newest that is left, which the next attempt goes on with.
+    // The newest checkpoint left, from which the next attempt resumes.
     let mut newest = 0;
     for attempt in 0..=case.attempts {
         let faults = match attempt < case.attempts {
@@ -75,7 +75,7 @@ fn carry_out(case: &Case, story: &mut Vec<String>) -> Result<Told, String> {
                 if resumed != newest {
                     return Err(format!("it went on with {resumed}, not with {newest}"));
                 }
-                // Where nobody asked for versions, it is told that they cannot be removed.
+                // A run that was not asked for checkpoints only warns if it cannot delete them.
                 let may_stay = !case.named && !faults.are_harmless();
                 return match may_stay || versions(&disks, case.ranks).is_empty() {
                     true => Ok(told),
@@ -111,12 +111,12 @@ fn carry_out(case: &Case, story: &mut Vec<String>) -> Result<Told, String> {
         // The one before the newest was published before the newest was begun.
         let before = there.iter().rev().nth(1).copied();
         known = known.max(resumed).max(before.unwrap_or_default());
-        // What it found there, and has not gone on with, may be what one before could not publish.
+        // A newer checkpoint that this attempt found and did not resume from may be one that an earlier attempt could not finish.
         if is_interrupted && there.last() > Some(&newest) {
             known = known.max(there.last().copied().unwrap_or_default());
         }
         newest = left.last().copied().unwrap_or_default();
-        // Once there is a result the run may have come to its end, and they go.
+        // Once there is a result, the run may have finished and deleted its checkpoints.
         if result.is_some() {
             return Ok(told);
         }
@@ -160,7 +160,7 @@ fn imported(
         }
         told.failed += 1;
         faults.leave(&mut disks, random);
-        // It has its name, which may not be durable: that failed. Systems write names by themselves in a while, and by then it is.
+        // The graph has its name, but the sync of the name failed. Systems write names after a while, so this syncs it.
         if disks[0].exists(GRAPH.as_ref()).unwrap_or(false) {
             disks[0].heal();
             let written = disks[0].sync_dir("/".as_ref());
@@ -172,7 +172,7 @@ fn imported(
     disks.pop().ok_or_else(|| "no disk".to_string())
 }
 
-/// Whether an error says that it is a mistake of ours.
+/// True if an error says that it is a mistake of ours.
 pub(crate) fn says_bug(error: &str) -> bool {
     ["bug", "panic", "nothing will ever happen"]
         .iter()

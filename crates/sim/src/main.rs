@@ -12,23 +12,23 @@ use clap::Parser;
 use graphmill::{Clock, SystemClock};
 use graphmill_sim::{Case, Told, judge};
 
-/// Graphmill on simulated machines: each seed decides a graph, a question, a cluster and what goes wrong
+/// Graphmill on simulated machines: each seed decides a graph, a question, a cluster and faults
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
     /// The first seed
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// How many
+    /// Number of seeds
     #[arg(long, default_value_t = 1)]
     seeds: u64,
-    /// Go on with more seeds for so many seconds
+    /// Judge more seeds until this many seconds have passed
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     time: u64,
     /// Seeds at a time
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// Say what each seed is
+    /// Print the case of each seed
     #[arg(long)]
     verbose: bool,
 }

@@ -6,7 +6,7 @@ use graphmill::EdgeKind;
 
 use crate::case::Case;
 
-/// What is wrong with a result, if anything.
+/// Returns the first mistake in a result, if any.
 pub(crate) fn wrong(case: &Case, result: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(result);
     let rows: BTreeMap<u64, String> = text

@@ -1,7 +1,7 @@
 //! The memory a run may take, given out in leases.
 //!
-//! Everything large is leased here before it is allocated, so the sum of what is allocated is never above the total.
-//! Invariant: what is taken of `bytes` is the sum of all living leases, and no more than there is.
+//! Callers lease every large allocation here before they make it, so the allocated bytes never exceed the total.
+//! Invariant: the bytes taken are the sum of all living leases, and at most `bytes`.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -9,26 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_raw::{AlignedBuffer, Element, Quota};
 
-use crate::error::StorageError;
+use crate::error::{BudgetError, StorageError};
 
-/// A lease that the budget cannot give.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[error(
-    "{what} would take {asked} bytes of memory, and {available} of the budget of {total} bytes are free: give more (--memory)"
-)]
-pub struct BudgetError {
-    /// What the memory was for.
-    pub what: &'static str,
-    /// Bytes asked for.
-    pub asked: u64,
-    /// Bytes that were free.
-    pub available: u64,
-    /// Bytes of the whole budget.
-    pub total: u64,
-}
-
-/// A number of bytes, shared by all clones, of which parts are leased.
+/// A number of bytes that all clones share and lease parts of.
 #[derive(Clone, Debug)]
 pub struct Budget {
     books: Arc<Books>,
@@ -81,11 +64,12 @@ impl Budget {
         })
     }
 
-    /// Zeroed, aligned memory of `bytes` bytes; whole pages of 4096 bytes are leased.
-    /// Comes fresh from the system and goes back there: what is needed again and again is better kept.
+    /// Allocates `bytes` bytes of zeroed, aligned memory; leases whole pages of 4096 bytes.
+    ///
+    /// The memory comes from the system and returns there. A caller that needs memory repeatedly should keep it.
     ///
     /// # Errors
-    /// The budget has no room, or the system gives no memory.
+    /// The budget has too few bytes left, or the system refuses the memory.
     pub fn buffer(&self, what: &'static str, bytes: usize) -> Result<Buffer, StorageError> {
         let lease = self.lease(what, AlignedBuffer::footprint(bytes))?;
         Ok(Buffer {
@@ -109,8 +93,9 @@ impl Budget {
         self.books.peak.load(Ordering::Relaxed)
     }
 
-    /// Refuses the `n`-th lease from now (1 is the next), once, however much is free: for tests of what happens then.
-    /// 0 takes the order back.
+    /// Refuses the `n`-th lease from now, once, even if the budget has enough bytes: for tests.
+    ///
+    /// 1 is the next lease; 0 cancels the order.
     pub fn fail_nth(&self, n: u64) {
         self.books.refuse.store(n, Ordering::Relaxed);
     }

@@ -2,11 +2,12 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::budget::{Budget, Buffer};
-use crate::disk::{Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
+use crate::disk::port::{Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
 use crate::error::StorageError;
+use crate::lock::lock;
 
 /// An open file; clones share one chunk of its bytes.
 #[derive(Debug, Clone)]
@@ -28,10 +29,10 @@ struct Chunk {
 }
 
 impl ByteFile {
-    /// Opens a file that exists, to be read so many bytes at a time, a multiple of [`GRAIN_BYTES`].
+    /// Opens an existing file and reads it in chunks of `chunk_bytes`, a multiple of [`GRAIN_BYTES`].
     ///
     /// # Errors
-    /// It does not, or cannot be read; the budget has no room for a chunk.
+    /// The file does not exist or cannot be read, or the budget has no room for a chunk.
     pub fn open(
         disk: &Arc<dyn Disk>,
         budget: &Budget,
@@ -78,7 +79,7 @@ impl ByteFile {
         if offset >= self.length {
             return Ok(0);
         }
-        let mut chunk = self.chunk.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chunk = lock(&self.chunk);
         if offset < chunk.start || offset >= chunk.start + chunk.filled as u64 {
             chunk.fill(offset / GRAIN_BYTES as u64 * GRAIN_BYTES as u64)?;
         }

@@ -2,18 +2,19 @@
 
 use std::fmt::Debug;
 use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
+
+use crate::lock::lock;
 
 /// Time since a start that the clock chose; never goes back.
 pub trait Clock: Send + Sync + Debug {
     /// Time since the start.
     fn now(&self) -> Duration;
-    /// Lets so much time go by: the thread that calls does nothing else meanwhile.
+    /// Blocks the calling thread for `time`.
     fn wait(&self, time: Duration);
 }
 
-/// A sleep ends so much too late, about: the end of a wait is awake.
+/// How late a sleep ends, about. The clock spins for that long at the end of a wait.
 const AWAKE: Duration = Duration::from_micros(100);
 
 /// The machine's monotonic clock, from its making on.
@@ -67,13 +68,13 @@ impl SimulatedClock {
 
     /// Moves the clock on.
     pub fn advance(&self, by: Duration) {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner) += by;
+        *lock(&self.now) += by;
     }
 }
 
 impl Clock for SimulatedClock {
     fn now(&self) -> Duration {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.now)
     }
     fn wait(&self, time: Duration) {
         self.advance(time);

@@ -1,14 +1,30 @@
-//! What can go wrong between this crate and the machine.
+//! Errors of the machine.
 
 use std::io;
 use std::path::PathBuf;
 
 use graphmill_raw::OutOfMemory;
 
-use crate::budget::BudgetError;
-use crate::placement::PlacementError;
+use crate::placement::error::PlacementError;
 
-/// What a job's own failure is carried in.
+/// A lease that the budget cannot give.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[error(
+    "{what} would take {asked} bytes of memory, and {available} of the budget of {total} bytes are free: give more (--memory)"
+)]
+pub struct BudgetError {
+    /// The purpose of the memory.
+    pub what: &'static str,
+    /// Bytes asked for.
+    pub asked: u64,
+    /// Bytes that were free.
+    pub available: u64,
+    /// Bytes of the whole budget.
+    pub total: u64,
+}
+
+/// A box for the error of a job's own step.
 pub type JobError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why the machine did not do what was asked.
@@ -18,21 +34,21 @@ pub enum StorageError {
     /// The system refused an operation on a path.
     #[error("cannot {action} {}: {source}{}", path.display(), advice(source))]
     Path {
-        /// What was tried: "open", "rename", ...
+        /// The attempted action: "open", "rename", ...
         action: &'static str,
-        /// On which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A directory that this program would trust is a link, or another user decides what is in it.
+    /// A directory is a link, or another user decides its contents, so this program cannot trust it.
     #[error(
         "cannot use {}: {what}; move it away, or work where no other user can write (the output, or --tmp)", path.display()
     )]
     NotOwn {
         /// Which directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         what: String,
     },
     /// A read, write or sync of an open file failed.
@@ -40,16 +56,16 @@ pub enum StorageError {
     Transfer {
         /// "read", "write" or "sync".
         action: &'static str,
-        /// Of which file.
+        /// The file.
         path: PathBuf,
         /// Where in the file the part that failed begins, in bytes.
         offset: u64,
         /// Length of the part that failed.
         bytes: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// An operation does not keep to the grain of direct I/O, or leaves its buffer: a mistake in the program.
+    /// An operation breaks the grain of direct I/O or leaves its buffer: a mistake in the program.
     #[error(
         "cannot {action} {} at byte {offset}, bytes {start}..{end} of a buffer of {held}: offset, start and length must be \
          multiples of 4096 and lie in the buffer; this is a bug, please report it", path.display()
@@ -57,7 +73,7 @@ pub enum StorageError {
     Misaligned {
         /// "read" or "write".
         action: &'static str,
-        /// Of which file.
+        /// The file.
         path: PathBuf,
         /// Where in the file, in bytes.
         offset: u64,
@@ -82,12 +98,12 @@ pub enum StorageError {
         /// The most bytes it may have.
         max: u64,
     },
-    /// io_uring was asked for and is not to be had.
+    /// The user asked for io_uring, and the system refuses it.
     #[error(
         "io_uring cannot be used here ({source}): use --io threads, or allow it (containers and sysctl kernel.io_uring_disabled forbid it)"
     )]
     NoUring {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The system starts no more threads.
@@ -95,7 +111,7 @@ pub enum StorageError {
         "cannot start a thread ({source}): use fewer threads (--threads), or raise the limit (ulimit -u)"
     )]
     Thread {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The memory budget.
@@ -115,10 +131,10 @@ pub enum StorageError {
     Panic {
         /// Index of the worker.
         worker: usize,
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
-    /// All workers of a simulation wait, and nothing is in flight that could wake one: a mistake in the program.
+    /// All workers of a simulation wait, and no operation in flight can wake one: a bug.
     #[error("all workers wait for each other (seed {seed}); this is a bug, please report it")]
     Stuck {
         /// The simulation's seed.
@@ -126,7 +142,7 @@ pub enum StorageError {
     },
 }
 
-/// Whether the system says that a disk is full or fails: that comes of nothing that other processes do with their files.
+/// True if the system reports a full or failing disk, which other processes' files do not cause.
 pub fn is_of_disk(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -137,12 +153,12 @@ pub fn is_of_disk(error: &io::Error) -> bool {
     ) || error.raw_os_error() == Some(libc::EIO)
 }
 
-/// Whether the system says that a process has too many files open: another directory has room for no more.
+/// True if the system reports too many open files, so that no other directory can be opened either.
 pub fn is_of_open_files(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }
 
-/// What a user can do about an error of the system, where there is more to say than the error itself.
+/// Returns a hint for an error of the system, or nothing if the error says enough.
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

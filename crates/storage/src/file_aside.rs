@@ -11,7 +11,7 @@ use std::sync::Arc;
 use graphmill_raw::Mistake;
 
 use crate::budget::{Budget, Buffer};
-use crate::disk::{Completion, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
+use crate::disk::port::{Completion, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
 use crate::error::StorageError;
 use crate::scratch::Scratch;
 
@@ -46,29 +46,30 @@ pub struct FileAside {
     /// Bytes submitted so far: where the chunk being filled belongs.
     offset: u64,
     is_published: bool,
-    /// What it is in until it has its name, where it is not beside it.
+    /// The directory it is in until it has its name, unless that is its parent.
     _folder: Option<Scratch>,
 }
 
 impl FileAside {
-    /// Memory that a file takes which is written in chunks of so many bytes.
+    /// Bytes of memory for a file that is written in chunks of `chunk_bytes`.
     #[must_use]
     pub const fn memory(chunk_bytes: usize) -> u64 {
         (CHUNKS * chunk_bytes) as u64
     }
 
-    /// A new file that will stand at `path`, written in chunks of so many bytes, a multiple of [`GRAIN_BYTES`]. Until then it is beside it, and
-    /// stays there if the process is killed.
+    /// Creates a file that will stand at `path`, written in chunks of a multiple of [`GRAIN_BYTES`].
+    ///
+    /// Until then the file is beside `path`, and stays there if the process is killed.
     ///
     /// # Errors
-    /// The folder cannot be written, or the budget has no room for the chunks.
+    /// The directory cannot be written, or the budget has no room for the chunks.
     pub fn create(
         disk: &Arc<dyn Disk>,
         budget: &Budget,
         path: &Path,
         chunk_bytes: usize,
     ) -> Result<FileAside, StorageError> {
-        // A process that was killed may have had this one's number.
+        // A killed process with the same number may have left a file of that name.
         let mut number = 0;
         let aside = loop {
             let mut name = path.file_name().unwrap_or_default().to_os_string();
@@ -82,7 +83,9 @@ impl FileAside {
         Self::open(disk, budget, path, (aside, None), chunk_bytes)
     }
 
-    /// The same in a folder of its own beside `path`, which goes with what is in it when another is made there and the process was killed.
+    /// Creates a file as [`FileAside::create`] does, in a directory of its own beside `path`.
+    ///
+    /// If the process is killed, the next call for the same place deletes the directory with its contents.
     ///
     /// # Errors
     /// As for [`FileAside::create`].
@@ -232,7 +235,8 @@ impl Drop for FileAside {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::{IoChoice, open_disk};
+    use crate::disk::open_disk;
+    use crate::disk::port::IoChoice;
 
     const CHUNK_BYTES: usize = 4 * GRAIN_BYTES;
 
@@ -304,7 +308,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let disk = open_disk(IoChoice::Threads).unwrap();
         let path = folder.path().join("result");
-        // As a killed process leaves one: nobody holds it.
+        // A killed process leaves a directory without a lock.
         let left = Scratch::create(&disk, folder.path(), "file").unwrap();
         let dead = PathBuf::from(format!("{}-1", left.path().display()));
         disk.create_dir_all(&dead).unwrap();

@@ -1,16 +1,18 @@
-//! What tells this machine from others that may share a folder, and whose leftovers in one may go.
+//! The identity of this machine among those that share a directory, and whose leftovers in one may be deleted.
 //!
-//! A folder is held as long as its process lives, by a lock that the system lets go of when the process ends, so the dead are told from the
-//! living whatever their numbers are. But the locks of some file systems do not reach other machines, even of the same name; they reach all
-//! containers of one kernel, whatever their names. So what a machine left has the number there that its kernel drew when it started. On a
-//! file system that the machine has by itself there is one besides that stays: what was left before it started anew is its own, too.
+//! A process locks its directory as long as it lives. The system releases the lock when the process ends, so process ids are not needed to
+//! find dead ones.
+//!
+//! On some file systems locks do not reach other machines, even of the same name. They do reach all containers of one kernel, whatever
+//! their names. So the name of a leftover contains the number that the machine's kernel drew at boot.
+//! On a local file system a second number survives a reboot, so the machine also recognizes what it left before that.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::disk::{Disk, Hold, Holding, Owner};
+use crate::disk::port::{Disk, Hold, Holding, Owner};
 
-/// Times that a folder is tried which somebody may hold only to look at it, and the time between.
+/// Attempts to lock a directory that another process may hold briefly, and the time between two.
 pub const HOLD_ATTEMPTS: u32 = 16;
 /// See [`HOLD_ATTEMPTS`].
 pub const HOLD_PAUSE: Duration = Duration::from_millis(10);
@@ -53,8 +55,9 @@ fn is_same(id: &str, ours: &str) -> bool {
     ours.len() > LASTING && id.len() == ours.len() && (id == ours || is_known)
 }
 
-/// What is left in a folder of those that may be wanted, and that nobody holds: held as long as it is looked at. What cannot be looked at is in
-/// nobody's way.
+/// Returns the paths in `folder` that satisfy `is_wanted` and have no holder, each with its hold.
+///
+/// A path is held until its hold is dropped. Paths that cannot be opened are left out.
 pub fn unheld<'d>(
     disk: &'d dyn Disk,
     folder: &Path,

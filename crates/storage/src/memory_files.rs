@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// What `statfs` says of tmpfs and of ramfs.
+/// The types of tmpfs and ramfs in `statfs`.
 const TMPFS: u32 = 0x0102_1994;
 const RAMFS: u32 = 0x8584_58f6;
 

@@ -1,11 +1,11 @@
-//! What a user asks to be written: a file that is replaced at one stroke, or whatever else is there, in place.
+//! An output of a user: a file that is replaced atomically, or anything else, which is written in place.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::budget::Budget;
-use crate::disk::{Disk, Target};
+use crate::disk::port::{Disk, Target};
 use crate::error::StorageError;
 use crate::file_aside::FileAside;
 
@@ -35,10 +35,10 @@ impl std::fmt::Debug for Stream {
 }
 
 impl Output {
-    /// What is written to `path`, a file in chunks of so many bytes as for [`FileAside::create_apart`].
+    /// Creates the output at `path`; a file is written in chunks, as by [`FileAside::create_apart`].
     ///
     /// # Errors
-    /// As there, and as for [`Disk::target`].
+    /// As for [`FileAside::create_apart`] and [`Disk::target`].
     pub fn create(
         disk: &Arc<dyn Disk>,
         budget: &Budget,
@@ -94,10 +94,10 @@ impl Write for Output {
     }
 }
 
-/// Writes a small output to `path`, as [`Disk::write_small`] does; what is no regular file is written in place.
+/// Writes a small output to `path` as [`Disk::write_small`] does, or in place if it is no regular file.
 ///
 /// # Errors
-/// As there, and as for [`Disk::target`].
+/// As for [`Disk::write_small`] and [`Disk::target`].
 pub fn write_output(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
     match disk.target(path)? {
         Target::File(path) => disk.write_small(&path, bytes),

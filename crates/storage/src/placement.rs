@@ -1,132 +1,15 @@
-//! Which kind of data is to lie on which tier of memory: what was asked, and what it says on the command line.
+//! The tier of memory of each kind of data: the request, and its words on the command line.
 //!
-//! The kinds and the ways to split them are those of Capelli et al. (iPregel on NVRAM): vertices are read and written at random and all
-//! the time, edges are many more and only read, so the two may lie on different tiers.
+//! The kinds and the ways to split them come from Capelli et al. (iPregel on NVRAM). Vertices are read and written at random and all the
+//! time. Edges are many more and only read, so the two may lie on different tiers.
 
-mod error;
+pub(crate) mod error;
+pub(crate) mod kind;
+pub(crate) mod tier;
 
-use std::fmt;
-use std::path::{Path, PathBuf};
-
-use graphmill_raw::numa::{Nodes, Policy};
-
-pub use error::PlacementError;
-
-/// A kind of data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Vertex arrays; degrees and ranks of ids in memory.
-    Vertices,
-    /// Messages, accumulators, mailboxes.
-    Messages,
-    /// Indices of cells, fan-out, where lists begin.
-    Index,
-    /// Cells and weights in memory, records of lists.
-    Edges,
-}
-
-impl Kind {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Kind; 4] = [Kind::Vertices, Kind::Messages, Kind::Index, Kind::Edges];
-
-    /// What it is called.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Vertices => "vertices",
-            Kind::Messages => "messages",
-            Kind::Index => "index",
-            Kind::Edges => "edges",
-        }
-    }
-}
-
-/// A tier of memory, or another way to have data at hand.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Where {
-    /// The memory that the system gives of itself: of the node that is near, then of others.
-    Dram,
-    /// Memory of some nodes. CXL memory, and Optane memory used as RAM, are nodes.
-    Numa {
-        /// Which.
-        nodes: Nodes,
-        /// How it is taken of them.
-        policy: Policy,
-    },
-    /// A file that is mapped: in a folder, under a name that is not there yet, or a device of persistent memory. The budget does not
-    /// pay for it, since the system can write it back; what a memory file system holds it does pay for.
-    File(PathBuf),
-    /// A slow tier that this machine has not: in DRAM, and each access is charged for.
-    Model,
-    /// Edges only: as many as there is room for are in memory, and more where work is worth it.
-    Auto,
-    /// Edges only: on disk; they stream by in each pass.
-    Stream,
-}
-
-impl fmt::Display for Where {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Where::Dram => write!(f, "dram"),
-            Where::Numa { nodes, policy } => write!(f, "numa:{nodes}:{}", name_of(*policy)),
-            Where::File(path) => write!(f, "file:{}", path.display()),
-            Where::Model => write!(f, "model"),
-            Where::Auto => write!(f, "auto"),
-            Where::Stream => write!(f, "stream"),
-        }
-    }
-}
-
-fn name_of(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Bind => "bind",
-        Policy::Preferred => "preferred",
-        Policy::Interleave => "interleave",
-    }
-}
-
-impl Where {
-    /// Whether it is the same memory as another place, or a part of it.
-    fn is_within(&self, other: &Where) -> bool {
-        match (self, other) {
-            (Where::Numa { nodes, .. }, Where::Numa { nodes: others, .. }) => {
-                nodes.without(others).count() == 0
-            }
-            (Where::File(path), Where::File(other)) => whole(path).starts_with(whole(other)),
-            _ => self == other,
-        }
-    }
-
-    /// A tier by its name, if there is such a name.
-    fn named(text: &str) -> Option<Where> {
-        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-        match (name, rest) {
-            ("dram", "") => Some(Where::Dram),
-            ("model", "") => Some(Where::Model),
-            ("auto", "") => Some(Where::Auto),
-            ("stream", "") => Some(Where::Stream),
-            ("file", path) if !path.is_empty() => Some(Where::File(path.into())),
-            ("numa", rest) => {
-                let (nodes, policy) = rest.split_once(':').unwrap_or((rest, "bind"));
-                let all = [Policy::Bind, Policy::Preferred, Policy::Interleave];
-                Some(Where::Numa {
-                    nodes: nodes.parse().ok()?,
-                    policy: all.into_iter().find(|of| name_of(*of) == policy)?,
-                })
-            }
-            _ => None,
-        }
-    }
-}
-
-/// A path with nothing relative or linked left in it, as far as it is there.
-fn whole(path: &Path) -> PathBuf {
-    let missing = || {
-        let folder = path.parent()?.canonicalize().ok()?;
-        Some(folder.join(path.file_name()?))
-    };
-    let found = path.canonicalize().ok();
-    found.or_else(missing).unwrap_or_else(|| path.to_path_buf())
-}
+use error::PlacementError;
+use kind::Kind;
+use tier::Where;
 
 /// Where each kind of data is to lie, and which tier is the slow one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +35,7 @@ impl Placement {
         &self.kinds[kind as usize]
     }
 
-    /// The same with another place for a kind.
+    /// Returns a copy with another place for a kind.
     ///
     /// # Errors
     /// Only edges can be streamed, or kept by what room there is.
@@ -164,14 +47,16 @@ impl Placement {
         Ok(self)
     }
 
-    /// Whether a kind of data lies on the slow tier, by whatever name.
+    /// True if a kind of data lies on the slow tier, by whatever name.
     pub fn is_slow(&self, kind: Kind) -> bool {
         let at = self.at(kind);
         *at == Where::Model || self.slow.as_ref().is_some_and(|slow| at.is_within(slow))
     }
 
-    /// What a list such as `["rw-split", "index=dram"]` says: a preset at most, which comes first, and `KIND=WHERE`, of which the later
-    /// ones count; `slow_tier` is the tier that presets call slow, and what `KIND=slow` means.
+    /// Parses a list such as `["rw-split", "index=dram"]`.
+    ///
+    /// The list has at most one preset, which comes first, and any number of `KIND=WHERE`. The last entry of a kind counts.
+    /// `slow_tier` is the tier that presets call slow, and the meaning of `KIND=slow`.
     ///
     /// | preset | vertices, messages | index, edges |
     /// | --- | --- | --- |
@@ -179,11 +64,11 @@ impl Placement {
     /// | `slow` | slow tier | slow tier |
     /// | `rw-split`, where only a slow tier is named | DRAM | slow tier |
     ///
-    /// `cache` is the paper's memory mode: the machine, or the kernel, moves pages between tiers by itself. So nothing is placed: the
-    /// kernel leaves pages alone that a program has bound to nodes.
+    /// `cache` is the paper's memory mode: the machine, or the kernel, moves pages between tiers by itself. So it places nothing: the
+    /// kernel does not move pages that a program has bound to nodes.
     ///
     /// # Errors
-    /// Something in it makes no sense.
+    /// An entry is invalid.
     pub fn parse(
         asked: &[impl AsRef<str>],
         slow_tier: Option<&str>,
@@ -199,7 +84,7 @@ impl Placement {
         for (number, text) in asked.iter().map(AsRef::as_ref).enumerate() {
             let Some((kind, place)) = text.split_once('=') else {
                 placement = placement.split(text)?;
-                // After it, so that what is no preset at all is told as such.
+                // Parses the preset first, so that an unknown one is reported as unknown.
                 if number > 0 {
                     return Err(PlacementError::LatePreset {
                         preset: text.into(),
@@ -225,7 +110,7 @@ impl Placement {
         Ok(placement)
     }
 
-    /// The same with all kinds placed as a preset says.
+    /// Returns a copy with all kinds placed as a preset says.
     fn split(mut self, preset: &str) -> Result<Placement, PlacementError> {
         let slow_from = match preset {
             "dram" | "cache" => Kind::ALL.len(),

@@ -1,10 +1,10 @@
-//! A file of numbers and bytes that is found again as it was written, or is known not to be.
+//! A file of numbers and bytes that is read as it was written, or is rejected.
 //!
 //! ```text
-//! magic: 8 bytes | what is put | CRC-32 of all before: u32
+//! magic: 8 bytes | numbers and bytes | CRC-32 of all before: u32
 //! ```
 //!
-//! Numbers are little-endian; bytes and lists begin with their length as a u64. No length is trusted that the file does not hold.
+//! Numbers are little-endian; bytes and lists begin with their length as a u64. The reader trusts no length that the file does not hold.
 
 use std::io::{self, BufReader, Read, Write};
 
@@ -97,7 +97,7 @@ pub struct RecordReader<'f> {
     reason = "all of them: the file cannot be read, or is not what was written"
 )]
 impl<'f> RecordReader<'f> {
-    /// The record in a file, all of which is read and summed up first.
+    /// Opens the record in a file, after it has read the whole file and checked its checksum.
     pub fn open(file: &'f ByteFile, magic: &[u8; 8]) -> io::Result<Self> {
         let mut all = RecordReader::at(file, 0);
         let mut hasher = crc32fast::Hasher::new();
@@ -143,7 +143,7 @@ impl<'f> RecordReader<'f> {
         self.at += bytes.len() as u64;
         self.from.read_exact(bytes)
     }
-    /// So many bytes.
+    /// Reads `N` bytes.
     pub fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut array = [0; N];
         self.exact(&mut array)?;
@@ -157,7 +157,7 @@ impl<'f> RecordReader<'f> {
     pub fn number(&mut self) -> io::Result<u64> {
         self.array().map(u64::from_le_bytes)
     }
-    /// How many things of so many bytes come, which are all there.
+    /// Reads a count of items of `bytes` bytes each, and checks that the file holds them all.
     pub fn count(&mut self, bytes: u64) -> io::Result<u64> {
         let count = self.number()?;
         let left = self.file.bytes().saturating_sub(self.at);
@@ -202,7 +202,7 @@ pub fn broken() -> io::Error {
     io::ErrorKind::InvalidData.into()
 }
 
-/// Whether an error says that a file is not what was written.
+/// True if an error says that a file is not what was written.
 #[must_use]
 pub fn is_broken(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, UnexpectedEof};
@@ -215,7 +215,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{Budget, Disk, SimDisk};
+    use crate::budget::Budget;
+    use crate::disk::port::Disk;
+    use crate::disk::sim::SimDisk;
 
     const MAGIC: &[u8; 8] = b"GMTEST\0\x01";
 

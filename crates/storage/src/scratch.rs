@@ -1,14 +1,15 @@
-//! A folder to work in: temporary files, or something that gets its name when it is complete.
+//! A directory to work in: temporary files, or an output that gets its name when it is complete.
 //!
-//! It goes with all that is in it when it is dropped, unless it was given another name; and so do the folders above it that were
-//! made for it, unless there is something in them by then.
+//! Dropping it deletes it and its contents, unless it was renamed. The drop also deletes the parents that were made for it, if they are
+//! empty.
 //!
-//! One that has a name of its own stays when the work in it does not come to its end, for the next of that name.
+//! A directory with a name of its own stays if the work in it does not finish, for the next user of that name.
 //!
 //! Only this user can enter it, and no link leads out of it (`disk/system/dirs.rs`).
 //!
-//! Of the others what a killed process left goes when the next folder is made beside it: names say on which machine that was, and locks whether
-//! its process lives (`machine.rs`). What others left stays, and so does everything on a file system without locks.
+//! A new directory deletes those beside it that killed processes left. A name tells the machine, and a lock tells whether the process lives
+//! (`machine.rs`).
+//! What other machines or users left stays, and so does everything on a file system without locks.
 
 use std::fmt;
 use std::io;
@@ -17,22 +18,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clock::Clock;
-use crate::disk::{Disk, Hold, Holding, Owner};
+use crate::disk::port::{Disk, Hold, Holding, Owner};
 use crate::error::StorageError;
 use crate::machine::{HOLD_ATTEMPTS, HOLD_PAUSE, is_this_machine, machine_id, unheld};
 
-/// Names tried while somebody else removes the folder in which this one is to be.
+/// Attempts while another process removes the parent of this directory.
 const ATTEMPTS_MAX: u32 = 16;
 
-/// The number in the name of the next folder of this process.
+/// The number in the name of the next directory of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// A folder that goes when it is dropped.
+/// A directory that is deleted when it is dropped.
 pub struct Scratch {
     disk: Arc<dyn Disk>,
     path: Option<PathBuf>,
     _hold: Option<Hold>,
-    /// The folders above it that were not there before, the innermost first.
+    /// The directories above it that were not there before, the innermost first.
     made: Vec<PathBuf>,
     stays: AtomicBool,
     /// The file in it that goes last.
@@ -48,7 +49,9 @@ impl fmt::Debug for Scratch {
 }
 
 impl Scratch {
-    /// A new folder in `folder`, which is made where it is missing; `what` is part of its name. Those of dead processes go.
+    /// Creates a directory in `folder`, named after `what`, and removes those that dead processes left.
+    ///
+    /// `folder` is created if it does not exist.
     ///
     /// # Errors
     /// [`StorageError::Path`]. Nothing is left behind then.
@@ -70,7 +73,7 @@ impl Scratch {
             if disk.exists(&path)? {
                 continue;
             }
-            // Whoever made `folder` found it empty, and removed it.
+            // The process that made `folder` found it empty and removed it.
             disk.create_dir_all(folder)?;
             match disk.create_dir(&path) {
                 Ok(()) => match hold(&**disk, &path) {
@@ -79,7 +82,7 @@ impl Scratch {
                     // Somebody had the name first.
                     Err(StorageError::NotOwn { .. }) if attempts < ATTEMPTS_MAX => attempts += 1,
                     held => {
-                        // From here on the folder goes with `scratch`.
+                        // From here on the directory is deleted with `scratch`.
                         scratch.path = Some(path);
                         scratch._hold = held?;
                         disk.sync_dir(folder)?;
@@ -92,8 +95,10 @@ impl Scratch {
         }
     }
 
-    /// The folder of that name in `folder`, with what another left there; it stays if there is something in it, until it [is to go](Scratch::stay). `None`: a process that lives has it, or
-    /// the file system has no locks to tell by.
+    /// Opens the directory `name` in `folder`, with the contents that another process left there.
+    ///
+    /// A directory with contents stays until it [is to go](Scratch::stay).
+    /// Returns `None` if a living process has it, or if the file system has no locks.
     ///
     /// # Errors
     /// [`StorageError::Path`].
@@ -125,7 +130,7 @@ impl Scratch {
                     return Err(error);
                 }
                 held => {
-                    // Whoever had it may have removed it before it was held, or holds it to look whether it may go.
+                    // The last holder may have removed it before this lock, or another process may hold it to check whether to remove it.
                     let hold = held.ok().flatten();
                     if hold.is_some() && disk.exists(&path)? {
                         scratch.stay(!disk.list(&path)?.is_empty());
@@ -139,7 +144,7 @@ impl Scratch {
         Ok(None)
     }
 
-    /// Nothing below a folder yet, which is to be made.
+    /// Prepares a directory below one that may not exist yet.
     fn below(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Scratch, StorageError> {
         let mut made = Vec::new();
         for above in folder.ancestors() {
@@ -158,14 +163,14 @@ impl Scratch {
         })
     }
 
-    /// Has a file in it go last, which says what it is: somebody may be killed while it goes.
+    /// Deletes the named file last, since it identifies the directory if the deletion is killed.
     #[must_use]
     pub fn with_last(mut self, file: &'static str) -> Scratch {
         self.last = Some(file);
         self
     }
 
-    /// Whether it stays when this is dropped.
+    /// Sets whether the directory stays when this is dropped.
     pub fn stay(&self, stays: bool) {
         self.stays.store(stays, Ordering::Relaxed);
     }
@@ -175,7 +180,7 @@ impl Scratch {
         self.path.as_deref().unwrap_or(Path::new(""))
     }
 
-    /// Gives it its name; from now on it stays.
+    /// Renames the directory to its final name; it then stays.
     ///
     /// # Errors
     /// As for [`Disk::rename`]. It goes then.
@@ -187,10 +192,10 @@ impl Scratch {
     }
 }
 
-/// What the names of all such folders begin with.
+/// Prefix of the names of all such directories.
 const PREFIX: &str = ".graphmill-";
 
-/// Whether an error says that the file system has no locks.
+/// True if an error says that the file system has no locks.
 pub fn has_no_locks(error: &StorageError) -> bool {
     let StorageError::Path { source, .. } = error else {
         return false;
@@ -200,7 +205,7 @@ pub fn has_no_locks(error: &StorageError) -> bool {
     is_unable.contains(&source.kind()) || source.raw_os_error() == Some(libc::ENOLCK)
 }
 
-/// Takes hold of a new folder alone; without a lock where the file system has none.
+/// Locks a new directory; without a lock if the file system has none.
 fn hold(disk: &dyn Disk, path: &Path) -> Result<Option<Hold>, StorageError> {
     match disk.hold(path, Holding::Alone, Owner::Own) {
         Err(error) if has_no_locks(&error) => disk.hold(path, Holding::Unlocked, Owner::Own),
@@ -208,8 +213,9 @@ fn hold(disk: &dyn Disk, path: &Path) -> Result<Option<Hold>, StorageError> {
     }
 }
 
-/// Removes the folders in `folder` that processes of this machine made which are dead. What cannot be removed stays: it is in
-/// nobody's way.
+/// Removes the directories in `folder` that dead processes of this machine made.
+///
+/// Directories that cannot be removed stay, since they do no harm.
 fn remove_dead(disk: &dyn Disk, folder: &Path) {
     let is_ours = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -225,7 +231,7 @@ fn remove_dead(disk: &dyn Disk, folder: &Path) {
     }
 }
 
-/// Removes a folder and all that is in it, some files after all else.
+/// Removes a directory and all that is in it, some files after all else.
 ///
 /// # Errors
 /// As for [`Disk::remove_dir_all`].
@@ -246,7 +252,7 @@ pub fn remove_dir_but_last(
     disk.remove_dir_all(dir)
 }
 
-/// Whether an error says that there is no such file or folder.
+/// True if an error says that there is no such file or directory.
 pub fn is_missing(error: &StorageError) -> bool {
     matches!(error, StorageError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
@@ -256,7 +262,7 @@ impl Drop for Scratch {
         if self.stays.load(Ordering::Relaxed) {
             return;
         }
-        // Nobody is left to tell; what stays is named after the process.
+        // Errors have no receiver here; what stays is named after the process.
         if let Some(path) = &self.path {
             let _ = match self.last {
                 Some(last) => remove_dir_but_last(&*self.disk, path, |path| path.ends_with(last)),

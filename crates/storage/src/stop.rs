@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A wish that all its clones share. Whoever works looks at it between steps.
+/// A request to stop that all clones share. Workers check it between steps.
 ///
-/// Work that will be gone on with later is patient: it ends where that loses nothing, unless it is asked twice.
+/// Work that a later run resumes is patient: it continues to a point where stopping loses nothing, unless it is asked twice.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     wish: Arc<Wish>,
-    /// Somebody else's flag that asks for the same, at once.
+    /// Another flag that asks for the same, at once.
     other: Option<Arc<AtomicBool>>,
 }
 
@@ -17,21 +17,21 @@ pub struct Stop {
 struct Wish {
     asked: AtomicBool,
     insisted: AtomicBool,
-    /// Those whose work is patient.
+    /// Number of living [`Patience`] guards.
     patient: AtomicUsize,
 }
 
-/// As long as it lives, the first request leaves work going on to where it may end.
+/// A guard: while it lives, work continues after the first request to a point where it can stop.
 #[derive(Debug)]
 pub struct Patience(Arc<Wish>);
 
 impl Stop {
-    /// Nobody wishes anything.
+    /// Makes one without a request.
     pub fn new() -> Self {
         Stop::default()
     }
 
-    /// The same wish, which another flag stands for too: whoever has it stops once that is set, others do not.
+    /// Returns a clone that `other` stops too, at once; the other clones ignore that flag.
     #[must_use]
     pub fn or(&self, other: Arc<AtomicBool>) -> Self {
         Stop {
@@ -40,7 +40,7 @@ impl Stop {
         }
     }
 
-    /// Asks everybody to stop; patient work goes on to where it may end.
+    /// Asks all clones to stop; patient work continues to a point where it can stop.
     pub fn request(&self) {
         self.wish.asked.store(true, Ordering::Relaxed);
     }
@@ -58,17 +58,17 @@ impl Stop {
         Patience(Arc::clone(&self.wish))
     }
 
-    /// Whether somebody asked, so that patient work ends where it may.
+    /// True if there is a request, so that patient work ends where it can.
     pub fn asked(&self) -> bool {
         self.wish.asked.load(Ordering::Relaxed)
     }
 
-    /// Whether work is patient that was not asked twice.
+    /// True if work is patient that was not asked twice.
     pub fn is_patient(&self) -> bool {
         self.wish.patient.load(Ordering::Relaxed) > 0 && !self.wish.insisted.load(Ordering::Relaxed)
     }
 
-    /// Whether work is to stop now.
+    /// True if work is to stop now.
     pub fn requested(&self) -> bool {
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         (self.asked() && !self.is_patient()) || self.other.as_deref().is_some_and(is_set)

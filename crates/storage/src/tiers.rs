@@ -8,7 +8,10 @@ use graphmill_raw::{AlignedBuffer, FileMap, PAGE_BYTES};
 
 use crate::budget::{Budget, Buffer};
 use crate::error::StorageError;
-use crate::placement::{Kind, Placement, PlacementError, Where};
+use crate::placement::Placement;
+use crate::placement::error::PlacementError;
+use crate::placement::kind::Kind;
+use crate::placement::tier::Where;
 
 mod mapped;
 
@@ -44,11 +47,12 @@ impl Default for Tiers {
 }
 
 impl Tiers {
-    /// Looks for the nodes and opens the files that a placement names. The files have no names, so they are gone when the process
-    /// is, however it ends.
+    /// Finds the nodes and opens the files of a placement.
+    ///
+    /// The files have no names, so the system deletes them when the process ends.
     ///
     /// # Errors
-    /// A node is not there or may not be used, a path cannot be mapped.
+    /// A node does not exist or may not be used, or a path cannot be mapped.
     pub fn open(placement: &Placement) -> Result<Tiers, StorageError> {
         let mut tiers = Tiers {
             asked: placement.clone(),
@@ -72,16 +76,17 @@ impl Tiers {
         Ok(tiers)
     }
 
-    /// What was asked for.
+    /// Returns the requested placement.
     pub fn placement(&self) -> &Placement {
         &self.asked
     }
 
-    /// Zeroed, aligned memory of `bytes` bytes on the tier of its kind. Where the budget pays for it, whole pages of 4096 bytes are
-    /// leased; comes fresh from the system and goes back there.
+    /// Allocates `bytes` bytes of zeroed, aligned memory on the tier of its kind.
+    ///
+    /// If the budget pays for that tier, whole pages of 4096 bytes are leased. The memory comes from the system and returns there.
     ///
     /// # Errors
-    /// The budget has no room, the system gives no memory, or the file system of a mapped file is full.
+    /// The budget has too few bytes left, the system refuses the memory, or the file system of a mapped file is full.
     pub fn buffer(
         &self,
         kind: Kind,
@@ -112,7 +117,7 @@ impl Tiers {
         }
     }
 
-    /// Of so many bytes of that kind, those that the budget pays for: none in a mapped file.
+    /// Returns how many of `bytes` bytes of a kind the budget pays for: none in a mapped file.
     pub fn leased(&self, kind: Kind, bytes: u64) -> u64 {
         match self.by_kind[kind as usize] {
             Tier::File { leased: false, .. } => 0,

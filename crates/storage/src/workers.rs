@@ -11,33 +11,34 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use graphmill_raw::{News, Random, Team};
 
-use crate::disk::{Disk, Queue};
+use crate::disk::port::{Disk, Queue};
 use crate::error::{JobError, StorageError};
+use crate::lock::lock;
 
 /// Operations that a worker's queue carries out at a time.
 const QUEUE_DEPTH: usize = 32;
 /// The longest that a worker waits for news of others.
 const NEWS_WAIT_MAX: Duration = Duration::from_millis(1);
-/// So many steps of a simulation in a row that only wait, the disk's work done, mean that nothing will ever happen.
+/// Waiting steps in a row, with no disk work left, after which a simulation is stuck.
 const STUCK_STEPS: u64 = 100_000;
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Something was done; there may be more.
     Worked,
-    /// There is nothing to do before an operation in the worker's queue completes or another worker does something.
+    /// The worker waits for a completion in its queue or for another worker.
     Waiting,
     /// This worker has nothing more to do in this job.
     Finished,
 }
 
-/// Work for all workers at once. Who does which part, they settle through the job's own atomics and locks.
+/// Work for all workers at once, which divide it by the job's own atomics and locks.
 pub trait Job: Sync {
     /// Does a part of the work.
     ///
@@ -71,10 +72,12 @@ enum Order {
 }
 
 impl Workers {
-    /// `count` workers (at least 1), the calling thread of [`Workers::run`] among them; the other threads live as long as this.
+    /// Starts `count` workers, at least 1, among them the thread that calls [`Workers::run`].
+    ///
+    /// The other threads live as long as `self`.
     ///
     /// # Errors
-    /// The system gives no more threads or queues.
+    /// The system refuses a thread or a queue.
     pub fn threads(count: usize, disk: Arc<dyn Disk>) -> Result<Self, StorageError> {
         let team =
             Team::new(count.max(1), "worker").map_err(|source| StorageError::Thread { source })?;
@@ -119,11 +122,13 @@ impl Workers {
         Duration::from_nanos(threads.filter_map(of_thread).sum())
     }
 
-    /// Runs a job until every worker has finished. Calls from several threads take turns; a call from inside a job never ends.
+    /// Runs a job until every worker has finished.
+    ///
+    /// Calls from several threads take turns; a call from inside a job never returns.
     ///
     /// # Errors
-    /// [`StorageError::Job`] with the first error of a step, [`StorageError::Panic`] for a step that panicked;
-    /// [`StorageError::Stuck`] in a simulation only. The other workers end their steps first.
+    /// [`StorageError::Job`] with the first error of a step, [`StorageError::Panic`] for a step that panicked; [`StorageError::Stuck`] in a
+    /// simulation only. The other workers end their steps first.
     pub fn run(&self, job: &dyn Job) -> Result<(), StorageError> {
         let run = Run::default();
         match &self.order {
@@ -152,7 +157,7 @@ fn workers(count: usize, disk: &dyn Disk) -> Result<Vec<Mutex<Worker>>, StorageE
     (0..count.max(1)).map(worker).collect()
 }
 
-/// What the workers know of each other during one job.
+/// State that the workers share during one job.
 #[derive(Debug, Default)]
 struct Run {
     failed: AtomicBool,
@@ -196,7 +201,7 @@ impl Run {
                     if idle_steps > STUCK_STEPS {
                         self.fail(StorageError::Stuck { seed });
                     } else if idle_steps.is_multiple_of(64) {
-                        // When for long nobody did anything, it is time for the disk.
+                        // All workers only wait, so the simulated disk completes an operation.
                         busy.iter_mut().for_each(|worker| worker.queue.block());
                     }
                 }
@@ -234,8 +239,4 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("no message").to_owned()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,8 +6,9 @@ use graphmill_graph::{Measure, StoredGraph};
 use super::judge::{bytes, judge_depths, judge_parents};
 use super::{run as run_depths, run_parents, sizes as sizes_depths, sizes_parents};
 use crate::case::{Case, Judge, Takes};
+use crate::entry::{Entry, Output, Values};
 use crate::index::fits_u32;
-use crate::registry::{Entry, OptionKind, OptionSpec, Output, Values};
+use crate::option::{OptionKind, OptionSpec};
 use crate::settings::{AlgorithmError, SOURCE, Settings};
 
 /// Its entry.

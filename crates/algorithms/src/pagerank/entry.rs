@@ -3,10 +3,13 @@
 use graphmill_engine::{Engine, Sizes, Version};
 use graphmill_graph::{Measure, StoredGraph};
 
-use super::judge::{Ending, Equation, Rounding, Weigh, bytes, judge_run};
-use super::{Dangling, Method, Options};
+use super::judge::{Ending, bytes, judge_run};
+use super::options::{Dangling, Method, Options};
+use super::rounding::Rounding;
+use super::walk::{Equation, Weigh};
 use crate::case::{Case, Judge, Listed, Takes};
-use crate::registry::{Entry, OptionKind, OptionSpec, Output, Values};
+use crate::entry::{Entry, Output, Values};
+use crate::option::{OptionKind, OptionSpec};
 use crate::settings::{AlgorithmError, PRECISION, Settings};
 
 /// Its entry.

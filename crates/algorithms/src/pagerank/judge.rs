@@ -1,65 +1,15 @@
 //! Checks ranks by serial iterations, or by how little one more of them changes.
 
-use super::Dangling;
 use super::rounding::Bounded;
-use crate::judge::{Objection, bytes_of, check_shape, check_vertex, wrong};
+use super::walk::Walk;
+use crate::judge::{Objection, bytes_of, wrong};
 
 pub use super::rounding::Rounding;
+pub use super::walk::{Equation, Weigh};
 
-/// An arc as the judge takes it: with a weight of its own, or 1.
-pub trait Weigh: Copy {
-    /// True if arcs have weights of their own.
-    const WEIGHTED: bool;
-    /// Returns the source and the destination.
-    fn ends(self) -> (usize, usize);
-    /// Returns the weight.
-    fn weight(self) -> f64;
-}
-
-impl Weigh for (u64, u64) {
-    const WEIGHTED: bool = false;
-    fn ends(self) -> (usize, usize) {
-        (self.0 as usize, self.1 as usize)
-    }
-    fn weight(self) -> f64 {
-        1.0
-    }
-}
-
-impl Weigh for (u64, u64, f64) {
-    const WEIGHTED: bool = true;
-    fn ends(self) -> (usize, usize) {
-        (self.0 as usize, self.1 as usize)
-    }
-    fn weight(self) -> f64 {
-        self.2
-    }
-}
-
-/// The equation that ranks have to satisfy.
-#[derive(Debug, Clone, Copy)]
-pub struct Equation<'a> {
-    /// The chance to follow an arc rather than to jump, 0 to 1; commonly 0.85.
-    pub damping: f64,
-    /// What becomes of the rank of vertices without outgoing arcs.
-    pub dangling: Dangling,
-    /// Jumps lead to these vertices only, with equal chance (one named twice counts once); empty: to any vertex.
-    pub sources: &'a [u64],
-}
-
-/// The common one: jumps to any vertex with a chance of 0.15, and when there is no arc to follow.
-impl Default for Equation<'_> {
-    fn default() -> Self {
-        Equation {
-            damping: 0.85,
-            dangling: Dangling::Redistribute,
-            sources: &[],
-        }
-    }
-}
-
-/// Accepts `ranks` only if each differs by at most `tolerance` of its value from that of `iterations` serial iterations,
-/// which start from the chances of a jump (1/|V| everywhere without sources). Parallel arcs count each.
+/// Accepts `ranks` only if each is within a relative `tolerance` of `iterations` serial iterations.
+///
+/// The iterations start from the chances of a jump (1/|V| everywhere without sources). Parallel arcs count each.
 ///
 /// # Errors
 /// The first [`Objection`] found.
@@ -93,17 +43,18 @@ pub fn judge_iterations<A: Weigh>(
 /// When a run ends.
 #[derive(Debug, Clone, Copy)]
 pub struct Ending {
-    /// After so many iterations at the latest.
+    /// The greatest number of iterations.
     pub iterations: u32,
     /// As soon as an iteration changes all ranks together by less than this.
     pub tolerance: Option<f64>,
 }
 
-/// Accepts `ranks` only if they are those of serial iterations that end as `ending` says, but for what rounding can have done to
-/// either: a bound that is worked out vertex by vertex, so that what a hub's long sum may lose is allowed to the hub and to whom it
-/// passes its rank on, and to no other. Parallel arcs count each.
+/// Accepts `ranks` only if they match serial iterations that end as `ending` says, up to rounding.
 ///
-/// Where the change of an iteration is so close to the tolerance that rounding decides whether the run ended there, either is right.
+/// The bound on rounding errors is computed vertex by vertex. So the error of a hub's long sum is allowed to the hub and to the vertices
+/// that its score reaches, and to no other. Parallel arcs count each.
+///
+/// If the change of an iteration is so close to the tolerance that rounding decides whether the run ended there, both results are accepted.
 ///
 /// # Errors
 /// The first [`Objection`] found.
@@ -132,16 +83,16 @@ pub fn judge_run<A: Weigh>(
     expected.check(ranks)
 }
 
-/// Bytes of memory that [`judge_run`] takes besides arcs and ranks.
+/// Bytes of memory of [`judge_run`], without arcs and scores.
 pub(crate) fn bytes(vertices: u64, _: u64) -> u64 {
     // Out-degrees, their weights and chances of a jump, and the five lists of the bound.
     bytes_of(&[(vertices.saturating_mul(8), size_of::<u64>())])
 }
 
-/// Accepts `ranks` only if one more iteration changes them by at most `tolerance` in all (the sum of absolute differences).
+/// Accepts `ranks` only if one more iteration changes them by at most `tolerance` in total.
 ///
-/// As an iteration shrinks any error by `damping`, the ranks are then within `tolerance * damping / (1 - damping)` of the
-/// fixed point after that iteration.
+/// The change is the sum of absolute differences. As an iteration shrinks any error by `damping`, the scores are then within
+/// `tolerance * damping / (1 - damping)` of the fixed point after that iteration.
 ///
 /// # Errors
 /// The first [`Objection`] found.
@@ -168,104 +119,5 @@ pub fn judge_fixed_point<A: Weigh>(
             found: change.to_string(),
             allowed: tolerance.to_string(),
         })
-    }
-}
-
-/// What an iteration needs, checked.
-pub(super) struct Walk<'a, A> {
-    pub(super) arcs: &'a [A],
-    pub(super) equation: Equation<'a>,
-    pub(super) out_degrees: Vec<u64>,
-    /// The weights of the arcs out of each vertex together: 0 where it is a sink.
-    pub(super) out_weights: Vec<f64>,
-    /// The chance that a jump leads to each vertex.
-    pub(super) jump: Vec<f64>,
-}
-
-impl<'a, A: Weigh> Walk<'a, A> {
-    pub(super) fn new(
-        vertices: u64,
-        arcs: &'a [A],
-        equation: Equation<'a>,
-        values: usize,
-    ) -> Result<Walk<'a, A>, Objection> {
-        let ends = arcs.iter().map(|arc| arc.ends());
-        check_shape(vertices, values, ends.map(|(u, v)| (u as u64, v as u64)))?;
-        if !(0.0..=1.0).contains(&equation.damping) {
-            let found = equation.damping.to_string();
-            return Err(Objection::Input {
-                what: "the damping",
-                found,
-                expected: "0 to 1",
-            });
-        }
-        let mut jump = vec![
-            if equation.sources.is_empty() {
-                1.0
-            } else {
-                0.0
-            };
-            values
-        ];
-        for &source in equation.sources {
-            check_vertex("a source", source, vertices)?;
-            jump[source as usize] = 1.0;
-        }
-        let places: f64 = jump.iter().sum();
-        jump.iter_mut().for_each(|chance| *chance /= places);
-        let (mut out_degrees, mut out_weights) = (vec![0; values], vec![0.0; values]);
-        for arc in arcs {
-            let (weight, u) = (arc.weight(), arc.ends().0);
-            let is_right = weight >= 0.0 && weight.is_finite();
-            if !is_right {
-                return Err(Objection::Input {
-                    what: "a weight",
-                    found: weight.to_string(),
-                    expected: "a number of 0 or more",
-                });
-            }
-            out_degrees[u] += 1;
-            out_weights[u] += weight;
-        }
-        Ok(Walk {
-            arcs,
-            equation,
-            out_degrees,
-            out_weights,
-            jump,
-        })
-    }
-
-    /// One iteration.
-    fn step(&self, ranks: &[f64]) -> Vec<f64> {
-        let Equation {
-            damping, dangling, ..
-        } = self.equation;
-        let lost: f64 = match dangling {
-            Dangling::Drop => 0.0,
-            Dangling::Redistribute => ranks
-                .iter()
-                .zip(&self.out_weights)
-                .filter(|(_, weights)| **weights == 0.0)
-                .map(|(rank, _)| rank)
-                .sum(),
-        };
-        let mut arrived = vec![0.0; ranks.len()];
-        for arc in self.arcs {
-            let (u, v) = arc.ends();
-            arrived[v] += share(ranks[u], *arc, self.out_weights[u]);
-        }
-        let new = |(arrived, jump): (f64, &f64)| {
-            (1.0 - damping) * jump + damping * (arrived + lost * jump)
-        };
-        arrived.into_iter().zip(&self.jump).map(new).collect()
-    }
-}
-
-/// What an arc takes along of a score, where the weights of its source add up to `weights`; nothing where they add up to nothing.
-pub(super) fn share(score: f64, arc: impl Weigh, weights: f64) -> f64 {
-    match weights > 0.0 {
-        true => score / weights * arc.weight(),
-        false => 0.0,
     }
 }

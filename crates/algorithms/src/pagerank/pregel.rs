@@ -5,7 +5,9 @@ use std::marker::PhantomData;
 
 use graphmill_engine::{Pregel, Vertex};
 
-use super::{Dangling, Jump, Options, Real, State, lost};
+use super::jump::Jump;
+use super::options::{Dangling, Options};
+use super::score::{Real, State, lost};
 
 /// A walker's program.
 pub(super) struct Walk<R, S> {
@@ -34,7 +36,7 @@ impl<R: Real, S: State<R>> Pregel for Walk<R, S> {
     type Value = S;
     type Message = S::Message;
     type Edge = S::Edge;
-    /// The change of all ranks together, and the rank of vertices without outgoing arcs; then the iterations.
+    /// The change of all scores, the score of vertices without out-arcs, and the iterations.
     type Aggregate = ((f64, f64), u64);
     const NOTHING: S::Message = S::Message::NOTHING;
 
@@ -42,7 +44,7 @@ impl<R: Real, S: State<R>> Pregel for Walk<R, S> {
     fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<S::Message>) {
         let superstep = vertex.superstep();
         let ((change, returned), iterations) = vertex.aggregated();
-        // One vertex tells what is known of all.
+        // One vertex reports the totals for all.
         let is_first = vertex.index() == 0;
         // The change of a superstep is known in the next, which then leaves all as it is.
         if superstep > 1 && self.tolerance.is_some_and(|tolerance| change < tolerance) {

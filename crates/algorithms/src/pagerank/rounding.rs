@@ -4,38 +4,38 @@
 //! (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2); a product or a quotient by one. What a
 //! vertex is off is shared out along its arcs like its rank, damped like it, and the roundings of the next sum come on top.
 
-use super::Dangling;
-use super::judge::{Walk, Weigh, share};
+use super::options::Dangling;
+use super::walk::{Walk, Weigh, share};
 use crate::judge::{Objection, wrong};
 
-/// How much the numbers of a run are rounded, those of the judge, which have 64 bits, included.
+/// The rounding of a run's numbers, and of the 64-bit numbers of the judge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rounding {
     /// Share of a number that one rounding changes at the most.
     unit: f64,
-    /// The least number above 0: what a rounding may change where numbers are so small that they lose digits.
+    /// The least number above 0: the change by rounding of numbers so small that they lose digits.
     least: f64,
 }
 
 impl Rounding {
-    /// Of a run with 32 bits.
+    /// The rounding of a run with 32 bits.
     pub const F32: Rounding = Rounding {
         unit: (f32::EPSILON as f64 + f64::EPSILON) / 2.0,
         least: f32::MIN_POSITIVE as f64 * f32::EPSILON as f64,
     };
-    /// Of a run with 64 bits.
+    /// The rounding of a run with 64 bits.
     pub const F64: Rounding = Rounding {
         unit: f64::EPSILON,
         least: f64::MIN_POSITIVE * f64::EPSILON,
     };
 
-    /// The share of a result that so many roundings one after the other change at the most.
+    /// The greatest share of a result that `roundings` successive roundings change.
     fn of(self, roundings: u64) -> f64 {
         let share = roundings as f64 * self.unit;
         if share < 0.5 {
             share / (1.0 - share)
         } else {
-            // So long a sum may lose all that is added late.
+            // A sum of that length may lose all late terms.
             1.0
         }
     }
@@ -48,7 +48,7 @@ pub(super) struct Bounded<'w, A> {
     in_degrees: Vec<u64>,
     ranks: Vec<f64>,
     errors: Vec<f64>,
-    /// What an iteration brings to each vertex, and how far off that may be.
+    /// The sum of an iteration at each vertex; the next field bounds its error.
     arrived: Vec<f64>,
     arrived_errors: Vec<f64>,
 }

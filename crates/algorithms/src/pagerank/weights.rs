@@ -7,7 +7,7 @@ use graphmill_engine::{
     Activate, Direction, EdgeProgram, Engine, EngineError, Reach, VertexArray, Write,
 };
 
-use super::{Real, State};
+use super::score::{Real, State};
 
 /// A score, and the weights of the out-arcs together.
 pub(crate) type Weighed = [f64; 2];

@@ -6,7 +6,8 @@ use graphmill_graph::{Measure, StoredGraph};
 use super::judge::{bytes, judge_distances};
 use super::{Method, check_weights};
 use crate::case::{Case, Judge, Takes};
-use crate::registry::{Entry, OptionKind, OptionSpec, Output, Values};
+use crate::entry::{Entry, Output, Values};
+use crate::option::{OptionKind, OptionSpec};
 use crate::settings::{AlgorithmError, PRECISION, SOURCE, Settings};
 
 /// Its entry.

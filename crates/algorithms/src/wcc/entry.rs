@@ -6,8 +6,9 @@ use graphmill_graph::{Measure, StoredGraph};
 use super::Method;
 use super::judge::{bytes, judge_components};
 use crate::case::{Case, Judge, Takes};
+use crate::entry::{Entry, Output, Values};
 use crate::index::fits_u32;
-use crate::registry::{Entry, OptionKind, OptionSpec, Output, Values};
+use crate::option::{OptionKind, OptionSpec};
 use crate::settings::{AlgorithmError, Settings};
 
 /// Its entry.

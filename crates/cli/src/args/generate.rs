@@ -1,10 +1,12 @@
-//! What `graphmill generate` takes: a rule with its numbers, where the graph goes, and what becomes of its edges.
+//! Arguments of `graphmill generate`: a rule with its numbers, the output, and options of edges.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Edges, Machine, Storing, Weights};
+use super::edges::{Edges, Weights};
+use super::machine::Machine;
+use super::storing::Storing;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,7 +40,7 @@ pub(crate) struct Generate {
     pub(crate) rule: GenerateRule,
 }
 
-// Numbers were options before they had places; as options they go on working.
+// The numbers are positional arguments; their old options still work.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenerateRule {
     /// R-MAT with the Graph 500 parameters (A 0.57, B and C 0.19), labels permuted
@@ -127,7 +129,7 @@ pub(crate) enum GenerateRule {
         vertices: u64,
         /// Edges from each vertex
         degree: u64,
-        /// From one neighbour to the next
+        /// Distance from one neighbour to the next
         #[arg(long, value_name = "GAP", default_value_t = 100_000)]
         gap: u64,
         #[command(flatten)]
@@ -137,20 +139,22 @@ pub(crate) enum GenerateRule {
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateOutput {
-    /// Print what was made as one JSON object
+    /// Print the summary as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// Where to: a name that ends in .u32 or .u64 gets raw pairs, in .el or, with weights, .wel text, each edge once as it is drawn; any
-    /// other is the new folder of a stored graph, to which alone the options of edges and stored graphs apply
+    /// A file of edges (.u32, .u64, .el, .wel), or the directory of a new stored graph
+    ///
+    /// A .u32 or .u64 file gets raw pairs. An .el file gets text, and so does a .wel file, with weights. Each edge is written once, as it
+    /// is drawn. Any other name is the new directory of a stored graph; the options of edges and stored graphs apply to it only.
     #[arg(short, long, value_name = "FILE|GRAPH")]
     pub(crate) output: PathBuf,
-    /// The same seed gives the same graph
+    /// Seed; the same seed gives the same graph
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Integer weights from 1 to 255, drawn uniformly, in this precision
     #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
     pub(crate) weights: Weights,
-    /// The same as --weights f32
+    /// Shorthand for --weights f32
     #[arg(long, conflicts_with = "weights")]
     pub(crate) weighted: bool,
     #[command(flatten)]

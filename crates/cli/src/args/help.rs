@@ -1,13 +1,14 @@
-//! Two pages of help for each command: `-h` is one screen, `--help` has everything. And what is said where there is no such algorithm.
+//! Two pages of help for each command, `-h` on one screen and `--help` with everything; errors of unknown algorithms.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-use super::{ArgMatches, Cli, CommandFactory, FromArgMatches};
+use super::cli::Cli;
 
 /// Headings of options that are only on the long page.
 const LONG_HEADINGS: [&str; 4] = [
     "Tiers of memory",
-    "Going on after a kill",
+    "Resuming after a kill",
     "Experiments",
     "Options of the run",
 ];
@@ -33,7 +34,7 @@ const LONG_OPTIONS: [&str; 19] = [
     "seed",
     "trials",
 ];
-/// Of how edges are read, what is on the short page of a command that does other things as well.
+/// Options to read edges that are on the short page of commands other than import.
 const READING: [&str; 2] = ["weights", "undirected"];
 
 /// The command line, with both pages of help.
@@ -41,7 +42,7 @@ pub(crate) fn command() -> clap::Command {
     Cli::command().mut_subcommands(short)
 }
 
-/// Has the short page leave out what few people need.
+/// Hides options that few users need from the short page.
 fn short(command: clap::Command) -> clap::Command {
     let reads_first = command.get_name() == "import";
     command
@@ -57,7 +58,7 @@ fn short(command: clap::Command) -> clap::Command {
         .mut_subcommands(short)
 }
 
-/// What was asked on the command line; else says what is wrong, and ends the process.
+/// Parses the command line; reports a mistake in it and ends the process.
 pub(crate) fn parse() -> Cli {
     let parsed = command().try_get_matches().and_then(|matches: ArgMatches| {
         Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))

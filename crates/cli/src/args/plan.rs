@@ -1,10 +1,11 @@
-//! What `graphmill plan` takes: a graph that is stored or its numbers, an algorithm, and what the machines can do.
+//! Arguments of `graphmill plan`: a stored graph or its numbers, an algorithm, and the rates of the machines.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Dispatch, Weights};
+use super::edges::Weights;
+use super::tuning::Dispatch;
 use crate::{count, size};
 
 const EXAMPLES: &str = "\
@@ -20,7 +21,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct Plan {
-    /// Folder of a stored graph, or none and --vertices and --edges
+    /// Directory of a stored graph, or none and --vertices and --edges
     #[arg(required_unless_present = "vertices", conflicts_with_all = ["vertices", "edges"])]
     pub(crate) graph: Option<PathBuf>,
     #[command(flatten)]
@@ -29,38 +30,40 @@ pub(crate) struct Plan {
     pub(crate) work: Work,
     #[command(flatten)]
     pub(crate) cluster: PlanCluster,
-    /// As one JSON object, with more figures
+    /// Print one JSON object, with more figures
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// A graph that is not there yet.
+/// Options of a graph that does not exist yet.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "A graph that is to be made")]
+#[command(next_help_heading = "Expected graph")]
 pub(crate) struct ExpectedGraph {
-    /// Vertices: ids are below this number, such as 2^38 or 274e9
+    /// Number of vertices, such as 2^38 or 274e9; ids are below it
     #[arg(long, value_name = "N", value_parser = count::parse, requires = "edges")]
     pub(crate) vertices: Option<u64>,
-    /// Edges
+    /// Number of edges
     #[arg(long, value_name = "N", value_parser = count::parse, requires = "vertices")]
     pub(crate) edges: Option<u64>,
-    /// How edges are spread over vertices: few with very many, as in R-MAT graphs, or evenly
+    /// Distribution of edges: skewed as in R-MAT graphs, or even
     #[arg(long, value_name = "kronecker|uniform", value_enum, default_value_t)]
     pub(crate) like: Like,
-    /// Each edge goes both ways
+    /// Store each edge in both directions
     #[arg(long)]
     pub(crate) undirected: bool,
-    /// Where edges come from: raw pairs of ids, of 4 bytes where all fit, else 8, of which only those that occur become vertices; or
-    /// drawn, as `generate` does, when nothing is read and all ids are vertices
+    /// Source of the edges: files of raw id pairs, or drawn as by `generate`
+    ///
+    /// Raw ids have 4 bytes if all fit, else 8, and only ids that occur become vertices. Drawn edges need no reading, and all ids are
+    /// vertices.
     #[arg(long, value_name = "raw|drawn", value_enum, default_value_t)]
     pub(crate) input: PlanInput,
     /// Weights of drawn edges
     #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
     pub(crate) weights: Weights,
-    /// Vertices of a batch, as of an import [default: by a cost rule]
+    /// Vertices of a batch, as for import [default: by a cost rule]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,
-    /// As of an import [default: 32]
+    /// Greatest span of a cell with a bitmap, as for import [default: 32]
     #[arg(long, value_name = "N")]
     pub(crate) csr_ratio: Option<u32>,
 }
@@ -68,18 +71,20 @@ pub(crate) struct ExpectedGraph {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A run")]
 pub(crate) struct Work {
-    /// What is run
+    /// Algorithm to run
     #[arg(long, value_name = "NAME", default_value = "pagerank")]
     pub(crate) algorithm: String,
-    /// Passes in which every vertex that has edges sends a message [default: those of pagerank without the option, else 1]
+    /// Passes in which every vertex with edges sends a message
+    ///
+    /// The default is that of pagerank for pagerank, else 1.
     #[arg(long, value_name = "N", value_parser = count::parse)]
     pub(crate) iterations: Option<u64>,
-    /// How messages that are on disk get to the columns that need them, as of run
+    /// Routing of messages on disk to columns, as for run
     #[arg(long, value_name = "auto|push|pull|none", value_enum, default_value_t)]
     pub(crate) dispatch: Dispatch,
 }
 
-/// What the machines can do.
+/// Options of the machines.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Machines")]
 pub(crate) struct PlanCluster {
@@ -92,7 +97,7 @@ pub(crate) struct PlanCluster {
     /// Memory of each rank [default: half of this machine's or the cgroup's]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) memory: Option<u64>,
-    /// Whether each rank has a disk of its own, or all share one
+    /// Disks: each rank has its own, or all share one
     #[arg(long, value_name = "own|shared", value_enum, default_value_t)]
     pub(crate) disks: Disks,
     /// Bytes a second that a disk reads and writes, such as 2G
@@ -104,7 +109,7 @@ pub(crate) struct PlanCluster {
     /// Arcs a second that a thread imports
     #[arg(long, value_name = "N", default_value = "17e6", value_parser = count::arcs)]
     pub(crate) import_rate: f64,
-    /// Arcs a second that a thread goes along in a pass
+    /// Arcs a second that a thread processes in a pass
     #[arg(long, value_name = "N", default_value = "400e6", value_parser = count::arcs)]
     pub(crate) pass_rate: f64,
 }

@@ -1,4 +1,4 @@
-//! What `graphmill validate` takes: a reference and a rule, or a graph, an algorithm and the options of its run.
+//! Arguments of `graphmill validate`: a reference and a rule, or a graph, an algorithm and the options of its run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,7 +7,9 @@ use clap::builder::PossibleValuesParser;
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 use graphmill::OptionSpec;
 
-use super::{Machine, Reading, given_options, option_arg};
+use super::algorithm::{given_options, option_arg};
+use super::machine::Machine;
+use super::reading::Reading;
 
 const USAGE: &str = "\
 graphmill validate [OPTIONS] --rule <exact|epsilon|equivalence> <RESULT> <REFERENCE>
@@ -27,7 +29,7 @@ Examples:
   graphmill validate depths.csv graph --algorithm bfs --source 42
   graphmill validate ranks.parquet edges.txt.gz --algorithm pagerank --iterations 50";
 
-/// How a result is judged; the options of the run are made from the registry.
+/// Arguments of a validation; the options of the run come from the registry.
 #[derive(Debug)]
 pub(crate) struct Validate {
     pub(crate) common: ValidateCommon,
@@ -40,7 +42,9 @@ pub(crate) struct Validate {
 pub(crate) struct ValidateCommon {
     /// The result to judge
     pub(crate) result: PathBuf,
-    /// With --rule: what it should be. With --algorithm: the graph of the run, stored or a file of edges
+    /// With --rule: the reference. With --algorithm: the graph of the run
+    ///
+    /// A graph is a stored graph or a file of edges.
     #[arg(value_name = "REFERENCE|GRAPH")]
     pub(crate) against: PathBuf,
     #[command(flatten)]
@@ -58,8 +62,9 @@ pub(crate) struct ValidateCommon {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct How {
-    /// Compare with REFERENCE: same values (exact), numbers within a share of the reference (epsilon), or same groups under any
-    /// names (equivalence)
+    /// Rule to compare with REFERENCE by
+    ///
+    /// exact: same values. epsilon: numbers within a share of the reference. equivalence: same groups under any names.
     #[arg(
         long,
         value_name = "exact|epsilon|equivalence",
@@ -103,7 +108,9 @@ fn options() -> Vec<Shared> {
     options
 }
 
-/// The option on the command line. Its help is the first algorithm's; where they take different values, it says those of each.
+/// Makes the argument of an option, with the first algorithm's help.
+///
+/// If algorithms take different values, the help lists the values of each.
 fn shared_arg(shared: &Shared) -> clap::Arg {
     let of_each = |say: fn(&(&str, &OptionSpec)) -> String| {
         let all: Vec<String> = shared.iter().map(say).collect();

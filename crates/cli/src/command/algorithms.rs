@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use graphmill::OptionKind;
 use serde_json::json;
 
-use crate::args::Algorithms;
+use crate::args::tools::Algorithms;
 
 pub(crate) fn run(args: Algorithms) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use graphmill::{CachedGraph, Machine, MachineConfig, Stop};
 use serde_json::json;
 
-use crate::args::{Cache, CacheCommand};
-use crate::{complain, size};
+use crate::args::stored::{Cache, CacheCommand};
+use crate::notice::complain;
+use crate::size;
 
 pub(crate) fn run(args: Cache, stop: &Stop) -> anyhow::Result<ExitCode> {
     let (places, clears) = match args.command {

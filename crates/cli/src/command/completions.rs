@@ -2,10 +2,16 @@
 
 use std::process::ExitCode;
 
-use crate::args::{self, Completions};
+use crate::args;
+use crate::args::tools::Completions;
 
 pub(crate) fn run(args: Completions) -> anyhow::Result<ExitCode> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut args::command(), "graphmill", &mut text);
+    clap_complete::generate(
+        args.shell,
+        &mut args::help::command(),
+        "graphmill",
+        &mut text,
+    );
     super::print(&text)
 }

@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use graphmill::{EdgeKind, Generated, Generation, GraphRule, ImportConfig, Machine, Stop};
 use serde_json::json;
 
-use crate::args::{Generate, GenerateOutput, GenerateRule};
+use crate::args::generate::{Generate, GenerateOutput, GenerateRule};
 use crate::{progress, size};
 
 use super::options;
 
-/// Edges for each vertex of a Kronecker graph when nobody says, as in Graph 500.
+/// Default edges for each vertex of a Kronecker graph, as in Graph 500.
 const KRONECKER_DEGREE: u64 = 16;
 
 pub(crate) fn run(args: Generate, stop: &Stop) -> anyhow::Result<ExitCode> {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use graphmill::{ImportConfig, ImportReport, Machine, MpiJob, Spool, Stop, Watcher, unwatched};
 use serde_json::{Value, json};
 
-use crate::args::Import;
+use crate::args::import::Import;
 use crate::{progress, size};
 
 use super::options;
@@ -82,7 +82,7 @@ pub(super) fn summary(report: &ImportReport, graph: &Path) -> Value {
     })
 }
 
-/// The account of an import, or of another way to edges, which `came` says; what there was none of is left out.
+/// Prints the report of an import or generation without zero counts; `came` names its edges.
 pub(super) fn print(
     report: &ImportReport,
     directed: bool,

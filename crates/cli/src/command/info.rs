@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use graphmill::{EdgeKind, IdKind, Machine, MachineConfig, Order, Stop};
 
-use crate::args::Info;
+use crate::args::stored::Info;
 use crate::size;
 
 pub(crate) fn run(args: Info, stop: &Stop) -> anyhow::Result<ExitCode> {

@@ -5,15 +5,16 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap_mangen::Man as Page;
 
-use crate::args::{self, Man};
+use crate::args;
+use crate::args::tools::Man;
 
 pub(crate) fn run(args: Man) -> anyhow::Result<ExitCode> {
     if let Some(folder) = args.output {
-        clap_mangen::generate_to(args::command(), &folder)
+        clap_mangen::generate_to(args::help::command(), &folder)
             .with_context(|| format!("cannot write manual pages to {}", folder.display()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = Vec::new();
-    Page::new(args::command()).render(&mut text)?;
+    Page::new(args::help::command()).render(&mut text)?;
     super::print(&text)
 }

@@ -30,7 +30,7 @@ fn print_json(object: &serde_json::Value) -> anyhow::Result<ExitCode> {
     print(&text)
 }
 
-/// Prints the account of a command on stderr, unless it is to be quiet; nobody may be listening.
+/// Prints the report of a command on stderr unless it is quiet, and ignores a closed stderr.
 fn account(quiet: bool, text: &str) {
     if !quiet {
         let _ = std::io::stderr().write_all(text.as_bytes());

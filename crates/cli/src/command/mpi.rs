@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::args::{Mpi, MpiCommand};
+use crate::args::tools::{Mpi, MpiCommand};
 
 pub(crate) fn run(args: Mpi) -> anyhow::Result<ExitCode> {
     let MpiCommand::Build(args) = args.command;

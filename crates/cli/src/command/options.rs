@@ -6,25 +6,30 @@ use graphmill::{
     DispatchChoice, EdgeKind, Fabric, ImportConfig, IoChoice, MachineConfig, MpiJob, Stop,
 };
 
-use crate::args::{self, Edges, Machine, Reading, Storing};
-use crate::{notice, signals};
+use crate::args;
+use crate::args::edges::Edges;
+use crate::args::machine::Machine;
+use crate::args::reading::Reading;
+use crate::args::storing::Storing;
+use crate::notice::notice;
+use crate::signals;
 
-/// What may be taken of the machine.
+/// Returns the limits on the machine.
 pub(super) fn machine(args: &Machine) -> MachineConfig {
     MachineConfig {
         memory: args.memory,
         threads: args.threads.map(usize::from),
         tmp: args.tmp.clone(),
         io: match args.io {
-            args::Io::Auto => IoChoice::Auto,
-            args::Io::Uring => IoChoice::Uring,
-            args::Io::Threads => IoChoice::Threads,
+            args::machine::Io::Auto => IoChoice::Auto,
+            args::machine::Io::Uring => IoChoice::Uring,
+            args::machine::Io::Threads => IoChoice::Threads,
         },
         ..MachineConfig::default()
     }
 }
 
-/// The way to the other ranks of a job, of which each process is one.
+/// Connects this process, a rank of a job, to the other ranks.
 pub(super) fn start(job: &MpiJob, ranks: usize, stop: &Stop) -> anyhow::Result<Arc<dyn Fabric>> {
     if ranks != 1 {
         return Err(graphmill::Error::Meaningless {
@@ -37,7 +42,7 @@ pub(super) fn start(job: &MpiJob, ranks: usize, stop: &Stop) -> anyhow::Result<A
     Ok(job.start()?)
 }
 
-/// Has the first rank say how ranks get all processors that there are for them, where nobody said how many they are to take.
+/// Prints, on the first rank, how ranks get all their processors, unless `--threads` was given.
 pub(super) fn advise(job: &MpiJob, fabric: &dyn Fabric, asked: &Machine) {
     let is_wanted = fabric.rank() == 0 && asked.threads.is_none();
     if let Some(advice) = job.advice().filter(|_| is_wanted) {
@@ -45,28 +50,28 @@ pub(super) fn advise(job: &MpiJob, fabric: &dyn Fabric, asked: &Machine) {
     }
 }
 
-/// How edges are read.
+/// Returns the options of reading edges.
 pub(super) fn reading(args: &Reading) -> ImportConfig {
     use graphmill::{Format, Header, Ids, OnError, TextOptions};
     let config = ImportConfig {
         format: match args.format {
-            args::Format::Auto => Format::Auto,
-            args::Format::Text => Format::Text,
-            args::Format::Csv => Format::Csv,
-            args::Format::Ldbc => Format::Ldbc,
-            args::Format::Dimacs => Format::Dimacs,
-            args::Format::RawU32 => Format::RawU32,
-            args::Format::RawU64 => Format::RawU64,
-            args::Format::Parquet => Format::Parquet,
+            args::reading::Format::Auto => Format::Auto,
+            args::reading::Format::Text => Format::Text,
+            args::reading::Format::Csv => Format::Csv,
+            args::reading::Format::Ldbc => Format::Ldbc,
+            args::reading::Format::Dimacs => Format::Dimacs,
+            args::reading::Format::RawU32 => Format::RawU32,
+            args::reading::Format::RawU64 => Format::RawU64,
+            args::reading::Format::Parquet => Format::Parquet,
         },
         ids: match args.ids {
-            args::Ids::Auto => None,
-            args::Ids::Int => Some(Ids::Integer),
-            args::Ids::String => Some(Ids::Text),
+            args::reading::Ids::Auto => None,
+            args::reading::Ids::Int => Some(Ids::Integer),
+            args::reading::Ids::String => Some(Ids::Text),
         },
         weights: match (args.weights, &args.weight_column) {
-            // Who names a column of weights wants them.
-            (args::Weights::None, Some(_)) => EdgeKind::F64,
+            // A user who names a column of weights wants them.
+            (args::edges::Weights::None, Some(_)) => EdgeKind::F64,
             (asked, _) => weights(asked),
         },
         text: TextOptions {
@@ -74,9 +79,9 @@ pub(super) fn reading(args: &Reading) -> ImportConfig {
             target_column: args.target_column.clone(),
             weight_column: args.weight_column.clone(),
             header: match args.header {
-                args::Header::Auto => Header::Auto,
-                args::Header::Yes => Header::Yes,
-                args::Header::No => Header::No,
+                args::reading::Header::Auto => Header::Auto,
+                args::reading::Header::Yes => Header::Yes,
+                args::reading::Header::No => Header::No,
             },
             delimiter: args.delimiter,
             quote: args.quote,
@@ -84,8 +89,8 @@ pub(super) fn reading(args: &Reading) -> ImportConfig {
         },
         vertices: args.vertices.clone().into_iter().collect(),
         on_error: match args.on_error {
-            args::OnError::Stop => OnError::Stop,
-            args::OnError::Skip => OnError::Skip,
+            args::reading::OnError::Stop => OnError::Stop,
+            args::reading::OnError::Skip => OnError::Skip,
         },
         ..ImportConfig::default()
     };
@@ -93,51 +98,51 @@ pub(super) fn reading(args: &Reading) -> ImportConfig {
 }
 
 /// The precision of weights.
-pub(super) fn weights(weights: args::Weights) -> EdgeKind {
+pub(super) fn weights(weights: args::edges::Weights) -> EdgeKind {
     match weights {
-        args::Weights::None => EdgeKind::None,
-        args::Weights::F32 => EdgeKind::F32,
-        args::Weights::F64 => EdgeKind::F64,
+        args::edges::Weights::None => EdgeKind::None,
+        args::edges::Weights::F32 => EdgeKind::F32,
+        args::edges::Weights::F64 => EdgeKind::F64,
     }
 }
 
-/// How messages on disk get to where they are needed.
-pub(super) fn dispatch(dispatch: args::Dispatch) -> DispatchChoice {
+/// Returns the routing of messages on disk.
+pub(super) fn dispatch(dispatch: args::tuning::Dispatch) -> DispatchChoice {
     match dispatch {
-        args::Dispatch::Auto => DispatchChoice::Auto,
-        args::Dispatch::Push => DispatchChoice::Push,
-        args::Dispatch::Pull => DispatchChoice::Pull,
-        args::Dispatch::None => DispatchChoice::None,
+        args::tuning::Dispatch::Auto => DispatchChoice::Auto,
+        args::tuning::Dispatch::Push => DispatchChoice::Push,
+        args::tuning::Dispatch::Pull => DispatchChoice::Pull,
+        args::tuning::Dispatch::None => DispatchChoice::None,
     }
 }
 
-/// What edges become.
+/// Returns the options of edges.
 pub(super) fn edges(args: &Edges, config: ImportConfig) -> ImportConfig {
     use graphmill::{Duplicates, SelfLoops};
     ImportConfig {
         directed: !args.undirected,
         duplicates: match args.duplicates {
-            args::Duplicates::Keep => Duplicates::Keep,
-            args::Duplicates::First => Duplicates::First,
-            args::Duplicates::Sum => Duplicates::Sum,
-            args::Duplicates::Min => Duplicates::Min,
-            args::Duplicates::Max => Duplicates::Max,
+            args::edges::Duplicates::Keep => Duplicates::Keep,
+            args::edges::Duplicates::First => Duplicates::First,
+            args::edges::Duplicates::Sum => Duplicates::Sum,
+            args::edges::Duplicates::Min => Duplicates::Min,
+            args::edges::Duplicates::Max => Duplicates::Max,
         },
         self_loops: match args.self_loops {
-            args::SelfLoops::Keep => SelfLoops::Keep,
-            args::SelfLoops::Drop => SelfLoops::Drop,
+            args::edges::SelfLoops::Keep => SelfLoops::Keep,
+            args::edges::SelfLoops::Drop => SelfLoops::Drop,
         },
         ..config
     }
 }
 
-/// How the graph is stored.
+/// Returns the options of the stored graph.
 pub(super) fn storing(args: &Storing, config: ImportConfig) -> ImportConfig {
     use graphmill::Order;
     ImportConfig {
         order: match args.order {
-            args::Order::Id => Order::Id,
-            args::Order::Degree => Order::Degree,
+            args::storing::Order::Id => Order::Id,
+            args::storing::Order::Degree => Order::Degree,
         },
         reverse: args.reverse,
         batch_size: args.batch_size,

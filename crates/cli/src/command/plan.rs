@@ -10,7 +10,7 @@ use graphmill::{
 };
 
 use super::options;
-use crate::args::{Disks, ExpectedGraph, Like, Plan, PlanCluster, PlanInput};
+use crate::args::plan::{Disks, ExpectedGraph, Like, Plan, PlanCluster, PlanInput};
 use crate::size;
 
 /// Ranks that are listed one by one.

@@ -11,12 +11,14 @@ use graphmill::{
 };
 use serde_json::json;
 
-use crate::args::{self, Combining, Direction, Experiments, Recovery, Seek, Tiers};
+use crate::args;
+use crate::args::checkpoint::Recovery;
+use crate::args::tuning::{Combining, Direction, Experiments, Seek, Tiers};
 use crate::{progress, size};
 
 use super::options;
 
-pub(crate) fn run(args: args::Run, stop: &Stop) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: args::run::Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     let common = args.common;
     if common.output.as_deref().is_some_and(graphmill::is_stdout) {
         let printed = [("--top", common.top.is_some()), ("--json", common.json)];
@@ -93,7 +95,7 @@ fn table([key, value]: [&str; 2], rows: &[TopRow]) -> String {
     text
 }
 
-/// What came of a run: the result in a few numbers, where it is, and what it took.
+/// Returns the summary of a run: the result in a few numbers, its path, and the time and memory.
 fn account(run: &Run, output: Option<&Path>) -> String {
     let summary = &run.summary;
     let mut text = String::new();
@@ -152,11 +154,11 @@ fn account(run: &Run, output: Option<&Path>) -> String {
     text
 }
 
-/// What this process does as a rank of a job; only rank 0 has a run to tell of.
+/// Runs this process as a rank of a job; only rank 0 returns a report.
 fn as_rank(
     job: &MpiJob,
     config: Config,
-    args: &args::Machine,
+    args: &args::machine::Machine,
     stop: &Stop,
     watcher: &Watcher,
 ) -> anyhow::Result<Option<Run>> {
@@ -173,12 +175,12 @@ fn as_rank(
 
 fn charge(args: &Tiers) -> Result<Option<Charge>, graphmill::Error> {
     match (args.charge, args.dram_bandwidth) {
-        (args::Charge::None, None) => Ok(None),
-        (args::Charge::None, Some(_)) => Err(graphmill::Error::Meaningless {
+        (args::tuning::Charge::None, None) => Ok(None),
+        (args::tuning::Charge::None, Some(_)) => Err(graphmill::Error::Meaningless {
             option: "--dram-bandwidth",
             needs: "--charge paper",
         }),
-        (args::Charge::Paper, bandwidth) => Ok(Some(Charge {
+        (args::tuning::Charge::Paper, bandwidth) => Ok(Some(Charge {
             dram_bandwidth: match bandwidth {
                 Some(bytes) => bytes as f64,
                 None => Charge::PAPER.dram_bandwidth,
@@ -202,7 +204,7 @@ fn checkpoints(args: &Recovery) -> Result<Checkpoints, graphmill::Error> {
             needs: "--checkpoints 1 or more",
         });
     }
-    // Whoever asks for versions wants them of rows in memory too.
+    // A user who asks for checkpoints wants them for rows in memory too.
     let is_asked = args.checkpoint_dir.is_some() || args.resume || args.checkpoints.is_some();
     let usual = match is_asked {
         true => Every::Usual,

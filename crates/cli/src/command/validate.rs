@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use graphmill::{Config, Machine, Plan, Rule, Stop, Verdict};
 
-use crate::args::{self, Validate};
-use crate::{complain, progress, size};
+use crate::args;
+use crate::args::validate::Validate;
+use crate::notice::complain;
+use crate::{progress, size};
 
 use super::options;
 
@@ -20,9 +22,9 @@ pub(crate) fn run(args: Validate, stop: &Stop) -> anyhow::Result<ExitCode> {
     } = args;
     let (machine, against) = (options::machine(&common.machine), common.against);
     let rule = match common.how.rule {
-        Some(args::Rule::Exact) => Rule::Exact,
-        Some(args::Rule::Epsilon) => Rule::Epsilon(common.epsilon.unwrap_or(EPSILON)),
-        Some(args::Rule::Equivalence) => Rule::Equivalence,
+        Some(args::validate::Rule::Exact) => Rule::Exact,
+        Some(args::validate::Rule::Epsilon) => Rule::Epsilon(common.epsilon.unwrap_or(EPSILON)),
+        Some(args::validate::Rule::Equivalence) => Rule::Equivalence,
         None => {
             let config = Config {
                 options: of_run,
@@ -43,7 +45,7 @@ pub(crate) fn run(args: Validate, stop: &Stop) -> anyhow::Result<ExitCode> {
     told(&verdict, "reference")
 }
 
-/// Says what came of it; `against` is what the result was held against.
+/// Prints the verdict; `against` names what the result was compared with.
 fn told(verdict: &Verdict, against: &str) -> anyhow::Result<ExitCode> {
     if verdict.is_same() {
         let vertices = size::grouped(verdict.vertices);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use graphmill::{Machine, Stop};
 
-use crate::args::Verify;
+use crate::args::stored::Verify;
 use crate::progress;
 use crate::size;
 

@@ -56,7 +56,7 @@ pub(crate) struct Done {
 pub(crate) enum Failure {
     /// The frame was longer than the memory for it.
     TooLong,
-    /// What MPI says.
+    /// MPI's error text.
     Mpi(String),
 }
 
@@ -133,7 +133,7 @@ impl Plugin {
         &self.library
     }
 
-    /// Starts to send; its slot, or the buffer and what is wrong.
+    /// Starts to send; returns its slot, or the buffer and the failure.
     pub(crate) fn send(
         &mut self,
         to: usize,
@@ -146,13 +146,13 @@ impl Plugin {
         };
         let (mut slot, tag) = (0, c_int::from(tag));
         let (start, count) = (bytes.as_ptr().cast(), bytes.len() as u64);
-        // SAFETY: the bytes are the buffer's, whose memory never moves and which is held until the operation is complete; nobody changes
-        // them meanwhile.
+        // SAFETY: the bytes are the buffer's. Its memory never moves, and `held` keeps it until the operation is complete; no code changes
+        // the bytes meanwhile.
         let error = unsafe { (self.send)(start, count, to as c_int, tag, &mut slot) };
         self.hold(error, slot, buffer)
     }
 
-    /// Starts to receive; its slot, or the buffer and what is wrong.
+    /// Starts to receive; returns its slot, or the buffer and the failure.
     pub(crate) fn receive(
         &mut self,
         from: usize,
@@ -181,7 +181,7 @@ impl Plugin {
         }
     }
 
-    /// Lets MPI go on, and says what is complete.
+    /// Lets MPI make progress and returns the finished operations.
     pub(crate) fn poll(&mut self) -> Result<Vec<Done>, Failure> {
         let mut slots = [0; POLLED_MAX];
         let mut bytes = [0; POLLED_MAX];
@@ -212,7 +212,7 @@ impl Plugin {
         Ok(done.collect())
     }
 
-    /// Ends what is on its way, and MPI. Nothing else may be called later.
+    /// Ends all operations in flight, and MPI. No other method may be called later.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         // SAFETY: MPI was started, and is ended once: the caller sees to that.
         match unsafe { (self.finish)() } {
@@ -238,7 +238,7 @@ impl Plugin {
 
 impl Drop for Plugin {
     fn drop(&mut self) {
-        // MPI may still reach into what is on its way.
+        // MPI may still access the buffers of operations in flight.
         std::mem::forget(std::mem::take(&mut self.held));
     }
 }
@@ -249,7 +249,7 @@ unsafe fn describe_to(
     to: *mut c_char,
     room: c_int,
 ) {
-    // SAFETY: the caller gives room for so many bytes.
+    // SAFETY: the caller passes a buffer of `room` bytes.
     unsafe { describe(error, to, room) }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::{
+use super::port::{
     Completion, Disk, FileHandle, FileStamp, Hold, Holding, Open, Operation, Owner, Queue, Target,
 };
 use crate::error::StorageError;
@@ -17,8 +17,9 @@ struct Counts {
     written: AtomicU64,
 }
 
-/// A disk as it is, with a count of the bytes that are read from it and written to it. A read beyond the end of a file counts as
-/// what was asked for.
+/// Another disk, with a count of the bytes read from it and written to it.
+///
+/// A read beyond the end of a file counts all bytes that it requested.
 #[derive(Debug)]
 pub struct CountedDisk {
     disk: Arc<dyn Disk>,
@@ -171,7 +172,8 @@ impl Queue for CountedQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Budget, SimDisk};
+    use crate::budget::Budget;
+    use crate::disk::sim::SimDisk;
 
     #[test]
     fn what_is_read_and_written_is_counted() {

@@ -1,57 +1,48 @@
-//! A disk in memory whose completions come in an order drawn from a seed, and which fails when told to.
+//! A disk in memory that draws the order of completions from a seed and fails as planned.
 //!
-//! An operation of a queue takes effect when it completes, not when it is submitted; so whoever relies on an order that no
-//! completion has shown finds out. The same seed and the same calls give the same order.
+//! An operation of a queue takes effect when it completes, not when it is submitted. So a test finds code that relies on an order that no
+//! completion has shown.
+//! The same seed and the same calls give the same order.
 //!
-//! What is durable is known apart from what there is: after a power cut ([`SimDisk::after_power_cut`]) there are the names that were made
-//! durable, of the other changes of each directory the first so many, and of each file what was synced, with any of the sectors written
-//! since.
+//! The disk tracks durable state apart from current state. A power cut ([`SimDisk::after_power_cut`]) leaves:
+//!
+//! - the names that were made durable, and a prefix of the other changes of each directory;
+//! - of each file the synced bytes, with any of the sectors written since.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `names.rs` | names of files and directories |
 //! | `content.rs` | bytes of files |
 //! | `faults.rs` | [`Fault`]: what goes wrong, and when |
+//! | `world.rs` | what clones and queues share; open files |
 //! | `queue.rs` | the order of completions |
 
 mod content;
-mod faults;
+pub(crate) mod faults;
 mod names;
 mod queue;
+mod world;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use graphmill_raw::Random;
 
-use self::content::Content;
-use self::faults::{Fate, error_of};
-pub use self::faults::{Fault, FaultKind, On};
-use self::names::{Change, Entry, Names, children, is_dir, parent, put, take};
+use self::faults::{Fate, Fault, FaultKind, On, error_of};
+use self::names::{Change, Entry, Names, at, children, is_dir, parent, put, take};
 use self::queue::SimQueue;
+use self::world::{SimFile, World};
+use super::port::{Disk, FileHandle, FileStamp, Hold, Holding, Open, Owner, Queue, Target};
 use super::transfer::own;
-use super::{Disk, DiskFile, FileHandle, FileStamp, Hold, Holding, Open, Owner, Queue, Target};
 use crate::error::StorageError;
+use crate::lock::lock;
 use crate::stop::Stop;
 
 /// A disk in memory. Clones share it.
 #[derive(Clone, Debug)]
 pub struct SimDisk {
     world: Arc<World>,
-}
-
-#[derive(Debug)]
-struct World {
-    names: Mutex<Names>,
-    fate: Mutex<Fate>,
-}
-
-/// An open file: like a descriptor, it outlives its name.
-#[derive(Debug)]
-struct SimFile {
-    path: PathBuf,
-    content: Arc<Mutex<Content>>,
 }
 
 impl SimDisk {
@@ -70,7 +61,9 @@ impl SimDisk {
         lock(&self.world.fate).faults.push(fault);
     }
 
-    /// Asks to stop, at the how-manieth operation from now; 1 is the next. Who was asked before is asked to stop at once.
+    /// Requests `stop` at the `nth` operation from now; 1 is the next.
+    ///
+    /// A second request to the same [`Stop`] makes it stop at once.
     pub fn ask_at(&self, nth: u64, stop: &Stop) {
         let mut fate = lock(&self.world.fate);
         let at = fate.operations + nth;
@@ -89,8 +82,9 @@ impl SimDisk {
         fate.wishes.clear();
     }
 
-    /// The disk that a power cut now would leave, by a seed that says what of the changes that are not durable is there; without
-    /// faults. This one stays as it is.
+    /// Returns the disk that a power cut now would leave, without faults; `self` stays as it is.
+    ///
+    /// The seed decides which of the changes that are not durable survive.
     #[must_use]
     pub fn after_power_cut(&self, seed: u64) -> SimDisk {
         let left = SimDisk::new(seed);
@@ -112,32 +106,6 @@ impl SimDisk {
     /// Operations so far that a fault [`On::Any`] could have hit.
     pub fn operations(&self) -> u64 {
         lock(&self.world.fate).operations
-    }
-}
-
-impl World {
-    /// What is to go wrong with an operation, which is counted.
-    fn fate(&self, on: On) -> Option<FaultKind> {
-        lock(&self.fate).next(on)
-    }
-
-    /// The same of one that can only succeed or fail.
-    fn fail(&self, on: On) -> io::Result<()> {
-        self.fate(on).and_then(error_of).map_or(Ok(()), Err)
-    }
-
-    fn draw(&self, bound: u64) -> u64 {
-        lock(&self.fate).random.below(bound)
-    }
-}
-
-impl DiskFile for SimFile {
-    fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn len(&self) -> Result<u64, StorageError> {
-        Ok(lock(&self.content).bytes.len() as u64)
     }
 }
 
@@ -481,16 +449,4 @@ fn flip(world: &World, fault: Option<FaultKind>, bytes: &mut [u8]) {
         let bit = world.draw(8 * bytes.len() as u64);
         bytes[bit as usize / 8] ^= 1 << (bit % 8);
     }
-}
-
-fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T, StorageError> {
-    result.map_err(|source| StorageError::Path {
-        action,
-        path: path.to_path_buf(),
-        source,
-    })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,16 +1,16 @@
-//! A disk that completes nothing for long, which is told in one line on stderr: the command only seems to be dead.
+//! Reports a disk that completes nothing for long in one line on stderr, so that the command does not seem dead.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How long a disk may complete nothing before that is told.
+/// How long a disk may complete nothing before it is reported.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Told once by all queues, until one of them goes on.
+/// True from the report, by any queue, until the next completion.
 static IS_TOLD: AtomicBool = AtomicBool::new(false);
 
-/// Tells that none of so many operations was complete for that long.
+/// Reports that none of `waiting` operations completed within [`PATIENCE`].
 pub(super) fn tell(waiting: usize) {
     if !IS_TOLD.swap(true, Relaxed) {
         let _ = writeln!(
@@ -22,7 +22,7 @@ pub(super) fn tell(waiting: usize) {
     }
 }
 
-/// Takes note that an operation is complete.
+/// Records that an operation completed.
 pub(super) fn end() {
     IS_TOLD.store(false, Relaxed);
 }

@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use graphmill_raw::uring::Ring;
@@ -21,16 +21,19 @@ use rustix::fs::{
 use rustix::io::{Errno, retry_on_intr};
 
 use self::dirs::{HeldDirs, Place};
+use super::port::{
+    Disk, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open, Owner, Queue, Target,
+};
+use super::system_file::{SystemFile, at};
 use super::threads::{Pool, ThreadsQueue};
 use super::transfer::own;
 use super::uring::UringQueue;
-use super::{
-    Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open, Owner,
-    Queue, Target,
-};
 use crate::error::StorageError;
+use crate::lock::lock;
 
-/// File systems of a machine alone: ext, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, and what containers have over these.
+/// File systems that one machine has alone.
+///
+/// These are ext, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, and the overlays of containers.
 const LOCAL: [u32; 8] = [
     0xef53,
     0x5846_5342,
@@ -52,19 +55,19 @@ pub(crate) struct SystemDisk {
     /// The threads that move bytes where no ring does, once there is such a queue.
     pool: Mutex<Option<Arc<Pool>>>,
     dirs: Arc<HeldDirs>,
-    /// Let go of where no descriptor is left to remove leftovers with.
+    /// Closed when no descriptor is left to remove leftovers with.
     spare: Mutex<Option<OwnedFd>>,
-    /// What new directories let others do.
+    /// Mode bits of new directories for other users.
     shared_mode: u32,
 }
 
 impl SystemDisk {
-    /// With io_uring, with threads that call pread and pwrite, or with threads where a ring is refused: the kernel has none,
-    /// does not allow it, allows no more of them, or can start no thread for one.
+    /// Makes a disk that uses io_uring, or threads that call pread and pwrite.
+    ///
+    /// `Auto` chooses threads if the kernel refuses a ring: it has none, does not allow one more, or cannot start its thread.
     ///
     /// # Errors
-    /// [`StorageError::NoUring`] where rings are asked for and refused, [`StorageError::Thread`] where not even one thread can be
-    /// started.
+    /// [`StorageError::NoUring`] if rings are asked for and refused, [`StorageError::Thread`] if not even one thread can be started.
     pub(crate) fn new(choice: IoChoice) -> Result<Self, StorageError> {
         let choice = match choice {
             IoChoice::Threads => choice,
@@ -87,7 +90,7 @@ impl SystemDisk {
     }
 
     fn threads(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pool = lock(&self.pool);
         let pool = match &*pool {
             Some(pool) => pool,
             None => pool.insert(Arc::new(Pool::new()?)),
@@ -120,7 +123,7 @@ impl SystemDisk {
         at("look at", path, look())
     }
 
-    /// Refuses what is no directory, or whose contents another user decides.
+    /// Refuses a path that is not a directory, or whose contents another user decides.
     fn check_owner(&self, dir: &Path, facts: &Stat, owner: Owner<'_>) -> Result<(), StorageError> {
         let others: &[u32] = match owner {
             Owner::OwnOr(others) => others,
@@ -154,7 +157,7 @@ impl SystemDisk {
         })
     }
 
-    /// What the system says of a directory that this user makes beside another.
+    /// Returns the metadata of a directory that this user makes beside another.
     fn new_dir_beside(&self, dir: &Path) -> Option<Stat> {
         let path = aside_of(dir, &format!(".{}-owner", std::process::id()));
         let place = self.dirs.place(&path).ok()?;
@@ -162,30 +165,6 @@ impl SystemDisk {
         let facts = place.stat_itself();
         rustix::fs::unlinkat(place.dir(), place.name, AtFlags::REMOVEDIR).ok()?;
         facts.ok()
-    }
-}
-
-/// A file of this machine.
-#[derive(Debug)]
-pub(super) struct SystemFile {
-    path: PathBuf,
-    descriptor: Arc<OwnedFd>,
-}
-
-impl SystemFile {
-    pub(super) fn descriptor(&self) -> &Arc<OwnedFd> {
-        &self.descriptor
-    }
-}
-
-impl DiskFile for SystemFile {
-    fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn len(&self) -> Result<u64, StorageError> {
-        let stat = at("look at", &self.path, rustix::fs::fstat(&*self.descriptor))?;
-        Ok(u64::try_from(stat.st_size).unwrap_or(0))
     }
 }
 
@@ -250,7 +229,7 @@ impl Disk for SystemDisk {
             let (to, how) = (second.dir(), RenameFlags::EXCHANGE);
             renameat_with(first.dir(), first.name, to, second.name, how).map_err(
                 |error| match error {
-                    // What NFS and others say that do not know the flag.
+                    // NFS and others return this if they do not know the flag.
                     Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP => {
                         io::ErrorKind::Unsupported.into()
                     }
@@ -278,7 +257,7 @@ impl Disk for SystemDisk {
     fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
         let removed = match self.dirs.remove_all(path) {
             Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {
-                let mut held = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut held = lock(&self.spare);
                 *held = None;
                 let removed = self.dirs.remove_all(path);
                 *held = spare();
@@ -329,7 +308,7 @@ impl Disk for SystemDisk {
             Err(Errno::WOULDBLOCK) => return Ok(None),
             locked => at("lock", dir, locked)?,
         }
-        // Whoever held it before may have removed it, or given it another name; or another has the name that was looked at.
+        // The last holder may have removed or renamed it, or another directory may have its name by now.
         let held = at("look at", dir, rustix::fs::fstat(&descriptor))?;
         let is_it = match look() {
             Err(Errno::NOENT) => false,
@@ -351,7 +330,7 @@ impl Disk for SystemDisk {
     fn share(&self, dir: &Path, like: &Path) -> Result<(), StorageError> {
         let share = || {
             let open = self.dirs.open_dir(dir)?;
-            // The bit by which files in it belong to the group of the folder above comes from there.
+            // The bit by which files in it belong to the group of the directory above comes from there.
             let kept = rustix::fs::fstat(&open)?.st_mode & 0o7000;
             let mode = match self.dirs.place(like)?.stat_itself() {
                 Ok(like) if is(&like, FileType::Directory) => like.st_mode & 0o777,
@@ -372,7 +351,7 @@ impl Disk for SystemDisk {
     }
 
     fn stream(&self, path: &Path) -> Result<Box<dyn Write + Send>, StorageError> {
-        // No file is made, and what is there already stays.
+        // Appends: the call creates no file and keeps existing bytes.
         let opened = OpenOptions::new().append(true).open(path);
         Ok(Box::new(at("open", path, opened)?))
     }
@@ -460,7 +439,7 @@ impl Disk for SystemDisk {
         let place = at("write", path, self.dirs.place(path))?;
         let there = place.stat_itself().ok();
         let there = there.filter(|there| is(there, FileType::RegularFile));
-        // Nobody reads it before who may not read the one that it replaces.
+        // Keeps the old mode: who cannot read the old file must not read the new one either.
         let mode = Mode::from_raw_mode(there.map_or(0o666, |there| there.st_mode & 0o777));
         let (aside, file) = loop {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -472,7 +451,7 @@ impl Disk for SystemDisk {
                 Ok::<_, io::Error>(File::from(opened))
             };
             match open() {
-                // Of a process that was killed and had this one's number.
+                // A killed process with the same number left it.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 file => break (aside, at("write", path, file)?),
             }
@@ -545,13 +524,13 @@ impl Disk for SystemDisk {
     }
 }
 
-/// A descriptor to let go of when there are no others.
+/// A descriptor to close when the process has no others left.
 fn spare() -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     rustix::fs::open("/dev/null", flags, Mode::empty()).ok()
 }
 
-/// What the mask of this process takes from the modes of new files.
+/// Returns the mode bits that this process's umask clears in new files.
 fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
@@ -577,7 +556,7 @@ fn is(facts: &Stat, kind: FileType) -> bool {
     FileType::from_raw_mode(facts.st_mode) == kind
 }
 
-/// Gives a file the mode of another, and its owner where this user may do that.
+/// Gives a file the mode of another, and its owner if this user may do that.
 fn inherit(file: impl AsFd, there: &Stat) -> io::Result<()> {
     if !is(there, FileType::RegularFile) {
         return Ok(());
@@ -608,7 +587,7 @@ fn target(path: &Path) -> io::Result<Target> {
         match FileType::from_raw_mode(facts.st_mode) {
             FileType::RegularFile | FileType::Directory => return Ok(Target::File(at)),
             FileType::Symlink => {
-                // /dev/stdout leads there; what is behind it is open already.
+                // /dev/stdout leads there; its file is open already.
                 if std::fs::canonicalize(folder)?.starts_with("/proc") {
                     return stream();
                 }
@@ -621,7 +600,9 @@ fn target(path: &Path) -> io::Result<Target> {
     Err(Errno::LOOP.into())
 }
 
-/// Refuses a link that another user put where everybody may put one, as the kernel does for links that it follows itself.
+/// Refuses another user's link in a directory where every user may create one.
+///
+/// The kernel does the same for links that it follows itself.
 fn check_link(folder: &Path, link: &Stat) -> io::Result<()> {
     let above = rustix::fs::stat(folder)?;
     let is_for_all = above.st_mode & 0o1002 == 0o1002;
@@ -684,18 +665,6 @@ fn takes_direct(descriptor: &OwnedFd) -> bool {
     let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::DIOALIGN);
     let suits = |align: u32| align > 0 && GRAIN_BYTES.is_multiple_of(align as usize);
     !known || suits(stat.stx_dio_offset_align) && suits(stat.stx_dio_mem_align)
-}
-
-fn at<T, E: Into<io::Error>>(
-    action: &'static str,
-    path: &Path,
-    result: Result<T, E>,
-) -> Result<T, StorageError> {
-    result.map_err(|error| StorageError::Path {
-        action,
-        path: path.to_path_buf(),
-        source: error.into(),
-    })
 }
 
 fn found(path: &Path, result: io::Result<bool>) -> Result<bool, StorageError> {

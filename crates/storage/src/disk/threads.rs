@@ -1,18 +1,20 @@
-//! The queue over a pool of threads that call pread and pwrite: for where io_uring is not to be had.
+//! The queue over a pool of threads that call pread and pwrite, for systems without io_uring.
 //!
-//! All queues of a disk share the pool. It starts a thread when a transfer finds none idle, up to a limit, and ends
-//! them when the disk and all its queues are gone. A transfer owns its buffer, so nothing is lent to a thread.
+//! All queues of a disk share the pool. It starts a thread when a transfer finds none idle, up to a limit. It ends the threads when the
+//! disk and all its queues are gone. A transfer owns its buffer, so nothing is lent to a thread.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use graphmill_raw::uring::Action;
 
-use super::system::SystemFile;
+use super::port::{Completion, Operation, Queue};
+use super::stall;
+use super::system_file::SystemFile;
 use super::transfer::{Next, Transfer};
-use super::{Completion, Operation, Queue, stall};
 use crate::error::StorageError;
+use crate::lock::lock;
 
 /// The most threads of a pool: they wait for the disk, so this is not about processors.
 const THREADS_MAX: usize = 32;
@@ -39,7 +41,7 @@ struct Tasks {
     closed: bool,
 }
 
-/// Where the threads put what is complete, one a queue.
+/// The completions of one queue, filled by the threads.
 #[derive(Debug, Default)]
 struct Tray {
     complete: Mutex<Vec<Completion>>,
@@ -222,9 +224,4 @@ impl Drop for ThreadsQueue {
             self.reap(true);
         }
     }
-}
-
-/// What the locks guard is whole at every moment, so a panic elsewhere does not spoil it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
-//! One operation on its way: what is left of it after each step, and when it is complete.
+//! One operation in progress: its remainder after each step, and when it is complete.
 //!
-//! The queues of all disks share this, so that they check, continue and report alike. Invariant: `done` is a multiple
-//! of the grain, and `range.start + done..range.end` lies in the buffer.
+//! The queues of all disks share this, so that they check, continue and report alike. Invariant: `done` is a multiple of the grain, and
+//! `range.start + done..range.end` lies in the buffer.
 
 use std::any::Any;
 use std::io;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use graphmill_raw::uring::Action;
 use rustix::process::{Resource, getrlimit};
 
-use super::{Completion, DiskFile, FileHandle, GRAIN_BYTES, Operation};
+use super::port::{Completion, DiskFile, FileHandle, GRAIN_BYTES, Operation};
 use crate::budget::Buffer;
 use crate::error::StorageError;
 
@@ -29,10 +29,12 @@ pub(super) struct Transfer<F> {
     token: u64,
 }
 
-/// Stalls after which the system is taken to make no progress. A short step mostly has a cause that the next one reports.
+/// Stalls after which a transfer fails.
+///
+/// Most short steps have a cause that the next step reports, so one stall is no failure yet.
 const STALLS_MAX: u32 = 3;
 
-/// What comes after a step.
+/// The state after a step.
 #[derive(Debug)]
 pub(super) enum Next<F> {
     /// Another step, for the rest.
@@ -105,7 +107,7 @@ impl<F: DiskFile> Transfer<F> {
             .unwrap_or_default()
     }
 
-    /// Takes note of how a step over the rest ended.
+    /// Records the outcome of a step over the rest.
     pub(super) fn advance(mut self, step: io::Result<usize>) -> Next<F> {
         let moved = match step {
             Ok(moved) => moved,
@@ -113,7 +115,7 @@ impl<F: DiskFile> Transfer<F> {
             Err(error) => return Next::Complete(self.fail(error)),
         };
         let reached = self.done + moved;
-        // Direct I/O goes on at a multiple of the grain; what is between is moved again.
+        // Direct I/O continues at a multiple of the grain and moves the bytes after it again.
         let whole = reached / GRAIN_BYTES * GRAIN_BYTES;
         let complete = match self.action {
             Action::Sync => true,
@@ -141,7 +143,7 @@ impl<F: DiskFile> Transfer<F> {
         Next::Again(self)
     }
 
-    /// Why steps move only so many bytes, again and again.
+    /// Returns the error of repeated steps that each move only `moved` bytes.
     fn stalled(&self, moved: usize) -> io::Error {
         // Below the limit of file sizes the system writes what there is room for. The next byte, which it would refuse, direct I/O
         // never comes to.

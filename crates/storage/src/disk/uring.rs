@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use graphmill_raw::uring::{Request, Ring};
 
-use super::system::SystemFile;
+use super::port::{Completion, Operation, Queue};
+use super::stall;
+use super::system_file::SystemFile;
 use super::transfer::{Next, Transfer};
-use super::{Completion, Operation, Queue, stall};
 use crate::budget::{Buffer, Lease};
 use crate::error::StorageError;
 
@@ -26,7 +27,7 @@ pub(super) struct UringQueue {
     broken: Option<i32>,
 }
 
-/// What of a transfer is not in the ring itself: all but the memory.
+/// A transfer in the ring, without its memory.
 #[derive(Debug)]
 struct Tag {
     transfer: Transfer<SystemFile>,
@@ -85,7 +86,7 @@ impl UringQueue {
         self.fill();
     }
 
-    /// After an error of the ring itself nothing can be carried out any more: every operation ends with that error.
+    /// Keeps the first error of the ring itself, with which every later operation fails.
     fn survive(&mut self, outcome: io::Result<()>) {
         if let Err(error) = outcome {
             // An abandoned ring fails again: the first error is the reason.

@@ -1,11 +1,12 @@
-//! What can be wrong with a placement.
+//! Errors of a placement.
 
 use std::io;
 use std::path::PathBuf;
 
 use graphmill_raw::numa::Nodes;
 
-use super::{Kind, Where};
+use super::kind::Kind;
+use super::tier::Where;
 
 const WHERE: &str = "dram, numa:NODES[:bind|preferred|interleave], file:PATH, model or slow";
 
@@ -18,41 +19,41 @@ pub enum PlacementError {
         "--place {text}: give vertices, messages, index or edges and where, such as edges=numa:1, or one of dram, slow, rw-split, cache"
     )]
     UnknownKind {
-        /// What was given.
+        /// The argument.
         text: String,
     },
     /// A preset that would undo what was said before it.
-    #[error("--place {preset} places all kinds of data anew: give it first, and once")]
+    #[error("--place {preset} replaces all earlier placements: give it first, and once")]
     LatePreset {
-        /// What was given.
+        /// The argument.
         preset: String,
     },
     /// No place of that name.
     #[error("--place {text}: give {WHERE}; for edges also auto or stream")]
     UnknownWhere {
-        /// What was given.
+        /// The argument.
         text: String,
     },
     /// A place that only edges can have.
     #[error("--place {}={place}: only edges can be {place}", kind.name())]
     OnlyEdges {
-        /// What was to lie there.
+        /// The kind of data.
         kind: Kind,
         /// Where.
         place: Where,
     },
-    /// Something lies on the slow tier, and nobody said which that is.
+    /// Data lies on the slow tier, and no option says which tier that is.
     #[error(
         "--place {preset}: say which tier is the slow one (--slow-tier numa:NODES, file:PATH or model)"
     )]
     NoSlowTier {
-        /// What was given.
+        /// The argument.
         preset: String,
     },
     /// Not a tier that could be the slow one.
     #[error("--slow-tier {text}: give numa:NODES[:bind|preferred|interleave], file:PATH or model")]
     NotSlow {
-        /// What was given.
+        /// The argument.
         text: String,
     },
     /// A slow tier on which nothing lies.
@@ -73,7 +74,7 @@ pub enum PlacementError {
     NoNode {
         /// The nodes that were asked for.
         asked: Nodes,
-        /// Those of them that are not there.
+        /// The requested nodes that do not exist.
         missing: Nodes,
         /// Those that are.
         there: Nodes,
@@ -88,17 +89,17 @@ pub enum PlacementError {
         nodes: Nodes,
         /// Bytes asked for.
         bytes: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A path cannot be memory.
     #[error("file:{}: cannot {action}: {source}{}", path.display(), advice_for_files(source))]
     File {
-        /// What was tried: "open it", "set 4096 bytes aside".
+        /// The attempted action: "open it", "set 4096 bytes aside".
         action: String,
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -60,7 +60,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
         (
             &["vertices=dram", "slow"],
             Some("model"),
-            "--place slow places all kinds of data anew: give it first",
+            "--place slow replaces all earlier placements: give it first",
         ),
         (&["cache"], Some("model"), "--slow-tier model conflicts"),
         (&["dram"], Some("numa:1"), "no kind of data lies there"),

@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_raw::FileMap;
 
-/// What statfs calls file systems that keep files in memory: tmpfs and ramfs.
+/// The types in `statfs` of file systems in memory: tmpfs and ramfs.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// The file that a path says, and whether it is memory itself: a new one in a folder, a new one of that name, a device.
+/// Opens the file at a path: a new one in a directory, a new one of that name, or a device.
+///
+/// The flag is true if the file is memory itself.
 pub(super) fn open(path: &Path) -> io::Result<(Arc<FileMap>, bool)> {
     let about = match std::fs::metadata(path) {
         Ok(about) => about,
@@ -46,7 +48,7 @@ fn named(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A new file in a folder, which never had a name where the file system can do that.
+/// Creates a file in a directory, without a name if the file system supports that.
 fn in_folder(folder: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
@@ -56,7 +58,7 @@ fn in_folder(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether a file without a name was refused for a reason that holds for any file.
+/// True if the error of a file without a name holds for any file.
 fn is_final(error: &io::Error) -> bool {
     let unable = [libc::EOPNOTSUPP, libc::EISDIR, libc::EINVAL, libc::ENOENT];
     error

@@ -44,7 +44,7 @@ impl Content {
     pub(super) fn fail_sync(&mut self) {
         self.lost.append(&mut self.written);
     }
-    /// What a power cut leaves: of each write all, nothing, or some sectors.
+    /// Returns what a power cut leaves: of each write all, nothing, or some sectors.
     pub(super) fn after_power_cut(&self, random: &mut Random) -> Vec<u8> {
         let mut left = self.durable.clone();
         if self.bytes.len() > left.len() && random.below(2) == 0 {

@@ -1,4 +1,4 @@
-//! What goes wrong on a simulated disk, and when.
+//! Faults of a simulated disk, and their times.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,7 +14,9 @@ pub enum On {
     Any,
     /// Reads through a queue, and [`Disk::read_small`](crate::Disk::read_small).
     Read,
-    /// Writes through a queue, [`Disk::write_small`](crate::Disk::write_small) and [`Disk::set_len`](crate::Disk::set_len).
+    /// Writes through a queue, and writes and changes of length without one.
+    ///
+    /// The latter are [`Disk::write_small`](crate::Disk::write_small) and [`Disk::set_len`](crate::Disk::set_len).
     Write,
     /// Syncs of files and directories.
     Sync,
@@ -22,7 +24,7 @@ pub enum On {
     Name,
 }
 
-/// What a fault does.
+/// The effect of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// The operation fails: input/output error.
@@ -31,31 +33,31 @@ pub enum FaultKind {
     Enospc,
     /// A read or write moves only a part, at least one byte, and has to be continued.
     Short,
-    /// One bit of what is read or written is flipped, and nobody says so.
+    /// The operation flips one bit of what it reads or writes, and reports success.
     FlipBit,
-    /// The operation fails, and any part of what it writes may be there after a power cut. Planned for good, it is one.
+    /// The operation fails, and any part of its write may be durable. Planned for good, it is a power cut.
     PowerCut,
 }
 
 /// One planned failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What happens.
+    /// The effect.
     pub kind: FaultKind,
-    /// To which operations.
+    /// The operations that count.
     pub on: On,
-    /// To the how-manieth of them from now; 1 is the next.
+    /// The number of the operation that fails, from now; 1 is the next.
     pub nth: u64,
-    /// Whether it also happens to all after it.
+    /// True if all later ones fail too.
     pub for_good: bool,
 }
 
-/// What is planned, and how far it is.
+/// The planned faults and wishes, and the count of operations.
 #[derive(Debug)]
 pub(super) struct Fate {
     pub(super) random: Random,
     pub(super) faults: Vec<Fault>,
-    /// Who is asked to stop, and at the how-manieth operation of all.
+    /// Requests to stop, each with the number of its operation.
     pub(super) wishes: Vec<(u64, Stop)>,
     pub(super) operations: u64,
     /// Below this nothing can be held.
@@ -73,7 +75,7 @@ impl Fate {
         }
     }
 
-    /// Counts an operation and says what is to go wrong with it.
+    /// Counts an operation and returns the fault that hits it.
     pub(super) fn next(&mut self, on: On) -> Option<FaultKind> {
         self.operations += 1;
         let now = self.operations;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use graphmill_raw::Random;
 
 use super::content::Content;
-use super::{at, lock};
 use crate::error::StorageError;
+use crate::lock::lock;
 
 /// The names that there are, and those that a power cut leaves.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl Entry {
         Entry::File(Arc::new(Mutex::new(Content::of(bytes))))
     }
 
-    /// The same as the disk knows it, which does not know who holds it.
+    /// Returns the entry as it is on disk, without its holders.
     fn unheld(&self) -> Entry {
         match self {
             Entry::Dir(_) => Entry::Dir(Holders::default()),
@@ -69,7 +69,7 @@ impl Change {
 }
 
 impl Names {
-    /// What a power cut leaves of them, and of the files.
+    /// Returns the names and files that a power cut leaves.
     pub(super) fn after_power_cut(&self, random: &mut Random) -> Tree {
         let mut tree = self.durable.clone();
         let mut of_dirs = BTreeMap::new();
@@ -153,7 +153,7 @@ impl Names {
     }
 }
 
-/// Who holds a directory: as many as there are clones of either.
+/// The holders of a directory, counted by the clones of each field.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holders {
     pub(super) shared: Arc<()>,
@@ -169,12 +169,12 @@ pub(super) fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// What lies directly in a directory, sorted.
+/// Returns the paths directly in a directory, sorted.
 pub(super) fn children<'n>(names: &'n Tree, dir: &'n Path) -> impl Iterator<Item = &'n PathBuf> {
     names.keys().filter(move |path| path.parent() == Some(dir))
 }
 
-/// Takes away a file, or a directory with all that is in it, by names within it.
+/// Removes a file, or a directory with its contents; returns them by names within it.
 pub(super) fn take(names: &mut Tree, from: &Path) -> Vec<(PathBuf, Entry)> {
     let within = |path: &Path| path.strip_prefix(from).ok().map(Path::to_path_buf);
     let taken = names.extract_if(.., |path, _| path.starts_with(from));
@@ -193,4 +193,17 @@ pub(super) fn put(names: &mut Tree, to: &Path, taken: Vec<(PathBuf, Entry)>) {
         };
         names.insert(path, entry);
     }
+}
+
+/// Names the action and the path in an error of the system.
+pub(super) fn at<T>(
+    action: &'static str,
+    path: &Path,
+    result: io::Result<T>,
+) -> Result<T, StorageError> {
+    result.map_err(|source| StorageError::Path {
+        action,
+        path: path.to_path_buf(),
+        source,
+    })
 }

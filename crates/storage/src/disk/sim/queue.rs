@@ -7,10 +7,11 @@ use std::sync::Arc;
 use graphmill_raw::Random;
 use graphmill_raw::uring::Action;
 
-use super::super::transfer::{Next, Transfer};
-use super::super::{Completion, Operation, Queue};
 use super::faults::{FaultKind, On, error_of};
-use super::{SimFile, World, lock};
+use super::world::{SimFile, World};
+use crate::disk::port::{Completion, Operation, Queue};
+use crate::disk::transfer::{Next, Transfer};
+use crate::lock::lock;
 
 #[derive(Debug)]
 pub(super) struct SimQueue {
@@ -23,7 +24,7 @@ pub(super) struct SimQueue {
 }
 
 impl SimQueue {
-    /// With so many operations at a time.
+    /// Makes a queue that carries out `depth` operations at a time.
     pub(super) fn new(world: Arc<World>, random: Random, depth: usize) -> Self {
         SimQueue {
             world,

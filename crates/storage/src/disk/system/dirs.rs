@@ -1,17 +1,18 @@
-//! Directories of this user that are held open, and what lies below them.
+//! Directories of this user that are held open, and the paths below them.
 //!
-//! Invariants: what lies below a held directory is reached from its descriptor, one name after the other, and never through a symbolic
-//! link; so whoever puts a link or another directory under one of these names changes nothing. All else is reached by its path, as users
-//! expect.
+//! Invariants: a path below a held directory is resolved from its descriptor, name by name, and never through a symbolic link. So a link or
+//! another directory under one of these names changes nothing. All other paths are resolved as users expect.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, SeekFrom, Stat};
 use rustix::io::Errno;
+
+use crate::lock::lock;
 
 /// The directories that are held, each under the path by which it was opened.
 #[derive(Debug, Default)]
@@ -47,12 +48,12 @@ impl Place<'_> {
         self.dir.as_ref().map_or(CWD, |dir| dir.as_fd())
     }
 
-    /// Whether it is below a directory that is held.
+    /// True if it is below a held directory.
     pub(super) fn is_below(&self) -> bool {
         self.dir.is_some()
     }
 
-    /// What keeps an open from following a link there.
+    /// Flags that keep an open from following a link there.
     pub(super) fn open_flags(&self) -> OFlags {
         match self.is_below() {
             true => OFlags::CLOEXEC | OFlags::NOFOLLOW,
@@ -60,7 +61,7 @@ impl Place<'_> {
         }
     }
 
-    /// What the system says of it; of a link itself where it is below a directory that is held.
+    /// Returns its metadata, of a link itself if it is below a held directory.
     pub(super) fn stat(&self) -> rustix::io::Result<Stat> {
         let flags = match self.is_below() {
             true => AtFlags::SYMLINK_NOFOLLOW,
@@ -69,7 +70,7 @@ impl Place<'_> {
         rustix::fs::statat(self.dir(), self.name, flags)
     }
 
-    /// The same, never of what a link leads to.
+    /// Returns the metadata of the name itself, even if it is a link.
     pub(super) fn stat_itself(&self) -> rustix::io::Result<Stat> {
         rustix::fs::statat(self.dir(), self.name, AtFlags::SYMLINK_NOFOLLOW)
     }
@@ -77,7 +78,7 @@ impl Place<'_> {
 
 impl HeldDirs {
     fn lock(&self) -> MutexGuard<'_, Vec<(PathBuf, Arc<OwnedFd>)>> {
-        self.dirs.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.dirs)
     }
 
     /// Holds an open directory.
@@ -91,12 +92,12 @@ impl HeldDirs {
         }
     }
 
-    /// Takes note that what was at `from` is at `to`.
+    /// Records that a directory moved from `from` to `to`.
     pub(super) fn renamed(&self, from: &Path, to: &Path) {
         self.rename_all(&[(from, to)]);
     }
 
-    /// Takes note that they have changed places.
+    /// Records that two directories exchanged places.
     pub(super) fn exchanged(&self, one: &Path, other: &Path) {
         self.rename_all(&[(one, other), (other, one)]);
     }
@@ -163,7 +164,7 @@ impl HeldDirs {
         let Some(held) = self.held(path) else {
             return Ok(names(self.open_dir(path)?.as_fd())?);
         };
-        let _turn = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = lock(&self.listing);
         rustix::fs::seek(&held, SeekFrom::Start(0))?;
         Ok(names(held.as_fd())?)
     }
@@ -184,8 +185,9 @@ impl HeldDirs {
         )?)
     }
 
-    /// Removes a directory and all that is in it: of links themselves. One that is held loses no more than what is in it where its name is
-    /// another's by now.
+    /// Removes a directory and all that is in it, without following links.
+    ///
+    /// If another directory now has the name of a held one, only the contents of the held one are removed.
     pub(super) fn remove_all(&self, path: &Path) -> io::Result<()> {
         let place = self.place(path)?;
         // Needs no descriptor: there may be none left.
@@ -199,7 +201,7 @@ impl HeldDirs {
                 if (named.st_dev, named.st_ino) != (own.st_dev, own.st_ino) {
                     return Err(io::ErrorKind::NotFound.into());
                 }
-                let _turn = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+                let _turn = lock(&self.listing);
                 rustix::fs::seek(&held, SeekFrom::Start(0))?;
                 clear(held.as_fd())?;
             }

@@ -1,0 +1,89 @@
+//! What the registry knows of an algorithm, and the result of a run.
+
+use graphmill_engine::{Engine, Sizes, VertexArray};
+use graphmill_graph::{Measure, StoredGraph};
+
+use crate::case::Judge;
+use crate::option::OptionSpec;
+use crate::settings::{AlgorithmError, Settings};
+
+/// One algorithm.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Other names by which people ask for it.
+    pub aliases: &'static [&'static str],
+    /// Description of the result, in one line.
+    pub summary: &'static str,
+    /// Name of the result's column.
+    pub value: &'static str,
+    /// True if the weights of arcs always count; where there are none each arc counts 1.
+    pub weighted: bool,
+    /// Its options.
+    pub options: &'static [OptionSpec],
+    /// Checks the values of its options, except those that name vertices.
+    pub check: fn(&Settings) -> Result<(), AlgorithmError>,
+    /// Runs it.
+    pub run: fn(&mut Engine, &Settings) -> Result<Output, AlgorithmError>,
+    /// Passes over edges that a run takes at most, where the options say so.
+    pub passes_max: fn(&Settings) -> Option<u64>,
+    /// Counts the members of each group, if the values of a result name groups.
+    ///
+    /// The size of a group is at the ordinal of the group's id; an id without a group has 0.
+    pub group_sizes: Option<GroupSizes>,
+    /// Returns the bytes that its passes hold for each vertex, from the graph and the options alone.
+    pub sizes: fn(&Measure, &Settings) -> Sizes,
+    /// Judges a result of a run on this graph with these options.
+    pub judge: JudgeOf,
+}
+
+/// Counts the members of the groups that a result names.
+pub type GroupSizes = fn(&mut Engine, &Output) -> Result<Output, AlgorithmError>;
+
+/// Makes a judge of results on a graph, of runs with these options.
+pub type JudgeOf = fn(&StoredGraph, &Settings) -> Result<Box<dyn Judge>, AlgorithmError>;
+
+impl Entry {
+    /// True if a run with these options uses the weights of arcs; an arc without a weight counts 1.
+    #[must_use]
+    pub fn is_weighted(&self, settings: &Settings) -> bool {
+        self.weighted || settings.flag("weighted")
+    }
+
+    /// True if a run can go by the weights of arcs, when it is asked to.
+    #[must_use]
+    pub fn can_be_weighted(&self) -> bool {
+        self.weighted || self.options.iter().any(|option| option.name == "weighted")
+    }
+}
+
+/// The result of a run: one value a vertex.
+///
+/// If it is `nullable`, infinity or the greatest integer means that there is no value.
+#[derive(Debug, Clone, Copy)]
+pub struct Output {
+    /// Name of the result's column.
+    pub column: &'static str,
+    /// Where the values are.
+    pub values: Values,
+    /// True if a vertex may have no value.
+    pub nullable: bool,
+}
+
+/// The array that holds a result.
+#[derive(Debug, Clone, Copy)]
+pub enum Values {
+    /// Floating-point numbers of 32 bits.
+    F32(VertexArray<f32>),
+    /// Floating-point numbers of 64 bits.
+    F64(VertexArray<f64>),
+    /// Integers.
+    U32(VertexArray<u32>),
+    /// Integers.
+    U64(VertexArray<u64>),
+    /// Vertices, by rank of id.
+    Vertex32(VertexArray<u32>),
+    /// Vertices, by rank of id.
+    Vertex64(VertexArray<u64>),
+}

@@ -1,0 +1,31 @@
+//! The options of an algorithm, as its entry describes them.
+
+/// The type of an option's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptionKind {
+    /// A number or a word.
+    Value,
+    /// Given or not.
+    Flag,
+    /// The id of a vertex.
+    Vertex,
+    /// Ids of vertices, separated by commas; a backslash takes the character after it as a part of the id.
+    Vertices,
+}
+
+/// One option of an algorithm.
+#[derive(Debug)]
+pub struct OptionSpec {
+    /// Its name, without dashes.
+    pub name: &'static str,
+    /// Placeholder of its value in a help text.
+    pub value_name: &'static str,
+    /// Type of its value.
+    pub kind: OptionKind,
+    /// True if the algorithm cannot run without it.
+    pub required: bool,
+    /// Its value when it is not given, if there is one.
+    pub default: Option<&'static str>,
+    /// Description in one line.
+    pub help: &'static str,
+}

@@ -1,0 +1,32 @@
+//! The chance that a jump leads to each vertex.
+
+use std::sync::Arc;
+
+/// Where jumps lead.
+#[derive(Clone)]
+pub(super) struct Jump {
+    chance: f64,
+    sources: Arc<[u64]>,
+}
+
+impl Jump {
+    pub(super) fn new(vertices: u64, sources: &[u64]) -> Self {
+        let places = if sources.is_empty() {
+            vertices
+        } else {
+            sources.len() as u64
+        };
+        Jump {
+            chance: 1.0 / places as f64,
+            sources: sources.into(),
+        }
+    }
+    #[inline(always)]
+    pub(super) fn chance(&self, v: u64) -> f64 {
+        if self.sources.is_empty() || self.sources.binary_search(&v).is_ok() {
+            self.chance
+        } else {
+            0.0
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The equation that ranks satisfy, and one serial iteration of it.
+
+use super::options::Dangling;
+use crate::judge::{Objection, check_shape, check_vertex};
+
+/// An arc as the judge takes it: with a weight of its own, or 1.
+pub trait Weigh: Copy {
+    /// True if arcs have weights of their own.
+    const WEIGHTED: bool;
+    /// Returns the source and the destination.
+    fn ends(self) -> (usize, usize);
+    /// Returns the weight.
+    fn weight(self) -> f64;
+}
+
+impl Weigh for (u64, u64) {
+    const WEIGHTED: bool = false;
+    fn ends(self) -> (usize, usize) {
+        (self.0 as usize, self.1 as usize)
+    }
+    fn weight(self) -> f64 {
+        1.0
+    }
+}
+
+impl Weigh for (u64, u64, f64) {
+    const WEIGHTED: bool = true;
+    fn ends(self) -> (usize, usize) {
+        (self.0 as usize, self.1 as usize)
+    }
+    fn weight(self) -> f64 {
+        self.2
+    }
+}
+
+/// The equation that ranks have to satisfy.
+#[derive(Debug, Clone, Copy)]
+pub struct Equation<'a> {
+    /// The chance to follow an arc rather than to jump, 0 to 1; commonly 0.85.
+    pub damping: f64,
+    /// The treatment of the score of vertices without outgoing arcs.
+    pub dangling: Dangling,
+    /// The vertices that jumps lead to, with equal chance; if empty, jumps lead to any vertex.
+    ///
+    /// A vertex named twice counts once.
+    pub sources: &'a [u64],
+}
+
+/// The common one: jumps to any vertex with a chance of 0.15, and when there is no arc to follow.
+impl Default for Equation<'_> {
+    fn default() -> Self {
+        Equation {
+            damping: 0.85,
+            dangling: Dangling::Redistribute,
+            sources: &[],
+        }
+    }
+}
+
+/// The checked input of an iteration.
+pub(super) struct Walk<'a, A> {
+    pub(super) arcs: &'a [A],
+    pub(super) equation: Equation<'a>,
+    pub(super) out_degrees: Vec<u64>,
+    /// The weights of the arcs out of each vertex together: 0 where it is a sink.
+    pub(super) out_weights: Vec<f64>,
+    /// The chance that a jump leads to each vertex.
+    pub(super) jump: Vec<f64>,
+}
+
+impl<'a, A: Weigh> Walk<'a, A> {
+    pub(super) fn new(
+        vertices: u64,
+        arcs: &'a [A],
+        equation: Equation<'a>,
+        values: usize,
+    ) -> Result<Walk<'a, A>, Objection> {
+        let ends = arcs.iter().map(|arc| arc.ends());
+        check_shape(vertices, values, ends.map(|(u, v)| (u as u64, v as u64)))?;
+        if !(0.0..=1.0).contains(&equation.damping) {
+            let found = equation.damping.to_string();
+            return Err(Objection::Input {
+                what: "the damping",
+                found,
+                expected: "0 to 1",
+            });
+        }
+        let mut jump = vec![
+            if equation.sources.is_empty() {
+                1.0
+            } else {
+                0.0
+            };
+            values
+        ];
+        for &source in equation.sources {
+            check_vertex("a source", source, vertices)?;
+            jump[source as usize] = 1.0;
+        }
+        let places: f64 = jump.iter().sum();
+        jump.iter_mut().for_each(|chance| *chance /= places);
+        let (mut out_degrees, mut out_weights) = (vec![0; values], vec![0.0; values]);
+        for arc in arcs {
+            let (weight, u) = (arc.weight(), arc.ends().0);
+            let is_right = weight >= 0.0 && weight.is_finite();
+            if !is_right {
+                return Err(Objection::Input {
+                    what: "a weight",
+                    found: weight.to_string(),
+                    expected: "a number of 0 or more",
+                });
+            }
+            out_degrees[u] += 1;
+            out_weights[u] += weight;
+        }
+        Ok(Walk {
+            arcs,
+            equation,
+            out_degrees,
+            out_weights,
+            jump,
+        })
+    }
+
+    /// One iteration.
+    pub(super) fn step(&self, ranks: &[f64]) -> Vec<f64> {
+        let Equation {
+            damping, dangling, ..
+        } = self.equation;
+        let lost: f64 = match dangling {
+            Dangling::Drop => 0.0,
+            Dangling::Redistribute => ranks
+                .iter()
+                .zip(&self.out_weights)
+                .filter(|(_, weights)| **weights == 0.0)
+                .map(|(rank, _)| rank)
+                .sum(),
+        };
+        let mut arrived = vec![0.0; ranks.len()];
+        for arc in self.arcs {
+            let (u, v) = arc.ends();
+            arrived[v] += share(ranks[u], *arc, self.out_weights[u]);
+        }
+        let new = |(arrived, jump): (f64, &f64)| {
+            (1.0 - damping) * jump + damping * (arrived + lost * jump)
+        };
+        arrived.into_iter().zip(&self.jump).map(new).collect()
+    }
+}
+
+/// Returns the share of a score that an arc carries, if its source's weights sum to `weights`.
+///
+/// The share is 0 if they sum to 0.
+pub(super) fn share(score: f64, arc: impl Weigh, weights: f64) -> f64 {
+    match weights > 0.0 {
+        true => score / weights * arc.weight(),
+        false => 0.0,
+    }
+}

@@ -1,0 +1,58 @@
+//! The command line as a whole: one subcommand a variant.
+
+use clap::{Parser, Subcommand};
+
+use super::generate::Generate;
+use super::import::Import;
+use super::plan::Plan;
+use super::run::Run;
+use super::stored::{Cache, Info, Verify};
+use super::tools::{Algorithms, Completions, Man, Mpi};
+use super::validate::Validate;
+
+const EXAMPLES: &str = "\
+Examples:
+  graphmill run pagerank edges.txt.gz -o ranks.parquet --top 10
+  graphmill import edges.txt.gz -o graph --undirected --memory 2G
+  graphmill run bfs graph --source 42 -o depths.csv
+  graphmill generate kronecker 18 16 --undirected -o graph
+  graphmill run sssp --help          the options of one algorithm
+
+Sizes are numbers, such as 512M or 1.5G, with K, M, G or T (powers of 1024, as in `sort -S`) or % of the machine's memory.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
+
+/// Runs graph algorithms on graphs of any size: in memory when they fit, from disk when they don't.
+#[derive(Debug, Parser)]
+#[command(name = "graphmill", version, after_help = EXAMPLES, max_term_width = 110, hide_possible_values = true, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a stored graph from files of edges
+    Import(Import),
+    /// Run an algorithm on a stored graph, or on a file of edges
+    Run(Run),
+    /// Make a graph by rule: Kronecker, uniform, grid, consecutive or scattered
+    Generate(Generate),
+    /// Describe a stored graph
+    Info(Info),
+    /// Check every byte of a stored graph
+    Verify(Verify),
+    /// Compare a result with a reference, or judge it by its graph
+    Validate(Validate),
+    /// Estimate an import and a run: space, memory, traffic, time
+    Plan(Plan),
+    /// List the algorithms and their options
+    Algorithms(Algorithms),
+    /// List or remove the graphs that runs cache beside files of edges
+    Cache(Cache),
+    /// Make this command run under an MPI: `mpirun -n 8 graphmill run ...`
+    Mpi(Mpi),
+    /// Print the completions of a shell
+    Completions(Completions),
+    /// Print the manual page, or write all pages
+    Man(Man),
+}

@@ -1,0 +1,128 @@
+//! Options of reading files of edges.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::edges::{Edges, Weights};
+
+/// Options of reading files of edges.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Reading edges")]
+pub(crate) struct Reading {
+    /// File format; auto decides by the names
+    ///
+    /// text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs), parquet. In a directory with
+    /// .e files, only these and .v files are read.
+    #[arg(long, value_name = "auto|text|csv|...", value_enum, default_value_t)]
+    pub(crate) format: Format,
+    /// Type of vertex ids
+    ///
+    /// With auto the first 64 MiB decide.
+    #[arg(long, value_name = "auto|int|string", value_enum, default_value_t)]
+    pub(crate) ids: Ids,
+    /// Keep weights, in this precision
+    ///
+    /// The weights are in --weight-column, else in the column named weight, else in the one after the ids.
+    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
+    pub(crate) weights: Weights,
+    /// Column of the sources, by name or number from 1
+    ///
+    /// By default a column with a known name such as source, src or from, else the first.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) source_column: Option<String>,
+    /// Column of the destinations
+    ///
+    /// By default a column with a known name such as target, dst or to, else the second.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) target_column: Option<String>,
+    /// Column of the weights
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) weight_column: Option<String>,
+    /// Read column names from the first line
+    ///
+    /// With auto the content of that line decides.
+    #[arg(long, value_name = "auto|yes|no", value_enum, default_value_t)]
+    pub(crate) header: Header,
+    /// Separator of columns: one character, tab or space
+    ///
+    /// By default the first lines decide.
+    #[arg(long, value_name = "CHAR")]
+    pub(crate) delimiter: Option<graphmill::Delimiter>,
+    /// Meaning of quotes
+    ///
+    /// Quotes enclose columns ('"'), or are text (none). With auto they enclose in CSV and TSV.
+    #[arg(long, value_name = "auto|none|'\"'", default_value = "auto", value_parser = quote)]
+    pub(crate) quote: graphmill::Quote,
+    /// Prefix of comment lines
+    ///
+    /// Lines with this prefix are comments anywhere. With auto, lines before the first edge are comments if they start with #, % or //.
+    #[arg(long, value_name = "auto|none|PREFIX", default_value = "auto", value_parser = comments)]
+    pub(crate) comments: graphmill::Comments,
+    /// File of vertex ids, for vertices without edges
+    ///
+    /// The ids are in the column named id or similar, else in the first.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vertices: Option<PathBuf>,
+    /// Stop at a line that is not an edge, or skip and count it
+    #[arg(long, value_name = "stop|skip", value_enum, default_value_t)]
+    pub(crate) on_error: OnError,
+    #[command(flatten)]
+    pub(crate) edges: Edges,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Format {
+    #[default]
+    Auto,
+    Text,
+    Csv,
+    Ldbc,
+    Dimacs,
+    RawU32,
+    RawU64,
+    Parquet,
+}
+
+fn quote(text: &str) -> Result<graphmill::Quote, String> {
+    use graphmill::Quote;
+    match text {
+        "auto" => Ok(Quote::Auto),
+        "none" => Ok(Quote::None),
+        "\"" => Ok(Quote::Encloses),
+        _ => Err("auto, none or '\"'".into()),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "what clap asks for")]
+fn comments(text: &str) -> Result<graphmill::Comments, String> {
+    use graphmill::Comments;
+    Ok(match text {
+        "auto" => Comments::Auto,
+        "none" | "" => Comments::None,
+        prefix => Comments::Prefix(prefix.into()),
+    })
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Header {
+    #[default]
+    Auto,
+    Yes,
+    No,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Ids {
+    #[default]
+    Auto,
+    Int,
+    String,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum OnError {
+    #[default]
+    Stop,
+    Skip,
+}

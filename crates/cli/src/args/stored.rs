@@ -1,0 +1,53 @@
+//! Arguments of `graphmill info`, `verify` and `cache`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::machine::Machine;
+
+#[derive(Debug, Args)]
+pub(crate) struct Info {
+    /// Directory of a stored graph
+    pub(crate) graph: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Directory of a stored graph
+    pub(crate) graph: PathBuf,
+    /// Compare degrees, indices, the transpose and counts with the edges too
+    ///
+    /// This finds mistakes of the program that wrote the graph.
+    #[arg(long)]
+    pub(crate) deep: bool,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cache {
+    #[command(subcommand)]
+    pub(crate) command: CacheCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CacheCommand {
+    /// List the cached graphs, with the bytes of each
+    List(CachePlaces),
+    /// Remove the cached graphs, except those in use by a run
+    Clear(CachePlaces),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CachePlaces {
+    /// Files of edges, or directories of such files
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Print one JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}

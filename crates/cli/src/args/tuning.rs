@@ -1,0 +1,135 @@
+//! Choices that change the time a run takes, and not its result.
+
+use clap::{Args, ValueEnum};
+
+use crate::size;
+
+/// Choices that the engine otherwise makes by cost.
+#[derive(Debug, Clone, Args)]
+#[command(
+    next_help_heading = "Experiments (the result does not depend on them, but for the rounding of pregel-push)"
+)]
+pub(crate) struct Experiments {
+    /// Direction of a dense pass: from sources (scatter) or from destinations (gather)
+    ///
+    /// A gather pass needs a graph that allows it.
+    #[arg(long, value_name = "auto|scatter|gather", value_enum, default_value_t)]
+    pub(crate) direction: Direction,
+    /// Look up the edges of active vertices in an index (sparse passes)
+    #[arg(long, value_name = "auto|never|always", value_enum, default_value_t)]
+    pub(crate) seek: Seek,
+    /// Cost of one index lookup on disk, in vertices scanned [default: 1024]
+    ///
+    /// In memory, and where reads are counted separately, a lookup costs a 32nd of that.
+    #[arg(long, value_name = "N")]
+    pub(crate) gamma: Option<u64>,
+    /// Length of a filter list for each message, from which a rank gets all messages
+    ///
+    /// With several ranks, a rank gets the messages that it needs, by a list of sources. If that list is at least R times as long as the
+    /// messages, it gets all of them. 0: always, inf: never. By default a rank gets all messages if it needs nearly all.
+    #[arg(long, value_name = "R", value_parser = ratio)]
+    pub(crate) filter_ratio: Option<f64>,
+    /// Choose how messages on disk reach the columns that need them
+    ///
+    /// push: write a sorted run for each column group that needs some of them. pull: let each column group store what it needs before it
+    /// folds. none: let each column group read all. auto: by cost.
+    #[arg(long, value_name = "auto|push|pull|none", value_enum, default_value_t)]
+    pub(crate) dispatch: Dispatch,
+    /// Cost of a vertex, in edges, in the division of batches among ranks
+    ///
+    /// The default is twice the number of ranks, less 1.
+    #[arg(long, value_name = "N")]
+    pub(crate) alpha: Option<u64>,
+    /// Choose how threads combine messages to one vertex (--method pregel-push)
+    ///
+    /// auto: in an edge pass if many vertices send, else as hybrid. hybrid: in shared mailboxes, by lock and compare-and-exchange. own: in
+    /// mailboxes of each thread, if these fit in memory.
+    #[arg(long, value_name = "auto|hybrid|own", value_enum, default_value_t)]
+    pub(crate) combiner: Combining,
+    /// Run the algorithm N times on the loaded graph, to measure it
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        hide_default_value = true,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub(crate) trials: u32,
+}
+
+/// A number from 0 to infinity.
+fn ratio(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(ratio) if ratio >= 0.0 => Ok(ratio),
+        _ => Err("must be a number from 0 to inf".to_string()),
+    }
+}
+
+/// Options that place data on tiers of memory.
+#[derive(Debug, Clone, Args)]
+#[command(
+    next_help_heading = "Tiers of memory (the result does not depend on them, but for the rounding of pregel-push)"
+)]
+pub(crate) struct Tiers {
+    /// Place a kind of data on a tier; can be repeated [default: dram, edges=auto]
+    ///
+    /// The kinds are vertices, messages, index and edges. The tiers are dram, numa:NODES[:bind|preferred|interleave], file:PATH, model and
+    /// slow. PATH is an existing directory, a new file, or a DAX device. Edges can also be auto, or stream (from disk in each pass).
+    ///
+    /// A preset places all kinds and comes first: dram, slow, rw-split (index and edges on the slow tier) or cache (nothing placed).
+    #[arg(long, value_name = "KIND=WHERE|PRESET")]
+    pub(crate) place: Vec<String>,
+    /// The slow tier: numa:NODES, file:PATH or model
+    ///
+    /// PATH is an existing directory or a new file. Without --place the option means --place rw-split.
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) slow_tier: Option<String>,
+    /// Spend the extra time of bytes on the slow tier
+    ///
+    /// paper: 2.4 times the time of DRAM to read, 6 times to write.
+    #[arg(long, value_name = "none|paper", value_enum, default_value_t)]
+    pub(crate) charge: Charge,
+    /// DRAM bandwidth of a thread, for --charge paper [default: 5866 million a second]
+    #[arg(long, value_name = "SIZE", value_parser = size::bandwidth)]
+    pub(crate) dram_bandwidth: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Charge {
+    #[default]
+    None,
+    Paper,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Combining {
+    #[default]
+    Auto,
+    Hybrid,
+    Own,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Seek {
+    #[default]
+    Auto,
+    Never,
+    Always,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Dispatch {
+    #[default]
+    Auto,
+    Push,
+    Pull,
+    None,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Direction {
+    #[default]
+    Auto,
+    Scatter,
+    Gather,
+}

@@ -1,0 +1,52 @@
+//! What the clones and queues of a simulated disk share, and its open files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use super::content::Content;
+use super::faults::{Fate, FaultKind, On, error_of};
+use super::names::Names;
+use crate::disk::port::DiskFile;
+use crate::error::StorageError;
+use crate::lock::lock;
+
+/// The names and the faults of a simulated disk.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) names: Mutex<Names>,
+    pub(super) fate: Mutex<Fate>,
+}
+
+/// An open file: like a descriptor, it outlives its name.
+#[derive(Debug)]
+pub(super) struct SimFile {
+    pub(super) path: PathBuf,
+    pub(super) content: Arc<Mutex<Content>>,
+}
+
+impl World {
+    /// Counts an operation and returns the fault that hits it.
+    pub(super) fn fate(&self, on: On) -> Option<FaultKind> {
+        lock(&self.fate).next(on)
+    }
+
+    /// Counts an operation that can only succeed or fail, and fails it as planned.
+    pub(super) fn fail(&self, on: On) -> io::Result<()> {
+        self.fate(on).and_then(error_of).map_or(Ok(()), Err)
+    }
+
+    pub(super) fn draw(&self, bound: u64) -> u64 {
+        lock(&self.fate).random.below(bound)
+    }
+}
+
+impl DiskFile for SimFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn len(&self) -> Result<u64, StorageError> {
+        Ok(lock(&self.content).bytes.len() as u64)
+    }
+}

@@ -1,0 +1,95 @@
+//! Tiers of memory, and their names on the command line.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use graphmill_raw::numa::{Nodes, Policy};
+
+/// A tier of memory, or another way to reach data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// The memory that the system gives of itself: of the node that is near, then of others.
+    Dram,
+    /// Memory of some nodes. CXL memory, and Optane memory used as RAM, are nodes.
+    Numa {
+        /// Which.
+        nodes: Nodes,
+        /// How it is taken of them.
+        policy: Policy,
+    },
+    /// A mapped file: a directory, the name of a file to create, or a device of persistent memory.
+    ///
+    /// The budget does not pay for it, since the system can write it back. It does pay for files of a memory file system.
+    File(PathBuf),
+    /// A slow tier that this machine has not: in DRAM, and each access is charged for.
+    Model,
+    /// Edges only: as many as there is room for are in memory, and more where work is worth it.
+    Auto,
+    /// Edges only: on disk; they stream by in each pass.
+    Stream,
+}
+
+impl fmt::Display for Where {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Where::Dram => write!(f, "dram"),
+            Where::Numa { nodes, policy } => write!(f, "numa:{nodes}:{}", name_of(*policy)),
+            Where::File(path) => write!(f, "file:{}", path.display()),
+            Where::Model => write!(f, "model"),
+            Where::Auto => write!(f, "auto"),
+            Where::Stream => write!(f, "stream"),
+        }
+    }
+}
+
+fn name_of(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Bind => "bind",
+        Policy::Preferred => "preferred",
+        Policy::Interleave => "interleave",
+    }
+}
+
+impl Where {
+    /// True if it is the same memory as another place, or a part of it.
+    pub(super) fn is_within(&self, other: &Where) -> bool {
+        match (self, other) {
+            (Where::Numa { nodes, .. }, Where::Numa { nodes: others, .. }) => {
+                nodes.without(others).count() == 0
+            }
+            (Where::File(path), Where::File(other)) => whole(path).starts_with(whole(other)),
+            _ => self == other,
+        }
+    }
+
+    /// A tier by its name, if there is such a name.
+    pub(super) fn named(text: &str) -> Option<Where> {
+        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        match (name, rest) {
+            ("dram", "") => Some(Where::Dram),
+            ("model", "") => Some(Where::Model),
+            ("auto", "") => Some(Where::Auto),
+            ("stream", "") => Some(Where::Stream),
+            ("file", path) if !path.is_empty() => Some(Where::File(path.into())),
+            ("numa", rest) => {
+                let (nodes, policy) = rest.split_once(':').unwrap_or((rest, "bind"));
+                let all = [Policy::Bind, Policy::Preferred, Policy::Interleave];
+                Some(Where::Numa {
+                    nodes: nodes.parse().ok()?,
+                    policy: all.into_iter().find(|of| name_of(*of) == policy)?,
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns an absolute path without links, resolved up to its first part that does not exist.
+fn whole(path: &Path) -> PathBuf {
+    let missing = || {
+        let folder = path.parent()?.canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    let found = path.canonicalize().ok();
+    found.or_else(missing).unwrap_or_else(|| path.to_path_buf())
+}
