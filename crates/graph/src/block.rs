@@ -5,9 +5,9 @@
 //! [`BlockView`] never reads outside them, and hands out no group number of 4,096 or more and no destination of
 //! `1 << dst_bits` or more.
 
-mod encode;
-mod gap;
-mod view;
+pub(crate) mod encode;
+pub(crate) mod gap;
+pub(crate) mod view;
 
 pub use encode::BlockEncoder;
 pub use view::{BlockView, GroupWalk};

@@ -12,7 +12,8 @@ use std::ops::Range;
 use graphmill_storage::Random;
 
 use crate::batches::Batches;
-use crate::block::{BLOCK_EDGES_MAX, BlockEncoder};
+use crate::block::BLOCK_EDGES_MAX;
+use crate::block::encode::BlockEncoder;
 use crate::directory::{self, CellSizes, FileRoots};
 use crate::ids;
 use crate::meta::IdKind;
@@ -21,7 +22,7 @@ use crate::outline::{ColumnOutline, FileBytes, Outline, Senders, Source, file_by
 use crate::pages::{FanoutPage, PAGE_VERTICES, put_degrees};
 use crate::shape::Shape;
 use crate::source_index::{SourceIndexBuilder, lines_of};
-use crate::stored::Measure;
+use crate::stored::measure::Measure;
 use crate::varint;
 
 /// How edges are spread over vertices.

@@ -9,7 +9,8 @@ use crate::error::FormatError;
 use crate::frame_reader::FrameReader;
 use crate::frames::Side;
 use crate::pages::{PAGE_VERTICES, each_batch};
-use crate::stored::{ColumnSet, StoredGraph};
+use crate::stored::StoredGraph;
+use crate::stored::columns::ColumnSet;
 
 /// The stored fan-out lists of a range of vertices, resident: a list is found by two look-ups.
 #[derive(Debug)]

@@ -3,11 +3,11 @@
 //!
 //! In memory there is only the first id of every page. Invariants: ids ascend strictly; a page needs no other page.
 
-mod cursor;
-mod index;
-mod page;
-mod verify;
-mod writer;
+pub(crate) mod cursor;
+pub(crate) mod index;
+pub(crate) mod page;
+pub(crate) mod verify;
+pub(crate) mod writer;
 
 use std::fmt;
 

@@ -3,8 +3,8 @@
 //! The *rank* of a vertex is its place in ascending order of ids. The file `order` has the ranks in order of index, then the
 //! indices in order of rank: two permutations, each the inverse of the other. Without the file, ranks are indices.
 
-mod verify;
-mod writer;
+pub(crate) mod verify;
+pub(crate) mod writer;
 
 use std::ops::Range;
 

@@ -16,7 +16,9 @@ use crate::meta::Meta;
 use crate::pages::{FanoutChunk, PAGE_VERTICES, PageIndex};
 use crate::partition::partition;
 use crate::shape::EdgeKind;
-use crate::stored::{Files, Measure, StoredGraph};
+use crate::stored::StoredGraph;
+use crate::stored::columns::Files;
+use crate::stored::measure::Measure;
 
 /// A graph in numbers.
 #[derive(Clone, Debug)]
@@ -137,7 +139,7 @@ impl Outline {
     /// Of a graph that is open on a budget of its own.
     pub fn of_stored(graph: &Arc<StoredGraph>, budget: &Budget) -> Self {
         let set = graph.forward();
-        let column = |column: &crate::Column| {
+        let column = |column: &crate::directory::Column| {
             let sum = |of: fn(&Cell) -> u64| column.cells().iter().map(of).sum();
             ColumnOutline {
                 cells: column.cells().len() as u64,
@@ -180,7 +182,7 @@ impl Outline {
         let strips = measure.strips as u64 * size_of::<Range<usize>>() as u64;
         let parts = [
             measure.cells.saturating_mul(size_of::<Cell>() as u64),
-            batches * size_of::<crate::Column>() as u64 + strips,
+            batches * size_of::<crate::directory::Column>() as u64 + strips,
             column_files * size_of::<Files>() as u64,
             2 * PageIndex::memory(pages),
             Meta::cuts_bytes(batches + 1),

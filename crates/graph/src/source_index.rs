@@ -6,7 +6,8 @@
 //! a source is. Each can be read without the other: lists of blocks are 64 bytes for thousands of edges, and are read from disk where
 //! they are not in memory; bitmaps may take more than the blocks, and are for memory only.
 
-use crate::block::{BLOCK_EDGES_MAX, GROUP_SAMPLES, group_of_sample};
+use crate::block::BLOCK_EDGES_MAX;
+use crate::block::view::{GROUP_SAMPLES, group_of_sample};
 use crate::error::FormatError;
 
 /// Bytes of one block's entry: first source, sources before (the high bit: continues the source before), offset, samples.
@@ -320,7 +321,9 @@ impl SourceIndexBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{BLOCK_EDGES_MAX, BlockEncoder, BlockView, GroupWalk};
+    use crate::block::BLOCK_EDGES_MAX;
+    use crate::block::encode::BlockEncoder;
+    use crate::block::view::{BlockView, GroupWalk};
     use graphmill_storage::Random;
 
     #[test]

@@ -3,10 +3,10 @@
 //! Opening reads `graph.json`, the directories, the checksum tables of all files and the sparse indices of degrees,
 //! fan-out and ids; every file's length and table is checked then, every frame when it is read.
 
-mod columns;
-mod measure;
-mod opening;
-mod tables;
+pub(crate) mod columns;
+pub(crate) mod measure;
+pub(crate) mod opening;
+pub(crate) mod tables;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::directory::{self, Column};
 use crate::error::FormatError;
 use crate::extent_reader::Extent;
 use crate::frames::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Side};
-use crate::ids::Ids;
+use crate::ids::index::Ids;
 use crate::meta::{IdKind, Meta};
 use crate::shape::EdgeKind;
 use crate::weights::WeightRange;

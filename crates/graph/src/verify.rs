@@ -13,11 +13,13 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Queue, Stop};
 
-use crate::block::{BLOCK_EDGES_MAX, BlockView};
+use crate::block::BLOCK_EDGES_MAX;
+use crate::block::view::BlockView;
 use crate::error::FormatError;
 use crate::extent_reader::{CHUNK_BYTES, Extent, ExtentReader};
 use crate::frames::{FileKind, Side};
-use crate::stored::{ColumnSet, StoredGraph};
+use crate::stored::StoredGraph;
+use crate::stored::columns::ColumnSet;
 use crate::{ids, order};
 use deep::{At, Deep};
 

@@ -6,8 +6,8 @@
 //! 2. [`GraphWriter::finish`] writes the directory, reads the spools row by row for degrees and fan-out, and puts
 //!    `graph.json` last. A directory without it is not a graph, so a crash leaves none.
 
-mod column_file;
-mod notes;
+pub(crate) mod column_file;
+pub(crate) mod notes;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,7 +22,7 @@ use crate::error::FormatError;
 use crate::extent_reader::CHUNK_BYTES;
 use crate::frame_writer::{FrameWriter, Temporary};
 use crate::frames::{FRAME_BYTES, FileId, FileKind, Root, Side};
-use crate::ids::IdsSummary;
+use crate::ids::writer::IdsSummary;
 use crate::meta::{ColumnsMeta, FORMAT, Meta};
 use crate::shape::{EdgeKind, Shape};
 use crate::sources;

@@ -1,6 +1,7 @@
 //! The gap codec as its reader sees it: the first destination of each group relative to its source, then gaps.
 
-use super::{BLOCK_EDGES_MAX, BlockView, FIRSTS_BYTES};
+use crate::block::{BLOCK_EDGES_MAX, FIRSTS_BYTES};
+use crate::block::view::BlockView;
 use crate::minis::{MINI, Minis};
 
 impl<'a> BlockView<'a> {

@@ -17,7 +17,7 @@ use crate::batches::Batches;
 use crate::directory::{self, Column, Fault};
 use crate::error::FormatError;
 use crate::frames::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Root, Side};
-use crate::ids::Ids;
+use crate::ids::index::Ids;
 use crate::meta::{ColumnsMeta, IdKind, Meta};
 use crate::order::{ORDER, payload_bytes};
 use crate::pages::{DEGREE_PAGE_BYTES_MAX, PageIndex, fanout_page_bytes_max};

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{ColumnSet, StoredGraph};
+use crate::stored::StoredGraph;
+use crate::stored::columns::ColumnSet;
 use crate::error::FormatError;
 use crate::frame_reader::FrameReader;
 use crate::frames::FRAME_BYTES;

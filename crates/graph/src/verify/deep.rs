@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Lease};
 
-use crate::block::BlockEncoder;
+use crate::block::encode::BlockEncoder;
 use crate::directory::Cell;
 use crate::error::FormatError;
 use crate::frame_reader::FrameReader;
@@ -27,7 +27,8 @@ use crate::meta::NAME;
 use crate::pages::{ChunkEncoder, DegreePage, PAGE_VERTICES, PAIR_BYTES, put_degrees};
 use crate::shape::Shape;
 use crate::source_index::{SourceIndexBuilder, bitmap_memory};
-use crate::stored::{ColumnSet, StoredGraph};
+use crate::stored::StoredGraph;
+use crate::stored::columns::ColumnSet;
 use crate::weights::WeightRange;
 
 /// Frames of the files that are read beside the cells.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use graphmill_storage::Lease;
 
 use super::{CellNote, FileDone, Shared};
-use crate::block::{BLOCK_EDGES_MAX, BlockEncoder};
+use crate::block::BLOCK_EDGES_MAX;
+use crate::block::encode::BlockEncoder;
 use crate::directory::CellSizes;
 use crate::error::FormatError;
 use crate::frame_writer::{FrameWriter, Temporary};
