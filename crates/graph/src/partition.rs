@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::stored::StoredGraph;
+use crate::open::stored_graph::StoredGraph;
 
 /// The cut of the batches of a graph into as many partitions as there are ranks: partition `r` is `cuts[r]..cuts[r + 1]`. Without an
 /// `alpha` it is 2P - 1. `here` says of each rank which batches it [has](StoredGraph::has_batch): where none has all, ranks that follow each

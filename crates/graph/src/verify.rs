@@ -6,6 +6,8 @@
 //! 4. [`verify_deep`] alone: all that repeats what the cells say, against the cells.
 
 mod deep;
+mod ids;
+mod order;
 #[cfg(test)]
 mod tests;
 
@@ -13,14 +15,14 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Queue, Stop};
 
-use crate::block::BLOCK_EDGES_MAX;
-use crate::block::view::BlockView;
+use crate::codec::block::layout::BLOCK_EDGES_MAX;
+use crate::codec::block::view::BlockView;
 use crate::error::FormatError;
-use crate::extent_reader::{CHUNK_BYTES, Extent, ExtentReader};
-use crate::frames::{FileKind, Side};
-use crate::stored::StoredGraph;
-use crate::stored::columns::ColumnSet;
-use crate::{ids, order};
+use crate::file::extent::{CHUNK_BYTES, Extent};
+use crate::file::page::{FileKind, Side};
+use crate::open::column_set::ColumnSet;
+use crate::open::stored_graph::StoredGraph;
+use crate::read::extent_stream::ExtentReader;
 use deep::{At, Deep};
 
 /// What a graph was found to be.

@@ -18,18 +18,18 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Lease};
 
-use crate::block::encode::BlockEncoder;
-use crate::directory::Cell;
+use crate::cell::directory::Cell;
+use crate::cell::source_index::{SourceIndexBuilder, bitmap_memory};
+use crate::codec::block::encode::BlockEncoder;
 use crate::error::FormatError;
-use crate::frame_reader::FrameReader;
-use crate::frames::{FileId, FileKind};
-use crate::meta::NAME;
-use crate::pages::{ChunkEncoder, DegreePage, PAGE_VERTICES, PAIR_BYTES, put_degrees};
-use crate::shape::Shape;
-use crate::source_index::{SourceIndexBuilder, bitmap_memory};
-use crate::stored::StoredGraph;
-use crate::stored::columns::ColumnSet;
-use crate::weights::WeightRange;
+use crate::file::page::{FileId, FileKind};
+use crate::manifest::NAME;
+use crate::open::column_set::ColumnSet;
+use crate::open::stored_graph::StoredGraph;
+use crate::read::page_cache::FrameReader;
+use crate::spec::Shape;
+use crate::vertex::pages::{ChunkEncoder, DegreePage, PAGE_VERTICES, PAIR_BYTES, put_degrees};
+use crate::weight_range::WeightRange;
 
 /// Frames of the files that are read beside the cells.
 const FRAMES: usize = 8;

@@ -8,17 +8,18 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Disk, Random, SimDisk, Stop};
 
-use super::{verify, verify_deep};
-use crate::directory::{self, CellSizes, FileRoots};
-use crate::frame_writer::FrameWriter;
-use crate::frames::{FRAME_BYTES, FileId, FileKind, Root, Side};
-use crate::ids::VertexId;
-use crate::meta::{ColumnsMeta, IdKind, Meta};
-use crate::pages::{DegreePage, PAGE_VERTICES, PageIndex, put_degrees};
-use crate::shape::EdgeKind;
-use crate::stored::{ColumnSet, StoredGraph, seed};
-use crate::varint;
-use crate::weights::WeightRange;
+use crate::cell::directory::{self, CellSizes, FileRoots};
+use crate::codec::varint;
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, Root, Side, seed};
+use crate::file::page_writer::FrameWriter;
+use crate::manifest::{ColumnsMeta, IdKind, Meta};
+use crate::open::column_set::ColumnSet;
+use crate::open::stored_graph::StoredGraph;
+use crate::spec::EdgeKind;
+use crate::verify::{verify, verify_deep};
+use crate::vertex::ids::id::VertexId;
+use crate::vertex::pages::{DegreePage, PAGE_VERTICES, PageIndex, put_degrees};
+use crate::weight_range::WeightRange;
 use crate::{FormatError, Verified};
 use model::{Model, read};
 

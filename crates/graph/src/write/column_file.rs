@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use graphmill_storage::Lease;
 
-use super::{CellNote, FileDone, Shared};
-use crate::block::BLOCK_EDGES_MAX;
-use crate::block::encode::BlockEncoder;
-use crate::directory::CellSizes;
+use crate::cell::directory::CellSizes;
+use crate::cell::source_index::SourceIndexBuilder;
+use crate::codec::block::encode::BlockEncoder;
+use crate::codec::block::layout::BLOCK_EDGES_MAX;
+use crate::codec::varint;
 use crate::error::FormatError;
-use crate::frame_writer::{FrameWriter, Temporary};
-use crate::frames::{FRAME_BYTES, FileId, FileKind, Side};
-use crate::shape::EdgeKind;
-use crate::source_index::SourceIndexBuilder;
-use crate::varint;
-use crate::weights::WeightRange;
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, Side};
+use crate::file::page_writer::{FrameWriter, Temporary};
+use crate::spec::EdgeKind;
+use crate::weight_range::WeightRange;
+use crate::write::shared::{CellNote, FileDone, Shared};
 
 /// Bytes of spool that are gathered before they are handed on.
 const SPOOL_BYTES: usize = 32 << 10;
