@@ -7,7 +7,7 @@ use graphmill_algorithms::{AlgorithmError, Entry, OptionKind, OptionSpec, Settin
 use graphmill_graph::{FrameReader, IdKind, StoredGraph, VertexId};
 use graphmill_storage::Budget;
 
-use crate::Error;
+use crate::error::Error;
 
 /// All algorithms, in alphabetical order.
 pub fn algorithms() -> &'static [Entry] {

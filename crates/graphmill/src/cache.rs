@@ -15,7 +15,8 @@ use std::sync::Arc;
 use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError, unheld};
 
 use crate::places::{DESCRIPTION, is_pattern};
-use crate::{Error, Machine};
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// How the names of folders begin in which an import that was interrupted keeps what it did.
 const KEPT: [&str; 2] = [".graphmill-import-", ".graphmill-graph-"];

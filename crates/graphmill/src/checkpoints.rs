@@ -25,7 +25,9 @@ use serde::{Deserialize, Serialize};
 use crate::cache::Hash;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
-use crate::{Error, Machine, Session};
+use crate::error::Error;
+use crate::machine::Machine;
+use crate::session::Session;
 
 pub use engine::Every;
 

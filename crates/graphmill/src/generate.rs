@@ -11,7 +11,8 @@ use crate::import::ImportConfig;
 use crate::machine::folder_of;
 use crate::progress::{ImportProgress, Progress, Watcher};
 use crate::result::CHUNK_BYTES;
-use crate::{Error, Machine};
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// What a file of generated edges is; its name's ending says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +183,7 @@ impl Machine {
             if let Some(error) = writing.failed.take() {
                 return Err(match error.downcast() {
                     Ok(error) => Error::Storage(error),
-                    Err(error) => crate::ResultError::Write(error).into(),
+                    Err(error) => crate::result::ResultError::Write(error).into(),
                 });
             }
             written += read?.edges;

@@ -17,7 +17,8 @@ use crate::places::DESCRIPTION;
 use crate::progress::{ImportProgress, Progress, Watcher};
 use crate::result::ResultError;
 use crate::start::StartOptions;
-use crate::{Error, Machine};
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// How edges are read, and how the graph is stored. The default: directed, no weights, everything kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

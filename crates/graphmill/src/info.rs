@@ -8,7 +8,8 @@ use graphmill_storage::{Open, StorageError};
 use serde::Serialize;
 
 use crate::progress::{Progress, Watcher};
-use crate::{Error, Machine};
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// Facts about a stored graph.
 #[derive(Debug, Clone, Serialize)]

@@ -13,7 +13,7 @@ use graphmill_storage::{
     Workers, open_disk,
 };
 
-use crate::Error;
+use crate::error::Error;
 
 /// What may be taken of the machine. The default takes [`default_memory`] and [`default_threads`].
 #[derive(Debug, Clone, Default)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use graphmill_fabric::{Fabric, MPI_PLUGIN, MpiFabric};
 use graphmill_storage::{IoChoice, Target, open_disk};
 
-use crate::Error;
+use crate::error::Error;
 use crate::machine::{MachineConfig, default_memory, default_threads};
 
 /// The environment variable that names the plugin.

@@ -16,7 +16,8 @@ use graphmill_storage::{Budget, StorageError};
 
 use crate::import::ImportConfig;
 use crate::result;
-use crate::{Error, Machine};
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// What a stored graph is opened for.
 #[derive(Clone, Copy)]

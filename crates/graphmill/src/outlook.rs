@@ -15,7 +15,9 @@ use graphmill_storage::{Budget, Stop};
 use serde::Serialize;
 
 use crate::opening::rows;
-use crate::{Error, Machine, MachineConfig, algorithm};
+use crate::algorithm;
+use crate::error::Error;
+use crate::machine::{Machine, MachineConfig};
 
 /// What is asked.
 #[derive(Clone, Debug)]

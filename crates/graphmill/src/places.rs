@@ -8,8 +8,9 @@ use graphmill_storage::{Scratch, StorageError, Target, is_in_memory, is_of_open_
 
 use crate::machine::folder_of;
 use crate::plan::Plan;
-use crate::result::is_folder;
-use crate::{Error, Machine};
+use crate::result::parts::is_folder;
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// The file that makes a folder a stored graph.
 pub(crate) const DESCRIPTION: &str = "graph.json";

@@ -15,7 +15,8 @@ use crate::machine::{MachineConfig, default_memory, default_threads};
 use crate::result::{Format, is_stdout};
 use crate::session::Tuning;
 use crate::spool::Spool;
-use crate::{Error, algorithm};
+use crate::algorithm;
+use crate::error::Error;
 
 /// What is asked of a run. The same for Rust and for the command.
 #[derive(Debug, Clone)]

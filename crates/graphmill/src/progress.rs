@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graphmill_engine::Superstep;
 use graphmill_ingest::IngestError;
 
-use crate::Error;
+use crate::error::Error;
 
 /// One thing to tell.
 #[derive(Debug, Clone, Copy)]
@@ -137,7 +137,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::{ImportConfig, Machine, MachineConfig, Stop};
+    use crate::Stop;
+    use crate::import::ImportConfig;
+    use crate::machine::{Machine, MachineConfig};
 
     #[test]
     fn steps_of_an_import_go_from_start_to_end() {

@@ -13,10 +13,11 @@ use crate::error::is_end_as_asked;
 use crate::machine::{MachineConfig, default_memory, default_threads};
 use crate::plan::Plan;
 use crate::progress::{Watcher, unwatched};
-use crate::result::Block;
+use crate::result::block::Block;
 use crate::run::Run;
 use crate::spool::{Spool, is_stdin};
-use crate::{Error, Machine};
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// Has work done by so many ranks of this process, each on a machine with its share of what `config` allows: `first` by rank 0 on the
 /// calling thread, whose outcome it is, `others` by the others.

@@ -4,18 +4,18 @@
 //! Steps of [`write`]: a file aside, block by block as the workers encode them, synced, renamed onto its name. Until then nothing
 //! stands under the name; on failure the file aside is removed.
 
-mod block;
-mod csv;
-mod encode;
-mod names;
-mod pages;
-mod parquet;
-mod parts;
-mod raw;
-mod rows;
-mod top;
-mod walk;
-mod window;
+pub(crate) mod block;
+pub(crate) mod csv;
+pub(crate) mod encode;
+pub(crate) mod names;
+pub(crate) mod pages;
+pub(crate) mod parquet;
+pub(crate) mod parts;
+pub(crate) mod raw;
+pub(crate) mod rows;
+pub(crate) mod top;
+pub(crate) mod walk;
+pub(crate) mod window;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,8 @@ pub(crate) use rows::{Rows, bytes_needed, bytes_wanted};
 pub use top::TopRow;
 pub(crate) use top::{TEXT_BYTES, Top, json_number};
 
-use crate::{Error, Machine};
+use crate::error::Error;
+use crate::machine::Machine;
 use encode::Pool;
 
 /// Bytes that a file format takes besides rows and file chunks: a page and its compressed twin.
@@ -231,7 +232,12 @@ mod tests {
     use graphmill_graph::Order;
 
     use super::*;
-    use crate::{ImportConfig, MachineConfig, Rule, Session, unwatched, validate};
+    use crate::validate;
+    use crate::import::ImportConfig;
+    use crate::machine::MachineConfig;
+    use crate::progress::unwatched;
+    use crate::session::Session;
+    use crate::validate::Rule;
 
     /// A machine, and a stored graph with those ids, each of which has an arc to itself.
     fn graph(at: &Path, ids: &[&[u8]], order: Order) -> Machine {

@@ -22,11 +22,16 @@ use crate::opening::{self, Purpose};
 use crate::places::DESCRIPTION;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
-use crate::result::{self, Block, ResultError, Top, TopRow};
+use crate::result;
+use crate::result::ResultError;
+use crate::result::block::Block;
+use crate::result::top::{Top, TopRow};
 use crate::start::StartOptions;
 use crate::summary::{Summary, TOP_ROWS};
 use crate::timeline::{Recording, Timeline};
-use crate::{Error, Machine, algorithm, info};
+use crate::{algorithm, info};
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// What a run took, and the highest values.
 #[derive(Debug, Clone)]

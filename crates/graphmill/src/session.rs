@@ -15,9 +15,14 @@ use graphmill_graph::StoredGraph;
 use graphmill_storage::{Kind, Lease, Scratch, Where, is_in_memory};
 
 use crate::progress::{Progress, Watcher};
-use crate::result::{self, Block, Format, Parts, Rows};
+use crate::result;
+use crate::result::Format;
+use crate::result::block::Block;
+use crate::result::parts::Parts;
+use crate::result::rows::Rows;
 use crate::summary::{self, Summary};
-use crate::{Error, Machine};
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// Choices that the engine makes by cost unless told; no result depends on them.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -14,7 +14,9 @@ use std::time::Duration;
 use graphmill_storage::{Scratch, Stop, StorageError, open_disk};
 
 use crate::machine::folder_of;
-use crate::{Error, MachineConfig, MpiJob};
+use crate::error::Error;
+use crate::machine::MachineConfig;
+use crate::mpi::MpiJob;
 
 /// Bytes that are read at a time, of which few are on their way.
 const CHUNK_BYTES: usize = 1 << 16;

@@ -14,7 +14,8 @@ use graphmill_ingest::TextOptions;
 
 use crate::import::ImportConfig;
 use crate::plan::Config;
-use crate::{Error, Machine};
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// What a rank says first: of another program, nothing else is compared.
 const PROGRAM: &str = concat!("graphmill ", env!("CARGO_PKG_VERSION"));

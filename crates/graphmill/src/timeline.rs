@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::Error;
+use crate::error::Error;
 use crate::machine::Machine;
 
 /// The first step.

@@ -5,15 +5,15 @@
 //! read again, into leased memory, and sorted; the other still streams. Each pair of rows is compared; a vertex that only one of
 //! the two names is a difference of its own kind.
 
-mod arcs;
-mod comparison;
-mod judged;
-mod memory;
-mod merge;
-mod names;
-mod parquet;
-mod parts;
-mod rows;
+pub(crate) mod arcs;
+pub(crate) mod comparison;
+pub(crate) mod judged;
+pub(crate) mod memory;
+pub(crate) mod merge;
+pub(crate) mod names;
+pub(crate) mod parquet;
+pub(crate) mod parts;
+pub(crate) mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use graphmill_storage::{BudgetError, ByteFile, StorageError};
 
-use crate::Machine;
+use crate::machine::Machine;
 use crate::places::DESCRIPTION;
 use merge::compare;
 use rows::{Lines, Reading, Rows};

@@ -13,7 +13,7 @@ use super::names::{Names, fewer_ids};
 use super::raw::Raw;
 use super::rows::{BLOCK_ROWS, Rows};
 use super::walk::walk;
-use crate::Error;
+use crate::error::Error;
 
 /// Rows that a worker writes at a time.
 const ROWS: u64 = BLOCK_ROWS / 2;

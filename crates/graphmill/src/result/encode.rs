@@ -14,7 +14,8 @@ use graphmill_storage::{Job, JobError, Lease, Step, Stop, Worker, Workers};
 use super::block::Block;
 use super::raw::Raw;
 use super::rows::Memory;
-use crate::{Error, Machine};
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// A task's output is full when it has so many bytes.
 pub(super) const OUTPUT_BYTES: usize = 2 << 20;

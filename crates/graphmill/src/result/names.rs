@@ -8,7 +8,7 @@ use graphmill_graph::{FormatError, Id, TEXT_ID_BYTES_MAX};
 use super::block::Labels;
 use super::encode::{Encoder, Lane, OUTPUT_BYTES, Pool, Task};
 use super::rows::{BlockRange, Rows};
-use crate::Error;
+use crate::error::Error;
 
 /// Bytes of the names that are looked up at a time, where there is little memory.
 pub(super) const NAMES_BYTES: u64 = 4 << 20;

@@ -29,7 +29,7 @@ use super::names::{Distinct, Names, ROWS_LEAST, fewer_ids};
 use super::pages::{self, put_deltas, put_indices, put_levels};
 use super::raw::Raw;
 use super::rows::{BLOCK_ROWS, BlockRange, GROUP_ROWS, Rows};
-use crate::Error;
+use crate::error::Error;
 
 /// A page of text ends when it has so many bytes.
 const PAGE_BYTES: usize = 1 << 20;

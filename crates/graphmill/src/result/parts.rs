@@ -15,7 +15,8 @@ use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError};
 
 use super::Format;
 use crate::machine::folder_of;
-use crate::{Error, Machine};
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// Whether a result is to be a folder of parts: its name ends with a slash.
 pub(crate) fn is_folder(path: &Path) -> bool {

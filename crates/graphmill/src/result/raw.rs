@@ -3,7 +3,7 @@
 use graphmill_algorithms::Values as Array;
 use graphmill_engine::Engine;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Elements of a vertex array.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use super::encode::{OUTPUT_BYTES, Task};
 use super::names::NAMES_BYTES;
 use super::raw::Raw;
 use super::window::Window;
-use crate::Error;
+use crate::error::Error;
 
 /// Rows of a block, at most.
 pub(super) const BLOCK_ROWS: u64 = ROWS_MAX as u64;

@@ -7,7 +7,7 @@ use super::encode::{Encoder, Lane, Pool, Task};
 use super::names::{Distinct, Names, ROWS_LEAST, fewer_ids};
 use super::raw::Raw;
 use super::rows::{BLOCK_ROWS, GROUP_ROWS, Rows, TEXT_BYTES};
-use crate::Error;
+use crate::error::Error;
 
 /// Encodes all rows, so many at most in a task, with what `encoder` makes of the names that they need, and hands them to `put`.
 ///

@@ -14,7 +14,7 @@ use graphmill_storage::{Budget, Lease};
 
 use super::block::ROWS_MAX;
 use super::raw::Raw;
-use crate::Error;
+use crate::error::Error;
 
 /// Frames of ranks that are read ahead.
 const FRAMES: usize = 8;
@@ -139,7 +139,11 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, ImportConfig, Machine, MachineConfig, Plan, Stop, algorithm, unwatched};
+    use crate::{Stop, algorithm};
+    use crate::import::ImportConfig;
+    use crate::machine::{Machine, MachineConfig};
+    use crate::plan::{Config, Plan};
+    use crate::progress::unwatched;
 
     #[test]
     fn many_windows_give_what_one_gives() {

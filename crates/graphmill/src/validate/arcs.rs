@@ -7,7 +7,7 @@ use graphmill_graph::{
 };
 use graphmill_storage::{Budget, Lease, Stop};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Bytes of a cell that are read at a time; they begin anywhere in a frame.
 const CHUNK_BYTES: u64 = 8 * FRAME_BYTES;

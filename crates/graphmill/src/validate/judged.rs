@@ -20,7 +20,9 @@ use super::{ValidateError, Verdict, open};
 use crate::opening::Purpose;
 use crate::plan::Plan;
 use crate::progress::Watcher;
-use crate::{Error, Machine, algorithm};
+use crate::algorithm;
+use crate::error::Error;
+use crate::machine::Machine;
 
 /// Bytes that reading the result takes: a chunk of its file, or pages of a Parquet file as `run` writes it.
 const FILE_BYTES: u64 = 6 << 20;

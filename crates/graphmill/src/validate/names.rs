@@ -6,7 +6,7 @@ use graphmill_graph::{FRAME_BYTES, FrameReader, IdKind, StoredGraph, VertexId};
 use graphmill_storage::Budget;
 
 use super::rows::Id;
-use crate::Error;
+use crate::error::Error;
 
 /// Frames of ids to keep, where there is memory for more than the least.
 const FRAMES_MAX: u64 = 1024;

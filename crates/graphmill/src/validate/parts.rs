@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::rows::{Reading, Rows};
 use super::{ValidateError, rows_of};
-use crate::Machine;
+use crate::machine::Machine;
 
 pub(super) fn rows(
     machine: &Machine,
