@@ -11,8 +11,8 @@ use graphmill_graph::FormatError;
 use graphmill_ingest::IngestError;
 use graphmill_storage::{BudgetError, PlacementError, StorageError, is_of_disk};
 
-use crate::result::ResultError;
-use crate::validate::ValidateError;
+use crate::result_error::ResultError;
+use crate::validate_error::ValidateError;
 
 /// Why something was not done: what failed, where, and what to do.
 #[derive(Debug, thiserror::Error)]

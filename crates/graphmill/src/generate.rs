@@ -7,12 +7,11 @@ use graphmill_graph::EdgeKind;
 use graphmill_ingest::{EdgeSink, EdgeSource, Generated, ImportReport, IngestError, check_space};
 use graphmill_storage::FileAside;
 
-use crate::import::ImportConfig;
-use crate::machine::folder_of;
-use crate::progress::{ImportProgress, Progress, Watcher};
-use crate::result::CHUNK_BYTES;
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::import_config::ImportConfig;
+use crate::machine::{Machine, folder_of};
+use crate::progress::{ImportProgress, Progress, Watcher};
+use crate::result::sizes::CHUNK_BYTES;
 
 /// What a file of generated edges is; its name's ending says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,7 +182,7 @@ impl Machine {
             if let Some(error) = writing.failed.take() {
                 return Err(match error.downcast() {
                     Ok(error) => Error::Storage(error),
-                    Err(error) => crate::result::ResultError::Write(error).into(),
+                    Err(error) => crate::result_error::ResultError::Write(error).into(),
                 });
             }
             written += read?.edges;

@@ -7,9 +7,9 @@ use graphmill_graph::{ColumnSet, EdgeKind, FileKind, IdKind, Order, WeightRange}
 use graphmill_storage::{Open, StorageError};
 use serde::Serialize;
 
-use crate::progress::{Progress, Watcher};
 use crate::error::Error;
 use crate::machine::Machine;
+use crate::progress::{Progress, Watcher};
 
 /// Facts about a stored graph.
 #[derive(Debug, Clone, Serialize)]

@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
     use crate::Stop;
-    use crate::import::ImportConfig;
+    use crate::import_config::ImportConfig;
     use crate::machine::{Machine, MachineConfig};
 
     #[test]

@@ -15,23 +15,23 @@ use graphmill_ingest::{IngestError, files_of};
 use graphmill_storage::{Disk, Hold, Holding, Owner, Stop, StorageError, write_output};
 use serde::Serialize;
 
-use crate::cache::Cache;
-use crate::checkpoints::Versions;
-use crate::import::ImportConfig;
-use crate::opening::{self, Purpose};
-use crate::places::DESCRIPTION;
+use crate::checkpoint_dir::Versions;
+use crate::error::Error;
+use crate::import_cache::Cache;
+use crate::import_config::ImportConfig;
+use crate::machine::Machine;
+use crate::machine::timeline::{Recording, Timeline};
+use crate::open::Purpose;
+use crate::paths::DESCRIPTION;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
-use crate::result;
-use crate::result::ResultError;
 use crate::result::block::Block;
-use crate::result::top::{Top, TopRow};
+use crate::result::format::is_folder;
+use crate::result::top_k::{Top, TopRow};
+use crate::result_error::ResultError;
 use crate::start::StartOptions;
 use crate::summary::{Summary, TOP_ROWS};
-use crate::timeline::{Recording, Timeline};
-use crate::{algorithm, info};
-use crate::error::Error;
-use crate::machine::Machine;
+use crate::{algorithms, info, open};
 
 /// What a run took, and the highest values.
 #[derive(Debug, Clone)]
@@ -165,7 +165,7 @@ impl Plan {
         let wants_each = each.is_some();
         let wants_rows = self.config.output.is_some() || wants_each;
         let wants_summary = self.wants_summary();
-        let given = algorithm::values(self.entry, &self.config.options);
+        let given = algorithms::values(self.entry, &self.config.options);
         let sizes = |graph: &Measure| (self.entry.sizes)(graph, &given);
         let purpose = Purpose::Run {
             sizes: &sizes,
@@ -173,7 +173,7 @@ impl Plan {
         };
         let (graph, settings, _hold) = self.question(machine, purpose, watcher)?;
         let file = self.output_file();
-        let folder = file.filter(|path| result::is_folder(path));
+        let folder = file.filter(|path| is_folder(path));
         if let Some(folder) = folder.filter(|_| !is_first) {
             // It may have a disk of its own.
             machine.check_output(folder)?;
@@ -181,7 +181,7 @@ impl Plan {
         let measure = graph.measure();
         let opened = clock.now();
 
-        let row_bytes = opening::rows(&measure, wants_rows);
+        let row_bytes = open::rows(&measure, wants_rows);
         let set_aside = machine
             .budget()
             .lease("the rows of the result", row_bytes)?;
@@ -324,7 +324,7 @@ impl Plan {
     ) -> Result<(Arc<StoredGraph>, Settings, Option<Hold>), Error> {
         let (graph, hold) = self.open(machine, purpose, watcher)?;
         let settings =
-            algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
+            algorithms::settings(self.entry, &self.config.options, &graph, machine.budget())?;
         let is_weighted = self.entry.is_weighted(&settings);
         let notice = match graph.edge_kind() {
             EdgeKind::None if is_weighted => {

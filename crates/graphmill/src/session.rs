@@ -14,15 +14,16 @@ use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
 use graphmill_storage::{Kind, Lease, Scratch, Where, is_in_memory};
 
-use crate::progress::{Progress, Watcher};
-use crate::result;
-use crate::result::Format;
-use crate::result::block::Block;
-use crate::result::parts::Parts;
-use crate::result::rows::Rows;
-use crate::summary::{self, Summary};
 use crate::error::Error;
 use crate::machine::Machine;
+use crate::progress::{Progress, Watcher};
+use crate::result::block::Block;
+use crate::result::dataset::Parts;
+use crate::result::format::Format;
+use crate::result::rows::{Rows, bytes_wanted};
+use crate::result::write;
+use crate::summary;
+use crate::summary::Summary;
 
 /// Choices that the engine makes by cost unless told; no result depends on them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -184,7 +185,7 @@ impl Session {
         let all = 0..self.graph.batches().len();
         let done = self
             .rows(output, all)
-            .and_then(|mut rows| result::each_block(&self.machine, &mut rows, &mut each));
+            .and_then(|mut rows| write::each_block(&self.machine, &mut rows, &mut each));
         self.or_keep(done)
     }
 
@@ -241,7 +242,7 @@ impl Session {
         self.make_room();
         let done = self
             .rows(output, batches)
-            .and_then(|mut rows| result::write(&self.machine, path, format, &mut rows, note));
+            .and_then(|mut rows| write::write(&self.machine, path, format, &mut rows, note));
         self.or_keep(done)
     }
 
@@ -260,7 +261,7 @@ impl Session {
 
     /// Makes room for the rows of a result, where passes have taken it for cells.
     fn make_room(&mut self) {
-        let wanted = result::bytes_wanted(&self.graph.measure());
+        let wanted = bytes_wanted(&self.graph.measure());
         if self.machine.budget().available() < wanted {
             self.engine.release();
         }

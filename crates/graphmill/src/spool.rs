@@ -13,10 +13,9 @@ use std::time::Duration;
 
 use graphmill_storage::{Scratch, Stop, StorageError, open_disk};
 
-use crate::machine::folder_of;
 use crate::error::Error;
-use crate::machine::MachineConfig;
-use crate::mpi::MpiJob;
+use crate::machine::mpi::MpiJob;
+use crate::machine::{MachineConfig, folder_of};
 
 /// Bytes that are read at a time, of which few are on their way.
 const CHUNK_BYTES: usize = 1 << 16;

@@ -10,10 +10,10 @@ use graphmill_graph::{FRAME_BYTES, FrameReader, Measure, Order, StoredGraph};
 use graphmill_storage::{Budget, Lease};
 use serde_json::{Map, Value, json};
 
-use crate::result::raw::Raw;
-use crate::result::top::{TEXT_BYTES, Top, TopRow, json_number};
 use crate::error::Error;
 use crate::machine::Machine;
+use crate::result::top_k::{TEXT_BYTES, Top, TopRow, json_number};
+use crate::result::values::Raw;
 
 /// Rows of a summary where nobody asks for more.
 pub(crate) const TOP_ROWS: usize = 5;

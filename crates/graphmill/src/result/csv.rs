@@ -7,13 +7,14 @@ use std::io::Write;
 
 use graphmill_graph::Id;
 
-use super::ResultError;
-use super::encode::{Encoder, Lane, OUTPUT_BYTES, Pool, Task};
-use super::names::{Names, fewer_ids};
-use super::raw::Raw;
-use super::rows::{BLOCK_ROWS, Rows};
-use super::walk::walk;
 use crate::error::Error;
+use crate::result::encode::{Encoder, Lane, Pool, Task};
+use crate::result::names::{Names, fewer_ids};
+use crate::result::rows::Rows;
+use crate::result::sizes::{BLOCK_ROWS, OUTPUT_BYTES};
+use crate::result::values::Raw;
+use crate::result::walk::walk;
+use crate::result_error::ResultError;
 
 /// Rows that a worker writes at a time.
 const ROWS: u64 = BLOCK_ROWS / 2;

@@ -11,14 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graphmill_graph::{IdCursor, StoredGraph};
 use graphmill_storage::{Job, JobError, Lease, Step, Stop, Worker, Workers};
 
-use super::block::Block;
-use super::raw::Raw;
-use super::rows::Memory;
 use crate::error::Error;
 use crate::machine::Machine;
-
-/// A task's output is full when it has so many bytes.
-pub(super) const OUTPUT_BYTES: usize = 2 << 20;
+use crate::result::block::Block;
+use crate::result::memory::Memory;
+use crate::result::values::Raw;
 
 /// What a column of a task's rows comes to.
 #[derive(Debug, Default)]

@@ -5,13 +5,12 @@ use std::cell::Cell;
 
 use graphmill_graph::{FormatError, Id, TEXT_ID_BYTES_MAX};
 
-use super::block::Labels;
-use super::encode::{Encoder, Lane, OUTPUT_BYTES, Pool, Task};
-use super::rows::{BlockRange, Rows};
 use crate::error::Error;
+use crate::result::block::Labels;
+use crate::result::encode::{Encoder, Lane, Pool, Task};
+use crate::result::rows::{BlockRange, Rows};
+use crate::result::sizes::{NAMES_BYTES, OUTPUT_BYTES};
 
-/// Bytes of the names that are looked up at a time, where there is little memory.
-pub(super) const NAMES_BYTES: u64 = 4 << 20;
 /// Rows whose names have room there however long they are.
 pub(super) const ROWS_LEAST: u64 = NAMES_BYTES / (TEXT_ID_BYTES_MAX as u64 + 16);
 /// Names that a worker looks up at a time.

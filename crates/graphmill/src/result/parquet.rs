@@ -23,13 +23,14 @@ use parquet::file::metadata::{
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type};
 
-use super::ResultError;
-use super::encode::{Encoder, Lane, Limits, OUTPUT_BYTES, Pool, Summary, Task};
-use super::names::{Distinct, Names, ROWS_LEAST, fewer_ids};
-use super::pages::{self, put_deltas, put_indices, put_levels};
-use super::raw::Raw;
-use super::rows::{BLOCK_ROWS, BlockRange, GROUP_ROWS, Rows};
 use crate::error::Error;
+use crate::result::encode::{Encoder, Lane, Limits, Pool, Summary, Task};
+use crate::result::names::{Distinct, Names, ROWS_LEAST, fewer_ids};
+use crate::result::pages::{self, put_deltas, put_indices, put_levels};
+use crate::result::rows::{BlockRange, GROUP_ROWS, Rows};
+use crate::result::sizes::{BLOCK_ROWS, OUTPUT_BYTES};
+use crate::result::values::Raw;
+use crate::result_error::ResultError;
 
 /// A page of text ends when it has so many bytes.
 const PAGE_BYTES: usize = 1 << 20;

@@ -10,19 +10,16 @@ use std::sync::Arc;
 
 use graphmill_algorithms::{Output, Values as Array};
 use graphmill_engine::Engine;
-use graphmill_graph::{FRAME_BYTES, IdCursor, IdKind, Measure, Order, StoredGraph};
+use graphmill_graph::{FRAME_BYTES, IdKind, Measure, Order, StoredGraph};
 use graphmill_storage::{Budget, Lease};
 
-use super::WRITER_BYTES;
-use super::block::ROWS_MAX;
-use super::encode::{OUTPUT_BYTES, Task};
-use super::names::NAMES_BYTES;
-use super::raw::Raw;
-use super::window::Window;
 use crate::error::Error;
+use crate::result::encode::Task;
+use crate::result::id_order_window::Window;
+use crate::result::memory::Memory;
+use crate::result::sizes::{BLOCK_ROWS, NAMES_BYTES, WRITER_BYTES};
+use crate::result::values::Raw;
 
-/// Rows of a block, at most.
-pub(super) const BLOCK_ROWS: u64 = ROWS_MAX as u64;
 /// Pages of ids that a block has ids of, at most: few rows where ids are long.
 const BLOCK_PAGES: usize = 8;
 /// Rows and blocks of a group, which is a row group in Parquet, at most.
@@ -63,54 +60,6 @@ fn row_bytes(graph: &Measure) -> u64 {
         IdKind::Text => rows * TEXT_ROW_BYTES as u64 + 4 * TEXT_BYTES as u64,
     };
     graph.batches.widest() * size_of::<u64>() as u64 + block
-}
-
-/// What of the memory that is free when the rows go out is for what.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Memory {
-    is_text: bool,
-    /// For workers and tasks besides the first.
-    extra: u64,
-}
-
-impl Memory {
-    /// Bytes that may be taken for longer.
-    pub(super) fn spare(self) -> u64 {
-        self.extra
-    }
-
-    /// Bytes of a task besides the first: values and marks of a block, and its output with a page more.
-    fn task_bytes(self) -> u64 {
-        let output = match self.is_text {
-            true => 2 * OUTPUT_BYTES as u64,
-            false => OUTPUT_BYTES as u64,
-        };
-        BLOCK_ROWS * 9 + output
-    }
-
-    /// Bytes of a lane besides the first and its frames: two pages, and the numbers of a block.
-    fn lane_bytes(self) -> u64 {
-        let page = if self.is_text { 3 << 20 } else { 2 << 20 };
-        page + BLOCK_ROWS * 8
-    }
-
-    /// How many lanes and tasks there is memory for, for so many workers.
-    pub(super) fn lanes(self, workers: usize) -> (usize, usize) {
-        let each = self.lane_bytes() + IdCursor::BYTES + 2 * self.task_bytes();
-        let lanes = (self.extra / each).clamp(1, workers.max(1) as u64);
-        if lanes == 1 {
-            return (1, 1);
-        }
-        let left = self.extra - lanes * (self.lane_bytes() + IdCursor::BYTES);
-        let tasks = (left / self.task_bytes()).clamp(1, 8 * lanes);
-        (lanes as usize, tasks as usize)
-    }
-
-    /// Bytes of so many lanes and tasks besides the first.
-    pub(super) fn bytes(self, lanes: usize, tasks: usize) -> u64 {
-        let (lanes, tasks) = (lanes as u64, tasks as u64);
-        (lanes - 1) * self.lane_bytes() + (tasks - 1) * self.task_bytes()
-    }
 }
 
 /// Consecutive rows.
@@ -204,7 +153,7 @@ impl<'a> Rows<'a> {
 
     /// Rows of which the names are looked up at a time, their bytes, and the lease for both.
     pub(super) fn lookup_memory(&self) -> Result<(u64, u64, Lease), Error> {
-        let free = self.memory().extra / 2;
+        let free = self.memory().spare() / 2;
         // A row has a rank, a bit in a bitmap of few bytes more, and as a rule a short name.
         let rows = (free / 64).clamp(BLOCK_ROWS, GROUP_ROWS);
         let bytes = (free / 2).clamp(NAMES_BYTES, 16 * NAMES_BYTES);

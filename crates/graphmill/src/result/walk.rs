@@ -2,12 +2,13 @@
 
 use graphmill_graph::{Id, IdKind};
 
-use super::block::{Block, Labels, Values};
-use super::encode::{Encoder, Lane, Pool, Task};
-use super::names::{Distinct, Names, ROWS_LEAST, fewer_ids};
-use super::raw::Raw;
-use super::rows::{BLOCK_ROWS, GROUP_ROWS, Rows, TEXT_BYTES};
 use crate::error::Error;
+use crate::result::block::{Block, Labels, Values};
+use crate::result::encode::{Encoder, Lane, Pool, Task};
+use crate::result::names::{Distinct, Names, ROWS_LEAST, fewer_ids};
+use crate::result::rows::{GROUP_ROWS, Rows, TEXT_BYTES};
+use crate::result::sizes::BLOCK_ROWS;
+use crate::result::values::Raw;
 
 /// Encodes all rows, so many at most in a task, with what `encoder` makes of the names that they need, and hands them to `put`.
 ///

@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 
-use super::memory::Memory;
-use super::rows::{Row, Value};
-use super::{Rule, ValidateError, Verdict};
+use crate::validate::memory::Memory;
+use crate::validate::text::{Row, Value};
+use crate::validate::verdict::{Rule, Verdict};
+use crate::validate_error::ValidateError;
 
 /// The rule at work.
 pub(super) struct Comparison<'a> {

@@ -14,8 +14,8 @@ use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::ValidateError;
-use super::rows::{Id, Reading, Row, Rows, Value};
+use crate::validate::text::{Id, Reading, Row, Rows, Value};
+use crate::validate_error::ValidateError;
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 4096;

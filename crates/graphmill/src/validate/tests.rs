@@ -1,9 +1,14 @@
 //! The rules, on texts.
 
-use super::rows::{Id, Reading, Row, Value};
-use super::*;
-use graphmill_storage::Budget;
 use std::cell::Cell;
+use std::path::Path;
+
+use graphmill_storage::Budget;
+
+use crate::validate::merge_join::compare;
+use crate::validate::text::{Id, Lines, Reading, Row, Rows, Value};
+use crate::validate::verdict::{Rule, Verdict};
+use crate::validate_error::ValidateError;
 
 /// Compares two texts.
 fn compared(result: &str, reference: &str, rule: Rule) -> Result<Verdict, ValidateError> {

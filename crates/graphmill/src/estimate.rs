@@ -14,10 +14,10 @@ use graphmill_ingest::{
 use graphmill_storage::{Budget, Stop};
 use serde::Serialize;
 
-use crate::opening::rows;
-use crate::algorithm;
+use crate::algorithms;
 use crate::error::Error;
 use crate::machine::{Machine, MachineConfig};
+use crate::open::rows;
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -291,8 +291,8 @@ impl Question {
     /// There is no such algorithm or graph; numbers are 0 or beyond what can be stored; a rank has too little memory, with the least that
     /// would do.
     pub fn answer(&self, stop: &Stop) -> Result<Answer, Error> {
-        let entry = algorithm::find(&self.algorithm)?;
-        let values = algorithm::values(entry, &self.options);
+        let entry = algorithms::find(&self.algorithm)?;
+        let values = algorithms::values(entry, &self.options);
         (entry.check)(&values)?;
         self.cluster.check()?;
         let cluster = Cluster {

@@ -14,10 +14,10 @@ use graphmill_graph::{Batches, FormatError, IdKind, Measure, StoredGraph, partit
 use graphmill_ingest::{FileSource, Format, Ids, IngestError, check_memory};
 use graphmill_storage::{Budget, StorageError};
 
-use crate::import::ImportConfig;
-use crate::result;
 use crate::error::Error;
+use crate::import_config::ImportConfig;
 use crate::machine::Machine;
+use crate::result::rows::bytes_needed;
 
 /// What a stored graph is opened for.
 #[derive(Clone, Copy)]
@@ -56,11 +56,7 @@ impl Purpose<'_> {
 
 /// Bytes of the budget for the rows of a result on their way out.
 pub(crate) fn rows(graph: &Measure, wants_rows: bool) -> u64 {
-    if wants_rows {
-        result::bytes_needed(graph)
-    } else {
-        0
-    }
+    if wants_rows { bytes_needed(graph) } else { 0 }
 }
 
 impl Machine {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use graphmill_graph::{FRAME_BYTES, FrameReader, IdKind, StoredGraph, VertexId};
 use graphmill_storage::Budget;
 
-use super::rows::Id;
 use crate::error::Error;
+use crate::validate::text::Id;
 
 /// Frames of ids to keep, where there is memory for more than the least.
 const FRAMES_MAX: u64 = 1024;

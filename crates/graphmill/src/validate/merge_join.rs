@@ -8,10 +8,11 @@ use std::path::Path;
 
 use graphmill_storage::Budget;
 
-use super::comparison::Comparison;
-use super::memory::Memory;
-use super::rows::{Id, Row, Rows};
-use super::{Rule, ValidateError, Verdict};
+use crate::validate::comparison::Comparison;
+use crate::validate::memory::Memory;
+use crate::validate::text::{Id, Row, Rows};
+use crate::validate::verdict::{Rule, Verdict};
+use crate::validate_error::ValidateError;
 
 /// Which of two files a step is about.
 const RESULT: usize = 0;

@@ -13,16 +13,18 @@ use graphmill_engine::EngineError;
 use graphmill_graph::{FrameReader, Order, StoredGraph};
 use graphmill_storage::{Budget, Lease, Stop};
 
-use super::arcs::ArcReader;
-use super::names::Names;
-use super::rows::{Id, Reading, Row, Value};
-use super::{ValidateError, Verdict, open};
-use crate::opening::Purpose;
-use crate::plan::Plan;
-use crate::progress::Watcher;
-use crate::algorithm;
+use crate::algorithms;
 use crate::error::Error;
 use crate::machine::Machine;
+use crate::open::Purpose;
+use crate::plan::Plan;
+use crate::progress::Watcher;
+use crate::validate::edge_reader::ArcReader;
+use crate::validate::id_lookup::Names;
+use crate::validate::open::open;
+use crate::validate::text::{Id, Reading, Row, Value};
+use crate::validate::verdict::Verdict;
+use crate::validate_error::ValidateError;
 
 /// Bytes that reading the result takes: a chunk of its file, or pages of a Parquet file as `run` writes it.
 const FILE_BYTES: u64 = 6 << 20;
@@ -46,7 +48,7 @@ impl Plan {
         // Before edges are imported for nothing.
         drop(open(&machine, result, Reading::Words)?);
         let (graph, settings, _hold) = self.question(&machine, Purpose::Look, watcher)?;
-        let settings = algorithm::by_rank(settings, &graph, machine.budget())?;
+        let settings = algorithms::by_rank(settings, &graph, machine.budget())?;
         let is_weighted = self.entry.is_weighted(&settings);
         let mut judge = (self.entry.judge)(&graph, &settings)?;
         let _lease = lease(machine.budget(), &graph, &*judge)?;
@@ -154,7 +156,7 @@ fn rows(
     for vertex in (0..graph.vertices()).zip(&has_row).filter(|row| !row.1) {
         verdict.missing += 1;
         let mut text = String::new();
-        if verdict.described.len() < super::DESCRIBED_MAX {
+        if verdict.described.len() < crate::validate::verdict::DESCRIBED_MAX {
             text = format!("vertex {} is missing", names.id_of(vertex.0)?);
         }
         verdict.differs(|| text);

@@ -22,14 +22,12 @@ use graphmill_storage::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::cache::Hash;
+use crate::error::Error;
+use crate::hash::Hash;
+use crate::machine::Machine;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
-use crate::error::Error;
-use crate::machine::Machine;
 use crate::session::Session;
-
-pub use engine::Every;
 
 /// The format of what is published.
 const FORMAT: u32 = 3;
@@ -42,32 +40,6 @@ const DONE: &str = "done";
 const OWN_FOLDER: &str = ".graphmill-versions-";
 /// Bytes of what says which run it is, at most.
 const NAME_BYTES_MAX: u64 = 1 << 20;
-
-/// Versions of a run, which one that was killed goes on with.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Checkpoints {
-    /// The folder that they are published in; it is made, and goes when the run has come to its end. Without one it is among the temporary
-    /// files, named after the run, and the same run goes on with what is there.
-    pub folder: Option<PathBuf>,
-    /// How often.
-    pub every: Every,
-    /// How many are kept; none are published where it is 0.
-    pub keep: usize,
-    /// Go on with the newest in `folder`, if there is any; else there must be none.
-    pub resume: bool,
-}
-
-impl Default for Checkpoints {
-    /// Of runs whose rows are on disk, in a folder of their own; the newest is kept.
-    fn default() -> Checkpoints {
-        Checkpoints {
-            folder: None,
-            every: Every::Paged,
-            keep: 1,
-            resume: false,
-        }
-    }
-}
 
 /// What tells one run from another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

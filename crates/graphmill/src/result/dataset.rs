@@ -13,15 +13,9 @@ use std::path::{Path, PathBuf};
 use graphmill_fabric::Fabric;
 use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError};
 
-use super::Format;
-use crate::machine::folder_of;
 use crate::error::Error;
-use crate::machine::Machine;
-
-/// Whether a result is to be a folder of parts: its name ends with a slash.
-pub(crate) fn is_folder(path: &Path) -> bool {
-    path.as_os_str().as_bytes().ends_with(b"/")
-}
+use crate::machine::{Machine, folder_of};
+use crate::result::format::Format;
 
 /// A folder of parts on its way to its name.
 pub(crate) struct Parts {
@@ -215,6 +209,8 @@ fn is_mounted(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use crate::result::format::is_folder;
 
     #[test]
     fn parts_are_known_by_their_names() {

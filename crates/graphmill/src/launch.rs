@@ -9,15 +9,14 @@ use graphmill_fabric::{Fabric, FabricError, local};
 use graphmill_ingest::IngestError;
 use graphmill_storage::{Stop, StorageError};
 
-use crate::error::is_end_as_asked;
-use crate::machine::{MachineConfig, default_memory, default_threads};
+use crate::error::{Error, is_end_as_asked};
+use crate::machine::limits::{default_memory, default_threads};
+use crate::machine::{Machine, MachineConfig};
 use crate::plan::Plan;
 use crate::progress::{Watcher, unwatched};
 use crate::result::block::Block;
 use crate::run::Run;
 use crate::spool::{Spool, is_stdin};
-use crate::error::Error;
-use crate::machine::Machine;
 
 /// Has work done by so many ranks of this process, each on a machine with its share of what `config` allows: `first` by rank 0 on the
 /// calling thread, whose outcome it is, `others` by the others.

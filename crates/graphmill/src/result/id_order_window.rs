@@ -12,9 +12,9 @@ use graphmill_engine::Engine;
 use graphmill_graph::{FRAME_BYTES, FrameReader, Measure, Order, StoredGraph};
 use graphmill_storage::{Budget, Lease};
 
-use super::block::ROWS_MAX;
-use super::raw::Raw;
 use crate::error::Error;
+use crate::result::block::ROWS_MAX;
+use crate::result::values::Raw;
 
 /// Frames of ranks that are read ahead.
 const FRAMES: usize = 8;
@@ -139,10 +139,13 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Stop, algorithm};
-    use crate::import::ImportConfig;
+    use graphmill_storage::Stop;
+
+    use crate::algorithms;
+    use crate::config::Config;
+    use crate::import_config::ImportConfig;
     use crate::machine::{Machine, MachineConfig};
-    use crate::plan::{Config, Plan};
+    use crate::plan::Plan;
     use crate::progress::unwatched;
 
     #[test]
@@ -167,7 +170,7 @@ mod tests {
             .session(&graph, Default::default(), &unwatched())
             .unwrap();
         let plan = Plan::new(Config::new("wcc", &path)).unwrap();
-        let settings = algorithm::values(plan.entry, &plan.config.options);
+        let settings = algorithms::values(plan.entry, &plan.config.options);
         let output = (plan.entry.run)(&mut session, &settings).unwrap();
         let all = 0..graph.batches().len();
         let values = |batches: Range<usize>, leave: u64| {

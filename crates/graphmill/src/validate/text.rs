@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use graphmill_algorithms::registry;
 
-use super::ValidateError;
+use crate::validate_error::ValidateError;
 
 /// Rows in the order of their file.
 pub(super) type Rows = Box<dyn Iterator<Item = Result<Row, ValidateError>>>;

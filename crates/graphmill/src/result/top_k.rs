@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use serde_json::{Number, Value};
 
-use super::raw::Raw;
+use crate::result::values::Raw;
 
 /// One of the highest rows, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,107 @@
+//! Formats of result files, told by their names.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::result_error::ResultError;
+
+/// Whether a result is to be a folder of parts: its name ends with a slash.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    path.as_os_str().as_bytes().ends_with(b"/")
+}
+
+/// What a result file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Columns `vertex` and the value; unreached is null.
+    Parquet,
+    /// The same as text with a header; unreached is `inf`, of columns of vertices an empty field.
+    Text {
+        /// Columns are separated by tabs, else by commas.
+        tabs: bool,
+        /// Compressed.
+        gzip: bool,
+    },
+}
+
+/// Whether a result goes to standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+        .iter()
+        .any(|name| path == Path::new(name))
+}
+
+impl Format {
+    /// The format by the end of the file's name; that of a folder without an ending is Parquet, that of standard output CSV.
+    ///
+    /// # Errors
+    /// [`ResultError::UnknownFormat`] when it has another ending.
+    pub(crate) fn of(path: &Path) -> Result<Format, ResultError> {
+        let ending = |path: &Path| {
+            let ending = path.extension().unwrap_or_default();
+            ending.to_string_lossy().to_ascii_lowercase()
+        };
+        let (last, stem) = (ending(path), path.with_extension(""));
+        let (gzip, last) = match &*last {
+            "gz" => (true, ending(&stem)),
+            _ => (false, last),
+        };
+        match (&*last, gzip) {
+            ("parquet", false) => Ok(Format::Parquet),
+            ("csv", gzip) => Ok(Format::Text { tabs: false, gzip }),
+            ("tsv", gzip) => Ok(Format::Text { tabs: true, gzip }),
+            ("", false) if is_folder(path) => Ok(Format::Parquet),
+            ("", false) if is_stdout(path) => Ok(Format::Text { tabs: false, gzip }),
+            _ => Err(ResultError::UnknownFormat {
+                path: path.to_path_buf(),
+            }),
+        }
+    }
+
+    /// The end of the name of a file of this format.
+    pub(super) fn ending(self) -> &'static str {
+        match self {
+            Format::Parquet => "parquet",
+            Format::Text { tabs, gzip } => match (tabs, gzip) {
+                (false, false) => "csv",
+                (false, true) => "csv.gz",
+                (true, false) => "tsv",
+                (true, true) => "tsv.gz",
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_the_format() {
+        assert_eq!(Format::of(Path::new("a.parquet")).unwrap(), Format::Parquet);
+        for (name, ending) in [
+            ("b/a.csv", "csv"),
+            ("a.csv/", "csv"),
+            ("-", "csv"),
+            ("/dev/stdout", "csv"),
+            ("A.CSV.GZ", "csv.gz"),
+            ("a.b.tsv", "tsv"),
+            ("a.tsv.gz/", "tsv.gz"),
+        ] {
+            assert_eq!(Format::of(Path::new(name)).unwrap().ending(), ending);
+        }
+        assert_eq!(Format::of(Path::new("b/a/")).unwrap(), Format::Parquet);
+        for name in [
+            "a",
+            "a.txt",
+            "csv",
+            "a.gz",
+            "a.parquet.gz",
+            "a.json/",
+            "a/-",
+            "--",
+        ] {
+            assert!(Format::of(Path::new(name)).is_err(), "{name}");
+        }
+    }
+}
