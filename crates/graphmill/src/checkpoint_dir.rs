@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::hash::Hash;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
 use crate::session::Session;

@@ -1,12 +1,12 @@
-//! What is asked of a run: the input, the algorithm, and the settings.
-
-use graphmill_engine::Every;
+//! The configuration of a run: its input, its algorithm, and its settings.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use graphmill_engine::Every;
+
 use crate::import_config::ImportConfig;
-use crate::machine::MachineConfig;
+use crate::machine::resources::MachineConfig;
 use crate::session::Tuning;
 
 /// What is asked of a run. The same for Rust and for the command.

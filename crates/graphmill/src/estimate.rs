@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::algorithms;
 use crate::error::Error;
-use crate::machine::{Machine, MachineConfig};
+use crate::machine::resources::{Machine, MachineConfig};
 use crate::open::rows;
 
 /// What is asked.

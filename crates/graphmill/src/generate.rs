@@ -9,7 +9,7 @@ use graphmill_storage::FileAside;
 
 use crate::error::Error;
 use crate::import_config::ImportConfig;
-use crate::machine::{Machine, folder_of};
+use crate::machine::resources::{Machine, folder_of};
 use crate::progress::{ImportProgress, Progress, Watcher};
 use crate::result::sizes::CHUNK_BYTES;
 

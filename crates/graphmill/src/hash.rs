@@ -1,4 +1,4 @@
-//! A hash for names of folders.
+//! The hash in names of cached graphs and of directories of checkpoints.
 
 /// 64-bit FNV-1a: names a file's state, guards nothing.
 pub(crate) struct Hash(u64);

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::import_config::ImportConfig;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::paths::DESCRIPTION;
 use crate::progress::{ImportProgress, Progress, Watcher};
 use crate::result_error::ResultError;

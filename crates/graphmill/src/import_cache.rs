@@ -16,7 +16,7 @@ use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError, unhel
 
 use crate::error::Error;
 use crate::hash::Hash;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::paths::{DESCRIPTION, is_pattern};
 
 /// How the names of folders begin in which an import that was interrupted keeps what it did.
@@ -80,7 +80,7 @@ impl Machine {
     /// # Errors
     /// The disk fails.
     pub fn remove_cached(&self, graph: &CachedGraph) -> Result<bool, Error> {
-        let folder = crate::machine::folder_of(&graph.path);
+        let folder = crate::machine::resources::folder_of(&graph.path);
         let is_removed = remove(self.disk(), &folder, &graph.path)?;
         // It stays where there is something else in it.
         let _ = self.disk().remove_dir(&folder);

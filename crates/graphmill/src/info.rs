@@ -8,7 +8,7 @@ use graphmill_storage::{Open, StorageError};
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::progress::{Progress, Watcher};
 
 /// Facts about a stored graph.

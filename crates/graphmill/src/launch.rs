@@ -11,7 +11,7 @@ use graphmill_storage::{Stop, StorageError};
 
 use crate::error::{Error, is_end_as_asked};
 use crate::machine::limits::{default_memory, default_threads};
-use crate::machine::{Machine, MachineConfig};
+use crate::machine::resources::{Machine, MachineConfig};
 use crate::plan::Plan;
 use crate::progress::{Watcher, unwatched};
 use crate::result::block::Block;

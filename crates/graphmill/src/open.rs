@@ -16,7 +16,7 @@ use graphmill_storage::{Budget, StorageError};
 
 use crate::error::Error;
 use crate::import_config::ImportConfig;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::result::rows::bytes_needed;
 
 /// What a stored graph is opened for.

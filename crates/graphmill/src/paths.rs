@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use graphmill_storage::{Scratch, StorageError, Target, is_in_memory, is_of_open_files};
 
 use crate::error::Error;
-use crate::machine::{Machine, folder_of};
+use crate::machine::resources::{Machine, folder_of};
 use crate::result::format::is_folder;
 
 /// The file that makes a folder a stored graph.

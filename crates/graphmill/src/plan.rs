@@ -12,8 +12,8 @@ use graphmill_storage::{Kind, PlacementError, Where};
 use crate::algorithms;
 use crate::config::Config;
 use crate::error::Error;
-use crate::machine::MachineConfig;
 use crate::machine::limits::{default_memory, default_threads};
+use crate::machine::resources::MachineConfig;
 use crate::result::format::{Format, is_stdout};
 use crate::spool::Spool;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use graphmill_storage::Target;
 
 use crate::error::Error;
-use crate::machine::{Machine, folder_of};
+use crate::machine::resources::{Machine, folder_of};
 use crate::paths::DESCRIPTION;
 use crate::plan::Plan;
 use crate::result::format::is_folder;

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::Stop;
     use crate::import_config::ImportConfig;
-    use crate::machine::{Machine, MachineConfig};
+    use crate::machine::resources::{Machine, MachineConfig};
 
     #[test]
     fn steps_of_an_import_go_from_start_to_end() {

@@ -19,7 +19,7 @@ use crate::checkpoint_dir::Versions;
 use crate::error::Error;
 use crate::import_cache::Cache;
 use crate::import_config::ImportConfig;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::machine::timeline::{Recording, Timeline};
 use crate::open::Purpose;
 use crate::paths::DESCRIPTION;

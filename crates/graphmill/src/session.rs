@@ -15,7 +15,7 @@ use graphmill_graph::StoredGraph;
 use graphmill_storage::{Kind, Lease, Scratch, Where, is_in_memory};
 
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::progress::{Progress, Watcher};
 use crate::result::block::Block;
 use crate::result::dataset::Parts;

@@ -15,7 +15,7 @@ use graphmill_storage::{Scratch, Stop, StorageError, open_disk};
 
 use crate::error::Error;
 use crate::machine::mpi::MpiJob;
-use crate::machine::{MachineConfig, folder_of};
+use crate::machine::resources::{MachineConfig, folder_of};
 
 /// Bytes that are read at a time, of which few are on their way.
 const CHUNK_BYTES: usize = 1 << 16;

@@ -15,7 +15,7 @@ use graphmill_ingest::TextOptions;
 use crate::config::Config;
 use crate::error::Error;
 use crate::import_config::ImportConfig;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 
 /// What a rank says first: of another program, nothing else is compared.
 const PROGRAM: &str = concat!("graphmill ", env!("CARGO_PKG_VERSION"));

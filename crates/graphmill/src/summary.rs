@@ -11,7 +11,7 @@ use graphmill_storage::{Budget, Lease};
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::result::top_k::{TEXT_BYTES, Top, TopRow, json_number};
 use crate::result::values::Raw;
 

@@ -12,8 +12,8 @@ use graphmill_fabric::{Fabric, MPI_PLUGIN, MpiFabric};
 use graphmill_storage::{IoChoice, Target, open_disk};
 
 use crate::error::Error;
-use crate::machine::MachineConfig;
 use crate::machine::limits::{default_memory, default_threads};
+use crate::machine::resources::MachineConfig;
 
 /// The environment variable that names the plugin.
 const PLUGIN: &str = "GRAPHMILL_MPI";

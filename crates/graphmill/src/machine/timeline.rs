@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 
 /// The first step.
 const STEP: Duration = Duration::from_millis(20);

@@ -14,7 +14,7 @@ use graphmill_fabric::Fabric;
 use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError};
 
 use crate::error::Error;
-use crate::machine::{Machine, folder_of};
+use crate::machine::resources::{Machine, folder_of};
 use crate::result::format::Format;
 
 /// A folder of parts on its way to its name.

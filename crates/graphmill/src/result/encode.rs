@@ -12,7 +12,7 @@ use graphmill_graph::{IdCursor, StoredGraph};
 use graphmill_storage::{Job, JobError, Lease, Step, Stop, Worker, Workers};
 
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::result::block::Block;
 use crate::result::memory::Memory;
 use crate::result::values::Raw;

@@ -1,4 +1,4 @@
-//! Formats of result files, told by their names.
+//! Formats of result files, by the ends of their names.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -144,7 +144,7 @@ mod tests {
     use crate::algorithms;
     use crate::config::Config;
     use crate::import_config::ImportConfig;
-    use crate::machine::{Machine, MachineConfig};
+    use crate::machine::resources::{Machine, MachineConfig};
     use crate::plan::Plan;
     use crate::progress::unwatched;
 

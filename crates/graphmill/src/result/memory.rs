@@ -1,4 +1,4 @@
-//! Memory of the workers that encode rows.
+//! How free memory is split among workers that encode rows.
 
 use graphmill_graph::IdCursor;
 

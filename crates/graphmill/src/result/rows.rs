@@ -1,5 +1,5 @@
 //! The rows of a result in ascending order of ids: an algorithm's values batch by batch from the engine, and the blocks in which they
-//! go out. Where indices have another order, `window.rs` puts the values in that of ids first. The rows are all, or those of the
+//! go out. Where indices have another order, `id_order_window.rs` puts the values in that of ids first. The rows are all, or those of the
 //! vertices of some batches.
 //!
 //! Rows are told by ranks, places in the order of ids, so that ids and values can be read apart, and more than once. Where a block

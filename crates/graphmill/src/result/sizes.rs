@@ -1,4 +1,4 @@
-//! Bytes and rows that the parts of a result take on the way out.
+//! Sizes of buffers and blocks that the result writers share.
 
 use graphmill_storage::FileAside;
 

@@ -1,13 +1,13 @@
 //! Results of small graphs, in all formats.
 
+use std::path::Path;
+
 use graphmill_algorithms::{Output, Values as Array};
 use graphmill_engine::VertexArray;
 use graphmill_graph::Order;
 
-use std::path::Path;
-
 use crate::import_config::ImportConfig;
-use crate::machine::{Machine, MachineConfig};
+use crate::machine::resources::{Machine, MachineConfig};
 use crate::progress::unwatched;
 use crate::result::block::{Labels, Values};
 use crate::result::rows::bytes_needed;

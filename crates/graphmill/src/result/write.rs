@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use graphmill_storage::Output;
 
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::result::block::Block;
 use crate::result::encode::Pool;
 use crate::result::format::{Format, is_stdout};

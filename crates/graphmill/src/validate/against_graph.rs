@@ -15,7 +15,7 @@ use graphmill_storage::{Budget, Lease, Stop};
 
 use crate::algorithms;
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::open::Purpose;
 use crate::plan::Plan;
 use crate::progress::Watcher;

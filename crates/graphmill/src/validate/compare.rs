@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::validate::merge_join::compare;
 use crate::validate::open::open;
 use crate::validate::text::Reading;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use graphmill_storage::ByteFile;
 
-use crate::machine::Machine;
+use crate::machine::resources::Machine;
 use crate::paths::DESCRIPTION;
 use crate::validate::parquet;
 use crate::validate::text::{Lines, Reading, Rows};
