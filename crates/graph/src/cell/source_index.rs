@@ -6,8 +6,7 @@
 //! a source is. Each can be read without the other: lists of blocks are 64 bytes for thousands of edges, and are read from disk where
 //! they are not in memory; bitmaps may take more than the blocks, and are for memory only.
 
-use crate::codec::block::group::Group;
-use crate::codec::block::group::{GROUP_SAMPLES, group_of_sample};
+use crate::codec::block::group::{GROUP_SAMPLES, Group, group_of_sample};
 use crate::codec::block::layout::BLOCK_EDGES_MAX;
 use crate::error::FormatError;
 

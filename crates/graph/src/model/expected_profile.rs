@@ -18,9 +18,11 @@ use crate::model::numbers::{ColumnOutline, FileBytes, file_bytes};
 use crate::model::profile::{Outline, Source};
 use crate::open::footprint::Measure;
 use crate::spec::Shape;
+use crate::vertex::degree_pages::put_degrees;
+use crate::vertex::fanout_pages::FanoutPage;
 use crate::vertex::ids::id::expected_bytes;
 use crate::vertex::order::Order;
-use crate::vertex::pages::{FanoutPage, PAGE_VERTICES, put_degrees};
+use crate::vertex::packed::PAGE_VERTICES;
 
 /// A cell on average, the empty ones too.
 #[derive(Clone, Copy, Debug, Default)]

@@ -19,7 +19,9 @@ use crate::open::stored_graph::StoredGraph;
 use crate::partition::partition;
 use crate::read::page_cache::FrameReader;
 use crate::spec::EdgeKind;
-use crate::vertex::pages::{FanoutChunk, PAGE_VERTICES, PageIndex};
+use crate::vertex::fanout_pages::FanoutChunk;
+use crate::vertex::packed::PAGE_VERTICES;
+use crate::vertex::page_index::PageIndex;
 
 /// A graph in numbers.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use crate::cell::directory::{self, Column};
 use crate::file::extent::Extent;
 use crate::file::page::{FileId, FileKind, Framed, Side};
 use crate::spec::EdgeKind;
-use crate::vertex::pages::PageIndex;
+use crate::vertex::page_index::PageIndex;
 
 /// The files of a column file, as [`FileKind::OF_COLUMNS`] has them: without weights there is no file of them, and none in a folder
 /// that has others.

@@ -19,7 +19,8 @@ use crate::open::stored_graph::StoredGraph;
 use crate::spec::EdgeKind;
 use crate::vertex::ids::page_index::index_bytes;
 use crate::vertex::order::{ORDER, Order};
-use crate::vertex::pages::{PAGE_VERTICES, PageIndex};
+use crate::vertex::packed::PAGE_VERTICES;
+use crate::vertex::page_index::PageIndex;
 
 /// Counts that memory depends on, of the columns that passes go over: those of the graph, and of a directed one those of its
 /// reverse too, when it was imported with it.

@@ -18,9 +18,11 @@ use crate::file::page::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Root, Side
 use crate::manifest::{ColumnsMeta, IdKind, Meta};
 use crate::open::column_set::{ColumnSet, Files};
 use crate::spec::EdgeKind;
+use crate::vertex::degree_pages::DEGREE_PAGE_BYTES_MAX;
+use crate::vertex::fanout_pages::fanout_page_bytes_max;
 use crate::vertex::ids::page_index::Ids;
 use crate::vertex::order::{ORDER, payload_bytes};
-use crate::vertex::pages::{DEGREE_PAGE_BYTES_MAX, PageIndex, fanout_page_bytes_max};
+use crate::vertex::page_index::PageIndex;
 
 /// What opening needs at every file.
 pub(super) struct Opening<'a> {

@@ -10,7 +10,8 @@ use crate::file::page::Side;
 use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
 use crate::read::page_cache::FrameReader;
-use crate::vertex::pages::{PAGE_VERTICES, each_batch};
+use crate::vertex::fanout_pages::each_batch;
+use crate::vertex::packed::PAGE_VERTICES;
 
 /// The stored fan-out lists of a range of vertices, resident: a list is found by two look-ups.
 #[derive(Debug)]

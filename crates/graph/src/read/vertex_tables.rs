@@ -7,10 +7,11 @@ use crate::file::page::FRAME_BYTES;
 use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
 use crate::read::page_cache::FrameReader;
-use crate::vertex::pages::{
-    CHUNKS_AT, DegreePage, FanoutChunk, PAGE_VERTICES, chunk_place, each_batch, each_chunk,
-    each_in_chunk,
+use crate::vertex::degree_pages::DegreePage;
+use crate::vertex::fanout_pages::{
+    CHUNKS_AT, FanoutChunk, chunk_place, each_batch, each_chunk, each_in_chunk,
 };
+use crate::vertex::packed::PAGE_VERTICES;
 
 impl StoredGraph {
     /// Out-degrees in `set` of the vertices of a batch, in order; `out` has one place for each.

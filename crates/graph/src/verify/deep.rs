@@ -28,7 +28,9 @@ use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
 use crate::read::page_cache::FrameReader;
 use crate::spec::Shape;
-use crate::vertex::pages::{ChunkEncoder, DegreePage, PAGE_VERTICES, PAIR_BYTES, put_degrees};
+use crate::vertex::degree_pages::{DegreePage, put_degrees};
+use crate::vertex::fanout_pages::{ChunkEncoder, PAIR_BYTES};
+use crate::vertex::packed::PAGE_VERTICES;
 use crate::weight_range::WeightRange;
 
 /// Frames of the files that are read beside the cells.

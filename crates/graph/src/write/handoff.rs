@@ -14,8 +14,7 @@ use crate::file::page::{FileId, FileKind, Root, Side};
 use crate::spec::EdgeKind;
 use crate::weight_range::WeightRange;
 use crate::write::graph_writer::GraphWriter;
-use crate::write::shared::SPOOL;
-use crate::write::shared::{CellNote, FileDone, Shared};
+use crate::write::shared::{CellNote, FileDone, SPOOL, Shared};
 
 const FILE_BYTES: usize = 1 + 8 * 12;
 const CELL_BYTES: usize = 8 * 7;

@@ -13,7 +13,10 @@ use crate::codec::varint;
 use crate::error::FormatError;
 use crate::file::page::{FRAME_BYTES, Fetch, FileId, FileKind, GRAIN, Root, Side};
 use crate::file::page_writer::FrameWriter;
-use crate::vertex::pages::{FanoutPage, PAGE_VERTICES, PageIndex, put_degrees};
+use crate::vertex::degree_pages::put_degrees;
+use crate::vertex::fanout_pages::FanoutPage;
+use crate::vertex::packed::PAGE_VERTICES;
+use crate::vertex::page_index::PageIndex;
 use crate::write::shared::{FileDone, Shared};
 
 /// Bytes of a cell's spool in memory: at most, and at least where memory is short.

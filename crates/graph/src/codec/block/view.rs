@@ -1,8 +1,7 @@
 //! A block as its reader sees it: what every codec shares, and the packed one.
 
 use crate::codec::bitpack::{field, packed_bytes, unpack};
-use crate::codec::block::group::Group;
-use crate::codec::block::group::group_of_sample;
+use crate::codec::block::group::{Group, group_of_sample};
 use crate::codec::block::layout::{BLOCK_EDGES_MAX, Codec, FIRSTS_BYTES, HEADER, PADDING};
 use crate::codec::pfor::MINI;
 use crate::error::FormatError;

@@ -1,204 +1,15 @@
-//! Tables over the vertices in pages of 4096: degrees, and the destination batches of every vertex.
-//!
-//! Pages of vertices without edges are not stored, so a table costs what the graph's edges cost, not what its range of
-//! indices is. Accesses are checked against the bytes: a page that makes no sense yields `None`, never a wrong place.
+//! Pages of the fan-out: the destination batches of every vertex.
 
-use crate::codec::varint;
+use crate::vertex::packed::{PAGE_VERTICES, Packer, field, width};
 
-/// Vertices of a page.
-pub const PAGE_VERTICES: u64 = 4096;
 /// Vertices of a chunk of the fan-out.
 const CHUNK_VERTICES: usize = 64;
 /// Bytes of a fan-out page before its first chunk.
 pub(crate) const CHUNKS_AT: usize = PAGE_VERTICES as usize / CHUNK_VERTICES * 4;
 
-/// Bits that `n` takes, at least 1.
-fn width(n: u64) -> u32 {
-    (64 - n.leading_zeros()).max(1)
-}
-
-/// The field of `bits` (at most 56) that begins at bit `at`; bits beyond the bytes are 0.
-#[inline]
-fn field(bytes: &[u8], at: usize, bits: u32) -> u64 {
-    let from = at / 8;
-    let word = match bytes.get(from..from + 8) {
-        Some(word) => word.try_into().map_or(0, u64::from_le_bytes),
-        None => {
-            let mut word = [0; 8];
-            let rest = bytes.get(from..).unwrap_or(&[]);
-            word[..rest.len()].copy_from_slice(rest);
-            u64::from_le_bytes(word)
-        }
-    };
-    (word >> (at % 8)) & ((1 << bits) - 1)
-}
-
-/// Appends fields of packed bits; zero bits fill the last byte.
-struct Packer<'o> {
-    out: &'o mut Vec<u8>,
-    word: u64,
-    filled: u32,
-}
-
-impl<'o> Packer<'o> {
-    fn new(out: &'o mut Vec<u8>) -> Self {
-        Packer {
-            out,
-            word: 0,
-            filled: 0,
-        }
-    }
-    /// `bits` is at most 56.
-    #[inline]
-    fn push(&mut self, value: u64, bits: u32) {
-        self.word |= value << self.filled;
-        self.filled += bits;
-        while self.filled >= 8 {
-            self.out.push(self.word as u8);
-            self.word >>= 8;
-            self.filled -= 8;
-        }
-    }
-    fn end(self) {
-        if self.filled > 0 {
-            self.out.push(self.word as u8);
-        }
-    }
-}
-
-/// Bytes of a page of degrees at most.
-pub(crate) const DEGREE_PAGE_BYTES_MAX: u64 = 8 + 8 * PAGE_VERTICES;
-
 /// Bytes of a page of the fan-out at most: in each chunk all batches, four bytes each, and a row of eight for each.
 pub(crate) fn fanout_page_bytes_max(batches: usize) -> u64 {
     (CHUNKS_AT as u64) + (CHUNKS_AT as u64 / 4) * (8 + 12 * batches as u64)
-}
-
-/// Where the stored pages of a table are.
-#[derive(Debug, Default)]
-pub(crate) struct PageIndex {
-    /// Page number and the byte position of its end; it begins where the one before ends.
-    pages: Vec<(u64, u64)>,
-}
-
-impl PageIndex {
-    /// Bytes that an index of so many pages takes in memory.
-    pub(crate) fn memory(pages: u64) -> u64 {
-        pages.saturating_mul(16)
-    }
-    /// Appends the list and the trailer that end a table's payload, `pages` being (page, bytes).
-    pub(crate) fn put(out: &mut Vec<u8>, position: u64, pages: &[(u64, u32)]) {
-        let mut next = 0;
-        for &(page, bytes) in pages {
-            varint::put(out, page - next);
-            varint::put(out, u64::from(bytes));
-            next = page + 1;
-        }
-        out.extend(position.to_le_bytes());
-        out.extend((pages.len() as u64).to_le_bytes());
-    }
-    /// Parses the list, without the trailer: `count` pages of the vertices up to `vertices` that end at byte `end`, none
-    /// longer than `page_bytes_max`.
-    pub(crate) fn parse(
-        bytes: &[u8],
-        count: u64,
-        vertices: u64,
-        end: u64,
-        page_bytes_max: u64,
-    ) -> Option<Self> {
-        let mut pages = Vec::with_capacity(count as usize);
-        let (mut at, mut next, mut position) = (0, 0u64, 0u64);
-        for _ in 0..count {
-            let page = next.checked_add(varint::get(bytes, &mut at)?)?;
-            if page >= vertices.div_ceil(PAGE_VERTICES) {
-                return None;
-            }
-            let page_bytes = varint::get(bytes, &mut at).filter(|&n| n <= page_bytes_max)?;
-            position = position
-                .checked_add(page_bytes)
-                .filter(|&position| position <= end)?;
-            pages.push((page, position));
-            next = page + 1;
-        }
-        (at == bytes.len() && position == end).then_some(PageIndex { pages })
-    }
-    /// Where page number `page` is; `None` when it is not stored.
-    #[inline]
-    pub(crate) fn find(&self, page: u64) -> Option<std::ops::Range<u64>> {
-        let at = match self.pages.get(page as usize) {
-            // Nearly every graph has an edge in every page.
-            Some(&(number, _)) if number == page => page as usize,
-            _ => self
-                .pages
-                .binary_search_by_key(&page, |&(number, _)| number)
-                .ok()?,
-        };
-        let start = at.checked_sub(1).map_or(0, |before| self.pages[before].1);
-        Some(start..self.pages[at].1)
-    }
-    /// Stored pages among the numbers `pages`, as positions for [`at`](Self::at).
-    pub(crate) fn positions(&self, pages: std::ops::Range<u64>) -> std::ops::Range<usize> {
-        let first = self
-            .pages
-            .partition_point(|&(number, _)| number < pages.start);
-        first
-            ..self
-                .pages
-                .partition_point(|&(number, _)| number < pages.end)
-                .max(first)
-    }
-    /// Number and place of a stored page.
-    pub(crate) fn at(&self, position: usize) -> (u64, std::ops::Range<u64>) {
-        let start = position
-            .checked_sub(1)
-            .map_or(0, |before| self.pages[before].1);
-        (self.pages[position].0, start..self.pages[position].1)
-    }
-}
-
-/// Appends a page of degrees.
-pub(crate) fn put_degrees(out: &mut Vec<u8>, degrees: &[u64; PAGE_VERTICES as usize]) {
-    let bits = match width(degrees.iter().fold(0, |all, d| all | d)) {
-        57.. => 64,
-        bits => bits,
-    };
-    out.extend([bits as u8, 0, 0, 0, 0, 0, 0, 0]);
-    if bits == 64 {
-        out.extend(degrees.iter().flat_map(|d| d.to_le_bytes()));
-    } else {
-        let mut packer = Packer::new(out);
-        degrees.iter().for_each(|&d| packer.push(d, bits));
-        packer.end();
-    }
-}
-
-/// A page of degrees.
-#[derive(Clone, Copy)]
-pub(crate) struct DegreePage<'a> {
-    fields: &'a [u8],
-    bits: u32,
-}
-
-impl<'a> DegreePage<'a> {
-    pub(crate) fn parse(page: &'a [u8]) -> Option<Self> {
-        let bits = u32::from(*page.first()?);
-        let fields = page.get(8..)?;
-        let sound = matches!(bits, 1..=56 | 64)
-            && fields.len() == bits as usize * PAGE_VERTICES as usize / 8;
-        sound.then_some(DegreePage { fields, bits })
-    }
-    /// The degree of vertex `i` of the page.
-    #[inline]
-    pub(crate) fn get(&self, i: usize) -> u64 {
-        if self.bits == 64 {
-            let word = self
-                .fields
-                .get(8 * i..8 * i + 8)
-                .and_then(|w| w.try_into().ok());
-            return word.map_or(0, u64::from_le_bytes);
-        }
-        field(self.fields, i * self.bits as usize, self.bits)
-    }
 }
 
 /// Collects one page of the fan-out.
@@ -543,22 +354,6 @@ mod tests {
     use graphmill_storage::Random;
 
     #[test]
-    fn degrees_of_any_width_come_back() {
-        for max in [0u64, 1, 5, 255, 1 << 20, (1 << 56) - 1, 1 << 60] {
-            let mut degrees = [0; 4096];
-            for (i, d) in degrees.iter_mut().enumerate() {
-                *d = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % (max + 1);
-            }
-            degrees[4095] = max;
-            let mut page = Vec::new();
-            put_degrees(&mut page, &degrees);
-            let parsed = DegreePage::parse(&page).unwrap();
-            assert!((0..4096).all(|i| parsed.get(i) == degrees[i]), "{max}");
-            assert!(DegreePage::parse(&page[..page.len() - 1]).is_none());
-        }
-    }
-
-    #[test]
     fn fan_out_comes_back_in_both_forms() {
         let mut random = Random::new(1);
         for (batches, pairs) in [
@@ -615,37 +410,6 @@ mod tests {
             for v in (0..4096).step_by(37) {
                 let _ = each_batch(&bad, v, 30, |batch| assert!(batch < 30));
             }
-        }
-    }
-
-    #[test]
-    fn pages_are_found_in_full_and_in_sparse_tables() {
-        for numbers in [(0..50).collect::<Vec<u64>>(), vec![3, 4, 900, 1 << 40]] {
-            let pages: Vec<(u64, u32)> = numbers.iter().map(|&n| (n, n as u32 % 7 + 1)).collect();
-            let end: u64 = pages.iter().map(|&(_, bytes)| u64::from(bytes)).sum();
-            let mut list = Vec::new();
-            PageIndex::put(&mut list, end, &pages);
-            let list = &list[..list.len() - 16];
-            let count = numbers.len() as u64;
-            let longest = pages.iter().map(|page| u64::from(page.1)).max().unwrap();
-            let index = PageIndex::parse(list, count, 1 << 60, end, longest).unwrap();
-            let mut position = 0;
-            for &(number, bytes) in &pages {
-                assert_eq!(
-                    index.find(number),
-                    Some(position..position + u64::from(bytes))
-                );
-                position += u64::from(bytes);
-            }
-            assert_eq!(index.find(numbers.last().unwrap() + 1), None);
-            assert_eq!(
-                index.positions(4..901).len(),
-                numbers.iter().filter(|n| (4..901).contains(*n)).count()
-            );
-            assert!(PageIndex::parse(list, count, 4096, end, longest).is_none());
-            assert!(PageIndex::parse(list, count, 1 << 60, end, longest - 1).is_none());
-            let cut = &list[..list.len() - 1];
-            assert!(PageIndex::parse(cut, count, 1 << 60, end, longest).is_none());
         }
     }
 }
