@@ -7,7 +7,7 @@ use graphmill_storage::{Budget, Disk, Lease};
 use serde::{Deserialize, Serialize};
 
 use crate::error::FormatError;
-use crate::file::page::Root;
+use crate::file::page::FileRoot;
 use crate::spec::EdgeKind;
 use crate::weight_range::WeightRange;
 
@@ -38,17 +38,17 @@ pub enum IdKind {
 pub(crate) struct IdsMeta {
     pub(crate) kind: IdKind,
     pub(crate) pages: u64,
-    pub(crate) data: Root,
-    pub(crate) index: Root,
+    pub(crate) data: FileRoot,
+    pub(crate) index: FileRoot,
 }
 
 /// The files of a set of columns whose roots are not in its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ColumnsMeta {
-    pub(crate) directory: Root,
-    pub(crate) degrees: Root,
-    pub(crate) fanout: Root,
+    pub(crate) directory: FileRoot,
+    pub(crate) degrees: FileRoot,
+    pub(crate) fanout: FileRoot,
 }
 
 /// What `graph.json` says.
@@ -86,7 +86,7 @@ pub struct Meta {
     pub(crate) reverse: Option<ColumnsMeta>,
     /// Which index the vertex of each id has; `None`: they are in order of ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) order: Option<Root>,
+    pub(crate) order: Option<FileRoot>,
     /// From the least to the greatest weight; `None`: edges have none, or nobody wrote it down.
     #[serde(default)]
     pub weights: Option<WeightRange>,
@@ -97,7 +97,7 @@ pub struct Meta {
 
 /// What tells formats apart.
 #[derive(Deserialize)]
-struct Head {
+struct ManifestHeader {
     format: u64,
 }
 
@@ -194,7 +194,7 @@ impl Meta {
             return Err(broken("its checksum does not fit its text".into()));
         }
         let json = |e: serde_json::Error| broken(e.to_string());
-        let Head { format } = serde_json::from_slice(text).map_err(json)?;
+        let ManifestHeader { format } = serde_json::from_slice(text).map_err(json)?;
         if format != FORMAT {
             return Err(FormatError::Version {
                 path: path.into(),
@@ -216,9 +216,9 @@ mod tests {
 
     fn example() -> Meta {
         let columns = ColumnsMeta {
-            directory: Root::default(),
-            degrees: Root::default(),
-            fanout: Root::default(),
+            directory: FileRoot::default(),
+            degrees: FileRoot::default(),
+            fanout: FileRoot::default(),
         };
         Meta {
             format: FORMAT,
@@ -237,12 +237,12 @@ mod tests {
             ids: IdsMeta {
                 kind: IdKind::Text,
                 pages: 1,
-                data: Root::default(),
-                index: Root::default(),
+                data: FileRoot::default(),
+                index: FileRoot::default(),
             },
             columns,
             reverse: Some(columns),
-            order: Some(Root::default()),
+            order: Some(FileRoot::default()),
             weights: Some(WeightRange {
                 least: -0.1,
                 greatest: 1e300,

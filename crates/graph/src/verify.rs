@@ -23,7 +23,7 @@ use crate::file::page::{FileKind, Side};
 use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
 use crate::read::extent_stream::ExtentReader;
-use deep::{At, Deep};
+use deep::{CellPosition, DeepVerifier};
 
 /// What a graph was found to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub fn verify_deep(
     stop: &Stop,
     progress: impl FnMut(u64),
 ) -> Result<Verified, FormatError> {
-    let deep = Deep::new(graph, budget)?;
+    let deep = DeepVerifier::new(graph, budget)?;
     walk(graph, budget, stop, progress, Some(deep))
 }
 
@@ -73,7 +73,7 @@ fn walk(
     budget: &Budget,
     stop: &Stop,
     mut progress: impl FnMut(u64),
-    mut deep: Option<Deep<'_>>,
+    mut deep: Option<DeepVerifier<'_>>,
 ) -> Result<Verified, FormatError> {
     let chunk_bytes = if budget.available() < 16 << 20 {
         CHUNK_BYTES / 16
@@ -118,7 +118,7 @@ fn walk(
         .flatten()
     {
         let mut file = None;
-        deep.iter_mut().for_each(Deep::set);
+        deep.iter_mut().for_each(DeepVerifier::set);
         for d in 0..graph.batches().len() {
             let column = set.column(d);
             let Some(first) = column.cells().first() else {
@@ -174,7 +174,7 @@ fn verify_cell(
     queue: &mut dyn Queue,
     scratch: &mut [u32; BLOCK_EDGES_MAX],
     sources: &mut [u32; BLOCK_EDGES_MAX],
-    mut deep: Option<&mut Deep<'_>>,
+    mut deep: Option<&mut DeepVerifier<'_>>,
 ) -> Result<(), FormatError> {
     let cell = set.column(d).cells()[position];
     let batches = graph.batches();
@@ -196,7 +196,7 @@ fn verify_cell(
     let (mut left, mut edges) = (cell.data_bytes(), 0u64);
     let mut last: Option<(u32, u32)> = None;
     let (at, mut keys) = (
-        At {
+        CellPosition {
             set,
             column: d,
             cell,

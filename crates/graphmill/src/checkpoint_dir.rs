@@ -23,7 +23,7 @@ use graphmill_storage::{
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::hash::Hash;
+use crate::hash::Fnv1a;
 use crate::machine::resources::Machine;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
@@ -43,7 +43,7 @@ const NAME_BYTES_MAX: u64 = 1 << 20;
 
 /// What tells one run from another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Identity {
+struct RunIdentity {
     format: u32,
     program: String,
     graph: String,
@@ -55,9 +55,9 @@ struct Identity {
     trials: u32,
 }
 
-impl Identity {
+impl RunIdentity {
     /// What another run has otherwise, if anything.
-    fn other(&self, there: &Identity) -> Option<String> {
+    fn other(&self, there: &RunIdentity) -> Option<String> {
         let differs = |what: &str, mine: &str, theirs: &str| {
             (mine != theirs).then(|| format!("{what} {theirs}, not {mine}"))
         };
@@ -66,10 +66,10 @@ impl Identity {
         };
         let usual = || "as usual".to_string();
         let option = |name: &String| {
-            let value = |of: &Identity| of.options.get(name).cloned().unwrap_or_else(usual);
+            let value = |of: &RunIdentity| of.options.get(name).cloned().unwrap_or_else(usual);
             differs(&format!("--{name}"), &value(self), &value(there))
         };
-        let alpha = |of: &Identity| of.alpha.map_or_else(usual, |alpha| alpha.to_string());
+        let alpha = |of: &RunIdentity| of.alpha.map_or_else(usual, |alpha| alpha.to_string());
         let names = self.options.keys().chain(there.options.keys());
         numbers("format", self.format as usize, there.format as usize)
             .or_else(|| differs("program", &self.program, &there.program))
@@ -83,7 +83,7 @@ impl Identity {
 }
 
 /// The folder of this rank, held until the run ends: it goes then unless there is a version in it that can be gone on with.
-pub(crate) struct Versions {
+pub(crate) struct CheckpointDir {
     disk: Arc<dyn Disk>,
     /// That of all ranks.
     base: PathBuf,
@@ -95,7 +95,7 @@ pub(crate) struct Versions {
     /// Somebody asked to go on.
     is_asked: bool,
     /// Which run it is.
-    identity: Identity,
+    identity: RunIdentity,
     asked: engine::Checkpoints,
 }
 
@@ -107,13 +107,13 @@ impl Plan {
         graph: &StoredGraph,
         tmp: &Path,
         watcher: &Watcher,
-    ) -> Result<Option<Versions>, Error> {
+    ) -> Result<Option<CheckpointDir>, Error> {
         let asked = &self.config.checkpoints;
         if asked.keep == 0 {
             return Ok(None);
         }
         let ranks = machine.fabric().map_or(1, |fabric| fabric.ranks());
-        let identity = Identity {
+        let identity = RunIdentity {
             format: FORMAT,
             program: format!("graphmill {}", env!("CARGO_PKG_VERSION")),
             graph: format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum()),
@@ -129,7 +129,7 @@ impl Plan {
             todo: "this is a bug, please report it",
         })?;
         let base = asked.folder.clone().unwrap_or_else(|| {
-            let mut hash = Hash::new();
+            let mut hash = Fnv1a::new();
             hash.add(format!("{identity:?}").as_bytes());
             // Others may have no right to what is there.
             hash.add(&user());
@@ -158,7 +158,7 @@ impl Plan {
             made => made?,
         };
         let is_held = made.is_some();
-        let versions = made.map(|hold| Versions {
+        let versions = made.map(|hold| CheckpointDir {
             _hold: hold,
             is_named,
             is_alone: ranks == 1,
@@ -344,7 +344,7 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
     }
 }
 
-impl Versions {
+impl CheckpointDir {
     /// What the engine is told.
     pub(crate) fn asked(&self) -> engine::Checkpoints {
         self.asked.clone()
@@ -428,7 +428,7 @@ impl Versions {
             Err(error) if is_missing(&error) => Vec::new(),
             there => there?,
         };
-        let there: Identity = serde_json::from_slice(&there).map_err(|error| {
+        let there: RunIdentity = serde_json::from_slice(&there).map_err(|error| {
             let what = format!(
                 "{} does not say which run the versions there are of ({error})",
                 name.display()
@@ -487,7 +487,7 @@ impl Versions {
     }
 
     /// Tells what the run goes on with.
-    pub(crate) fn tell(&self, resumed: Option<&engine::Resumed>, watcher: &Watcher) {
+    pub(crate) fn report_resumed(&self, resumed: Option<&engine::Resumed>, watcher: &Watcher) {
         let base = self.base.display();
         let Some(resumed) = resumed else {
             if self.is_asked {
@@ -537,7 +537,7 @@ impl Versions {
     }
 }
 
-impl Drop for Versions {
+impl Drop for CheckpointDir {
     fn drop(&mut self) {
         // Where the disk does not say what is there, it stays.
         if let Ok(false) = self.has_any() {

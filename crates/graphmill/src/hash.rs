@@ -1,11 +1,11 @@
 //! The hash in names of cached graphs and of directories of checkpoints.
 
 /// 64-bit FNV-1a: names a file's state, guards nothing.
-pub(crate) struct Hash(u64);
+pub(crate) struct Fnv1a(u64);
 
-impl Hash {
-    pub(crate) fn new() -> Hash {
-        Hash(0xcbf2_9ce4_8422_2325)
+impl Fnv1a {
+    pub(crate) fn new() -> Fnv1a {
+        Fnv1a(0xcbf2_9ce4_8422_2325)
     }
 
     pub(crate) fn add(&mut self, bytes: &[u8]) {

@@ -21,8 +21,8 @@ use crate::start::StartOptions;
 
 /// The JSON of `--metrics`.
 #[derive(Serialize)]
-struct Account {
-    graph: Counts,
+struct ImportMetrics {
+    graph: GraphSize,
     /// How the input was read.
     read: Vec<String>,
     ranks: usize,
@@ -37,7 +37,7 @@ struct Account {
 }
 
 #[derive(Serialize)]
-struct Counts {
+struct GraphSize {
     vertices: u64,
     edges: u64,
 }
@@ -94,8 +94,8 @@ impl Machine {
             return Ok(report);
         }
         let sum = |of: fn(&Moved) -> u64| report.each_rank.iter().map(of).sum();
-        let account = Account {
-            graph: Counts {
+        let account = ImportMetrics {
+            graph: GraphSize {
                 vertices: report.vertices,
                 edges: report.arcs,
             },

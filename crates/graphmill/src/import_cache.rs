@@ -15,7 +15,7 @@ use std::sync::Arc;
 use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError, unheld};
 
 use crate::error::Error;
-use crate::hash::Hash;
+use crate::hash::Fnv1a;
 use crate::machine::resources::Machine;
 use crate::paths::{DESCRIPTION, is_pattern};
 
@@ -142,7 +142,7 @@ fn remove(disk: &Arc<dyn Disk>, folder: &Path, graph: &Path) -> Result<bool, Sto
 
 /// The place of one import.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cache {
+pub(crate) struct CacheLocation {
     /// Folder of all graphs made from this input.
     pub(crate) folder: PathBuf,
     /// Whose folder is trusted besides this user's: the system's, and that of whoever decides what is in the file anyway.
@@ -151,7 +151,7 @@ pub(crate) struct Cache {
     options: String,
 }
 
-impl Cache {
+impl CacheLocation {
     /// Where the graph of `files` (all of `input`) imported with `options` belongs.
     ///
     /// # Errors
@@ -161,8 +161,8 @@ impl Cache {
         input: &Path,
         files: &[PathBuf],
         options: &str,
-    ) -> Result<Cache, StorageError> {
-        let mut stamp = Hash::new();
+    ) -> Result<CacheLocation, StorageError> {
+        let mut stamp = Fnv1a::new();
         for file in files {
             let facts = disk.stamp(file)?;
             let name = file.file_name().unwrap_or_default();
@@ -174,11 +174,11 @@ impl Cache {
                 stamp.add(&nanoseconds.to_le_bytes());
             }
         }
-        let mut hash = Hash::new();
+        let mut hash = Fnv1a::new();
         hash.add(env!("CARGO_PKG_VERSION").as_bytes());
         hash.add(&graphmill_graph::FORMAT.to_le_bytes());
         hash.add(options.as_bytes());
-        Ok(Cache {
+        Ok(CacheLocation {
             owners: [
                 0,
                 disk.owner(files.first().map_or(input, PathBuf::as_path))?,
@@ -214,7 +214,7 @@ impl Cache {
     /// Makes the folder of all graphs, and takes hold of it; none where it cannot be made.
     ///
     /// # Errors
-    /// As for [`Cache::hold`].
+    /// As for [`CacheLocation::hold`].
     pub(crate) fn make(&self, disk: &dyn Disk) -> Result<Option<Hold>, StorageError> {
         match disk.create_dir_all(&self.folder) {
             Ok(()) => disk.hold(&self.folder, Holding::Unlocked, Owner::OwnOr(&self.owners)),
@@ -268,7 +268,7 @@ mod tests {
         disk.create_dir_all(folder).unwrap();
         let of = |text: &[u8]| {
             disk.write_small(&file, text).unwrap();
-            let cache = Cache::of(&*disk, &file, std::slice::from_ref(&file), "").unwrap();
+            let cache = CacheLocation::of(&*disk, &file, std::slice::from_ref(&file), "").unwrap();
             disk.create_dir_all(&cache.graph()).unwrap();
             cache
         };

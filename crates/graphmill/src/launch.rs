@@ -144,8 +144,8 @@ impl Plan {
         let inputs = std::slice::from_ref(&self.config.input);
         let spool = Spool::of(inputs, &self.machine(), self.output_file(), stop)?;
         let plan = &self.on_spool(&spool);
-        let first = |machine: &Machine| plan.carry_out(machine, watcher, each);
-        let others = |machine: &Machine| plan.carry_out(machine, &unwatched(), None).map(drop);
+        let first = |machine: &Machine| plan.run_rank(machine, watcher, each);
+        let others = |machine: &Machine| plan.run_rank(machine, &unwatched(), None).map(drop);
         on_ranks(&self.machine(), self.config.ranks, stop, first, others)
     }
 
@@ -162,7 +162,7 @@ impl Plan {
         if is_stdin(&self.config.input) {
             return Err(Error::StdinOfRanks);
         }
-        let work = |machine: &Machine| self.carry_out(machine, watcher, None);
+        let work = |machine: &Machine| self.run_rank(machine, watcher, None);
         as_rank(fabric, &self.machine(), stop, work)
     }
 }

@@ -21,9 +21,9 @@ use crate::result::rows::bytes_needed;
 
 /// What a stored graph is opened for.
 #[derive(Clone, Copy)]
-pub(crate) enum Purpose<'p> {
+pub(crate) enum OpenFor<'p> {
     /// To look at it.
-    Look,
+    Inspect,
     /// For a run.
     Run {
         /// What its passes hold for each vertex.
@@ -33,19 +33,19 @@ pub(crate) enum Purpose<'p> {
     },
 }
 
-impl Purpose<'_> {
+impl OpenFor<'_> {
     fn name(self) -> &'static str {
         match self {
-            Purpose::Look => "the stored graph",
-            Purpose::Run { .. } => "a run",
+            OpenFor::Inspect => "the stored graph",
+            OpenFor::Run { .. } => "a run",
         }
     }
 
     /// Bytes of the budget that it takes besides the open graph.
     fn bytes(self, graph: &Measure, machine: &Machine) -> u64 {
         match self {
-            Purpose::Look => 0,
-            Purpose::Run { sizes, wants_rows } => {
+            OpenFor::Inspect => 0,
+            OpenFor::Run { sizes, wants_rows } => {
                 let workers = machine.workers().count();
                 let run = Engine::least(graph, workers, machine.tiers(), sizes(graph));
                 run + rows(graph, wants_rows)
@@ -65,14 +65,14 @@ impl Machine {
     /// # Errors
     /// It is not one, or not as it was written; the budget has no room for its directories.
     pub fn graph(&self, path: &Path) -> Result<Arc<StoredGraph>, Error> {
-        self.graph_for(path, Purpose::Look)
+        self.graph_for(path, OpenFor::Inspect)
     }
 
     /// Opens a stored graph where the budget has room for what comes next too.
     pub(crate) fn graph_for(
         &self,
         path: &Path,
-        purpose: Purpose<'_>,
+        purpose: OpenFor<'_>,
     ) -> Result<Arc<StoredGraph>, Error> {
         let used = self.used();
         self.check_there(path)?;
@@ -112,7 +112,7 @@ impl Machine {
     /// Refuses a budget that is too small for any graph, before edges are imported; `enough` is enough for these.
     pub(crate) fn check_any(
         &self,
-        purpose: Purpose<'_>,
+        purpose: OpenFor<'_>,
         enough: impl FnOnce() -> Result<u64, Error>,
     ) -> Result<(), Error> {
         let least = purpose.bytes(&Measure::nothing(), self);
@@ -125,7 +125,7 @@ impl Machine {
     /// A budget that is enough to import `files` and for what comes then, by their sizes alone. Of compressed files it is an estimate.
     pub(crate) fn enough_for(
         &self,
-        purpose: Purpose<'_>,
+        purpose: OpenFor<'_>,
         files: &[PathBuf],
         import: &ImportConfig,
     ) -> Result<u64, Error> {
@@ -156,7 +156,7 @@ impl Machine {
         self.budget().total() - self.budget().available()
     }
 
-    fn check_total(&self, purpose: Purpose<'_>, least: u64) -> Result<(), Error> {
+    fn check_total(&self, purpose: OpenFor<'_>, least: u64) -> Result<(), Error> {
         let budget = self.budget().total();
         if least <= budget {
             return Ok(());

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::machine::limits::{default_memory, default_threads};
 use crate::machine::resources::MachineConfig;
-use crate::result::format::{Format, is_stdout};
+use crate::result::format::{ResultFormat, is_stdout};
 use crate::spool::Spool;
 
 /// A [`Config`] that was found to make sense, with nothing left open. `Display` prints it.
@@ -37,7 +37,7 @@ impl Plan {
         let entry = algorithms::find(&config.algorithm)?;
         algorithms::check(entry, &config.options)?;
         if let Some(output) = &config.output {
-            Format::of(output)?;
+            ResultFormat::of(output)?;
         }
         let placement = &config.machine.placement;
         let slow = Kind::ALL.iter().any(|kind| placement.is_slow(*kind));

@@ -19,7 +19,7 @@ fn place(path: &Path) -> Option<PathBuf> {
 
 impl Plan {
     /// Refuses outputs that would replace the input, each other, or a file of a stored graph; and places that take none.
-    pub(crate) fn check_places(&self, machine: &Machine) -> Result<(), Error> {
+    pub(crate) fn check_paths(&self, machine: &Machine) -> Result<(), Error> {
         let outputs = [self.output_file(), self.config.metrics.as_deref()];
         for output in outputs.into_iter().flatten() {
             machine.check_folder(output)?;

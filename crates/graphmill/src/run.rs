@@ -15,19 +15,19 @@ use graphmill_ingest::{IngestError, files_of};
 use graphmill_storage::{Disk, Hold, Holding, Owner, Stop, StorageError, write_output};
 use serde::Serialize;
 
-use crate::checkpoint_dir::Versions;
+use crate::checkpoint_dir::CheckpointDir;
 use crate::error::Error;
-use crate::import_cache::Cache;
+use crate::import_cache::CacheLocation;
 use crate::import_config::ImportConfig;
 use crate::machine::resources::Machine;
 use crate::machine::timeline::{Recording, Timeline};
-use crate::open::Purpose;
+use crate::open::OpenFor;
 use crate::paths::DESCRIPTION;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
 use crate::result::block::Block;
 use crate::result::format::is_folder;
-use crate::result::top_k::{Top, TopRow};
+use crate::result::top_k::{TopK, TopRow};
 use crate::result_error::ResultError;
 use crate::start::StartOptions;
 use crate::summary::{Summary, TOP_ROWS};
@@ -80,9 +80,9 @@ pub struct Seconds {
 
 /// The JSON of `--metrics`.
 #[derive(Serialize)]
-struct Account<'a> {
+struct MetricsReport<'a> {
     algorithm: &'a str,
-    graph: GraphFacts,
+    graph: GraphCounts,
     /// How the input of the graph was read.
     read: &'a [String],
     executor: &'a str,
@@ -104,7 +104,7 @@ struct Account<'a> {
 }
 
 #[derive(Serialize)]
-struct GraphFacts {
+struct GraphCounts {
     vertices: u64,
     edges: u64,
 }
@@ -132,14 +132,14 @@ impl Plan {
     }
 
     /// What one rank does. Rank 0 alone writes a file.
-    pub(crate) fn carry_out(
+    pub(crate) fn run_rank(
         &self,
         machine: &Machine,
         watcher: &Watcher,
         each: Option<&mut dyn FnMut(&Block)>,
     ) -> Result<Run, Error> {
         let mut versions = None;
-        let done = self.publish(machine, watcher, each, &mut versions);
+        let done = self.execute(machine, watcher, each, &mut versions);
         done.map_err(|error| match &versions {
             Some(versions) => versions.left(error, watcher),
             None => error,
@@ -147,19 +147,19 @@ impl Plan {
     }
 
     /// The same, with versions from where they can be published.
-    fn publish(
+    fn execute(
         &self,
         machine: &Machine,
         watcher: &Watcher,
         mut each: Option<&mut dyn FnMut(&Block)>,
-        versions: &mut Option<Versions>,
+        versions: &mut Option<CheckpointDir>,
     ) -> Result<Run, Error> {
         let clock = machine.clock();
         let began = clock.now();
         machine.check_same_start(&StartOptions::of_run(&self.config))?;
         let is_first = machine.rank() == 0;
         if is_first {
-            self.check_places(machine)?;
+            self.check_paths(machine)?;
         }
         let recording = (self.config.metrics.as_ref()).map(|_| Recording::begin(machine));
         let wants_each = each.is_some();
@@ -167,11 +167,11 @@ impl Plan {
         let wants_summary = self.wants_summary();
         let given = algorithms::values(self.entry, &self.config.options);
         let sizes = |graph: &Measure| (self.entry.sizes)(graph, &given);
-        let purpose = Purpose::Run {
+        let purpose = OpenFor::Run {
             sizes: &sizes,
             wants_rows,
         };
-        let (graph, settings, _hold) = self.question(machine, purpose, watcher)?;
+        let (graph, settings, _hold) = self.open_and_resolve(machine, purpose, watcher)?;
         let file = self.output_file();
         let folder = file.filter(|path| is_folder(path));
         if let Some(folder) = folder.filter(|_| !is_first) {
@@ -192,17 +192,17 @@ impl Plan {
         let highest = (count as u64).min(measure.batches.vertices());
         let _highest = machine
             .budget()
-            .lease("the highest rows", Top::memory(highest))?;
+            .lease("the highest rows", TopK::memory(highest))?;
         let beside = file.unwrap_or(graph.path());
         let (tuning, sizes) = (self.config.tuning, sizes(&measure));
         *versions = self.versions(machine, &graph, &machine.tmp(beside), watcher)?;
-        let checkpoints = versions.as_ref().map(Versions::asked);
+        let checkpoints = versions.as_ref().map(CheckpointDir::asked);
         let asked = (tuning, sizes, checkpoints);
         let trials = u64::from(self.config.trials.max(1));
         let passes_max = (self.entry.passes_max)(&given).map(|most| most * trials);
         let mut session = machine.session_beside(beside, &graph, asked, passes_max, watcher)?;
         if let Some(versions) = versions {
-            versions.tell(session.resumed(), watcher);
+            versions.report_resumed(session.resumed(), watcher);
         }
         let mut trials = Vec::new();
         let output = loop {
@@ -310,16 +310,16 @@ impl Plan {
             metrics,
         };
         if let Some(path) = self.config.metrics.as_ref().filter(|_| is_first) {
-            self.account(&**machine.disk(), &run, path)?;
+            self.write_metrics(&**machine.disk(), &run, path)?;
         }
         Ok(run)
     }
 
     /// The stored graph, and the options as the algorithm takes them. A graph from the cache is held as long as the last part lives.
-    pub(crate) fn question(
+    pub(crate) fn open_and_resolve(
         &self,
         machine: &Machine,
-        purpose: Purpose<'_>,
+        purpose: OpenFor<'_>,
         watcher: &Watcher,
     ) -> Result<(Arc<StoredGraph>, Settings, Option<Hold>), Error> {
         let (graph, hold) = self.open(machine, purpose, watcher)?;
@@ -348,7 +348,7 @@ impl Plan {
     fn open(
         &self,
         machine: &Machine,
-        purpose: Purpose<'_>,
+        purpose: OpenFor<'_>,
         watcher: &Watcher,
     ) -> Result<(Arc<StoredGraph>, Option<Hold>), Error> {
         let disk = machine.disk();
@@ -381,7 +381,7 @@ impl Plan {
             .budget()
             .lease("the names of the input's files", names.sum())?;
         let options = format!("{:?}", self.config.import);
-        let cache = Cache::of(&**disk, input, &files, &options)?;
+        let cache = CacheLocation::of(&**disk, input, &files, &options)?;
         let path = cache.graph();
         // Held before it is looked for, so that it is not removed in between.
         let hold = cache.hold(&**disk)?;
@@ -471,7 +471,7 @@ impl Plan {
         &self,
         machine: &Machine,
         path: &Path,
-        purpose: Purpose<'_>,
+        purpose: OpenFor<'_>,
         watcher: &Watcher,
     ) -> Result<Arc<StoredGraph>, Error> {
         let graph = machine.graph_for(path, purpose)?;
@@ -493,10 +493,10 @@ impl Plan {
         Ok(graph)
     }
 
-    fn account(&self, disk: &dyn Disk, run: &Run, path: &Path) -> Result<(), Error> {
-        let account = Account {
+    fn write_metrics(&self, disk: &dyn Disk, run: &Run, path: &Path) -> Result<(), Error> {
+        let account = MetricsReport {
             algorithm: self.entry.name,
-            graph: GraphFacts {
+            graph: GraphCounts {
                 vertices: run.vertices,
                 edges: run.edges,
             },

@@ -18,9 +18,9 @@ use crate::error::Error;
 use crate::machine::resources::Machine;
 use crate::progress::{Progress, Watcher};
 use crate::result::block::Block;
-use crate::result::dataset::Parts;
-use crate::result::format::Format;
-use crate::result::rows::{Rows, bytes_wanted};
+use crate::result::dataset::PartWriter;
+use crate::result::format::ResultFormat;
+use crate::result::rows::{ResultRows, bytes_wanted};
 use crate::result::write;
 use crate::summary;
 use crate::summary::Summary;
@@ -208,7 +208,7 @@ impl Session {
         path: &Path,
         mut note: impl FnMut(u64),
     ) -> Result<u64, Error> {
-        let (format, all) = (Format::of(path)?, 0..self.graph.batches().len());
+        let (format, all) = (ResultFormat::of(path)?, 0..self.graph.batches().len());
         self.write_rows(output, path, format, all, &mut note)
     }
 
@@ -223,10 +223,10 @@ impl Session {
         path: &Path,
         mut note: impl FnMut(u64),
     ) -> Result<u64, Error> {
-        let mut parts = Parts::create(&self.machine, path)?;
+        let mut parts = PartWriter::create(&self.machine, path)?;
         let (part, own) = (parts.part(), self.engine.own_batches());
         self.write_rows(output, &part, parts.format(), own, &mut note)
-            .and_then(|bytes| parts.publish(bytes))
+            .and_then(|bytes| parts.commit(bytes))
             .inspect_err(|error| parts.give_up(error))
     }
 
@@ -235,7 +235,7 @@ impl Session {
         &mut self,
         output: &Output,
         path: &Path,
-        format: Format,
+        format: ResultFormat,
         batches: Range<usize>,
         note: &mut dyn FnMut(u64),
     ) -> Result<u64, Error> {
@@ -267,8 +267,12 @@ impl Session {
         }
     }
 
-    fn rows<'a>(&'a self, output: &'a Output, batches: Range<usize>) -> Result<Rows<'a>, Error> {
+    fn rows<'a>(
+        &'a self,
+        output: &'a Output,
+        batches: Range<usize>,
+    ) -> Result<ResultRows<'a>, Error> {
         let budget = self.machine.budget();
-        Rows::new(&self.engine, output, &self.graph, budget, batches)
+        ResultRows::new(&self.engine, output, &self.graph, budget, batches)
     }
 }

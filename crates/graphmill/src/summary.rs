@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Error;
 use crate::machine::resources::Machine;
-use crate::result::top_k::{TEXT_BYTES, Top, TopRow, json_number};
-use crate::result::values::Raw;
+use crate::result::top_k::{TEXT_BYTES, TopK, TopRow, json_number};
+use crate::result::values::ValueColumn;
 
 /// Rows of a summary where nobody asks for more.
 pub(crate) const TOP_ROWS: usize = 5;
@@ -110,8 +110,8 @@ pub(crate) fn summarize(
     let _lease = budget.lease("a summary of the result", bytes_needed(&graph.measure()))?;
     let shown = sizes.unwrap_or(output);
     let has_order = !are_vertices(&shown.values);
-    let mut top = Top::new(if has_order { count } else { 0 });
-    let mut raw = Raw::empty(&shown.values);
+    let mut top = TopK::new(if has_order { count } else { 0 });
+    let mut raw = ValueColumn::empty(&shown.values);
     // Sizes are at the places of ranks already.
     let mut ranks = match graph.order() {
         Order::Degree if sizes.is_none() => Some((reader(graph, budget)?, Vec::new())),

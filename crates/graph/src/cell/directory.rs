@@ -10,7 +10,7 @@ use graphmill_storage::{Budget, Lease};
 use crate::cell::source_index::{BITMAP_LINES_MAX, bitmap_bytes, block_list_bytes};
 use crate::codec::varint;
 use crate::error::FormatError;
-use crate::file::page::{FileKind, Root};
+use crate::file::page::{FileKind, FileRoot};
 use crate::spec::EdgeKind;
 
 /// The edges from one source batch into one destination batch.
@@ -140,7 +140,7 @@ pub(crate) struct CellSizes {
 }
 
 /// The roots of the files of a column file, as [`FileKind::OF_COLUMNS`] has them.
-pub(crate) type FileRoots = [Root; FileKind::OF_COLUMNS.len()];
+pub(crate) type FileRoots = [FileRoot; FileKind::OF_COLUMNS.len()];
 
 /// Appends one column file: its batches, its roots and its cells, which are in order.
 pub(crate) fn put_file(
@@ -205,7 +205,7 @@ impl<'b> Ledger<'b> {
 }
 
 /// What a directory has at most, as far as its length and the graph's description say.
-pub(crate) struct Most {
+pub(crate) struct DirectoryBounds {
     pub(crate) cells: u64,
     /// Of all columns together, and of one.
     pub(crate) strips: u64,
@@ -217,7 +217,7 @@ pub(crate) struct Most {
 /// Bytes of a directory that a cell takes at least.
 const CELL_BYTES_MIN: u64 = 4;
 
-impl Most {
+impl DirectoryBounds {
     pub(crate) fn of(payload: u64, batches: u64, arcs: u64, strip_edges_max: u64) -> Self {
         let cells = (payload / CELL_BYTES_MIN).min(batches.saturating_mul(batches));
         // Of two strips in a row, the second begins where the first would have too many edges with one cell more.
@@ -227,7 +227,7 @@ impl Most {
             + cells.saturating_mul(size_of::<Cell>() as u64)
             + strips.saturating_mul(size_of::<Range<usize>>() as u64)
             + Ledger::STEP;
-        Most {
+        DirectoryBounds {
             cells,
             strips,
             strips_of_column: batches.min(cuts.saturating_add(1)),
@@ -257,13 +257,13 @@ pub(crate) fn parse(
     edge: EdgeKind,
     strip_edges_max: u64,
     budget: &Budget,
-) -> Result<Directory, Fault> {
-    let mut reader = Reader { bytes, at: 0 };
+) -> Result<Directory, DirectoryError> {
+    let mut reader = DirectoryReader { bytes, at: 0 };
     let mut ledger = Ledger::new(budget, "the directory of cells");
     let mut take = |bytes: usize| {
         ledger
             .take(bytes as u64)
-            .map_err(|e| Fault::Other(Box::new(e)))
+            .map_err(|e| DirectoryError::Other(Box::new(e)))
     };
     let width = edge.bytes() as u64;
     let count = reader.number_to("more files than batches", batches as u64)?;
@@ -386,24 +386,24 @@ fn strips(cells: &[Cell], edges_max: u64) -> Vec<Range<usize>> {
 
 /// Why a directory does not parse.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum DirectoryError {
     At { offset: u64, what: &'static str },
     Other(Box<FormatError>),
 }
 
-struct Reader<'a> {
+struct DirectoryReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Reader<'_> {
-    fn fault(&self, what: &'static str) -> Fault {
-        Fault::At {
+impl DirectoryReader<'_> {
+    fn fault(&self, what: &'static str) -> DirectoryError {
+        DirectoryError::At {
             offset: self.at as u64,
             what,
         }
     }
-    fn number_to(&mut self, what: &'static str, max: u64) -> Result<u64, Fault> {
+    fn number_to(&mut self, what: &'static str, max: u64) -> Result<u64, DirectoryError> {
         let number = varint::get(self.bytes, &mut self.at)
             .ok_or_else(|| self.fault("a number is cut off"))?;
         if number > max {
@@ -432,7 +432,7 @@ mod tests {
         let mut bytes = Vec::new();
         varint::put(&mut bytes, 2);
         let roots = |edges: u64, cells: u64| {
-            [20 * edges, 0, 3 * 64 * cells, 4 * edges].map(|payload| Root {
+            [20 * edges, 0, 3 * 64 * cells, 4 * edges].map(|payload| FileRoot {
                 payload,
                 checksum: 0xdead_beef,
             })
@@ -500,13 +500,13 @@ mod tests {
                 data_bytes: 31,
                 ..sizes(0, 0, 1)
             };
-            let roots = [31, 0, 3 * 64, 0].map(|payload| Root {
+            let roots = [31, 0, 3 * 64, 0].map(|payload| FileRoot {
                 payload,
                 checksum: 0,
             });
             put_file(&mut bad, &(0..1), &roots, &[CellSizes { edges, ..cell }]);
             let parsed = parse(&bad, 1, EdgeKind::None, 15, &budget);
-            assert!(matches!(parsed, Err(Fault::At { .. })), "{edges}");
+            assert!(matches!(parsed, Err(DirectoryError::At { .. })), "{edges}");
         }
         assert!(parse(&good, 5, EdgeKind::F32, 15, &budget).is_err());
         assert!(parse(&good, 3, EdgeKind::F32, 15, &budget).is_err());
@@ -514,7 +514,7 @@ mod tests {
         let small = Budget::new(100);
         assert!(matches!(
             parse(&good, 4, EdgeKind::F32, 15, &small),
-            Err(Fault::Other(_))
+            Err(DirectoryError::Other(_))
         ));
     }
 }

@@ -15,7 +15,7 @@ pub(crate) const MINI: usize = 32;
 /// The bit of a head that says that patches follow the fields.
 const PATCHED: u8 = 0x80;
 /// What follows the fields of a mini-block without patches.
-const NO_PATCHES: Patches<'static> = Patches {
+const NO_PATCHES: Exceptions<'static> = Exceptions {
     places: &[],
     highs: &[],
     high_bytes: 0,
@@ -23,7 +23,7 @@ const NO_PATCHES: Patches<'static> = Patches {
 
 /// A sequence, to read.
 #[derive(Clone, Copy)]
-pub(crate) struct Minis<'a> {
+pub(crate) struct PforBlocks<'a> {
     /// A byte a mini-block: bits of its fields, and whether patches follow them.
     pub(crate) heads: &'a [u8],
     pub(crate) bodies: &'a [u8],
@@ -31,13 +31,13 @@ pub(crate) struct Minis<'a> {
 
 /// The patches of one mini-block.
 #[derive(Clone, Copy)]
-struct Patches<'a> {
+struct Exceptions<'a> {
     places: &'a [u8],
     highs: &'a [u8],
     high_bytes: usize,
 }
 
-impl<'a> Patches<'a> {
+impl<'a> Exceptions<'a> {
     /// The patches at the start of `bytes`, and how many bytes they take.
     #[inline(always)]
     fn parse(bytes: &'a [u8]) -> (Self, usize) {
@@ -47,7 +47,7 @@ impl<'a> Patches<'a> {
         let count = usize::from(head & 31) + 1;
         let high_bytes = usize::from(head >> 5 & 3) + 1;
         let (places, rest) = rest.split_at(rest.len().min(count));
-        let patches = Patches {
+        let patches = Exceptions {
             places,
             highs: rest,
             high_bytes,
@@ -77,7 +77,7 @@ impl<'a> Patches<'a> {
     }
 }
 
-impl<'a> Minis<'a> {
+impl<'a> PforBlocks<'a> {
     /// Fills `out` with the first numbers.
     #[inline(always)]
     pub(crate) fn unpack(&self, out: &mut [u32]) {
@@ -99,7 +99,7 @@ impl<'a> Minis<'a> {
             if from + MINI <= range.start {
                 at += 4 * usize::from(head & !PATCHED);
                 if head & PATCHED != 0 {
-                    at += Patches::parse(self.bodies.get(at..).unwrap_or(&[])).1;
+                    at += Exceptions::parse(self.bodies.get(at..).unwrap_or(&[])).1;
                 }
                 continue;
             }
@@ -120,7 +120,7 @@ impl<'a> Minis<'a> {
         if head & PATCHED == 0 {
             return bytes;
         }
-        let (patches, more) = Patches::parse(self.bodies.get(at + bytes..).unwrap_or(&[]));
+        let (patches, more) = Exceptions::parse(self.bodies.get(at + bytes..).unwrap_or(&[]));
         patches.apply(fields, width);
         bytes + more
     }
@@ -128,13 +128,13 @@ impl<'a> Minis<'a> {
 
 /// How a mini-block is to be written.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
+struct PforPlan {
     width: u8,
     patches: u8,
     high_bytes: u8,
 }
 
-impl Plan {
+impl PforPlan {
     /// The way to write a mini-block that takes fewest bytes.
     fn of(mini: &[u32]) -> Self {
         let mut counts = [0u8; 33];
@@ -142,7 +142,7 @@ impl Plan {
             counts[width_of(u64::from(value)) as usize] += 1;
         }
         let widest = counts.iter().rposition(|&count| count > 0).unwrap_or(0);
-        let mut best = Plan {
+        let mut best = PforPlan {
             width: widest as u8,
             patches: 0,
             high_bytes: 0,
@@ -150,7 +150,7 @@ impl Plan {
         let mut patches = 0;
         for width in (0..widest).rev() {
             patches += counts[width + 1];
-            let plan = Plan {
+            let plan = PforPlan {
                 width: width as u8,
                 patches,
                 high_bytes: (widest - width).div_ceil(8) as u8,
@@ -196,15 +196,15 @@ impl Plan {
 
 /// A sequence, to write.
 #[derive(Debug, Default)]
-pub(crate) struct MinisWriter {
-    plans: Vec<Plan>,
+pub(crate) struct PforEncoder {
+    plans: Vec<PforPlan>,
 }
 
-impl MinisWriter {
+impl PforEncoder {
     /// Plans how to write `values`; the bytes of heads and bodies.
     pub(crate) fn plan(&mut self, values: &[u32]) -> usize {
         self.plans.clear();
-        self.plans.extend(values.chunks(MINI).map(Plan::of));
+        self.plans.extend(values.chunks(MINI).map(PforPlan::of));
         self.plans.iter().map(|plan| 1 + plan.bytes()).sum()
     }
     /// Appends the heads of what was planned.
@@ -226,7 +226,7 @@ mod tests {
 
     fn write(values: &[u32]) -> (Vec<u8>, Vec<u8>) {
         let (mut heads, mut bodies) = (Vec::new(), Vec::new());
-        let mut writer = MinisWriter::default();
+        let mut writer = PforEncoder::default();
         let planned = writer.plan(values);
         writer.put_heads(&mut heads);
         writer.put_bodies(values, &mut bodies);
@@ -250,7 +250,7 @@ mod tests {
                 })
                 .collect();
             let (heads, bodies) = write(&values);
-            let minis = Minis {
+            let minis = PforBlocks {
                 heads: &heads,
                 bodies: &bodies,
             };
@@ -285,7 +285,7 @@ mod tests {
             let bodies: Vec<u8> = (0..random.below(300))
                 .map(|_| random.below(256) as u8)
                 .collect();
-            let minis = Minis {
+            let minis = PforBlocks {
                 heads: &heads,
                 bodies: &bodies,
             };

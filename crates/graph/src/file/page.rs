@@ -1,6 +1,6 @@
 //! Frames: 64 KiB of a file and its checksum; which files a graph has and how each is opened.
 //!
-//! Invariant: bytes leave this crate only after [`Framed::check`] accepted the frame they lie in.
+//! Invariant: bytes leave this crate only after [`PagedFile::check`] accepted the frame they lie in.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -126,14 +126,14 @@ impl fmt::Display for FileId {
 
 /// What a file must add up to, kept apart from the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Root {
+pub(crate) struct FileRoot {
     /// Bytes of the payload.
     pub(crate) payload: u64,
     /// Checksum of the checksum table.
     pub(crate) checksum: u32,
 }
 
-impl Root {
+impl FileRoot {
     /// Bytes of the payload and the zeros after it. The root of a file no disk could hold is refused before.
     pub(crate) fn padded(&self) -> u64 {
         self.payload.next_multiple_of(GRAIN)
@@ -152,15 +152,15 @@ impl Root {
 }
 
 /// Reads that wait: one queue and one buffer.
-pub(crate) struct Fetch {
+pub(crate) struct MetadataReader {
     queue: Box<dyn Queue>,
     buffer: Option<Buffer>,
 }
 
-impl Fetch {
+impl MetadataReader {
     pub(crate) fn new(disk: &dyn Disk, budget: &Budget) -> Result<Self, FormatError> {
         let buffer = budget.buffer("a frame of the stored graph", FRAME_BYTES as usize)?;
-        Ok(Fetch {
+        Ok(MetadataReader {
             queue: disk.queue(1)?,
             buffer: Some(buffer),
         })
@@ -225,27 +225,27 @@ pub(crate) fn cut_off(path: &Path, expected: u64, found: u64) -> FormatError {
 
 /// One file of a graph with its checksums.
 #[derive(Debug)]
-pub(crate) struct Framed {
+pub(crate) struct PagedFile {
     pub(crate) id: FileId,
-    pub(crate) root: Root,
+    pub(crate) root: FileRoot,
     table: Box<[u32]>,
     _lease: Lease,
 }
 
-impl Framed {
+impl PagedFile {
     /// Bytes of the budget that a file takes while it is open: its checksums.
-    pub(crate) fn memory(root: Root) -> u64 {
+    pub(crate) fn memory(root: FileRoot) -> u64 {
         root.frames() * 4
     }
     /// Checks a file's length against its root and reads its checksum table.
     pub(crate) fn open(
         disk: &dyn Disk,
-        fetch: &mut Fetch,
+        fetch: &mut MetadataReader,
         budget: &Budget,
         graph: &Path,
         graph_id: u64,
         id: FileId,
-        root: Root,
+        root: FileRoot,
     ) -> Result<Self, FormatError> {
         let path = id.path(graph);
         let file = disk.open(&path, Open::Read)?;
@@ -297,7 +297,7 @@ impl Framed {
                 found: checksum,
             });
         }
-        Ok(Framed {
+        Ok(PagedFile {
             id,
             root,
             table: table.into(),
@@ -393,7 +393,7 @@ mod tests {
             (65536, 65536, 1, 69632),
             (65537, 69632, 2, 73728),
         ] {
-            let root = Root {
+            let root = FileRoot {
                 payload,
                 checksum: 0,
             };

@@ -2,7 +2,7 @@
 //!
 //! 1. Bytes gather in a chunk (whole frames). A full chunk is summed frame by frame and handed to the queue, while
 //!    the next fills: two chunks a stream.
-//! 2. [`FrameWriter::finish`] pads and writes the last chunk, then the table, syncs, and tells the roots.
+//! 2. [`PagedWriter::finish`] pads and writes the last chunk, then the table, syncs, and tells the roots.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use graphmill_storage::{
 };
 
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileId, GRAIN, Root};
+use crate::file::page::{FRAME_BYTES, FileId, FileRoot, GRAIN};
 
 /// Entries of a checksum table that are leased together.
 const TABLE_STEP: usize = 16 << 10;
 
-struct Stream {
+struct PageStream {
     file: FileHandle,
     /// `None` for a temporary file, which has no frames.
     id: Option<FileId>,
@@ -31,22 +31,22 @@ struct Stream {
 }
 
 /// Writes framed files.
-pub(crate) struct FrameWriter {
+pub(crate) struct PagedWriter {
     queue: Box<dyn Queue>,
     graph_id: u64,
-    streams: Vec<Stream>,
+    streams: Vec<PageStream>,
     /// Temporary files are made durable too.
     syncs_all: bool,
     budget: Budget,
 }
 
-impl FrameWriter {
+impl PagedWriter {
     pub(crate) fn new(
         disk: &dyn Disk,
         budget: &Budget,
         graph_id: u64,
     ) -> Result<Self, FormatError> {
-        Ok(FrameWriter {
+        Ok(PagedWriter {
             queue: disk.queue(8)?,
             graph_id,
             streams: Vec::new(),
@@ -56,7 +56,7 @@ impl FrameWriter {
     }
     /// The same, which makes temporary files durable too if `syncs_all`.
     pub(crate) fn syncing_all(self, syncs_all: bool) -> Self {
-        FrameWriter { syncs_all, ..self }
+        PagedWriter { syncs_all, ..self }
     }
     /// Bytes of the budget that a file takes by chunks of `chunk_bytes`: two of them, and the checksums of 1 GiB.
     pub(crate) const fn memory(chunk_bytes: usize) -> u64 {
@@ -91,7 +91,7 @@ impl FrameWriter {
         let chunk_bytes = chunk_bytes.next_multiple_of(FRAME_BYTES as usize);
         let buffer = || self.budget.buffer("writing the stored graph", chunk_bytes);
         let (chunk, spare) = (Some(buffer()?), vec![buffer()?]);
-        self.streams.push(Stream {
+        self.streams.push(PageStream {
             file: disk.open(path, Open::Create)?,
             id,
             chunk,
@@ -188,7 +188,7 @@ impl FrameWriter {
         Ok(())
     }
     /// Writes what is left and the tables, and syncs all files; their roots, in order.
-    pub(crate) fn finish(mut self) -> Result<Vec<Root>, FormatError> {
+    pub(crate) fn finish(mut self) -> Result<Vec<FileRoot>, FormatError> {
         let mut roots = Vec::with_capacity(self.streams.len());
         for stream in 0..self.streams.len() {
             self.flush(stream, true)?;
@@ -207,12 +207,12 @@ impl FrameWriter {
                 checksum = hasher.finalize();
             }
             self.streams[stream].leases.clear();
-            roots.push(Root { payload, checksum });
+            roots.push(FileRoot { payload, checksum });
         }
         while let Some(done) = self.queue.wait() {
             self.take_back(done)?;
         }
-        let is_synced = |stream: &&Stream| stream.id.is_some() || self.syncs_all;
+        let is_synced = |stream: &&PageStream| stream.id.is_some() || self.syncs_all;
         for stream in self.streams.iter().filter(is_synced) {
             self.queue.submit(
                 Operation::Sync {

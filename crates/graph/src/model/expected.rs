@@ -22,7 +22,7 @@ pub enum Likeness {
 
 /// Vertices that have the same number of edges on average.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Class {
+pub(super) struct DegreeClass {
     pub(super) vertices: f64,
     /// Arcs that leave one, and as many that reach it.
     pub(super) degree: f64,
@@ -31,7 +31,7 @@ pub(super) struct Class {
 /// A graph of so many vertices and edges.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    pub(super) classes: Vec<Class>,
+    pub(super) classes: Vec<DegreeClass>,
     pub(super) vertices: u64,
     pub(super) arcs: u64,
     pub(super) directed: bool,
@@ -51,7 +51,7 @@ impl Expected {
         };
         let mean = arcs as f64 / vertices as f64;
         let classes = match like {
-            Likeness::Uniform => vec![Class {
+            Likeness::Uniform => vec![DegreeClass {
                 vertices: vertices as f64,
                 degree: mean,
             }],
@@ -61,7 +61,7 @@ impl Expected {
                 // How many labels have so many ones is binomial.
                 let mut share = 0.5f64.powi(levels as i32);
                 let class = |ones: u32| {
-                    let class = Class {
+                    let class = DegreeClass {
                         vertices: vertices as f64 * share,
                         degree: mean
                             * (2.0 * ZERO).powi((levels - ones) as i32)
@@ -97,7 +97,7 @@ impl Expected {
 
     /// How many vertices have an edge among such a share of all.
     pub(super) fn having(&self, share: f64) -> f64 {
-        let having = |class: &Class| class.vertices * -(-class.degree * share).exp_m1();
+        let having = |class: &DegreeClass| class.vertices * -(-class.degree * share).exp_m1();
         self.classes.iter().map(having).sum()
     }
 
@@ -174,7 +174,7 @@ mod tests {
         ] {
             let graph = Expected::new(like, vertices, edges, directed);
             let all: f64 = graph.classes.iter().map(|class| class.vertices).sum();
-            let arcs = |class: &Class| class.vertices * class.degree;
+            let arcs = |class: &DegreeClass| class.vertices * class.degree;
             let arcs: f64 = graph.classes.iter().map(arcs).sum();
             let near = |found: f64, wanted: u64| (found / wanted as f64 - 1.0).abs() < 1e-9;
             assert!(near(all, vertices) && near(arcs, graph.arcs()), "{graph:?}");

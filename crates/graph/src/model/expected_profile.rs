@@ -15,7 +15,7 @@ use crate::codec::varint;
 use crate::manifest::IdKind;
 use crate::model::expected::Expected;
 use crate::model::numbers::{ColumnOutline, FileBytes, file_bytes};
-use crate::model::profile::{Outline, Source};
+use crate::model::profile::{Outline, ProfileSource};
 use crate::open::footprint::Measure;
 use crate::spec::Shape;
 use crate::vertex::degree_pages::put_degrees;
@@ -26,7 +26,7 @@ use crate::vertex::packed::PAGE_VERTICES;
 
 /// A cell on average, the empty ones too.
 #[derive(Clone, Copy, Debug, Default)]
-struct CellOutline {
+struct CellModel {
     /// The share of cells that are not empty.
     present: f64,
     edges: f64,
@@ -62,7 +62,7 @@ impl Expected {
         let mut columns: Vec<ColumnOutline> = (0..batches.len())
             .map(|batch| {
                 let destination = class_of(batches.span(batch));
-                let mut sum = CellOutline::default();
+                let mut sum = CellModel::default();
                 for (source, count) in &spans {
                     let cell = of_cell[&(*source, destination)];
                     let count = *count as f64;
@@ -135,16 +135,12 @@ impl Expected {
             open_bytes: Outline::open_bytes(&measure, shape.files.len() as u64, &files),
             measure,
             files,
-            source: Source::Expected(self.clone()),
+            source: ProfileSource::Expected(self.clone()),
         }
     }
 
     /// A cell of each pair of spans.
-    fn cells(
-        &self,
-        spans: &BTreeMap<u64, u64>,
-        shape: &Shape,
-    ) -> BTreeMap<(u64, u64), CellOutline> {
+    fn cells(&self, spans: &BTreeMap<u64, u64>, shape: &Shape) -> BTreeMap<(u64, u64), CellModel> {
         let mut random = Random::new(self.arcs ^ self.vertices.rotate_left(32));
         let mut cells = BTreeMap::new();
         for source in spans.keys() {
@@ -162,19 +158,19 @@ impl Expected {
         [source, destination]: [u64; 2],
         shape: &Shape,
         random: &mut Random,
-    ) -> CellOutline {
+    ) -> CellModel {
         let vertices = shape.vertices().max(1) as f64;
         let shares = [source, destination].map(|span| span as f64 / vertices);
         let edges = self.arcs as f64 * shares[0] * shares[1];
         if edges <= 0.0 {
-            return CellOutline::default();
+            return CellModel::default();
         }
         // Of a large cell the edges of a part of its sources are drawn, of small ones several cells.
         let part = (EDGES_DRAWN / edges).min(1.0);
         let span = ((source as f64 * part).ceil() as u64).clamp(1, source);
         let part = span as f64 / source as f64;
         let count = (EDGES_DRAWN / (edges * part)).clamp(1.0, CELLS_DRAWN_MAX) as usize;
-        let places = Places::new(self, destination, shares[1], random);
+        let places = DestinationSampler::new(self, destination, shares[1], random);
         let bits = u64::BITS - (destination - 1).leading_zeros();
         let mut writer = CellWriter::default();
         for _ in 0..count {
@@ -203,7 +199,7 @@ impl Expected {
         span: u64,
         sources: f64,
         destinations: f64,
-        places: &Places,
+        places: &DestinationSampler,
         random: &mut Random,
     ) -> Vec<u64> {
         let mut keys = Vec::new();
@@ -366,8 +362,8 @@ impl CellWriter {
         self.sources_bytes += sources.len() as u64;
     }
 
-    fn scaled(&self, present: f64, edges: f64, by: f64) -> CellOutline {
-        CellOutline {
+    fn scaled(&self, present: f64, edges: f64, by: f64) -> CellModel {
+        CellModel {
             present,
             edges,
             data_bytes: self.data_bytes as f64 * by,
@@ -379,7 +375,7 @@ impl CellWriter {
 }
 
 /// The destinations of a batch, each as often as its class has it.
-struct Places {
+struct DestinationSampler {
     /// Sums of the weights up to each place.
     sums: Vec<f64>,
     /// Vertices of a place.
@@ -387,7 +383,7 @@ struct Places {
     span: u64,
 }
 
-impl Places {
+impl DestinationSampler {
     fn new(graph: &Expected, span: u64, share: f64, random: &mut Random) -> Self {
         let width = span.div_ceil(PLACES_MAX);
         let places = span.div_ceil(width) as usize;
@@ -409,7 +405,7 @@ impl Places {
             sum += *of_place + f64::MIN_POSITIVE;
             *of_place = sum;
         }
-        Places { sums, width, span }
+        DestinationSampler { sums, width, span }
     }
 
     fn draw(&self, random: &mut Random) -> u64 {

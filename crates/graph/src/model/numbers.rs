@@ -1,6 +1,6 @@
 //! The numbers that a graph on disk is made of.
 
-use crate::file::page::Root;
+use crate::file::page::FileRoot;
 
 /// The cells into one destination batch; of an expected graph what they are on average.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -87,7 +87,7 @@ pub struct Senders {
 #[must_use]
 pub fn file_bytes(payload: u64) -> u64 {
     // Beyond what any disk holds a few bytes more or less say nothing.
-    let root = Root {
+    let root = FileRoot {
         payload: payload.min(u64::MAX >> 2),
         checksum: 0,
     };

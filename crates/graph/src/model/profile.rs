@@ -9,11 +9,11 @@ use graphmill_storage::Budget;
 
 use crate::cell::directory::Cell;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileKind, Framed};
+use crate::file::page::{FRAME_BYTES, FileKind, PagedFile};
 use crate::manifest::Meta;
 use crate::model::expected::Expected;
 use crate::model::numbers::{ColumnOutline, FileBytes, Senders, file_bytes};
-use crate::open::column_set::Files;
+use crate::open::column_set::ColumnFileSet;
 use crate::open::footprint::Measure;
 use crate::open::stored_graph::StoredGraph;
 use crate::partition::partition;
@@ -36,12 +36,12 @@ pub struct Outline {
     pub files: FileBytes,
     /// Bytes of the budget that the open graph takes.
     pub open_bytes: u64,
-    pub(crate) source: Source,
+    pub(crate) source: ProfileSource,
 }
 
 /// Who knows which vertices have edges to where.
 #[derive(Clone, Debug)]
-pub(crate) enum Source {
+pub(crate) enum ProfileSource {
     Expected(Expected),
     Stored(Arc<StoredGraph>),
 }
@@ -65,7 +65,7 @@ impl Outline {
         };
         let sides = || [Some(set), graph.reverse()].into_iter().flatten();
         let bytes = |kind| sides().map(|set| set.bytes(kind)).sum::<u64>();
-        let own = |framed: Option<&Framed>| framed.map_or(0, |framed| framed.root.file_bytes());
+        let own = |framed: Option<&PagedFile>| framed.map_or(0, |framed| framed.root.file_bytes());
         Outline {
             measure: graph.measure(),
             arcs: graph.arcs(),
@@ -82,7 +82,7 @@ impl Outline {
                 order: own(graph.order_file()),
             },
             open_bytes: budget.total() - budget.available(),
-            source: Source::Stored(Arc::clone(graph)),
+            source: ProfileSource::Stored(Arc::clone(graph)),
         }
     }
 
@@ -94,7 +94,7 @@ impl Outline {
         let parts = [
             measure.cells.saturating_mul(size_of::<Cell>() as u64),
             batches * size_of::<crate::cell::directory::Column>() as u64 + strips,
-            column_files * size_of::<Files>() as u64,
+            column_files * size_of::<ColumnFileSet>() as u64,
             2 * PageIndex::memory(pages),
             Meta::cuts_bytes(batches + 1),
             files.all() / FRAME_BYTES * size_of::<u32>() as u64,
@@ -106,7 +106,7 @@ impl Outline {
     #[must_use]
     pub fn cuts(&self, ranks: usize) -> Vec<usize> {
         let ranks = ranks.max(1);
-        if let Source::Stored(graph) = &self.source {
+        if let ProfileSource::Stored(graph) = &self.source {
             let here = vec![vec![true; self.columns.len()]; ranks];
             if let Some(cuts) = partition(graph, &here, None) {
                 return cuts;
@@ -128,8 +128,10 @@ impl Outline {
             .map(|cut| batches.cut(cut[0])..batches.cut(cut[1]))
             .collect();
         let graph = match &self.source {
-            Source::Expected(expected) => return Ok(expected.senders(batches.vertices(), &ranges)),
-            Source::Stored(graph) => graph,
+            ProfileSource::Expected(expected) => {
+                return Ok(expected.senders(batches.vertices(), &ranges));
+            }
+            ProfileSource::Stored(graph) => graph,
         };
         let mut reader = FrameReader::new(graph, budget, 2)?;
         let owner = |batch: usize| cuts.partition_point(|cut| *cut <= batch).saturating_sub(1);
@@ -162,11 +164,11 @@ impl Outline {
     ) -> Result<(), FormatError> {
         let batches = &self.measure.batches;
         let graph = match &self.source {
-            Source::Expected(expected) => {
+            ProfileSource::Expected(expected) => {
                 expected.needs(batches, groups, groups_of, f);
                 return Ok(());
             }
-            Source::Stored(graph) => graph,
+            ProfileSource::Stored(graph) => graph,
         };
         let mut reader = FrameReader::new(graph, budget, 2)?;
         for batch in 0..batches.len() {
@@ -184,9 +186,9 @@ impl Outline {
     pub fn strip_sources(&self, column: usize, strip: usize) -> Range<usize> {
         let batches = self.columns.len();
         match &self.source {
-            Source::Stored(graph) => graph.column(column).strip_sources(strip, batches),
+            ProfileSource::Stored(graph) => graph.column(column).strip_sources(strip, batches),
             // All cells are alike.
-            Source::Expected(_) => {
+            ProfileSource::Expected(_) => {
                 let of_strip = batches.div_ceil(self.columns[column].strips);
                 let begin = |strip: usize| (strip * of_strip).min(batches);
                 begin(strip)..begin(strip + 1)
@@ -197,9 +199,9 @@ impl Outline {
     /// Calls `f` with the source batch of each cell of a strip of a column, and the chance that there is one.
     pub fn each_cell(&self, column: usize, strip: usize, f: &mut dyn FnMut(usize, f64)) {
         match &self.source {
-            Source::Stored(graph) => (graph.column(column).strip_cells(strip).iter())
+            ProfileSource::Stored(graph) => (graph.column(column).strip_cells(strip).iter())
                 .for_each(|cell| f(cell.source_batch(), 1.0)),
-            Source::Expected(_) => {
+            ProfileSource::Expected(_) => {
                 let chance = self.columns[column].cells as f64 / self.columns.len() as f64;
                 self.strip_sources(column, strip)
                     .for_each(|batch| f(batch, chance));

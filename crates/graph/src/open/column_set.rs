@@ -6,26 +6,26 @@ use graphmill_storage::Lease;
 
 use crate::cell::directory::{self, Column};
 use crate::file::extent::Extent;
-use crate::file::page::{FileId, FileKind, Framed, Side};
+use crate::file::page::{FileId, FileKind, PagedFile, Side};
 use crate::spec::EdgeKind;
 use crate::vertex::page_index::PageIndex;
 
 /// The files of a column file, as [`FileKind::OF_COLUMNS`] has them: without weights there is no file of them, and none in a folder
 /// that has others.
-pub(crate) type Files = [Option<Framed>; FileKind::OF_COLUMNS.len()];
+pub(crate) type ColumnFileSet = [Option<PagedFile>; FileKind::OF_COLUMNS.len()];
 
 /// One set of columns: the graph, or the graph with every arc turned round.
 #[derive(Debug)]
 pub struct ColumnSet {
     pub(crate) side: Side,
     pub(crate) columns: Vec<Column>,
-    pub(crate) directory: Framed,
-    pub(crate) degrees: Framed,
+    pub(crate) directory: PagedFile,
+    pub(crate) degrees: PagedFile,
     pub(crate) degree_pages: PageIndex,
-    pub(crate) fanout: Framed,
+    pub(crate) fanout: PagedFile,
     pub(crate) fanout_pages: PageIndex,
     /// Those of each column file.
-    pub(crate) files: Vec<Files>,
+    pub(crate) files: Vec<ColumnFileSet>,
     pub(crate) _leases: Vec<Lease>,
 }
 
@@ -54,7 +54,7 @@ impl ColumnSet {
     }
     /// Bytes of all files of a kind, payload only.
     pub fn bytes(&self, kind: FileKind) -> u64 {
-        let of_kind = |file: &&Framed| file.id.kind == kind;
+        let of_kind = |file: &&PagedFile| file.id.kind == kind;
         (self.all_files().filter(of_kind))
             .map(|file| file.root.payload)
             .sum()
@@ -96,7 +96,7 @@ impl ColumnSet {
     pub(crate) fn fanout_pages(&self) -> (&PageIndex, FileId) {
         (&self.fanout_pages, self.fanout.id)
     }
-    pub(crate) fn framed(&self, id: FileId) -> Option<&Framed> {
+    pub(crate) fn framed(&self, id: FileId) -> Option<&PagedFile> {
         match id.kind {
             FileKind::Directory => Some(&self.directory),
             FileKind::Degrees => Some(&self.degrees),
@@ -107,7 +107,7 @@ impl ColumnSet {
             }
         }
     }
-    pub(crate) fn all_files(&self) -> impl Iterator<Item = &Framed> {
+    pub(crate) fn all_files(&self) -> impl Iterator<Item = &PagedFile> {
         [&self.directory, &self.degrees, &self.fanout]
             .into_iter()
             .chain(self.files.iter().flatten().flatten())

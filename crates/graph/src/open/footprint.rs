@@ -10,11 +10,11 @@ use std::path::Path;
 use graphmill_storage::{Budget, Disk};
 
 use crate::batches::Batches;
-use crate::cell::directory::Most;
+use crate::cell::directory::DirectoryBounds;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, Framed, Root, Side};
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, PagedFile, Side};
 use crate::manifest::{IdKind, Meta};
-use crate::open::column_set::{ColumnSet, Files};
+use crate::open::column_set::{ColumnFileSet, ColumnSet};
 use crate::open::stored_graph::StoredGraph;
 use crate::spec::EdgeKind;
 use crate::vertex::ids::page_index::index_bytes;
@@ -119,7 +119,7 @@ impl StoredGraph {
     pub fn forecast(disk: &dyn Disk, path: &Path) -> Result<Forecast, FormatError> {
         let (mut meta, _cuts) = Meta::read(disk, &Budget::new(DESCRIPTION_BYTES_MAX), path)?;
         let batches = Batches::new(std::mem::take(&mut meta.batches))?;
-        let columns = |side| OfColumns::new(disk, path, &meta, &batches, side);
+        let columns = |side| ColumnTotals::new(disk, path, &meta, &batches, side);
         let forward = columns(Side::Forward)?;
         let mut kept = Meta::cuts_bytes(batches.cuts().len() as u64) + FRAME_BYTES + forward.kept;
         let mut passing = forward.passing;
@@ -165,34 +165,34 @@ impl StoredGraph {
 }
 
 /// What one set of columns takes.
-struct OfColumns {
-    most: Most,
+struct ColumnTotals {
+    most: DirectoryBounds,
     /// As long as the graph is open.
     kept: u64,
     /// While it is opened, at most at one time.
     passing: u64,
 }
 
-impl OfColumns {
+impl ColumnTotals {
     fn new(
         disk: &dyn Disk,
         path: &Path,
         meta: &Meta,
         batches: &Batches,
         side: Side,
-    ) -> Result<OfColumns, FormatError> {
+    ) -> Result<ColumnTotals, FormatError> {
         let directory = FileId::new(side, FileKind::Directory, 0).path(path);
         let directory_bytes = length(disk, &directory)?;
         let count = batches.len() as u64;
-        let most = Most::of(directory_bytes, count, meta.arcs, meta.strip_edges_max);
+        let most = DirectoryBounds::of(directory_bytes, count, meta.arcs, meta.strip_edges_max);
         let pages = batches.vertices().div_ceil(PAGE_VERTICES);
         let mut kept =
-            most.bytes + count * size_of::<Files>() as u64 + 2 * PageIndex::memory(pages);
+            most.bytes + count * size_of::<ColumnFileSet>() as u64 + 2 * PageIndex::memory(pages);
         for file in disk.list(directory.parent().unwrap_or(path))? {
             kept += checksums(length(disk, &file)?);
         }
         let list = pages * LIST_ENTRY_BYTES_MAX + LIST_TRAILER_BYTES;
-        Ok(OfColumns {
+        Ok(ColumnTotals {
             most,
             kept,
             passing: directory_bytes.max(list),
@@ -207,7 +207,7 @@ fn length(disk: &dyn Disk, file: &Path) -> Result<u64, FormatError> {
 
 /// Bytes of the checksums of a file of so many bytes, at most.
 fn checksums(file_bytes: u64) -> u64 {
-    Framed::memory(Root {
+    PagedFile::memory(FileRoot {
         payload: file_bytes,
         checksum: 0,
     })

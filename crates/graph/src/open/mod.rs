@@ -2,5 +2,5 @@
 
 pub(crate) mod column_set;
 pub(crate) mod footprint;
-mod opening;
+mod open_builder;
 pub(crate) mod stored_graph;

@@ -12,12 +12,12 @@ use crate::batches::Batches;
 use crate::cell::directory::{self, Column};
 use crate::error::FormatError;
 use crate::file::extent::Extent;
-use crate::file::page::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Side, seed};
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, MetadataReader, PagedFile, Side, seed};
 use crate::manifest::{IdKind, Meta};
 use crate::open::column_set::ColumnSet;
-use crate::open::opening::Opening;
+use crate::open::open_builder::OpenBuilder;
 use crate::spec::EdgeKind;
-use crate::vertex::ids::page_index::Ids;
+use crate::vertex::ids::page_index::IdIndex;
 use crate::weight_range::WeightRange;
 
 /// Files that are kept open; more are opened again when they are needed.
@@ -33,8 +33,8 @@ pub struct StoredGraph {
     batches: Arc<Batches>,
     forward: Arc<ColumnSet>,
     reverse: Option<Arc<ColumnSet>>,
-    ids: Arc<Ids>,
-    order: Option<Arc<Framed>>,
+    ids: Arc<IdIndex>,
+    order: Option<Arc<PagedFile>>,
     handles: Mutex<Vec<(FileId, FileHandle)>>,
     _cuts: Arc<Lease>,
 }
@@ -92,8 +92,8 @@ impl StoredGraph {
                 "its range of weights is not that of its edges".into(),
             ));
         }
-        let fetch = Fetch::new(&**disk, budget)?;
-        let mut opening = Opening {
+        let fetch = MetadataReader::new(&**disk, budget)?;
+        let mut opening = OpenBuilder {
             disk: &**disk,
             fetch,
             budget,
@@ -268,7 +268,7 @@ impl StoredGraph {
         }
     }
     /// Bytes of a file's payload.
-    pub(crate) fn framed(&self, id: FileId) -> Result<&Framed, FormatError> {
+    pub(crate) fn framed(&self, id: FileId) -> Result<&PagedFile, FormatError> {
         let found = match id.kind {
             FileKind::Ids => self.ids.data(),
             FileKind::IdsIndex => self.ids.index(),
@@ -285,7 +285,7 @@ impl StoredGraph {
         Meta::file_bytes(&*self.disk, &self.path)
     }
     /// All files but graph.json.
-    pub(crate) fn all_files(&self) -> impl Iterator<Item = &Framed> {
+    pub(crate) fn all_files(&self) -> impl Iterator<Item = &PagedFile> {
         let sets = [Some(self.forward()), self.reverse()];
         let ids = [self.ids.data(), self.ids.index(), self.order_file()];
         sets.into_iter()
@@ -296,7 +296,7 @@ impl StoredGraph {
     #[inline]
     pub(crate) fn check(
         &self,
-        framed: &Framed,
+        framed: &PagedFile,
         frame: u64,
         bytes: &[u8],
     ) -> Result<(), FormatError> {
@@ -307,7 +307,12 @@ impl StoredGraph {
         }
     }
     /// Refuses weights that are no numbers or outside the range that graph.json says: algorithms rely on it.
-    fn check_weights(&self, framed: &Framed, frame: u64, bytes: &[u8]) -> Result<(), FormatError> {
+    fn check_weights(
+        &self,
+        framed: &PagedFile,
+        frame: u64,
+        bytes: &[u8],
+    ) -> Result<(), FormatError> {
         let at = frame * FRAME_BYTES;
         let payload = framed.root.payload.saturating_sub(at).min(FRAME_BYTES);
         let weights = bytes.get(..payload as usize).unwrap_or(bytes);
@@ -335,11 +340,11 @@ impl StoredGraph {
         }
     }
     /// The order of the vertices, where it is not that of ids.
-    pub(crate) fn order_file(&self) -> Option<&Framed> {
+    pub(crate) fn order_file(&self) -> Option<&PagedFile> {
         self.order.as_deref()
     }
     /// The dictionary.
-    pub(crate) fn ids(&self) -> &Ids {
+    pub(crate) fn ids(&self) -> &IdIndex {
         &self.ids
     }
     /// The columns of one of the two sides, as they were imported, whichever way round the graph is seen.

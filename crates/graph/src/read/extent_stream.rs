@@ -27,7 +27,7 @@ const CHECK_FRAMES: u64 = 2;
 
 /// A read on its way or waiting to be consumed: frames of one extent.
 #[derive(Debug)]
-struct Chunk {
+struct PendingChunk {
     extent: usize,
     buffer: Option<Buffer>,
     /// First frame, and where its bytes are in the buffer.
@@ -64,7 +64,7 @@ pub struct ExtentReader {
     next_extent: usize,
     next_byte: u64,
     handle: Option<(FileId, FileHandle)>,
-    chunks: VecDeque<Chunk>,
+    chunks: VecDeque<PendingChunk>,
     /// Sequence number of the first chunk.
     first_sequence: u32,
     /// Reads whose chunks were dropped by a new start, and that have not come back.
@@ -166,7 +166,7 @@ impl ExtentReader {
             };
             let sequence = self.first_sequence.wrapping_add(self.chunks.len() as u32);
             let token = u64::from(self.id) << 32 | u64::from(sequence);
-            self.chunks.push_back(Chunk {
+            self.chunks.push_back(PendingChunk {
                 extent: self.next_extent,
                 buffer: None,
                 first_frame,
@@ -357,7 +357,7 @@ impl ExtentReader {
     }
 }
 
-impl Chunk {
+impl PendingChunk {
     /// Where in the buffer the checked frames end.
     fn checked_end(&self) -> usize {
         HEADROOM + ((self.checked * FRAME_BYTES) as usize).min(self.bytes)

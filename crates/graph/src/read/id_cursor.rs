@@ -12,7 +12,7 @@ use crate::manifest::IdKind;
 use crate::open::stored_graph::StoredGraph;
 use crate::read::page_cache::FrameReader;
 use crate::vertex::ids::id::{IDS, Id, RESTART};
-use crate::vertex::ids::page::Walk;
+use crate::vertex::ids::page::IdPageCursor;
 
 /// Pages that are read at a time.
 const FRAMES: usize = 8;
@@ -27,7 +27,7 @@ pub struct IdCursor {
     page: Vec<u8>,
     number: u64,
     ranks: Range<u64>,
-    walk: Walk,
+    walk: IdPageCursor,
 }
 
 impl IdCursor {
@@ -50,7 +50,7 @@ impl IdCursor {
             page: Vec::new(),
             number: 0,
             ranks: 0..0,
-            walk: Walk::default(),
+            walk: IdPageCursor::default(),
         })
     }
     /// The next id will be that of rank `rank`.

@@ -12,7 +12,7 @@ use crate::error::FormatError;
 use crate::file::page::{FRAME_BYTES, FileId, cut_off};
 use crate::open::stored_graph::StoredGraph;
 
-struct Slot {
+struct CachedPage {
     buffer: Option<Buffer>,
     frame: Option<(FileId, u64)>,
     bytes: usize,
@@ -23,7 +23,7 @@ struct Slot {
 pub struct FrameReader {
     graph: Arc<StoredGraph>,
     queue: Box<dyn Queue>,
-    slots: Vec<Slot>,
+    slots: Vec<CachedPage>,
     uses: u64,
     bytes_read: u64,
 }
@@ -42,7 +42,7 @@ impl FrameReader {
         let mut slots = Vec::with_capacity(frames);
         for _ in 0..frames {
             let buffer = budget.buffer("frames of the stored graph", FRAME_BYTES as usize)?;
-            slots.push(Slot {
+            slots.push(CachedPage {
                 buffer: Some(buffer),
                 frame: None,
                 bytes: 0,

@@ -55,12 +55,12 @@ const ENDINGS: [&str; 4] = ["data", "index", "bitmaps", "weights"];
 type MultisetHash = u128;
 
 /// What hashes depend on, so that nobody can make different multisets with the same sum.
-struct Key([u64; 3]);
+struct HashKey([u64; 3]);
 
-impl Key {
-    fn random() -> Key {
+impl HashKey {
+    fn random() -> HashKey {
         let state = RandomState::new();
-        Key([1_u64, 2, 3].map(|number| state.hash_one(number)))
+        HashKey([1_u64, 2, 3].map(|number| state.hash_one(number)))
     }
     fn hash(&self, words: [u64; 3]) -> MultisetHash {
         let fold = |one: u64, other: u64| {
@@ -74,14 +74,14 @@ impl Key {
 
 /// What the edges that leave a batch make of its degrees and its fan-out.
 #[derive(Clone, Copy, Default, PartialEq)]
-struct OfBatch {
+struct BatchHashes {
     degrees: MultisetHash,
     fanout: MultisetHash,
 }
 
 /// The edges of one set of columns, as they are stored and turned round.
 #[derive(Clone, Copy, Default)]
-struct Arcs {
+struct ArcHashes {
     stored: MultisetHash,
     turned: MultisetHash,
     /// Edges from a vertex to itself.
@@ -90,24 +90,24 @@ struct Arcs {
 
 /// Where the walk over the cells is.
 #[derive(Clone, Copy)]
-pub(super) struct At<'g> {
+pub(super) struct CellPosition<'g> {
     pub(super) set: &'g ColumnSet,
     pub(super) column: usize,
     pub(super) cell: Cell,
 }
 
-impl At<'_> {
+impl CellPosition<'_> {
     fn file(&self, kind: FileKind) -> FileId {
         FileId::new(self.set.side(), kind, self.set.column(self.column).file())
     }
 }
 
 /// The walk's own encoders, and what it has seen.
-pub(super) struct Deep<'g> {
+pub(super) struct DeepVerifier<'g> {
     graph: &'g Arc<StoredGraph>,
     budget: &'g Budget,
     frames: FrameReader,
-    key: Key,
+    key: HashKey,
     encoder: BlockEncoder,
     index: SourceIndexBuilder,
     again: Vec<u8>,
@@ -117,26 +117,26 @@ pub(super) struct Deep<'g> {
     entries: u64,
     edges: u64,
     last: Option<u64>,
-    of_batches: Vec<OfBatch>,
+    of_batches: Vec<BatchHashes>,
     /// Of each set of columns.
-    arcs: Vec<Arcs>,
+    arcs: Vec<ArcHashes>,
     weights: Option<WeightRange>,
     _lease: Lease,
 }
 
-impl<'g> Deep<'g> {
+impl<'g> DeepVerifier<'g> {
     pub(super) fn new(
         graph: &'g Arc<StoredGraph>,
         budget: &'g Budget,
     ) -> Result<Self, FormatError> {
         let batches = graph.batches().len();
         // Those of the cells and those of the tables; a page of degrees, as it is stored and as it is.
-        let bytes = 2 * batches * size_of::<OfBatch>() + 4 * SCRATCH_BYTES;
-        Ok(Deep {
+        let bytes = 2 * batches * size_of::<BatchHashes>() + 4 * SCRATCH_BYTES;
+        Ok(DeepVerifier {
             graph,
             budget,
             frames: FrameReader::new(graph, budget, FRAMES)?,
-            key: Key::random(),
+            key: HashKey::random(),
             encoder: BlockEncoder::default(),
             index: SourceIndexBuilder::default(),
             again: Vec::new(),
@@ -148,16 +148,16 @@ impl<'g> Deep<'g> {
             arcs: Vec::new(),
             weights: None,
             _lease: budget.lease("what edges make of degrees and fan-out", bytes as u64)?,
-            of_batches: vec![OfBatch::default(); batches],
+            of_batches: vec![BatchHashes::default(); batches],
         })
     }
     /// Begins with the next set of columns.
     pub(super) fn set(&mut self) {
-        self.of_batches.fill(OfBatch::default());
-        self.arcs.push(Arcs::default());
+        self.of_batches.fill(BatchHashes::default());
+        self.arcs.push(ArcHashes::default());
     }
     /// Memory for the bitmap of a cell, before its first block.
-    pub(super) fn memory(&self, at: At<'_>) -> Result<Lease, FormatError> {
+    pub(super) fn memory(&self, at: CellPosition<'_>) -> Result<Lease, FormatError> {
         let (span, ratio) = (
             self.graph.batches().span(at.cell.source_batch()),
             self.graph.meta().csr_ratio,
@@ -166,7 +166,7 @@ impl<'g> Deep<'g> {
         Ok(self.budget.lease("the bitmap of a cell", bytes)?)
     }
     /// The error for a part of a cell.
-    fn wrong(&self, at: At<'_>, file: FileKind, byte: u64, what: &str) -> FormatError {
+    fn wrong(&self, at: CellPosition<'_>, file: FileKind, byte: u64, what: &str) -> FormatError {
         let (from, to) = (at.cell.source_batch(), at.column);
         let what = format!("{what} of the cell of batches {from} to {to} {NOT_OF_EDGES}");
         self.graph.malformed(at.file(file), byte, what)
@@ -179,7 +179,7 @@ impl<'g> Deep<'g> {
     /// Takes the next block of a cell, which holds those keys.
     pub(super) fn block(
         &mut self,
-        at: At<'_>,
+        at: CellPosition<'_>,
         block: &[u8],
         keys: &[u64],
     ) -> Result<(), FormatError> {
@@ -249,7 +249,7 @@ impl<'g> Deep<'g> {
         }
     }
     /// Ends a cell.
-    pub(super) fn end_cell(&mut self, at: At<'_>) -> Result<(), FormatError> {
+    pub(super) fn end_cell(&mut self, at: CellPosition<'_>) -> Result<(), FormatError> {
         let (graph, cell) = (self.graph, at.cell);
         let span = graph.batches().span(cell.source_batch());
         self.again.clear();
@@ -272,7 +272,7 @@ impl<'g> Deep<'g> {
 
     /// Ends a set of columns.
     pub(super) fn end_set(&mut self, set: &ColumnSet) -> Result<(), FormatError> {
-        let mut found = vec![OfBatch::default(); self.of_batches.len()];
+        let mut found = vec![BatchHashes::default(); self.of_batches.len()];
         self.degrees(set, &mut found)?;
         self.fanout(set, &mut found)?;
         let pairs = found.iter().zip(&self.of_batches).enumerate();
@@ -290,7 +290,7 @@ impl<'g> Deep<'g> {
         }
         Ok(())
     }
-    fn degrees(&mut self, set: &ColumnSet, found: &mut [OfBatch]) -> Result<(), FormatError> {
+    fn degrees(&mut self, set: &ColumnSet, found: &mut [BatchHashes]) -> Result<(), FormatError> {
         let graph = self.graph;
         let (pages, file) = set.degree_pages();
         let mut degrees = Box::new([0; PAGE_VERTICES as usize]);
@@ -321,7 +321,7 @@ impl<'g> Deep<'g> {
         }
         Ok(())
     }
-    fn fanout(&mut self, set: &ColumnSet, found: &mut [OfBatch]) -> Result<(), FormatError> {
+    fn fanout(&mut self, set: &ColumnSet, found: &mut [BatchHashes]) -> Result<(), FormatError> {
         let (graph, key) = (self.graph, &self.key);
         let (pages, file) = set.fanout_pages();
         let batches = graph.batches().len();

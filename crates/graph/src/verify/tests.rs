@@ -10,8 +10,8 @@ use graphmill_storage::{Budget, Disk, Random, SimDisk, Stop};
 
 use crate::cell::directory::{self, CellSizes, FileRoots};
 use crate::codec::varint;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, Root, Side, seed};
-use crate::file::page_writer::FrameWriter;
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, Side, seed};
+use crate::file::page_writer::PagedWriter;
 use crate::manifest::{ColumnsMeta, IdKind, Meta};
 use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
@@ -99,10 +99,10 @@ impl Crafted {
             }
         }
     }
-    fn write(&self, graph: &StoredGraph, id: FileId, bytes: &[u8]) -> Root {
+    fn write(&self, graph: &StoredGraph, id: FileId, bytes: &[u8]) -> FileRoot {
         let seed = seed(id, graph.graph_id());
         self.disk.remove_file(&id.path(Path::new(GRAPH))).unwrap();
-        let mut writer = FrameWriter::new(&*self.disk, &self.budget, seed).unwrap();
+        let mut writer = PagedWriter::new(&*self.disk, &self.budget, seed).unwrap();
         let chunk = FRAME_BYTES as usize;
         let stream = writer
             .add(&*self.disk, Path::new(GRAPH), id, chunk)
@@ -161,7 +161,7 @@ fn directory_of(set: &ColumnSet, mut change: impl FnMut(u32, &mut FileRoots)) ->
             let file = set
                 .all_files()
                 .find(|file| file.id == FileId::new(set.side(), kind, number));
-            *root = file.map_or(Root::default(), |file| file.root);
+            *root = file.map_or(FileRoot::default(), |file| file.root);
         }
         change(number, &mut roots);
         let columns = || {

@@ -17,7 +17,7 @@ use crate::cell::directory::{self, CellSizes};
 use crate::codec::varint;
 use crate::error::FormatError;
 use crate::file::page::{FRAME_BYTES, FileId, FileKind, Side};
-use crate::file::page_writer::FrameWriter;
+use crate::file::page_writer::PagedWriter;
 use crate::manifest::{ColumnsMeta, FORMAT, Meta};
 use crate::spec::{EdgeKind, Shape};
 use crate::vertex::ids::writer::IdsSummary;
@@ -25,7 +25,7 @@ use crate::weight_range::WeightRange;
 use crate::write::vertex_tables;
 
 use crate::write::column_file::{ColumnFileWriter, memory, memory_of_cells};
-use crate::write::shared::{FileDone, SPOOL, Shared, chunk_bytes, folder_of};
+use crate::write::shared::{ColumnFileManifest, SPOOL, WriterState, chunk_bytes, folder_of};
 
 /// What only the import knows, for `graph.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ const DIRECTORY_CELL_BYTES: u64 = 80;
 
 /// Writes one graph into a directory.
 pub struct GraphWriter {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<WriterState>,
 }
 
 impl GraphWriter {
@@ -91,7 +91,7 @@ impl GraphWriter {
         let graph_id = shape.graph_id();
         let staging = staging.to_path_buf();
         Ok(GraphWriter {
-            shared: Arc::new(Shared {
+            shared: Arc::new(WriterState {
                 disk,
                 budget,
                 staging,
@@ -140,7 +140,7 @@ impl GraphWriter {
     /// `arcs` edges in `cells` cells, of which one column file has `cells_of_file`.
     pub fn memory_to_finish(shape: &Shape, arcs: u64, cells: u64, cells_of_file: u64) -> u64 {
         let directory =
-            DIRECTORY_CELL_BYTES * cells_of_file + FrameWriter::memory(FRAME_BYTES as usize);
+            DIRECTORY_CELL_BYTES * cells_of_file + PagedWriter::memory(FRAME_BYTES as usize);
         directory.max(vertex_tables::memory(&shape.batches, arcs, cells))
     }
     /// Bytes that [`finish`](Self::finish) reads of temporary files of `sources_bytes` bytes, of a graph of about `arcs` edges in `cells`
@@ -213,14 +213,14 @@ impl GraphWriter {
     fn columns(&self, side: Side) -> Result<(ColumnsMeta, u64, Option<WeightRange>), FormatError> {
         let shared = &*self.shared;
         let mut done = shared.done.lock().unwrap_or_else(PoisonError::into_inner);
-        let files: Vec<FileDone> = (0..shared.files(side).len())
+        let files: Vec<ColumnFileManifest> = (0..shared.files(side).len())
             .map(|i| {
                 done.remove(&(side, i))
                     .ok_or_else(|| FormatError::misuse(format!("column file {i} was not finished")))
             })
             .collect::<Result<_, _>>()?;
         drop(done);
-        let mut writer = FrameWriter::new(&*shared.disk, &shared.budget, shared.graph_id)?;
+        let mut writer = PagedWriter::new(&*shared.disk, &shared.budget, shared.graph_id)?;
         let id = FileId::new(side, FileKind::Directory, 0);
         let stream = writer.add(&*shared.disk, &shared.staging, id, FRAME_BYTES as usize)?;
         let mut bytes = Vec::new();

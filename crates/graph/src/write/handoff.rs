@@ -10,11 +10,11 @@ use std::sync::{Arc, PoisonError};
 
 use crate::cell::directory::CellSizes;
 use crate::error::FormatError;
-use crate::file::page::{FileId, FileKind, Root, Side};
+use crate::file::page::{FileId, FileKind, FileRoot, Side};
 use crate::spec::EdgeKind;
 use crate::weight_range::WeightRange;
 use crate::write::graph_writer::GraphWriter;
-use crate::write::shared::{CellNote, FileDone, SPOOL, Shared};
+use crate::write::shared::{CellMeta, ColumnFileManifest, SPOOL, WriterState};
 
 const FILE_BYTES: usize = 1 + 8 * 12;
 const CELL_BYTES: usize = 8 * 7;
@@ -91,7 +91,7 @@ impl GraphWriter {
     pub fn go_on_with_order(&self, made: [u64; 2]) {
         let order = &self.shared.order;
         let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
-        *order = Some(Root {
+        *order = Some(FileRoot {
             payload: made[0],
             checksum: made[1] as u32,
         });
@@ -119,7 +119,7 @@ impl GraphWriter {
     }
 }
 
-impl FileDone {
+impl ColumnFileManifest {
     /// Tells of it, in parts of any length.
     fn tell<E>(
         &self,
@@ -162,18 +162,18 @@ impl FileDone {
 
 /// Takes in what one other writer tells of the column files it has written.
 pub struct Listener {
-    shared: Arc<Shared>,
+    shared: Arc<WriterState>,
     /// Bytes that came and are not taken in.
     left: Vec<u8>,
     /// The file whose cells come.
-    file: Option<Arriving>,
+    file: Option<PartialManifest>,
 }
 
-struct Arriving {
+struct PartialManifest {
     side: Side,
     number: usize,
     cells: usize,
-    done: FileDone,
+    done: ColumnFileManifest,
 }
 
 impl Listener {
@@ -204,7 +204,7 @@ impl Listener {
         Ok(())
     }
 
-    fn begin(&self, said: &[u8]) -> Result<Arriving, FormatError> {
+    fn begin(&self, said: &[u8]) -> Result<PartialManifest, FormatError> {
         let misuse = || FormatError::misuse("what a writer of the graph tells makes no sense");
         let (side, fields) = said.split_first().ok_or_else(misuse)?;
         let side = match side {
@@ -215,7 +215,7 @@ impl Listener {
         let mut fields = numbers(fields);
         let mut next = || fields.next().unwrap_or(0);
         let number = next() as usize;
-        let roots = [(); 4].map(|()| Root {
+        let roots = [(); 4].map(|()| FileRoot {
             payload: next(),
             checksum: next() as u32,
         });
@@ -225,13 +225,13 @@ impl Listener {
         if number >= shared.files(side).len() {
             return Err(misuse());
         }
-        let bytes = cells.saturating_mul(size_of::<CellNote>() as u64);
+        let bytes = cells.saturating_mul(size_of::<CellMeta>() as u64);
         let lease = shared.budget.lease("the notes of cells", bytes)?;
-        Ok(Arriving {
+        Ok(PartialManifest {
             side,
             number,
             cells: cells as usize,
-            done: FileDone {
+            done: ColumnFileManifest {
                 roots,
                 cells: Vec::with_capacity(cells as usize),
                 spool: shared.spool(side, number),
@@ -243,7 +243,7 @@ impl Listener {
 
     /// Notes the file at hand when all its cells have come.
     fn end_file(&mut self) -> Result<(), FormatError> {
-        let is_whole = |file: &mut Arriving| file.done.cells.len() == file.cells;
+        let is_whole = |file: &mut PartialManifest| file.done.cells.len() == file.cells;
         match self.file.take_if(is_whole) {
             Some(file) => self.shared.note(file.side, file.number, file.done),
             None => Ok(()),
@@ -255,10 +255,10 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.as_chunks().0.iter().map(|n| u64::from_le_bytes(*n))
 }
 
-fn cell(said: &[u8]) -> CellNote {
+fn cell(said: &[u8]) -> CellMeta {
     let mut fields = numbers(said);
     let mut next = || fields.next().unwrap_or(0);
-    CellNote {
+    CellMeta {
         sizes: CellSizes {
             destination_batch: next() as u32,
             source_batch: next() as u32,

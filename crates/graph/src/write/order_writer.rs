@@ -4,10 +4,10 @@ use std::sync::{Arc, PoisonError};
 
 use crate::error::FormatError;
 use crate::file::page::FRAME_BYTES;
-use crate::file::page_writer::FrameWriter;
+use crate::file::page_writer::PagedWriter;
 use crate::vertex::order::{ORDER, entry_bytes, payload_bytes};
 use crate::write::graph_writer::GraphWriter;
-use crate::write::shared::Shared;
+use crate::write::shared::WriterState;
 
 /// Bytes of a chunk on its way to the disk.
 const CHUNK_BYTES: usize = 4 * FRAME_BYTES as usize;
@@ -16,8 +16,8 @@ const RUN: usize = 1024;
 
 /// Writes the file `order` of a graph whose vertices are not in the order of their ids.
 pub struct OrderWriter {
-    shared: Arc<Shared>,
-    writer: FrameWriter,
+    shared: Arc<WriterState>,
+    writer: PagedWriter,
     stream: usize,
     bytes: Vec<u8>,
 }
@@ -29,7 +29,7 @@ impl GraphWriter {
     /// The file cannot be made, or the budget has no room: see [`OrderWriter::MEMORY`].
     pub fn order(&self) -> Result<OrderWriter, FormatError> {
         let shared = Arc::clone(&self.shared);
-        let mut writer = FrameWriter::new(&*shared.disk, &shared.budget, shared.graph_id)?;
+        let mut writer = PagedWriter::new(&*shared.disk, &shared.budget, shared.graph_id)?;
         let stream = writer.add(&*shared.disk, &shared.staging, ORDER, CHUNK_BYTES)?;
         Ok(OrderWriter {
             shared,
@@ -42,7 +42,7 @@ impl GraphWriter {
 
 impl OrderWriter {
     /// Bytes of the budget that it takes, besides the checksums of all but the first GiB.
-    pub const MEMORY: u64 = FrameWriter::memory(CHUNK_BYTES);
+    pub const MEMORY: u64 = PagedWriter::memory(CHUNK_BYTES);
 
     /// Appends entries: the rank of each vertex in order of index, then the index of each in order of rank.
     ///

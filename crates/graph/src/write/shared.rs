@@ -10,14 +10,14 @@ use graphmill_storage::{Budget, Disk, Lease};
 use crate::cell::directory::{CellSizes, FileRoots};
 use crate::error::FormatError;
 use crate::file::extent::CHUNK_BYTES;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, Root, Side};
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, Side};
 use crate::file::page_writer::Temporary;
 use crate::spec::Shape;
 use crate::weight_range::WeightRange;
 
 /// What the spool and the directory say of one cell.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CellNote {
+pub(crate) struct CellMeta {
     pub(crate) sizes: CellSizes,
     pub(crate) spool_bytes: u64,
     pub(crate) spool_checksum: u32,
@@ -33,16 +33,16 @@ pub(super) fn folder_of(graph: &Path, side: Side) -> Option<PathBuf> {
 }
 
 /// A column file that is complete.
-pub(crate) struct FileDone {
+pub(crate) struct ColumnFileManifest {
     pub(crate) roots: FileRoots,
-    pub(crate) cells: Vec<CellNote>,
+    pub(crate) cells: Vec<CellMeta>,
     pub(crate) spool: Temporary,
     pub(super) weights: Option<WeightRange>,
     pub(super) _leases: Vec<Lease>,
 }
 
 /// What all parts of the writer know.
-pub(crate) struct Shared {
+pub(crate) struct WriterState {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) budget: Budget,
     pub(crate) staging: PathBuf,
@@ -50,12 +50,12 @@ pub(crate) struct Shared {
     pub(crate) graph_id: u64,
     /// What is written stays where the graph is given up, so that another writer goes on with it.
     pub(super) keeps: bool,
-    pub(super) done: Mutex<BTreeMap<(Side, usize), FileDone>>,
+    pub(super) done: Mutex<BTreeMap<(Side, usize), ColumnFileManifest>>,
     /// The order of the vertices, where it is not that of ids.
-    pub(crate) order: Mutex<Option<Root>>,
+    pub(crate) order: Mutex<Option<FileRoot>>,
 }
 
-impl Shared {
+impl WriterState {
     pub(super) fn files(&self, side: Side) -> &[Range<usize>] {
         match side {
             Side::Forward => &self.shape.files,
@@ -67,7 +67,7 @@ impl Shared {
         &self,
         side: Side,
         number: usize,
-        file: FileDone,
+        file: ColumnFileManifest,
     ) -> Result<(), FormatError> {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         match done.insert((side, number), file) {

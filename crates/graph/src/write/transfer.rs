@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use graphmill_storage::{Budget, Disk, Open};
 
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, Fetch, GRAIN};
-use crate::file::page_writer::FrameWriter;
+use crate::file::page::{FRAME_BYTES, GRAIN, MetadataReader};
+use crate::file::page_writer::PagedWriter;
 use crate::manifest::NAME;
 
 const HEAD_BYTES: usize = 16;
@@ -58,7 +58,7 @@ pub fn send_files<E: From<FormatError>>(
     names: &[String],
     mut say: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut fetch = Fetch::new(disk, budget)?;
+    let mut fetch = MetadataReader::new(disk, budget)?;
     for name in names {
         let file = disk.open(&folder.join(name), Open::Read);
         let file = file.map_err(FormatError::from)?;
@@ -93,7 +93,7 @@ pub struct CopiedFiles<'d> {
 /// The file that comes.
 struct Copying {
     path: PathBuf,
-    writer: FrameWriter,
+    writer: PagedWriter,
     stream: usize,
     left: u64,
     length: u64,
@@ -164,7 +164,7 @@ impl<'d> CopiedFiles<'d> {
         if self.disk.exists(&path)? {
             self.disk.remove_file(&path)?;
         }
-        let mut writer = FrameWriter::new(self.disk, &self.budget, 0)?;
+        let mut writer = PagedWriter::new(self.disk, &self.budget, 0)?;
         let stream = writer.add_temporary(self.disk, &path, CHUNK_BYTES)?;
         self.left.clear();
         self.open = Some(Copying {

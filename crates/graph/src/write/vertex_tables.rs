@@ -11,13 +11,13 @@ use crate::batches::Batches;
 use crate::cell::directory::Ledger;
 use crate::codec::varint;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, Fetch, FileId, FileKind, GRAIN, Root, Side};
-use crate::file::page_writer::FrameWriter;
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, GRAIN, MetadataReader, Side};
+use crate::file::page_writer::PagedWriter;
 use crate::vertex::degree_pages::put_degrees;
 use crate::vertex::fanout_pages::FanoutPage;
 use crate::vertex::packed::PAGE_VERTICES;
 use crate::vertex::page_index::PageIndex;
-use crate::write::shared::{FileDone, Shared};
+use crate::write::shared::{ColumnFileManifest, WriterState};
 
 /// Bytes of a cell's spool in memory: at most, and at least where memory is short.
 const WINDOW_MAX: usize = FRAME_BYTES as usize;
@@ -42,17 +42,17 @@ fn pages_bytes(batches: &Batches, arcs: u64) -> u64 {
 
 /// Bytes of the budget that [`write`] takes at most for `arcs` edges in `cells` cells, where memory is short.
 pub(crate) fn memory(batches: &Batches, arcs: u64, cells: u64) -> u64 {
-    let files = 2 * FrameWriter::memory(CHUNK_BYTES) + FRAME_BYTES;
+    let files = 2 * PagedWriter::memory(CHUNK_BYTES) + FRAME_BYTES;
     let streams = cells.min(batches.len() as u64) * stream_bytes(WINDOW_MIN as u64);
     // Of what the pages leave, a quarter at most holds spools.
     let row = (streams + Ledger::STEP) * 4 / 3;
-    files + cells * size_of::<Piece>() as u64 + pages_bytes(batches, arcs) + row
+    files + cells * size_of::<SourceRun>() as u64 + pages_bytes(batches, arcs) + row
 }
 
 /// What [`write`] has to hold spools in, of so many free bytes, where a graph has about so many edges and cells.
 pub(crate) fn spare(batches: &Batches, arcs: u64, cells: u64, available: u64) -> u64 {
-    let files = 2 * FrameWriter::memory(CHUNK_BYTES);
-    let taken = files + cells * size_of::<Piece>() as u64 + pages_bytes(batches, arcs);
+    let files = 2 * PagedWriter::memory(CHUNK_BYTES);
+    let taken = files + cells * size_of::<SourceRun>() as u64 + pages_bytes(batches, arcs);
     available.saturating_sub(taken)
 }
 
@@ -71,12 +71,12 @@ pub(crate) fn bytes_read(bytes: u64, batches: &Batches, cells: u64, spare: u64) 
 
 /// Bytes of a cell of a row whose window has `window` bytes.
 fn stream_bytes(window: u64) -> u64 {
-    size_of::<Stream>() as u64 + window + GROUP_BYTES as u64
+    size_of::<SourceRunReader>() as u64 + window + GROUP_BYTES as u64
 }
 
 /// The spool of one cell.
 #[derive(Clone, Copy)]
-struct Piece {
+struct SourceRun {
     source_batch: u32,
     destination_batch: u32,
     file: u32,
@@ -89,32 +89,36 @@ struct Piece {
 const OPEN_MAX: usize = 16;
 
 /// All spools, in memory when they are small.
-struct Spools<'a> {
+struct SourceRunFiles<'a> {
     disk: &'a dyn Disk,
-    files: &'a [FileDone],
+    files: &'a [ColumnFileManifest],
     /// Those that were read last, each in the place that follows from its number.
     open: [Option<(usize, FileHandle)>; OPEN_MAX],
     held: Vec<Vec<u8>>,
-    fetch: Fetch,
+    fetch: MetadataReader,
     ledger: Ledger<'a>,
 }
 
 /// Bytes of the spool of a file as it lies on disk.
-fn spool_bytes(file: &FileDone) -> u64 {
+fn spool_bytes(file: &ColumnFileManifest) -> u64 {
     let cells = file.cells.iter().map(|cell| cell.spool_bytes);
     cells.sum::<u64>().next_multiple_of(GRAIN)
 }
 
-impl<'a> Spools<'a> {
+impl<'a> SourceRunFiles<'a> {
     /// `spare`: bytes that are free and not meant for something else.
-    fn open(shared: &'a Shared, files: &'a [FileDone], spare: u64) -> Result<Self, FormatError> {
+    fn open(
+        shared: &'a WriterState,
+        files: &'a [ColumnFileManifest],
+        spare: u64,
+    ) -> Result<Self, FormatError> {
         let disk = &*shared.disk;
-        let mut spools = Spools {
+        let mut spools = SourceRunFiles {
             disk,
             files,
             open: [const { None }; OPEN_MAX],
             held: Vec::new(),
-            fetch: Fetch::new(disk, &shared.budget)?,
+            fetch: MetadataReader::new(disk, &shared.budget)?,
             ledger: Ledger::new(&shared.budget, "the sources of all cells"),
         };
         let bytes: u64 = files.iter().map(spool_bytes).sum();
@@ -179,7 +183,7 @@ impl<'a> Spools<'a> {
 
 /// One cell of the row at hand: its sources in ascending order.
 #[derive(Default)]
-struct Stream {
+struct SourceRunReader {
     file: usize,
     destination_batch: u32,
     checksum: u32,
@@ -195,8 +199,8 @@ struct Stream {
     after: u64,
 }
 
-impl Stream {
-    fn begin(&mut self, piece: &Piece) {
+impl SourceRunReader {
+    fn begin(&mut self, piece: &SourceRun) {
         self.file = piece.file as usize;
         self.destination_batch = piece.destination_batch;
         self.checksum = piece.checksum;
@@ -208,7 +212,11 @@ impl Stream {
         self.after = 0;
     }
     #[inline]
-    fn advance(&mut self, spools: &mut Spools<'_>, window_bytes: usize) -> Result<(), FormatError> {
+    fn advance(
+        &mut self,
+        spools: &mut SourceRunFiles<'_>,
+        window_bytes: usize,
+    ) -> Result<(), FormatError> {
         if self.window.len() - self.at < GROUP_BYTES && self.left > 0 {
             self.fill(spools, window_bytes)?;
         }
@@ -228,7 +236,11 @@ impl Stream {
         (self.source, self.edges, self.after) = (source, edges, source.saturating_add(1));
         Ok(())
     }
-    fn fill(&mut self, spools: &mut Spools<'_>, window_bytes: usize) -> Result<(), FormatError> {
+    fn fill(
+        &mut self,
+        spools: &mut SourceRunFiles<'_>,
+        window_bytes: usize,
+    ) -> Result<(), FormatError> {
         self.window.drain(..self.at);
         self.at = 0;
         while self.left > 0 && self.window.len() < window_bytes {
@@ -245,7 +257,7 @@ impl Stream {
         }
         Ok(())
     }
-    fn broken(&self, spools: &Spools<'_>) -> FormatError {
+    fn broken(&self, spools: &SourceRunFiles<'_>) -> FormatError {
         FormatError::Malformed {
             path: spools.files[self.file].spool.path.clone(),
             frame: self.offset / FRAME_BYTES,
@@ -258,7 +270,7 @@ impl Stream {
 
 /// The page that is being collected, and the files it goes to.
 struct Tables<'a> {
-    writer: FrameWriter,
+    writer: PagedWriter,
     ledger: Ledger<'a>,
     page: u64,
     degrees: Box<[u64; PAGE_VERTICES as usize]>,
@@ -288,7 +300,7 @@ impl Tables<'_> {
         self.degrees.fill(0);
         Ok(())
     }
-    fn finish(mut self) -> Result<(Root, Root), FormatError> {
+    fn finish(mut self) -> Result<(FileRoot, FileRoot), FormatError> {
         self.end_page()?;
         for stream in 0..2 {
             self.bytes.clear();
@@ -306,23 +318,23 @@ impl Tables<'_> {
 
 /// Writes degrees and fan-out of one side; their roots. `arcs`: what the degrees must add up to.
 pub(crate) fn write(
-    shared: &Shared,
+    shared: &WriterState,
     side: Side,
-    files: &[FileDone],
+    files: &[ColumnFileManifest],
     arcs: u64,
-) -> Result<(Root, Root), FormatError> {
+) -> Result<(FileRoot, FileRoot), FormatError> {
     let (disk, budget): (&dyn Disk, _) = (&*shared.disk, &shared.budget);
     let batches = &shared.shape.batches;
     let cells: usize = files.iter().map(|file| file.cells.len()).sum();
     let _lease = budget.lease(
         "the cells in order of source",
-        (cells * size_of::<Piece>()) as u64,
+        (cells * size_of::<SourceRun>()) as u64,
     )?;
     let mut pieces = Vec::with_capacity(cells);
     for (number, file) in files.iter().enumerate() {
         let mut offset = 0;
         for cell in &file.cells {
-            pieces.push(Piece {
+            pieces.push(SourceRun {
                 source_batch: cell.sizes.source_batch,
                 destination_batch: cell.sizes.destination_batch,
                 file: number as u32,
@@ -335,7 +347,7 @@ pub(crate) fn write(
     }
     pieces.sort_unstable_by_key(|piece| (piece.source_batch, piece.destination_batch));
 
-    let mut writer = FrameWriter::new(disk, budget, shared.graph_id)?;
+    let mut writer = PagedWriter::new(disk, budget, shared.graph_id)?;
     for kind in [FileKind::Degrees, FileKind::Fanout] {
         writer.add(
             disk,
@@ -346,10 +358,10 @@ pub(crate) fn write(
     }
     let pages = pages_bytes(batches, arcs);
     let spare = || budget.available().saturating_sub(pages);
-    let mut spools = Spools::open(shared, files, spare())?;
+    let mut spools = SourceRunFiles::open(shared, files, spare())?;
     let row_max = pieces
         .chunk_by(|a, b| a.source_batch == b.source_batch)
-        .map(<[Piece]>::len)
+        .map(<[SourceRun]>::len)
         .max()
         .unwrap_or(0);
     let room = (spare() / 4) as usize / row_max.max(1);
@@ -364,7 +376,7 @@ pub(crate) fn write(
         "the sources of a row",
         row_max as u64 * stream_bytes(widest),
     )?;
-    let mut streams: Vec<Stream> = Vec::with_capacity(row_max);
+    let mut streams: Vec<SourceRunReader> = Vec::with_capacity(row_max);
     let mut tables = Tables {
         writer,
         ledger: Ledger::new(budget, "degrees and fan-out"),
@@ -383,7 +395,7 @@ pub(crate) fn write(
         let start = batches.start(row[0].source_batch as usize);
         let span = batches.span(row[0].source_batch as usize);
         if streams.len() < row.len() {
-            streams.resize_with(row.len(), Stream::default);
+            streams.resize_with(row.len(), SourceRunReader::default);
         }
         let streams = &mut streams[..row.len()];
         for (stream, piece) in streams.iter_mut().zip(row) {

@@ -1,9 +1,9 @@
 //! A result as a folder of parts: each rank writes the rows of its own vertices, and no row goes from rank to rank.
 //!
-//! 1. [`create`](Parts::create): every rank makes a hidden folder beside the place of the result. Ranks that see the same disk take the
+//! 1. [`create`](PartWriter::create): every rank makes a hidden folder beside the place of the result. Ranks that see the same disk take the
 //!    one of the first of them; a host with a disk of its own has the parts of its ranks.
-//! 2. Each rank writes its [part](Parts::part).
-//! 3. [`publish`](Parts::publish): when all parts are whole and synced, whoever made a folder gives it its name, in place of an older
+//! 2. Each rank writes its [part](PartWriter::part).
+//! 3. [`commit`](PartWriter::commit): when all parts are whole and synced, whoever made a folder gives it its name, in place of an older
 //!    result at one stroke. Until then nothing stands under the name.
 
 use std::ffi::OsString;
@@ -15,13 +15,13 @@ use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError};
 
 use crate::error::Error;
 use crate::machine::resources::{Machine, folder_of};
-use crate::result::format::Format;
+use crate::result::format::ResultFormat;
 
 /// A folder of parts on its way to its name.
-pub(crate) struct Parts {
+pub(crate) struct PartWriter {
     machine: Machine,
     to: PathBuf,
-    format: Format,
+    format: ResultFormat,
     /// Where this rank writes.
     path: PathBuf,
     /// At the rank that made it.
@@ -32,13 +32,13 @@ pub(crate) struct Parts {
     is_named: bool,
 }
 
-impl Parts {
+impl PartWriter {
     /// A new one for `path`, which ends with a slash. All ranks call it.
     ///
     /// # Errors
     /// The folder around `path` cannot be written; what is there is no result; a rank is lost.
-    pub(crate) fn create(machine: &Machine, path: &Path) -> Result<Parts, Error> {
-        let format = Format::of(path)?;
+    pub(crate) fn create(machine: &Machine, path: &Path) -> Result<PartWriter, Error> {
+        let format = ResultFormat::of(path)?;
         let to = machine.check_parts(path)?;
         let disk = machine.disk();
         let scratch = Scratch::create(disk, &folder_of(&to), "result")?;
@@ -59,7 +59,7 @@ impl Parts {
         };
         // A folder that nobody takes goes when all have looked for it.
         machine.meet()?;
-        Ok(Parts {
+        Ok(PartWriter {
             path,
             hold,
             scratch: (maker == machine.rank()).then_some(scratch),
@@ -71,7 +71,7 @@ impl Parts {
     }
 
     /// What the parts are.
-    pub(crate) fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> ResultFormat {
         self.format
     }
 
@@ -94,7 +94,7 @@ impl Parts {
     ///
     /// # Errors
     /// The folder cannot be renamed; a rank is lost. What has its name is whole.
-    pub(crate) fn publish(&mut self, bytes: u64) -> Result<u64, Error> {
+    pub(crate) fn commit(&mut self, bytes: u64) -> Result<u64, Error> {
         let is_maker = self.scratch.is_some();
         // From here on the folder is its maker's: another rank that ends meanwhile must not remove what is on its way to its name.
         self.is_named = !is_maker;
@@ -116,7 +116,7 @@ impl Parts {
     }
 }
 
-impl Drop for Parts {
+impl Drop for PartWriter {
     fn drop(&mut self) {
         // It may have its name by now, and another that of this one.
         self.hold = None;

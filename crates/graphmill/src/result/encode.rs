@@ -14,12 +14,12 @@ use graphmill_storage::{Job, JobError, Lease, Step, Stop, Worker, Workers};
 use crate::error::Error;
 use crate::machine::resources::Machine;
 use crate::result::block::Block;
-use crate::result::memory::Memory;
-use crate::result::values::Raw;
+use crate::result::memory::OutputMemory;
+use crate::result::values::ValueColumn;
 
 /// What a column of a task's rows comes to.
 #[derive(Debug, Default)]
-pub(super) struct Summary {
+pub(super) struct ColumnSummary {
     /// Bytes before they were compressed.
     pub(super) raw_bytes: u64,
     pub(super) rows: u64,
@@ -65,13 +65,13 @@ impl Limits {
 
 /// Consecutive rows, or entries of a list, that one worker encodes.
 #[derive(Debug)]
-pub(super) struct Task {
+pub(super) struct EncodeTask {
     /// The ranks of the ids of the rows, or places in a list.
     pub(super) range: Range<u64>,
     /// Which of them are rows; empty where all are.
     pub(super) marks: Vec<bool>,
     /// The values of the rows.
-    pub(super) raw: Raw,
+    pub(super) raw: ValueColumn,
     /// Where it is continued: in `range`, and among the rows.
     pub(super) next: u64,
     pub(super) row: usize,
@@ -79,22 +79,22 @@ pub(super) struct Task {
     pub(super) out: Vec<u8>,
     /// The same as a block in memory, where that is wanted.
     pub(super) block: Option<Block>,
-    pub(super) summary: Summary,
+    pub(super) summary: ColumnSummary,
     is_done: bool,
     error: Option<Error>,
 }
 
-impl Task {
-    fn new() -> Task {
-        Task {
+impl EncodeTask {
+    fn new() -> EncodeTask {
+        EncodeTask {
             range: 0..0,
             marks: Vec::new(),
-            raw: Raw::U32(Vec::new()),
+            raw: ValueColumn::U32(Vec::new()),
             next: 0,
             row: 0,
             out: Vec::new(),
             block: None,
-            summary: Summary::default(),
+            summary: ColumnSummary::default(),
             is_done: false,
             error: None,
         }
@@ -110,13 +110,13 @@ impl Task {
         self.marks.clear();
         self.out.clear();
         self.row = 0;
-        self.summary = Summary::default();
+        self.summary = ColumnSummary::default();
         self.is_done = false;
     }
 }
 
 /// What a worker encodes with.
-pub(super) struct Lane {
+pub(super) struct EncodeScratch {
     pub(super) ids: IdCursor,
     /// A page before it is compressed, and after.
     pub(super) plain: Vec<u8>,
@@ -131,19 +131,19 @@ pub(super) trait Encoder: Sync {
     ///
     /// # Errors
     /// Ids cannot be read, or cannot be written in this format.
-    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error>;
+    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error>;
 }
 
 /// Encodes tasks on all workers.
-pub(super) struct Pool {
+pub(super) struct EncodePool {
     workers: Arc<Workers>,
     stop: Stop,
-    tasks: Vec<Mutex<Task>>,
-    lanes: Vec<Mutex<Lane>>,
+    tasks: Vec<Mutex<EncodeTask>>,
+    lanes: Vec<Mutex<EncodeScratch>>,
     _lease: Option<Lease>,
 }
 
-impl Pool {
+impl EncodePool {
     /// As many lanes and tasks as the memory allows, at least one of each, which the rows have leased.
     ///
     /// # Errors
@@ -151,11 +151,11 @@ impl Pool {
     pub(super) fn new(
         machine: &Machine,
         graph: &Arc<StoredGraph>,
-        memory: &Memory,
-    ) -> Result<Pool, Error> {
+        memory: &OutputMemory,
+    ) -> Result<EncodePool, Error> {
         let budget = machine.budget();
         let lane = || -> Result<_, Error> {
-            Ok(Mutex::new(Lane {
+            Ok(Mutex::new(EncodeScratch {
                 ids: IdCursor::new(graph, budget, 0)?,
                 plain: Vec::new(),
                 packed: Vec::new(),
@@ -174,10 +174,10 @@ impl Pool {
                 Err(_) => break,
             }
         }
-        Ok(Pool {
+        Ok(EncodePool {
             workers: Arc::clone(machine.workers()),
             stop: machine.stop().clone(),
-            tasks: (0..tasks).map(|_| Mutex::new(Task::new())).collect(),
+            tasks: (0..tasks).map(|_| Mutex::new(EncodeTask::new())).collect(),
             lanes,
             _lease: lease.ok(),
         })
@@ -190,8 +190,8 @@ impl Pool {
     pub(super) fn run(
         &mut self,
         encoder: &dyn Encoder,
-        mut next: impl FnMut(&mut Task) -> Result<bool, Error>,
-        mut put: impl FnMut(&mut Task) -> Result<(), Error>,
+        mut next: impl FnMut(&mut EncodeTask) -> Result<bool, Error>,
+        mut put: impl FnMut(&mut EncodeTask) -> Result<(), Error>,
     ) -> Result<(), Error> {
         loop {
             let mut count = 0;
@@ -225,7 +225,7 @@ impl Pool {
         }
     }
 
-    fn task(&mut self, at: usize) -> &mut Task {
+    fn task(&mut self, at: usize) -> &mut EncodeTask {
         let task = self.tasks[at].get_mut();
         task.unwrap_or_else(PoisonError::into_inner)
     }
@@ -235,7 +235,7 @@ impl Pool {
         if self.stop.requested() {
             return Err(Error::Stopped);
         }
-        let round = Round {
+        let round = EncodeRound {
             encoder,
             tasks: &self.tasks[tasks],
             lanes: &self.lanes,
@@ -249,14 +249,14 @@ impl Pool {
     }
 }
 
-struct Round<'r> {
+struct EncodeRound<'r> {
     encoder: &'r dyn Encoder,
-    tasks: &'r [Mutex<Task>],
-    lanes: &'r [Mutex<Lane>],
+    tasks: &'r [Mutex<EncodeTask>],
+    lanes: &'r [Mutex<EncodeScratch>],
     next: AtomicUsize,
 }
 
-impl Round<'_> {
+impl EncodeRound<'_> {
     /// Encodes the next task with a lane; whether there was one.
     fn encode_next(&self, lane: usize) -> bool {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
@@ -273,7 +273,7 @@ impl Round<'_> {
     }
 }
 
-impl Job for Round<'_> {
+impl Job for EncodeRound<'_> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         // A worker without a lane takes no task.
         match worker.index < self.lanes.len() && self.encode_next(worker.index) {

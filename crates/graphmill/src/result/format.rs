@@ -12,7 +12,7 @@ pub(crate) fn is_folder(path: &Path) -> bool {
 
 /// What a result file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum ResultFormat {
     /// Columns `vertex` and the value; unreached is null.
     Parquet,
     /// The same as text with a header; unreached is `inf`, of columns of vertices an empty field.
@@ -31,12 +31,12 @@ pub fn is_stdout(path: &Path) -> bool {
         .any(|name| path == Path::new(name))
 }
 
-impl Format {
+impl ResultFormat {
     /// The format by the end of the file's name; that of a folder without an ending is Parquet, that of standard output CSV.
     ///
     /// # Errors
     /// [`ResultError::UnknownFormat`] when it has another ending.
-    pub(crate) fn of(path: &Path) -> Result<Format, ResultError> {
+    pub(crate) fn of(path: &Path) -> Result<ResultFormat, ResultError> {
         let ending = |path: &Path| {
             let ending = path.extension().unwrap_or_default();
             ending.to_string_lossy().to_ascii_lowercase()
@@ -47,11 +47,11 @@ impl Format {
             _ => (false, last),
         };
         match (&*last, gzip) {
-            ("parquet", false) => Ok(Format::Parquet),
-            ("csv", gzip) => Ok(Format::Text { tabs: false, gzip }),
-            ("tsv", gzip) => Ok(Format::Text { tabs: true, gzip }),
-            ("", false) if is_folder(path) => Ok(Format::Parquet),
-            ("", false) if is_stdout(path) => Ok(Format::Text { tabs: false, gzip }),
+            ("parquet", false) => Ok(ResultFormat::Parquet),
+            ("csv", gzip) => Ok(ResultFormat::Text { tabs: false, gzip }),
+            ("tsv", gzip) => Ok(ResultFormat::Text { tabs: true, gzip }),
+            ("", false) if is_folder(path) => Ok(ResultFormat::Parquet),
+            ("", false) if is_stdout(path) => Ok(ResultFormat::Text { tabs: false, gzip }),
             _ => Err(ResultError::UnknownFormat {
                 path: path.to_path_buf(),
             }),
@@ -61,8 +61,8 @@ impl Format {
     /// The end of the name of a file of this format.
     pub(super) fn ending(self) -> &'static str {
         match self {
-            Format::Parquet => "parquet",
-            Format::Text { tabs, gzip } => match (tabs, gzip) {
+            ResultFormat::Parquet => "parquet",
+            ResultFormat::Text { tabs, gzip } => match (tabs, gzip) {
                 (false, false) => "csv",
                 (false, true) => "csv.gz",
                 (true, false) => "tsv",
@@ -78,7 +78,10 @@ mod tests {
 
     #[test]
     fn a_name_says_the_format() {
-        assert_eq!(Format::of(Path::new("a.parquet")).unwrap(), Format::Parquet);
+        assert_eq!(
+            ResultFormat::of(Path::new("a.parquet")).unwrap(),
+            ResultFormat::Parquet
+        );
         for (name, ending) in [
             ("b/a.csv", "csv"),
             ("a.csv/", "csv"),
@@ -88,9 +91,12 @@ mod tests {
             ("a.b.tsv", "tsv"),
             ("a.tsv.gz/", "tsv.gz"),
         ] {
-            assert_eq!(Format::of(Path::new(name)).unwrap().ending(), ending);
+            assert_eq!(ResultFormat::of(Path::new(name)).unwrap().ending(), ending);
         }
-        assert_eq!(Format::of(Path::new("b/a/")).unwrap(), Format::Parquet);
+        assert_eq!(
+            ResultFormat::of(Path::new("b/a/")).unwrap(),
+            ResultFormat::Parquet
+        );
         for name in [
             "a",
             "a.txt",
@@ -101,7 +107,7 @@ mod tests {
             "a/-",
             "--",
         ] {
-            assert!(Format::of(Path::new(name)).is_err(), "{name}");
+            assert!(ResultFormat::of(Path::new(name)).is_err(), "{name}");
         }
     }
 }

@@ -14,7 +14,7 @@ use graphmill_storage::{Budget, Lease};
 
 use crate::error::Error;
 use crate::result::block::ROWS_MAX;
-use crate::result::values::Raw;
+use crate::result::values::ValueColumn;
 
 /// Frames of ranks that are read ahead.
 const FRAMES: usize = 8;
@@ -30,7 +30,7 @@ fn vertices_least(graph: &Measure) -> u64 {
 }
 
 /// Puts values in the order of ids.
-pub(super) struct Window {
+pub(super) struct IdOrderWindow {
     graph: Arc<StoredGraph>,
     ranks: FrameReader,
     /// The batches whose values are asked for.
@@ -39,12 +39,12 @@ pub(super) struct Window {
     next: u64,
     vertices: u64,
     /// The values of one batch, and the ranks of its vertices.
-    values: Raw,
+    values: ValueColumn,
     places: Vec<u64>,
     _lease: Lease,
 }
 
-impl Window {
+impl IdOrderWindow {
     /// Bytes of the budget that it takes of a graph at least.
     pub(super) fn bytes_least(graph: &Measure) -> u64 {
         match graph.order {
@@ -72,20 +72,20 @@ impl Window {
         array: &Array,
         batches: Range<usize>,
         leave: u64,
-    ) -> Result<Window, Error> {
+    ) -> Result<IdOrderWindow, Error> {
         let measure = graph.measure();
         let least = Self::bytes_least(&measure);
         let more = budget.available().saturating_sub(leave + least) / 2 / MARKED_BYTES;
         let vertices = graph.vertices().min(vertices_least(&measure) + more);
         let batch = 2 * ENTRY_BYTES * measure.batches.widest();
         let bytes = batch + MARKED_BYTES * vertices;
-        Ok(Window {
+        Ok(IdOrderWindow {
             graph: Arc::clone(graph),
             ranks: FrameReader::new(graph, budget, FRAMES)?,
             batches,
             next: 0,
             vertices,
-            values: Raw::empty(array),
+            values: ValueColumn::empty(array),
             places: Vec::new(),
             _lease: budget.lease("values in order of ids", bytes)?,
         })
@@ -102,7 +102,7 @@ impl Window {
         &mut self,
         engine: &Engine,
         array: &Array,
-        held: &mut Raw,
+        held: &mut ValueColumn,
         marks: &mut Vec<bool>,
     ) -> Result<bool, Error> {
         let first = self.next;
@@ -176,14 +176,15 @@ mod tests {
         let values = |batches: Range<usize>, leave: u64| {
             let budget = machine.budget();
             let is_part = batches != all;
-            let mut window = Window::new(&graph, budget, &output.values, batches, leave).unwrap();
+            let mut window =
+                IdOrderWindow::new(&graph, budget, &output.values, batches, leave).unwrap();
             let (mut all, mut windows) = (Vec::new(), 0);
-            let (mut held, mut marks) = (Raw::empty(&output.values), Vec::new());
+            let (mut held, mut marks) = (ValueColumn::empty(&output.values), Vec::new());
             while window
                 .next(&session, &output.values, &mut held, &mut marks)
                 .unwrap()
             {
-                let Raw::U32(values) = &held else {
+                let ValueColumn::U32(values) = &held else {
                     panic!("components of a small graph are of 32 bits");
                 };
                 assert_eq!(marks.len(), if is_part { values.len() } else { 0 });

@@ -6,13 +6,13 @@ use crate::result::sizes::{BLOCK_ROWS, OUTPUT_BYTES};
 
 /// What of the memory that is free when the rows go out is for what.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Memory {
+pub(super) struct OutputMemory {
     pub(super) is_text: bool,
     /// For workers and tasks besides the first.
     pub(super) extra: u64,
 }
 
-impl Memory {
+impl OutputMemory {
     /// Bytes that may be taken for longer.
     pub(super) fn spare(self) -> u64 {
         self.extra

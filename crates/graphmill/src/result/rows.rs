@@ -14,11 +14,11 @@ use graphmill_graph::{FRAME_BYTES, IdKind, Measure, Order, StoredGraph};
 use graphmill_storage::{Budget, Lease};
 
 use crate::error::Error;
-use crate::result::encode::Task;
-use crate::result::id_order_window::Window;
-use crate::result::memory::Memory;
+use crate::result::encode::EncodeTask;
+use crate::result::id_order_window::IdOrderWindow;
+use crate::result::memory::OutputMemory;
 use crate::result::sizes::{BLOCK_ROWS, NAMES_BYTES, WRITER_BYTES};
-use crate::result::values::Raw;
+use crate::result::values::ValueColumn;
 
 /// Pages of ids that a block has ids of, at most: few rows where ids are long.
 const BLOCK_PAGES: usize = 8;
@@ -39,12 +39,12 @@ const WORKERS_BYTES: u64 = 64 << 20;
 /// Bytes of memory that the result of a run on `graph` takes on its way out, at least.
 pub(crate) fn bytes_needed(graph: &Measure) -> u64 {
     let rows = row_bytes(graph) + paged_bytes(graph) + 16 * FRAME_BYTES;
-    rows + Window::bytes_least(graph) + WRITER_BYTES
+    rows + IdOrderWindow::bytes_least(graph) + WRITER_BYTES
 }
 
 /// Bytes with which values are put in the order of ids in one go, and all workers encode them.
 pub(crate) fn bytes_wanted(graph: &Measure) -> u64 {
-    bytes_needed(graph) + Window::bytes_wanted(graph) + WORKERS_BYTES
+    bytes_needed(graph) + IdOrderWindow::bytes_wanted(graph) + WORKERS_BYTES
 }
 
 /// Bytes of the widest batch of values while it is read from disk.
@@ -64,14 +64,14 @@ fn row_bytes(graph: &Measure) -> u64 {
 
 /// Consecutive rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BlockRange {
+pub(super) struct RowBlock {
     /// The ranks of their ids, and of ids of no row where the rows are those of some batches.
     pub(super) ranks: Range<u64>,
     pub(super) rows: u64,
 }
 
 /// The rows of a result.
-pub(crate) struct Rows<'a> {
+pub(crate) struct ResultRows<'a> {
     engine: &'a Engine,
     pub(super) output: &'a Output,
     pub(super) graph: Arc<StoredGraph>,
@@ -81,16 +81,16 @@ pub(crate) struct Rows<'a> {
     /// Whether not all of them are those of rows.
     is_part: bool,
     /// Where the vertices are not in order of ids.
-    window: Option<Window>,
+    window: Option<IdOrderWindow>,
     /// Values of a batch, or of the window, and the ranks of their ids.
-    held: Raw,
+    held: ValueColumn,
     held_ranks: Range<u64>,
     /// Which of them are of the batches that are asked for; empty where all are.
     marks: Vec<bool>,
     _lease: Lease,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> ResultRows<'a> {
     /// The rows of the vertices of `batches`, which the engine can read.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl<'a> Rows<'a> {
         graph: &Arc<StoredGraph>,
         budget: &Budget,
         batches: Range<usize>,
-    ) -> Result<Rows<'a>, Error> {
+    ) -> Result<ResultRows<'a>, Error> {
         let measure = graph.measure();
         let lease = budget.lease("rows of the result", row_bytes(&measure))?;
         let all = 0..graph.batches().len();
@@ -115,9 +115,15 @@ impl<'a> Rows<'a> {
         let leave = paged_bytes(&measure) + 8 * FRAME_BYTES + WRITER_BYTES;
         let window = match is_ordered {
             true => None,
-            false => Some(Window::new(graph, budget, &output.values, batches, leave)?),
+            false => Some(IdOrderWindow::new(
+                graph,
+                budget,
+                &output.values,
+                batches,
+                leave,
+            )?),
         };
-        Ok(Rows {
+        Ok(ResultRows {
             engine,
             output,
             graph: Arc::clone(graph),
@@ -125,7 +131,7 @@ impl<'a> Rows<'a> {
             ranks,
             is_part,
             window,
-            held: Raw::empty(&output.values),
+            held: ValueColumn::empty(&output.values),
             held_ranks: 0..0,
             marks: Vec::new(),
             _lease: lease,
@@ -143,9 +149,9 @@ impl<'a> Rows<'a> {
     }
 
     /// What of the memory that is free now is for what.
-    pub(super) fn memory(&self) -> Memory {
+    pub(super) fn memory(&self) -> OutputMemory {
         let leave = paged_bytes(&self.graph.measure()) + 8 * FRAME_BYTES + WRITER_BYTES;
-        Memory {
+        OutputMemory {
             is_text: self.graph.id_kind() == IdKind::Text,
             extra: self.budget.available().saturating_sub(leave) / 2,
         }
@@ -163,12 +169,12 @@ impl<'a> Rows<'a> {
     }
 
     /// The block from a rank on, of so many rows at most; where it has no row, there is none from that rank on.
-    pub(super) fn block(&mut self, at: u64, rows_max: u64) -> Result<BlockRange, Error> {
+    pub(super) fn block(&mut self, at: u64, rows_max: u64) -> Result<RowBlock, Error> {
         let end = self.ranks.end;
         if !self.is_part {
             let end = end.min(at + rows_max);
             let end = end.min(self.graph.rank_after_pages(at, BLOCK_PAGES - 1));
-            return Ok(BlockRange {
+            return Ok(RowBlock {
                 ranks: at..end,
                 rows: end.saturating_sub(at),
             });
@@ -185,14 +191,14 @@ impl<'a> Rows<'a> {
                 rank += 1;
             }
         }
-        Ok(BlockRange {
+        Ok(RowBlock {
             ranks: at..rank,
             rows,
         })
     }
 
     /// The blocks from a rank on that go out together, of so many rows at most; none behind the last row.
-    pub(super) fn group(&mut self, at: u64, rows_max: u64) -> Result<Vec<BlockRange>, Error> {
+    pub(super) fn group(&mut self, at: u64, rows_max: u64) -> Result<Vec<RowBlock>, Error> {
         let (mut blocks, mut at, mut rows) = (Vec::new(), at, 0);
         while at < self.ranks.end && rows < rows_max && blocks.len() < GROUP_BLOCKS {
             let block = self.block(at, BLOCK_ROWS.min(rows_max - rows))?;
@@ -208,17 +214,17 @@ impl<'a> Rows<'a> {
     /// Sets up a task: the values of those ranks, where they are wanted, and which are rows.
     pub(super) fn fill(
         &mut self,
-        block: &BlockRange,
+        block: &RowBlock,
         wants_values: bool,
-        task: &mut Task,
+        task: &mut EncodeTask,
     ) -> Result<(), Error> {
         task.range = block.ranks.clone();
         if !wants_values && !self.is_part {
             return Ok(());
         }
-        task.raw = match std::mem::replace(&mut task.raw, Raw::U32(Vec::new())) {
+        task.raw = match std::mem::replace(&mut task.raw, ValueColumn::U32(Vec::new())) {
             raw if raw.is_like(&self.held) => raw,
-            _ => Raw::empty(&self.output.values),
+            _ => ValueColumn::empty(&self.output.values),
         };
         task.raw.resize(0);
         let marks = &mut task.marks;
@@ -234,7 +240,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The vertices that are values of those rows, one after the other.
-    pub(super) fn vertices(&mut self, block: &BlockRange, to: &mut Vec<u64>) -> Result<(), Error> {
+    pub(super) fn vertices(&mut self, block: &RowBlock, to: &mut Vec<u64>) -> Result<(), Error> {
         let nullable = self.output.nullable;
         self.each_held(&block.ranks, |held, at, count, marks| {
             for row in 0..count {
@@ -251,7 +257,7 @@ impl<'a> Rows<'a> {
     fn each_held(
         &mut self,
         ranks: &Range<u64>,
-        mut each: impl FnMut(&Raw, usize, usize, &[bool]),
+        mut each: impl FnMut(&ValueColumn, usize, usize, &[bool]),
     ) -> Result<(), Error> {
         let mut rank = ranks.start;
         while rank < ranks.end {

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use serde_json::{Number, Value};
 
-use crate::result::values::Raw;
+use crate::result::values::ValueColumn;
 
 /// One of the highest rows, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,55 +31,55 @@ pub(crate) fn json_number(text: &str) -> Value {
 
 /// Keeps the `count` highest values; of equal values the first in order of ids. Values that are not a number are left out.
 #[derive(Debug)]
-pub(crate) struct Top {
+pub(crate) struct TopK {
     count: usize,
     /// The lowest that is kept comes first.
-    kept: BinaryHeap<Reverse<Kept>>,
+    kept: BinaryHeap<Reverse<TopEntry>>,
     /// Vertices that have a value.
     reached: u64,
 }
 
 /// A value that is kept: higher by its number, then by a smaller id.
 #[derive(Debug, Clone, Copy)]
-struct Kept {
-    key: Key,
+struct TopEntry {
+    key: TopKey,
     rank: Reverse<u64>,
 }
 
-impl Ord for Kept {
-    fn cmp(&self, other: &Kept) -> Ordering {
+impl Ord for TopEntry {
+    fn cmp(&self, other: &TopEntry) -> Ordering {
         let order = self.key.order(other.key);
         order.then_with(|| self.rank.cmp(&other.rank))
     }
 }
-impl PartialOrd for Kept {
-    fn partial_cmp(&self, other: &Kept) -> Option<Ordering> {
+impl PartialOrd for TopEntry {
+    fn partial_cmp(&self, other: &TopEntry) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl PartialEq for Kept {
-    fn eq(&self, other: &Kept) -> bool {
+impl PartialEq for TopEntry {
+    fn eq(&self, other: &TopEntry) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
-impl Eq for Kept {}
+impl Eq for TopEntry {}
 
 /// Bytes of the texts of a row, unless ids are longer.
 pub(crate) const TEXT_BYTES: u64 = 64;
 
 #[derive(Debug, Clone, Copy)]
-enum Key {
+enum TopKey {
     Single(f32),
     Double(f64),
     Integer(u64),
 }
 
-impl Key {
-    fn order(self, other: Key) -> Ordering {
+impl TopKey {
+    fn order(self, other: TopKey) -> Ordering {
         match (self, other) {
-            (Key::Single(left), Key::Single(right)) => left.total_cmp(&right),
-            (Key::Double(left), Key::Double(right)) => left.total_cmp(&right),
-            (Key::Integer(left), Key::Integer(right)) => left.cmp(&right),
+            (TopKey::Single(left), TopKey::Single(right)) => left.total_cmp(&right),
+            (TopKey::Double(left), TopKey::Double(right)) => left.total_cmp(&right),
+            (TopKey::Integer(left), TopKey::Integer(right)) => left.cmp(&right),
             _ => Ordering::Equal,
         }
     }
@@ -87,17 +87,17 @@ impl Key {
     /// As in a file: the shortest digits that read back, with an exponent where the number is large or small.
     fn text(self) -> String {
         match self {
-            Key::Single(value) => format!("{value:?}"),
-            Key::Double(value) => format!("{value:?}"),
-            Key::Integer(value) => value.to_string(),
+            TopKey::Single(value) => format!("{value:?}"),
+            TopKey::Double(value) => format!("{value:?}"),
+            TopKey::Integer(value) => value.to_string(),
         }
     }
 }
 
-impl Top {
+impl TopK {
     /// Will keep `count` values.
-    pub(crate) fn new(count: usize) -> Top {
-        Top {
+    pub(crate) fn new(count: usize) -> TopK {
+        TopK {
             count,
             kept: BinaryHeap::new(),
             reached: 0,
@@ -106,40 +106,47 @@ impl Top {
 
     /// Bytes of the budget that so many rows take.
     pub(crate) fn memory(count: u64) -> u64 {
-        count.saturating_mul((size_of::<Kept>() + size_of::<TopRow>()) as u64 + TEXT_BYTES)
+        count.saturating_mul((size_of::<TopEntry>() + size_of::<TopRow>()) as u64 + TEXT_BYTES)
     }
 
     /// Looks at the next values; `rank_of` gives the rank of the id at a place among them. Where values may be absent, infinity or
     /// the greatest integer say so.
-    pub(crate) fn values(&mut self, raw: &Raw, nullable: bool, rank_of: impl Fn(usize) -> u64) {
+    pub(crate) fn values(
+        &mut self,
+        raw: &ValueColumn,
+        nullable: bool,
+        rank_of: impl Fn(usize) -> u64,
+    ) {
         match raw {
-            Raw::F32(values) => self.all(values, &rank_of, Key::Single, |value| {
+            ValueColumn::F32(values) => self.all(values, &rank_of, TopKey::Single, |value| {
                 !(value.is_nan() || nullable && *value == f32::INFINITY)
             }),
-            Raw::F64(values) => self.all(values, &rank_of, Key::Double, |value| {
+            ValueColumn::F64(values) => self.all(values, &rank_of, TopKey::Double, |value| {
                 !(value.is_nan() || nullable && *value == f64::INFINITY)
             }),
-            Raw::U32(values) => {
-                let key = |value| Key::Integer(u64::from(value));
+            ValueColumn::U32(values) => {
+                let key = |value| TopKey::Integer(u64::from(value));
                 self.all(values, &rank_of, key, |value| {
                     !(nullable && *value == u32::MAX)
                 });
             }
-            Raw::U64(values) => self.all(values, &rank_of, Key::Integer, |value| {
+            ValueColumn::U64(values) => self.all(values, &rank_of, TopKey::Integer, |value| {
                 !(nullable && *value == u64::MAX)
             }),
         }
     }
 
     /// Looks at the sizes of groups: a group of no members is none.
-    pub(crate) fn sizes(&mut self, raw: &Raw, rank_of: impl Fn(usize) -> u64) {
+    pub(crate) fn sizes(&mut self, raw: &ValueColumn, rank_of: impl Fn(usize) -> u64) {
         match raw {
-            Raw::U32(values) => {
-                let key = |value| Key::Integer(u64::from(value));
+            ValueColumn::U32(values) => {
+                let key = |value| TopKey::Integer(u64::from(value));
                 self.all(values, &rank_of, key, |value| *value > 0);
             }
-            Raw::U64(values) => self.all(values, &rank_of, Key::Integer, |value| *value > 0),
-            Raw::F32(_) | Raw::F64(_) => {}
+            ValueColumn::U64(values) => {
+                self.all(values, &rank_of, TopKey::Integer, |value| *value > 0)
+            }
+            ValueColumn::F32(_) | ValueColumn::F64(_) => {}
         }
     }
 
@@ -147,7 +154,7 @@ impl Top {
         &mut self,
         values: &[T],
         rank_of: &impl Fn(usize) -> u64,
-        key: impl Fn(T) -> Key,
+        key: impl Fn(T) -> TopKey,
         is_value: impl Fn(&T) -> bool,
     ) {
         for (place, value) in values.iter().enumerate() {
@@ -162,7 +169,7 @@ impl Top {
                 Some(Reverse(lowest)) if key.order(lowest.key).is_lt() => {}
                 lowest => {
                     let rank = Reverse(rank_of(place));
-                    let kept = Kept { key, rank };
+                    let kept = TopEntry { key, rank };
                     if lowest.is_some_and(|Reverse(lowest)| kept < *lowest) {
                         continue;
                     }
@@ -191,29 +198,33 @@ impl Top {
 mod tests {
     use super::*;
 
-    fn ranks(top: Top) -> Vec<u64> {
+    fn ranks(top: TopK) -> Vec<u64> {
         top.into_rows().map(|(rank, _)| rank).collect()
     }
 
     #[test]
     fn top_of_ties_is_in_order_of_ids() {
-        let mut top = Top::new(3);
-        top.values(&Raw::F64(vec![1.0, 5.0, 2.0]), false, |place| place as u64);
-        let next = Raw::F64(vec![5.0, 0.5, 3.0, 5.0]);
+        let mut top = TopK::new(3);
+        top.values(&ValueColumn::F64(vec![1.0, 5.0, 2.0]), false, |place| {
+            place as u64
+        });
+        let next = ValueColumn::F64(vec![5.0, 0.5, 3.0, 5.0]);
         top.values(&next, false, |place| place as u64 + 3);
         assert_eq!(ranks(top), [1, 3, 6]);
         // Ids may come in any order.
-        let mut top = Top::new(2);
-        top.values(&Raw::U32(vec![7; 5]), false, |place| [4, 2, 0, 3, 1][place]);
+        let mut top = TopK::new(2);
+        top.values(&ValueColumn::U32(vec![7; 5]), false, |place| {
+            [4, 2, 0, 3, 1][place]
+        });
         assert_eq!(ranks(top), [0, 1]);
     }
 
     #[test]
     fn top_of_many_costs_no_more_than_a_sort() {
         let values = |from: u64| (0..1000).map(move |i| ((from + i) * 7919 % 100_003) as f64);
-        let mut top = Top::new(200_000);
+        let mut top = TopK::new(200_000);
         for from in (0..200_000).step_by(1000) {
-            let raw = Raw::F64(values(from).collect());
+            let raw = ValueColumn::F64(values(from).collect());
             top.values(&raw, false, |place| from + place as u64);
         }
         let mut expected: Vec<u64> = (0..200_000).collect();
@@ -223,17 +234,17 @@ mod tests {
 
     #[test]
     fn top_leaves_out_unreached_and_nan() {
-        let mut top = Top::new(9);
+        let mut top = TopK::new(9);
         let values = vec![1.0, f64::INFINITY, f64::NAN, 2.0];
-        top.values(&Raw::F64(values), true, |place| place as u64);
+        top.values(&ValueColumn::F64(values), true, |place| place as u64);
         assert_eq!(top.reached(), 2);
         assert_eq!(ranks(top), [3, 0]);
     }
 
     #[test]
     fn top_of_none_still_counts() {
-        let mut top = Top::new(0);
-        top.sizes(&Raw::U32(vec![0, 4, 0, 1]), |place| place as u64);
+        let mut top = TopK::new(0);
+        top.sizes(&ValueColumn::U32(vec![0, 4, 0, 1]), |place| place as u64);
         assert_eq!(top.reached(), 2);
         assert!(ranks(top).is_empty());
     }

@@ -7,39 +7,39 @@ use crate::error::Error;
 
 /// Elements of a vertex array.
 #[derive(Debug)]
-pub(crate) enum Raw {
+pub(crate) enum ValueColumn {
     F32(Vec<f32>),
     F64(Vec<f64>),
     U32(Vec<u32>),
     U64(Vec<u64>),
 }
 
-impl Raw {
-    pub(crate) fn empty(array: &Array) -> Raw {
+impl ValueColumn {
+    pub(crate) fn empty(array: &Array) -> ValueColumn {
         match array {
-            Array::F32(_) => Raw::F32(Vec::new()),
-            Array::F64(_) => Raw::F64(Vec::new()),
-            Array::U32(_) | Array::Vertex32(_) => Raw::U32(Vec::new()),
-            Array::U64(_) | Array::Vertex64(_) => Raw::U64(Vec::new()),
+            Array::F32(_) => ValueColumn::F32(Vec::new()),
+            Array::F64(_) => ValueColumn::F64(Vec::new()),
+            Array::U32(_) | Array::Vertex32(_) => ValueColumn::U32(Vec::new()),
+            Array::U64(_) | Array::Vertex64(_) => ValueColumn::U64(Vec::new()),
         }
     }
 
     /// No elements of the kind of `other`.
-    pub(super) fn like(other: &Raw) -> Raw {
+    pub(super) fn like(other: &ValueColumn) -> ValueColumn {
         match other {
-            Raw::F32(_) => Raw::F32(Vec::new()),
-            Raw::F64(_) => Raw::F64(Vec::new()),
-            Raw::U32(_) => Raw::U32(Vec::new()),
-            Raw::U64(_) => Raw::U64(Vec::new()),
+            ValueColumn::F32(_) => ValueColumn::F32(Vec::new()),
+            ValueColumn::F64(_) => ValueColumn::F64(Vec::new()),
+            ValueColumn::U32(_) => ValueColumn::U32(Vec::new()),
+            ValueColumn::U64(_) => ValueColumn::U64(Vec::new()),
         }
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
-            Raw::F32(values) => values.len(),
-            Raw::F64(values) => values.len(),
-            Raw::U32(values) => values.len(),
-            Raw::U64(values) => values.len(),
+            ValueColumn::F32(values) => values.len(),
+            ValueColumn::F64(values) => values.len(),
+            ValueColumn::U32(values) => values.len(),
+            ValueColumn::U64(values) => values.len(),
         }
     }
 
@@ -51,12 +51,16 @@ impl Raw {
         batch: usize,
     ) -> Result<(), Error> {
         match (self, array) {
-            (Raw::F32(values), Array::F32(array)) => engine.read_batch(array, batch, values)?,
-            (Raw::F64(values), Array::F64(array)) => engine.read_batch(array, batch, values)?,
-            (Raw::U32(values), Array::U32(array) | Array::Vertex32(array)) => {
+            (ValueColumn::F32(values), Array::F32(array)) => {
                 engine.read_batch(array, batch, values)?
             }
-            (Raw::U64(values), Array::U64(array) | Array::Vertex64(array)) => {
+            (ValueColumn::F64(values), Array::F64(array)) => {
+                engine.read_batch(array, batch, values)?
+            }
+            (ValueColumn::U32(values), Array::U32(array) | Array::Vertex32(array)) => {
+                engine.read_batch(array, batch, values)?
+            }
+            (ValueColumn::U64(values), Array::U64(array) | Array::Vertex64(array)) => {
                 engine.read_batch(array, batch, values)?
             }
             _ => {}
@@ -65,23 +69,39 @@ impl Raw {
     }
 
     /// Adds `count` elements of `other`, which is of the same kind, from `at` on.
-    pub(super) fn append(&mut self, other: &Raw, at: usize, count: usize) {
+    pub(super) fn append(&mut self, other: &ValueColumn, at: usize, count: usize) {
         match (self, other) {
-            (Raw::F32(values), Raw::F32(more)) => values.extend_from_slice(&more[at..at + count]),
-            (Raw::F64(values), Raw::F64(more)) => values.extend_from_slice(&more[at..at + count]),
-            (Raw::U32(values), Raw::U32(more)) => values.extend_from_slice(&more[at..at + count]),
-            (Raw::U64(values), Raw::U64(more)) => values.extend_from_slice(&more[at..at + count]),
+            (ValueColumn::F32(values), ValueColumn::F32(more)) => {
+                values.extend_from_slice(&more[at..at + count])
+            }
+            (ValueColumn::F64(values), ValueColumn::F64(more)) => {
+                values.extend_from_slice(&more[at..at + count])
+            }
+            (ValueColumn::U32(values), ValueColumn::U32(more)) => {
+                values.extend_from_slice(&more[at..at + count])
+            }
+            (ValueColumn::U64(values), ValueColumn::U64(more)) => {
+                values.extend_from_slice(&more[at..at + count])
+            }
             _ => {}
         }
     }
 
     /// Adds those elements of `other`, which is of the same kind, from `at` on that are marked.
-    pub(super) fn append_marked(&mut self, other: &Raw, at: usize, marks: &[bool]) {
+    pub(super) fn append_marked(&mut self, other: &ValueColumn, at: usize, marks: &[bool]) {
         match (self, other) {
-            (Raw::F32(values), Raw::F32(more)) => values.extend(marked(&more[at..], marks)),
-            (Raw::F64(values), Raw::F64(more)) => values.extend(marked(&more[at..], marks)),
-            (Raw::U32(values), Raw::U32(more)) => values.extend(marked(&more[at..], marks)),
-            (Raw::U64(values), Raw::U64(more)) => values.extend(marked(&more[at..], marks)),
+            (ValueColumn::F32(values), ValueColumn::F32(more)) => {
+                values.extend(marked(&more[at..], marks))
+            }
+            (ValueColumn::F64(values), ValueColumn::F64(more)) => {
+                values.extend(marked(&more[at..], marks))
+            }
+            (ValueColumn::U32(values), ValueColumn::U32(more)) => {
+                values.extend(marked(&more[at..], marks))
+            }
+            (ValueColumn::U64(values), ValueColumn::U64(more)) => {
+                values.extend(marked(&more[at..], marks))
+            }
             _ => {}
         }
     }
@@ -89,26 +109,26 @@ impl Raw {
     /// Becomes `count` elements, whatever they are.
     pub(super) fn resize(&mut self, count: usize) {
         match self {
-            Raw::F32(values) => values.resize(count, 0.0),
-            Raw::F64(values) => values.resize(count, 0.0),
-            Raw::U32(values) => values.resize(count, 0),
-            Raw::U64(values) => values.resize(count, 0),
+            ValueColumn::F32(values) => values.resize(count, 0.0),
+            ValueColumn::F64(values) => values.resize(count, 0.0),
+            ValueColumn::U32(values) => values.resize(count, 0),
+            ValueColumn::U64(values) => values.resize(count, 0),
         }
     }
 
     /// Puts each element of `other`, which is of the same kind, to its place, where there is such a place.
-    pub(super) fn place(&mut self, other: &Raw, places: impl Iterator<Item = u64>) {
+    pub(super) fn place(&mut self, other: &ValueColumn, places: impl Iterator<Item = u64>) {
         match (self, other) {
-            (Raw::F32(values), Raw::F32(more)) => place(values, more, places),
-            (Raw::F64(values), Raw::F64(more)) => place(values, more, places),
-            (Raw::U32(values), Raw::U32(more)) => place(values, more, places),
-            (Raw::U64(values), Raw::U64(more)) => place(values, more, places),
+            (ValueColumn::F32(values), ValueColumn::F32(more)) => place(values, more, places),
+            (ValueColumn::F64(values), ValueColumn::F64(more)) => place(values, more, places),
+            (ValueColumn::U32(values), ValueColumn::U32(more)) => place(values, more, places),
+            (ValueColumn::U64(values), ValueColumn::U64(more)) => place(values, more, places),
             _ => {}
         }
     }
 
     /// Whether elements of both are of the same kind.
-    pub(super) fn is_like(&self, other: &Raw) -> bool {
+    pub(super) fn is_like(&self, other: &ValueColumn) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 
@@ -116,9 +136,9 @@ impl Raw {
     #[inline]
     pub(super) fn is_null(&self, row: usize) -> bool {
         match self {
-            Raw::U32(values) => values[row] == u32::MAX,
-            Raw::U64(values) => values[row] == u64::MAX,
-            Raw::F32(_) | Raw::F64(_) => false,
+            ValueColumn::U32(values) => values[row] == u32::MAX,
+            ValueColumn::U64(values) => values[row] == u64::MAX,
+            ValueColumn::F32(_) | ValueColumn::F64(_) => false,
         }
     }
 
@@ -126,19 +146,23 @@ impl Raw {
     #[inline]
     pub(super) fn integer(&self, row: usize) -> u64 {
         match self {
-            Raw::U32(values) => u64::from(values[row]),
-            Raw::U64(values) => values[row],
-            Raw::F32(_) | Raw::F64(_) => 0,
+            ValueColumn::U32(values) => u64::from(values[row]),
+            ValueColumn::U64(values) => values[row],
+            ValueColumn::F32(_) | ValueColumn::F64(_) => 0,
         }
     }
 
     /// Which elements are values: not infinite where they are floats, not the greatest number where they are integers.
     pub(super) fn reached(&self) -> Vec<bool> {
         match self {
-            Raw::F32(values) => values.iter().map(|value| *value != f32::INFINITY).collect(),
-            Raw::F64(values) => values.iter().map(|value| *value != f64::INFINITY).collect(),
-            Raw::U32(values) => values.iter().map(|value| *value != u32::MAX).collect(),
-            Raw::U64(values) => values.iter().map(|value| *value != u64::MAX).collect(),
+            ValueColumn::F32(values) => {
+                values.iter().map(|value| *value != f32::INFINITY).collect()
+            }
+            ValueColumn::F64(values) => {
+                values.iter().map(|value| *value != f64::INFINITY).collect()
+            }
+            ValueColumn::U32(values) => values.iter().map(|value| *value != u32::MAX).collect(),
+            ValueColumn::U64(values) => values.iter().map(|value| *value != u64::MAX).collect(),
         }
     }
 }

@@ -10,9 +10,9 @@ use graphmill_storage::Output;
 use crate::error::Error;
 use crate::machine::resources::Machine;
 use crate::result::block::Block;
-use crate::result::encode::Pool;
-use crate::result::format::{Format, is_stdout};
-use crate::result::rows::Rows;
+use crate::result::encode::EncodePool;
+use crate::result::format::{ResultFormat, is_stdout};
+use crate::result::rows::ResultRows;
 use crate::result::sizes::{CHUNK_BYTES, FORMAT_BYTES};
 use crate::result::{csv, parquet, walk};
 use crate::result_error::ResultError;
@@ -26,15 +26,15 @@ use crate::result_error::ResultError;
 pub(crate) fn write(
     machine: &Machine,
     path: &Path,
-    format: Format,
-    rows: &mut Rows<'_>,
+    format: ResultFormat,
+    rows: &mut ResultRows<'_>,
     note: &mut dyn FnMut(u64),
 ) -> Result<u64, Error> {
     let (disk, budget) = (machine.disk(), machine.budget());
     let _pages = budget.lease("pages of the result", FORMAT_BYTES)?;
     if is_stdout(path) {
-        let mut pool = Pool::new(machine, &rows.graph, &rows.memory())?;
-        let sink = Counted {
+        let mut pool = EncodePool::new(machine, &rows.graph, &rows.memory())?;
+        let sink = CountingWriter {
             sink: std::io::stdout(),
             bytes: 0,
         };
@@ -43,7 +43,7 @@ pub(crate) fn write(
         return Ok(sink.bytes);
     }
     let sink = Output::create(disk, budget, path, CHUNK_BYTES)?;
-    let mut pool = Pool::new(machine, &rows.graph, &rows.memory())?;
+    let mut pool = EncodePool::new(machine, &rows.graph, &rows.memory())?;
     let sink = write_to(sink, format, rows, &mut pool, note)?;
     Ok(sink.publish()?)
 }
@@ -51,15 +51,15 @@ pub(crate) fn write(
 /// Writes rows to `sink`, and gives it back complete.
 fn write_to<W: Write>(
     sink: W,
-    format: Format,
-    rows: &mut Rows<'_>,
-    pool: &mut Pool,
+    format: ResultFormat,
+    rows: &mut ResultRows<'_>,
+    pool: &mut EncodePool,
     note: &mut dyn FnMut(u64),
 ) -> Result<W, Error> {
     match format {
-        Format::Parquet => parquet::write(sink, rows, pool, note),
-        Format::Text { tabs, gzip: false } => csv::write(sink, tabs, rows, pool, note),
-        Format::Text { tabs, gzip: true } => {
+        ResultFormat::Parquet => parquet::write(sink, rows, pool, note),
+        ResultFormat::Text { tabs, gzip: false } => csv::write(sink, tabs, rows, pool, note),
+        ResultFormat::Text { tabs, gzip: true } => {
             let sink = GzEncoder::new(sink, Compression::fast());
             let sink = csv::write(sink, tabs, rows, pool, note)?;
             Ok(sink.finish().map_err(ResultError::from)?)
@@ -73,20 +73,20 @@ fn write_to<W: Write>(
 /// As for [`write`].
 pub(crate) fn each_block(
     machine: &Machine,
-    rows: &mut Rows<'_>,
+    rows: &mut ResultRows<'_>,
     each: &mut dyn FnMut(&Block),
 ) -> Result<(), Error> {
-    let mut pool = Pool::new(machine, &rows.graph, &rows.memory())?;
+    let mut pool = EncodePool::new(machine, &rows.graph, &rows.memory())?;
     walk::each_block(rows, &mut pool, each)
 }
 
 /// A sink that counts its bytes.
-struct Counted<W> {
+struct CountingWriter<W> {
     sink: W,
     bytes: u64,
 }
 
-impl<W: Write> Write for Counted<W> {
+impl<W: Write> Write for CountingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = self.sink.write(bytes)?;
         self.bytes += written as u64;

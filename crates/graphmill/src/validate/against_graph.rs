@@ -16,13 +16,13 @@ use graphmill_storage::{Budget, Lease, Stop};
 use crate::algorithms;
 use crate::error::Error;
 use crate::machine::resources::Machine;
-use crate::open::Purpose;
+use crate::open::OpenFor;
 use crate::plan::Plan;
 use crate::progress::Watcher;
 use crate::validate::edge_reader::ArcReader;
-use crate::validate::id_lookup::Names;
+use crate::validate::id_lookup::IdLookup;
 use crate::validate::open::open;
-use crate::validate::text::{Id, Reading, Row, Value};
+use crate::validate::text::{ResultRow, RowId, Value, ValueReading};
 use crate::validate::verdict::Verdict;
 use crate::validate_error::ValidateError;
 
@@ -31,7 +31,7 @@ const FILE_BYTES: u64 = 6 << 20;
 /// Frames of ranks that are read ahead, in place of those of the file.
 const FRAMES: usize = 8;
 /// Bytes of the budget that must be free besides those of the judge.
-const READING_BYTES: u64 = ArcReader::BYTES + Names::BYTES + FILE_BYTES;
+const READING_BYTES: u64 = ArcReader::BYTES + IdLookup::BYTES + FILE_BYTES;
 
 impl Plan {
     /// Judges `result`, a file as [`run`](Plan::run) writes it, by the plan's graph: is it what a run of this plan gives?
@@ -46,8 +46,9 @@ impl Plan {
     pub fn judge(&self, result: &Path, stop: &Stop, watcher: &Watcher) -> Result<Verdict, Error> {
         let machine = Machine::open(&self.machine(), stop.clone())?;
         // Before edges are imported for nothing.
-        drop(open(&machine, result, Reading::Words)?);
-        let (graph, settings, _hold) = self.question(&machine, Purpose::Look, watcher)?;
+        drop(open(&machine, result, ValueReading::Words)?);
+        let (graph, settings, _hold) =
+            self.open_and_resolve(&machine, OpenFor::Inspect, watcher)?;
         let settings = algorithms::by_rank(settings, &graph, machine.budget())?;
         let is_weighted = self.entry.is_weighted(&settings);
         let mut judge = (self.entry.judge)(&graph, &settings)?;
@@ -55,7 +56,7 @@ impl Plan {
         judge.open();
 
         let leave = ArcReader::BYTES + FILE_BYTES;
-        let mut names = Names::new(&graph, machine.budget(), leave)?;
+        let mut names = IdLookup::new(&graph, machine.budget(), leave)?;
         let mut verdict = rows(&machine, result, &graph, &mut *judge, &mut names)?;
         if !verdict.is_same() {
             return Ok(verdict);
@@ -116,15 +117,15 @@ fn rows(
     result: &Path,
     graph: &Arc<StoredGraph>,
     judge: &mut dyn Judge,
-    names: &mut Names,
+    names: &mut IdLookup,
 ) -> Result<Verdict, Error> {
     let mut verdict = Verdict {
         vertices: graph.vertices(),
         ..Verdict::default()
     };
     let mut has_row = vec![false; graph.vertices() as usize];
-    for row in open(machine, result, Reading::Words)? {
-        let Row { id, value } = row.map_err(unsorted)?;
+    for row in open(machine, result, ValueReading::Words)? {
+        let ResultRow { id, value } = row.map_err(unsorted)?;
         let place = names.rank_of(&id)?;
         let Some((vertex, has_row)) =
             place.and_then(|vertex| Some((vertex, has_row.get_mut(vertex as usize)?)))
@@ -169,12 +170,12 @@ fn names_vertex(
     vertex: u64,
     value: &Value,
     judge: &mut dyn Judge,
-    names: &mut Names,
+    names: &mut IdLookup,
 ) -> Result<bool, Error> {
     let id = match value {
         Value::Unreached => return Ok(judge.value(vertex, Given::Nothing)),
-        Value::Integer(id) => Id::Integer(*id),
-        Value::Text(text) => Id::parse(text),
+        Value::Integer(id) => RowId::Integer(*id),
+        Value::Text(text) => RowId::parse(text),
         Value::Infinity | Value::LongMax | Value::Float(_) => return Ok(false),
     };
     if let Some(named) = names.rank_of_value(id)? {
@@ -205,7 +206,7 @@ fn number(takes: Takes, value: &Value) -> Option<Given> {
 }
 
 /// An objection with the user's ids.
-fn told(objection: Objection, names: &mut Names) -> Result<String, Error> {
+fn told(objection: Objection, names: &mut IdLookup) -> Result<String, Error> {
     let Objection::Vertex {
         vertex,
         found,

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::machine::resources::Machine;
 use crate::validate::merge_join::compare;
 use crate::validate::open::open;
-use crate::validate::text::Reading;
+use crate::validate::text::ValueReading;
 use crate::validate::verdict::{Rule, Verdict};
 use crate::validate_error::ValidateError;
 
@@ -30,8 +30,8 @@ pub fn validate(
         return Err(ValidateError::Share { share });
     }
     let reading = match rule {
-        Rule::Exact | Rule::Epsilon(_) => Reading::Numbers,
-        Rule::Equivalence => Reading::Names,
+        Rule::Exact | Rule::Epsilon(_) => ValueReading::Numbers,
+        Rule::Equivalence => ValueReading::Names,
     };
     compare(machine.budget(), [result, reference], rule, |path| {
         open(machine, path, reading)

@@ -9,8 +9,8 @@ use std::path::Path;
 use graphmill_storage::Budget;
 
 use crate::validate::comparison::Comparison;
-use crate::validate::memory::Memory;
-use crate::validate::text::{Id, Row, Rows};
+use crate::validate::memory::SteppedLease;
+use crate::validate::text::{ResultRow, RowId, RowIter};
 use crate::validate::verdict::{Rule, Verdict};
 use crate::validate_error::ValidateError;
 
@@ -22,11 +22,11 @@ pub(super) fn compare(
     budget: &Budget,
     paths: [&Path; 2],
     rule: Rule,
-    open: impl Fn(&Path) -> Result<Rows, ValidateError>,
+    open: impl Fn(&Path) -> Result<RowIter, ValidateError>,
 ) -> Result<Verdict, ValidateError> {
     let mut is_sorted_here = [false; 2];
     loop {
-        let mut memory = Memory::new(budget);
+        let mut memory = SteppedLease::new(budget);
         let mut side = |side: usize| -> Result<Ascending<'_>, ValidateError> {
             let mut rows = open(paths[side])?;
             if is_sorted_here[side] {
@@ -58,24 +58,24 @@ fn merge<'a>(
     mut reference: Ascending<'a>,
     mut comparison: Comparison<'_>,
 ) -> Result<Merged, ValidateError> {
-    let (mut found, mut expected) = (Next::Needed, Next::Needed);
+    let (mut found, mut expected) = (Lookahead::Needed, Lookahead::Needed);
     loop {
         for (next, rows, side) in [
             (&mut found, &mut result, RESULT),
             (&mut expected, &mut reference, REFERENCE),
         ] {
-            if matches!(next, Next::Needed) {
+            if matches!(next, Lookahead::Needed) {
                 match rows.next()? {
-                    Step::Row(row) => *next = Next::Row(row),
-                    Step::End => *next = Next::End,
-                    Step::DoesNotAscend => return Ok(Merged::DoesNotAscend(side)),
+                    NextRow::Row(row) => *next = Lookahead::Row(row),
+                    NextRow::End => *next = Lookahead::End,
+                    NextRow::DoesNotAscend => return Ok(Merged::DoesNotAscend(side)),
                 }
             }
         }
         let order = match (&found, &expected) {
-            (Next::Row(found), Next::Row(expected)) => found.id.cmp(&expected.id),
-            (Next::Row(_), _) => Ordering::Less,
-            (_, Next::Row(_)) => Ordering::Greater,
+            (Lookahead::Row(found), Lookahead::Row(expected)) => found.id.cmp(&expected.id),
+            (Lookahead::Row(_), _) => Ordering::Less,
+            (_, Lookahead::Row(_)) => Ordering::Greater,
             _ => return Ok(Merged::Verdict(comparison.verdict)),
         };
         // Take what comes next from either side or, for the same vertex, from both.
@@ -86,16 +86,16 @@ fn merge<'a>(
 }
 
 /// A row that was read ahead.
-enum Next {
+enum Lookahead {
     Needed,
-    Row(Row),
+    Row(ResultRow),
     End,
 }
 
-impl Next {
-    fn take(&mut self) -> Option<Row> {
-        match std::mem::replace(self, Next::Needed) {
-            Next::Row(row) => Some(row),
+impl Lookahead {
+    fn take(&mut self) -> Option<ResultRow> {
+        match std::mem::replace(self, Lookahead::Needed) {
+            Lookahead::Row(row) => Some(row),
             other => {
                 *self = other;
                 None
@@ -106,21 +106,21 @@ impl Next {
 
 /// Rows that are checked to ascend by id.
 struct Ascending<'a> {
-    rows: Rows,
-    last: Option<Id>,
+    rows: RowIter,
+    last: Option<RowId>,
     path: &'a Path,
 }
 
-enum Step {
-    Row(Row),
+enum NextRow {
+    Row(ResultRow),
     End,
     DoesNotAscend,
 }
 
 impl Ascending<'_> {
-    fn next(&mut self) -> Result<Step, ValidateError> {
+    fn next(&mut self) -> Result<NextRow, ValidateError> {
         let Some(row) = self.rows.next().transpose()? else {
-            return Ok(Step::End);
+            return Ok(NextRow::End);
         };
         if let Some(last) = &self.last {
             if row.id == *last {
@@ -130,23 +130,23 @@ impl Ascending<'_> {
                 });
             }
             if row.id < *last {
-                return Ok(Step::DoesNotAscend);
+                return Ok(NextRow::DoesNotAscend);
             }
         }
         self.last = Some(row.id.clone());
-        Ok(Step::Row(row))
+        Ok(NextRow::Row(row))
     }
 }
 
 /// All rows in leased memory, by id.
-fn sorted(rows: Rows, memory: &mut Memory<'_>) -> Result<Vec<Row>, ValidateError> {
+fn sorted(rows: RowIter, memory: &mut SteppedLease<'_>) -> Result<Vec<ResultRow>, ValidateError> {
     let mut all = Vec::new();
     for row in rows {
         let row = row?;
         if all.len() == all.capacity() {
             // While the list grows the old one is there too.
             let more = all.len().max(1024);
-            memory.take((all.len() + more) * size_of::<Row>())?;
+            memory.take((all.len() + more) * size_of::<ResultRow>())?;
             all.reserve_exact(more);
         }
         memory.take(row.bytes())?;

@@ -12,7 +12,7 @@ use graphmill_storage::ByteFile;
 use crate::machine::resources::Machine;
 use crate::paths::DESCRIPTION;
 use crate::validate::parquet;
-use crate::validate::text::{Lines, Reading, Rows};
+use crate::validate::text::{RowIter, TextRows, ValueReading};
 use crate::validate_error::ValidateError;
 
 /// Bytes of a file that are read at a time.
@@ -24,8 +24,8 @@ const TEXT_BUFFER_BYTES: usize = 1 << 15;
 pub(super) fn open(
     machine: &Machine,
     path: &Path,
-    reading: Reading,
-) -> Result<Rows, ValidateError> {
+    reading: ValueReading,
+) -> Result<RowIter, ValidateError> {
     let stop = machine.stop().clone();
     let rows = rows_of(machine, path, reading)?;
     Ok(Box::new(rows.map(move |row| match stop.requested() {
@@ -34,7 +34,11 @@ pub(super) fn open(
     })))
 }
 
-fn rows_of(machine: &Machine, path: &Path, reading: Reading) -> Result<Rows, ValidateError> {
+fn rows_of(
+    machine: &Machine,
+    path: &Path,
+    reading: ValueReading,
+) -> Result<RowIter, ValidateError> {
     if !machine.disk().exists(path)? {
         return Err(ValidateError::NoFile {
             path: path.to_path_buf(),
@@ -63,14 +67,22 @@ fn rows_of(machine: &Machine, path: &Path, reading: Reading) -> Result<Rows, Val
         b"PAR1" => parquet::rows(file, machine.budget(), path, reading),
         [0x1f, 0x8b, ..] => {
             let unpacked = BufReader::with_capacity(TEXT_BUFFER_BYTES, MultiGzDecoder::new(lines));
-            Ok(Box::new(Lines::new(unpacked, path.to_path_buf(), reading)))
+            Ok(Box::new(TextRows::new(
+                unpacked,
+                path.to_path_buf(),
+                reading,
+            )))
         }
-        _ => Ok(Box::new(Lines::new(lines, path.to_path_buf(), reading))),
+        _ => Ok(Box::new(TextRows::new(lines, path.to_path_buf(), reading))),
     }
 }
 
 /// The rows of a folder of parts.
-fn rows_of_parts(machine: &Machine, path: &Path, reading: Reading) -> Result<Rows, ValidateError> {
+fn rows_of_parts(
+    machine: &Machine,
+    path: &Path,
+    reading: ValueReading,
+) -> Result<RowIter, ValidateError> {
     let is_part = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         !name.starts_with(b".") && !name.starts_with(b"_")
@@ -84,7 +96,7 @@ fn rows_of_parts(machine: &Machine, path: &Path, reading: Reading) -> Result<Row
     }
     // One part at a time is open.
     let machine = machine.clone();
-    let rows = move |part: PathBuf| -> Rows {
+    let rows = move |part: PathBuf| -> RowIter {
         match rows_of(&machine, &part, reading) {
             Ok(rows) => rows,
             Err(error) => Box::new(std::iter::once(Err(error))),

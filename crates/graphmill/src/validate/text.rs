@@ -10,24 +10,24 @@ use graphmill_algorithms::registry;
 use crate::validate_error::ValidateError;
 
 /// Rows in the order of their file.
-pub(super) type Rows = Box<dyn Iterator<Item = Result<Row, ValidateError>>>;
+pub(super) type RowIter = Box<dyn Iterator<Item = Result<ResultRow, ValidateError>>>;
 
 /// A longer line is no row.
 const LINE_BYTES_MAX: u64 = 1 << 16;
 
 /// A vertex and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) id: Id,
+pub(super) struct ResultRow {
+    pub(super) id: RowId,
     pub(super) value: Value,
 }
 
-impl Row {
+impl ResultRow {
     /// Bytes outside the row itself.
     pub(super) fn bytes(&self) -> usize {
         let id = match &self.id {
-            Id::Integer(_) => 0,
-            Id::Text(text) => text.len(),
+            RowId::Integer(_) => 0,
+            RowId::Text(text) => text.len(),
         };
         id + self.value.bytes()
     }
@@ -35,35 +35,35 @@ impl Row {
 
 /// A vertex id; integers come before text, as numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Id {
+pub(super) enum RowId {
     Integer(u64),
     Text(Box<[u8]>),
 }
 
-impl Id {
+impl RowId {
     /// `007` is text: it is another id than `7`.
-    pub(super) fn parse(text: &[u8]) -> Id {
+    pub(super) fn parse(text: &[u8]) -> RowId {
         let is_plain =
             text == b"0" || text.first().is_some_and(u8::is_ascii_digit) && text[0] != b'0';
         match integer(text) {
-            Some(number) if is_plain => Id::Integer(number),
-            _ => Id::Text(text.into()),
+            Some(number) if is_plain => RowId::Integer(number),
+            _ => RowId::Text(text.into()),
         }
     }
 }
 
-impl Display for Id {
+impl Display for RowId {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Id::Integer(id) => id.fmt(to),
-            Id::Text(id) => String::from_utf8_lossy(id).fmt(to),
+            RowId::Integer(id) => id.fmt(to),
+            RowId::Text(id) => String::from_utf8_lossy(id).fmt(to),
         }
     }
 }
 
 /// How the values of a file are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum ValueReading {
     /// Numbers where they are numbers, and unreached where they say so.
     Numbers,
     /// As they are written, for whoever knows what they stand for; only a null and an empty field are unreached.
@@ -72,15 +72,15 @@ pub(super) enum Reading {
     Names,
 }
 
-impl Reading {
+impl ValueReading {
     pub(super) fn value(self, text: &[u8]) -> Value {
         match self {
             _ if text.is_empty() => Value::Unreached,
-            Reading::Numbers => Value::parse(text),
-            Reading::Words => Value::Text(text.into()),
-            Reading::Names => match Id::parse(text) {
-                Id::Integer(name) => Value::Integer(name),
-                Id::Text(name) => Value::Text(name),
+            ValueReading::Numbers => Value::parse(text),
+            ValueReading::Words => Value::Text(text.into()),
+            ValueReading::Names => match RowId::parse(text) {
+                RowId::Integer(name) => Value::Integer(name),
+                RowId::Text(name) => Value::Text(name),
             },
         }
     }
@@ -88,8 +88,8 @@ impl Reading {
     /// The same of a column of text, which has nulls for what is unreached and words for all else.
     pub(super) fn word(self, text: &[u8]) -> Value {
         match self {
-            Reading::Names => self.value(text),
-            Reading::Numbers | Reading::Words => Value::Text(text.into()),
+            ValueReading::Names => self.value(text),
+            ValueReading::Numbers | ValueReading::Words => Value::Text(text.into()),
         }
     }
 
@@ -97,10 +97,10 @@ impl Reading {
     pub(super) fn single(self, number: f32) -> Value {
         let text = number.to_string();
         match self {
-            Reading::Numbers | Reading::Names => {
+            ValueReading::Numbers | ValueReading::Names => {
                 Value::float(text.parse().unwrap_or(number.into()))
             }
-            Reading::Words => Value::Text(text.into_bytes().into()),
+            ValueReading::Words => Value::Text(text.into_bytes().into()),
         }
     }
 }
@@ -227,7 +227,7 @@ fn integer(text: &[u8]) -> Option<u64> {
 ///
 /// It is CSV when its first line is a header that starts with `vertex,`, or the same with tabs, otherwise LDBC's text: an id and a value with white space
 /// between them. Blank lines are passed over. In CSV a value may be empty: none.
-pub(super) struct Lines<R> {
+pub(super) struct TextRows<R> {
     text: R,
     path: PathBuf,
     /// Number of the line in `buffer`, from 1.
@@ -238,12 +238,12 @@ pub(super) struct Lines<R> {
     is_csv: bool,
     /// Of the columns of CSV.
     separator: u8,
-    reading: Reading,
+    reading: ValueReading,
 }
 
-impl<R: BufRead> Lines<R> {
-    pub(super) fn new(text: R, path: PathBuf, reading: Reading) -> Lines<R> {
-        Lines {
+impl<R: BufRead> TextRows<R> {
+    pub(super) fn new(text: R, path: PathBuf, reading: ValueReading) -> TextRows<R> {
+        TextRows {
             text,
             path,
             line: 0,
@@ -255,7 +255,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    fn row(&mut self) -> Result<Option<Row>, ValidateError> {
+    fn row(&mut self) -> Result<Option<ResultRow>, ValidateError> {
         loop {
             self.buffer.clear();
             self.line += 1 + self.breaks;
@@ -295,8 +295,8 @@ impl<R: BufRead> Lines<R> {
                 ),
             };
             return match row {
-                Some((id, value)) => Ok(Some(Row {
-                    id: Id::parse(&id),
+                Some((id, value)) => Ok(Some(ResultRow {
+                    id: RowId::parse(&id),
                     value: self.reading.value(&value),
                 })),
                 None => Err(self.malformed(expected)),
@@ -331,8 +331,8 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-impl<R: BufRead> Iterator for Lines<R> {
-    type Item = Result<Row, ValidateError>;
+impl<R: BufRead> Iterator for TextRows<R> {
+    type Item = Result<ResultRow, ValidateError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.row().transpose()

@@ -6,7 +6,7 @@ use crate::codec::bitpack::{pack, packed_bytes, width_of};
 use crate::codec::block::layout::{
     BLOCK_EDGES_MAX, FIRSTS_BYTES, GAP_PERCENT_MAX, HEADER, PADDING,
 };
-use crate::codec::pfor::MinisWriter;
+use crate::codec::pfor::PforEncoder;
 
 /// Room for encoding one block.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub struct BlockEncoder {
     firsts: Vec<u32>,
     rests: Vec<u32>,
     /// How firsts and rests are written.
-    plans: [MinisWriter; 2],
+    plans: [PforEncoder; 2],
 }
 
 impl BlockEncoder {

@@ -2,7 +2,7 @@
 
 use crate::codec::block::layout::{BLOCK_EDGES_MAX, FIRSTS_BYTES};
 use crate::codec::block::view::BlockView;
-use crate::codec::pfor::{MINI, Minis};
+use crate::codec::pfor::{MINI, PforBlocks};
 
 impl<'a> BlockView<'a> {
     /// The edges of one group: `f(destination, edge)` for each.
@@ -56,11 +56,11 @@ impl<'a> BlockView<'a> {
         let (heads, bodies) = area.split_at(area.len().min(firsts + rests));
         let (first_heads, rest_heads) = heads.split_at(heads.len().min(firsts));
         GapParts {
-            firsts: Minis {
+            firsts: PforBlocks {
                 heads: first_heads,
                 bodies,
             },
-            rests: Minis {
+            rests: PforBlocks {
                 heads: rest_heads,
                 bodies: bodies.get(firsts_bytes..).unwrap_or(&[]),
             },
@@ -106,6 +106,6 @@ impl<'a> BlockView<'a> {
 
 /// The two streams of the gap codec.
 struct GapParts<'a> {
-    firsts: Minis<'a>,
-    rests: Minis<'a>,
+    firsts: PforBlocks<'a>,
+    rests: PforBlocks<'a>,
 }

@@ -11,7 +11,7 @@ use crate::vertex::ids::id::{HEADER, Id, RESTART, SIGN, TEXT_ID_BYTES_MAX, Verte
 const SHORT: usize = 16;
 
 /// One page of ids.
-pub(crate) struct Page<'a> {
+pub(crate) struct IdPage<'a> {
     bytes: &'a [u8],
     kind: IdKind,
     pub(crate) first_index: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Page<'a> {
     restarts: &'a [[u8; 2]],
 }
 
-impl<'a> Page<'a> {
+impl<'a> IdPage<'a> {
     pub(crate) fn parse(bytes: &'a [u8], kind: IdKind) -> Option<Self> {
         let first_index = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
         let count = u32::from_le_bytes(bytes.get(8..12)?.try_into().ok()?);
@@ -29,7 +29,7 @@ impl<'a> Page<'a> {
         let sound = count > 0
             && count.div_ceil(RESTART) == restarts
             && restarts_at.len() == restarts as usize;
-        sound.then_some(Page {
+        sound.then_some(IdPage {
             bytes,
             kind,
             first_index,
@@ -38,22 +38,22 @@ impl<'a> Page<'a> {
         })
     }
     /// A walk that begins at restart number `restart`.
-    pub(crate) fn walk(&self, restart: usize) -> Option<Walk> {
-        let mut walk = Walk::default();
+    pub(crate) fn walk(&self, restart: usize) -> Option<IdPageCursor> {
+        let mut walk = IdPageCursor::default();
         self.restart(&mut walk, restart)?;
         Some(walk)
     }
     /// Makes `walk` begin at restart number `restart`.
-    pub(crate) fn restart(&self, walk: &mut Walk, restart: usize) -> Option<()> {
+    pub(crate) fn restart(&self, walk: &mut IdPageCursor, restart: usize) -> Option<()> {
         walk.at = u16::from_le_bytes(*self.restarts.get(restart)?) as usize;
         walk.next = restart as u32 * RESTART;
         Some(())
     }
     /// Calls `f` with each id, in order. Returns `None` if `f` refuses one, or a restart is not where the ids before it end.
     pub(crate) fn each(&self, mut f: impl FnMut(Id<'_>) -> bool) -> Option<()> {
-        let mut walk = Walk {
+        let mut walk = IdPageCursor {
             at: HEADER,
-            ..Walk::default()
+            ..IdPageCursor::default()
         };
         for number in 0..self.count {
             let is_restart = number.is_multiple_of(RESTART);
@@ -103,14 +103,14 @@ impl<'a> Page<'a> {
 
 /// Goes through the ids of a page.
 #[derive(Debug, Default)]
-pub(crate) struct Walk {
+pub(crate) struct IdPageCursor {
     at: usize,
     next: u32,
     integer: u64,
     text: Vec<u8>,
 }
 
-impl Walk {
+impl IdPageCursor {
     /// Number within the page of the id that the next step reaches.
     #[inline]
     pub(crate) fn next(&self) -> u32 {

@@ -8,10 +8,10 @@ use graphmill_storage::{Budget, Lease};
 
 use crate::codec::varint;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, Framed};
+use crate::file::page::{FRAME_BYTES, PagedFile};
 use crate::manifest::IdKind;
 use crate::vertex::ids::id::{Id, SIGN};
-use crate::vertex::ids::page::Page;
+use crate::vertex::ids::page::IdPage;
 
 /// Bytes of the budget for the first ids of so many pages, whose list has so many bytes.
 pub(crate) fn index_bytes(pages: u64, list_bytes: u64) -> u64 {
@@ -20,7 +20,7 @@ pub(crate) fn index_bytes(pages: u64, list_bytes: u64) -> u64 {
 
 /// What of the dictionary is in memory.
 #[derive(Debug)]
-pub(crate) struct Ids {
+pub(crate) struct IdIndex {
     pub(crate) kind: IdKind,
     /// Index of the first id of each page, then |V|.
     pub(crate) starts: Vec<u64>,
@@ -28,13 +28,13 @@ pub(crate) struct Ids {
     texts: Vec<u8>,
     /// Where each page's first text ends.
     text_ends: Vec<u64>,
-    files: Option<(Framed, Framed)>,
+    files: Option<(PagedFile, PagedFile)>,
     _lease: Option<Lease>,
 }
 
-impl Ids {
+impl IdIndex {
     pub(crate) fn dense() -> Self {
-        Ids {
+        IdIndex {
             kind: IdKind::Dense,
             starts: Vec::new(),
             integers: Vec::new(),
@@ -52,8 +52,8 @@ impl Ids {
         kind: IdKind,
         pages: u64,
         vertices: u64,
-        data: Framed,
-        index: Framed,
+        data: PagedFile,
+        index: PagedFile,
         bytes: &[u8],
         budget: &Budget,
         path: &Path,
@@ -110,7 +110,7 @@ impl Ids {
         if at != bytes.len() || next != vertices {
             return Err(broken(at));
         }
-        Ok(Ids {
+        Ok(IdIndex {
             kind,
             starts,
             integers,
@@ -120,10 +120,10 @@ impl Ids {
             _lease: Some(lease),
         })
     }
-    pub(crate) fn data(&self) -> Option<&Framed> {
+    pub(crate) fn data(&self) -> Option<&PagedFile> {
         self.files.as_ref().map(|files| &files.0)
     }
-    pub(crate) fn index(&self) -> Option<&Framed> {
+    pub(crate) fn index(&self) -> Option<&PagedFile> {
         self.files.as_ref().map(|files| &files.1)
     }
     pub(crate) fn pages(&self) -> usize {
@@ -144,9 +144,9 @@ impl Ids {
         }
     }
     /// Page number `page`, whose bytes are `bytes`; `None` when they are not the ids that belong there.
-    pub(crate) fn page<'a>(&self, page: usize, bytes: &'a [u8]) -> Option<Page<'a>> {
+    pub(crate) fn page<'a>(&self, page: usize, bytes: &'a [u8]) -> Option<IdPage<'a>> {
         let (first, end) = (*self.starts.get(page)?, *self.starts.get(page + 1)?);
-        Page::parse(bytes, self.kind)
+        IdPage::parse(bytes, self.kind)
             .filter(|page| page.first_index == first && u64::from(page.count) == end - first)
     }
     /// The page that has `id` if any page has; `None`: it is before the first.

@@ -11,8 +11,8 @@ use graphmill_storage::{Budget, Disk};
 
 use crate::codec::varint;
 use crate::error::FormatError;
-use crate::file::page::{FileId, FileKind, Root, Side};
-use crate::file::page_writer::FrameWriter;
+use crate::file::page::{FileId, FileKind, FileRoot, Side};
+use crate::file::page_writer::PagedWriter;
 use crate::manifest::{IdKind, IdsMeta};
 use crate::vertex::ids::id::{HEADER, PAGE, RESTART, TEXT_ID_BYTES_MAX};
 
@@ -26,7 +26,7 @@ pub struct IdsSummary {
 impl IdsSummary {
     /// Ids that are the ranks 0..`vertices` themselves; no file is written.
     pub fn dense(vertices: u64) -> Self {
-        let (data, index) = (Root::default(), Root::default());
+        let (data, index) = (FileRoot::default(), FileRoot::default());
         IdsSummary {
             meta: IdsMeta {
                 kind: IdKind::Dense,
@@ -85,7 +85,7 @@ impl IdsSummary {
         };
         let root = |payload, checksum| {
             let checksum = u32::try_from(checksum).ok()?;
-            Some(Root { payload, checksum })
+            Some(FileRoot { payload, checksum })
         };
         let kind = [IdKind::Dense, IdKind::Integer, IdKind::Text, IdKind::Signed]
             .get(usize::try_from(kind).ok()?)
@@ -102,7 +102,7 @@ impl IdsSummary {
 
 /// Writes the dictionary: ids in ascending order get the ranks 0, 1, 2, ...
 pub struct IdsWriter {
-    writer: FrameWriter,
+    writer: PagedWriter,
     data: usize,
     index: usize,
     kind: IdKind,
@@ -131,7 +131,7 @@ impl IdsWriter {
         if kind == IdKind::Dense {
             return Err(FormatError::misuse("dense ids need no dictionary"));
         }
-        let mut writer = FrameWriter::new(&**disk, budget, 0)?;
+        let mut writer = PagedWriter::new(&**disk, budget, 0)?;
         let data = writer.add(
             &**disk,
             staging,

@@ -12,22 +12,24 @@ use std::path::Path;
 use graphmill_storage::{Budget, Disk, Lease, Open};
 
 use crate::batches::Batches;
-use crate::cell::directory::{self, Column, Fault};
+use crate::cell::directory::{self, Column, DirectoryError};
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Root, Side, seed};
+use crate::file::page::{
+    FRAME_BYTES, FileId, FileKind, FileRoot, MetadataReader, PagedFile, Side, seed,
+};
 use crate::manifest::{ColumnsMeta, IdKind, Meta};
-use crate::open::column_set::{ColumnSet, Files};
+use crate::open::column_set::{ColumnFileSet, ColumnSet};
 use crate::spec::EdgeKind;
 use crate::vertex::degree_pages::DEGREE_PAGE_BYTES_MAX;
 use crate::vertex::fanout_pages::fanout_page_bytes_max;
-use crate::vertex::ids::page_index::Ids;
+use crate::vertex::ids::page_index::IdIndex;
 use crate::vertex::order::{ORDER, payload_bytes};
 use crate::vertex::page_index::PageIndex;
 
 /// What opening needs at every file.
-pub(super) struct Opening<'a> {
+pub(super) struct OpenBuilder<'a> {
     pub(super) disk: &'a dyn Disk,
-    pub(super) fetch: Fetch,
+    pub(super) fetch: MetadataReader,
     pub(super) budget: &'a Budget,
     pub(super) path: &'a Path,
     pub(super) graph_id: u64,
@@ -37,10 +39,10 @@ pub(super) struct Opening<'a> {
     pub(super) in_part: bool,
 }
 
-impl Opening<'_> {
-    fn open(&mut self, id: FileId, root: Root) -> Result<Framed, FormatError> {
+impl OpenBuilder<'_> {
+    fn open(&mut self, id: FileId, root: FileRoot) -> Result<PagedFile, FormatError> {
         let graph_id = seed(id, self.graph_id);
-        Framed::open(
+        PagedFile::open(
             self.disk,
             &mut self.fetch,
             self.budget,
@@ -53,7 +55,7 @@ impl Opening<'_> {
     /// A range of a file's payload, and the lease for it.
     fn read(
         &mut self,
-        framed: &Framed,
+        framed: &PagedFile,
         range: std::ops::Range<u64>,
     ) -> Result<(Vec<u8>, Lease), FormatError> {
         let bytes = range.end - range.start;
@@ -93,8 +95,8 @@ impl Opening<'_> {
             files: roots,
             mut leases,
         } = parsed.map_err(|fault| match fault {
-            Fault::At { offset, what } => directory.malformed(self.path, offset, what),
-            Fault::Other(error) => *error,
+            DirectoryError::At { offset, what } => directory.malformed(self.path, offset, what),
+            DirectoryError::Other(error) => *error,
         })?;
         drop((bytes, lease));
         let arcs: u64 = columns.iter().map(Column::edges).sum();
@@ -105,13 +107,13 @@ impl Opening<'_> {
             );
             return Err(directory.malformed(self.path, 0, what));
         }
-        leases.push(
-            self.budget
-                .lease("column files", (roots.len() * size_of::<Files>()) as u64)?,
-        );
+        leases.push(self.budget.lease(
+            "column files",
+            (roots.len() * size_of::<ColumnFileSet>()) as u64,
+        )?);
         let mut files = Vec::with_capacity(roots.len());
         for (number, roots) in roots.iter().enumerate() {
-            let mut file = Files::default();
+            let mut file = ColumnFileSet::default();
             let data = FileId::new(side, FileKind::Data, number as u32);
             if self.in_part && !self.disk.exists(&data.path(self.path))? {
                 files.push(file);
@@ -143,7 +145,7 @@ impl Opening<'_> {
     }
     fn pages(
         &mut self,
-        framed: &Framed,
+        framed: &PagedFile,
         page_bytes_max: u64,
         leases: &mut Vec<Lease>,
     ) -> Result<PageIndex, FormatError> {
@@ -177,7 +179,7 @@ impl Opening<'_> {
         let vertices = self.meta.vertices;
         PageIndex::parse(&list, count, vertices, position, page_bytes_max).ok_or_else(broken)
     }
-    pub(super) fn order(&mut self) -> Result<Option<Framed>, FormatError> {
+    pub(super) fn order(&mut self) -> Result<Option<PagedFile>, FormatError> {
         let Some(root) = self.meta.order else {
             return Ok(None);
         };
@@ -188,15 +190,15 @@ impl Opening<'_> {
         }
         Ok(Some(order))
     }
-    pub(super) fn ids(&mut self) -> Result<Ids, FormatError> {
+    pub(super) fn ids(&mut self) -> Result<IdIndex, FormatError> {
         let ids = self.meta.ids;
         if ids.kind == IdKind::Dense {
-            return Ok(Ids::dense());
+            return Ok(IdIndex::dense());
         }
         let data = self.open(FileId::new(Side::Forward, FileKind::Ids, 0), ids.data)?;
         let index = self.open(FileId::new(Side::Forward, FileKind::IdsIndex, 0), ids.index)?;
         let (bytes, _lease) = self.read(&index, 0..index.root.payload)?;
-        Ids::new(
+        IdIndex::new(
             ids.kind,
             ids.pages,
             self.meta.vertices,
