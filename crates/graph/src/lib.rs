@@ -6,7 +6,7 @@
 //! | directory | contents |
 //! | --- | --- |
 //! | `batches.rs`, `partition.rs` | [`Batches`]: the cut of the vertices; [`partition()`]: the cut of the batches among ranks |
-//! | `spec.rs`, `manifest.rs`, `weight_range.rs` | [`Shape`]: what is fixed before edges are written; [`Meta`]: graph.json |
+//! | `spec.rs`, `manifest.rs`, `weight_range.rs` | [`Shape`]: the layout, fixed before edges are written; [`Meta`]: graph.json |
 //! | `codec/` | [`BlockView`]: at most 4,096 edges of a cell, the unit of the codec and of the kernels; LEB128 |
 //! | `file/` | [`FileId`]: the files of a graph; their frames and checksums |
 //! | `cell/` | [`Column`], [`Cell`]: where the cells are; [`SourceIndex`]: where in a cell a source's edges are |

@@ -87,7 +87,7 @@ pub struct Meta {
     /// Which index the vertex of each id has; `None`: they are in order of ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) order: Option<FileRoot>,
-    /// From the least to the greatest weight; `None`: edges have none, or nobody wrote it down.
+    /// The least and the greatest weight; `None` if edges have none or the importer did not record them.
     #[serde(default)]
     pub weights: Option<WeightRange>,
     /// Of the file; checked before the other fields are read.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::batches::Batches;
 use crate::error::FormatError;
 
-/// What an edge carries besides its ends.
+/// The data of an edge, apart from its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EdgeKind {
@@ -30,7 +30,7 @@ impl EdgeKind {
     }
 }
 
-/// The layout of a graph that is about to be written. It follows from counts alone, never from the machine.
+/// The layout of a graph to be written. It follows from counts alone, never from the machine.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// The cut of the vertices.

@@ -28,7 +28,7 @@ use deep::{CellPosition, DeepVerifier};
 /// What a graph was found to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Files read, besides graph.json.
+    /// Files read, without graph.json.
     pub files: u64,
     /// Frames checked.
     pub frames: u64,
@@ -38,8 +38,10 @@ pub struct Verified {
     pub edges: u64,
 }
 
-/// Reads all of an open graph (opening it has checked graph.json, lengths and tables) and checks it; `progress` is called with the
-/// bytes checked so far. Takes about 4 MiB of the budget, less where there is less.
+/// Reads all of an open graph and checks it.
+///
+/// Opening it has checked graph.json, lengths and tables. Calls `progress` with the bytes checked so far.
+/// Takes about 4 MiB of the budget, or less if less is free.
 ///
 /// # Errors
 /// The first frame that is not what was written, the first cell that makes no sense, the disk, the budget; when `stop` is
@@ -53,8 +55,10 @@ pub fn verify(
     walk(graph, budget, stop, progress, None)
 }
 
-/// Checks a graph as [`verify`] does, and that everything it says of its edges besides the cells is true: indices, bitmaps, degrees, fan-out,
-/// the reverse, the order of ids, and what `graph.json` counts. Takes 64 bytes a batch more, and up to a quarter of a batch's vertices.
+/// Checks a graph as [`verify`] does, and that all its tables agree with its cells.
+///
+/// These are indices, bitmaps, degrees, fan-out, the reverse, the order of ids, and the counts of
+/// `graph.json`. Takes 64 bytes a batch more, and up to a quarter of a batch's vertices.
 ///
 /// # Errors
 /// As for [`verify`]; something disagrees with the cells.

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::EdgeKind;
 
-/// The range of a graph's weights. Both ends are finite: a sum that became infinite counts as the number of 64 bits that
-/// is nearest to it.
+/// The range of a graph's weights. Both ends are finite.
+///
+/// An infinite sum counts as the nearest 64-bit number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeightRange {
@@ -18,8 +19,9 @@ pub struct WeightRange {
 }
 
 impl WeightRange {
-    /// The range of the weights that `bytes` hold, little-endian, as `kind` says; `None` when they hold none. A weight that
-    /// is not a number counts for nothing.
+    /// Returns the range of the little-endian weights in `bytes`; `None` if it holds none.
+    ///
+    /// It ignores a weight that is not a number.
     pub(crate) fn of(bytes: &[u8], kind: EdgeKind) -> Option<Self> {
         match kind {
             EdgeKind::None => None,
@@ -81,7 +83,9 @@ impl WeightRange {
     }
 }
 
-/// `0.5 to 7`; a number that 32 bits hold is shown with the digits that tell it from its neighbours among those.
+/// Displays `0.5 to 7`.
+///
+/// An end that 32 bits hold gets the digits that distinguish it from its 32-bit neighbours.
 impl fmt::Display for WeightRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The shortest digits that read back, with an exponent where the number is large or small.

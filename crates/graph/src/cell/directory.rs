@@ -94,12 +94,16 @@ impl Column {
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
-    /// Runs of cells (positions in [`cells`](Self::cells)) that are folded in one go; together they are all cells.
+    /// Returns the runs of cells (positions in [`cells`](Self::cells)) that are each folded in one go.
+    ///
+    /// Together the runs hold all cells.
     #[inline]
     pub fn strips(&self) -> &[Range<usize>] {
         &self.strips
     }
-    /// The source batches that a strip covers, of so many, with those whose cells are empty. A column without cells has one strip.
+    /// Returns the source batches that a strip covers, of `batches` batches in all.
+    ///
+    /// They include batches whose cells are empty. A column without cells has one strip.
     pub fn strip_sources(&self, strip: usize, batches: usize) -> Range<usize> {
         let first = |strip: usize| {
             let cells = self.strips.get(strip)?;
@@ -204,7 +208,7 @@ impl<'b> Ledger<'b> {
     }
 }
 
-/// What a directory has at most, as far as its length and the graph's description say.
+/// Upper bounds on a directory's contents, from its length and the graph's description.
 pub(crate) struct DirectoryBounds {
     pub(crate) cells: u64,
     /// Of all columns together, and of one.
@@ -244,8 +248,9 @@ pub(crate) struct Directory {
     pub(crate) leases: Vec<Lease>,
 }
 
-/// Edges that a byte of blocks holds at most: 4096 of one source to one vertex take 16 bytes of header, 512 of bitmap and
-/// 8 of zeros.
+/// Edges that a byte of blocks holds at most.
+///
+/// 4096 edges of one source to one vertex take 16 bytes of header, 512 of bitmap and 8 of zeros.
 const EDGES_OF_BYTE_MAX: u64 = 8;
 /// Bytes of all files of a kind at most.
 const PAYLOADS_MAX: u64 = 1 << 56;
@@ -280,7 +285,7 @@ pub(crate) fn parse(
         )?;
         let mut roots = FileRoots::default();
         for root in &mut roots {
-            // A payload near 2^64 would overflow what is computed from it; no disk holds one.
+            // A payload near 2^64 would overflow the sums computed from it; no disk holds one.
             root.payload = reader.number_to("a file larger than any disk", PAYLOADS_MAX)?;
         }
         data_bytes_of_files += roots[0].payload;

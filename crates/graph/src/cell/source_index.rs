@@ -10,9 +10,15 @@ use crate::codec::block::group::{GROUP_SAMPLES, Group, group_of_sample};
 use crate::codec::block::layout::BLOCK_EDGES_MAX;
 use crate::error::FormatError;
 
-/// Bytes of one block's entry: first source, sources before (the high bit: continues the source before), offset, samples.
+/// Bytes of the entry of one block.
+///
+/// An entry holds the first source, the number of sources before it, the offset and the samples. The
+/// high bit of the number of sources says that the block continues the source before.
 const ENTRY: usize = 16 + 4 * GROUP_SAMPLES;
-/// Bytes of a line of the bitmap: sources before it (u32), the block in which its first source begins (u32), then the bits.
+/// Bytes of a line of the bitmap.
+///
+/// A line holds the number of sources before it (u32), the block in which its first source begins (u32),
+/// then the bits.
 const LINE: usize = 64;
 /// Sources of a line.
 const LINE_SOURCES: u32 = 448;
@@ -27,14 +33,14 @@ pub struct Place {
     pub block: usize,
     /// Where the block begins, in bytes from the cell's first.
     pub offset: u64,
-    /// What is known of where it is in the block.
+    /// A bound on the group's position in the block.
     pub group: Group,
 }
 
 /// Cells with fewer edges are one block, whose own list of sources says it all.
 const LISTED_EDGES_MIN: u64 = 512;
 
-/// Bytes of the list of the blocks of a cell with so many edges.
+/// Returns the bytes of the block list of a cell with `edges` edges.
 pub(crate) fn block_list_bytes(edges: u64) -> u64 {
     match edges {
         ..LISTED_EDGES_MIN => 0,
@@ -42,12 +48,14 @@ pub(crate) fn block_list_bytes(edges: u64) -> u64 {
     }
 }
 
-/// Bytes of a bitmap of so many lines.
+/// Returns the bytes of a bitmap of `lines` lines.
 pub(crate) fn bitmap_bytes(lines: u64) -> u64 {
     lines * LINE as u64
 }
 
-/// Bytes of memory that building the bitmap of a cell of `edges` edges takes at most, where its source batch spans `span` vertices.
+/// Returns the bytes of memory that building the bitmap of a cell takes at most.
+///
+/// The cell has `edges` edges, and its source batch spans `span` vertices.
 pub(crate) fn bitmap_memory(span: u64, edges: u64, csr_ratio: u32) -> u64 {
     let lines = span.div_ceil(LINE_SOURCES.into());
     let is_dense = span <= edges.saturating_mul(u64::from(csr_ratio));
@@ -55,7 +63,7 @@ pub(crate) fn bitmap_memory(span: u64, edges: u64, csr_ratio: u32) -> u64 {
     filled + if is_dense { bitmap_bytes(lines) } else { 0 }
 }
 
-/// Lines of a bitmap of so many bytes.
+/// Returns the lines of a bitmap of `bitmap_bytes` bytes.
 pub(crate) fn lines_of(bitmap_bytes: u64) -> u32 {
     (bitmap_bytes / LINE as u64).min(BITMAP_LINES_MAX) as u32
 }
@@ -68,7 +76,9 @@ pub struct SourceIndex<'a> {
 }
 
 impl<'a> SourceIndex<'a> {
-    /// The index that a list of blocks and a bitmap are, which may be empty when the cell has none or it was not read.
+    /// Returns the index over a list of blocks and a bitmap.
+    ///
+    /// Either may be empty, if the cell has none or it was not read.
     ///
     /// # Errors
     /// One of them ends amid an entry or a line.
@@ -138,8 +148,9 @@ impl<'a> SourceIndex<'a> {
             .is_some_and(|(_, before, _)| before & CONTINUES != 0)
     }
 
-    /// Where a source's edges begin; `None` when it has none in this cell. Without a bitmap the block may turn out
-    /// to hold none of it.
+    /// Returns where the edges of a source begin; `None` if it has none in this cell.
+    ///
+    /// Without a bitmap the block may hold no edge of the source.
     #[inline]
     pub fn seek(&self, source: u32) -> Option<Place> {
         if !self.has_bitmap() {
@@ -216,7 +227,7 @@ pub struct SourceIndexBuilder {
     blocks: u64,
     /// The sources of a block.
     of_block: Vec<u32>,
-    /// The lines with sources in them, and their numbers: a cell of few sources in a large batch takes little room.
+    /// The lines that have sources, and their numbers: a cell of few sources takes little memory.
     lines: Vec<[u64; LINE / 8]>,
     numbers: Vec<u32>,
     sources: u32,
@@ -275,8 +286,10 @@ impl SourceIndexBuilder {
         self.edges += keys.len() as u64;
     }
 
-    /// Appends the bitmap of a cell of `data_bytes` whose source batch spans `span` vertices, and starts anew; returns its lines.
-    /// There is one if span over edges is at most `csr_ratio`, unless the cell is one block that takes fewer bytes.
+    /// Appends the bitmap of a cell, resets the builder and returns the number of lines.
+    ///
+    /// The cell has `data_bytes` bytes, and its source batch spans `span` vertices. It gets a bitmap if span
+    /// over edges is at most `csr_ratio`, unless the cell is one block that takes fewer bytes.
     pub fn finish(
         &mut self,
         (span, csr_ratio, data_bytes): (u64, u32, u64),

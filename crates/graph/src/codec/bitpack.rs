@@ -68,7 +68,7 @@ pub(crate) fn unpack(bytes: &[u8], width: u32, out: &mut [u32]) {
     }
 }
 
-/// A field of at most so many bits lies within four bytes, wherever it begins.
+/// A field of at most this many bits lies within four bytes, wherever it begins.
 #[cfg(target_arch = "x86_64")]
 const VECTOR_WIDTH_MAX: u32 = 25;
 

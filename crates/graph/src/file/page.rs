@@ -134,7 +134,9 @@ pub(crate) struct FileRoot {
 }
 
 impl FileRoot {
-    /// Bytes of the payload and the zeros after it. The root of a file no disk could hold is refused before.
+    /// Returns the bytes of the payload and the zeros after it.
+    ///
+    /// The caller has refused the root of a file that no disk could hold.
     pub(crate) fn padded(&self) -> u64 {
         self.payload.next_multiple_of(GRAIN)
     }

@@ -58,7 +58,9 @@ impl PagedWriter {
     pub(crate) fn syncing_all(self, syncs_all: bool) -> Self {
         PagedWriter { syncs_all, ..self }
     }
-    /// Bytes of the budget that a file takes by chunks of `chunk_bytes`: two of them, and the checksums of 1 GiB.
+    /// Returns the bytes of the budget that a file with chunks of `chunk_bytes` takes.
+    ///
+    /// These are two chunks, and the checksums of 1 GiB.
     pub(crate) const fn memory(chunk_bytes: usize) -> u64 {
         (2 * chunk_bytes.next_multiple_of(FRAME_BYTES as usize) + 4 * TABLE_STEP) as u64
     }
@@ -187,7 +189,7 @@ impl PagedWriter {
         }
         Ok(())
     }
-    /// Writes what is left and the tables, and syncs all files; their roots, in order.
+    /// Writes the last pages and the tables, syncs all files, and returns their roots in order.
     pub(crate) fn finish(mut self) -> Result<Vec<FileRoot>, FormatError> {
         let mut roots = Vec::with_capacity(self.streams.len());
         for stream in 0..self.streams.len() {

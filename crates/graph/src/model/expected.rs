@@ -1,4 +1,4 @@
-//! What is to be expected of a graph that is known by its numbers alone.
+//! A statistical model of a graph that is known by its numbers alone.
 //!
 //! A graph is made of *classes* of vertices: how many there are, and how many edges each of them has on average. Vertices of all
 //! classes are mixed over the indices, as labels of generated graphs are permuted. So any range of indices has its share of every class,
@@ -28,7 +28,7 @@ pub(super) struct DegreeClass {
     pub(super) degree: f64,
 }
 
-/// A graph of so many vertices and edges.
+/// A model of a graph with a given number of vertices and edges.
 #[derive(Clone, Debug)]
 pub struct Expected {
     pub(super) classes: Vec<DegreeClass>,
@@ -58,7 +58,7 @@ impl Expected {
             Likeness::Kronecker => {
                 let levels = u64::BITS - vertices.saturating_sub(1).leading_zeros();
                 let n = f64::from(levels);
-                // How many labels have so many ones is binomial.
+                // The number of ones in a label is binomial.
                 let mut share = 0.5f64.powi(levels as i32);
                 let class = |ones: u32| {
                     let class = DegreeClass {

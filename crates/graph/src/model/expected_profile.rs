@@ -39,16 +39,19 @@ struct CellModel {
 /// Edges that are drawn of a pair of spans, in this many cells at most.
 const EDGES_DRAWN: f64 = (1 << 17) as f64;
 const CELLS_DRAWN_MAX: f64 = 4096.0;
-/// Destinations of a batch that are told apart when edges are drawn.
+/// Destinations of a batch that the sampler distinguishes.
 const PLACES_MAX: u64 = 1 << 16;
 /// Pages of the fan-out and of degrees that are drawn.
 const PAGES_DRAWN: usize = 4;
-/// Pairs of spans that are drawn for themselves: batches of a graph have one or two spans, unless they are cut by their edges.
+/// Pairs of spans that the model draws separately.
+///
+/// Batches of a graph have one or two spans, unless they are cut by their edges.
 const SPANS_MAX: usize = 3;
 
 impl Expected {
-    /// The stored graph, where vertices are cut as a shape has it. `ids`: integers where only [occurring](Expected::occurring) vertices are
-    /// stored, else they are dense.
+    /// Returns the profile of the stored graph whose vertices are cut as `shape` says.
+    ///
+    /// With integer `ids` only [occurring](Expected::occurring) vertices are stored, otherwise ids are dense.
     #[must_use]
     pub fn outline(&self, shape: &Shape, ids: IdKind) -> Outline {
         let batches = &shape.batches;
@@ -272,7 +275,7 @@ fn spans_of(batches: &Batches) -> BTreeMap<u64, u64> {
     spans
 }
 
-/// The batches that so many edges lead to, ascending.
+/// Returns the batches that `degree` edges lead to, ascending.
 fn destinations(degree: u64, batches: u64, random: &mut Random) -> Vec<u64> {
     if degree > 8 * batches {
         // Hardly a batch is missed.
@@ -284,7 +287,7 @@ fn destinations(degree: u64, batches: u64, random: &mut Random) -> Vec<u64> {
     found
 }
 
-/// Strips of a column of so many cells and edges, all cells being as large.
+/// Returns the strips of a column of `cells` equally large cells with `edges` edges in all.
 fn strips_of(cells: u64, edges: u64, edges_max: u64) -> usize {
     let cells = cells.max(1);
     let of_strip = (edges_max / (edges / cells).max(1)).clamp(1, cells);
@@ -337,7 +340,7 @@ struct CellWriter {
 }
 
 impl CellWriter {
-    /// A cell of such a span of sources and so many bits of a destination.
+    /// Encodes a cell whose sources have the given span and whose destinations have the given bits.
     fn cell(&mut self, keys: &[u64], (span, bits): (u64, u32), offset: i64, csr_ratio: u32) {
         if keys.is_empty() {
             return;
@@ -423,7 +426,7 @@ fn count(mean: f64, random: &mut Random) -> u64 {
 
 /// A number of events of this mean, given that there is one.
 fn at_least_one(mean: f64, random: &mut Random) -> u64 {
-    /// From here on the numbers are spread as those of a normal distribution.
+    /// From this mean on, the numbers follow a normal distribution.
     const MANY: f64 = 30.0;
     if mean >= MANY {
         // The sum of twelve is nearly normal.

@@ -11,13 +11,13 @@ pub struct ColumnOutline {
     pub strips: usize,
     /// Edges into the batch.
     pub edges: u64,
-    /// Bytes of blocks, of lists of them, of bitmaps, and of temporary lists of sources while the graph is written.
+    /// Bytes of blocks.
     pub data_bytes: u64,
-    /// See there.
+    /// Bytes of lists of blocks.
     pub block_list_bytes: u64,
-    /// See there.
+    /// Bytes of bitmaps.
     pub bitmap_bytes: u64,
-    /// See there; 0 of a stored graph.
+    /// Bytes of temporary source lists while the graph is written; 0 of a stored graph.
     pub sources_bytes: u64,
     /// Number of its column file.
     pub file: u32,

@@ -1,6 +1,6 @@
 //! What a graph is on disk, column by column: of one that is stored, or expected of one that is not.
 //!
-//! Whoever works out what an import or a run will move needs to know no more of a graph than this.
+//! An estimate of an import or a run needs no other facts about a graph.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl Outline {
         }
     }
 
-    /// Bytes of the budget that an open graph takes of so many column files, of such bytes.
+    /// Returns the bytes of the budget that an open graph of `column_files` column files takes.
     pub(crate) fn open_bytes(measure: &Measure, column_files: u64, files: &FileBytes) -> u64 {
         let batches = measure.batches.len() as u64;
         let pages = measure.batches.vertices().div_ceil(PAGE_VERTICES);
@@ -102,7 +102,9 @@ impl Outline {
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// The cut of the batches into partitions ([`partition()`](crate::partition())), all edges being wherever they are needed.
+    /// Returns the cut of the batches into partitions ([`partition()`](crate::partition())).
+    ///
+    /// It assumes that every rank has all the edges that it needs.
     #[must_use]
     pub fn cuts(&self, ranks: usize) -> Vec<usize> {
         let ranks = ranks.max(1);
@@ -117,8 +119,9 @@ impl Outline {
         (0..=ranks).map(|rank| rank * count / ranks).collect()
     }
 
-    /// Which vertices of the partitions between `cuts` send messages where all do that have edges. Of a stored graph its fan-out lists are
-    /// read.
+    /// Returns which vertices of the partitions between `cuts` send messages, if all with edges do.
+    ///
+    /// It reads the fan-out lists of a stored graph.
     ///
     /// # Errors
     /// Reading fails, or the budget has no room for a frame.
@@ -149,9 +152,10 @@ impl Outline {
         Ok(senders)
     }
 
-    /// Calls `f(batch, counts)` for each batch, with how many of its vertices have edges to any column of each of `groups` groups;
-    /// `groups_of(batch)` says of every column in which of them it is, as far as edges of that batch go. Of a stored graph its fan-out
-    /// lists are read.
+    /// Calls `f(batch, counts)` with the number of vertices of each batch with edges to each group.
+    ///
+    /// `counts` has an entry for each of `groups` groups of columns. `groups_of(batch)` names the group of
+    /// every column that edges of the batch reach. It reads the fan-out lists of a stored graph.
     ///
     /// # Errors
     /// Reading fails, or the budget has no room for a frame.
@@ -196,7 +200,7 @@ impl Outline {
         }
     }
 
-    /// Calls `f` with the source batch of each cell of a strip of a column, and the chance that there is one.
+    /// Calls `f` with the source batch of each cell of a strip, and the probability that the cell exists.
     pub fn each_cell(&self, column: usize, strip: usize, f: &mut dyn FnMut(usize, f64)) {
         match &self.source {
             ProfileSource::Stored(graph) => (graph.column(column).strip_cells(strip).iter())
@@ -219,7 +223,7 @@ impl Outline {
     }
 }
 
-/// How many of some vertices have edges at all, and how many to any column of each of so many groups.
+/// Returns how many of some vertices have edges, and how many have edges to each group of columns.
 fn having(
     graph: &StoredGraph,
     reader: &mut FrameReader,

@@ -10,8 +10,9 @@ use crate::file::page::{FileId, FileKind, PagedFile, Side};
 use crate::spec::EdgeKind;
 use crate::vertex::page_index::PageIndex;
 
-/// The files of a column file, as [`FileKind::OF_COLUMNS`] has them: without weights there is no file of them, and none in a folder
-/// that has others.
+/// The files of a column file, in the order of [`FileKind::OF_COLUMNS`].
+///
+/// A graph without weights has no weights file. A directory without the column file has none of them.
 pub(crate) type ColumnFileSet = [Option<PagedFile>; FileKind::OF_COLUMNS.len()];
 
 /// One set of columns: the graph, or the graph with every arc turned round.
@@ -24,7 +25,7 @@ pub struct ColumnSet {
     pub(crate) degree_pages: PageIndex,
     pub(crate) fanout: PagedFile,
     pub(crate) fanout_pages: PageIndex,
-    /// Those of each column file.
+    /// The open files of each column file.
     pub(crate) files: Vec<ColumnFileSet>,
     pub(crate) _leases: Vec<Lease>,
 }

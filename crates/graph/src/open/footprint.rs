@@ -1,4 +1,4 @@
-//! What the memory that a stored graph takes depends on: counts of an open graph, or bounds on those of one that is not open.
+//! The counts that the memory of an open graph depends on, or bounds on them for one that is not open.
 //!
 //! A [`Forecast`] is made where opening was refused for want of memory. It reads `graph.json` and asks for the lengths of the files,
 //! so it takes little memory itself, and what it says is enough: counts that are only in the directories are bounded by the
@@ -22,8 +22,9 @@ use crate::vertex::order::{ORDER, Order};
 use crate::vertex::packed::PAGE_VERTICES;
 use crate::vertex::page_index::PageIndex;
 
-/// Counts that memory depends on, of the columns that passes go over: those of the graph, and of a directed one those of its
-/// reverse too, when it was imported with it.
+/// The counts that the memory of a pass depends on, for all columns that passes read.
+///
+/// These are the columns of the graph, and of its reverse if it was imported with `--reverse`.
 #[derive(Clone, Debug)]
 pub struct Measure {
     /// The cut of the vertices.
@@ -200,12 +201,12 @@ impl ColumnTotals {
     }
 }
 
-/// Bytes of a file, which are no fewer than those of its payload.
+/// Returns the bytes of a file, at least the bytes of its payload.
 fn length(disk: &dyn Disk, file: &Path) -> Result<u64, FormatError> {
     Ok(disk.stamp(file)?.bytes)
 }
 
-/// Bytes of the checksums of a file of so many bytes, at most.
+/// Returns an upper bound on the bytes of the checksums of a file of `file_bytes` bytes.
 fn checksums(file_bytes: u64) -> u64 {
     PagedFile::memory(FileRoot {
         payload: file_bytes,

@@ -40,8 +40,10 @@ pub struct StoredGraph {
 }
 
 impl StoredGraph {
-    /// Opens the graph in directory `path`. What it keeps in memory is leased from `budget` until it is dropped: about 50
-    /// bytes a cell, 4 a frame, 16 for 4096 vertices, 8 and the id for each 64 KiB of ids.
+    /// Opens the graph in directory `path`.
+    ///
+    /// The open graph leases its memory from `budget` until it is dropped: about 50 bytes a cell, 4 a page,
+    /// 16 for 4096 vertices, 8 and the id for each 64 KiB of ids.
     ///
     /// # Errors
     /// It is not a graph, or of another format; a file is missing, has another length or other checksums than those written down; a
@@ -50,8 +52,9 @@ impl StoredGraph {
         Self::open_with(disk, budget, path, false)
     }
 
-    /// The same where column files may be missing, since other hosts have them: [`has_batch`](Self::has_batch) says of which batches
-    /// they are here.
+    /// Opens a graph like [`open`](Self::open), but other hosts may have some of its column files.
+    ///
+    /// [`has_batch`](Self::has_batch) returns which batches are in this directory.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -124,8 +127,10 @@ impl StoredGraph {
             _cuts: Arc::new(cuts),
         })
     }
-    /// The graph with every arc turned round, when it was imported with `--reverse`: what is forward here is reverse there.
-    /// It shares all that is in memory. None of an undirected graph, which is the same either way.
+    /// Returns the transpose of the graph; `None` if it was imported without `--reverse`.
+    ///
+    /// The forward columns of one are the reverse columns of the other. Both share all that is in memory.
+    /// An undirected graph has none, because it is its own transpose.
     #[must_use]
     pub fn turned(&self) -> Option<StoredGraph> {
         if self.symmetric() {
@@ -145,7 +150,7 @@ impl StoredGraph {
             _cuts: Arc::clone(&self._cuts),
         })
     }
-    /// Whether the edges into a batch are in this folder, and those of the reverse where there is one.
+    /// True if this directory has the edges into a batch and into it in the reverse, if there is one.
     pub fn has_batch(&self, batch: usize) -> bool {
         let sides = [Some(&self.forward), self.reverse.as_ref()];
         let mut sides = sides.into_iter().flatten();
@@ -306,7 +311,7 @@ impl StoredGraph {
             _ => Ok(()),
         }
     }
-    /// Refuses weights that are no numbers or outside the range that graph.json says: algorithms rely on it.
+    /// Rejects weights that are not numbers or outside the range of graph.json: algorithms rely on it.
     fn check_weights(
         &self,
         framed: &PagedFile,

@@ -35,7 +35,7 @@ struct PendingChunk {
     bytes: usize,
     /// Frames that are checked.
     checked: u64,
-    /// Bytes of the extent in the buffer, that are not consumed; grows down into the headroom when a rest is put in front.
+    /// Unconsumed bytes of the extent in the buffer; grows into the headroom if a rest is put in front.
     range: Range<usize>,
     arrived: bool,
     last_of_extent: bool,
@@ -76,7 +76,9 @@ pub struct ExtentReader {
 static READERS: AtomicU32 = AtomicU32::new(1);
 
 impl ExtentReader {
-    /// A reader with `depth` buffers of `chunk_bytes` (rounded up to whole frames) and 64 KiB of headroom each.
+    /// Returns a reader with `depth` buffers of `chunk_bytes` each, rounded up to whole pages.
+    ///
+    /// Each buffer has 64 KiB of headroom.
     ///
     /// # Errors
     /// The budget has no room for the buffers: [`memory`](Self::memory).
@@ -110,8 +112,9 @@ impl ExtentReader {
         let chunk = chunk_bytes.max(1).next_multiple_of(FRAME_BYTES as usize) + HEADROOM;
         (chunk * depth.max(2)) as u64
     }
-    /// Begins a new list of extents. What is left of the list before is dropped; reads of it that are still on their way
-    /// come back through [`accept`](Self::accept).
+    /// Begins a new list of extents and drops the rest of the list before.
+    ///
+    /// Reads of the old list that are in flight return through [`accept`](Self::accept).
     ///
     /// # Errors
     /// An extent does not lie in its file.
@@ -206,7 +209,7 @@ impl ExtentReader {
         self.in_flight -= 1;
         let position = (done.token as u32).wrapping_sub(self.first_sequence) as usize;
         let Some(chunk) = self.chunks.get_mut(position) else {
-            // Of a list that was dropped: nobody wants its bytes, nor its error.
+            // A read of a dropped list: its bytes and its error do not matter.
             self.free.extend(done.buffer);
             return Ok(None);
         };
@@ -244,16 +247,18 @@ impl ExtentReader {
     pub fn take_bytes_read(&mut self) -> u64 {
         std::mem::take(&mut self.bytes_read)
     }
-    /// The bytes at the front; `None` when they have not arrived, or there are none left. Called again after nothing was
-    /// consumed it shows the same bytes or more. Empty extents are passed over.
+    /// Returns the bytes at the front; `None` if they have not arrived, or there are none left.
+    ///
+    /// If the caller consumed nothing, the next call returns the same bytes or more. It skips empty extents.
     ///
     /// # Errors
     /// A frame is not what was written; its file and number are named.
     pub fn front(&mut self) -> Result<Option<&[u8]>, FormatError> {
         Ok(self.view()?.map(|front| front.bytes))
     }
-    /// As [`front`](Self::front), and waits for bytes to arrive on a queue that only this reader uses: `None` when there are
-    /// none left.
+    /// Returns the bytes at the front; waits for them on a queue that only this reader uses.
+    ///
+    /// Returns `None` if there are none left.
     ///
     /// # Errors
     /// As [`front`](Self::front), or a read failed.
@@ -337,7 +342,9 @@ impl ExtentReader {
             self.free.push(buffer);
         }
     }
-    /// Takes the first chunk off; its buffer and what was not consumed when there is something, else the buffer is free.
+    /// Removes the first chunk; returns its buffer and its unconsumed range, if it has one.
+    ///
+    /// Without such a range the buffer becomes free.
     fn drop_front(&mut self) -> Option<(Buffer, Range<usize>)> {
         let chunk = self.chunks.pop_front()?;
         self.first_sequence = self.first_sequence.wrapping_add(1);

@@ -118,7 +118,9 @@ impl IdCursor {
 }
 
 impl StoredGraph {
-    /// The rank behind the ids of the page that has the id of `rank`, and of the `more` pages after it; |V| where there are no pages.
+    /// Returns the rank after the ids of the page of `rank` and of the `more` pages after it.
+    ///
+    /// Returns |V| if there are no pages.
     pub fn rank_after_pages(&self, rank: u64, more: usize) -> u64 {
         let starts = &self.ids().starts;
         let next = starts.partition_point(|&start| start <= rank);

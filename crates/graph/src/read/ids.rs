@@ -49,8 +49,9 @@ impl StoredGraph {
             .and_then(|page| page.index_of(id.as_id()));
         found.ok_or_else(|| self.broken_page(page as u64))
     }
-    /// The id of the vertex with index `v`, which is less than |V|. Neighbours are cheap: their page is in the reader's
-    /// cache.
+    /// Returns the id of the vertex with index `v`, which is less than |V|.
+    ///
+    /// Neighbouring vertices are cheap: their page is in the reader's cache.
     ///
     /// # Errors
     /// Reading fails; there is no such vertex.

@@ -98,7 +98,7 @@ impl FrameReader {
     pub fn frame(&mut self, file: FileId, frame: u64) -> Result<&[u8], FormatError> {
         self.frame_ahead(file, frame, frame)
     }
-    /// A frame; when it has to be read, the frames after it up to `last` are read with it, as far as there is room.
+    /// Returns a page; if it is not cached, reads the pages after it up to `last` too, if they fit.
     pub(crate) fn frame_ahead(
         &mut self,
         file: FileId,

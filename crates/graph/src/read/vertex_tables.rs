@@ -81,8 +81,9 @@ impl StoredGraph {
         }
         Ok(())
     }
-    /// Calls `f(vertex, chunk)` for each 64 vertices, the first of which that is, that any edges of `set` leave, and one of which is in
-    /// a range of indices.
+    /// Calls `f(vertex, chunk)` for each chunk of 64 vertices with a vertex in a range of indices.
+    ///
+    /// `vertex` is the first of the chunk. It skips chunks that no edge of `set` leaves.
     ///
     /// # Errors
     /// Reading fails, or `f` says (`None`) that a chunk makes no sense.

@@ -1,11 +1,11 @@
-//! Checks that everything a graph says besides its edges is what its edges make it.
+//! Checks that everything a graph records about its edges follows from its edges.
 //!
 //! Checksums show that bytes are those that a program wrote. They do not show that the program was right: degrees, fan-out, indices, bitmaps and
 //! `graph.json` repeat what the cells say, and a run that reads another number there gives another answer.
 //!
 //! 1. Each block is encoded again, and so are its entry in the list of blocks and the bitmap of its cell: the bytes must be the same.
 //! 2. The range of weights must be that of `graph.json`, and so must the number of edges that were kept.
-//! 3. Degrees and fan-out of each source batch, the reverse graph, and the other direction of an undirected graph must be those of the cells.
+//! 3. Degrees and fan-out of each source batch, the reverse graph, and the other direction of an undirected graph must follow from the cells.
 //!    They are compared as multisets, by sums of keyed hashes (Clarke et al., "Incremental multiset hash functions and their application to
 //!    memory integrity checking", ASIACRYPT 2003), so that one walk over the cells is enough. Their pages are encoded again too.
 //! 4. Ids must ascend, the shape must have the graph's id, and the folder must have no other files of a graph.
@@ -35,9 +35,9 @@ use crate::weight_range::WeightRange;
 
 /// Frames of the files that are read beside the cells.
 const FRAMES: usize = 8;
-/// Bytes of a page of degrees, and of what is read of a cell at a time.
+/// Bytes of a page of degrees, and of a cell that are read at a time.
 const SCRATCH_BYTES: usize = 64 << 10;
-/// What is wrong.
+/// The message of a failed check.
 const NOT_OF_EDGES: &str = "disagrees with the edges of the graph";
 /// Names of the files of a graph that are not numbered.
 const NAMES: [&str; 6] = [
@@ -54,7 +54,9 @@ const ENDINGS: [&str; 4] = ["data", "index", "bitmaps", "weights"];
 /// A sum of hashes, the same for multisets that are the same.
 type MultisetHash = u128;
 
-/// What hashes depend on, so that nobody can make different multisets with the same sum.
+/// The random key of the hashes.
+///
+/// It keeps anyone from crafting different multisets with the same sum.
 struct HashKey([u64; 3]);
 
 impl HashKey {
@@ -130,7 +132,7 @@ impl<'g> DeepVerifier<'g> {
         budget: &'g Budget,
     ) -> Result<Self, FormatError> {
         let batches = graph.batches().len();
-        // Those of the cells and those of the tables; a page of degrees, as it is stored and as it is.
+        // The hashes of the cells and of the tables; a page of degrees, as stored and as computed.
         let bytes = 2 * batches * size_of::<BatchHashes>() + 4 * SCRATCH_BYTES;
         Ok(DeepVerifier {
             graph,

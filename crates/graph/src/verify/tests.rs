@@ -1,4 +1,4 @@
-//! Graphs of a broken program: a file says something else than the cells, and all checksums are those of what it says.
+//! Graphs of a broken program: a file disagrees with the cells, and all checksums match the file.
 
 #[path = "../../tests/stored/model/mod.rs"]
 mod model;
@@ -69,7 +69,7 @@ impl Crafted {
         change(&mut bytes);
         self.replace(&graph, id, &bytes);
     }
-    /// Writes a file of the graph anew, and the roots that lead to it.
+    /// Rewrites a file of the graph, and the roots that lead to it.
     fn replace(&self, graph: &StoredGraph, id: FileId, bytes: &[u8]) {
         let root = self.write(graph, id, bytes);
         let of = |columns: &mut ColumnsMeta| match id.kind {

@@ -7,7 +7,9 @@ const CHUNK_VERTICES: usize = 64;
 /// Bytes of a fan-out page before its first chunk.
 pub(crate) const CHUNKS_AT: usize = PAGE_VERTICES as usize / CHUNK_VERTICES * 4;
 
-/// Bytes of a page of the fan-out at most: in each chunk all batches, four bytes each, and a row of eight for each.
+/// Returns the bytes of a page of the fan-out at most.
+///
+/// At most each chunk has all batches, four bytes each, and a row of eight for each.
 pub(crate) fn fanout_page_bytes_max(batches: usize) -> u64 {
     (CHUNKS_AT as u64) + (CHUNKS_AT as u64 / 4) * (8 + 12 * batches as u64)
 }
@@ -157,13 +159,14 @@ impl ChunkEncoder {
             again: Vec::new(),
         }
     }
-    /// Bytes of memory that it takes at most, besides a page.
+    /// Returns the bytes of memory that it takes at most, without the bytes of a page.
     pub(crate) fn memory(&self) -> u64 {
         let pairs = (CHUNK_VERTICES * self.batches) as u64;
         pairs.saturating_mul(PAIR_BYTES) + self.batches as u64 * 2 * PAIR_BYTES
     }
-    /// Calls `f` with each vertex of the page and each destination batch that it has an edge to, ascending. Returns `None` if the writer
-    /// would write the page in another way.
+    /// Calls `f` with each vertex of the page and each of its destination batches, ascending.
+    ///
+    /// Returns `None` if the writer would encode the page differently.
     pub(crate) fn each_pair(&mut self, page: &[u8], mut f: impl FnMut(usize, usize)) -> Option<()> {
         let mut end = CHUNKS_AT;
         for first in (0..PAGE_VERTICES as usize).step_by(CHUNK_VERTICES) {
@@ -191,7 +194,9 @@ impl ChunkEncoder {
     }
 }
 
-/// Where in a page the chunk with vertex `i` is, out of the page's first bytes: those that [`CHUNKS_AT`] counts.
+/// Returns where in a page the chunk with vertex `i` is.
+///
+/// It reads the first bytes of the page, as many as [`CHUNKS_AT`] counts.
 #[inline]
 pub(crate) fn chunk_place(heads: &[u8], i: usize) -> Option<std::ops::Range<usize>> {
     let end_of = |chunk: usize| {
@@ -207,8 +212,9 @@ pub(crate) fn chunk_place(heads: &[u8], i: usize) -> Option<std::ops::Range<usiz
     Some(start..end_of(chunk)?)
 }
 
-/// Calls `f` with each destination batch, ascending, that vertex `i` of the page has an edge to. `None`: the page makes
-/// no sense.
+/// Calls `f` with each destination batch, ascending, of vertex `i` of the page.
+///
+/// Returns `None` if the page is corrupt.
 #[inline]
 pub(crate) fn each_batch(
     page: &[u8],
@@ -315,7 +321,9 @@ impl<'c> FanoutChunk<'c> {
         let batch = field(self.heads, position * bits as usize, bits) as usize;
         (batch < self.batches).then_some(batch)
     }
-    /// Calls `f` with the position of each batch that vertex `v` of the chunk has an edge to, ascending. `None`: they make no sense.
+    /// Calls `f` with the position of each destination batch of vertex `v` of the chunk, ascending.
+    ///
+    /// Returns `None` if the chunk is corrupt.
     #[inline]
     pub fn each(&self, v: usize, mut f: impl FnMut(usize)) -> Option<()> {
         if self.total == 0 {

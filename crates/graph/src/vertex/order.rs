@@ -24,7 +24,7 @@ pub(crate) const ORDER: FileId = FileId {
     number: 0,
 };
 
-/// Bytes of an entry of either list of a graph of so many vertices.
+/// Returns the bytes of an entry of either list of a graph of `vertices` vertices.
 pub(crate) fn entry_bytes(vertices: u64) -> u64 {
     if vertices <= 1 << 32 { 4 } else { 8 }
 }

@@ -11,7 +11,7 @@ pub(crate) struct PageIndex {
 }
 
 impl PageIndex {
-    /// Bytes that an index of so many pages takes in memory.
+    /// Returns the bytes that an index of `pages` pages takes in memory.
     pub(crate) fn memory(pages: u64) -> u64 {
         pages.saturating_mul(16)
     }
@@ -26,8 +26,9 @@ impl PageIndex {
         out.extend(position.to_le_bytes());
         out.extend((pages.len() as u64).to_le_bytes());
     }
-    /// Parses the list, without the trailer: `count` pages of the vertices up to `vertices` that end at byte `end`, none
-    /// longer than `page_bytes_max`.
+    /// Parses the list, without the trailer: `count` pages of the vertices up to `vertices`.
+    ///
+    /// The pages end at byte `end`, and none is longer than `page_bytes_max`.
     pub(crate) fn parse(
         bytes: &[u8],
         count: u64,

@@ -90,7 +90,9 @@ struct OpenCell {
     data_bytes: u64,
 }
 
-/// The sources of a cell on their way to the spool: for each, how many were passed over and its edges minus 1, as varints.
+/// An encoder of the sources of a cell for the temporary file.
+///
+/// Each entry is the number of sources skipped and the number of edges minus 1, as varints.
 #[derive(Default)]
 struct SourceRunEncoder {
     bytes: Vec<u8>,
@@ -178,9 +180,11 @@ impl ColumnFileWriter {
             _fixed: fixed,
         })
     }
-    /// Appends edges from `source_batch` to `destination_batch`. A key is the batch-local source in the high 32 bits and the
-    /// batch-local destination in the low ones; `weights` are the edges' weights, little-endian, as many as keys. Calls
-    /// are in ascending order of destination batch, source batch and key; a cell may come in several calls.
+    /// Appends edges from `source_batch` to `destination_batch`.
+    ///
+    /// A key is the batch-local source in the high 32 bits and the batch-local destination in the low ones.
+    /// `weights` are the edges' weights, little-endian, one for each key. Calls come in ascending order of
+    /// destination batch, source batch and key. A cell may take several calls.
     ///
     /// # Errors
     /// The order is another, a vertex is outside its batch, the disk fails, or the budget has no room.

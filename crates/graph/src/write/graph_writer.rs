@@ -1,8 +1,8 @@
 //! Writes a stored graph: column files first, in any order and from any thread, then what follows from them.
 //!
 //! 1. [`GraphWriter::column_file`] gives a writer for one file; edges go in by destination batch, source batch, key.
-//!    Besides its data, index, bitmaps and weights it writes a temporary spool: for each cell its sources and how many edges each
-//!    has.
+//! It writes data, index, bitmaps and weights, and a temporary file with the sources of each cell and
+//!    the number of edges of each.
 //! 2. [`GraphWriter::finish`] writes the directory, reads the spools row by row for degrees and fan-out, and puts
 //!    `graph.json` last. A directory without it is not a graph, so a crash leaves none.
 
@@ -103,9 +103,11 @@ impl GraphWriter {
             }),
         })
     }
-    /// The same before it has written anything, but that temporary files of column files are durable, and stay until the caller
-    /// [removes them](remove_temporary): where the graph is not finished, another writer goes on with column files when it
-    /// [takes in](crate::Listener::take) what this one [tells of](Self::tell_of) each, and with [its order](Self::order_made).
+    /// Makes the temporary files of column files durable; the writer must not have written anything yet.
+    ///
+    /// They stay until the caller [removes them](remove_temporary). If the graph is not finished, another writer
+    /// resumes with [its order](Self::order_made) and the column files. For each of these it
+    /// [takes in](crate::Listener::take) what this writer [sends](Self::tell_of).
     #[must_use]
     pub fn keeping(mut self) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
@@ -120,31 +122,36 @@ impl GraphWriter {
     pub fn column_file(&self, i: usize) -> Result<ColumnFileWriter, FormatError> {
         ColumnFileWriter::new(&self.shared, Side::Forward, i)
     }
-    /// A writer for column file number `i` of the reverse graph: its edges are given with source and destination swapped.
+    /// Returns a writer for column file `i` of the reverse graph.
+    ///
+    /// The caller passes its edges with source and destination swapped.
     ///
     /// # Errors
     /// As for [`column_file`](Self::column_file).
     pub fn reverse_column_file(&self, i: usize) -> Result<ColumnFileWriter, FormatError> {
         ColumnFileWriter::new(&self.shared, Side::Reverse, i)
     }
-    /// Bytes that one open column file takes of a budget of `total` bytes, besides [`memory_of_cells`](Self::memory_of_cells),
-    /// of a graph with such edges.
+    /// Returns the bytes that one open column file takes of a budget of `total` bytes.
+    ///
+    /// They exclude [`memory_of_cells`](Self::memory_of_cells).
     pub fn memory(edge: EdgeKind, total: u64) -> u64 {
         memory(edge, chunk_bytes(total))
     }
-    /// Bytes of the budget that the notes of `cells` cells in `files` column files take at most, until the graph is finished.
+    /// Returns the bytes of the budget that the cell records take at most until the graph is finished.
     pub fn memory_of_cells(files: u64, cells: u64) -> u64 {
         memory_of_cells(files, cells)
     }
-    /// Bytes of the budget that [`finish`](Self::finish) takes at most besides those notes, of a graph of such a shape: for
-    /// `arcs` edges in `cells` cells, of which one column file has `cells_of_file`.
+    /// Returns the bytes of the budget that [`finish`](Self::finish) takes at most, without cell records.
+    ///
+    /// The graph has `arcs` edges in `cells` cells. One column file has `cells_of_file` of them.
     pub fn memory_to_finish(shape: &Shape, arcs: u64, cells: u64, cells_of_file: u64) -> u64 {
         let directory =
             DIRECTORY_CELL_BYTES * cells_of_file + PagedWriter::memory(FRAME_BYTES as usize);
         directory.max(vertex_tables::memory(&shape.batches, arcs, cells))
     }
-    /// Bytes that [`finish`](Self::finish) reads of temporary files of `sources_bytes` bytes, of a graph of about `arcs` edges in `cells`
-    /// cells, where so many bytes are free.
+    /// Returns the bytes that [`finish`](Self::finish) reads of temporary files of `sources_bytes` bytes.
+    ///
+    /// The graph has about `arcs` edges in `cells` cells, and `available` bytes are free.
     pub fn read_to_finish(
         batches: &Batches,
         (arcs, cells): (u64, u64),
@@ -154,8 +161,9 @@ impl GraphWriter {
         let spare = vertex_tables::spare(batches, arcs, cells, available);
         vertex_tables::bytes_read(sources_bytes, batches, cells, spare)
     }
-    /// Writes everything else, once all column files are finished, and `graph.json` last. The caller gives the directory
-    /// its name.
+    /// Writes everything else, once all column files are finished, and `graph.json` last.
+    ///
+    /// The caller gives the directory its name.
     ///
     /// # Errors
     /// A column file was not written, the ids are not as many as the vertices, the disk fails, or the budget has no room.
@@ -209,7 +217,9 @@ impl GraphWriter {
         };
         meta.write(disk, &shared.budget, &shared.staging)
     }
-    /// Writes the directory, degrees and fan-out of one side; their roots, the number of edges and the range of weights.
+    /// Writes the directory, degrees and fan-out of one side.
+    ///
+    /// Returns their roots, the number of edges and the range of weights.
     fn columns(&self, side: Side) -> Result<(ColumnsMeta, u64, Option<WeightRange>), FormatError> {
         let shared = &*self.shared;
         let mut done = shared.done.lock().unwrap_or_else(PoisonError::into_inner);

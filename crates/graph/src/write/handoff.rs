@@ -18,15 +18,17 @@ use crate::write::shared::{CellMeta, ColumnFileManifest, SPOOL, WriterState};
 
 const FILE_BYTES: usize = 1 + 8 * 12;
 const CELL_BYTES: usize = 8 * 7;
-/// Cells that are told at once.
+/// Cells that one message carries.
 const CELLS: usize = 1 << 10;
 
 impl GraphWriter {
-    /// Tells of all column files that were written here, in parts of any length, which [`Listener::take`] takes in at the writer that
-    /// finishes the graph in the same directory. The files stay those of this writer: it is dropped after the other has finished.
+    /// Encodes all column files that were written here, in parts of any length, and passes them to `say`.
+    ///
+    /// [`Listener::take`] decodes them at the writer that finishes the graph in the same directory. This writer
+    /// owns the files: drop it after the other has finished.
     ///
     /// # Errors
-    /// Those of `say`.
+    /// `say` fails.
     pub fn tell<E>(&self, mut say: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let done = &self.shared.done;
         let done = done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,10 +36,10 @@ impl GraphWriter {
             .try_for_each(|(id, file)| file.tell(*id, &mut say))
     }
 
-    /// The same of one file, if it is complete.
+    /// Encodes one file, if it is complete.
     ///
     /// # Errors
-    /// Those of `say`.
+    /// `say` fails.
     pub fn tell_of<E>(
         &self,
         side: Side,
@@ -87,7 +89,7 @@ impl GraphWriter {
         FileId::new(Side::Forward, FileKind::Order, 0).path(&self.shared.staging)
     }
 
-    /// Goes on with the order that another writer [made](Self::order_made).
+    /// Resumes with the order that another writer [made](Self::order_made).
     pub fn go_on_with_order(&self, made: [u64; 2]) {
         let order = &self.shared.order;
         let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +99,7 @@ impl GraphWriter {
         });
     }
 
-    /// The names of the temporary files that finishing the graph reads, of the column files that were written here.
+    /// Returns the names of the temporary files of local column files that finishing the graph reads.
     pub fn spools(&self) -> Vec<String> {
         let done = &self.shared.done;
         let done = done.lock().unwrap_or_else(PoisonError::into_inner);
@@ -241,7 +243,7 @@ impl Listener {
         })
     }
 
-    /// Notes the file at hand when all its cells have come.
+    /// Records the current file once all its cells have arrived.
     fn end_file(&mut self) -> Result<(), FormatError> {
         let is_whole = |file: &mut PartialManifest| file.done.cells.len() == file.cells;
         match self.file.take_if(is_whole) {

@@ -41,7 +41,7 @@ impl GraphWriter {
 }
 
 impl OrderWriter {
-    /// Bytes of the budget that it takes, besides the checksums of all but the first GiB.
+    /// Bytes of the budget that it takes, without the checksums of all but the first GiB.
     pub const MEMORY: u64 = PagedWriter::memory(CHUNK_BYTES);
 
     /// Appends entries: the rank of each vertex in order of index, then the index of each in order of rank.

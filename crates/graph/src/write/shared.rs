@@ -48,7 +48,7 @@ pub(crate) struct WriterState {
     pub(crate) staging: PathBuf,
     pub(crate) shape: Shape,
     pub(crate) graph_id: u64,
-    /// What is written stays where the graph is given up, so that another writer goes on with it.
+    /// True if the files stay when the writer is dropped unfinished, so that another writer can resume.
     pub(super) keeps: bool,
     pub(super) done: Mutex<BTreeMap<(Side, usize), ColumnFileManifest>>,
     /// The order of the vertices, where it is not that of ids.
@@ -89,7 +89,9 @@ impl WriterState {
         let data = FileId::new(side, FileKind::Data, number as u32);
         data.path(&self.staging).with_extension(SPOOL)
     }
-    /// Bytes of a chunk on its way to the disk: less where memory is short. The graph's bytes do not depend on it.
+    /// Returns the bytes of a chunk to write: fewer if memory is short.
+    ///
+    /// The bytes of the graph do not depend on it.
     pub(crate) fn chunk_bytes(&self) -> usize {
         chunk_bytes(self.budget.total())
     }

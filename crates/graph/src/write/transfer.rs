@@ -19,7 +19,7 @@ const NAME_BYTES_MAX: u64 = 256;
 /// Bytes of a chunk on its way to the disk.
 const CHUNK_BYTES: usize = FRAME_BYTES as usize;
 
-/// The names of the files of a finished graph in a folder but for those of column files, the description last.
+/// Returns the names of the files of a finished graph without column files, the description last.
 ///
 /// # Errors
 /// The folder cannot be listed.
@@ -46,11 +46,12 @@ pub fn common_files(disk: &dyn Disk, folder: &Path) -> Result<Vec<String>, Forma
     Ok(names)
 }
 
-/// Says what is in files of a folder, by their names there, in parts of any length, which [`CopiedFiles`] takes in elsewhere. What is
-/// read is leased from `budget`.
+/// Encodes the contents of files of a directory, by name, in parts of any length.
+///
+/// [`CopiedFiles`] decodes them elsewhere. The read buffer is leased from `budget`.
 ///
 /// # Errors
-/// Reading fails, and those of `say`.
+/// Reading fails, or `say` fails.
 pub fn send_files<E: From<FormatError>>(
     disk: &dyn Disk,
     budget: &Budget,
@@ -177,7 +178,7 @@ impl<'d> CopiedFiles<'d> {
         Ok(())
     }
 
-    /// Ends the file at hand and makes it durable.
+    /// Ends the current file and makes it durable.
     fn close(&mut self) -> Result<(), FormatError> {
         let Some(file) = self.open.take() else {
             return Ok(());

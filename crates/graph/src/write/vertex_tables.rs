@@ -31,8 +31,10 @@ const CHUNK_BYTES: usize = FRAME_BYTES as usize * 4;
 /// Bytes of a pair of a page: the pair, its sorted copy and what it is packed to.
 const PAIR_BYTES: u64 = 3 * 8;
 
-/// Bytes that the pages take at most: a place for each batch in the union of a chunk; number and length of each page, of
-/// degrees and of fan-out; the pairs of one page.
+/// Returns the bytes that the pages take at most.
+///
+/// These are a place for each batch in the union of a chunk; number and length of each page, of degrees and
+/// of fan-out; and the pairs of one page.
 fn pages_bytes(batches: &Batches, arcs: u64) -> u64 {
     let pages = arcs.min(batches.vertices().div_ceil(PAGE_VERTICES));
     let pairs = arcs.min(PAGE_VERTICES.saturating_mul(batches.len() as u64));
@@ -40,7 +42,9 @@ fn pages_bytes(batches: &Batches, arcs: u64) -> u64 {
     8 * batches.len() as u64 + 2 * 16 * pages + PAIR_BYTES * pairs + Ledger::STEP
 }
 
-/// Bytes of the budget that [`write`] takes at most for `arcs` edges in `cells` cells, where memory is short.
+/// Returns the bytes of the budget that [`write`] takes at most if memory is short.
+///
+/// The graph has `arcs` edges in `cells` cells.
 pub(crate) fn memory(batches: &Batches, arcs: u64, cells: u64) -> u64 {
     let files = 2 * PagedWriter::memory(CHUNK_BYTES) + FRAME_BYTES;
     let streams = cells.min(batches.len() as u64) * stream_bytes(WINDOW_MIN as u64);
@@ -49,14 +53,16 @@ pub(crate) fn memory(batches: &Batches, arcs: u64, cells: u64) -> u64 {
     files + cells * size_of::<SourceRun>() as u64 + pages_bytes(batches, arcs) + row
 }
 
-/// What [`write`] has to hold spools in, of so many free bytes, where a graph has about so many edges and cells.
+/// Returns the bytes of `available` that [`write`] can hold source runs in.
+///
+/// The graph has about `arcs` edges in `cells` cells.
 pub(crate) fn spare(batches: &Batches, arcs: u64, cells: u64, available: u64) -> u64 {
     let files = 2 * PagedWriter::memory(CHUNK_BYTES);
     let taken = files + cells * size_of::<SourceRun>() as u64 + pages_bytes(batches, arcs);
     available.saturating_sub(taken)
 }
 
-/// Bytes that [`write`] reads of spools of so many bytes, where it has so many to hold them in.
+/// Returns the bytes that [`write`] reads of `bytes` bytes of source runs, with `spare` to hold them.
 pub(crate) fn bytes_read(bytes: u64, batches: &Batches, cells: u64, spare: u64) -> u64 {
     if bytes <= HELD_MAX.min(spare / 4) {
         return bytes;
@@ -181,7 +187,7 @@ impl<'a> SourceRunFiles<'a> {
     }
 }
 
-/// One cell of the row at hand: its sources in ascending order.
+/// One cell of the current row: its sources in ascending order.
 #[derive(Default)]
 struct SourceRunReader {
     file: usize,

@@ -19,8 +19,10 @@ pub struct BlockEncoder {
 }
 
 impl BlockEncoder {
-    /// Appends the block of 1 to 4,096 edges, `keys` being source << 32 | destination in ascending order, every
-    /// destination less than `1 << dst_bits`. Returns its number of groups.
+    /// Appends the block of 1 to 4,096 edges and returns its number of groups.
+    ///
+    /// `keys` are `source << 32 | destination` in ascending order. Every destination is less than
+    /// `1 << dst_bits`.
     pub fn encode(
         &mut self,
         keys: &[u64],
@@ -39,8 +41,8 @@ impl BlockEncoder {
         for room in [&mut self.deltas, &mut self.firsts, &mut self.rests] {
             room.resize(keys.len(), 0);
         }
-        // Each edge is written down both as the first of a group and as a further one, and one of the two is
-        // overwritten by the next edge: that is faster than a branch that nobody can predict.
+        // The encoder writes each edge both as the first of a group and as a further one. The next edge
+        // overwrites one of the two: that is faster than an unpredictable branch.
         let mut bitmap = [0u64; BLOCK_EDGES_MAX / 64];
         let (mut groups, mut rests) = (0, 0);
         let (mut deltas, mut zigzags) = (0, 0);

@@ -3,7 +3,7 @@
 /// Groups of a block that its index knows the sources of: as many as make its entry one cache line.
 pub(crate) const GROUP_SAMPLES: usize = 12;
 
-/// Which of so many groups of a block a sample is of: they lie evenly.
+/// Returns which of the groups of a block a sample belongs to: samples lie evenly.
 #[inline]
 pub(crate) fn group_of_sample(sample: usize, groups: usize) -> usize {
     (sample + 1) * groups / (GROUP_SAMPLES + 1)

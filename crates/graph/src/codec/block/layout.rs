@@ -8,7 +8,7 @@ pub(super) const HEADER: usize = 16;
 pub(super) const PADDING: usize = 8;
 /// Bytes that say how long the bodies of the firsts are, in the gap codec.
 pub(super) const FIRSTS_BYTES: usize = 4;
-/// The gap codec is taken when it needs at most so many hundredths of the packed one's bytes: it is slower.
+/// Percentage of the packed codec's bytes up to which a block takes the slower gap codec.
 pub(super) const GAP_PERCENT_MAX: usize = 80;
 
 /// How the destinations of a block are kept.

@@ -44,7 +44,8 @@ impl GroupWalk {
 }
 
 impl<'a> BlockView<'a> {
-    /// The block at the start of `bytes` and its length in bytes; `None` when `bytes` holds only a part of it.
+    /// Returns the block at the start of `bytes` and its length; `None` if `bytes` holds only a part.
+    ///
     /// `global_offset` is the first vertex of the destination batch minus that of the source batch.
     ///
     /// # Errors
@@ -233,8 +234,9 @@ impl<'a> BlockView<'a> {
         }
     }
 
-    /// Calls `f(group, destinations, first edge)` for each group whose source is wanted, in order; `sources` are
-    /// those of the block.
+    /// Calls `f(group, destinations, first edge)` for each group of a wanted source, in order.
+    ///
+    /// `sources` are the sources of the block.
     #[inline(always)]
     pub fn for_each_group(
         &self,
@@ -269,8 +271,9 @@ impl<'a> BlockView<'a> {
         }
     }
 
-    /// The group of a source, if it has edges in this block, by what an index knows of it. What `walk` has passed is not walked over
-    /// again, if sources are asked for in ascending order.
+    /// Returns the group of a source from its index entry, if the source has edges in this block.
+    ///
+    /// If the caller asks for sources in ascending order, `walk` scans no group twice.
     #[inline]
     pub fn group_by(&self, walk: &mut GroupWalk, known: Group, source: u32) -> Option<usize> {
         match known {
@@ -333,8 +336,9 @@ impl<'a> BlockView<'a> {
         from.min(self.edges)..to.min(self.edges)
     }
 
-    /// Calls `f(destination, edge)` for each edge of a group whose source is `source`, without decoding the rest of
-    /// the block.
+    /// Calls `f(destination, edge)` for each edge of a group whose source is `source`.
+    ///
+    /// It does not decode the rest of the block.
     #[inline]
     pub fn edges_of(&self, group: usize, source: u32, mut f: impl FnMut(u32, usize)) {
         let range = self.group_range(group);

@@ -8,17 +8,17 @@ use crate::file::page::{FRAME_BYTES, FileId, FileKind, Side};
 pub const TEXT_ID_BYTES_MAX: usize = 4096;
 /// Ids between two that are stored whole.
 pub(crate) const RESTART: u32 = 64;
-/// The sign bit, which is turned in stored integers that may be negative: so they have the order of unsigned ones.
+/// The sign bit, flipped in stored signed integers so that they sort like unsigned ones.
 pub(crate) const SIGN: u64 = 1 << 63;
 pub(crate) const PAGE: usize = FRAME_BYTES as usize;
 pub(crate) const HEADER: usize = 16;
 
-/// Bytes of the payloads of `ids` and `ids.index` for `count` integer ids below `range`, if they are spread evenly.
+/// Returns the payload bytes of `ids` and `ids.index` for `count` ids spread evenly below `range`.
 pub(crate) fn expected_bytes(count: u64, range: u64) -> [u64; 2] {
     if count == 0 {
         return [0; 2];
     }
-    // Of gaps between ids those of 2^7 and more take a second byte, of 2^14 and more a third, and so on.
+    // A gap between ids of 2^7 and more takes a second byte, of 2^14 and more a third, and so on.
     let absent = 1.0 - (count as f64 / range.max(count) as f64);
     let gap: f64 = (0..9)
         .map(|bytes| absent.powf(f64::from(bytes * 7).exp2() - 1.0))

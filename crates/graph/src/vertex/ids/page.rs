@@ -1,6 +1,6 @@
 //! One page of ids: by number, by id, or one after the other.
 //!
-//! A walk begins at a restart, an id that is stored whole, and goes on from there. No number that a page holds is trusted:
+//! A walk begins at a restart, an id that is stored whole, and continues from there. No number that a page holds is trusted:
 //! what makes no sense is `None`.
 
 use crate::codec::varint;
@@ -49,7 +49,9 @@ impl<'a> IdPage<'a> {
         walk.next = restart as u32 * RESTART;
         Some(())
     }
-    /// Calls `f` with each id, in order. Returns `None` if `f` refuses one, or a restart is not where the ids before it end.
+    /// Calls `f` with each id, in order.
+    ///
+    /// Returns `None` if `f` refuses an id, or a restart is not where the ids before it end.
     pub(crate) fn each(&self, mut f: impl FnMut(Id<'_>) -> bool) -> Option<()> {
         let mut walk = IdPageCursor {
             at: HEADER,

@@ -13,7 +13,7 @@ use crate::manifest::IdKind;
 use crate::vertex::ids::id::{Id, SIGN};
 use crate::vertex::ids::page::IdPage;
 
-/// Bytes of the budget for the first ids of so many pages, whose list has so many bytes.
+/// Returns the bytes of the budget for the first ids of `pages` pages in a list of `list_bytes` bytes.
 pub(crate) fn index_bytes(pages: u64, list_bytes: u64) -> u64 {
     24 * pages + 8 + list_bytes
 }

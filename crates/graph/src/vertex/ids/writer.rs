@@ -2,7 +2,7 @@
 //!
 //! 1. An id becomes an entry: whole every 64 ids, else by what it adds to the id before.
 //! 2. A page that the entry does not fit into is ended: restarts at its back, its first id to the index.
-//! 3. The entry is made anew in the next page, which needs no other.
+//! 3. The writer encodes the entry again in the next page, which needs no other.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -231,7 +231,7 @@ impl IdsWriter {
             }
         }
     }
-    /// Puts the entry into the page; false when the page had to be ended first and the entry must be made anew.
+    /// Puts the entry into the page; false if it ended the page first and the caller must encode it again.
     fn place(&mut self) -> Result<bool, FormatError> {
         let restart = self.in_page.is_multiple_of(RESTART);
         let restarts = self.restarts.len() + usize::from(restart);
