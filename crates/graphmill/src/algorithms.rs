@@ -117,8 +117,9 @@ pub(crate) fn by_rank(
     Ok(settings)
 }
 
-/// The ids of a list: separated by commas, with white space around them left out. A backslash takes the character after it as it
-/// is, so that an id may hold any.
+/// Returns the ids of a comma-separated list, without white space around them.
+///
+/// A backslash escapes the character after it, so that an id may hold any character.
 fn ids_of(list: &str) -> Vec<String> {
     let mut ids = Vec::new();
     let mut id = String::new();

@@ -1,11 +1,11 @@
-//! Where a run publishes its versions, and which run they are of.
+//! The directory of a run's checkpoints, and the identity of that run.
 //!
-//! Each rank has a folder of its own there, with the pages of its rows, its versions and, once there is one, a file that says what the run is
-//! (`run.json`). Nothing of it is durable before, so that a run without versions waits for no disk. The folder is held as long as the run
-//! lives, and says on which machine that is (`at-...`). What is gone on with has to be the same run. When the run has come to its end, every rank says so
-//! there (`done`), and when all have, all of it goes: whatever is left where one is killed meanwhile is of a run that is done.
+//! Each rank has a directory of its own there, with the pages of its rows and its checkpoints. Once there is a checkpoint, a file describes
+//! the run (`run.json`). Nothing is durable before, so that a run without checkpoints waits for no disk. The run locks the directory and
+//! records its machine there (`at-...`). A resumed run must be the same run. When the run finishes, every rank records that there (`done`).
+//! When all have, each deletes its directory: what a rank leaves that is killed meanwhile belongs to a finished run.
 //!
-//! A folder that nobody named is among the temporary files and named after the run, so that the same run finds it.
+//! Without `--checkpoint-dir` the directory is among the temporary files. Its name comes from the run, so that the same run finds it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -29,14 +29,14 @@ use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
 use crate::session::Session;
 
-/// The format of what is published.
+/// The format of the checkpoints.
 const FORMAT: u32 = 3;
 const NAME: &str = "run.json";
-/// How the name of the file begins that says on which machine the folder is held: locks may not reach others.
+/// Prefix of the file that records which machine locks the directory: locks may not reach others.
 const AT: &str = "at-";
-/// The file that says that the run has come to its end.
+/// The file that records that the run finished.
 const DONE: &str = "done";
-/// How the names of folders begin that nobody named.
+/// Prefix of the names of unnamed directories.
 const OWN_FOLDER: &str = ".graphmill-versions-";
 /// Bytes of what says which run it is, at most.
 const NAME_BYTES_MAX: u64 = 1 << 20;
@@ -82,7 +82,9 @@ impl RunIdentity {
     }
 }
 
-/// The folder of this rank, held until the run ends: it goes then unless there is a version in it that can be gone on with.
+/// The directory of this rank, locked until the run ends.
+///
+/// It is deleted then, unless it holds a checkpoint to resume from.
 pub(crate) struct CheckpointDir {
     disk: Arc<dyn Disk>,
     /// That of all ranks.
@@ -92,7 +94,7 @@ pub(crate) struct CheckpointDir {
     is_named: bool,
     /// There is one rank.
     is_alone: bool,
-    /// Somebody asked to go on.
+    /// True if the user asked to resume.
     is_asked: bool,
     /// Which run it is.
     identity: RunIdentity,
@@ -100,7 +102,9 @@ pub(crate) struct CheckpointDir {
 }
 
 impl Plan {
-    /// Where this rank publishes versions, and goes on with them; of no other run. Temporary files go to `tmp`.
+    /// Opens the directory in which this rank writes checkpoints and resumes the same run from them.
+    ///
+    /// Temporary files go to `tmp`.
     pub(crate) fn versions(
         &self,
         machine: &Machine,
@@ -131,7 +135,7 @@ impl Plan {
         let base = asked.folder.clone().unwrap_or_else(|| {
             let mut hash = Fnv1a::new();
             hash.add(format!("{identity:?}").as_bytes());
-            // Others may have no right to what is there.
+            // Other users may have no right to that directory.
             hash.add(&user());
             tmp.join(format!("{OWN_FOLDER}{}", hash.text()))
         });
@@ -148,7 +152,7 @@ impl Plan {
             check_own(&*disk, &folder)?;
         }
         let made = match hold(&*disk, &**machine.clock(), &folder, is_named) {
-            // What nobody asked for is no reason to fail.
+            // The user did not ask for checkpoints, so their failure does not fail the run.
             Err(error) if !is_named => {
                 if let StorageError::NotOwn { .. } = error {
                     watcher(&Progress::Warning(&error.to_string()));
@@ -219,7 +223,7 @@ fn is_own(path: &Path) -> bool {
     is_said || machine_of(path).is_some() || engine::is_of_versions(path)
 }
 
-/// Refuses the folder of a rank with anything else in it: what is in it goes with the run.
+/// Rejects the directory of a rank that holds anything else: the run deletes its contents.
 fn check_own(disk: &dyn Disk, folder: &Path) -> Result<(), Error> {
     let there = match disk.list(folder) {
         Err(error) if is_missing(&error) => Vec::new(),
@@ -242,8 +246,9 @@ fn check_own(disk: &dyn Disk, folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes the folder of a rank, unless there is anything else in it: last what says where it is held, so that whoever finds a part of it
-/// knows.
+/// Deletes the directory of a rank, unless it holds anything else.
+///
+/// It deletes the machine's file last, so that a reader of the rest knows its machine.
 fn remove(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
     let mut own = disk.list(folder)?;
     own.retain(|path| is_own(path));
@@ -252,8 +257,9 @@ fn remove(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
     disk.remove_dir(folder)
 }
 
-/// Takes hold of a folder, which is made, and marked; `None`: another run has it. Without locks one that nobody named is not had: who asks
-/// for the same would have it, too.
+/// Creates, locks and marks a directory; `None` if another run has locked it.
+///
+/// Fails on an unnamed directory without locks: another run of the same kind would use it too.
 fn hold(
     disk: &dyn Disk,
     clock: &dyn Clock,
@@ -283,7 +289,7 @@ fn hold(
         match attempt() {
             Ok(Some(hold)) => return Ok(Some(hold)),
             Err(error) if has_no_locks(&error) => {
-                // What is in it stays.
+                // Files in it stay.
                 let _ = disk.remove_dir(folder);
                 let _ = disk.remove_dir(base);
                 return Err(error);
@@ -291,7 +297,7 @@ fn hold(
             Err(error @ StorageError::NotOwn { .. }) => return Err(error),
             Ok(None) | Err(_) => {}
         }
-        // Somebody looks whether it may go, or removed what is above it.
+        // Another process has locked it for a check, or removed its parent.
         clock.wait(HOLD_PAUSE);
     }
     attempt()
@@ -313,14 +319,15 @@ fn user() -> Vec<u8> {
     facts.map_or(Vec::new(), |facts| facts.uid().to_le_bytes().to_vec())
 }
 
-/// Whether a folder is one of those that nobody named.
+/// True if a directory is unnamed.
 fn is_unnamed(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.starts_with(OWN_FOLDER))
 }
 
-/// Removes folders that nobody named and that killed runs of this machine left before they published anything, but for this run's own.
-/// What cannot be removed is in nobody's way.
+/// Deletes unnamed directories of killed runs of this machine that wrote no checkpoint.
+///
+/// It skips this run's own. A directory that it cannot delete does no harm.
 fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
     let is_other = |path: &PathBuf| is_unnamed(path) && *path != own;
     let there = disk.list(tmp).unwrap_or_default();
@@ -331,7 +338,7 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
         for (folder, _hold) in unheld(disk, base, |_| true) {
             let there = disk.list(&folder).unwrap_or_default();
             let mut machines = there.iter().filter_map(|path| machine_of(path)).peekable();
-            // Where locks do not reach, another machine may take hold of it just now, and say so besides.
+            // Without working locks, another machine may lock it just now; it also leaves its file there.
             let is_ours =
                 machines.peek().is_some() && machines.all(|id| is_this_machine(id, disk, base));
             match is_ours && !there.iter().any(|path| engine::is_version(path)) {
@@ -345,13 +352,14 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
 }
 
 impl CheckpointDir {
-    /// What the engine is told.
+    /// Returns the checkpoint settings of the engine.
     pub(crate) fn asked(&self) -> engine::Checkpoints {
         self.asked.clone()
     }
 
-    /// Removes what was published, where the run has come to its end. Where nobody asked for it, it is no reason to fail that it cannot be
-    /// removed.
+    /// Deletes the checkpoints of a finished run.
+    ///
+    /// If the user did not ask for checkpoints, a failed deletion is only a warning.
     pub(crate) fn end(
         &self,
         machine: &Machine,
@@ -375,10 +383,10 @@ impl CheckpointDir {
         }
     }
 
-    /// Says that the run has come to its end, on all ranks: its versions may go, unless one could not say so.
+    /// Records on all ranks that the run finished; its checkpoints may go unless one rank failed to.
     fn say_done(&self, machine: &Machine) -> Result<Result<(), Error>, Error> {
         if self.is_alone || Mistake::EndNotSaid.is_planted() {
-            // Nobody else has versions that would be missed.
+            // No other rank has checkpoints that would be missed.
             return Ok(Ok(()));
         }
         let said = self.disk.write_small(&self.folder.join(DONE), &[]);
@@ -393,7 +401,7 @@ impl CheckpointDir {
         })
     }
 
-    /// Removes what is left of a run that came to its end, where any rank says that it did.
+    /// Deletes the rest of a finished run, if any rank recorded that it finished.
     fn clear_done(&self, machine: &Machine) -> Result<(), Error> {
         let is_done = self.disk.exists(&self.folder.join(DONE))?;
         let said = machine.gather(&[u8::from(is_done)])?;
@@ -414,7 +422,7 @@ impl CheckpointDir {
 
     /// What was published there before has to be of the same run.
     fn check(&self, resume: bool) -> Result<(), Error> {
-        // The name of a folder that nobody named says it too.
+        // The name of an unnamed directory identifies the run too.
         if !self.is_named || !self.has_any()? {
             return Ok(());
         }
@@ -462,7 +470,7 @@ impl CheckpointDir {
         Ok(there.iter().any(|path| engine::is_version(path)))
     }
 
-    /// Folders beside one that nobody named, with versions of other runs, and what these have otherwise.
+    /// Lists unnamed directories with checkpoints of other runs, and how those runs differ.
     fn others(&self) -> String {
         let beside = self.base.parent().filter(|_| !self.is_named);
         let beside = beside.and_then(|tmp| self.disk.list(tmp).ok());
@@ -486,7 +494,7 @@ impl CheckpointDir {
         others
     }
 
-    /// Tells what the run goes on with.
+    /// Reports the checkpoint from which the run resumes.
     pub(crate) fn report_resumed(&self, resumed: Option<&engine::Resumed>, watcher: &Watcher) {
         let base = self.base.display();
         let Some(resumed) = resumed else {
@@ -514,7 +522,7 @@ impl CheckpointDir {
         )));
     }
 
-    /// An error of the run, which says how to go on, where there is something to go on with.
+    /// Returns an error of the run that says how to resume, if there is a checkpoint.
     pub(crate) fn left(&self, error: Error, watcher: &Watcher) -> Error {
         if error.is_usage() || error.is_of_versions() || !matches!(self.has_any(), Ok(true)) {
             return error;
@@ -539,11 +547,11 @@ impl CheckpointDir {
 
 impl Drop for CheckpointDir {
     fn drop(&mut self) {
-        // Where the disk does not say what is there, it stays.
+        // If the disk cannot list the directory, it stays.
         if let Ok(false) = self.has_any() {
-            // What stays is in nobody's way: it says which run it was of, and has no version.
+            // A leftover does no harm: it names its run and has no checkpoint.
             let _ = remove(&*self.disk, &self.folder);
-            // The last rank finds nothing in it; what is not ours stays.
+            // The last rank finds it empty; other files stay.
             let _ = self.disk.remove_dir(&self.base);
         }
     }

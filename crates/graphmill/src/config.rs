@@ -9,37 +9,47 @@ use crate::import_config::ImportConfig;
 use crate::machine::resources::MachineConfig;
 use crate::session::Tuning;
 
-/// What is asked of a run. The same for Rust and for the command.
+/// The request for a run. The command and Rust callers use the same.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Name of the algorithm, as [`algorithms`](crate::algorithms) lists it.
     pub algorithm: String,
-    /// The algorithm's options by name; a flag has the value "true", a list of vertices their ids with commas between, where a
-    /// backslash takes the character after it as a part of the id.
+    /// The algorithm's options by name.
+    ///
+    /// A flag has the value "true". A list of vertices is their ids with commas between. A backslash escapes
+    /// the character after it.
     pub options: BTreeMap<String, String>,
     /// A stored graph, or a file or folder of edges: these are imported into a cache beside them first.
     pub input: PathBuf,
     /// How edges are read, where the input is not a stored graph.
     pub import: ImportConfig,
-    /// Result file; its name says the format. `-` is CSV to standard output. With a slash at the end it is a folder to which each rank writes a part, of Parquet
-    /// unless the name says otherwise.
+    /// The result file; its name gives the format.
+    ///
+    /// `-` is CSV to standard output. With a slash at the end it is a directory to which each rank writes a
+    /// part, in Parquet unless the name gives another format.
     pub output: Option<PathBuf>,
     /// JSON file for what the run took.
     pub metrics: Option<PathBuf>,
-    /// How many of the highest values to keep, or of the largest groups where values name groups, as components do; none where values
-    /// are other vertices, of which none is higher than another.
+    /// The number of highest values to keep.
+    ///
+    /// For values that name groups, such as components, it is the number of largest groups. It has no effect
+    /// for values that are other vertices, which have no order.
     pub top: usize,
-    /// Whether to say what the result is in a few numbers ([`Run::summary`](crate::Run::summary)), which metrics and `top` do too.
+    /// True to compute a summary of the result ([`Run::summary`](crate::Run::summary)).
+    ///
+    /// Metrics and `top` compute one too.
     pub summary: bool,
     /// Ranks that work on the graph together, each with its share of memory and threads; 0 is 1.
     pub ranks: usize,
-    /// How often the algorithm runs over the open graph, to measure it; the result is that of the last time. 0 is 1.
+    /// The number of measured runs of the algorithm over the open graph; 0 is 1.
+    ///
+    /// The result is that of the last.
     pub trials: u32,
     /// What may be taken of the machine.
     pub machine: MachineConfig,
-    /// What is for the engine to choose unless it is told.
+    /// Settings that the engine otherwise chooses itself.
     pub tuning: Tuning,
-    /// Where versions of the run are published, that a killed one goes on with.
+    /// The checkpoints of the run, from which a killed run resumes.
     pub checkpoints: Checkpoints,
 }
 
@@ -71,17 +81,18 @@ impl Config {
     }
 }
 
-/// Versions of a run, which one that was killed goes on with.
+/// The checkpoints of a run, from which a killed run resumes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoints {
-    /// The folder that they are published in; it is made, and goes when the run has come to its end. Without one it is among the temporary
-    /// files, named after the run, and the same run goes on with what is there.
+    /// The directory of the checkpoints; created if missing, deleted when the run finishes.
+    ///
+    /// `None`: a directory among the temporary files, named after the run. The same run resumes from it.
     pub folder: Option<PathBuf>,
     /// How often.
     pub every: Every,
     /// How many are kept; none are published where it is 0.
     pub keep: usize,
-    /// Go on with the newest in `folder`, if there is any; else there must be none.
+    /// True to resume from the newest in `folder`, if there is any; else there must be none.
     pub resume: bool,
 }
 

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::machine::resources::{Machine, MachineConfig};
 use crate::open::rows;
 
-/// What is asked.
+/// A request for an estimate.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The graph.
@@ -28,7 +28,7 @@ pub struct Question {
     pub algorithm: String,
     /// Its options, as for a run.
     pub options: BTreeMap<String, String>,
-    /// Passes over all edges; without it as many as the algorithm makes when nobody says, or one.
+    /// Passes over all edges; `None` for the default of the algorithm, or one.
     pub iterations: Option<u64>,
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
@@ -93,9 +93,9 @@ impl Cluster {
     /// Arcs a second and thread in a pass: measured (docs/performance.md).
     pub const PASS_RATE: f64 = 400e6;
 
-    /// Bytes of memory that count: sums of what is taken of more would be beyond 64 bits.
+    /// The largest memory in bytes that an estimate uses: sums beyond it would overflow 64 bits.
     const MEMORY_MAX: u64 = 1 << 56;
-    /// Ranks that are looked at, each with all others.
+    /// The largest number of ranks, each estimated against all others.
     pub const RANKS_MAX: usize = 4096;
 
     fn check(&self) -> Result<(), Error> {
@@ -201,7 +201,7 @@ impl Cost {
         self.seconds_cores += other.seconds_cores;
     }
 
-    /// So many times.
+    /// Returns the cost multiplied by `count`.
     fn times(&self, count: u64) -> Cost {
         let by = count as f64;
         Cost {
@@ -230,7 +230,9 @@ impl Cost {
     }
 }
 
-/// A part of an import or of a run, of all ranks together and of each; a part is over when its slowest rank is.
+/// The cost of a stage of an import or a run, of all ranks and of each.
+///
+/// A stage ends when its slowest rank does.
 #[derive(Clone, Debug, Serialize)]
 pub struct Part {
     /// What it is called.
@@ -272,7 +274,7 @@ pub struct RunFacts {
     pub rows_resident: bool,
     /// See there.
     pub messages_resident: bool,
-    /// Bytes of cells that stay in memory, of so many.
+    /// Bytes of cells that stay in memory, of `cell_bytes`.
     pub pinned_bytes: u64,
     /// See there.
     pub cell_bytes: u64,
@@ -397,7 +399,7 @@ fn facts(outline: &Outline) -> GraphFacts {
     }
 }
 
-/// A part of which each rank moves so much and works on so many arcs, at such a rate of a thread.
+/// Returns the cost of a stage from the traffic and the arcs of each rank, at `rate` arcs a thread.
 fn part(name: &'static str, each: &[(PassTraffic, u64)], rate: f64, cluster: &Cluster) -> Part {
     let disk = |traffic: &PassTraffic| traffic.read as f64 + traffic.written as f64;
     let shared: f64 = each.iter().map(|(traffic, _)| disk(traffic)).sum();

@@ -60,8 +60,9 @@ impl MovedBytes {
 }
 
 impl Machine {
-    /// Imports `inputs`, files of edges or folders of them, into a stored graph in the new folder `graph`; of several ranks
-    /// ([`on_ranks`](crate::on_ranks), [`as_rank`](crate::as_rank)) each reads and writes a part.
+    /// Imports `inputs`, files of edges or directories of them, into the new stored graph `graph`.
+    ///
+    /// With several ranks ([`on_ranks`](crate::on_ranks), [`as_rank`](crate::as_rank)) each reads and writes a part.
     ///
     /// # Errors
     /// A file cannot be read or makes no sense, is a pipe, a device or a stored graph; weights are to be merged and there are none;
@@ -77,7 +78,9 @@ impl Machine {
         self.import_alike(inputs, graph, config, None, watcher)
     }
 
-    /// The same, and rank 0 writes what the import took to `metrics`, as JSON; docs/metrics.md says which fields.
+    /// Imports like [`Machine::import`]; rank 0 writes the metrics of the import to `metrics`, as JSON.
+    ///
+    /// docs/metrics.md lists the fields.
     ///
     /// # Errors
     /// As for [`Machine::import`]; the file cannot be written.

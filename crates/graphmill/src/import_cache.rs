@@ -75,7 +75,7 @@ impl Machine {
         Ok(graphs)
     }
 
-    /// Removes a kept graph, and the folder of its input's graphs when it was the last; false where a run works on it.
+    /// Removes a cached graph, and the directory of its input if it was the last; false if it is in use.
     ///
     /// # Errors
     /// The disk fails.
@@ -130,7 +130,9 @@ fn bytes_in(disk: &dyn Disk, folder: &Path) -> Result<u64, StorageError> {
     Ok(bytes)
 }
 
-/// Removes a graph at one stroke, unless a run holds it, by a folder that the next import empties should this one not come to it.
+/// Removes a graph atomically, unless a run has locked it.
+///
+/// It renames the graph into a directory that the next import empties if this one is killed.
 fn remove(disk: &Arc<dyn Disk>, folder: &Path, graph: &Path) -> Result<bool, StorageError> {
     let Some(_hold) = disk.hold(graph, Holding::Alone, Owner::Own)? else {
         return Ok(false);
@@ -145,7 +147,7 @@ fn remove(disk: &Arc<dyn Disk>, folder: &Path, graph: &Path) -> Result<bool, Sto
 pub(crate) struct CacheLocation {
     /// Folder of all graphs made from this input.
     pub(crate) folder: PathBuf,
-    /// Whose folder is trusted besides this user's: the system's, and that of whoever decides what is in the file anyway.
+    /// Owners of trusted directories, apart from this user: root, and the owner of the file.
     owners: [u32; 2],
     stamp: String,
     options: String,
@@ -197,7 +199,7 @@ impl CacheLocation {
     /// Takes hold of the graph for a run, so that it stays; none when there is no such graph.
     ///
     /// # Errors
-    /// Another user than this one, root or the owner of the file decides what is in the folder.
+    /// Another user than this one, root or the owner of the file owns the directory.
     pub(crate) fn hold(&self, disk: &dyn Disk) -> Result<Option<Hold>, StorageError> {
         let owner = Owner::OwnOr(&self.owners);
         let Some(folder) = disk.hold(&self.folder, Holding::Unlocked, owner)? else {
@@ -218,12 +220,14 @@ impl CacheLocation {
     pub(crate) fn make(&self, disk: &dyn Disk) -> Result<Option<Hold>, StorageError> {
         match disk.create_dir_all(&self.folder) {
             Ok(()) => disk.hold(&self.folder, Holding::Unlocked, Owner::OwnOr(&self.owners)),
-            // Whoever writes there says why.
+            // A write to the directory reports the cause.
             Err(_) => Ok(None),
         }
     }
 
-    /// Removes the graphs of other stamps, but for those that a run holds. What cannot be removed stays: the next import tries again.
+    /// Removes the graphs of other stamps that no run has locked.
+    ///
+    /// What it cannot remove stays: the next import tries again.
     pub(crate) fn remove_stale(&self, disk: &Arc<dyn Disk>) {
         let Ok(Some(_folder)) = disk.hold(&self.folder, Holding::Unlocked, Owner::Own) else {
             return;
@@ -234,7 +238,7 @@ impl CacheLocation {
                 let _ = remove(disk, &self.folder, &graph);
             }
         }
-        // What an import of another state of the input kept, to go on with.
+        // Checkpoints of an import of another state of the input.
         let is_kept = |path: &Path| {
             let name = path.file_name().and_then(|name| name.to_str());
             name.is_some_and(|name| KEPT.iter().any(|kept| name.starts_with(kept)))
@@ -281,7 +285,7 @@ mod tests {
         drop(held);
         new.remove_stale(&disk);
         assert_eq!(disk.list(&new.folder).unwrap(), [new.graph()]);
-        // Whoever comes second finds nothing to remove.
+        // The second call finds nothing to remove.
         new.remove_stale(&disk);
         assert!(old.hold(&*disk).unwrap().is_none());
     }

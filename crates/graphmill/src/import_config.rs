@@ -27,23 +27,28 @@ pub struct ImportConfig {
     pub duplicates: Duplicates,
     /// What becomes of edges from a vertex to itself.
     pub self_loops: SelfLoops,
-    /// Files whose first column names vertices, besides the `.v` files among the inputs.
+    /// Files whose first column names vertices, in addition to the `.v` files among the inputs.
     pub vertices: Vec<PathBuf>,
     /// Whether the transposed graph is stored too.
     pub reverse: bool,
-    /// The order in which vertices get their indices; no answer depends on it, but for the rounding of sums.
+    /// The order of the vertex indices; it affects results only by the rounding of sums.
     pub order: Order,
-    /// Vertices of a batch, exactly, 2^31 at most; in order of degree at most so many. For experiments.
+    /// Vertices of a batch, for experiments: at most 2^31.
+    ///
+    /// The batch has exactly as many, or at most as many in order of degree.
     pub batch_size: Option<u64>,
-    /// A cell whose source span over edges is at most this gets a bitmap of its sources (DFOGraph, section 4.1: inflate ratio).
+    /// Cells whose source span over edges is at most this get a bitmap of their sources.
+    ///
+    /// DFOGraph, section 4.1: inflate ratio.
     pub csr_ratio: u32,
-    /// Each step, and what is complete of the graph, is kept when it ends so long after what was kept before, in folders beside the
-    /// graph and among the temporary files: where the import is killed or fails, the same import goes on with it. `None`: nothing is
-    /// kept, and nothing gone on with.
+    /// The least time between two checkpoints of the import; `None` writes none and resumes from none.
+    ///
+    /// The import writes a checkpoint when a step, or a part of the graph, is complete. Checkpoints are in directories beside the graph and
+    /// among the temporary files. If the import is killed or fails, the same import resumes from them.
     pub keep_every: Option<Duration>,
 }
 
-/// Time between what an import keeps, unless it is told otherwise.
+/// The default time between two checkpoints of an import.
 const KEEP_EVERY: Duration = Duration::from_secs(10);
 
 impl Default for ImportConfig {

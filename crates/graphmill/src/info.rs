@@ -114,8 +114,10 @@ impl Machine {
         self.verify_by(path, false, watcher)
     }
 
-    /// The same, and checks that all the graph says of its edges agrees with them: degrees, fan-out, indices, the reverse, counts, the range of
-    /// weights. Finds what a broken program wrote with sound checksums.
+    /// Verifies a graph and checks that all its tables agree with its edges.
+    ///
+    /// The tables are degrees, fan-out, indices, the reverse, counts, and the range of weights. It finds what a broken program wrote with
+    /// sound checksums.
     ///
     /// # Errors
     /// As for [`Machine::verify`]; the first file that disagrees.

@@ -18,11 +18,12 @@ use crate::result::block::Block;
 use crate::run::Run;
 use crate::spool::{Spool, is_stdin};
 
-/// Has work done by so many ranks of this process, each on a machine with its share of what `config` allows: `first` by rank 0 on the
-/// calling thread, whose outcome it is, `others` by the others.
+/// Runs work on `ranks` ranks of this process, each on a machine with its share of `config`.
+///
+/// Rank 0 runs `first` on the calling thread and returns its outcome. The others run `others`.
 ///
 /// # Errors
-/// Those of the work; whichever rank failed first.
+/// The work of any rank fails; the error is that of the first rank that failed.
 pub fn on_ranks<T>(
     config: &MachineConfig,
     ranks: usize,
@@ -54,7 +55,7 @@ pub fn on_ranks<T>(
             Some(fabric) => as_rank(Arc::new(fabric), share, stop, first),
             None => Err(Error::Stopped),
         };
-        // What a rank could not do is told as it was said there.
+        // The error of another rank keeps that rank's words.
         let mut others: Vec<_> = started
             .into_iter()
             .map(|thread| thread.join().ok().and_then(Result::err))
@@ -86,11 +87,12 @@ pub fn on_ranks<T>(
     .map_err(|error| of_all(error, ranks as u64))
 }
 
-/// Does work as one rank of some, of which all do the same, on a machine with what `config` allows, and lets the others know how it
-/// ends.
+/// Runs work as one rank of a job on a machine with the resources of `config`.
+///
+/// All ranks run the same work. It reports the outcome to the others.
 ///
 /// # Errors
-/// Those of the work.
+/// The work fails.
 pub fn as_rank<T>(
     fabric: Arc<dyn Fabric>,
     config: &MachineConfig,
@@ -117,9 +119,10 @@ pub fn as_rank<T>(
     done
 }
 
-/// What a rank says that failed after another was lost: that the other was, since what it met itself may come of that, as files that are
-/// gone. What all meet alike, a mistake in what is asked, and what a disk of its own does, each says by itself; and all end as one was asked
-/// to.
+/// Returns the error that a rank reports if it fails after another rank was lost.
+///
+/// It reports the lost rank, because its own error may follow from that, such as missing files. It reports its own error if that is
+/// common to all ranks, is a usage error, or comes from its own disk. All ranks end as stopped if one was asked to stop.
 fn told_by(lost: FabricError, own: usize, error: Error) -> Error {
     match &lost {
         FabricError::Lost { rank, .. } if *rank == own => error,
@@ -149,7 +152,9 @@ impl Plan {
         on_ranks(&self.machine(), self.config.ranks, stop, first, others)
     }
 
-    /// Does what the plan says as one rank of some, of which each is given the same plan. Rank 0 writes the result, and has all of it to say.
+    /// Runs the plan as one rank of a job whose ranks all have the same plan.
+    ///
+    /// Rank 0 writes the result and reports everything.
     ///
     /// # Errors
     /// As for [`Plan::run`]; another rank is lost.
@@ -167,7 +172,7 @@ impl Plan {
     }
 }
 
-/// What is wrong with the memory that was given to all of some ranks, where one of them said what is wrong with its share.
+/// Returns the memory error for all ranks, given that of the share of one rank.
 fn of_all(error: Error, ranks: u64) -> Error {
     match error {
         Error::Engine(EngineError::TooSmall {

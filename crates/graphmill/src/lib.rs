@@ -4,7 +4,7 @@
 //! leaves every step to the crate that knows it: edges to `graphmill-ingest`, passes to `graphmill-engine`, algorithms to
 //! `graphmill-algorithms`.
 //!
-//! A [`Config`] is what is asked, a [`Plan`] the same resolved and checked, a [`Run`] what came of it:
+//! A [`Config`] is a request, a [`Plan`] the same resolved and checked, a [`Run`] its outcome:
 //!
 //! ```
 //! use graphmill::{Config, Plan, Stop, unwatched};
@@ -121,7 +121,7 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `config.rs`, `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: what is asked, the same checked, what came of it |
+//! | `config.rs`, `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: a request, the same checked, its outcome |
 //! | `import_config.rs`, `import.rs` | [`ImportConfig`]: edges to a stored graph |
 //! | `import_cache.rs` | [`CachedGraph`]: graphs that a run keeps beside its edges |
 //! | `generate.rs` | [`Generation`]: graphs by rule, stored or as files of edges |

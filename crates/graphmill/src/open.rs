@@ -41,7 +41,7 @@ impl OpenFor<'_> {
         }
     }
 
-    /// Bytes of the budget that it takes besides the open graph.
+    /// Returns the bytes of the budget that the work takes, without the open graph.
     fn bytes(self, graph: &Measure, machine: &Machine) -> u64 {
         match self {
             OpenFor::Inspect => 0,
@@ -76,7 +76,7 @@ impl Machine {
     ) -> Result<Arc<StoredGraph>, Error> {
         let used = self.used();
         self.check_there(path)?;
-        // Other ranks may have what is not here.
+        // Other ranks may have the column files that are missing here.
         let opened = match self.fabric() {
             Some(_) => StoredGraph::open_in_part(self.disk(), self.budget(), path),
             None => StoredGraph::open(self.disk(), self.budget(), path),
@@ -109,7 +109,9 @@ impl Machine {
         self.fabric().map(|fabric| fabric.ranks())
     }
 
-    /// Refuses a budget that is too small for any graph, before edges are imported; `enough` is enough for these.
+    /// Rejects a budget that is too small for any graph, before edges are imported.
+    ///
+    /// `enough` returns a budget that suffices for this import.
     pub(crate) fn check_any(
         &self,
         purpose: OpenFor<'_>,
@@ -122,7 +124,9 @@ impl Machine {
         }
     }
 
-    /// A budget that is enough to import `files` and for what comes then, by their sizes alone. Of compressed files it is an estimate.
+    /// Returns a budget that suffices to import `files` and for the work after, from their sizes alone.
+    ///
+    /// For compressed files it is an estimate.
     pub(crate) fn enough_for(
         &self,
         purpose: OpenFor<'_>,
@@ -169,7 +173,7 @@ impl Machine {
     }
 }
 
-/// How the names of files end that are larger than they look, and how many times as large they are taken for.
+/// Endings of packed files, assumed to hold [`PACKED_TIMES`] as many bytes.
 const PACKED: [&str; 5] = ["gz", "zst", "bz2", "xz", "parquet"];
 const PACKED_TIMES: u64 = 16;
 /// Bytes that an open graph takes however small it is, at most.
@@ -178,7 +182,7 @@ const OPENING_BYTES: u64 = 3 << 20;
 const BATCH_VERTICES: u64 = 1 << 20;
 const BATCHES_MAX: u64 = 4096;
 
-/// What memory depends on of the largest graph that files of so many bytes can hold.
+/// Returns the memory-relevant counts of the largest graph that files of `bytes` bytes can hold.
 fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Measure, Error> {
     // Each id has a byte that separates it from the next, and few ids are short: of one byte there are 256 at most.
     let most = |short: u64, each: u64| short.saturating_add(bytes / each);
@@ -211,7 +215,9 @@ fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Me
     })
 }
 
-/// The batches of the rank that owns most vertices, where all ranks have all columns: all of them refuse the same memory.
+/// Returns the batches of the rank that owns most vertices if all ranks have all columns.
+///
+/// Every rank checks it, so that all reject the same memory.
 fn largest_share(graph: &StoredGraph, ranks: usize) -> Option<Range<usize>> {
     let everywhere = vec![vec![true; graph.batches().len()]; ranks];
     let cuts = partition(graph, &everywhere, None)?;

@@ -43,7 +43,7 @@ impl Machine {
         found.iter().map(|path| self.input(path)).collect()
     }
 
-    /// The file or folder of edges, or the stored graph, that an input is: for /dev/stdin and the like the file behind it.
+    /// Returns the file or directory of an input; for /dev/stdin and the like the file behind it.
     pub(crate) fn input(&self, path: &Path) -> Result<PathBuf, Error> {
         let is_alias = ["/dev", "/proc"].iter().any(|of| path.starts_with(of));
         self.check_there(path)?;
@@ -54,7 +54,7 @@ impl Machine {
             true => std::fs::canonicalize(path).map_err(|_| not_a_file(path))?,
             false => path.to_path_buf(),
         };
-        // What the system says nothing about, whoever opens it will hear of.
+        // If the system reports no type, opening the file reports the error.
         match std::fs::metadata(&input) {
             Ok(facts) if !facts.is_file() && !facts.is_dir() => Err(not_a_file(path)),
             _ => Ok(input),
@@ -97,7 +97,7 @@ impl Machine {
         self.check_writing(output)
     }
 
-    /// The folder in which a file is replaced where `output` is written; none where that is written in place.
+    /// Returns the directory in which `output` replaces a file; `None` if it is written in place.
     fn folder_written(&self, output: &Path) -> Result<Option<PathBuf>, Error> {
         if is_folder(output) {
             return Ok(Some(folder_of(output)));

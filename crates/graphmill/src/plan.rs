@@ -1,5 +1,6 @@
-//! From what is asked to what will be done: names become entries of the registry, absent settings become numbers, mistakes become
-//! errors before anything is opened.
+//! Resolves a request into a plan before it opens anything.
+//!
+//! Names become entries of the registry, absent settings become numbers, mistakes become errors.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -82,7 +83,7 @@ impl Plan {
         (is_idle && self.config.options.contains_key("delta")).then_some("--delta")
     }
 
-    /// The same plan with the file that standard input was written to; of that no run goes on.
+    /// Returns the plan with the file that standard input was written to; it writes no checkpoints.
     pub(crate) fn on_spool(&self, spool: &Spool) -> Plan {
         let mut plan = self.clone();
         if let ([input], true) = (spool.inputs(), spool.is_used()) {

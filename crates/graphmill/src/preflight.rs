@@ -1,5 +1,6 @@
-//! Places that a run reads and writes, looked at before any work: what cannot be read or written there is told at once, and nothing is
-//! written over what is needed.
+//! Checks the paths that a run reads and writes before any work.
+//!
+//! It reports what cannot be read or written at once, and keeps outputs from replacing files that the run needs.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,9 @@ fn place(path: &Path) -> Option<PathBuf> {
 }
 
 impl Plan {
-    /// Refuses outputs that would replace the input, each other, or a file of a stored graph; and places that take none.
+    /// Rejects outputs that would replace the input, each other, or a file of a stored graph.
+    ///
+    /// It also rejects paths that cannot be written.
     pub(crate) fn check_paths(&self, machine: &Machine) -> Result<(), Error> {
         let outputs = [self.output_file(), self.config.metrics.as_deref()];
         for output in outputs.into_iter().flatten() {

@@ -217,7 +217,7 @@ impl Plan {
         let finished = clock.now();
         session.share_metrics()?;
         let metrics = session.metrics().clone();
-        // A run that goes on with a version has to call what the run before called, whoever reads the summary.
+        // A resumed run must replay the calls of the run before, even if no one reads the summary.
         let sizes = match self.entry.group_sizes {
             Some(group_sizes) if wants_summary || versions.is_some() => {
                 Some(group_sizes(&mut session, &output)?)
@@ -315,7 +315,9 @@ impl Plan {
         Ok(run)
     }
 
-    /// The stored graph, and the options as the algorithm takes them. A graph from the cache is held as long as the last part lives.
+    /// Opens the stored graph and resolves the options for the algorithm.
+    ///
+    /// A cached graph stays locked while the returned hold lives.
     pub(crate) fn open_and_resolve(
         &self,
         machine: &Machine,
@@ -344,7 +346,9 @@ impl Plan {
         Ok((graph, settings, hold))
     }
 
-    /// The stored graph that the input is, or that all ranks make of it; one from the cache is held for the run.
+    /// Opens the stored graph that is the input, or that all ranks import from it.
+    ///
+    /// A cached graph stays locked for the run.
     fn open(
         &self,
         machine: &Machine,
@@ -412,9 +416,9 @@ impl Plan {
             input.display(),
             path.display()
         )));
-        // Held while it is written: nobody puts another folder in its place.
+        // The lock keeps another process from replacing the directory while this one writes it.
         let _folder = cache.make(&**disk)?;
-        // What is kept lies in the cache, which is cleared of it; among other temporary files nobody would find it when the input has changed.
+        // Checkpoints of the import lie in the cache, which deletes stale ones. Among other temporary files they would stay if the input changed.
         let mut import = self.config.import.clone();
         if machine.tmp_asked().is_some() {
             import.keep_every = None;
@@ -432,7 +436,7 @@ impl Plan {
                 return Err(Error::ImportedMeanwhile { path });
             }
             if !is_there {
-                // Whoever made the folder, it goes unless there is something in it.
+                // An empty directory is deleted, whichever process made it.
                 let _ = disk.remove_dir(&cache.folder);
                 return Err(match error {
                     Error::Ingest(IngestError::Storage(StorageError::Path { source, .. }))
@@ -444,7 +448,7 @@ impl Plan {
                             source,
                         }
                     }
-                    // What is named is enough for the run, too.
+                    // The reported minimum suffices for the run, too.
                     Error::Ingest(IngestError::TooLittleMemory {
                         what,
                         needed,
@@ -466,7 +470,7 @@ impl Plan {
         Ok((self.imported(machine, &path, purpose, watcher)?, hold))
     }
 
-    /// A graph of the cache; what its import left out is told by every run on it.
+    /// Opens a graph of the cache; every run on it reports what its import skipped.
     fn imported(
         &self,
         machine: &Machine,
@@ -521,7 +525,7 @@ impl Plan {
     }
 }
 
-/// Bytes of memory that the name of a file takes besides its own.
+/// Bytes of memory that the name of a file takes in addition to its text.
 const NAME_BYTES: u64 = 48;
 
 /// Whether nothing may be written in some place.

@@ -34,10 +34,14 @@ pub struct Tuning {
     pub seek: SeekChoice,
     /// The cost of one seek on disk in elements scanned (DFOGraph, section 4.1); in memory it is a 32nd.
     pub gamma: u64,
-    /// From how many times the messages on the list of sources that have edges to a rank keeps messages from being filtered (DFOGraph,
-    /// section 4.3); without it they are unless next to all sources have.
+    /// The ratio of listed sources to messages from which messages to a rank are sent unfiltered.
+    ///
+    /// The list holds the sources that have edges to the rank (DFOGraph, section 4.3). `None`: messages are
+    /// filtered unless nearly all sources have such edges.
     pub filter_ratio: Option<f64>,
-    /// What a vertex weighs against an edge where batches are shared out among ranks (DFOGraph, section 2.2); without it 2P - 1.
+    /// The weight of a vertex in edges when batches are divided among ranks; the default is 2P - 1.
+    ///
+    /// DFOGraph, section 2.2.
     pub alpha: Option<u64>,
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
@@ -63,7 +67,9 @@ impl Default for Tuning {
     }
 }
 
-/// An open graph and the engine over it, to which it dereferences. Its temporary files go when it is dropped.
+/// An open graph and the engine over it, to which it dereferences.
+///
+/// Its temporary files are deleted when it is dropped.
 pub struct Session {
     // In this order: the engine closes its files before their folder goes.
     engine: Engine,
@@ -95,7 +101,9 @@ impl DerefMut for Session {
 }
 
 impl Machine {
-    /// An engine over `graph`. Its temporary files go beside the graph unless the machine has a folder for such.
+    /// Opens an engine over `graph`.
+    ///
+    /// Its temporary files are beside the graph unless the machine has a directory for them.
     ///
     /// # Errors
     /// They cannot be made, or the budget is too small for one batch.
@@ -197,8 +205,9 @@ impl Session {
         done
     }
 
-    /// Writes a result to `path`, whose name says the format, and tells `note` how many more rows are written; returns the bytes of
-    /// the file.
+    /// Writes a result to `path`, whose name gives the format, and returns the bytes of the file.
+    ///
+    /// Passes the number of rows written since the last call to `note`.
     ///
     /// # Errors
     /// As for [`Session::each_block`]; the name does not say the format. `path` is then as it was.
@@ -212,8 +221,10 @@ impl Session {
         self.write_rows(output, path, format, all, &mut note)
     }
 
-    /// Writes a result to the folder `path`, whose name ends with a slash: each rank a part with the rows of its own vertices, of which
-    /// it tells too; returns the bytes of all parts. All ranks call it.
+    /// Writes a result to the directory `path`, whose name ends with a slash.
+    ///
+    /// Each rank writes a part with the rows of its own vertices, and passes their number to `note`. Returns the
+    /// bytes of all parts. All ranks call it.
     ///
     /// # Errors
     /// As for [`Session::write`]; there is something else at `path`, or a rank is lost.
@@ -246,8 +257,9 @@ impl Session {
         self.or_keep(done)
     }
 
-    /// What a result says in a few numbers, and what pays for long ids in it; `sizes` are those of the groups that it names, `count` the
-    /// rows to keep.
+    /// Computes the summary of a result, and returns the leases for its long ids.
+    ///
+    /// `sizes` are the sizes of the groups that it names, `count` the number of rows to keep.
     pub(crate) fn summarize(
         &mut self,
         output: &Output,
@@ -259,7 +271,7 @@ impl Session {
         summary::summarize(&self.machine, &self.engine, &self.graph, of, count)
     }
 
-    /// Makes room for the rows of a result, where passes have taken it for cells.
+    /// Frees memory for the rows of a result, if passes use it for cells.
     fn make_room(&mut self) {
         let wanted = bytes_wanted(&self.graph.measure());
         if self.machine.budget().available() < wanted {

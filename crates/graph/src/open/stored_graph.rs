@@ -150,7 +150,7 @@ impl StoredGraph {
             _cuts: Arc::clone(&self._cuts),
         })
     }
-    /// True if this directory has the edges into a batch and into it in the reverse, if there is one.
+    /// True if this directory has the column of a batch, and that of the reverse if there is one.
     pub fn has_batch(&self, batch: usize) -> bool {
         let sides = [Some(&self.forward), self.reverse.as_ref()];
         let mut sides = sides.into_iter().flatten();

@@ -1,7 +1,7 @@
 //! Writes a stored graph: column files first, in any order and from any thread, then what follows from them.
 //!
 //! 1. [`GraphWriter::column_file`] gives a writer for one file; edges go in by destination batch, source batch, key.
-//! It writes data, index, bitmaps and weights, and a temporary file with the sources of each cell and
+//!    It writes data, index, bitmaps and weights, and a temporary file with the sources of each cell and
 //!    the number of edges of each.
 //! 2. [`GraphWriter::finish`] writes the directory, reads the spools row by row for degrees and fan-out, and puts
 //!    `graph.json` last. A directory without it is not a graph, so a crash leaves none.

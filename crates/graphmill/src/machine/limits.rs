@@ -2,15 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-/// Bytes of memory a run may take when nobody says: half of what this process could get.
+/// Returns the default memory of a run in bytes: half of what this process could get.
 ///
-/// That is half of the least of the machine's memory and the limits of the cgroups the process is in (version 1 or 2), so that a
-/// container and the rest of the machine keep room. 1 GiB where neither can be read.
+/// That is half of the least of the machine's memory and the limits of the process's cgroups (version 1
+/// or 2). A container and the rest of the machine keep the other half. 1 GiB if neither can be read.
 pub fn default_memory() -> u64 {
     memory_total().map_or(1 << 30, |total| total / 2)
 }
 
-/// Bytes of memory of the machine, or of the tightest cgroup around this process; none where neither can be read.
+/// Returns the bytes of memory of the machine or of the tightest cgroup around this process.
+///
+/// `None` if neither can be read.
 pub fn memory_total() -> Option<u64> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok();
     let machine = machine.and_then(|text| of_meminfo(&text));
@@ -27,7 +29,7 @@ pub fn memory_limit() -> Option<u64> {
         .min()
 }
 
-/// Threads of a run when nobody says: the processors this process may use.
+/// Returns the default threads of a run: the processors this process may use.
 pub fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

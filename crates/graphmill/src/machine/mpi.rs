@@ -48,7 +48,7 @@ const STARTERS: [&str; 8] = [
 pub struct MpiJob {
     /// How many ranks there are.
     pub ranks: usize,
-    /// Which of them this process is, as far as that is said.
+    /// The rank of this process in the job, if the launcher sets it.
     pub rank: Option<usize>,
     /// How many of them are on this machine.
     pub here: usize,
@@ -72,13 +72,15 @@ struct Processors {
 }
 
 impl MpiJob {
-    /// The job, if whoever started this process says that it is one of several.
+    /// Returns the job, if the environment says that this process is one of several.
     #[must_use]
     pub fn of_environment() -> Option<MpiJob> {
         Self::of(|name| std::env::var(name).ok())
     }
 
-    /// How many processes Slurm started of which none knows of the others, as `srun` was not told how MPI has them meet.
+    /// Returns the number of processes that Slurm started without a common MPI job.
+    ///
+    /// This happens if `srun` was not given an MPI type (`--mpi`).
     #[must_use]
     pub fn strangers() -> Option<usize> {
         Self::strangers_of(|name| std::env::var(name).ok())
@@ -97,7 +99,7 @@ impl MpiJob {
         let of_machine =
             |name: &str| expanded(&variable(name)?, number("SLURM_NODEID").unwrap_or(0));
         let first = |names: &[&str]| names.iter().find_map(|name| number(name));
-        // Under Slurm with PMIx only that says that there is a job; srun starts what is none too.
+        // Under Slurm with PMIx only this variable shows a job; srun starts single processes too.
         let by_slurm = || variable("PMIX_RANK").and_then(|_| number("SLURM_STEP_NUM_TASKS"));
         let ranks = first(&RANKS).or_else(by_slurm)?;
         let here = first(&HERE).or_else(|| of_machine("SLURM_STEP_TASKS_PER_NODE"));
@@ -123,7 +125,7 @@ impl MpiJob {
         })
     }
 
-    /// What one rank may take of the machine, where that was not asked for: its share of what all processes of the machine may.
+    /// Returns the default resources of one rank: its share of what all processes of the machine may use.
     #[must_use]
     pub fn share(&self, asked: MachineConfig) -> MachineConfig {
         self.share_of(asked, Processors::of_system())
@@ -144,7 +146,7 @@ impl MpiJob {
         }
     }
 
-    /// What to tell whoever started the ranks so that each may use fewer processors than there are for it.
+    /// Returns advice for the launcher of the ranks if each may use fewer processors than are available.
     #[must_use]
     pub fn advice(&self) -> Option<String> {
         self.advice_of(Processors::of_system())
@@ -241,7 +243,9 @@ fn field(status: &str, name: &str) -> Option<String> {
     Some(line.trim().to_string())
 }
 
-/// Where the plugin may be: where the environment says; else beside the command, or in the user's folder.
+/// Returns the possible places of the plugin.
+///
+/// These are the path in the environment, or else beside the command and in the user's directory.
 fn places() -> Vec<PathBuf> {
     if let Some(named) = std::env::var_os(PLUGIN) {
         return vec![PathBuf::from(named)];
@@ -259,7 +263,9 @@ fn of_user() -> Option<PathBuf> {
     Some(data.or_else(home)?.join("graphmill").join(FILE))
 }
 
-/// Compiles the plugin with the compiler of an MPI (`mpicc`), to `to` or to where it is looked for; returns where it is.
+/// Compiles the plugin with the compiler of an MPI (`mpicc`) to `to`, and returns its path.
+///
+/// The default is the path at which a job looks for it.
 ///
 /// # Errors
 /// There is no such compiler, it fails, or nothing can be written there.
@@ -278,7 +284,7 @@ pub fn build_plugin(compiler: &str, to: Option<&Path>) -> Result<PathBuf, Error>
             return Err(Error::OutputIs { path: to, what });
         }
     };
-    // Aside, so that what is there stays whole where it fails.
+    // The compiler writes a temporary file, so that a failure keeps the old plugin whole.
     let aside = to.with_extension(format!("so.{}", std::process::id()));
     let failed = |what: String| Error::PluginBuild {
         compiler: compiler.to_string(),
@@ -404,7 +410,7 @@ mod tests {
         assert_eq!(threads(1, 64), Some(1));
         assert_eq!(threads(8, 64), Some(8));
         assert_eq!(threads(4, 4), Some(1));
-        // Slurm has 16 of 64 processors for the job, and binds nobody.
+        // Slurm has 16 of 64 processors for the job, and binds no process.
         let of_slurm = MpiJob {
             processors_here: Some(16),
             ..job.clone()

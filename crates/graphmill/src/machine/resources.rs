@@ -190,7 +190,7 @@ impl Machine {
         self.tmp.as_deref()
     }
 
-    /// Folder for temporary files of work whose output goes to `output`: the one asked for, else that of the output.
+    /// Returns the directory for temporary files: the configured one, else that of `output`.
     pub(crate) fn tmp(&self, output: &Path) -> PathBuf {
         self.tmp.clone().unwrap_or_else(|| folder_of(output))
     }

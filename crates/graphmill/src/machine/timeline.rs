@@ -41,14 +41,14 @@ pub(crate) struct Recording {
     thread: Option<JoinHandle<Recorded>>,
 }
 
-/// What was counted in each step of so many first ones.
+/// The counters of each step, a step being `STEP` times 2 to the power of `doubled`.
 struct Recorded {
     doubled: u32,
     steps: Vec<[u64; COUNTERS]>,
 }
 
 impl Recording {
-    /// Records what a machine does from here on; nothing where there is no thread to be had for it.
+    /// Starts to record what a machine does; records nothing if it cannot start a thread.
     pub(crate) fn begin(machine: &Machine) -> Recording {
         let end = Arc::new((Mutex::new(false), Condvar::new()));
         let (machine, ended) = (machine.clone(), Arc::clone(&end));

@@ -65,7 +65,7 @@ struct CsvRows {
     tabs: bool,
     nullable: bool,
     are_vertices: bool,
-    /// Of the vertices that are values, where they have any besides their numbers.
+    /// The names of vertices that are values, if their names are not their numbers.
     names: Option<VertexNames>,
 }
 
@@ -129,7 +129,7 @@ fn put_id(
     }
 }
 
-/// `ryu` spells what is not a number its own way.
+/// Returns the text of a float; `ryu` has its own spelling for NaN and infinity.
 fn text<F: ryu::Float + Into<f64>>(value: F, buffer: &mut ryu::Buffer) -> &str {
     let wide: f64 = value.into();
     if wide.is_finite() {

@@ -3,8 +3,8 @@
 //! 1. [`create`](PartWriter::create): every rank makes a hidden folder beside the place of the result. Ranks that see the same disk take the
 //!    one of the first of them; a host with a disk of its own has the parts of its ranks.
 //! 2. Each rank writes its [part](PartWriter::part).
-//! 3. [`commit`](PartWriter::commit): when all parts are whole and synced, whoever made a folder gives it its name, in place of an older
-//!    result at one stroke. Until then nothing stands under the name.
+//! 3. [`commit`](PartWriter::commit): when all parts are whole and synced, the maker of a directory gives it its name. It replaces an
+//!    older result atomically. Until then nothing has the name.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -36,7 +36,7 @@ impl PartWriter {
     /// A new one for `path`, which ends with a slash. All ranks call it.
     ///
     /// # Errors
-    /// The folder around `path` cannot be written; what is there is no result; a rank is lost.
+    /// The parent directory cannot be written; `path` is not a result; a rank is lost.
     pub(crate) fn create(machine: &Machine, path: &Path) -> Result<PartWriter, Error> {
         let format = ResultFormat::of(path)?;
         let to = machine.check_parts(path)?;
@@ -57,7 +57,7 @@ impl PartWriter {
             true => None,
             false => disk.hold(&path, Holding::Unlocked, Owner::Own)?,
         };
-        // A folder that nobody takes goes when all have looked for it.
+        // An unused directory is deleted once all ranks have looked for it.
         machine.meet()?;
         Ok(PartWriter {
             path,
@@ -82,21 +82,24 @@ impl PartWriter {
         self.path.join(format!("{PREFIX}{rank:05}.{ending}"))
     }
 
-    /// Tells the others that this rank fails, before the folder goes in which they may still write: or they would tell of that.
+    /// Reports to the others that this rank fails.
+    ///
+    /// The caller does so before the directory is deleted: otherwise they would report it as missing.
     pub(crate) fn give_up(&self, error: &Error) {
         if let Some(fabric) = self.machine.fabric() {
             fabric.fail(&error.to_others());
         }
     }
 
-    /// Gives the folder its name, once all ranks have written their parts; returns the bytes of all of them, of which this rank wrote
-    /// `bytes`.
+    /// Gives the directory its name, once all ranks have written their parts.
+    ///
+    /// This rank wrote `bytes`. Returns the bytes of all ranks.
     ///
     /// # Errors
     /// The folder cannot be renamed; a rank is lost. What has its name is whole.
     pub(crate) fn commit(&mut self, bytes: u64) -> Result<u64, Error> {
         let is_maker = self.scratch.is_some();
-        // From here on the folder is its maker's: another rank that ends meanwhile must not remove what is on its way to its name.
+        // From here on the directory is its maker's: another rank that ends meanwhile must not remove it.
         self.is_named = !is_maker;
         let said = self.machine.gather(&bytes.to_le_bytes())?;
         let number = |said: Vec<u8>| said.try_into().map_or(0, u64::from_le_bytes);
@@ -120,7 +123,7 @@ impl Drop for PartWriter {
     fn drop(&mut self) {
         // It may have its name by now, and another that of this one.
         self.hold = None;
-        // Whoever ends last takes what others left behind that ended before.
+        // The last rank to end removes what earlier ones left.
         if !self.is_named && self.machine.fabric().is_some() {
             let _ = self.machine.disk().remove_dir_all(&self.path);
         }
@@ -153,7 +156,7 @@ fn put(disk: &dyn Disk, scratch: Scratch, to: &Path) -> Result<(), StorageError>
             if source.kind() == std::io::ErrorKind::Unsupported => {}
         Err(error) => return Err(error),
     }
-    // In two strokes, where the file system cannot do it in one. Whoever looks for it after a crash in between finds it.
+    // Two renames, if the file system has no atomic exchange. A crash in between leaves the older result beside `to`.
     let mut name = to.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.replaced", std::process::id()));
     let older = to.with_file_name(name);
@@ -166,7 +169,12 @@ fn put(disk: &dyn Disk, scratch: Scratch, to: &Path) -> Result<(), StorageError>
 }
 
 impl Machine {
-    /// The place of a folder of parts, where there may be one already: but nothing else, which would go with it.
+    /// Returns the path of a directory of parts, which holds an older result or nothing.
+    ///
+    /// Anything else there would be deleted with it.
+    ///
+    /// # Errors
+    /// Something else is there.
     ///
     /// # Errors
     /// There is.

@@ -40,7 +40,7 @@ pub(super) enum Limits {
 }
 
 impl Limits {
-    /// Those of the values of both.
+    /// Extends the limits to cover the other values too.
     pub(super) fn merge(&mut self, other: Limits) {
         match (&mut *self, other) {
             (_, Limits::None) => {}
@@ -75,7 +75,7 @@ pub(super) struct EncodeTask {
     /// Where it is continued: in `range`, and among the rows.
     pub(super) next: u64,
     pub(super) row: usize,
-    /// What is encoded.
+    /// The encoded bytes.
     pub(super) out: Vec<u8>,
     /// The same as a block in memory, where that is wanted.
     pub(super) block: Option<Block>,
@@ -100,7 +100,7 @@ impl EncodeTask {
         }
     }
 
-    /// Whether what is at `next` is a row.
+    /// True if the entry at `next` is a row.
     #[inline]
     pub(super) fn is_row(&self) -> bool {
         self.marks.get((self.next - self.range.start) as usize) != Some(&false)
@@ -127,7 +127,9 @@ pub(super) struct EncodeScratch {
 
 /// Turns the rows of tasks into bytes.
 pub(super) trait Encoder: Sync {
-    /// Encodes rows of a task from where it is continued, until all are done, or its output is full; whether all are.
+    /// Encodes rows of a task from where it continues, until all are done or its output is full.
+    ///
+    /// Returns true if all are done.
     ///
     /// # Errors
     /// Ids cannot be read, or cannot be written in this format.
@@ -183,7 +185,7 @@ impl EncodePool {
         })
     }
 
-    /// Encodes the tasks that `next` sets up, as long as it does, and hands them to `put` in order, whenever they have output.
+    /// Encodes the tasks that `next` prepares, and passes their output to `put` in order.
     ///
     /// # Errors
     /// What `next`, `put` and the encoder fail with; work is to stop.

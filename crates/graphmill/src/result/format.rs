@@ -32,7 +32,9 @@ pub fn is_stdout(path: &Path) -> bool {
 }
 
 impl ResultFormat {
-    /// The format by the end of the file's name; that of a folder without an ending is Parquet, that of standard output CSV.
+    /// Returns the format by the end of the file's name.
+    ///
+    /// A directory without an ending is Parquet, standard output is CSV.
     ///
     /// # Errors
     /// [`ResultError::UnknownFormat`] when it has another ending.

@@ -57,7 +57,7 @@ impl IdOrderWindow {
         }
     }
 
-    /// Bytes besides, with which there is one window.
+    /// Returns the additional bytes with which one window covers all vertices.
     pub(super) fn bytes_wanted(graph: &Measure) -> u64 {
         match graph.order {
             Order::Id => 0,
@@ -65,7 +65,9 @@ impl IdOrderWindow {
         }
     }
 
-    /// One before the first of the elements of `array` in those batches. Of what is free, `leave` bytes are left, and half of the rest.
+    /// Returns a window before the first element of `array` in those batches.
+    ///
+    /// It leaves `leave` bytes of the free memory, and half of the rest.
     pub(super) fn new(
         graph: &Arc<StoredGraph>,
         budget: &Budget,
@@ -96,8 +98,9 @@ impl IdOrderWindow {
         self.next = rank;
     }
 
-    /// Replaces `held` by the values of the next window of `array`, and `marks` by which places have one, or by nothing where all have;
-    /// false behind the last.
+    /// Fills `held` with the values of the next window of `array`; false after the last.
+    ///
+    /// It fills `marks` with which places have a value, or with nothing if all have.
     pub(super) fn next(
         &mut self,
         engine: &Engine,

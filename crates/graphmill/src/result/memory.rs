@@ -4,11 +4,11 @@ use graphmill_graph::IdCursor;
 
 use crate::result::sizes::{BLOCK_ROWS, OUTPUT_BYTES};
 
-/// What of the memory that is free when the rows go out is for what.
+/// The shares of the free memory when the rows are written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OutputMemory {
     pub(super) is_text: bool,
-    /// For workers and tasks besides the first.
+    /// Bytes for workers and tasks in addition to the first.
     pub(super) extra: u64,
 }
 
@@ -18,7 +18,9 @@ impl OutputMemory {
         self.extra
     }
 
-    /// Bytes of a task besides the first: values and marks of a block, and its output with a page more.
+    /// Returns the bytes of each task but the first.
+    ///
+    /// They are values and marks of a block, and its output with a page more.
     fn task_bytes(self) -> u64 {
         let output = match self.is_text {
             true => 2 * OUTPUT_BYTES as u64,
@@ -27,13 +29,15 @@ impl OutputMemory {
         BLOCK_ROWS * 9 + output
     }
 
-    /// Bytes of a lane besides the first and its frames: two pages, and the numbers of a block.
+    /// Returns the bytes of each lane but the first, without its pages.
+    ///
+    /// They are two pages, and the numbers of a block.
     fn lane_bytes(self) -> u64 {
         let page = if self.is_text { 3 << 20 } else { 2 << 20 };
         page + BLOCK_ROWS * 8
     }
 
-    /// How many lanes and tasks there is memory for, for so many workers.
+    /// Returns how many lanes and tasks the memory allows for `workers` workers.
     pub(super) fn lanes(self, workers: usize) -> (usize, usize) {
         let each = self.lane_bytes() + IdCursor::BYTES + 2 * self.task_bytes();
         let lanes = (self.extra / each).clamp(1, workers.max(1) as u64);
@@ -45,7 +49,7 @@ impl OutputMemory {
         (lanes as usize, tasks as usize)
     }
 
-    /// Bytes of so many lanes and tasks besides the first.
+    /// Returns the bytes of `lanes` lanes and `tasks` tasks, without the first of each.
     pub(super) fn bytes(self, lanes: usize, tasks: usize) -> u64 {
         let (lanes, tasks) = (lanes as u64, tasks as u64);
         (lanes - 1) * self.lane_bytes() + (tasks - 1) * self.task_bytes()

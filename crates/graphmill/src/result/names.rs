@@ -28,7 +28,9 @@ pub(super) struct Distinct {
 enum OrdinalIndex {
     /// Of each 64 ranks which are there, and how many come before.
     Bits(Vec<(u64, u32)>),
-    /// Where the ranks of each bucket begin, and where those of the last end. A rank without so many low bits is the number of its bucket.
+    /// Where the ranks of each bucket begin and the last bucket ends, and the number of low bits.
+    ///
+    /// A rank shifted right by the low bits is its bucket number.
     Buckets(Vec<u32>, u32),
 }
 
@@ -121,7 +123,7 @@ pub(super) struct VertexNames {
 }
 
 impl VertexNames {
-    /// The names of vertices; none where they have more than so many bytes.
+    /// Returns the names of vertices; `None` if they have more than `bytes_max` bytes.
     ///
     /// # Errors
     /// Ids cannot be read, or work is to stop.

@@ -34,7 +34,7 @@ use crate::result::sizes::{BLOCK_ROWS, OUTPUT_BYTES};
 use crate::result::values::ValueColumn;
 use crate::result_error::ResultError;
 
-/// A page of text ends when it has so many bytes.
+/// A page of text ends when it has this many bytes.
 const PAGE_BYTES: usize = 1 << 20;
 /// Bytes of the names of a row group's values, at most: where they have more, it has fewer rows.
 const DICTIONARY_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
@@ -88,7 +88,7 @@ struct FileWriter<W> {
     rows: u64,
 }
 
-/// What is known of a column of a row group.
+/// The metadata of a column of a row group.
 struct WrittenChunk {
     start: u64,
     dictionary: Option<u64>,
@@ -307,8 +307,9 @@ fn column(
         .build()?)
 }
 
-/// The least and greatest value of a column as the footer has them: not those that are long texts, and zero with the sign that the
-/// format asks for.
+/// Returns the least and greatest value of a column for the footer.
+///
+/// It leaves out long texts, and gives a zero the sign that the format requires.
 fn statistics(physical: Physical, limits: Limits, nulls: u64) -> Statistics {
     let (mut integers, mut floats, mut texts) = (None, None, None);
     match limits {
@@ -343,7 +344,7 @@ fn statistics(physical: Physical, limits: Limits, nulls: u64) -> Statistics {
     }
 }
 
-/// The names of the vertices that are values of a row group, in ascending order, and what they take as a page.
+/// The names of the vertices that are values of a row group, in ascending order, and their page sizes.
 struct NameDictionary {
     distinct: Distinct,
     /// Bytes before and after they are compressed.
@@ -489,7 +490,7 @@ fn put_text(plain: &mut Vec<u8>, text: &[u8]) -> Result<(), ResultError> {
     Ok(())
 }
 
-/// Adds a page of so many rows to a task's output.
+/// Appends a page of rows to the output of a task.
 fn put_page(
     task: &mut EncodeTask,
     (plain, packed): (&[u8], &mut Vec<u8>),
@@ -577,7 +578,7 @@ impl Encoder for IdColumnEncoder {
     }
 }
 
-/// What is known of the vertices that are values.
+/// The names of the vertices that are values.
 enum ValueNames {
     /// Their numbers, or there is none.
     Nothing,
@@ -595,7 +596,7 @@ fn put_floats<T: Copy + Into<f64>, const N: usize>(
 ) -> Limits {
     let (mut least, mut greatest) = (f64::INFINITY, f64::NEG_INFINITY);
     for value in values {
-        // Of what is not a number neither is.
+        // NaN changes neither.
         (least, greatest) = (least.min(value.into()), greatest.max(value.into()));
         plain.extend_from_slice(&bytes(value));
     }
@@ -605,7 +606,7 @@ fn put_floats<T: Copy + Into<f64>, const N: usize>(
     }
 }
 
-/// The column of values, of which a block is a page.
+/// An encoder of the column of values, in which a block is a page.
 struct ValueColumnEncoder {
     nullable: bool,
     are_vertices: bool,

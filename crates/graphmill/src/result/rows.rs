@@ -1,9 +1,10 @@
-//! The rows of a result in ascending order of ids: an algorithm's values batch by batch from the engine, and the blocks in which they
-//! go out. Where indices have another order, `id_order_window.rs` puts the values in that of ids first. The rows are all, or those of the
-//! vertices of some batches.
+//! The rows of a result in ascending order of ids, and the blocks in which they are written.
 //!
-//! Rows are told by ranks, places in the order of ids, so that ids and values can be read apart, and more than once. Where a block
-//! ends depends on the stored graph alone.
+//! The engine returns an algorithm's values batch by batch. If indices have another order, `id_order_window.rs` sorts the values by id
+//! first. The rows are all, or the rows of the vertices of some batches.
+//!
+//! Rows are numbered by ranks, places in the order of ids, so that ids and values can be read apart, and more than once. The end of a block
+//! depends on the stored graph alone.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ const GROUP_BLOCKS: usize = 128;
 pub(super) const TEXT_BYTES: usize = 2 << 20;
 /// Bytes of a row of a block: id, value, whether there is one, and a column again as what a file holds.
 const ROW_BYTES: usize = 48;
-/// The same where ids are text, besides their bytes; and 8 bytes for each row of a group.
+/// Bytes of a row with text ids, without the ids; add 8 bytes for each row of a group.
 const TEXT_ROW_BYTES: usize = 128;
 /// What memory is rounded up to.
 const PAGE_BYTES: u64 = 1 << 13;
@@ -65,7 +66,7 @@ fn row_bytes(graph: &Measure) -> u64 {
 /// Consecutive rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RowBlock {
-    /// The ranks of their ids, and of ids of no row where the rows are those of some batches.
+    /// The ranks of their ids; if the rows are of some batches, ids without a row are among them.
     pub(super) ranks: Range<u64>,
     pub(super) rows: u64,
 }
@@ -76,9 +77,9 @@ pub(crate) struct ResultRows<'a> {
     pub(super) output: &'a Output,
     pub(super) graph: Arc<StoredGraph>,
     pub(super) budget: Budget,
-    /// The ranks among which those of the rows are.
+    /// The range of ranks that holds the ranks of the rows.
     pub(super) ranks: Range<u64>,
-    /// Whether not all of them are those of rows.
+    /// True if some ranks of the range have no row.
     is_part: bool,
     /// Where the vertices are not in order of ids.
     window: Option<IdOrderWindow>,
@@ -143,7 +144,7 @@ impl<'a> ResultRows<'a> {
         matches!(self.output.values, Array::Vertex32(_) | Array::Vertex64(_))
     }
 
-    /// Whether values are vertices that have ids besides their numbers.
+    /// True if values are vertices whose ids are not their numbers.
     pub(super) fn has_names(&self) -> bool {
         self.are_vertices() && self.graph.id_kind() != IdKind::Dense
     }
@@ -157,7 +158,7 @@ impl<'a> ResultRows<'a> {
         }
     }
 
-    /// Rows of which the names are looked up at a time, their bytes, and the lease for both.
+    /// Returns the rows whose names are looked up together, their bytes, and the lease for both.
     pub(super) fn lookup_memory(&self) -> Result<(u64, u64, Lease), Error> {
         let free = self.memory().spare() / 2;
         // A row has a rank, a bit in a bitmap of few bytes more, and as a rule a short name.
@@ -168,7 +169,9 @@ impl<'a> ResultRows<'a> {
         Ok((rows, bytes, lease))
     }
 
-    /// The block from a rank on, of so many rows at most; where it has no row, there is none from that rank on.
+    /// Returns the block that starts at a rank, of at most `rows_max` rows.
+    ///
+    /// If it has no row, no later rank has one.
     pub(super) fn block(&mut self, at: u64, rows_max: u64) -> Result<RowBlock, Error> {
         let end = self.ranks.end;
         if !self.is_part {
@@ -197,7 +200,9 @@ impl<'a> ResultRows<'a> {
         })
     }
 
-    /// The blocks from a rank on that go out together, of so many rows at most; none behind the last row.
+    /// Returns the blocks from a rank on that are written together; none after the last row.
+    ///
+    /// Together they have at most `rows_max` rows.
     pub(super) fn group(&mut self, at: u64, rows_max: u64) -> Result<Vec<RowBlock>, Error> {
         let (mut blocks, mut at, mut rows) = (Vec::new(), at, 0);
         while at < self.ranks.end && rows < rows_max && blocks.len() < GROUP_BLOCKS {
@@ -253,7 +258,7 @@ impl<'a> ResultRows<'a> {
         })
     }
 
-    /// Calls `each` with values, from where on and how many of them are those of `ranks`, and their marks.
+    /// Calls `each` with values, the first place and the count of those for `ranks`, and their marks.
     fn each_held(
         &mut self,
         ranks: &Range<u64>,

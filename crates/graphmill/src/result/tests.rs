@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::validate::compare::validate;
 use crate::validate::verdict::Rule;
 
-/// A machine, and a stored graph with those ids, each of which has an arc to itself.
+/// Imports a graph with those ids, each with an arc to itself, and returns the machine.
 fn graph(at: &Path, ids: &[&[u8]], order: Order) -> Machine {
     let machine = Machine::open(&MachineConfig::default(), Default::default()).unwrap();
     let mut edges = ::csv::WriterBuilder::new().from_writer(Vec::new());
@@ -62,7 +62,7 @@ fn output(values: Array, nullable: bool) -> Output {
     }
 }
 
-/// Writes both formats, and gives back the CSV after comparing it with the Parquet, and with the rows of blocks.
+/// Writes both formats, compares the CSV with the Parquet and the rows of blocks, and returns the CSV.
 fn csv_like_parquet(session: &mut Session, at: &Path, output: &Output) -> String {
     let paths = ["result.csv", "result.parquet"].map(|name| at.join(name));
     let vertices = session.graph().vertices();
@@ -187,13 +187,13 @@ fn odd_text_ids_survive_as_ids_and_as_values() {
         csv_like_parquet(&mut session, at, &output(values, true)),
         "vertex,value\n\"\"\"\",\"c,d\"\na b,\"c,d\"\n\"c,d\",\n\"e\"\"f\",\"e\"\"f\"\n\u{e4},a b\n"
     );
-    // Nobody has a value.
+    // No vertex has a value.
     let values = Array::Vertex32(array(&mut session, &[u32::MAX; 5]));
     let csv = csv_like_parquet(&mut session, at, &output(values, true));
     assert!(csv.ends_with("\u{e4},\n"), "{csv}");
 }
 
-/// Ids of that many vertices, of which every thousandth is long.
+/// Returns the ids of `count` vertices; every thousandth is long.
 fn texts(count: u64) -> Vec<Vec<u8>> {
     let id = |v: u64| {
         let more = if v % 1000 == 7 { 1900 + v % 77 } else { v % 5 };

@@ -29,7 +29,9 @@ pub(crate) fn json_number(text: &str) -> Value {
     number.map_or_else(|_| Value::from(text), Value::Number)
 }
 
-/// Keeps the `count` highest values; of equal values the first in order of ids. Values that are not a number are left out.
+/// A selection of the `count` highest values.
+///
+/// Of equal values it keeps the first in order of ids. It leaves out values that are not a number.
 #[derive(Debug)]
 pub(crate) struct TopK {
     count: usize,
@@ -84,7 +86,9 @@ impl TopKey {
         }
     }
 
-    /// As in a file: the shortest digits that read back, with an exponent where the number is large or small.
+    /// Returns the value as a file has it: the shortest digits that read back.
+    ///
+    /// A large or small number has an exponent.
     fn text(self) -> String {
         match self {
             TopKey::Single(value) => format!("{value:?}"),
@@ -104,13 +108,14 @@ impl TopK {
         }
     }
 
-    /// Bytes of the budget that so many rows take.
+    /// Returns the bytes of the budget that `count` rows take.
     pub(crate) fn memory(count: u64) -> u64 {
         count.saturating_mul((size_of::<TopEntry>() + size_of::<TopRow>()) as u64 + TEXT_BYTES)
     }
 
-    /// Looks at the next values; `rank_of` gives the rank of the id at a place among them. Where values may be absent, infinity or
-    /// the greatest integer say so.
+    /// Adds the next values; `rank_of` returns the rank of the id at a place among them.
+    ///
+    /// If values may be absent, infinity or the greatest integer marks them.
     pub(crate) fn values(
         &mut self,
         raw: &ValueColumn,

@@ -43,7 +43,7 @@ impl ValueColumn {
         }
     }
 
-    /// Replaces the elements by those of a batch of `array`, which is of the kind of `self`.
+    /// Replaces the elements by the elements of a batch of `array`, which has the type of `self`.
     pub(crate) fn read(
         &mut self,
         engine: &Engine,
@@ -152,7 +152,7 @@ impl ValueColumn {
         }
     }
 
-    /// Which elements are values: not infinite where they are floats, not the greatest number where they are integers.
+    /// Returns which elements are values: not infinite floats, not the greatest integer.
     pub(super) fn reached(&self) -> Vec<bool> {
         match self {
             ValueColumn::F32(values) => {

@@ -10,7 +10,9 @@ use crate::result::rows::{GROUP_ROWS, ResultRows, TEXT_BYTES};
 use crate::result::sizes::BLOCK_ROWS;
 use crate::result::values::ValueColumn;
 
-/// Encodes all rows, so many at most in a task, with what `encoder` makes of the names that they need, and hands them to `put`.
+/// Encodes all rows, at most `task_rows` in a task, and passes the output to `put`.
+///
+/// `encoder` builds the encoder from the names that the rows need.
 ///
 /// # Errors
 /// Ids or values cannot be read, `put` fails, or work is to stop.

@@ -17,8 +17,9 @@ use crate::result::sizes::{CHUNK_BYTES, FORMAT_BYTES};
 use crate::result::{csv, parquet, walk};
 use crate::result_error::ResultError;
 
-/// Writes rows as `format` to `path`, or to standard output where it names that, and tells `note` of those that are written; returns
-/// the bytes written.
+/// Writes rows as `format` to `path`, or to standard output if that is its name.
+///
+/// Passes the number of rows written to `note`. Returns the bytes written.
 ///
 /// # Errors
 /// Ids or values cannot be read or written in this format; the disk fails, or memory runs out; work is to stop. `path` is then as

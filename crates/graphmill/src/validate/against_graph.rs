@@ -26,19 +26,19 @@ use crate::validate::text::{ResultRow, RowId, Value, ValueReading};
 use crate::validate::verdict::Verdict;
 use crate::validate_error::ValidateError;
 
-/// Bytes that reading the result takes: a chunk of its file, or pages of a Parquet file as `run` writes it.
+/// Bytes for reading the result: a chunk of its file, or pages of a Parquet file that `run` wrote.
 const FILE_BYTES: u64 = 6 << 20;
-/// Frames of ranks that are read ahead, in place of those of the file.
+/// Pages of ranks that are read ahead, in place of pages of the file.
 const FRAMES: usize = 8;
-/// Bytes of the budget that must be free besides those of the judge.
+/// Bytes of the budget that must be free in addition to the judge's.
 const READING_BYTES: u64 = ArcReader::BYTES + IdLookup::BYTES + FILE_BYTES;
 
 impl Plan {
-    /// Judges `result`, a file as [`run`](Plan::run) writes it, by the plan's graph: is it what a run of this plan gives?
+    /// Judges whether `result`, a file that [`run`](Plan::run) writes, is right for the plan's graph.
     ///
-    /// The algorithm's judge finds out by a method of its own, on one thread and in memory: 16 bytes an arc (24 with weights) and
-    /// those of the judge, 0 for wcc and pagerank, 8 for bfs, 24 for sssp; 17 (wcc) to 81 (bfs) bytes a vertex. All is leased first. Ranks may
-    /// differ by what rounding can have done, all else must be equal.
+    /// The algorithm's judge finds out by a method of its own, on one thread and in memory. It leases all memory first: 16 bytes an arc (24
+    /// with weights); the judge's own, 0 for wcc and pagerank, 8 for bfs, 24 for sssp; and 17 (wcc) to 81 (bfs) bytes a vertex. PageRank
+    /// values may differ by rounding, all else must be equal.
     ///
     /// # Errors
     /// Graph, result, disk, memory or options are not what they should be; see [`Error`]. Differences are no errors: they are in the
@@ -79,7 +79,9 @@ impl Plan {
     }
 }
 
-/// Memory for the judge and for which vertices have a row; what reading needs must be free besides.
+/// Leases memory for the judge and for which vertices have a row.
+///
+/// The memory for reading must be free in addition.
 fn lease(budget: &Budget, graph: &StoredGraph, judge: &dyn Judge) -> Result<Lease, Error> {
     // Whether a vertex has a row, and its rank where that is not its index.
     let each = match graph.order() {
@@ -100,7 +102,9 @@ fn lease(budget: &Budget, graph: &StoredGraph, judge: &dyn Judge) -> Result<Leas
     Ok(budget.lease("the judge's lists", bytes)?)
 }
 
-/// The ranks of all vertices by index, of which the caller has leased the bytes; empty where indices are ranks.
+/// Returns the ranks of all vertices by index; empty if indices are ranks.
+///
+/// The caller has leased the bytes.
 fn ranks(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<Vec<u64>, Error> {
     let mut ranks = Vec::new();
     if graph.order() == Order::Degree {

@@ -13,7 +13,7 @@ use crate::error::Error;
 const CHUNK_BYTES: u64 = 8 * FRAME_BYTES;
 /// Frames that such a chunk lies in.
 const FRAMES: usize = 9;
-/// Bytes that the lists of a reader take: a chunk, and of the edges of a block source, destination and weight.
+/// Bytes of the lists of a reader: a chunk, and source, destination and weight of a block's edges.
 const LIST_BYTES: u64 = CHUNK_BYTES + 16 * BLOCK_EDGES_MAX as u64;
 
 /// Reads the arcs of a graph.
@@ -55,8 +55,10 @@ impl ArcReader {
         })
     }
 
-    /// Hands out source, destination and weight of every arc, 1 where weights are not wanted or there are none. There are as
-    /// many arcs as the graph says: opening it has summed up the cells, and each cell is held to its number.
+    /// Passes source, destination and weight of every arc to `each`.
+    ///
+    /// The weight is 1 if the graph has none or the caller does not want them. There are as many arcs as the graph says:
+    /// opening it has summed the cells, and the reader checks the number of each cell.
     ///
     /// # Errors
     /// A frame or a cell is not what was written, or work was to stop.

@@ -34,7 +34,7 @@ impl IdLookup {
         let free = budget.available().saturating_sub(leave);
         let frames = match graph.id_kind() {
             IdKind::Dense => 1,
-            // Half of what is free, for what the rows of the file take.
+            // The rest of the free memory is for the rows of the file.
             _ => (free / 2 / FRAME_BYTES).clamp(FRAMES_MIN, FRAMES_MAX),
         };
         Ok(IdLookup {

@@ -335,7 +335,7 @@ fn ids_of_csv_are_compared_as_they_are() {
     ] {
         assert!(!same(left, right), "{left:?} {right:?}");
     }
-    // Line ends within quotes, and those of other systems.
+    // Line ends within quotes, and line ends of other systems.
     assert!(same("\"a\nb\",1\nc,2", "\"a\nb\",1\r\nc,2\r"));
     assert!(same("\"a\"\"\n\n,b\",1\nc,2", "c,2\n\"a\"\"\n\n,b\",1"));
     // Blanks around a number mean nothing.

@@ -66,7 +66,7 @@ impl Display for RowId {
 pub(super) enum ValueReading {
     /// Numbers where they are numbers, and unreached where they say so.
     Numbers,
-    /// As they are written, for whoever knows what they stand for; only a null and an empty field are unreached.
+    /// Text as written, for a caller that interprets it; only a null or an empty field is unreached.
     Words,
     /// Names of groups: integers where ids would be, else words.
     Names,
@@ -85,7 +85,7 @@ impl ValueReading {
         }
     }
 
-    /// The same of a column of text, which has nulls for what is unreached and words for all else.
+    /// Returns the value of a field of a text column: a null is unreached, all else is a word.
     pub(super) fn word(self, text: &[u8]) -> Value {
         match self {
             ValueReading::Names => self.value(text),
@@ -157,7 +157,9 @@ impl Value {
         }
     }
 
-    /// The same number, however written, or the same text, or unreached both. What is not a number is the same as nothing.
+    /// True if both are the same number, however written, the same text, or unreached.
+    ///
+    /// A NaN float equals no other float.
     pub(super) fn is_same(&self, other: &Value) -> bool {
         use Value::{Infinity, LongMax, Unreached};
         match (self, other) {
@@ -385,7 +387,9 @@ fn separated(line: &[u8], separator: u8) -> Option<Fields<'_>> {
 
 type FieldAndRest<'a> = (Cow<'a, [u8]>, Option<&'a [u8]>);
 
-/// The first field of a line of CSV, and what follows its separator, if there is one. Quotes inside a quoted field are doubled.
+/// Returns the first field of a line of CSV, and the text after its separator if there is one.
+///
+/// Quotes inside a quoted field are doubled.
 fn field(line: &[u8], separator: u8) -> Option<FieldAndRest<'_>> {
     let Some(mut rest) = line.strip_prefix(b"\"") else {
         let end = line.iter().position(|byte| *byte == separator);

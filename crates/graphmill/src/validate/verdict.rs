@@ -8,8 +8,9 @@ pub(super) const DESCRIBED_MAX: usize = 10;
 pub enum Rule {
     /// The same values: bfs.
     Exact,
-    /// Numbers with |found - expected| <= share * |expected|, and unreached where the reference has it: pagerank and sssp, where
-    /// LDBC takes 1e-4.
+    /// Numbers with |found - expected| <= share * |expected|, and unreached where the reference has it.
+    ///
+    /// For pagerank and sssp, where LDBC takes 1e-4.
     Epsilon(f64),
     /// The same groups of vertices, whatever the groups are called: wcc.
     Equivalence,
@@ -28,7 +29,9 @@ pub struct Verdict {
     pub unexpected: u64,
     /// Whether there may be more differences: a judge stops at its first objection.
     pub may_be_more: bool,
-    /// The first differences in order of vertex ids, or of the result's rows before a judge, ten at most, a line each.
+    /// The first differences, at most ten, one a line.
+    ///
+    /// They are in order of vertex ids, or of the result's rows before a judge.
     pub described: Vec<String>,
 }
 
