@@ -134,7 +134,9 @@ impl Plan {
         })?;
         let base = asked.folder.clone().unwrap_or_else(|| {
             let mut hash = Fnv1a::new();
-            hash.add(format!("{identity:?}").as_bytes());
+            // The type's old name stays in the hash, so that a run finds the directory of an older build.
+            let text = format!("{identity:?}").replacen("RunIdentity", "Identity", 1);
+            hash.add(text.as_bytes());
             // Other users may have no right to that directory.
             hash.add(&user());
             tmp.join(format!("{OWN_FOLDER}{}", hash.text()))
