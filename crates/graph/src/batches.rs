@@ -17,7 +17,7 @@ pub struct Batches {
 }
 
 impl Default for Batches {
-    /// Those of no vertices.
+    /// The cut of an empty graph.
     fn default() -> Self {
         Batches {
             cuts: Arc::new([0]),
@@ -99,7 +99,9 @@ impl Batches {
     pub fn widest(&self) -> u64 {
         self.cuts.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)
     }
-    /// Bits that a batch-local number of batch `b` takes: every one is less than `1 << bits`. 0 for a single vertex.
+    /// Returns the bits of a batch-local number of batch `b`; 0 if the batch has a single vertex.
+    ///
+    /// Every such number is less than `1 << bits`.
     pub fn bits(&self, b: usize) -> u32 {
         64 - (self.span(b) - 1).leading_zeros()
     }

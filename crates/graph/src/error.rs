@@ -109,7 +109,7 @@ pub enum FormatError {
         /// What does not fit.
         what: String,
     },
-    /// A block or an index that makes no sense; who knows the file turns it into [`Malformed`](Self::Malformed).
+    /// A corrupt block or index; a caller that knows the file turns it into [`Malformed`](Self::Malformed).
     #[error(
         "a cell's bytes make no sense: {what}: byte {offset}, expected {expected}, found {found}; import the graph again"
     )]
@@ -120,7 +120,7 @@ pub enum FormatError {
         offset: u64,
         /// What would fit.
         expected: u64,
-        /// What is there.
+        /// The number that was found.
         found: u64,
     },
     /// An out-degree that the caller's numbers cannot hold.

@@ -3,77 +3,72 @@
 //! Here is a graph, give me its bytes; here are its bytes, give me the graph. The crate knows nothing of programs, messages or
 //! supersteps, nor where edges came from. Every byte is in docs/on-disk.md.
 //!
-//! | file | what it holds |
+//! | directory | contents |
 //! | --- | --- |
-//! | `copies.rs` | files on their way to another host |
-//! | `partition.rs` | [`partition()`]: the cut of the batches among ranks |
-//! | `batches.rs`, `shape.rs` | [`Batches`]: the cut of the vertices; [`Shape`]: what is fixed before edges are written |
-//! | `block.rs`, `minis.rs`, `bits.rs` | [`BlockView`]: at most 4,096 edges of a cell, the unit of the codec and of the kernels |
-//! | `source_index.rs` | [`SourceIndex`]: where in a cell a source's edges are |
-//! | `write.rs`, `sources.rs` | [`GraphWriter`], [`ColumnFileWriter`]: edges in order to column files, degrees, fan-out |
-//! | `ids.rs`, `ids/` | [`IdsWriter`], [`IdCursor`]: the dictionary between ids and indices, on disk |
-//! | `order.rs`, `order/` | [`Order`], [`OrderWriter`]: which index the vertex of each id has |
-//! | `stored.rs`, `stored/` | [`StoredGraph`]: an open graph, its [`ColumnSet`]s |
-//! | `meta.rs`, `directory.rs` | [`Meta`]: graph.json; [`Column`], [`Cell`]: where the cells are |
-//! | `pages.rs`, `fanout.rs` | degrees and fan-out in pages; [`FanoutTable`]: some of them in memory |
-//! | `frames.rs`, `frame_writer.rs` | [`FileId`]: the files of a graph; their frames and checksums |
-//! | `extent_reader.rs` | [`ExtentReader`]: streams of cells, read ahead |
-//! | `frame_reader.rs` | [`FrameReader`]: small reads that wait |
-//! | `outline.rs`, `estimate.rs` | [`Outline`]: a graph in numbers, of one that is stored or of an [`Expected`] one |
+//! | `batches.rs`, `partition.rs` | [`Batches`]: the cut of the vertices; [`partition()`]: the cut of the batches among ranks |
+//! | `spec.rs`, `manifest.rs`, `weight_range.rs` | [`Shape`]: the layout, fixed before edges are written; [`Meta`]: graph.json |
+//! | `codec/` | [`BlockView`]: at most 4,096 edges of a cell, the unit of the codec and of the kernels; LEB128 |
+//! | `file/` | [`FileId`]: the files of a graph; their frames and checksums |
+//! | `cell/` | [`Column`], [`Cell`]: where the cells are; [`SourceIndex`]: where in a cell a source's edges are |
+//! | `vertex/` | degrees and fan-out in pages; the dictionary between ids and indices; [`Order`] of the vertices |
+//! | `open/` | [`StoredGraph`]: an open graph, its [`ColumnSet`]s, and what memory it takes |
+//! | `read/` | [`ExtentReader`]: streams of cells, read ahead; [`FrameReader`]: small reads that wait; [`IdCursor`], [`FanoutTable`] |
+//! | `write/` | [`GraphWriter`], [`ColumnFileWriter`]: edges in order to column files, degrees, fan-out; [`CopiedFiles`] |
+//! | `model/` | [`Outline`]: a graph in numbers, of one that is stored or of an [`Expected`] one |
 //! | `verify.rs`, `verify/` | [`verify`]: is it what was written? [`verify_deep`]: is all of it true? |
-//! | `weights.rs` | [`WeightRange`]: the least and the greatest weight |
-//! | `error.rs`, `varint.rs` | [`FormatError`]; LEB128 |
+//! | `error.rs` | [`FormatError`] |
 
 #[cfg(test)]
 extern crate self as graphmill_graph;
 
 mod batches;
-mod bits;
-mod block;
-mod copies;
-mod directory;
+mod cell;
+mod codec;
 mod error;
-mod estimate;
-mod extent_reader;
-mod fanout;
-mod frame_reader;
-mod frame_writer;
-mod frames;
-mod ids;
-mod meta;
-mod minis;
-mod order;
-mod outline;
-mod pages;
+mod file;
+mod manifest;
+mod model;
+mod open;
 mod partition;
-mod shape;
-mod source_index;
-mod sources;
-mod stored;
-mod varint;
+mod read;
+mod spec;
 mod verify;
-mod weights;
+mod vertex;
+mod weight_range;
 mod write;
 
 pub use batches::Batches;
-pub use block::{BLOCK_EDGES_MAX, BlockEncoder, BlockView, Codec, GroupWalk};
-pub use copies::{CopiedFiles, common_files, send_files};
-pub use directory::{Cell, Column};
+pub use cell::directory::{Cell, Column};
+pub use cell::source_index::{Place, SourceIndex, SourceIndexBuilder};
+pub use codec::block::encode::BlockEncoder;
+pub use codec::block::group::Group;
+pub use codec::block::layout::{BLOCK_EDGES_MAX, Codec};
+pub use codec::block::view::{BlockView, GroupWalk};
 pub use error::FormatError;
-pub use estimate::{Expected, Likeness};
-pub use extent_reader::{CHUNK_BYTES, Extent, ExtentReader, Front};
-pub use fanout::FanoutTable;
-pub use frame_reader::FrameReader;
-pub use frames::{FRAME_BYTES, FileId, FileKind, Side};
-pub use ids::{Id, IdCursor, IdsSummary, IdsWriter, TEXT_ID_BYTES_MAX, VertexId};
-pub use meta::{FORMAT, IdKind, Meta};
-pub use order::{Order, OrderWriter};
-pub use outline::{ColumnOutline, FileBytes, Outline, Senders, file_bytes};
-pub use pages::{FanoutChunk, PAGE_VERTICES};
+pub use file::extent::{CHUNK_BYTES, Extent};
+pub use file::page::{FRAME_BYTES, FileId, FileKind, Side};
+pub use manifest::{FORMAT, IdKind, Meta};
+pub use model::expected::{Expected, Likeness};
+pub use model::numbers::{ColumnOutline, FileBytes, Senders, file_bytes};
+pub use model::profile::Outline;
+pub use open::column_set::ColumnSet;
+pub use open::footprint::{Forecast, Measure};
+pub use open::stored_graph::StoredGraph;
 pub use partition::partition;
-pub use shape::{EdgeKind, Shape};
-pub use source_index::{Group, Place, SourceIndex, SourceIndexBuilder};
-pub use stored::{ColumnSet, Forecast, Measure, StoredGraph};
+pub use read::extent_stream::{ExtentReader, Front};
+pub use read::fanout_table::FanoutTable;
+pub use read::id_cursor::IdCursor;
+pub use read::page_cache::FrameReader;
+pub use spec::{EdgeKind, Shape};
 pub use verify::{Verified, verify, verify_deep};
-pub use weights::WeightRange;
-pub use write::{ColumnFileWriter, Facts, GraphWriter, Listener, remove_temporary};
+pub use vertex::fanout_pages::FanoutChunk;
+pub use vertex::ids::id::{Id, TEXT_ID_BYTES_MAX, VertexId};
+pub use vertex::ids::writer::{IdsSummary, IdsWriter};
+pub use vertex::order::Order;
+pub use vertex::packed::PAGE_VERTICES;
+pub use weight_range::WeightRange;
+pub use write::column_file::ColumnFileWriter;
+pub use write::graph_writer::{Facts, GraphWriter, remove_temporary};
+pub use write::handoff::Listener;
+pub use write::order_writer::OrderWriter;
+pub use write::transfer::{CopiedFiles, common_files, send_files};

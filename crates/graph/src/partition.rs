@@ -5,11 +5,13 @@
 
 use std::ops::Range;
 
-use crate::stored::StoredGraph;
+use crate::open::stored_graph::StoredGraph;
 
-/// The cut of the batches of a graph into as many partitions as there are ranks: partition `r` is `cuts[r]..cuts[r + 1]`. Without an
-/// `alpha` it is 2P - 1. `here` says of each rank which batches it [has](StoredGraph::has_batch): where none has all, ranks that follow each
-/// other and have the same share a run of these. `None`: what they have is not all, or not in order of ranks.
+/// Returns the cut of the batches into one partition per rank: `r` owns `cuts[r]..cuts[r + 1]`.
+///
+/// The default of `alpha` is 2P - 1. `here` holds, for each rank, which batches it
+/// [has](StoredGraph::has_batch). If no rank has all batches, consecutive ranks with the same batches share
+/// a run of them. Returns `None` if the ranks together lack a batch, or have them out of rank order.
 #[must_use]
 pub fn partition(
     graph: &StoredGraph,
@@ -43,7 +45,7 @@ pub fn partition(
     (cuts[ranks] == batches.len()).then_some(cuts)
 }
 
-/// The cut of things of such weights into so many runs, none of them of nothing where there are enough.
+/// Cuts weighted things into `runs` runs, none empty if there are enough things.
 fn cut(weights: &[u64], runs: usize) -> Vec<usize> {
     let count = weights.len();
     if count <= runs {
@@ -53,7 +55,7 @@ fn cut(weights: &[u64], runs: usize) -> Vec<usize> {
     for weight in weights {
         before.push(before[before.len() - 1] + u128::from(*weight));
     }
-    // In units of which there are few enough that their squares can be added up.
+    // A unit keeps the sums of squares within 128 bits.
     let unit = (before[count] >> 60) + 1;
     let square = |run: Range<usize>| {
         let weight = (before[run.end] - before[run.start]) / unit;

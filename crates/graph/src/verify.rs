@@ -6,6 +6,8 @@
 //! 4. [`verify_deep`] alone: all that repeats what the cells say, against the cells.
 
 mod deep;
+mod ids;
+mod order;
 #[cfg(test)]
 mod tests;
 
@@ -13,18 +15,20 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Queue, Stop};
 
-use crate::block::{BLOCK_EDGES_MAX, BlockView};
+use crate::codec::block::layout::BLOCK_EDGES_MAX;
+use crate::codec::block::view::BlockView;
 use crate::error::FormatError;
-use crate::extent_reader::{CHUNK_BYTES, Extent, ExtentReader};
-use crate::frames::{FileKind, Side};
-use crate::stored::{ColumnSet, StoredGraph};
-use crate::{ids, order};
-use deep::{At, Deep};
+use crate::file::extent::{CHUNK_BYTES, Extent};
+use crate::file::page::{FileKind, Side};
+use crate::open::column_set::ColumnSet;
+use crate::open::stored_graph::StoredGraph;
+use crate::read::extent_stream::ExtentReader;
+use deep::{CellPosition, DeepVerifier};
 
 /// What a graph was found to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Files read, besides graph.json.
+    /// Files read, without graph.json.
     pub files: u64,
     /// Frames checked.
     pub frames: u64,
@@ -34,8 +38,10 @@ pub struct Verified {
     pub edges: u64,
 }
 
-/// Reads all of an open graph (opening it has checked graph.json, lengths and tables) and checks it; `progress` is called with the
-/// bytes checked so far. Takes about 4 MiB of the budget, less where there is less.
+/// Reads all of an open graph and checks it.
+///
+/// Opening it has checked graph.json, lengths and tables. Calls `progress` with the bytes checked so far.
+/// Takes about 4 MiB of the budget, or less if less is free.
 ///
 /// # Errors
 /// The first frame that is not what was written, the first cell that makes no sense, the disk, the budget; when `stop` is
@@ -49,8 +55,10 @@ pub fn verify(
     walk(graph, budget, stop, progress, None)
 }
 
-/// Checks a graph as [`verify`] does, and that everything it says of its edges besides the cells is true: indices, bitmaps, degrees, fan-out,
-/// the reverse, the order of ids, and what `graph.json` counts. Takes 64 bytes a batch more, and up to a quarter of a batch's vertices.
+/// Checks a graph as [`verify`] does, and that all its tables agree with its cells.
+///
+/// These are indices, bitmaps, degrees, fan-out, the reverse, the order of ids, and the counts of
+/// `graph.json`. Takes 64 bytes a batch more, and up to a quarter of a batch's vertices.
 ///
 /// # Errors
 /// As for [`verify`]; something disagrees with the cells.
@@ -60,7 +68,7 @@ pub fn verify_deep(
     stop: &Stop,
     progress: impl FnMut(u64),
 ) -> Result<Verified, FormatError> {
-    let deep = Deep::new(graph, budget)?;
+    let deep = DeepVerifier::new(graph, budget)?;
     walk(graph, budget, stop, progress, Some(deep))
 }
 
@@ -69,7 +77,7 @@ fn walk(
     budget: &Budget,
     stop: &Stop,
     mut progress: impl FnMut(u64),
-    mut deep: Option<Deep<'_>>,
+    mut deep: Option<DeepVerifier<'_>>,
 ) -> Result<Verified, FormatError> {
     let chunk_bytes = if budget.available() < 16 << 20 {
         CHUNK_BYTES / 16
@@ -114,7 +122,7 @@ fn walk(
         .flatten()
     {
         let mut file = None;
-        deep.iter_mut().for_each(Deep::set);
+        deep.iter_mut().for_each(DeepVerifier::set);
         for d in 0..graph.batches().len() {
             let column = set.column(d);
             let Some(first) = column.cells().first() else {
@@ -170,7 +178,7 @@ fn verify_cell(
     queue: &mut dyn Queue,
     scratch: &mut [u32; BLOCK_EDGES_MAX],
     sources: &mut [u32; BLOCK_EDGES_MAX],
-    mut deep: Option<&mut Deep<'_>>,
+    mut deep: Option<&mut DeepVerifier<'_>>,
 ) -> Result<(), FormatError> {
     let cell = set.column(d).cells()[position];
     let batches = graph.batches();
@@ -192,7 +200,7 @@ fn verify_cell(
     let (mut left, mut edges) = (cell.data_bytes(), 0u64);
     let mut last: Option<(u32, u32)> = None;
     let (at, mut keys) = (
-        At {
+        CellPosition {
             set,
             column: d,
             cell,

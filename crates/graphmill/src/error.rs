@@ -11,8 +11,8 @@ use graphmill_graph::FormatError;
 use graphmill_ingest::IngestError;
 use graphmill_storage::{BudgetError, PlacementError, StorageError, is_of_disk};
 
-use crate::result::ResultError;
-use crate::validate::ValidateError;
+use crate::result_error::ResultError;
+use crate::validate_error::ValidateError;
 
 /// Why something was not done: what failed, where, and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum Error {
     /// The other ranks.
     #[error(transparent)]
     Fabric(#[from] FabricError),
-    /// This process is a rank of an MPI job, and nobody has compiled the plugin for MPI.
+    /// This process is a rank of an MPI job, and the plugin for MPI is not compiled.
     #[error(
         "this is one of {ranks} ranks of an MPI job, and there is no plugin for MPI: run `graphmill mpi build` once, with the MPI of the job (looked for {})",
         paths(places)
@@ -223,12 +223,12 @@ pub enum Error {
         /// At most.
         most: usize,
     },
-    /// A folder for versions in which there is something else, such as those of another run.
+    /// A directory for checkpoints holds something else, such as checkpoints of another run.
     #[error("{}: {what}: {todo}", path.display())]
     Checkpoints {
         /// Where that is.
         path: PathBuf,
-        /// What is not as it should be.
+        /// The mismatch that was found.
         what: String,
         /// What to do.
         todo: &'static str,
@@ -239,7 +239,7 @@ pub enum Error {
         /// Where that is.
         path: PathBuf,
     },
-    /// An option that means nothing for what is asked.
+    /// An option that has no effect without another.
     #[error("{option} means nothing without {needs}: leave it out, or ask for both")]
     Meaningless {
         /// The option.
@@ -302,7 +302,7 @@ pub enum Error {
     /// Somebody asked to stop.
     #[error("interrupted")]
     Stopped,
-    /// Somebody asked to stop a run that can be gone on with.
+    /// The user stopped a run that can be resumed.
     #[error(
         "interrupted; the same command{} goes on (versions are in {})",
         if *needs_resume { " with --resume" } else { "" },
@@ -314,8 +314,8 @@ pub enum Error {
         /// True if the command has to say `--resume`.
         needs_resume: bool,
     },
-    /// Somebody asked to stop an import that can be gone on with.
-    #[error("interrupted; the same command goes on (what was done is kept beside the graph and in {})", folder.display())]
+    /// The user stopped an import that can be resumed.
+    #[error("interrupted; the same command resumes (checkpoints are beside the graph and in {})", folder.display())]
     InterruptedImport {
         /// Where what was done is kept.
         folder: PathBuf,
@@ -350,7 +350,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What is wrong between ranks, where something is.
+    /// Returns the error between ranks, if this is one.
     pub(crate) fn between_ranks(&self) -> Option<&FabricError> {
         match self {
             Error::Fabric(error)
@@ -373,7 +373,7 @@ impl Error {
         ) || matches!(self.between_ranks(), Some(lost) if is_end_as_asked(lost))
     }
 
-    /// Whether somebody asked to stop what can be gone on with.
+    /// True if the user stopped work that can be resumed.
     pub fn is_interrupted(&self) -> bool {
         matches!(
             self,
@@ -386,7 +386,9 @@ impl Error {
         self.is_stopped() || self.is_interrupted()
     }
 
-    /// What the others are told that work with a rank that ends so: of one that was asked to, no more.
+    /// Returns the message for the other ranks when this rank ends with the error.
+    ///
+    /// A rank that the user stopped reports only that.
     pub(crate) fn to_others(&self) -> String {
         match self.is_end_as_asked() {
             true => Error::Stopped.to_string(),
@@ -409,7 +411,7 @@ impl Error {
         false
     }
 
-    /// Whether versions that are there cannot be gone on with.
+    /// True if existing checkpoints cannot be resumed from.
     pub(crate) fn is_of_versions(&self) -> bool {
         let (Error::Engine(error) | Error::Algorithm(AlgorithmError::Engine(error))) = self else {
             return false;

@@ -7,15 +7,15 @@ use graphmill_graph::EdgeKind;
 use graphmill_ingest::{EdgeSink, EdgeSource, Generated, ImportReport, IngestError, check_space};
 use graphmill_storage::FileAside;
 
-use crate::import::ImportConfig;
-use crate::machine::folder_of;
+use crate::error::Error;
+use crate::import_config::ImportConfig;
+use crate::machine::resources::{Machine, folder_of};
 use crate::progress::{ImportProgress, Progress, Watcher};
-use crate::result::CHUNK_BYTES;
-use crate::{Error, Machine};
+use crate::result::sizes::CHUNK_BYTES;
 
 /// What a file of generated edges is; its name's ending says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EdgeFile {
+enum EdgeFileFormat {
     /// `.u32`: little-endian pairs of 32 bits.
     U32,
     /// `.u64`: little-endian pairs of 64 bits.
@@ -24,18 +24,18 @@ enum EdgeFile {
     Text,
 }
 
-/// Endings of files that hold something else, or are packed: nobody names a folder so.
+/// Endings of packed and other files, which are not names of directories.
 const NO_FOLDERS: [&str; 13] = [
     "bin", "bz2", "csv", "e", "gr", "gz", "json", "mtx", "parquet", "tsv", "txt", "xz", "zst",
 ];
 
-impl EdgeFile {
+impl EdgeFileFormat {
     /// `None`: it is to be a stored graph.
     fn of(
         path: &Path,
         graph: &Generated,
         config: &ImportConfig,
-    ) -> Result<Option<EdgeFile>, Error> {
+    ) -> Result<Option<EdgeFileFormat>, Error> {
         let refuse = |problem| Err(IngestError::Generator { problem }.into());
         let weighted = graph.weights() != EdgeKind::None;
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
@@ -51,9 +51,9 @@ impl EdgeFile {
                     "a .wel file has weights: ask for some (--weights f32), or write .el",
                 );
             }
-            Some("u32") => EdgeFile::U32,
-            Some("u64") => EdgeFile::U64,
-            Some("el" | "wel") => EdgeFile::Text,
+            Some("u32") => EdgeFileFormat::U32,
+            Some("u64") => EdgeFileFormat::U64,
+            Some("el" | "wel") => EdgeFileFormat::Text,
             Some(ending) if NO_FOLDERS.contains(&ending) => {
                 return refuse(
                     "no such file can be written: name a file .u32, .u64, .el or .wel, or a folder with another ending or none",
@@ -76,9 +76,9 @@ impl EdgeFile {
     /// Bytes of an edge at least.
     fn edge_bytes(self) -> u64 {
         match self {
-            EdgeFile::U32 => 8,
-            EdgeFile::U64 => 16,
-            EdgeFile::Text => "0 1\n".len() as u64,
+            EdgeFileFormat::U32 => 8,
+            EdgeFileFormat::U64 => 16,
+            EdgeFileFormat::Text => "0 1\n".len() as u64,
         }
     }
 }
@@ -88,7 +88,7 @@ impl EdgeFile {
 pub enum Generation {
     /// A stored graph.
     Graph(ImportReport),
-    /// A file of so many edges and bytes.
+    /// A generated file.
     File {
         /// Edges written.
         edges: u64,
@@ -98,12 +98,13 @@ pub enum Generation {
 }
 
 impl Machine {
-    /// Generates a graph into `output`, whose name says what it becomes: raw pairs (`.u32`, `.u64`), text (`.el`, `.wel`), or
-    /// else the new folder of a stored graph.
+    /// Generates a graph into `output`, whose name gives the kind of output.
     ///
-    /// A stored graph is the one that [`import`](Self::import) makes of the graph's edges and vertices with the same `config`,
-    /// of which only what concerns edges and how they are stored counts here: whether there are weights is the graph's own. A
-    /// file has the edges as they are drawn, each once, and takes nothing else of `config`.
+    /// Raw pairs (`.u32`, `.u64`), text (`.el`, `.wel`), or else the new directory of a stored graph.
+    ///
+    /// A stored graph equals the one that [`import`](Self::import) makes of the graph's edges and vertices with the same `config`. Only the
+    /// fields for edges and their storage count: the generator decides on weights. A file holds each edge once, in the order drawn, and
+    /// uses nothing of `config`.
     ///
     /// ```
     /// use graphmill::{EdgeKind, Generated, GraphRule, ImportConfig, Machine, MachineConfig, unwatched};
@@ -121,8 +122,8 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// The disk fails or is too small, the budget is too small, work was to stop, something has the output's name, its folder is not
-    /// there, or a file cannot hold what is asked for. Nothing is left behind then.
+    /// The disk fails or is too small, the budget is too small, work was to stop, something has the output's name, its directory does not
+    /// exist, or a file cannot hold the graph. It leaves nothing behind then.
     pub fn generate(
         &self,
         graph: &Generated,
@@ -130,7 +131,7 @@ impl Machine {
         config: &ImportConfig,
         watcher: &Watcher,
     ) -> Result<Generation, Error> {
-        let file = EdgeFile::of(output, graph, config)?;
+        let file = EdgeFileFormat::of(output, graph, config)?;
         config.check(graph.weights())?;
         self.check_folder(output)?;
         self.check_tmp()?;
@@ -156,7 +157,7 @@ impl Machine {
         &self,
         graph: &Generated,
         output: &Path,
-        kind: EdgeFile,
+        kind: EdgeFileFormat,
         watcher: &Watcher,
     ) -> Result<Generation, Error> {
         if self.disk().exists(output)? {
@@ -182,7 +183,7 @@ impl Machine {
             if let Some(error) = writing.failed.take() {
                 return Err(match error.downcast() {
                     Ok(error) => Error::Storage(error),
-                    Err(error) => crate::ResultError::Write(error).into(),
+                    Err(error) => crate::result_error::ResultError::Write(error).into(),
                 });
             }
             written += read?.edges;
@@ -204,9 +205,9 @@ impl Machine {
 /// Edges on their way to a file.
 struct Writing<'f> {
     file: &'f mut FileAside,
-    kind: EdgeFile,
+    kind: EdgeFileFormat,
     bytes: Vec<u8>,
-    /// Why the file could not be written; a sink can only say that it did not go on.
+    /// Why the file could not be written; a sink can only report that it stopped.
     failed: Option<std::io::Error>,
 }
 
@@ -215,17 +216,17 @@ impl EdgeSink for Writing<'_> {
         self.bytes.clear();
         for (i, (source, destination)) in edges.iter().enumerate() {
             match self.kind {
-                EdgeFile::U32 => {
+                EdgeFileFormat::U32 => {
                     self.bytes
                         .extend_from_slice(&(*source as u32).to_le_bytes());
                     self.bytes
                         .extend_from_slice(&(*destination as u32).to_le_bytes());
                 }
-                EdgeFile::U64 => {
+                EdgeFileFormat::U64 => {
                     self.bytes.extend_from_slice(&source.to_le_bytes());
                     self.bytes.extend_from_slice(&destination.to_le_bytes());
                 }
-                EdgeFile::Text => {
+                EdgeFileFormat::Text => {
                     // Writing to memory does not fail.
                     let _ = match weights.get(i) {
                         Some(weight) => writeln!(self.bytes, "{source} {destination} {weight}"),

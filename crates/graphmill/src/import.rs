@@ -2,106 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use graphmill_fabric::Fabric;
-use graphmill_graph::{EdgeKind, Order};
 use graphmill_ingest::{
-    Duplicates, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportReport, IngestError,
-    Moved, OnError, ReadOptions, SelfLoops, TextOptions, check_memory, files_of, import,
+    EdgeSource, FileSource, ImportOptions, ImportReport, IngestError, Moved, ReadOptions,
+    check_memory, files_of, import,
 };
 use graphmill_storage::write_output;
 use serde::Serialize;
 
-use crate::places::DESCRIPTION;
+use crate::error::Error;
+use crate::import_config::ImportConfig;
+use crate::machine::resources::Machine;
+use crate::paths::DESCRIPTION;
 use crate::progress::{ImportProgress, Progress, Watcher};
-use crate::result::ResultError;
+use crate::result_error::ResultError;
 use crate::start::StartOptions;
-use crate::{Error, Machine};
-
-/// How edges are read, and how the graph is stored. The default: directed, no weights, everything kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImportConfig {
-    /// What the files are.
-    pub format: Format,
-    /// What the ids are; absent: integers if all in the first 64 MiB are, else text.
-    pub ids: Option<Ids>,
-    /// Whether and how weights are kept.
-    pub weights: EdgeKind,
-    /// How lines of text are read: columns, header, separator, quotes, comments.
-    pub text: TextOptions,
-    /// What to do with a malformed line.
-    pub on_error: OnError,
-    /// Whether an edge goes one way.
-    pub directed: bool,
-    /// What becomes of edges between the same vertices.
-    pub duplicates: Duplicates,
-    /// What becomes of edges from a vertex to itself.
-    pub self_loops: SelfLoops,
-    /// Files whose first column names vertices, besides the `.v` files among the inputs.
-    pub vertices: Vec<PathBuf>,
-    /// Whether the transposed graph is stored too.
-    pub reverse: bool,
-    /// The order in which vertices get their indices; no answer depends on it, but for the rounding of sums.
-    pub order: Order,
-    /// Vertices of a batch, exactly, 2^31 at most; in order of degree at most so many. For experiments.
-    pub batch_size: Option<u64>,
-    /// A cell whose source span over edges is at most this gets a bitmap of its sources (DFOGraph, section 4.1: inflate ratio).
-    pub csr_ratio: u32,
-    /// Each step, and what is complete of the graph, is kept when it ends so long after what was kept before, in folders beside the
-    /// graph and among the temporary files: where the import is killed or fails, the same import goes on with it. `None`: nothing is
-    /// kept, and nothing gone on with.
-    pub keep_every: Option<Duration>,
-}
-
-/// Time between what an import keeps, unless it is told otherwise.
-const KEEP_EVERY: Duration = Duration::from_secs(10);
-
-impl Default for ImportConfig {
-    fn default() -> ImportConfig {
-        let defaults = ImportOptions::new("");
-        ImportConfig {
-            format: Format::default(),
-            ids: None,
-            weights: EdgeKind::None,
-            text: TextOptions::default(),
-            on_error: OnError::default(),
-            directed: defaults.directed,
-            duplicates: defaults.duplicates,
-            self_loops: defaults.self_loops,
-            vertices: Vec::new(),
-            reverse: defaults.reverse,
-            order: defaults.order,
-            batch_size: defaults.batch_size,
-            csr_ratio: defaults.csr_ratio,
-            keep_every: Some(KEEP_EVERY),
-        }
-    }
-}
-
-impl ImportConfig {
-    /// Refuses to merge weights of edges that have none.
-    pub(crate) fn check(&self, weights: EdgeKind) -> Result<(), Error> {
-        let option = match self.duplicates {
-            Duplicates::Sum => "--duplicates sum",
-            Duplicates::Min => "--duplicates min",
-            Duplicates::Max => "--duplicates max",
-            Duplicates::Keep | Duplicates::First => return Ok(()),
-        };
-        match weights {
-            EdgeKind::None => Err(Error::Meaningless {
-                option,
-                needs: "weights (--weights f32 or f64)",
-            }),
-            EdgeKind::F32 | EdgeKind::F64 => Ok(()),
-        }
-    }
-}
 
 /// The JSON of `--metrics`.
 #[derive(Serialize)]
-struct Account {
-    graph: Counts,
+struct ImportMetrics {
+    graph: GraphSize,
     /// How the input was read.
     read: Vec<String>,
     ranks: usize,
@@ -116,7 +37,7 @@ struct Account {
 }
 
 #[derive(Serialize)]
-struct Counts {
+struct GraphSize {
     vertices: u64,
     edges: u64,
 }
@@ -139,8 +60,9 @@ impl MovedBytes {
 }
 
 impl Machine {
-    /// Imports `inputs`, files of edges or folders of them, into a stored graph in the new folder `graph`; of several ranks
-    /// ([`on_ranks`](crate::on_ranks), [`as_rank`](crate::as_rank)) each reads and writes a part.
+    /// Imports `inputs`, files of edges or directories of them, into the new stored graph `graph`.
+    ///
+    /// With several ranks ([`on_ranks`](crate::on_ranks), [`as_rank`](crate::as_rank)) each reads and writes a part.
     ///
     /// # Errors
     /// A file cannot be read or makes no sense, is a pipe, a device or a stored graph; weights are to be merged and there are none;
@@ -156,7 +78,9 @@ impl Machine {
         self.import_alike(inputs, graph, config, None, watcher)
     }
 
-    /// The same, and rank 0 writes what the import took to `metrics`, as JSON; docs/metrics.md says which fields.
+    /// Imports like [`Machine::import`]; rank 0 writes the metrics of the import to `metrics`, as JSON.
+    ///
+    /// docs/metrics.md lists the fields.
     ///
     /// # Errors
     /// As for [`Machine::import`]; the file cannot be written.
@@ -173,8 +97,8 @@ impl Machine {
             return Ok(report);
         }
         let sum = |of: fn(&Moved) -> u64| report.each_rank.iter().map(of).sum();
-        let account = Account {
-            graph: Counts {
+        let account = ImportMetrics {
+            graph: GraphSize {
                 vertices: report.vertices,
                 edges: report.arcs,
             },

@@ -7,8 +7,9 @@ use graphmill_graph::{ColumnSet, EdgeKind, FileKind, IdKind, Order, WeightRange}
 use graphmill_storage::{Open, StorageError};
 use serde::Serialize;
 
+use crate::error::Error;
+use crate::machine::resources::Machine;
 use crate::progress::{Progress, Watcher};
-use crate::{Error, Machine};
 
 /// Facts about a stored graph.
 #[derive(Debug, Clone, Serialize)]
@@ -113,8 +114,10 @@ impl Machine {
         self.verify_by(path, false, watcher)
     }
 
-    /// The same, and checks that all the graph says of its edges agrees with them: degrees, fan-out, indices, the reverse, counts, the range of
-    /// weights. Finds what a broken program wrote with sound checksums.
+    /// Verifies a graph and checks that all its tables agree with its edges.
+    ///
+    /// The tables are degrees, fan-out, indices, the reverse, counts, and the range of weights. It finds what a broken program wrote with
+    /// sound checksums.
     ///
     /// # Errors
     /// As for [`Machine::verify`]; the first file that disagrees.

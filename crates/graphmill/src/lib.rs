@@ -4,7 +4,7 @@
 //! leaves every step to the crate that knows it: edges to `graphmill-ingest`, passes to `graphmill-engine`, algorithms to
 //! `graphmill-algorithms`.
 //!
-//! A [`Config`] is what is asked, a [`Plan`] the same resolved and checked, a [`Run`] what came of it:
+//! A [`Config`] is a request, a [`Plan`] the same resolved and checked, a [`Run`] its outcome:
 //!
 //! ```
 //! use graphmill::{Config, Plan, Stop, unwatched};
@@ -119,62 +119,67 @@
 //! # }
 //! ```
 //!
-//! | file | what it holds |
+//! | file | contents |
 //! | --- | --- |
-//! | `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: what is asked, what will be done, what came of it |
-//! | `mpi.rs` | [`MpiJob`]: ranks that `mpirun` started; the plugin for MPI |
-//! | `ranks.rs` | [`on_ranks`], [`as_rank`]: work that several ranks do together |
-//! | `start.rs` | what all ranks must be started with alike |
-//! | `timeline.rs` | [`Timeline`]: how busy a rank's disk, network and cores were |
-//! | `outlook.rs` | [`Question`], [`Answer`]: what an import and a run would take |
-//! | `places.rs` | what is read and written, looked at before any work |
-//! | `machine.rs` | [`Machine`]: memory, disk, threads of a run; their defaults |
-//! | `opening.rs` | a stored graph, opened where the budget has room for it and for what comes next |
-//! | `import.rs`, `cache.rs` | [`ImportConfig`]: edges to a stored graph, asked for or on the way to a run |
+//! | `config.rs`, `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: a request, the same checked, its outcome |
+//! | `import_config.rs`, `import.rs` | [`ImportConfig`]: edges to a stored graph |
+//! | `import_cache.rs` | [`CachedGraph`]: graphs that a run keeps beside its edges |
 //! | `generate.rs` | [`Generation`]: graphs by rule, stored or as files of edges |
-//! | `algorithm.rs`, `session.rs` | the registry; [`Session`]: a graph with an engine over it |
-//! | `summary.rs` | [`Summary`]: what a result says in a few numbers |
-//! | `result.rs`, `result/` | rows with the user's ids, as [`Block`]s, Parquet and CSV |
-//! | `info.rs` | [`GraphInfo`]: what a stored graph holds; verifying it |
-//! | `validate.rs`, `validate/` | [`validate()`]: a result against a reference; [`Plan::judge`]: against its graph |
+//! | `algorithms.rs`, `session.rs` | the registry; [`Session`]: a graph with an engine over it |
+//! | `launch.rs`, `start.rs` | [`on_ranks`], [`as_rank`]: one job on several ranks, all started alike |
+//! | `machine/` | [`Machine`]: memory, disk, threads of a run; [`MpiJob`]; [`Timeline`]: how busy a rank was |
+//! | `paths.rs`, `preflight.rs` | checks of inputs and outputs before any work |
+//! | `open.rs` | opens a stored graph if the budget has room for it and for the work that follows |
+//! | `checkpoint_dir.rs` | the directory of the checkpoints of a run |
+//! | `estimate.rs` | [`Question`], [`Answer`]: what an import and a run would take |
+//! | `summary.rs` | [`Summary`]: a result in a few numbers |
+//! | `result/` | rows with the user's ids, as [`Block`]s, Parquet and CSV |
+//! | `info.rs` | [`GraphInfo`]: facts about a stored graph; verifying it |
+//! | `validate/` | [`validate()`]: a result against a reference; [`Plan::judge`]: against its graph |
 //! | `spool.rs` | [`Spool`]: edges from standard input |
-//! | `progress.rs`, `error.rs` | [`Progress`], [`Error`] |
+//! | `progress.rs`, `error.rs` | [`Progress`], [`Error`]; `result_error.rs`, `validate_error.rs`: its parts |
 
 #![forbid(unsafe_code)]
 
-mod algorithm;
-mod cache;
-mod checkpoints;
+mod algorithms;
+mod checkpoint_dir;
+mod config;
 mod error;
+mod estimate;
 mod generate;
+mod hash;
 mod import;
+mod import_cache;
+mod import_config;
 mod info;
+mod launch;
 mod machine;
-mod mpi;
-mod opening;
-mod outlook;
-mod places;
+mod open;
+mod paths;
 mod plan;
+mod preflight;
 mod progress;
-mod ranks;
 mod result;
+mod result_error;
 mod run;
 mod session;
 mod spool;
 mod start;
 mod summary;
-mod timeline;
 mod validate;
+mod validate_error;
 
-pub use algorithm::algorithms;
-pub use cache::CachedGraph;
-pub use checkpoints::{Checkpoints, Every};
+pub use algorithms::algorithms;
+pub use config::{Checkpoints, Config};
 pub use error::Error;
+pub use estimate::{
+    Answer, Cluster, Cost, Expected, GraphAsked, GraphFacts, ImportFacts, Part, Question, RunFacts,
+};
 pub use generate::Generation;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
 pub use graphmill_engine::{
-    Charge, Combiner, Convergence, DispatchChoice, EdgesAt, KernelChoice, Metrics, Moved, PlacedAt,
-    SeekChoice, Superstep, TierBytes,
+    Charge, Combiner, Convergence, DispatchChoice, EdgesAt, Every, KernelChoice, Metrics, Moved,
+    PlacedAt, SeekChoice, Superstep, TierBytes,
 };
 pub use graphmill_fabric::Fabric;
 pub use graphmill_graph::{EdgeKind, IdKind, Likeness, Order, StoredGraph, WeightRange};
@@ -185,26 +190,27 @@ pub use graphmill_ingest::{
 pub use graphmill_storage::{
     Budget, Clock, IoChoice, Kind, Placement, PlacementError, Stop, SystemClock, Tiers, Where,
 };
-pub use import::ImportConfig;
+pub use import_cache::CachedGraph;
+pub use import_config::ImportConfig;
 pub use info::GraphInfo;
-pub use machine::{
-    Machine, MachineConfig, SimulatedMachine, default_memory, default_threads, memory_limit,
-    memory_total,
-};
-pub use mpi::{MpiJob, build_plugin};
-pub use outlook::{
-    Answer, Cluster, Cost, Expected, GraphAsked, GraphFacts, ImportFacts, Part, Question, RunFacts,
-};
-pub use plan::{Config, Plan};
+pub use launch::{as_rank, on_ranks};
+pub use machine::limits::{default_memory, default_threads, memory_limit, memory_total};
+pub use machine::mpi::{MpiJob, build_plugin};
+pub use machine::resources::{Machine, MachineConfig, SimulatedMachine};
+pub use machine::timeline::Timeline;
+pub use plan::Plan;
 pub use progress::{Progress, Watcher, unwatched};
-pub use ranks::{as_rank, on_ranks};
-pub use result::{Block, Labels, ResultError, Texts, TopRow, Values, is_stdout};
+pub use result::block::{Block, Labels, Texts, Values};
+pub use result::format::is_stdout;
+pub use result::top_k::TopRow;
+pub use result_error::ResultError;
 pub use run::{Run, Seconds};
 pub use session::{Session, Tuning};
 pub use spool::Spool;
 pub use summary::Summary;
-pub use timeline::Timeline;
-pub use validate::{Rule, ValidateError, Verdict, validate};
+pub use validate::compare::validate;
+pub use validate::verdict::{Rule, Verdict};
+pub use validate_error::ValidateError;
 
 /// What a program of one's own needs.
 pub mod prelude {

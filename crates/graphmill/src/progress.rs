@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graphmill_engine::Superstep;
 use graphmill_ingest::IngestError;
 
-use crate::Error;
+use crate::error::Error;
 
 /// One thing to tell.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
-    /// What is done beside the work itself, such as where edges are imported to.
+    /// Work apart from the main work, such as the destination of an import.
     Note(&'a str),
     /// Something a user should know, asked for progress or not: the result may be another than was meant.
     Warning(&'a str),
@@ -24,12 +24,12 @@ pub enum Progress<'a> {
         done: u64,
         /// Units there are.
         total: u64,
-        /// What is counted: "bytes", "edges", "arcs", "rows".
+        /// The counted unit: "bytes", "edges", "arcs", "rows".
         unit: &'static str,
     },
     /// A pass over edges, or of messages, has ended.
     Superstep {
-        /// Its number, from 1; a run that goes on with another counts the passes of both.
+        /// Its number, from 1; a resumed run counts the passes of both runs.
         number: u64,
         /// The passes of the run at most, where that is known.
         most: Option<u64>,
@@ -41,7 +41,7 @@ pub enum Progress<'a> {
 /// Somebody to tell, from any thread, often.
 pub type Watcher = Arc<dyn Fn(&Progress<'_>) + Send + Sync>;
 
-/// Nobody.
+/// Returns a callback that ignores progress.
 pub fn unwatched() -> Watcher {
     Arc::new(|_| ())
 }
@@ -64,7 +64,9 @@ impl<'a> ImportProgress<'a> {
         }
     }
 
-    /// The error that an import ended with: whoever asked it to stop is told that it can be gone on with.
+    /// Returns the error that an import ended with.
+    ///
+    /// If the user stopped the import and it can be resumed, the error says so.
     pub(crate) fn ended_with(&self, error: IngestError) -> Error {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let error = Error::from(error);
@@ -137,7 +139,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::{ImportConfig, Machine, MachineConfig, Stop};
+    use crate::Stop;
+    use crate::import_config::ImportConfig;
+    use crate::machine::resources::{Machine, MachineConfig};
 
     #[test]
     fn steps_of_an_import_go_from_start_to_end() {

@@ -15,18 +15,23 @@ use graphmill_ingest::{IngestError, files_of};
 use graphmill_storage::{Disk, Hold, Holding, Owner, Stop, StorageError, write_output};
 use serde::Serialize;
 
-use crate::cache::Cache;
-use crate::checkpoints::Versions;
-use crate::import::ImportConfig;
-use crate::opening::{self, Purpose};
-use crate::places::DESCRIPTION;
+use crate::checkpoint_dir::CheckpointDir;
+use crate::error::Error;
+use crate::import_cache::CacheLocation;
+use crate::import_config::ImportConfig;
+use crate::machine::resources::Machine;
+use crate::machine::timeline::{Recording, Timeline};
+use crate::open::OpenFor;
+use crate::paths::DESCRIPTION;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
-use crate::result::{self, Block, ResultError, Top, TopRow};
+use crate::result::block::Block;
+use crate::result::format::is_folder;
+use crate::result::top_k::{TopK, TopRow};
+use crate::result_error::ResultError;
 use crate::start::StartOptions;
 use crate::summary::{Summary, TOP_ROWS};
-use crate::timeline::{Recording, Timeline};
-use crate::{Error, Machine, algorithm, info};
+use crate::{algorithms, info, open};
 
 /// What a run took, and the highest values.
 #[derive(Debug, Clone)]
@@ -75,9 +80,9 @@ pub struct Seconds {
 
 /// The JSON of `--metrics`.
 #[derive(Serialize)]
-struct Account<'a> {
+struct MetricsReport<'a> {
     algorithm: &'a str,
-    graph: GraphFacts,
+    graph: GraphCounts,
     /// How the input of the graph was read.
     read: &'a [String],
     executor: &'a str,
@@ -99,7 +104,7 @@ struct Account<'a> {
 }
 
 #[derive(Serialize)]
-struct GraphFacts {
+struct GraphCounts {
     vertices: u64,
     edges: u64,
 }
@@ -127,14 +132,14 @@ impl Plan {
     }
 
     /// What one rank does. Rank 0 alone writes a file.
-    pub(crate) fn carry_out(
+    pub(crate) fn run_rank(
         &self,
         machine: &Machine,
         watcher: &Watcher,
         each: Option<&mut dyn FnMut(&Block)>,
     ) -> Result<Run, Error> {
         let mut versions = None;
-        let done = self.publish(machine, watcher, each, &mut versions);
+        let done = self.execute(machine, watcher, each, &mut versions);
         done.map_err(|error| match &versions {
             Some(versions) => versions.left(error, watcher),
             None => error,
@@ -142,33 +147,33 @@ impl Plan {
     }
 
     /// The same, with versions from where they can be published.
-    fn publish(
+    fn execute(
         &self,
         machine: &Machine,
         watcher: &Watcher,
         mut each: Option<&mut dyn FnMut(&Block)>,
-        versions: &mut Option<Versions>,
+        versions: &mut Option<CheckpointDir>,
     ) -> Result<Run, Error> {
         let clock = machine.clock();
         let began = clock.now();
         machine.check_same_start(&StartOptions::of_run(&self.config))?;
         let is_first = machine.rank() == 0;
         if is_first {
-            self.check_places(machine)?;
+            self.check_paths(machine)?;
         }
         let recording = (self.config.metrics.as_ref()).map(|_| Recording::begin(machine));
         let wants_each = each.is_some();
         let wants_rows = self.config.output.is_some() || wants_each;
         let wants_summary = self.wants_summary();
-        let given = algorithm::values(self.entry, &self.config.options);
+        let given = algorithms::values(self.entry, &self.config.options);
         let sizes = |graph: &Measure| (self.entry.sizes)(graph, &given);
-        let purpose = Purpose::Run {
+        let purpose = OpenFor::Run {
             sizes: &sizes,
             wants_rows,
         };
-        let (graph, settings, _hold) = self.question(machine, purpose, watcher)?;
+        let (graph, settings, _hold) = self.open_and_resolve(machine, purpose, watcher)?;
         let file = self.output_file();
-        let folder = file.filter(|path| result::is_folder(path));
+        let folder = file.filter(|path| is_folder(path));
         if let Some(folder) = folder.filter(|_| !is_first) {
             // It may have a disk of its own.
             machine.check_output(folder)?;
@@ -176,7 +181,7 @@ impl Plan {
         let measure = graph.measure();
         let opened = clock.now();
 
-        let row_bytes = opening::rows(&measure, wants_rows);
+        let row_bytes = open::rows(&measure, wants_rows);
         let set_aside = machine
             .budget()
             .lease("the rows of the result", row_bytes)?;
@@ -187,17 +192,17 @@ impl Plan {
         let highest = (count as u64).min(measure.batches.vertices());
         let _highest = machine
             .budget()
-            .lease("the highest rows", Top::memory(highest))?;
+            .lease("the highest rows", TopK::memory(highest))?;
         let beside = file.unwrap_or(graph.path());
         let (tuning, sizes) = (self.config.tuning, sizes(&measure));
         *versions = self.versions(machine, &graph, &machine.tmp(beside), watcher)?;
-        let checkpoints = versions.as_ref().map(Versions::asked);
+        let checkpoints = versions.as_ref().map(CheckpointDir::asked);
         let asked = (tuning, sizes, checkpoints);
         let trials = u64::from(self.config.trials.max(1));
         let passes_max = (self.entry.passes_max)(&given).map(|most| most * trials);
         let mut session = machine.session_beside(beside, &graph, asked, passes_max, watcher)?;
         if let Some(versions) = versions {
-            versions.tell(session.resumed(), watcher);
+            versions.report_resumed(session.resumed(), watcher);
         }
         let mut trials = Vec::new();
         let output = loop {
@@ -212,7 +217,7 @@ impl Plan {
         let finished = clock.now();
         session.share_metrics()?;
         let metrics = session.metrics().clone();
-        // A run that goes on with a version has to call what the run before called, whoever reads the summary.
+        // A resumed run must replay the calls of the run before, even if no one reads the summary.
         let sizes = match self.entry.group_sizes {
             Some(group_sizes) if wants_summary || versions.is_some() => {
                 Some(group_sizes(&mut session, &output)?)
@@ -305,21 +310,23 @@ impl Plan {
             metrics,
         };
         if let Some(path) = self.config.metrics.as_ref().filter(|_| is_first) {
-            self.account(&**machine.disk(), &run, path)?;
+            self.write_metrics(&**machine.disk(), &run, path)?;
         }
         Ok(run)
     }
 
-    /// The stored graph, and the options as the algorithm takes them. A graph from the cache is held as long as the last part lives.
-    pub(crate) fn question(
+    /// Opens the stored graph and resolves the options for the algorithm.
+    ///
+    /// A cached graph stays locked while the returned hold lives.
+    pub(crate) fn open_and_resolve(
         &self,
         machine: &Machine,
-        purpose: Purpose<'_>,
+        purpose: OpenFor<'_>,
         watcher: &Watcher,
     ) -> Result<(Arc<StoredGraph>, Settings, Option<Hold>), Error> {
         let (graph, hold) = self.open(machine, purpose, watcher)?;
         let settings =
-            algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
+            algorithms::settings(self.entry, &self.config.options, &graph, machine.budget())?;
         let is_weighted = self.entry.is_weighted(&settings);
         let notice = match graph.edge_kind() {
             EdgeKind::None if is_weighted => {
@@ -339,11 +346,13 @@ impl Plan {
         Ok((graph, settings, hold))
     }
 
-    /// The stored graph that the input is, or that all ranks make of it; one from the cache is held for the run.
+    /// Opens the stored graph that is the input, or that all ranks import from it.
+    ///
+    /// A cached graph stays locked for the run.
     fn open(
         &self,
         machine: &Machine,
-        purpose: Purpose<'_>,
+        purpose: OpenFor<'_>,
         watcher: &Watcher,
     ) -> Result<(Arc<StoredGraph>, Option<Hold>), Error> {
         let disk = machine.disk();
@@ -376,7 +385,7 @@ impl Plan {
             .budget()
             .lease("the names of the input's files", names.sum())?;
         let options = format!("{:?}", self.config.import);
-        let cache = Cache::of(&**disk, input, &files, &options)?;
+        let cache = CacheLocation::of(&**disk, input, &files, &options)?;
         let path = cache.graph();
         // Held before it is looked for, so that it is not removed in between.
         let hold = cache.hold(&**disk)?;
@@ -407,9 +416,9 @@ impl Plan {
             input.display(),
             path.display()
         )));
-        // Held while it is written: nobody puts another folder in its place.
+        // The lock keeps another process from replacing the directory while this one writes it.
         let _folder = cache.make(&**disk)?;
-        // What is kept lies in the cache, which is cleared of it; among other temporary files nobody would find it when the input has changed.
+        // Checkpoints of the import lie in the cache, which deletes stale ones. Among other temporary files they would stay if the input changed.
         let mut import = self.config.import.clone();
         if machine.tmp_asked().is_some() {
             import.keep_every = None;
@@ -427,7 +436,7 @@ impl Plan {
                 return Err(Error::ImportedMeanwhile { path });
             }
             if !is_there {
-                // Whoever made the folder, it goes unless there is something in it.
+                // An empty directory is deleted, whichever process made it.
                 let _ = disk.remove_dir(&cache.folder);
                 return Err(match error {
                     Error::Ingest(IngestError::Storage(StorageError::Path { source, .. }))
@@ -439,7 +448,7 @@ impl Plan {
                             source,
                         }
                     }
-                    // What is named is enough for the run, too.
+                    // The reported minimum suffices for the run, too.
                     Error::Ingest(IngestError::TooLittleMemory {
                         what,
                         needed,
@@ -461,12 +470,12 @@ impl Plan {
         Ok((self.imported(machine, &path, purpose, watcher)?, hold))
     }
 
-    /// A graph of the cache; what its import left out is told by every run on it.
+    /// Opens a graph of the cache; every run on it reports what its import skipped.
     fn imported(
         &self,
         machine: &Machine,
         path: &Path,
-        purpose: Purpose<'_>,
+        purpose: OpenFor<'_>,
         watcher: &Watcher,
     ) -> Result<Arc<StoredGraph>, Error> {
         let graph = machine.graph_for(path, purpose)?;
@@ -488,10 +497,10 @@ impl Plan {
         Ok(graph)
     }
 
-    fn account(&self, disk: &dyn Disk, run: &Run, path: &Path) -> Result<(), Error> {
-        let account = Account {
+    fn write_metrics(&self, disk: &dyn Disk, run: &Run, path: &Path) -> Result<(), Error> {
+        let account = MetricsReport {
             algorithm: self.entry.name,
-            graph: GraphFacts {
+            graph: GraphCounts {
                 vertices: run.vertices,
                 edges: run.edges,
             },
@@ -516,7 +525,7 @@ impl Plan {
     }
 }
 
-/// Bytes of memory that the name of a file takes besides its own.
+/// Bytes of memory that the name of a file takes in addition to its text.
 const NAME_BYTES: u64 = 48;
 
 /// Whether nothing may be written in some place.

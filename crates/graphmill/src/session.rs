@@ -14,10 +14,16 @@ use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
 use graphmill_storage::{Kind, Lease, Scratch, Where, is_in_memory};
 
+use crate::error::Error;
+use crate::machine::resources::Machine;
 use crate::progress::{Progress, Watcher};
-use crate::result::{self, Block, Format, Parts, Rows};
-use crate::summary::{self, Summary};
-use crate::{Error, Machine};
+use crate::result::block::Block;
+use crate::result::dataset::PartWriter;
+use crate::result::format::ResultFormat;
+use crate::result::rows::{ResultRows, bytes_wanted};
+use crate::result::write;
+use crate::summary;
+use crate::summary::Summary;
 
 /// Choices that the engine makes by cost unless told; no result depends on them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,10 +34,14 @@ pub struct Tuning {
     pub seek: SeekChoice,
     /// The cost of one seek on disk in elements scanned (DFOGraph, section 4.1); in memory it is a 32nd.
     pub gamma: u64,
-    /// From how many times the messages on the list of sources that have edges to a rank keeps messages from being filtered (DFOGraph,
-    /// section 4.3); without it they are unless next to all sources have.
+    /// The ratio of listed sources to messages from which messages to a rank are sent unfiltered.
+    ///
+    /// The list holds the sources that have edges to the rank (DFOGraph, section 4.3). `None`: messages are
+    /// filtered unless nearly all sources have such edges.
     pub filter_ratio: Option<f64>,
-    /// What a vertex weighs against an edge where batches are shared out among ranks (DFOGraph, section 2.2); without it 2P - 1.
+    /// The weight of a vertex in edges when batches are divided among ranks; the default is 2P - 1.
+    ///
+    /// DFOGraph, section 2.2.
     pub alpha: Option<u64>,
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
@@ -57,7 +67,9 @@ impl Default for Tuning {
     }
 }
 
-/// An open graph and the engine over it, to which it dereferences. Its temporary files go when it is dropped.
+/// An open graph and the engine over it, to which it dereferences.
+///
+/// Its temporary files are deleted when it is dropped.
 pub struct Session {
     // In this order: the engine closes its files before their folder goes.
     engine: Engine,
@@ -89,7 +101,9 @@ impl DerefMut for Session {
 }
 
 impl Machine {
-    /// An engine over `graph`. Its temporary files go beside the graph unless the machine has a folder for such.
+    /// Opens an engine over `graph`.
+    ///
+    /// Its temporary files are beside the graph unless the machine has a directory for them.
     ///
     /// # Errors
     /// They cannot be made, or the budget is too small for one batch.
@@ -179,7 +193,7 @@ impl Session {
         let all = 0..self.graph.batches().len();
         let done = self
             .rows(output, all)
-            .and_then(|mut rows| result::each_block(&self.machine, &mut rows, &mut each));
+            .and_then(|mut rows| write::each_block(&self.machine, &mut rows, &mut each));
         self.or_keep(done)
     }
 
@@ -191,8 +205,9 @@ impl Session {
         done
     }
 
-    /// Writes a result to `path`, whose name says the format, and tells `note` how many more rows are written; returns the bytes of
-    /// the file.
+    /// Writes a result to `path`, whose name gives the format, and returns the bytes of the file.
+    ///
+    /// Passes the number of rows written since the last call to `note`.
     ///
     /// # Errors
     /// As for [`Session::each_block`]; the name does not say the format. `path` is then as it was.
@@ -202,12 +217,14 @@ impl Session {
         path: &Path,
         mut note: impl FnMut(u64),
     ) -> Result<u64, Error> {
-        let (format, all) = (Format::of(path)?, 0..self.graph.batches().len());
+        let (format, all) = (ResultFormat::of(path)?, 0..self.graph.batches().len());
         self.write_rows(output, path, format, all, &mut note)
     }
 
-    /// Writes a result to the folder `path`, whose name ends with a slash: each rank a part with the rows of its own vertices, of which
-    /// it tells too; returns the bytes of all parts. All ranks call it.
+    /// Writes a result to the directory `path`, whose name ends with a slash.
+    ///
+    /// Each rank writes a part with the rows of its own vertices, and passes their number to `note`. Returns the
+    /// bytes of all parts. All ranks call it.
     ///
     /// # Errors
     /// As for [`Session::write`]; there is something else at `path`, or a rank is lost.
@@ -217,10 +234,10 @@ impl Session {
         path: &Path,
         mut note: impl FnMut(u64),
     ) -> Result<u64, Error> {
-        let mut parts = Parts::create(&self.machine, path)?;
+        let mut parts = PartWriter::create(&self.machine, path)?;
         let (part, own) = (parts.part(), self.engine.own_batches());
         self.write_rows(output, &part, parts.format(), own, &mut note)
-            .and_then(|bytes| parts.publish(bytes))
+            .and_then(|bytes| parts.commit(bytes))
             .inspect_err(|error| parts.give_up(error))
     }
 
@@ -229,19 +246,20 @@ impl Session {
         &mut self,
         output: &Output,
         path: &Path,
-        format: Format,
+        format: ResultFormat,
         batches: Range<usize>,
         note: &mut dyn FnMut(u64),
     ) -> Result<u64, Error> {
         self.make_room();
         let done = self
             .rows(output, batches)
-            .and_then(|mut rows| result::write(&self.machine, path, format, &mut rows, note));
+            .and_then(|mut rows| write::write(&self.machine, path, format, &mut rows, note));
         self.or_keep(done)
     }
 
-    /// What a result says in a few numbers, and what pays for long ids in it; `sizes` are those of the groups that it names, `count` the
-    /// rows to keep.
+    /// Computes the summary of a result, and returns the leases for its long ids.
+    ///
+    /// `sizes` are the sizes of the groups that it names, `count` the number of rows to keep.
     pub(crate) fn summarize(
         &mut self,
         output: &Output,
@@ -253,16 +271,20 @@ impl Session {
         summary::summarize(&self.machine, &self.engine, &self.graph, of, count)
     }
 
-    /// Makes room for the rows of a result, where passes have taken it for cells.
+    /// Frees memory for the rows of a result, if passes use it for cells.
     fn make_room(&mut self) {
-        let wanted = result::bytes_wanted(&self.graph.measure());
+        let wanted = bytes_wanted(&self.graph.measure());
         if self.machine.budget().available() < wanted {
             self.engine.release();
         }
     }
 
-    fn rows<'a>(&'a self, output: &'a Output, batches: Range<usize>) -> Result<Rows<'a>, Error> {
+    fn rows<'a>(
+        &'a self,
+        output: &'a Output,
+        batches: Range<usize>,
+    ) -> Result<ResultRows<'a>, Error> {
         let budget = self.machine.budget();
-        Rows::new(&self.engine, output, &self.graph, budget, batches)
+        ResultRows::new(&self.engine, output, &self.graph, budget, batches)
     }
 }

@@ -13,15 +13,16 @@ use std::time::Duration;
 
 use graphmill_storage::{Scratch, Stop, StorageError, open_disk};
 
-use crate::machine::folder_of;
-use crate::{Error, MachineConfig, MpiJob};
+use crate::error::Error;
+use crate::machine::mpi::MpiJob;
+use crate::machine::resources::{MachineConfig, folder_of};
 
-/// Bytes that are read at a time, of which few are on their way.
+/// Bytes of a read; few reads are in flight.
 const CHUNK_BYTES: usize = 1 << 16;
 /// Time between two looks whether work is to stop.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Inputs of which one may have been standard input (`-`), which is a file as long as this lives.
+/// Inputs, with standard input (`-`) replaced by a file that lives as long as this.
 #[derive(Debug)]
 pub struct Spool {
     inputs: Vec<PathBuf>,
@@ -29,8 +30,10 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Reads standard input to its end where `inputs` name it; does nothing otherwise. The file is among the temporary files that
-    /// were asked for, else beside `output`, else where the system has large ones (`TMPDIR`, `/var/tmp`).
+    /// Reads standard input to its end if `inputs` name it; does nothing otherwise.
+    ///
+    /// The file is in the configured temporary directory, else beside `output`, else where the system has large
+    /// ones (`TMPDIR`, `/var/tmp`).
     ///
     /// # Errors
     /// Standard input is named twice or is that of a rank of a job; it cannot be read; the file cannot be written; work is to stop.
@@ -90,7 +93,7 @@ pub(crate) fn is_stdin(input: &Path) -> bool {
     input == Path::new("-")
 }
 
-/// Standard input, read by a thread of its own: whoever waits for it hears of a wish to stop.
+/// Reads standard input on a thread of its own, so that the caller can react to a stop request.
 fn read_aside() -> Result<Receiver<io::Result<Vec<u8>>>, Error> {
     let (sender, chunks) = sync_channel(2);
     let read = move || {

@@ -12,9 +12,10 @@ use std::str::from_utf8;
 
 use graphmill_ingest::TextOptions;
 
-use crate::import::ImportConfig;
-use crate::plan::Config;
-use crate::{Error, Machine};
+use crate::config::Config;
+use crate::error::Error;
+use crate::import_config::ImportConfig;
+use crate::machine::resources::Machine;
 
 /// What a rank says first: of another program, nothing else is compared.
 const PROGRAM: &str = concat!("graphmill ", env!("CARGO_PKG_VERSION"));

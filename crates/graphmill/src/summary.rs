@@ -10,14 +10,16 @@ use graphmill_graph::{FRAME_BYTES, FrameReader, Measure, Order, StoredGraph};
 use graphmill_storage::{Budget, Lease};
 use serde_json::{Map, Value, json};
 
-use crate::result::{Raw, TEXT_BYTES, Top, TopRow, json_number};
-use crate::{Error, Machine};
+use crate::error::Error;
+use crate::machine::resources::Machine;
+use crate::result::top_k::{TEXT_BYTES, TopK, TopRow, json_number};
+use crate::result::values::ValueColumn;
 
-/// Rows of a summary where nobody asks for more.
+/// The default number of rows of a summary.
 pub(crate) const TOP_ROWS: usize = 5;
 /// Pages of the ranks of ids that are kept, and of ids.
 const FRAMES: u64 = 2;
-/// Copies of the highest rows: in the summary, and in what is told of a run.
+/// Copies of the highest rows: one in the summary, one in the printed report.
 const COPIES: u64 = 2;
 
 /// What a result says in a few numbers.
@@ -39,7 +41,9 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The same with the rows that are worth showing: as many as asked for, else a few; none of the furthest unless asked for.
+    /// Returns the summary with the rows to show: as many as requested, else a few.
+    ///
+    /// If some vertices may have no value, as with distances, it shows none unless requested.
     pub(crate) fn shown(mut self, asked: usize) -> Summary {
         let usual = if self.reached.is_some() { 0 } else { TOP_ROWS };
         self.top.truncate(if asked == 0 { usual } else { asked });
@@ -76,7 +80,7 @@ impl Summary {
     }
 }
 
-/// Bytes of the budget that a summary of a result takes: less than passes do, whose memory is free by then.
+/// Returns the bytes of the budget that a summary takes: fewer than the passes have freed by now.
 fn bytes_needed(graph: &Measure) -> u64 {
     let value_bytes = size_of::<u64>() as u64;
     let columns = match graph.order {
@@ -92,8 +96,9 @@ fn are_vertices(values: &Values) -> bool {
     matches!(values, Values::Vertex32(_) | Values::Vertex64(_))
 }
 
-/// Looks at all values of a result, or at the sizes of the groups that it names, and keeps the `count` highest; what pays for those of
-/// their ids that are long.
+/// Reads all values of a result, or the sizes of its groups, and keeps the `count` highest.
+///
+/// It also returns the leases for their long ids.
 ///
 /// # Errors
 /// The disk fails, the budget has no room for a batch, or work is to stop.
@@ -108,8 +113,8 @@ pub(crate) fn summarize(
     let _lease = budget.lease("a summary of the result", bytes_needed(&graph.measure()))?;
     let shown = sizes.unwrap_or(output);
     let has_order = !are_vertices(&shown.values);
-    let mut top = Top::new(if has_order { count } else { 0 });
-    let mut raw = Raw::empty(&shown.values);
+    let mut top = TopK::new(if has_order { count } else { 0 });
+    let mut raw = ValueColumn::empty(&shown.values);
     // Sizes are at the places of ranks already.
     let mut ranks = match graph.order() {
         Order::Degree if sizes.is_none() => Some((reader(graph, budget)?, Vec::new())),

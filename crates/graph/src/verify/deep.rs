@@ -1,11 +1,11 @@
-//! Checks that everything a graph says besides its edges is what its edges make it.
+//! Checks that everything a graph records about its edges follows from its edges.
 //!
 //! Checksums show that bytes are those that a program wrote. They do not show that the program was right: degrees, fan-out, indices, bitmaps and
 //! `graph.json` repeat what the cells say, and a run that reads another number there gives another answer.
 //!
 //! 1. Each block is encoded again, and so are its entry in the list of blocks and the bitmap of its cell: the bytes must be the same.
 //! 2. The range of weights must be that of `graph.json`, and so must the number of edges that were kept.
-//! 3. Degrees and fan-out of each source batch, the reverse graph, and the other direction of an undirected graph must be those of the cells.
+//! 3. Degrees and fan-out of each source batch, the reverse graph, and the other direction of an undirected graph must follow from the cells.
 //!    They are compared as multisets, by sums of keyed hashes (Clarke et al., "Incremental multiset hash functions and their application to
 //!    memory integrity checking", ASIACRYPT 2003), so that one walk over the cells is enough. Their pages are encoded again too.
 //! 4. Ids must ascend, the shape must have the graph's id, and the folder must have no other files of a graph.
@@ -18,23 +18,26 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Lease};
 
-use crate::block::BlockEncoder;
-use crate::directory::Cell;
+use crate::cell::directory::Cell;
+use crate::cell::source_index::{SourceIndexBuilder, bitmap_memory};
+use crate::codec::block::encode::BlockEncoder;
 use crate::error::FormatError;
-use crate::frame_reader::FrameReader;
-use crate::frames::{FileId, FileKind};
-use crate::meta::NAME;
-use crate::pages::{ChunkEncoder, DegreePage, PAGE_VERTICES, PAIR_BYTES, put_degrees};
-use crate::shape::Shape;
-use crate::source_index::{SourceIndexBuilder, bitmap_memory};
-use crate::stored::{ColumnSet, StoredGraph};
-use crate::weights::WeightRange;
+use crate::file::page::{FileId, FileKind};
+use crate::manifest::NAME;
+use crate::open::column_set::ColumnSet;
+use crate::open::stored_graph::StoredGraph;
+use crate::read::page_cache::FrameReader;
+use crate::spec::Shape;
+use crate::vertex::degree_pages::{DegreePage, put_degrees};
+use crate::vertex::fanout_pages::{ChunkEncoder, PAIR_BYTES};
+use crate::vertex::packed::PAGE_VERTICES;
+use crate::weight_range::WeightRange;
 
 /// Frames of the files that are read beside the cells.
 const FRAMES: usize = 8;
-/// Bytes of a page of degrees, and of what is read of a cell at a time.
+/// Bytes of a page of degrees, and of a cell that are read at a time.
 const SCRATCH_BYTES: usize = 64 << 10;
-/// What is wrong.
+/// The message of a failed check.
 const NOT_OF_EDGES: &str = "disagrees with the edges of the graph";
 /// Names of the files of a graph that are not numbered.
 const NAMES: [&str; 6] = [
@@ -51,13 +54,15 @@ const ENDINGS: [&str; 4] = ["data", "index", "bitmaps", "weights"];
 /// A sum of hashes, the same for multisets that are the same.
 type MultisetHash = u128;
 
-/// What hashes depend on, so that nobody can make different multisets with the same sum.
-struct Key([u64; 3]);
+/// The random key of the hashes.
+///
+/// It keeps anyone from crafting different multisets with the same sum.
+struct HashKey([u64; 3]);
 
-impl Key {
-    fn random() -> Key {
+impl HashKey {
+    fn random() -> HashKey {
         let state = RandomState::new();
-        Key([1_u64, 2, 3].map(|number| state.hash_one(number)))
+        HashKey([1_u64, 2, 3].map(|number| state.hash_one(number)))
     }
     fn hash(&self, words: [u64; 3]) -> MultisetHash {
         let fold = |one: u64, other: u64| {
@@ -71,14 +76,14 @@ impl Key {
 
 /// What the edges that leave a batch make of its degrees and its fan-out.
 #[derive(Clone, Copy, Default, PartialEq)]
-struct OfBatch {
+struct BatchHashes {
     degrees: MultisetHash,
     fanout: MultisetHash,
 }
 
 /// The edges of one set of columns, as they are stored and turned round.
 #[derive(Clone, Copy, Default)]
-struct Arcs {
+struct ArcHashes {
     stored: MultisetHash,
     turned: MultisetHash,
     /// Edges from a vertex to itself.
@@ -87,24 +92,24 @@ struct Arcs {
 
 /// Where the walk over the cells is.
 #[derive(Clone, Copy)]
-pub(super) struct At<'g> {
+pub(super) struct CellPosition<'g> {
     pub(super) set: &'g ColumnSet,
     pub(super) column: usize,
     pub(super) cell: Cell,
 }
 
-impl At<'_> {
+impl CellPosition<'_> {
     fn file(&self, kind: FileKind) -> FileId {
         FileId::new(self.set.side(), kind, self.set.column(self.column).file())
     }
 }
 
 /// The walk's own encoders, and what it has seen.
-pub(super) struct Deep<'g> {
+pub(super) struct DeepVerifier<'g> {
     graph: &'g Arc<StoredGraph>,
     budget: &'g Budget,
     frames: FrameReader,
-    key: Key,
+    key: HashKey,
     encoder: BlockEncoder,
     index: SourceIndexBuilder,
     again: Vec<u8>,
@@ -114,26 +119,26 @@ pub(super) struct Deep<'g> {
     entries: u64,
     edges: u64,
     last: Option<u64>,
-    of_batches: Vec<OfBatch>,
+    of_batches: Vec<BatchHashes>,
     /// Of each set of columns.
-    arcs: Vec<Arcs>,
+    arcs: Vec<ArcHashes>,
     weights: Option<WeightRange>,
     _lease: Lease,
 }
 
-impl<'g> Deep<'g> {
+impl<'g> DeepVerifier<'g> {
     pub(super) fn new(
         graph: &'g Arc<StoredGraph>,
         budget: &'g Budget,
     ) -> Result<Self, FormatError> {
         let batches = graph.batches().len();
-        // Those of the cells and those of the tables; a page of degrees, as it is stored and as it is.
-        let bytes = 2 * batches * size_of::<OfBatch>() + 4 * SCRATCH_BYTES;
-        Ok(Deep {
+        // The hashes of the cells and of the tables; a page of degrees, as stored and as computed.
+        let bytes = 2 * batches * size_of::<BatchHashes>() + 4 * SCRATCH_BYTES;
+        Ok(DeepVerifier {
             graph,
             budget,
             frames: FrameReader::new(graph, budget, FRAMES)?,
-            key: Key::random(),
+            key: HashKey::random(),
             encoder: BlockEncoder::default(),
             index: SourceIndexBuilder::default(),
             again: Vec::new(),
@@ -145,16 +150,16 @@ impl<'g> Deep<'g> {
             arcs: Vec::new(),
             weights: None,
             _lease: budget.lease("what edges make of degrees and fan-out", bytes as u64)?,
-            of_batches: vec![OfBatch::default(); batches],
+            of_batches: vec![BatchHashes::default(); batches],
         })
     }
     /// Begins with the next set of columns.
     pub(super) fn set(&mut self) {
-        self.of_batches.fill(OfBatch::default());
-        self.arcs.push(Arcs::default());
+        self.of_batches.fill(BatchHashes::default());
+        self.arcs.push(ArcHashes::default());
     }
     /// Memory for the bitmap of a cell, before its first block.
-    pub(super) fn memory(&self, at: At<'_>) -> Result<Lease, FormatError> {
+    pub(super) fn memory(&self, at: CellPosition<'_>) -> Result<Lease, FormatError> {
         let (span, ratio) = (
             self.graph.batches().span(at.cell.source_batch()),
             self.graph.meta().csr_ratio,
@@ -163,7 +168,7 @@ impl<'g> Deep<'g> {
         Ok(self.budget.lease("the bitmap of a cell", bytes)?)
     }
     /// The error for a part of a cell.
-    fn wrong(&self, at: At<'_>, file: FileKind, byte: u64, what: &str) -> FormatError {
+    fn wrong(&self, at: CellPosition<'_>, file: FileKind, byte: u64, what: &str) -> FormatError {
         let (from, to) = (at.cell.source_batch(), at.column);
         let what = format!("{what} of the cell of batches {from} to {to} {NOT_OF_EDGES}");
         self.graph.malformed(at.file(file), byte, what)
@@ -176,7 +181,7 @@ impl<'g> Deep<'g> {
     /// Takes the next block of a cell, which holds those keys.
     pub(super) fn block(
         &mut self,
-        at: At<'_>,
+        at: CellPosition<'_>,
         block: &[u8],
         keys: &[u64],
     ) -> Result<(), FormatError> {
@@ -246,7 +251,7 @@ impl<'g> Deep<'g> {
         }
     }
     /// Ends a cell.
-    pub(super) fn end_cell(&mut self, at: At<'_>) -> Result<(), FormatError> {
+    pub(super) fn end_cell(&mut self, at: CellPosition<'_>) -> Result<(), FormatError> {
         let (graph, cell) = (self.graph, at.cell);
         let span = graph.batches().span(cell.source_batch());
         self.again.clear();
@@ -269,7 +274,7 @@ impl<'g> Deep<'g> {
 
     /// Ends a set of columns.
     pub(super) fn end_set(&mut self, set: &ColumnSet) -> Result<(), FormatError> {
-        let mut found = vec![OfBatch::default(); self.of_batches.len()];
+        let mut found = vec![BatchHashes::default(); self.of_batches.len()];
         self.degrees(set, &mut found)?;
         self.fanout(set, &mut found)?;
         let pairs = found.iter().zip(&self.of_batches).enumerate();
@@ -287,7 +292,7 @@ impl<'g> Deep<'g> {
         }
         Ok(())
     }
-    fn degrees(&mut self, set: &ColumnSet, found: &mut [OfBatch]) -> Result<(), FormatError> {
+    fn degrees(&mut self, set: &ColumnSet, found: &mut [BatchHashes]) -> Result<(), FormatError> {
         let graph = self.graph;
         let (pages, file) = set.degree_pages();
         let mut degrees = Box::new([0; PAGE_VERTICES as usize]);
@@ -318,7 +323,7 @@ impl<'g> Deep<'g> {
         }
         Ok(())
     }
-    fn fanout(&mut self, set: &ColumnSet, found: &mut [OfBatch]) -> Result<(), FormatError> {
+    fn fanout(&mut self, set: &ColumnSet, found: &mut [BatchHashes]) -> Result<(), FormatError> {
         let (graph, key) = (self.graph, &self.key);
         let (pages, file) = set.fanout_pages();
         let batches = graph.batches().len();

@@ -1,4 +1,4 @@
-//! Graphs of a broken program: a file says something else than the cells, and all checksums are those of what it says.
+//! Graphs of a broken program: a file disagrees with the cells, and all checksums match the file.
 
 #[path = "../../tests/stored/model/mod.rs"]
 mod model;
@@ -8,17 +8,20 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Disk, Random, SimDisk, Stop};
 
-use super::{verify, verify_deep};
-use crate::directory::{self, CellSizes, FileRoots};
-use crate::frame_writer::FrameWriter;
-use crate::frames::{FRAME_BYTES, FileId, FileKind, Root, Side};
-use crate::ids::VertexId;
-use crate::meta::{ColumnsMeta, IdKind, Meta};
-use crate::pages::{DegreePage, PAGE_VERTICES, PageIndex, put_degrees};
-use crate::shape::EdgeKind;
-use crate::stored::{ColumnSet, StoredGraph, seed};
-use crate::varint;
-use crate::weights::WeightRange;
+use crate::cell::directory::{self, CellSizes, FileRoots};
+use crate::codec::varint;
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, Side, seed};
+use crate::file::page_writer::PagedWriter;
+use crate::manifest::{ColumnsMeta, IdKind, Meta};
+use crate::open::column_set::ColumnSet;
+use crate::open::stored_graph::StoredGraph;
+use crate::spec::EdgeKind;
+use crate::verify::{verify, verify_deep};
+use crate::vertex::degree_pages::{DegreePage, put_degrees};
+use crate::vertex::ids::id::VertexId;
+use crate::vertex::packed::PAGE_VERTICES;
+use crate::vertex::page_index::PageIndex;
+use crate::weight_range::WeightRange;
 use crate::{FormatError, Verified};
 use model::{Model, read};
 
@@ -66,7 +69,7 @@ impl Crafted {
         change(&mut bytes);
         self.replace(&graph, id, &bytes);
     }
-    /// Writes a file of the graph anew, and the roots that lead to it.
+    /// Rewrites a file of the graph, and the roots that lead to it.
     fn replace(&self, graph: &StoredGraph, id: FileId, bytes: &[u8]) {
         let root = self.write(graph, id, bytes);
         let of = |columns: &mut ColumnsMeta| match id.kind {
@@ -96,10 +99,10 @@ impl Crafted {
             }
         }
     }
-    fn write(&self, graph: &StoredGraph, id: FileId, bytes: &[u8]) -> Root {
+    fn write(&self, graph: &StoredGraph, id: FileId, bytes: &[u8]) -> FileRoot {
         let seed = seed(id, graph.graph_id());
         self.disk.remove_file(&id.path(Path::new(GRAPH))).unwrap();
-        let mut writer = FrameWriter::new(&*self.disk, &self.budget, seed).unwrap();
+        let mut writer = PagedWriter::new(&*self.disk, &self.budget, seed).unwrap();
         let chunk = FRAME_BYTES as usize;
         let stream = writer
             .add(&*self.disk, Path::new(GRAPH), id, chunk)
@@ -158,7 +161,7 @@ fn directory_of(set: &ColumnSet, mut change: impl FnMut(u32, &mut FileRoots)) ->
             let file = set
                 .all_files()
                 .find(|file| file.id == FileId::new(set.side(), kind, number));
-            *root = file.map_or(Root::default(), |file| file.root);
+            *root = file.map_or(FileRoot::default(), |file| file.root);
         }
         change(number, &mut roots);
         let columns = || {

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use graphmill_storage::Lease;
 
-use super::{CellNote, FileDone, Shared};
-use crate::block::{BLOCK_EDGES_MAX, BlockEncoder};
-use crate::directory::CellSizes;
+use crate::cell::directory::CellSizes;
+use crate::cell::source_index::SourceIndexBuilder;
+use crate::codec::block::encode::BlockEncoder;
+use crate::codec::block::layout::BLOCK_EDGES_MAX;
+use crate::codec::varint;
 use crate::error::FormatError;
-use crate::frame_writer::{FrameWriter, Temporary};
-use crate::frames::{FRAME_BYTES, FileId, FileKind, Side};
-use crate::shape::EdgeKind;
-use crate::source_index::SourceIndexBuilder;
-use crate::varint;
-use crate::weights::WeightRange;
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, Side};
+use crate::file::page_writer::{PagedWriter, Temporary};
+use crate::spec::EdgeKind;
+use crate::weight_range::WeightRange;
+use crate::write::shared::{CellMeta, ColumnFileManifest, WriterState};
 
 /// Bytes of spool that are gathered before they are handed on.
 const SPOOL_BYTES: usize = 32 << 10;
@@ -40,7 +41,7 @@ fn more_cells(leased: usize) -> usize {
 
 /// Bytes of the budget that the notes of `cells` cells in `files` files take, at most.
 pub(super) fn memory_of_cells(files: u64, cells: u64) -> u64 {
-    (files * CELLS_MIN as u64 + cells + cells / 4) * size_of::<CellNote>() as u64
+    (files * CELLS_MIN as u64 + cells + cells / 4) * size_of::<CellMeta>() as u64
 }
 
 /// Pending keys, the encoder's scratch and one block, at most.
@@ -48,11 +49,11 @@ const FIXED_BYTES: u64 = 512 << 10;
 
 /// Writes one column file: data, index, bitmaps, weights and the spool.
 pub struct ColumnFileWriter {
-    shared: Arc<Shared>,
+    shared: Arc<WriterState>,
     side: Side,
     number: usize,
     batches: Range<usize>,
-    writer: FrameWriter,
+    writer: PagedWriter,
     data: usize,
     index: usize,
     bitmaps: usize,
@@ -66,8 +67,8 @@ pub struct ColumnFileWriter {
     block: Vec<u8>,
     bitmap: Vec<u8>,
     cell: Option<OpenCell>,
-    spooled: Spooled,
-    cells: Vec<CellNote>,
+    spooled: SourceRunEncoder,
+    cells: Vec<CellMeta>,
     range: Option<WeightRange>,
     leases: Vec<Lease>,
     leased_cells: usize,
@@ -89,9 +90,11 @@ struct OpenCell {
     data_bytes: u64,
 }
 
-/// The sources of a cell on their way to the spool: for each, how many were passed over and its edges minus 1, as varints.
+/// An encoder of the sources of a cell for the temporary file.
+///
+/// Each entry is the number of sources skipped and the number of edges minus 1, as varints.
 #[derive(Default)]
-struct Spooled {
+struct SourceRunEncoder {
     bytes: Vec<u8>,
     handed_on: u64,
     hasher: crc32fast::Hasher,
@@ -100,7 +103,7 @@ struct Spooled {
     edges: u64,
 }
 
-impl Spooled {
+impl SourceRunEncoder {
     #[inline]
     fn add(&mut self, keys: &[u64]) {
         let (mut source, mut edges) = (self.source, self.edges);
@@ -127,7 +130,7 @@ impl Spooled {
 
 impl ColumnFileWriter {
     pub(super) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<WriterState>,
         side: Side,
         number: usize,
     ) -> Result<Self, FormatError> {
@@ -138,7 +141,7 @@ impl ColumnFileWriter {
             .budget
             .lease("writing the stored graph", FIXED_BYTES)?;
         let disk = &*shared.disk;
-        let writer = FrameWriter::new(disk, &shared.budget, shared.graph_id)?;
+        let writer = PagedWriter::new(disk, &shared.budget, shared.graph_id)?;
         let mut writer = writer.syncing_all(shared.keeps);
         let id = |kind| FileId::new(side, kind, number as u32);
         let large = shared.chunk_bytes();
@@ -169,7 +172,7 @@ impl ColumnFileWriter {
             block: Vec::new(),
             bitmap: Vec::new(),
             cell: None,
-            spooled: Spooled::default(),
+            spooled: SourceRunEncoder::default(),
             cells: Vec::new(),
             range: None,
             leases: Vec::new(),
@@ -177,9 +180,11 @@ impl ColumnFileWriter {
             _fixed: fixed,
         })
     }
-    /// Appends edges from `source_batch` to `destination_batch`. A key is the batch-local source in the high 32 bits and the
-    /// batch-local destination in the low ones; `weights` are the edges' weights, little-endian, as many as keys. Calls
-    /// are in ascending order of destination batch, source batch and key; a cell may come in several calls.
+    /// Appends edges from `source_batch` to `destination_batch`.
+    ///
+    /// A key is the batch-local source in the high 32 bits and the batch-local destination in the low ones.
+    /// `weights` are the edges' weights, little-endian, one for each key. Calls come in ascending order of
+    /// destination batch, source batch and key. A cell may take several calls.
     ///
     /// # Errors
     /// The order is another, a vertex is outside its batch, the disk fails, or the budget has no room.
@@ -327,7 +332,7 @@ impl ColumnFileWriter {
         self.writer.append(self.bitmaps, &self.bitmap)?;
         self.spooled.end_source();
         self.hand_on()?;
-        let Spooled {
+        let SourceRunEncoder {
             bytes,
             handed_on,
             hasher,
@@ -337,13 +342,13 @@ impl ColumnFileWriter {
         self.spooled.bytes = bytes;
         if self.cells.len() == self.leased_cells {
             let more = more_cells(self.leased_cells);
-            let bytes = (more * size_of::<CellNote>()) as u64;
+            let bytes = (more * size_of::<CellMeta>()) as u64;
             self.leases
                 .push(self.shared.budget.lease("the directory of cells", bytes)?);
             self.cells.reserve_exact(more);
             self.leased_cells += more;
         }
-        self.cells.push(CellNote {
+        self.cells.push(CellMeta {
             sizes: CellSizes {
                 destination_batch: cell.destination_batch as u32,
                 source_batch: cell.source_batch as u32,
@@ -364,7 +369,7 @@ impl ColumnFileWriter {
         self.end_cell()?;
         let roots = self.writer.finish()?;
         let root = |stream: usize| roots.get(stream).copied().unwrap_or_default();
-        let done = FileDone {
+        let done = ColumnFileManifest {
             roots: [
                 root(self.data),
                 root(self.index),
@@ -391,7 +396,7 @@ mod tests {
             // The room becomes larger when one cell more than before is noted.
             let cells = leased as u64 + 1;
             leased += more_cells(leased);
-            let bytes = (leased * size_of::<CellNote>()) as u64;
+            let bytes = (leased * size_of::<CellMeta>()) as u64;
             assert!(bytes <= memory_of_cells(1, cells), "{cells} cells");
         }
     }

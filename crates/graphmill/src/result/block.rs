@@ -12,7 +12,7 @@ pub(super) const ROWS_MAX: usize = 1 << 16;
 pub enum Labels {
     /// Integer ids.
     Integers(Vec<u64>),
-    /// Integer ids of which some are negative.
+    /// Integer ids, some of them negative.
     Signed(Vec<i64>),
     /// Text ids.
     Texts(Texts),

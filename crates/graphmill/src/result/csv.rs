@@ -7,13 +7,14 @@ use std::io::Write;
 
 use graphmill_graph::Id;
 
-use super::ResultError;
-use super::encode::{Encoder, Lane, OUTPUT_BYTES, Pool, Task};
-use super::names::{Names, fewer_ids};
-use super::raw::Raw;
-use super::rows::{BLOCK_ROWS, Rows};
-use super::walk::walk;
-use crate::Error;
+use crate::error::Error;
+use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
+use crate::result::names::{VertexNames, fewer_ids};
+use crate::result::rows::ResultRows;
+use crate::result::sizes::{BLOCK_ROWS, OUTPUT_BYTES};
+use crate::result::values::ValueColumn;
+use crate::result::walk::walk;
+use crate::result_error::ResultError;
 
 /// Rows that a worker writes at a time.
 const ROWS: u64 = BLOCK_ROWS / 2;
@@ -25,8 +26,8 @@ const ROWS: u64 = BLOCK_ROWS / 2;
 pub(super) fn write<W: Write>(
     mut sink: W,
     tabs: bool,
-    rows: &mut Rows<'_>,
-    pool: &mut Pool,
+    rows: &mut ResultRows<'_>,
+    pool: &mut EncodePool,
     note: &mut dyn FnMut(u64),
 ) -> Result<W, Error> {
     let mut header = csv_writer(tabs);
@@ -64,12 +65,12 @@ struct CsvRows {
     tabs: bool,
     nullable: bool,
     are_vertices: bool,
-    /// Of the vertices that are values, where they have any besides their numbers.
-    names: Option<Names>,
+    /// The names of vertices that are values, if their names are not their numbers.
+    names: Option<VertexNames>,
 }
 
 impl Encoder for CsvRows {
-    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error> {
+    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
         let (mut number, mut float) = (itoa::Buffer::new(), ryu::Buffer::new());
         let reached = self.nullable.then(|| task.raw.reached());
         let mut rows = csv_writer(self.tabs);
@@ -84,8 +85,12 @@ impl Encoder for CsvRows {
                 bytes += match &task.raw {
                     _ if !is_reached && self.are_vertices => put(&mut rows, b"")?,
                     _ if !is_reached => put(&mut rows, b"inf")?,
-                    Raw::F32(values) => put(&mut rows, text(values[row], &mut float).as_bytes())?,
-                    Raw::F64(values) => put(&mut rows, text(values[row], &mut float).as_bytes())?,
+                    ValueColumn::F32(values) => {
+                        put(&mut rows, text(values[row], &mut float).as_bytes())?
+                    }
+                    ValueColumn::F64(values) => {
+                        put(&mut rows, text(values[row], &mut float).as_bytes())?
+                    }
                     values => {
                         let value = values.integer(row);
                         match &self.names {
@@ -124,7 +129,7 @@ fn put_id(
     }
 }
 
-/// `ryu` spells what is not a number its own way.
+/// Returns the text of a float; `ryu` has its own spelling for NaN and infinity.
 fn text<F: ryu::Float + Into<f64>>(value: F, buffer: &mut ryu::Buffer) -> &str {
     let wide: f64 = value.into();
     if wide.is_finite() {

@@ -11,17 +11,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graphmill_graph::{IdCursor, StoredGraph};
 use graphmill_storage::{Job, JobError, Lease, Step, Stop, Worker, Workers};
 
-use super::block::Block;
-use super::raw::Raw;
-use super::rows::Memory;
-use crate::{Error, Machine};
-
-/// A task's output is full when it has so many bytes.
-pub(super) const OUTPUT_BYTES: usize = 2 << 20;
+use crate::error::Error;
+use crate::machine::resources::Machine;
+use crate::result::block::Block;
+use crate::result::memory::OutputMemory;
+use crate::result::values::ValueColumn;
 
 /// What a column of a task's rows comes to.
 #[derive(Debug, Default)]
-pub(super) struct Summary {
+pub(super) struct ColumnSummary {
     /// Bytes before they were compressed.
     pub(super) raw_bytes: u64,
     pub(super) rows: u64,
@@ -42,7 +40,7 @@ pub(super) enum Limits {
 }
 
 impl Limits {
-    /// Those of the values of both.
+    /// Extends the limits to cover the other values too.
     pub(super) fn merge(&mut self, other: Limits) {
         match (&mut *self, other) {
             (_, Limits::None) => {}
@@ -67,42 +65,42 @@ impl Limits {
 
 /// Consecutive rows, or entries of a list, that one worker encodes.
 #[derive(Debug)]
-pub(super) struct Task {
+pub(super) struct EncodeTask {
     /// The ranks of the ids of the rows, or places in a list.
     pub(super) range: Range<u64>,
     /// Which of them are rows; empty where all are.
     pub(super) marks: Vec<bool>,
     /// The values of the rows.
-    pub(super) raw: Raw,
+    pub(super) raw: ValueColumn,
     /// Where it is continued: in `range`, and among the rows.
     pub(super) next: u64,
     pub(super) row: usize,
-    /// What is encoded.
+    /// The encoded bytes.
     pub(super) out: Vec<u8>,
     /// The same as a block in memory, where that is wanted.
     pub(super) block: Option<Block>,
-    pub(super) summary: Summary,
+    pub(super) summary: ColumnSummary,
     is_done: bool,
     error: Option<Error>,
 }
 
-impl Task {
-    fn new() -> Task {
-        Task {
+impl EncodeTask {
+    fn new() -> EncodeTask {
+        EncodeTask {
             range: 0..0,
             marks: Vec::new(),
-            raw: Raw::U32(Vec::new()),
+            raw: ValueColumn::U32(Vec::new()),
             next: 0,
             row: 0,
             out: Vec::new(),
             block: None,
-            summary: Summary::default(),
+            summary: ColumnSummary::default(),
             is_done: false,
             error: None,
         }
     }
 
-    /// Whether what is at `next` is a row.
+    /// True if the entry at `next` is a row.
     #[inline]
     pub(super) fn is_row(&self) -> bool {
         self.marks.get((self.next - self.range.start) as usize) != Some(&false)
@@ -112,13 +110,13 @@ impl Task {
         self.marks.clear();
         self.out.clear();
         self.row = 0;
-        self.summary = Summary::default();
+        self.summary = ColumnSummary::default();
         self.is_done = false;
     }
 }
 
 /// What a worker encodes with.
-pub(super) struct Lane {
+pub(super) struct EncodeScratch {
     pub(super) ids: IdCursor,
     /// A page before it is compressed, and after.
     pub(super) plain: Vec<u8>,
@@ -129,23 +127,25 @@ pub(super) struct Lane {
 
 /// Turns the rows of tasks into bytes.
 pub(super) trait Encoder: Sync {
-    /// Encodes rows of a task from where it is continued, until all are done, or its output is full; whether all are.
+    /// Encodes rows of a task from where it continues, until all are done or its output is full.
+    ///
+    /// Returns true if all are done.
     ///
     /// # Errors
     /// Ids cannot be read, or cannot be written in this format.
-    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error>;
+    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error>;
 }
 
 /// Encodes tasks on all workers.
-pub(super) struct Pool {
+pub(super) struct EncodePool {
     workers: Arc<Workers>,
     stop: Stop,
-    tasks: Vec<Mutex<Task>>,
-    lanes: Vec<Mutex<Lane>>,
+    tasks: Vec<Mutex<EncodeTask>>,
+    lanes: Vec<Mutex<EncodeScratch>>,
     _lease: Option<Lease>,
 }
 
-impl Pool {
+impl EncodePool {
     /// As many lanes and tasks as the memory allows, at least one of each, which the rows have leased.
     ///
     /// # Errors
@@ -153,11 +153,11 @@ impl Pool {
     pub(super) fn new(
         machine: &Machine,
         graph: &Arc<StoredGraph>,
-        memory: &Memory,
-    ) -> Result<Pool, Error> {
+        memory: &OutputMemory,
+    ) -> Result<EncodePool, Error> {
         let budget = machine.budget();
         let lane = || -> Result<_, Error> {
-            Ok(Mutex::new(Lane {
+            Ok(Mutex::new(EncodeScratch {
                 ids: IdCursor::new(graph, budget, 0)?,
                 plain: Vec::new(),
                 packed: Vec::new(),
@@ -176,24 +176,24 @@ impl Pool {
                 Err(_) => break,
             }
         }
-        Ok(Pool {
+        Ok(EncodePool {
             workers: Arc::clone(machine.workers()),
             stop: machine.stop().clone(),
-            tasks: (0..tasks).map(|_| Mutex::new(Task::new())).collect(),
+            tasks: (0..tasks).map(|_| Mutex::new(EncodeTask::new())).collect(),
             lanes,
             _lease: lease.ok(),
         })
     }
 
-    /// Encodes the tasks that `next` sets up, as long as it does, and hands them to `put` in order, whenever they have output.
+    /// Encodes the tasks that `next` prepares, and passes their output to `put` in order.
     ///
     /// # Errors
     /// What `next`, `put` and the encoder fail with; work is to stop.
     pub(super) fn run(
         &mut self,
         encoder: &dyn Encoder,
-        mut next: impl FnMut(&mut Task) -> Result<bool, Error>,
-        mut put: impl FnMut(&mut Task) -> Result<(), Error>,
+        mut next: impl FnMut(&mut EncodeTask) -> Result<bool, Error>,
+        mut put: impl FnMut(&mut EncodeTask) -> Result<(), Error>,
     ) -> Result<(), Error> {
         loop {
             let mut count = 0;
@@ -227,7 +227,7 @@ impl Pool {
         }
     }
 
-    fn task(&mut self, at: usize) -> &mut Task {
+    fn task(&mut self, at: usize) -> &mut EncodeTask {
         let task = self.tasks[at].get_mut();
         task.unwrap_or_else(PoisonError::into_inner)
     }
@@ -237,7 +237,7 @@ impl Pool {
         if self.stop.requested() {
             return Err(Error::Stopped);
         }
-        let round = Round {
+        let round = EncodeRound {
             encoder,
             tasks: &self.tasks[tasks],
             lanes: &self.lanes,
@@ -251,14 +251,14 @@ impl Pool {
     }
 }
 
-struct Round<'r> {
+struct EncodeRound<'r> {
     encoder: &'r dyn Encoder,
-    tasks: &'r [Mutex<Task>],
-    lanes: &'r [Mutex<Lane>],
+    tasks: &'r [Mutex<EncodeTask>],
+    lanes: &'r [Mutex<EncodeScratch>],
     next: AtomicUsize,
 }
 
-impl Round<'_> {
+impl EncodeRound<'_> {
     /// Encodes the next task with a lane; whether there was one.
     fn encode_next(&self, lane: usize) -> bool {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
@@ -275,7 +275,7 @@ impl Round<'_> {
     }
 }
 
-impl Job for Round<'_> {
+impl Job for EncodeRound<'_> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         // A worker without a lane takes no task.
         match worker.index < self.lanes.len() && self.encode_next(worker.index) {

@@ -5,13 +5,12 @@ use std::cell::Cell;
 
 use graphmill_graph::{FormatError, Id, TEXT_ID_BYTES_MAX};
 
-use super::block::Labels;
-use super::encode::{Encoder, Lane, OUTPUT_BYTES, Pool, Task};
-use super::rows::{BlockRange, Rows};
-use crate::Error;
+use crate::error::Error;
+use crate::result::block::Labels;
+use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
+use crate::result::rows::{ResultRows, RowBlock};
+use crate::result::sizes::{NAMES_BYTES, OUTPUT_BYTES};
 
-/// Bytes of the names that are looked up at a time, where there is little memory.
-pub(super) const NAMES_BYTES: u64 = 4 << 20;
 /// Rows whose names have room there however long they are.
 pub(super) const ROWS_LEAST: u64 = NAMES_BYTES / (TEXT_ID_BYTES_MAX as u64 + 16);
 /// Names that a worker looks up at a time.
@@ -22,14 +21,16 @@ const BUCKETS_MAX: u64 = 1 << 16;
 /// Distinct vertices in ascending order of ranks, with a way to find the place of one.
 pub(super) struct Distinct {
     pub(super) ranks: Vec<u64>,
-    places: Places,
+    places: OrdinalIndex,
 }
 
 /// Where a rank is among others in ascending order.
-enum Places {
+enum OrdinalIndex {
     /// Of each 64 ranks which are there, and how many come before.
     Bits(Vec<(u64, u32)>),
-    /// Where the ranks of each bucket begin, and where those of the last end. A rank without so many low bits is the number of its bucket.
+    /// Where the ranks of each bucket begin and the last bucket ends, and the number of low bits.
+    ///
+    /// A rank shifted right by the low bits is its bucket number.
     Buckets(Vec<u32>, u32),
 }
 
@@ -38,7 +39,7 @@ impl Distinct {
     ///
     /// # Errors
     /// The values cannot be read.
-    pub(super) fn of(rows: &mut Rows<'_>, blocks: &[BlockRange]) -> Result<Distinct, Error> {
+    pub(super) fn of(rows: &mut ResultRows<'_>, blocks: &[RowBlock]) -> Result<Distinct, Error> {
         let count = blocks.iter().map(|block| block.rows).sum::<u64>();
         let mut ranks = Vec::with_capacity(count as usize);
         for block in blocks {
@@ -64,7 +65,7 @@ impl Distinct {
                     left &= left - 1;
                 }
             }
-            let places = Places::Bits(bits);
+            let places = OrdinalIndex::Bits(bits);
             return Distinct { ranks, places };
         }
         ranks.sort_unstable();
@@ -80,7 +81,7 @@ impl Distinct {
             }
         }
         starts.push(ranks.len() as u32);
-        let places = Places::Buckets(starts, low_bits);
+        let places = OrdinalIndex::Buckets(starts, low_bits);
         Distinct { ranks, places }
     }
 
@@ -88,13 +89,13 @@ impl Distinct {
     #[inline]
     pub(super) fn place(&self, rank: u64) -> Option<usize> {
         match &self.places {
-            Places::Bits(bits) => {
+            OrdinalIndex::Bits(bits) => {
                 let (word, before) = bits.get((rank / 64) as usize)?;
                 let bit = 1_u64 << (rank % 64);
                 let place = before + (word & (bit - 1)).count_ones();
                 (word & bit != 0).then_some(place as usize)
             }
-            Places::Buckets(starts, low_bits) => {
+            OrdinalIndex::Buckets(starts, low_bits) => {
                 let bucket = (rank >> low_bits) as usize;
                 let start = *starts.get(bucket)? as usize;
                 let ranks = &self.ranks[start..*starts.get(bucket + 1)? as usize];
@@ -105,7 +106,7 @@ impl Distinct {
     }
 
     /// Sets up tasks over stretches of them, one after the other.
-    pub(super) fn stretches(&self) -> impl FnMut(&mut Task) -> Result<bool, Error> + use<> {
+    pub(super) fn stretches(&self) -> impl FnMut(&mut EncodeTask) -> Result<bool, Error> + use<> {
         let (mut at, count) = (0, self.ranks.len() as u64);
         move |task| {
             task.range = at..count.min(at + STRETCH);
@@ -116,22 +117,22 @@ impl Distinct {
 }
 
 /// Distinct vertices and their names.
-pub(super) struct Names {
+pub(super) struct VertexNames {
     distinct: Distinct,
     labels: Labels,
 }
 
-impl Names {
-    /// The names of vertices; none where they have more than so many bytes.
+impl VertexNames {
+    /// Returns the names of vertices; `None` if they have more than `bytes_max` bytes.
     ///
     /// # Errors
     /// Ids cannot be read, or work is to stop.
     pub(super) fn of(
-        rows: &Rows<'_>,
-        pool: &mut Pool,
+        rows: &ResultRows<'_>,
+        pool: &mut EncodePool,
         distinct: Distinct,
         bytes_max: u64,
-    ) -> Result<Option<Names>, Error> {
+    ) -> Result<Option<VertexNames>, Error> {
         let mut labels = Labels::of(rows.graph.id_kind());
         let (bytes, mut next) = (Cell::new(0), distinct.stretches());
         let look_up = LookUp {
@@ -148,7 +149,7 @@ impl Names {
                 Ok(())
             },
         )?;
-        Ok((bytes.get() <= bytes_max).then_some(Names { distinct, labels }))
+        Ok((bytes.get() <= bytes_max).then_some(VertexNames { distinct, labels }))
     }
 
     /// The name of the vertex of a rank; nothing of one that is not among them.
@@ -175,7 +176,7 @@ struct LookUp<'a> {
 }
 
 impl Encoder for LookUp<'_> {
-    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error> {
+    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
         while task.next < task.range.end && task.out.len() < OUTPUT_BYTES {
             lane.ids.seek(self.ranks[task.next as usize]);
             match lane.ids.next()?.ok_or_else(fewer_ids)? {

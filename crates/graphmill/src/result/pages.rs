@@ -5,11 +5,11 @@
 
 use parquet::basic::Encoding;
 
-/// Differences that share a least one, and those of them that share a width.
+/// Differences with a common minimum, and those with a common width.
 const DELTA_BLOCK: usize = 128;
 const DELTA_RUN: usize = 32;
 
-/// Adds the header of a page of data of so many rows, with its bytes before and after they are compressed.
+/// Appends the header of a data page of `rows` rows, with its bytes before and after compression.
 pub(super) fn put_data_header(out: &mut Vec<u8>, rows: u64, encoding: Encoding, bytes: [usize; 2]) {
     const DATA_PAGE: i64 = 0;
     let encoding = match encoding {
@@ -26,7 +26,9 @@ pub(super) fn put_data_header(out: &mut Vec<u8>, rows: u64, encoding: Encoding, 
     out.extend([0, 0]);
 }
 
-/// Adds the header of a dictionary of so many names in ascending order, with its bytes before and after they are compressed.
+/// Appends the header of a dictionary page of `names` names in ascending order.
+///
+/// `bytes` are its bytes before and after compression.
 pub(super) fn put_dictionary_header(out: &mut Vec<u8>, names: u64, bytes: [usize; 2]) {
     const DICTIONARY_PAGE: i64 = 2;
     put_header(out, DICTIONARY_PAGE, bytes);
@@ -68,7 +70,7 @@ fn width_of(value: u64) -> u32 {
     u64::BITS - value.leading_zeros()
 }
 
-/// Adds numbers of so many bits each, and bits that are 0 to the end of the last byte.
+/// Appends numbers of `width` bits each, and pads the last byte with 0 bits.
 fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
     let (mut bits, mut count) = (0_u128, 0);
     for value in values {

@@ -23,15 +23,18 @@ use parquet::file::metadata::{
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type};
 
-use super::ResultError;
-use super::encode::{Encoder, Lane, Limits, OUTPUT_BYTES, Pool, Summary, Task};
-use super::names::{Distinct, Names, ROWS_LEAST, fewer_ids};
-use super::pages::{self, put_deltas, put_indices, put_levels};
-use super::raw::Raw;
-use super::rows::{BLOCK_ROWS, BlockRange, GROUP_ROWS, Rows};
-use crate::Error;
+use crate::error::Error;
+use crate::result::encode::{
+    ColumnSummary, EncodePool, EncodeScratch, EncodeTask, Encoder, Limits,
+};
+use crate::result::names::{Distinct, ROWS_LEAST, VertexNames, fewer_ids};
+use crate::result::pages::{self, put_deltas, put_indices, put_levels};
+use crate::result::rows::{GROUP_ROWS, ResultRows, RowBlock};
+use crate::result::sizes::{BLOCK_ROWS, OUTPUT_BYTES};
+use crate::result::values::ValueColumn;
+use crate::result_error::ResultError;
 
-/// A page of text ends when it has so many bytes.
+/// A page of text ends when it has this many bytes.
 const PAGE_BYTES: usize = 1 << 20;
 /// Bytes of the names of a row group's values, at most: where they have more, it has fewer rows.
 const DICTIONARY_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
@@ -46,11 +49,11 @@ const MAGIC: &[u8] = b"PAR1";
 /// Ids or values cannot be read, an id is no UTF-8, the sink fails, or work is to stop.
 pub(super) fn write<W: Write>(
     sink: W,
-    rows: &mut Rows<'_>,
-    pool: &mut Pool,
+    rows: &mut ResultRows<'_>,
+    pool: &mut EncodePool,
     note: &mut dyn FnMut(u64),
 ) -> Result<W, Error> {
-    let mut file = File::new(sink, rows)?;
+    let mut file = FileWriter::new(sink, rows)?;
     let (mut at, mut rows_max) = (rows.ranks.start, GROUP_ROWS);
     loop {
         let blocks = rows.group(at, rows_max)?;
@@ -59,7 +62,7 @@ pub(super) fn write<W: Write>(
         };
         let end = last.ranks.end;
         let dictionary = match rows.has_names() && rows.graph.id_kind() == IdKind::Text {
-            true => match Dictionary::of(rows, pool, &blocks)? {
+            true => match NameDictionary::of(rows, pool, &blocks)? {
                 None => {
                     let count = blocks.iter().map(|block| block.rows).sum::<u64>();
                     rows_max = (count / 2).max(ROWS_LEAST);
@@ -76,7 +79,7 @@ pub(super) fn write<W: Write>(
 }
 
 /// A file on its way to `sink`.
-struct File<W> {
+struct FileWriter<W> {
     sink: W,
     /// Bytes written.
     offset: u64,
@@ -85,16 +88,16 @@ struct File<W> {
     rows: u64,
 }
 
-/// What is known of a column of a row group.
-struct Chunk {
+/// The metadata of a column of a row group.
+struct WrittenChunk {
     start: u64,
     dictionary: Option<u64>,
     encoding: Encoding,
-    summary: Summary,
+    summary: ColumnSummary,
 }
 
-impl<W: Write> File<W> {
-    fn new(sink: W, rows: &Rows<'_>) -> Result<File<W>, Error> {
+impl<W: Write> FileWriter<W> {
+    fn new(sink: W, rows: &ResultRows<'_>) -> Result<FileWriter<W>, Error> {
         let is_nullable = match rows.output.nullable {
             true => Repetition::OPTIONAL,
             false => Repetition::REQUIRED,
@@ -110,7 +113,7 @@ impl<W: Write> File<W> {
             .with_fields(vec![Arc::new(vertex), Arc::new(value)])
             .build()
             .map_err(ResultError::from)?;
-        let mut file = File {
+        let mut file = FileWriter {
             sink,
             offset: 0,
             schema: Arc::new(SchemaDescriptor::new(Arc::new(schema))),
@@ -130,10 +133,10 @@ impl<W: Write> File<W> {
     /// Writes a row group.
     fn group(
         &mut self,
-        rows: &mut Rows<'_>,
-        pool: &mut Pool,
-        blocks: &[BlockRange],
-        dictionary: Option<Dictionary>,
+        rows: &mut ResultRows<'_>,
+        pool: &mut EncodePool,
+        blocks: &[RowBlock],
+        dictionary: Option<NameDictionary>,
         note: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
         let kind = rows.graph.id_kind();
@@ -143,7 +146,7 @@ impl<W: Write> File<W> {
         });
         let mut blocks_left = blocks.iter();
         pool.run(
-            &Ids { kind },
+            &IdColumnEncoder { kind },
             |task| match blocks_left.next() {
                 Some(block) => rows.fill(block, false, task).map(|()| true),
                 None => Ok(false),
@@ -153,17 +156,17 @@ impl<W: Write> File<W> {
         let ids = self.end(0, ids)?;
 
         let mut values = self.begin(Encoding::PLAIN);
-        let mut encoder = Values {
+        let mut encoder = ValueColumnEncoder {
             nullable: rows.output.nullable,
             are_vertices: rows.are_vertices(),
-            found: Found::Nothing,
+            found: ValueNames::Nothing,
         };
         let mut memory = None;
         if let Some(mut dictionary) = dictionary {
             if !dictionary.distinct.ranks.is_empty() {
                 dictionary.put(self, &mut values, pool)?;
             }
-            encoder.found = Found::Places(dictionary.distinct);
+            encoder.found = ValueNames::Places(dictionary.distinct);
         } else if rows.has_names() {
             memory = Some(rows.lookup_memory()?);
         }
@@ -174,8 +177,8 @@ impl<W: Write> File<W> {
         for blocks in blocks.chunks(at_a_time) {
             if let Some((_, bytes_max, _)) = &memory {
                 let distinct = Distinct::of(rows, blocks)?;
-                let names = Names::of(rows, pool, distinct, *bytes_max)?;
-                encoder.found = Found::Names(names.ok_or_else(fewer_ids)?);
+                let names = VertexNames::of(rows, pool, distinct, *bytes_max)?;
+                encoder.found = ValueNames::Names(names.ok_or_else(fewer_ids)?);
             }
             values.encoding = encoder.encoding(&rows.output.values);
             let mut blocks_left = blocks.iter();
@@ -209,17 +212,21 @@ impl<W: Write> File<W> {
         Ok(())
     }
 
-    fn begin(&self, encoding: Encoding) -> Chunk {
-        Chunk {
+    fn begin(&self, encoding: Encoding) -> WrittenChunk {
+        WrittenChunk {
             start: self.offset,
             dictionary: None,
             encoding,
-            summary: Summary::default(),
+            summary: ColumnSummary::default(),
         }
     }
 
     /// Adds the pages of a task to a column.
-    fn append(&mut self, chunk: &mut Chunk, task: &mut Task) -> Result<(), ResultError> {
+    fn append(
+        &mut self,
+        chunk: &mut WrittenChunk,
+        task: &mut EncodeTask,
+    ) -> Result<(), ResultError> {
         let summary = std::mem::take(&mut task.summary);
         chunk.summary.raw_bytes += summary.raw_bytes;
         chunk.summary.rows += summary.rows;
@@ -229,7 +236,7 @@ impl<W: Write> File<W> {
     }
 
     /// What the footer says of a column that is written.
-    fn end(&self, column: usize, chunk: Chunk) -> Result<ColumnChunkMetaData, ResultError> {
+    fn end(&self, column: usize, chunk: WrittenChunk) -> Result<ColumnChunkMetaData, ResultError> {
         let about = self.schema.column(column);
         let summary = chunk.summary;
         let statistics = statistics(about.physical_type(), summary.limits, summary.nulls);
@@ -300,8 +307,9 @@ fn column(
         .build()?)
 }
 
-/// The least and greatest value of a column as the footer has them: not those that are long texts, and zero with the sign that the
-/// format asks for.
+/// Returns the least and greatest value of a column for the footer.
+///
+/// It leaves out long texts, and gives a zero the sign that the format requires.
 fn statistics(physical: Physical, limits: Limits, nulls: u64) -> Statistics {
     let (mut integers, mut floats, mut texts) = (None, None, None);
     match limits {
@@ -336,8 +344,8 @@ fn statistics(physical: Physical, limits: Limits, nulls: u64) -> Statistics {
     }
 }
 
-/// The names of the vertices that are values of a row group, in ascending order, and what they take as a page.
-struct Dictionary {
+/// The names of the vertices that are values of a row group, in ascending order, and their page sizes.
+struct NameDictionary {
     distinct: Distinct,
     /// Bytes before and after they are compressed.
     plain: u64,
@@ -347,13 +355,13 @@ struct Dictionary {
     limits: Limits,
 }
 
-impl Dictionary {
+impl NameDictionary {
     /// The one of the rows of some blocks; none where the names have more bytes than a dictionary may.
     fn of(
-        rows: &mut Rows<'_>,
-        pool: &mut Pool,
-        blocks: &[BlockRange],
-    ) -> Result<Option<Dictionary>, Error> {
+        rows: &mut ResultRows<'_>,
+        pool: &mut EncodePool,
+        blocks: &[RowBlock],
+    ) -> Result<Option<NameDictionary>, Error> {
         let distinct = Distinct::of(rows, blocks)?;
         let (plain, mut packed) = (Cell::new(0), 0);
         let (mut bodies, mut limits) = (Some(Vec::new()), Limits::None);
@@ -384,7 +392,7 @@ impl Dictionary {
             },
         )?;
         let plain = plain.get();
-        Ok((plain <= DICTIONARY_BYTES).then_some(Dictionary {
+        Ok((plain <= DICTIONARY_BYTES).then_some(NameDictionary {
             distinct,
             plain,
             packed,
@@ -396,9 +404,9 @@ impl Dictionary {
     /// Writes the page.
     fn put<W: Write>(
         &mut self,
-        file: &mut File<W>,
-        chunk: &mut Chunk,
-        pool: &mut Pool,
+        file: &mut FileWriter<W>,
+        chunk: &mut WrittenChunk,
+        pool: &mut EncodePool,
     ) -> Result<(), Error> {
         // Compressed apart, the names are one stream behind the length of all.
         let (mut start, mut header) = (Vec::new(), Vec::new());
@@ -434,8 +442,8 @@ struct DictionaryNames<'a> {
 }
 
 impl Encoder for DictionaryNames<'_> {
-    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error> {
-        let Lane {
+    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
+        let EncodeScratch {
             ids,
             plain,
             packed,
@@ -482,9 +490,9 @@ fn put_text(plain: &mut Vec<u8>, text: &[u8]) -> Result<(), ResultError> {
     Ok(())
 }
 
-/// Adds a page of so many rows to a task's output.
+/// Appends a page of rows to the output of a task.
 fn put_page(
-    task: &mut Task,
+    task: &mut EncodeTask,
     (plain, packed): (&[u8], &mut Vec<u8>),
     snappy: &mut snap::raw::Encoder,
     encoding: Encoding,
@@ -512,13 +520,13 @@ fn compress<'p>(
 }
 
 /// The column of ids.
-struct Ids {
+struct IdColumnEncoder {
     kind: IdKind,
 }
 
-impl Encoder for Ids {
-    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error> {
-        let Lane {
+impl Encoder for IdColumnEncoder {
+    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
+        let EncodeScratch {
             ids,
             plain,
             packed,
@@ -570,12 +578,12 @@ impl Encoder for Ids {
     }
 }
 
-/// What is known of the vertices that are values.
-enum Found {
+/// The names of the vertices that are values.
+enum ValueNames {
     /// Their numbers, or there is none.
     Nothing,
     /// Their names.
-    Names(Names),
+    Names(VertexNames),
     /// Their places in the dictionary.
     Places(Distinct),
 }
@@ -588,7 +596,7 @@ fn put_floats<T: Copy + Into<f64>, const N: usize>(
 ) -> Limits {
     let (mut least, mut greatest) = (f64::INFINITY, f64::NEG_INFINITY);
     for value in values {
-        // Of what is not a number neither is.
+        // NaN changes neither.
         (least, greatest) = (least.min(value.into()), greatest.max(value.into()));
         plain.extend_from_slice(&bytes(value));
     }
@@ -598,28 +606,28 @@ fn put_floats<T: Copy + Into<f64>, const N: usize>(
     }
 }
 
-/// The column of values, of which a block is a page.
-struct Values {
+/// An encoder of the column of values, in which a block is a page.
+struct ValueColumnEncoder {
     nullable: bool,
     are_vertices: bool,
-    found: Found,
+    found: ValueNames,
 }
 
-impl Values {
+impl ValueColumnEncoder {
     fn encoding(&self, values: &Array) -> Encoding {
         match (values, &self.found) {
             (Array::F32(_) | Array::F64(_), _) => Encoding::PLAIN,
             // Of no values there is no dictionary.
-            (_, Found::Places(distinct)) if distinct.ranks.is_empty() => Encoding::PLAIN,
-            (_, Found::Places(_)) => Encoding::RLE_DICTIONARY,
+            (_, ValueNames::Places(distinct)) if distinct.ranks.is_empty() => Encoding::PLAIN,
+            (_, ValueNames::Places(_)) => Encoding::RLE_DICTIONARY,
             _ => Encoding::DELTA_BINARY_PACKED,
         }
     }
 }
 
-impl Encoder for Values {
-    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error> {
-        let Lane {
+impl Encoder for ValueColumnEncoder {
+    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
+        let EncodeScratch {
             plain,
             packed,
             snappy,
@@ -638,26 +646,26 @@ impl Encoder for Values {
         let (mut encoding, mut bits) = (Encoding::DELTA_BINARY_PACKED, u64::BITS);
         let mut limits = Limits::None;
         match (&task.raw, &self.found) {
-            (Raw::F32(values), _) => {
+            (ValueColumn::F32(values), _) => {
                 encoding = Encoding::PLAIN;
                 let values = there.map(|row| values[row]);
                 limits = put_floats(plain, values, |value| value.to_le_bytes());
             }
-            (Raw::F64(values), _) => {
+            (ValueColumn::F64(values), _) => {
                 encoding = Encoding::PLAIN;
                 let values = there.map(|row| values[row]);
                 limits = put_floats(plain, values, |value| value.to_le_bytes());
             }
-            (_, Found::Places(distinct)) if distinct.ranks.is_empty() => {
+            (_, ValueNames::Places(distinct)) if distinct.ranks.is_empty() => {
                 encoding = Encoding::PLAIN;
             }
-            (values, Found::Places(distinct)) => {
+            (values, ValueNames::Places(distinct)) => {
                 encoding = Encoding::RLE_DICTIONARY;
                 let places = there.map(|row| distinct.place(values.integer(row)).unwrap_or(0));
                 numbers.extend(places.map(|place| place as i64));
                 put_indices(plain, numbers, distinct.ranks.len() as u64);
             }
-            (values, Found::Names(names)) => {
+            (values, ValueNames::Names(names)) => {
                 let (mut least, mut greatest) = (i128::MAX, i128::MIN);
                 for row in there {
                     let value = match names.of_rank(values.integer(row)) {
@@ -672,9 +680,9 @@ impl Encoder for Values {
                     limits = Limits::Integers(least, greatest);
                 }
             }
-            (values, Found::Nothing) => {
+            (values, ValueNames::Nothing) => {
                 bits = match values {
-                    Raw::U32(_) if !self.are_vertices => u32::BITS,
+                    ValueColumn::U32(_) if !self.are_vertices => u32::BITS,
                     _ => u64::BITS,
                 };
                 let (mut least, mut greatest) = (u64::MAX, 0);

@@ -1,28 +1,26 @@
-//! The rows of a result in ascending order of ids: an algorithm's values batch by batch from the engine, and the blocks in which they
-//! go out. Where indices have another order, `window.rs` puts the values in that of ids first. The rows are all, or those of the
-//! vertices of some batches.
+//! The rows of a result in ascending order of ids, and the blocks in which they are written.
 //!
-//! Rows are told by ranks, places in the order of ids, so that ids and values can be read apart, and more than once. Where a block
-//! ends depends on the stored graph alone.
+//! The engine returns an algorithm's values batch by batch. If indices have another order, `id_order_window.rs` sorts the values by id
+//! first. The rows are all, or the rows of the vertices of some batches.
+//!
+//! Rows are numbered by ranks, places in the order of ids, so that ids and values can be read apart, and more than once. The end of a block
+//! depends on the stored graph alone.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_algorithms::{Output, Values as Array};
 use graphmill_engine::Engine;
-use graphmill_graph::{FRAME_BYTES, IdCursor, IdKind, Measure, Order, StoredGraph};
+use graphmill_graph::{FRAME_BYTES, IdKind, Measure, Order, StoredGraph};
 use graphmill_storage::{Budget, Lease};
 
-use super::WRITER_BYTES;
-use super::block::ROWS_MAX;
-use super::encode::{OUTPUT_BYTES, Task};
-use super::names::NAMES_BYTES;
-use super::raw::Raw;
-use super::window::Window;
-use crate::Error;
+use crate::error::Error;
+use crate::result::encode::EncodeTask;
+use crate::result::id_order_window::IdOrderWindow;
+use crate::result::memory::OutputMemory;
+use crate::result::sizes::{BLOCK_ROWS, NAMES_BYTES, WRITER_BYTES};
+use crate::result::values::ValueColumn;
 
-/// Rows of a block, at most.
-pub(super) const BLOCK_ROWS: u64 = ROWS_MAX as u64;
 /// Pages of ids that a block has ids of, at most: few rows where ids are long.
 const BLOCK_PAGES: usize = 8;
 /// Rows and blocks of a group, which is a row group in Parquet, at most.
@@ -32,7 +30,7 @@ const GROUP_BLOCKS: usize = 128;
 pub(super) const TEXT_BYTES: usize = 2 << 20;
 /// Bytes of a row of a block: id, value, whether there is one, and a column again as what a file holds.
 const ROW_BYTES: usize = 48;
-/// The same where ids are text, besides their bytes; and 8 bytes for each row of a group.
+/// Bytes of a row with text ids, without the ids; add 8 bytes for each row of a group.
 const TEXT_ROW_BYTES: usize = 128;
 /// What memory is rounded up to.
 const PAGE_BYTES: u64 = 1 << 13;
@@ -42,12 +40,12 @@ const WORKERS_BYTES: u64 = 64 << 20;
 /// Bytes of memory that the result of a run on `graph` takes on its way out, at least.
 pub(crate) fn bytes_needed(graph: &Measure) -> u64 {
     let rows = row_bytes(graph) + paged_bytes(graph) + 16 * FRAME_BYTES;
-    rows + Window::bytes_least(graph) + WRITER_BYTES
+    rows + IdOrderWindow::bytes_least(graph) + WRITER_BYTES
 }
 
 /// Bytes with which values are put in the order of ids in one go, and all workers encode them.
 pub(crate) fn bytes_wanted(graph: &Measure) -> u64 {
-    bytes_needed(graph) + Window::bytes_wanted(graph) + WORKERS_BYTES
+    bytes_needed(graph) + IdOrderWindow::bytes_wanted(graph) + WORKERS_BYTES
 }
 
 /// Bytes of the widest batch of values while it is read from disk.
@@ -65,83 +63,35 @@ fn row_bytes(graph: &Measure) -> u64 {
     graph.batches.widest() * size_of::<u64>() as u64 + block
 }
 
-/// What of the memory that is free when the rows go out is for what.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Memory {
-    is_text: bool,
-    /// For workers and tasks besides the first.
-    extra: u64,
-}
-
-impl Memory {
-    /// Bytes that may be taken for longer.
-    pub(super) fn spare(self) -> u64 {
-        self.extra
-    }
-
-    /// Bytes of a task besides the first: values and marks of a block, and its output with a page more.
-    fn task_bytes(self) -> u64 {
-        let output = match self.is_text {
-            true => 2 * OUTPUT_BYTES as u64,
-            false => OUTPUT_BYTES as u64,
-        };
-        BLOCK_ROWS * 9 + output
-    }
-
-    /// Bytes of a lane besides the first and its frames: two pages, and the numbers of a block.
-    fn lane_bytes(self) -> u64 {
-        let page = if self.is_text { 3 << 20 } else { 2 << 20 };
-        page + BLOCK_ROWS * 8
-    }
-
-    /// How many lanes and tasks there is memory for, for so many workers.
-    pub(super) fn lanes(self, workers: usize) -> (usize, usize) {
-        let each = self.lane_bytes() + IdCursor::BYTES + 2 * self.task_bytes();
-        let lanes = (self.extra / each).clamp(1, workers.max(1) as u64);
-        if lanes == 1 {
-            return (1, 1);
-        }
-        let left = self.extra - lanes * (self.lane_bytes() + IdCursor::BYTES);
-        let tasks = (left / self.task_bytes()).clamp(1, 8 * lanes);
-        (lanes as usize, tasks as usize)
-    }
-
-    /// Bytes of so many lanes and tasks besides the first.
-    pub(super) fn bytes(self, lanes: usize, tasks: usize) -> u64 {
-        let (lanes, tasks) = (lanes as u64, tasks as u64);
-        (lanes - 1) * self.lane_bytes() + (tasks - 1) * self.task_bytes()
-    }
-}
-
 /// Consecutive rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BlockRange {
-    /// The ranks of their ids, and of ids of no row where the rows are those of some batches.
+pub(super) struct RowBlock {
+    /// The ranks of their ids; if the rows are of some batches, ids without a row are among them.
     pub(super) ranks: Range<u64>,
     pub(super) rows: u64,
 }
 
 /// The rows of a result.
-pub(crate) struct Rows<'a> {
+pub(crate) struct ResultRows<'a> {
     engine: &'a Engine,
     pub(super) output: &'a Output,
     pub(super) graph: Arc<StoredGraph>,
     pub(super) budget: Budget,
-    /// The ranks among which those of the rows are.
+    /// The range of ranks that holds the ranks of the rows.
     pub(super) ranks: Range<u64>,
-    /// Whether not all of them are those of rows.
+    /// True if some ranks of the range have no row.
     is_part: bool,
     /// Where the vertices are not in order of ids.
-    window: Option<Window>,
+    window: Option<IdOrderWindow>,
     /// Values of a batch, or of the window, and the ranks of their ids.
-    held: Raw,
+    held: ValueColumn,
     held_ranks: Range<u64>,
     /// Which of them are of the batches that are asked for; empty where all are.
     marks: Vec<bool>,
     _lease: Lease,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> ResultRows<'a> {
     /// The rows of the vertices of `batches`, which the engine can read.
     ///
     /// # Errors
@@ -152,7 +102,7 @@ impl<'a> Rows<'a> {
         graph: &Arc<StoredGraph>,
         budget: &Budget,
         batches: Range<usize>,
-    ) -> Result<Rows<'a>, Error> {
+    ) -> Result<ResultRows<'a>, Error> {
         let measure = graph.measure();
         let lease = budget.lease("rows of the result", row_bytes(&measure))?;
         let all = 0..graph.batches().len();
@@ -166,9 +116,15 @@ impl<'a> Rows<'a> {
         let leave = paged_bytes(&measure) + 8 * FRAME_BYTES + WRITER_BYTES;
         let window = match is_ordered {
             true => None,
-            false => Some(Window::new(graph, budget, &output.values, batches, leave)?),
+            false => Some(IdOrderWindow::new(
+                graph,
+                budget,
+                &output.values,
+                batches,
+                leave,
+            )?),
         };
-        Ok(Rows {
+        Ok(ResultRows {
             engine,
             output,
             graph: Arc::clone(graph),
@@ -176,7 +132,7 @@ impl<'a> Rows<'a> {
             ranks,
             is_part,
             window,
-            held: Raw::empty(&output.values),
+            held: ValueColumn::empty(&output.values),
             held_ranks: 0..0,
             marks: Vec::new(),
             _lease: lease,
@@ -188,23 +144,23 @@ impl<'a> Rows<'a> {
         matches!(self.output.values, Array::Vertex32(_) | Array::Vertex64(_))
     }
 
-    /// Whether values are vertices that have ids besides their numbers.
+    /// True if values are vertices whose ids are not their numbers.
     pub(super) fn has_names(&self) -> bool {
         self.are_vertices() && self.graph.id_kind() != IdKind::Dense
     }
 
     /// What of the memory that is free now is for what.
-    pub(super) fn memory(&self) -> Memory {
+    pub(super) fn memory(&self) -> OutputMemory {
         let leave = paged_bytes(&self.graph.measure()) + 8 * FRAME_BYTES + WRITER_BYTES;
-        Memory {
+        OutputMemory {
             is_text: self.graph.id_kind() == IdKind::Text,
             extra: self.budget.available().saturating_sub(leave) / 2,
         }
     }
 
-    /// Rows of which the names are looked up at a time, their bytes, and the lease for both.
+    /// Returns the rows whose names are looked up together, their bytes, and the lease for both.
     pub(super) fn lookup_memory(&self) -> Result<(u64, u64, Lease), Error> {
-        let free = self.memory().extra / 2;
+        let free = self.memory().spare() / 2;
         // A row has a rank, a bit in a bitmap of few bytes more, and as a rule a short name.
         let rows = (free / 64).clamp(BLOCK_ROWS, GROUP_ROWS);
         let bytes = (free / 2).clamp(NAMES_BYTES, 16 * NAMES_BYTES);
@@ -213,13 +169,15 @@ impl<'a> Rows<'a> {
         Ok((rows, bytes, lease))
     }
 
-    /// The block from a rank on, of so many rows at most; where it has no row, there is none from that rank on.
-    pub(super) fn block(&mut self, at: u64, rows_max: u64) -> Result<BlockRange, Error> {
+    /// Returns the block that starts at a rank, of at most `rows_max` rows.
+    ///
+    /// If it has no row, no later rank has one.
+    pub(super) fn block(&mut self, at: u64, rows_max: u64) -> Result<RowBlock, Error> {
         let end = self.ranks.end;
         if !self.is_part {
             let end = end.min(at + rows_max);
             let end = end.min(self.graph.rank_after_pages(at, BLOCK_PAGES - 1));
-            return Ok(BlockRange {
+            return Ok(RowBlock {
                 ranks: at..end,
                 rows: end.saturating_sub(at),
             });
@@ -236,14 +194,16 @@ impl<'a> Rows<'a> {
                 rank += 1;
             }
         }
-        Ok(BlockRange {
+        Ok(RowBlock {
             ranks: at..rank,
             rows,
         })
     }
 
-    /// The blocks from a rank on that go out together, of so many rows at most; none behind the last row.
-    pub(super) fn group(&mut self, at: u64, rows_max: u64) -> Result<Vec<BlockRange>, Error> {
+    /// Returns the blocks from a rank on that are written together; none after the last row.
+    ///
+    /// Together they have at most `rows_max` rows.
+    pub(super) fn group(&mut self, at: u64, rows_max: u64) -> Result<Vec<RowBlock>, Error> {
         let (mut blocks, mut at, mut rows) = (Vec::new(), at, 0);
         while at < self.ranks.end && rows < rows_max && blocks.len() < GROUP_BLOCKS {
             let block = self.block(at, BLOCK_ROWS.min(rows_max - rows))?;
@@ -259,17 +219,17 @@ impl<'a> Rows<'a> {
     /// Sets up a task: the values of those ranks, where they are wanted, and which are rows.
     pub(super) fn fill(
         &mut self,
-        block: &BlockRange,
+        block: &RowBlock,
         wants_values: bool,
-        task: &mut Task,
+        task: &mut EncodeTask,
     ) -> Result<(), Error> {
         task.range = block.ranks.clone();
         if !wants_values && !self.is_part {
             return Ok(());
         }
-        task.raw = match std::mem::replace(&mut task.raw, Raw::U32(Vec::new())) {
+        task.raw = match std::mem::replace(&mut task.raw, ValueColumn::U32(Vec::new())) {
             raw if raw.is_like(&self.held) => raw,
-            _ => Raw::empty(&self.output.values),
+            _ => ValueColumn::empty(&self.output.values),
         };
         task.raw.resize(0);
         let marks = &mut task.marks;
@@ -285,7 +245,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The vertices that are values of those rows, one after the other.
-    pub(super) fn vertices(&mut self, block: &BlockRange, to: &mut Vec<u64>) -> Result<(), Error> {
+    pub(super) fn vertices(&mut self, block: &RowBlock, to: &mut Vec<u64>) -> Result<(), Error> {
         let nullable = self.output.nullable;
         self.each_held(&block.ranks, |held, at, count, marks| {
             for row in 0..count {
@@ -298,11 +258,11 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Calls `each` with values, from where on and how many of them are those of `ranks`, and their marks.
+    /// Calls `each` with values, the first place and the count of those for `ranks`, and their marks.
     fn each_held(
         &mut self,
         ranks: &Range<u64>,
-        mut each: impl FnMut(&Raw, usize, usize, &[bool]),
+        mut each: impl FnMut(&ValueColumn, usize, usize, &[bool]),
     ) -> Result<(), Error> {
         let mut rank = ranks.start;
         while rank < ranks.end {

@@ -2,23 +2,26 @@
 
 use graphmill_graph::{Id, IdKind};
 
-use super::block::{Block, Labels, Values};
-use super::encode::{Encoder, Lane, Pool, Task};
-use super::names::{Distinct, Names, ROWS_LEAST, fewer_ids};
-use super::raw::Raw;
-use super::rows::{BLOCK_ROWS, GROUP_ROWS, Rows, TEXT_BYTES};
-use crate::Error;
+use crate::error::Error;
+use crate::result::block::{Block, Labels, Values};
+use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
+use crate::result::names::{Distinct, ROWS_LEAST, VertexNames, fewer_ids};
+use crate::result::rows::{GROUP_ROWS, ResultRows, TEXT_BYTES};
+use crate::result::sizes::BLOCK_ROWS;
+use crate::result::values::ValueColumn;
 
-/// Encodes all rows, so many at most in a task, with what `encoder` makes of the names that they need, and hands them to `put`.
+/// Encodes all rows, at most `task_rows` in a task, and passes the output to `put`.
+///
+/// `encoder` builds the encoder from the names that the rows need.
 ///
 /// # Errors
 /// Ids or values cannot be read, `put` fails, or work is to stop.
 pub(super) fn walk<E: Encoder>(
-    rows: &mut Rows<'_>,
-    pool: &mut Pool,
+    rows: &mut ResultRows<'_>,
+    pool: &mut EncodePool,
     task_rows: u64,
-    encoder: impl Fn(Option<Names>) -> E,
-    mut put: impl FnMut(&mut Task) -> Result<(), Error>,
+    encoder: impl Fn(Option<VertexNames>) -> E,
+    mut put: impl FnMut(&mut EncodeTask) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let memory = match rows.has_names() {
         true => Some(rows.lookup_memory()?),
@@ -34,14 +37,14 @@ pub(super) fn walk<E: Encoder>(
         let mut names = None;
         if let Some((_, bytes_max, _)) = &memory {
             let distinct = Distinct::of(rows, &blocks)?;
-            names = Names::of(rows, pool, distinct, *bytes_max)?;
+            names = VertexNames::of(rows, pool, distinct, *bytes_max)?;
             if names.is_none() {
                 let count = blocks.iter().map(|block| block.rows).sum::<u64>();
                 rows_max = (count / 2).max(ROWS_LEAST);
                 continue;
             }
         }
-        let next = |task: &mut Task| {
+        let next = |task: &mut EncodeTask| {
             if at >= end {
                 return Ok(false);
             }
@@ -62,13 +65,13 @@ pub(super) fn walk<E: Encoder>(
 /// # Errors
 /// As for [`walk`].
 pub(crate) fn each_block(
-    rows: &mut Rows<'_>,
-    pool: &mut Pool,
+    rows: &mut ResultRows<'_>,
+    pool: &mut EncodePool,
     each: &mut dyn FnMut(&Block),
 ) -> Result<(), Error> {
     let (kind, nullable) = (rows.graph.id_kind(), rows.output.nullable);
     let are_vertices = rows.are_vertices();
-    let encoder = |names| Blocks {
+    let encoder = |names| RowBlockEncoder {
         kind,
         nullable,
         are_vertices,
@@ -81,15 +84,15 @@ pub(crate) fn each_block(
 }
 
 /// Makes blocks of rows.
-struct Blocks {
+struct RowBlockEncoder {
     kind: IdKind,
     nullable: bool,
     are_vertices: bool,
-    names: Option<Names>,
+    names: Option<VertexNames>,
 }
 
-impl Encoder for Blocks {
-    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error> {
+impl Encoder for RowBlockEncoder {
+    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
         let (mut ids, mut vertices) = (Labels::of(self.kind), Labels::of(self.kind));
         let from = task.row;
         lane.ids.seek(task.next);
@@ -106,15 +109,15 @@ impl Encoder for Blocks {
             }
             task.next += 1;
         }
-        let mut raw = Raw::like(&task.raw);
+        let mut raw = ValueColumn::like(&task.raw);
         raw.append(&task.raw, from, task.row - from);
         let reached = self.nullable.then(|| raw.reached());
         let values = match raw {
             _ if self.are_vertices => Values::Vertex(vertices),
-            Raw::F32(values) => Values::F32(values),
-            Raw::F64(values) => Values::F64(values),
-            Raw::U32(values) => Values::U32(values),
-            Raw::U64(values) => Values::U64(values),
+            ValueColumn::F32(values) => Values::F32(values),
+            ValueColumn::F64(values) => Values::F64(values),
+            ValueColumn::U32(values) => Values::U32(values),
+            ValueColumn::U64(values) => Values::U64(values),
         };
         task.block = Some(Block {
             ids,

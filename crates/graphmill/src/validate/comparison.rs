@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 
-use super::memory::Memory;
-use super::rows::{Row, Value};
-use super::{Rule, ValidateError, Verdict};
+use crate::validate::memory::SteppedLease;
+use crate::validate::text::{ResultRow, Value};
+use crate::validate::verdict::{Rule, Verdict};
+use crate::validate_error::ValidateError;
 
 /// The rule at work.
 pub(super) struct Comparison<'a> {
@@ -15,11 +16,11 @@ pub(super) struct Comparison<'a> {
     /// For groups: what a name of the result stands for in the reference, and the other way round.
     to_expected: HashMap<Value, Value>,
     to_found: HashMap<Value, Value>,
-    memory: Memory<'a>,
+    memory: SteppedLease<'a>,
 }
 
 impl<'a> Comparison<'a> {
-    pub(super) fn new(rule: Rule, memory: Memory<'a>) -> Comparison<'a> {
+    pub(super) fn new(rule: Rule, memory: SteppedLease<'a>) -> Comparison<'a> {
         let verdict = Verdict::default();
         Comparison {
             rule,
@@ -33,18 +34,18 @@ impl<'a> Comparison<'a> {
     /// Takes the rows of one vertex.
     pub(super) fn row(
         &mut self,
-        found: Option<Row>,
-        expected: Option<Row>,
+        found: Option<ResultRow>,
+        expected: Option<ResultRow>,
     ) -> Result<(), ValidateError> {
         self.verdict.vertices += u64::from(expected.is_some());
         match (found, expected) {
             (Some(found), Some(expected)) => self.pair(found, expected)?,
-            (Some(Row { id, value }), None) => {
+            (Some(ResultRow { id, value }), None) => {
                 self.verdict.unexpected += 1;
                 self.verdict
                     .differs(|| format!("vertex {id} has {value}, but is not in the reference"));
             }
-            (None, Some(Row { id, value })) => {
+            (None, Some(ResultRow { id, value })) => {
                 self.verdict.missing += 1;
                 self.verdict
                     .differs(|| format!("vertex {id} is missing, expected {value}"));
@@ -54,7 +55,7 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    fn pair(&mut self, found: Row, expected: Row) -> Result<(), ValidateError> {
+    fn pair(&mut self, found: ResultRow, expected: ResultRow) -> Result<(), ValidateError> {
         let is_same = match self.rule {
             Rule::Exact => found.value.is_same(&expected.value),
             Rule::Epsilon(share) => found.value.is_close(&expected.value, share),
@@ -72,8 +73,8 @@ impl<'a> Comparison<'a> {
     }
 
     /// A name of either side stands for one name of the other, the one it first met.
-    fn names(&mut self, found: Row, expected: Row) -> Result<(), ValidateError> {
-        let Row { id, value: found } = found;
+    fn names(&mut self, found: ResultRow, expected: ResultRow) -> Result<(), ValidateError> {
+        let ResultRow { id, value: found } = found;
         let expected = expected.value;
         match (self.to_expected.get(&found), self.to_found.get(&expected)) {
             (Some(name), _) if *name == expected => {}

@@ -3,17 +3,17 @@
 use graphmill_storage::{Budget, BudgetError, Lease};
 
 /// Memory that grows with the files, leased in steps and given back at the end.
-pub(super) struct Memory<'a> {
+pub(super) struct SteppedLease<'a> {
     budget: &'a Budget,
     leases: Vec<Lease>,
     spare: usize,
 }
 
-impl<'a> Memory<'a> {
+impl<'a> SteppedLease<'a> {
     const STEP_BYTES: usize = 1 << 20;
 
-    pub(super) fn new(budget: &'a Budget) -> Memory<'a> {
-        Memory {
+    pub(super) fn new(budget: &'a Budget) -> SteppedLease<'a> {
+        SteppedLease {
             budget,
             leases: Vec::new(),
             spare: 0,

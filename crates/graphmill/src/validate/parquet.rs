@@ -14,8 +14,8 @@ use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::ValidateError;
-use super::rows::{Id, Reading, Row, Rows, Value};
+use crate::validate::text::{ResultRow, RowId, RowIter, Value, ValueReading};
+use crate::validate_error::ValidateError;
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 4096;
@@ -25,8 +25,8 @@ pub(super) fn rows(
     file: ByteFile,
     budget: &Budget,
     path: &Path,
-    reading: Reading,
-) -> Result<Rows, ValidateError> {
+    reading: ValueReading,
+) -> Result<RowIter, ValidateError> {
     let reader = guarded(path, || SerializedFileReader::new(ParquetBytes::new(file)))?;
     let columns = reader.metadata().file_metadata().schema_descr().columns();
     let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
@@ -62,23 +62,23 @@ struct ParquetRows {
     reader: SerializedFileReader<ParquetBytes>,
     budget: Budget,
     path: PathBuf,
-    reading: Reading,
+    reading: ValueReading,
     groups_read: usize,
-    group: Option<Group>,
-    ready: VecDeque<Row>,
+    group: Option<RowGroup>,
+    ready: VecDeque<ResultRow>,
     /// Whether each column is of unsigned integers.
     unsigned: [bool; 2],
 }
 
 /// The columns of the row group that is being read, and the memory of their pages.
-struct Group {
+struct RowGroup {
     ids: ColumnReader,
     values: ColumnReader,
     _pages: Lease,
 }
 
 impl Iterator for ParquetRows {
-    type Item = Result<Row, ValidateError>;
+    type Item = Result<ResultRow, ValidateError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -116,7 +116,7 @@ impl ParquetRows {
                 Ok([group.get_column_reader(0)?, group.get_column_reader(1)?])
             });
             let [ids, values] = columns?;
-            self.group = Some(Group {
+            self.group = Some(RowGroup {
                 ids,
                 values,
                 _pages: pages,
@@ -140,26 +140,26 @@ impl ParquetRows {
         }
         for (id, value) in ids.into_iter().zip(values) {
             let id = match id {
-                Cell::Integer(id) => Id::Integer(id),
-                Cell::Text(id) => Id::parse(id.data()),
-                Cell::Null | Cell::Single(_) | Cell::Float(_) => {
+                ParquetValue::Integer(id) => RowId::Integer(id),
+                ParquetValue::Text(id) => RowId::parse(id.data()),
+                ParquetValue::Null | ParquetValue::Single(_) | ParquetValue::Float(_) => {
                     return Err(unreadable(&path, "a vertex is null or a float".to_string()));
                 }
             };
             let value = match value {
-                Cell::Null => Value::Unreached,
-                Cell::Integer(value) => Value::Integer(value),
-                Cell::Single(value) => self.reading.single(value),
-                Cell::Float(value) => Value::float(value),
-                Cell::Text(value) => self.reading.word(value.data()),
+                ParquetValue::Null => Value::Unreached,
+                ParquetValue::Integer(value) => Value::Integer(value),
+                ParquetValue::Single(value) => self.reading.single(value),
+                ParquetValue::Float(value) => Value::float(value),
+                ParquetValue::Text(value) => self.reading.word(value.data()),
             };
-            self.ready.push_back(Row { id, value });
+            self.ready.push_back(ResultRow { id, value });
         }
         Ok(())
     }
 }
 
-enum Cell {
+enum ParquetValue {
     Null,
     Integer(u64),
     Single(f32),
@@ -168,21 +168,23 @@ enum Cell {
 }
 
 /// The next cells of a column; none at its end.
-fn cells(column: &mut ColumnReader, is_unsigned: bool) -> ParquetResult<Vec<Cell>> {
+fn cells(column: &mut ColumnReader, is_unsigned: bool) -> ParquetResult<Vec<ParquetValue>> {
     use ColumnReader::*;
     let integer = |value: i64| match is_unsigned || value >= 0 {
-        true => Cell::Integer(value as u64),
-        false => Cell::Text(value.to_string().into_bytes().into()),
+        true => ParquetValue::Integer(value as u64),
+        false => ParquetValue::Text(value.to_string().into_bytes().into()),
     };
     match column {
-        Int32ColumnReader(column) if is_unsigned => {
-            cells_of(column, |value| Cell::Integer((*value as u32).into()))
-        }
+        Int32ColumnReader(column) if is_unsigned => cells_of(column, |value| {
+            ParquetValue::Integer((*value as u32).into())
+        }),
         Int32ColumnReader(column) => cells_of(column, |value| integer((*value).into())),
         Int64ColumnReader(column) => cells_of(column, |value| integer(*value)),
-        FloatColumnReader(column) => cells_of(column, |value| Cell::Single(*value)),
-        DoubleColumnReader(column) => cells_of(column, |value| Cell::Float(*value)),
-        ByteArrayColumnReader(column) => cells_of(column, |value| Cell::Text(value.clone())),
+        FloatColumnReader(column) => cells_of(column, |value| ParquetValue::Single(*value)),
+        DoubleColumnReader(column) => cells_of(column, |value| ParquetValue::Float(*value)),
+        ByteArrayColumnReader(column) => {
+            cells_of(column, |value| ParquetValue::Text(value.clone()))
+        }
         _ => Err(ParquetError::General(
             "a column is neither integers nor floats nor text".into(),
         )),
@@ -191,8 +193,8 @@ fn cells(column: &mut ColumnReader, is_unsigned: bool) -> ParquetResult<Vec<Cell
 
 fn cells_of<T: DataType>(
     column: &mut ColumnReaderImpl<T>,
-    cell: impl Fn(&T::T) -> Cell,
-) -> ParquetResult<Vec<Cell>> {
+    cell: impl Fn(&T::T) -> ParquetValue,
+) -> ParquetResult<Vec<ParquetValue>> {
     let (mut levels, mut values) = (Vec::new(), Vec::new());
     let (records, _, _) = column.read_records(BATCH_ROWS, Some(&mut levels), None, &mut values)?;
     if levels.is_empty() {
@@ -202,12 +204,12 @@ fn cells_of<T: DataType>(
     let mut values = values.iter();
     let mut next = |level: &i16| {
         if *level == 0 {
-            Some(Cell::Null)
+            Some(ParquetValue::Null)
         } else {
             values.next().map(&cell)
         }
     };
-    let cells: Option<Vec<Cell>> = levels.iter().take(records).map(&mut next).collect();
+    let cells: Option<Vec<ParquetValue>> = levels.iter().take(records).map(&mut next).collect();
     cells.ok_or_else(|| {
         ParquetError::General("a column has fewer values than its levels say".into())
     })

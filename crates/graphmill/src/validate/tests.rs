@@ -1,22 +1,27 @@
 //! The rules, on texts.
 
-use super::rows::{Id, Reading, Row, Value};
-use super::*;
-use graphmill_storage::Budget;
 use std::cell::Cell;
+use std::path::Path;
+
+use graphmill_storage::Budget;
+
+use crate::validate::merge_join::compare;
+use crate::validate::text::{ResultRow, RowId, RowIter, TextRows, Value, ValueReading};
+use crate::validate::verdict::{Rule, Verdict};
+use crate::validate_error::ValidateError;
 
 /// Compares two texts.
 fn compared(result: &str, reference: &str, rule: Rule) -> Result<Verdict, ValidateError> {
-    let open = |path: &Path| -> Result<Rows, ValidateError> {
+    let open = |path: &Path| -> Result<RowIter, ValidateError> {
         let text = if path == Path::new("result") {
             result
         } else {
             reference
         };
-        Ok(Box::new(Lines::new(
+        Ok(Box::new(TextRows::new(
             std::io::Cursor::new(text.to_string()),
             path.to_path_buf(),
-            Reading::Numbers,
+            ValueReading::Numbers,
         )))
     };
     compare(
@@ -54,8 +59,8 @@ fn exact_takes_numbers_as_numbers_and_every_word_for_unreached() {
 #[test]
 fn what_is_unreached_or_a_vertex_is_what_the_other_file_says() {
     let long_max = i64::MAX as u64;
-    let text = |text: &str| Reading::Numbers.value(text.as_bytes());
-    let word = |text: &str| Reading::Numbers.word(text.as_bytes());
+    let text = |text: &str| ValueReading::Numbers.value(text.as_bytes());
+    let word = |text: &str| ValueReading::Numbers.word(text.as_bytes());
     for (left, right, same) in [
         (text("inf"), Value::Unreached, true),
         (text("inf"), word("inf"), true),
@@ -79,7 +84,10 @@ fn what_is_unreached_or_a_vertex_is_what_the_other_file_says() {
         assert_eq!(right.is_same(&left), same, "{right:?} {left:?}");
         assert!(left.is_same(&left) || left == text("nan"), "{left:?}");
     }
-    assert_ne!(Reading::Names.value(b"7"), Reading::Names.value(b"007"));
+    assert_ne!(
+        ValueReading::Names.value(b"7"),
+        ValueReading::Names.value(b"007")
+    );
 }
 
 #[test]
@@ -279,11 +287,11 @@ fn the_first_differences_are_described_and_all_are_counted() {
 fn ascending_files_need_no_memory_and_others_ask_for_it() {
     let opened = Cell::new(0);
     let compare = |rows: std::ops::Range<u64>, first: u64, budget: u64| {
-        let open = |_: &Path| -> Result<Rows, ValidateError> {
+        let open = |_: &Path| -> Result<RowIter, ValidateError> {
             opened.set(opened.get() + 1);
             let row = |vertex| {
-                Ok(Row {
-                    id: Id::Integer(vertex),
+                Ok(ResultRow {
+                    id: RowId::Integer(vertex),
                     value: Value::Integer(1),
                 })
             };
@@ -327,7 +335,7 @@ fn ids_of_csv_are_compared_as_they_are() {
     ] {
         assert!(!same(left, right), "{left:?} {right:?}");
     }
-    // Line ends within quotes, and those of other systems.
+    // Line ends within quotes, and line ends of other systems.
     assert!(same("\"a\nb\",1\nc,2", "\"a\nb\",1\r\nc,2\r"));
     assert!(same("\"a\"\"\n\n,b\",1\nc,2", "c,2\n\"a\"\"\n\n,b\",1"));
     // Blanks around a number mean nothing.

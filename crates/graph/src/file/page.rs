@@ -1,0 +1,408 @@
+//! Frames: 64 KiB of a file and its checksum; which files a graph has and how each is opened.
+//!
+//! Invariant: bytes leave this crate only after [`PagedFile::check`] accepted the frame they lie in.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use graphmill_raw::Mistake;
+use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Lease, Open, Operation, Queue};
+use serde::{Deserialize, Serialize};
+
+use crate::error::FormatError;
+
+/// Bytes of a frame, the unit of checksums.
+pub const FRAME_BYTES: u64 = 64 << 10;
+/// Direct I/O keeps to multiples of this.
+pub(crate) const GRAIN: u64 = 4096;
+
+/// Which of the two sets of columns a file belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// `columns/`, and the files of the whole graph.
+    Forward,
+    /// `reverse/`: the graph with every arc turned round.
+    Reverse,
+}
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileKind {
+    /// Blocks of cells.
+    Data,
+    /// The list of the blocks of each cell.
+    Index,
+    /// Weights, in the order of the edges.
+    Weights,
+    /// Where the cells are.
+    Directory,
+    /// Out-degrees.
+    Degrees,
+    /// Destination batches of every vertex.
+    Fanout,
+    /// Vertex ids.
+    Ids,
+    /// The first id of every page.
+    IdsIndex,
+    /// Ranks by index and indices by rank.
+    Order,
+    /// Which sources have edges in a cell, for each that has such a bitmap.
+    Bitmaps,
+}
+
+impl FileKind {
+    /// What the files of a column file are.
+    pub(crate) const OF_COLUMNS: [FileKind; 4] = [
+        FileKind::Data,
+        FileKind::Index,
+        FileKind::Bitmaps,
+        FileKind::Weights,
+    ];
+}
+
+/// The name of one file of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId {
+    /// Its set of columns.
+    pub side: Side,
+    /// What it holds.
+    pub kind: FileKind,
+    /// Its number among files of its kind and side.
+    pub number: u32,
+}
+
+impl FileId {
+    pub(crate) fn new(side: Side, kind: FileKind, number: u32) -> Self {
+        FileId { side, kind, number }
+    }
+    /// Where the file lies in the graph's directory.
+    pub fn path(&self, graph: &Path) -> PathBuf {
+        graph.join(self.to_string())
+    }
+    fn prefix(&self, graph_id: u64, frame: u64) -> [u8; 24] {
+        let mut prefix = [0; 24];
+        prefix[..8].copy_from_slice(&graph_id.to_le_bytes());
+        prefix[8] = self.side as u8;
+        prefix[9] = self.kind as u8;
+        prefix[12..16].copy_from_slice(&self.number.to_le_bytes());
+        prefix[16..].copy_from_slice(&frame.to_le_bytes());
+        prefix
+    }
+    /// The checksum of a frame of this file. Source: docs/on-disk.md, "Frames".
+    pub(crate) fn checksum(&self, graph_id: u64, frame: u64, bytes: &[u8]) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&self.prefix(graph_id, frame));
+        hasher.update(bytes);
+        hasher.finalize()
+    }
+    /// The checksum of this file's table, to be fed the table's bytes and the zeros after it.
+    pub(crate) fn table_hasher(&self, graph_id: u64) -> crc32fast::Hasher {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&self.prefix(graph_id, u64::MAX));
+        hasher
+    }
+}
+
+impl fmt::Display for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let folder = match self.side {
+            Side::Forward => "columns",
+            Side::Reverse => "reverse",
+        };
+        match self.kind {
+            FileKind::Data => write!(f, "{folder}/{:05}.data", self.number),
+            FileKind::Index => write!(f, "{folder}/{:05}.index", self.number),
+            FileKind::Weights => write!(f, "{folder}/{:05}.weights", self.number),
+            FileKind::Directory => write!(f, "{folder}/directory"),
+            FileKind::Degrees => write!(f, "{folder}/degrees"),
+            FileKind::Fanout => write!(f, "{folder}/fanout"),
+            FileKind::Ids => write!(f, "ids"),
+            FileKind::IdsIndex => write!(f, "ids.index"),
+            FileKind::Order => write!(f, "order"),
+            FileKind::Bitmaps => write!(f, "{folder}/{:05}.bitmaps", self.number),
+        }
+    }
+}
+
+/// What a file must add up to, kept apart from the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileRoot {
+    /// Bytes of the payload.
+    pub(crate) payload: u64,
+    /// Checksum of the checksum table.
+    pub(crate) checksum: u32,
+}
+
+impl FileRoot {
+    /// Returns the bytes of the payload and the zeros after it.
+    ///
+    /// The caller has refused the root of a file that no disk could hold.
+    pub(crate) fn padded(&self) -> u64 {
+        self.payload.next_multiple_of(GRAIN)
+    }
+    pub(crate) fn frames(&self) -> u64 {
+        self.padded().div_ceil(FRAME_BYTES)
+    }
+    /// Bytes of the table and the zeros after it.
+    pub(crate) fn table_padded(&self) -> u64 {
+        (self.frames() * 4).next_multiple_of(GRAIN)
+    }
+    /// Bytes of the whole file.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.padded() + self.table_padded()
+    }
+}
+
+/// Reads that wait: one queue and one buffer.
+pub(crate) struct MetadataReader {
+    queue: Box<dyn Queue>,
+    buffer: Option<Buffer>,
+}
+
+impl MetadataReader {
+    pub(crate) fn new(disk: &dyn Disk, budget: &Budget) -> Result<Self, FormatError> {
+        let buffer = budget.buffer("a frame of the stored graph", FRAME_BYTES as usize)?;
+        Ok(MetadataReader {
+            queue: disk.queue(1)?,
+            buffer: Some(buffer),
+        })
+    }
+    /// Reads `bytes` bytes (a multiple of 4096, a frame at most) at `offset`.
+    pub(crate) fn read(
+        &mut self,
+        file: &FileHandle,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<&[u8], FormatError> {
+        let buffer = self
+            .buffer
+            .take()
+            .ok_or_else(|| FormatError::misuse("a buffer was lost after a failed read"))?;
+        self.queue.submit(
+            Operation::Read {
+                file: file.clone(),
+                offset,
+                buffer,
+                range: 0..bytes,
+            },
+            0,
+        );
+        let done = self
+            .queue
+            .wait()
+            .ok_or_else(|| FormatError::misuse("a read got lost"))?;
+        self.buffer = done.buffer;
+        let read = done.result?;
+        if read < bytes {
+            return Err(cut_off(
+                file.path(),
+                offset + bytes as u64,
+                offset + read as u64,
+            ));
+        }
+        self.buffer
+            .as_ref()
+            .and_then(|b| b.get(..bytes))
+            .ok_or_else(|| FormatError::misuse("a read lost its buffer"))
+    }
+}
+
+/// Ids are summed without the graph's id: they are written before it is known.
+pub(crate) fn seed(id: FileId, graph_id: u64) -> u64 {
+    match id.kind {
+        FileKind::Ids | FileKind::IdsIndex => 0,
+        _ => graph_id,
+    }
+}
+
+/// A file that ends before it should.
+pub(crate) fn cut_off(path: &Path, expected: u64, found: u64) -> FormatError {
+    FormatError::Length {
+        path: path.to_path_buf(),
+        frame: found / FRAME_BYTES,
+        expected,
+        found,
+    }
+}
+
+/// One file of a graph with its checksums.
+#[derive(Debug)]
+pub(crate) struct PagedFile {
+    pub(crate) id: FileId,
+    pub(crate) root: FileRoot,
+    table: Box<[u32]>,
+    _lease: Lease,
+}
+
+impl PagedFile {
+    /// Bytes of the budget that a file takes while it is open: its checksums.
+    pub(crate) fn memory(root: FileRoot) -> u64 {
+        root.frames() * 4
+    }
+    /// Checks a file's length against its root and reads its checksum table.
+    pub(crate) fn open(
+        disk: &dyn Disk,
+        fetch: &mut MetadataReader,
+        budget: &Budget,
+        graph: &Path,
+        graph_id: u64,
+        id: FileId,
+        root: FileRoot,
+    ) -> Result<Self, FormatError> {
+        let path = id.path(graph);
+        let file = disk.open(&path, Open::Read)?;
+        let found = file.len()?;
+        // No overflow: a payload is compared with a file's length before anything is computed from it.
+        let expected = if root.payload > found {
+            root.payload
+        } else {
+            root.file_bytes()
+        };
+        if found != expected {
+            let frame = expected.min(found).min(root.payload) / FRAME_BYTES;
+            return Err(FormatError::Length {
+                path,
+                frame,
+                expected,
+                found,
+            });
+        }
+        let lease = budget.lease("checksums of the stored graph", Self::memory(root))?;
+        let mut table = Vec::with_capacity(root.frames() as usize);
+        let mut hasher = id.table_hasher(graph_id);
+        let mut offset = root.padded();
+        while offset < expected {
+            let bytes = fetch.read(&file, offset, (expected - offset).min(FRAME_BYTES) as usize)?;
+            hasher.update(bytes);
+            let left = root.frames() as usize - table.len();
+            table.extend(
+                bytes
+                    .as_chunks::<4>()
+                    .0
+                    .iter()
+                    .take(left)
+                    .map(|b| u32::from_le_bytes(*b)),
+            );
+            offset += bytes.len() as u64;
+        }
+        let checksum = if root.payload == 0 {
+            0
+        } else {
+            hasher.finalize()
+        };
+        if checksum != root.checksum {
+            return Err(FormatError::Table {
+                path,
+                frames: root.frames(),
+                offset: root.padded(),
+                expected: root.checksum,
+                found: checksum,
+            });
+        }
+        Ok(PagedFile {
+            id,
+            root,
+            table: table.into(),
+            _lease: lease,
+        })
+    }
+    /// Bytes of frame `frame`, which is one of the file.
+    pub(crate) fn frame_bytes(&self, frame: u64) -> usize {
+        self.root
+            .padded()
+            .saturating_sub(frame * FRAME_BYTES)
+            .min(FRAME_BYTES) as usize
+    }
+    /// Checks that `bytes` are frame number `frame`.
+    #[inline]
+    pub(crate) fn check(
+        &self,
+        graph: &Path,
+        graph_id: u64,
+        frame: u64,
+        bytes: &[u8],
+    ) -> Result<(), FormatError> {
+        let found = self.id.checksum(graph_id, frame, bytes);
+        match self.table.get(frame as usize) {
+            Some(&expected) if expected == found => Ok(()),
+            Some(_) if Mistake::FramesNotChecked.is_planted() => Ok(()),
+            expected => Err(FormatError::Frame {
+                path: self.id.path(graph),
+                frame,
+                offset: frame * FRAME_BYTES,
+                expected: expected.copied().unwrap_or(0),
+                found,
+            }),
+        }
+    }
+    /// Bytes that make no sense although they have their checksum.
+    pub(crate) fn malformed(
+        &self,
+        graph: &Path,
+        offset: u64,
+        what: impl Into<String>,
+    ) -> FormatError {
+        FormatError::Malformed {
+            path: self.id.path(graph),
+            frame: offset / FRAME_BYTES,
+            offset,
+            what: what.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checksum_says_where_the_frame_belongs() {
+        let id = FileId::new(Side::Forward, FileKind::Data, 3);
+        let bytes = [7u8; 4096];
+        let sum = id.checksum(1, 2, &bytes);
+        assert_ne!(sum, id.checksum(1, 3, &bytes), "frame");
+        assert_ne!(sum, id.checksum(9, 2, &bytes), "graph");
+        assert_ne!(
+            sum,
+            FileId { number: 4, ..id }.checksum(1, 2, &bytes),
+            "file"
+        );
+        assert_ne!(
+            sum,
+            FileId {
+                kind: FileKind::Index,
+                ..id
+            }
+            .checksum(1, 2, &bytes),
+            "kind"
+        );
+        assert_ne!(
+            sum,
+            FileId {
+                side: Side::Reverse,
+                ..id
+            }
+            .checksum(1, 2, &bytes),
+            "side"
+        );
+    }
+
+    #[test]
+    fn lengths_follow_from_the_payload() {
+        for (payload, padded, frames, file) in [
+            (0, 0, 0, 0),
+            (1, 4096, 1, 8192),
+            (65536, 65536, 1, 69632),
+            (65537, 69632, 2, 73728),
+        ] {
+            let root = FileRoot {
+                payload,
+                checksum: 0,
+            };
+            assert_eq!(
+                (root.padded(), root.frames(), root.file_bytes()),
+                (padded, frames, file)
+            );
+        }
+    }
+}

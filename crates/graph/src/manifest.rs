@@ -1,0 +1,295 @@
+//! `graph.json`: what a graph is, in words and numbers, with its own checksum. Written last.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use graphmill_storage::{Budget, Disk, Lease};
+use serde::{Deserialize, Serialize};
+
+use crate::error::FormatError;
+use crate::file::page::FileRoot;
+use crate::spec::EdgeKind;
+use crate::weight_range::WeightRange;
+
+/// The format of graphs that this program writes and reads.
+pub const FORMAT: u64 = 4;
+/// Bytes of a `graph.json` at most.
+const BYTES_MAX: u64 = 256 << 20;
+pub(crate) const NAME: &str = "graph.json";
+const TAIL_BYTES: usize = "\n\"checksum\": \"00000000\"\n}\n".len();
+
+/// How vertices are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdKind {
+    /// A vertex's id is its index.
+    Dense,
+    /// 64-bit unsigned integers.
+    Integer,
+    /// 64-bit signed integers, each stored with its sign bit turned.
+    Signed,
+    /// Byte strings, at most [`TEXT_ID_BYTES_MAX`](crate::TEXT_ID_BYTES_MAX) long.
+    Text,
+}
+
+/// The files with the ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct IdsMeta {
+    pub(crate) kind: IdKind,
+    pub(crate) pages: u64,
+    pub(crate) data: FileRoot,
+    pub(crate) index: FileRoot,
+}
+
+/// The files of a set of columns whose roots are not in its directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ColumnsMeta {
+    pub(crate) directory: FileRoot,
+    pub(crate) degrees: FileRoot,
+    pub(crate) fanout: FileRoot,
+}
+
+/// What `graph.json` says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Meta {
+    /// The format's version.
+    pub format: u64,
+    /// Name and version of the program that wrote the graph.
+    pub program: String,
+    /// A hash of the graph's shape, in hexadecimal.
+    pub graph_id: String,
+    /// |V|.
+    pub vertices: u64,
+    /// Number of stored edges; an undirected edge is two.
+    pub arcs: u64,
+    /// Edges in the input, before policies and doubling.
+    pub input_edges: u64,
+    /// What the import left out, by reason.
+    pub dropped: BTreeMap<String, u64>,
+    /// Options of the import.
+    pub options: BTreeMap<String, String>,
+    /// What an edge carries.
+    pub edge: EdgeKind,
+    /// False when every edge is stored both ways.
+    pub directed: bool,
+    /// Edges of a strip, at most, unless it is one cell.
+    pub strip_edges_max: u64,
+    /// A cell whose source span over edges is at most this has a bitmap of its sources.
+    pub csr_ratio: u32,
+    /// The cuts between batches.
+    pub(crate) batches: Vec<u64>,
+    pub(crate) ids: IdsMeta,
+    pub(crate) columns: ColumnsMeta,
+    pub(crate) reverse: Option<ColumnsMeta>,
+    /// Which index the vertex of each id has; `None`: they are in order of ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) order: Option<FileRoot>,
+    /// The least and the greatest weight; `None` if edges have none or the importer did not record them.
+    #[serde(default)]
+    pub weights: Option<WeightRange>,
+    /// Of the file; checked before the other fields are read.
+    #[serde(skip_serializing)]
+    pub(crate) checksum: String,
+}
+
+/// What tells formats apart.
+#[derive(Deserialize)]
+struct ManifestHeader {
+    format: u64,
+}
+
+impl Meta {
+    /// The checksum of all that it says, as eight digits: of the files of the graph too.
+    #[must_use]
+    pub fn checksum(&self) -> &str {
+        &self.checksum
+    }
+    /// The file's bytes. Source: docs/on-disk.md, "graph.json".
+    fn text(&self) -> Result<Vec<u8>, FormatError> {
+        let fields = match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(fields)) => fields,
+            _ => return Err(FormatError::misuse("the graph's description is no object")),
+        };
+        let mut text = String::from("{\n");
+        for (name, value) in fields {
+            text.push_str(&format!("{}: {value},\n", serde_json::Value::String(name)));
+        }
+        text.pop();
+        let checksum = crc32fast::hash(text.as_bytes());
+        text.push_str(&format!("\n\"checksum\": \"{checksum:08x}\"\n}}\n"));
+        Ok(text.into_bytes())
+    }
+    pub(crate) fn write(
+        &self,
+        disk: &dyn Disk,
+        budget: &Budget,
+        graph: &Path,
+    ) -> Result<(), FormatError> {
+        let _lease = budget.lease(
+            "the description of the graph",
+            64 * self.batches.len() as u64,
+        )?;
+        let text = self.text()?;
+        if text.len() as u64 > BYTES_MAX {
+            return Err(FormatError::misuse(format!(
+                "{} batches do not fit graph.json: use larger ones (--batch-size)",
+                self.batches.len()
+            )));
+        }
+        Ok(disk.write_small(&graph.join(NAME), &text)?)
+    }
+    /// Reads and checks the file; the lease is for its cuts.
+    pub(crate) fn read(
+        disk: &dyn Disk,
+        budget: &Budget,
+        graph: &Path,
+    ) -> Result<(Self, Lease), FormatError> {
+        let path = graph.join(NAME);
+        if !disk.exists(&path)? {
+            return Err(FormatError::NotAGraph {
+                path: graph.to_path_buf(),
+            });
+        }
+        let transient = budget.lease(
+            "the description of the graph",
+            Self::reading_bytes(disk, graph)?,
+        )?;
+        let text = disk.read_small(&path, BYTES_MAX)?;
+        let meta = Self::parse(&text, &path)?;
+        drop((text, transient));
+        let cuts = Self::cuts_bytes(meta.batches.len() as u64);
+        let lease = budget.lease("the cuts between batches", cuts)?;
+        Ok((meta, lease))
+    }
+    /// Bytes of the budget that `cuts` cuts take as long as the graph is open.
+    pub(crate) fn cuts_bytes(cuts: u64) -> u64 {
+        16 * cuts
+    }
+    /// Bytes of the budget that reading the file takes for a moment.
+    pub(crate) fn reading_bytes(disk: &dyn Disk, graph: &Path) -> Result<u64, FormatError> {
+        // The text is bounded by the file; its cuts take at most eight times its bytes: a digit and a comma each.
+        let bytes = Self::file_bytes(disk, graph)?;
+        Ok(bytes.min(BYTES_MAX).saturating_mul(9))
+    }
+    /// Bytes of the file.
+    pub(crate) fn file_bytes(disk: &dyn Disk, graph: &Path) -> Result<u64, FormatError> {
+        let file = disk.open(&graph.join(NAME), graphmill_storage::Open::Read)?;
+        Ok(file.len()?)
+    }
+    fn parse(text: &[u8], path: &Path) -> Result<Self, FormatError> {
+        let broken = |what: String| FormatError::Description {
+            path: PathBuf::from(path),
+            what,
+        };
+        let body = text
+            .len()
+            .checked_sub(TAIL_BYTES)
+            .map(|at| &text[..at])
+            .unwrap_or(&[]);
+        let tail = format!("\n\"checksum\": \"{:08x}\"\n}}\n", crc32fast::hash(body));
+        if body.is_empty() || text[body.len()..] != *tail.as_bytes() {
+            return Err(broken("its checksum does not fit its text".into()));
+        }
+        let json = |e: serde_json::Error| broken(e.to_string());
+        let ManifestHeader { format } = serde_json::from_slice(text).map_err(json)?;
+        if format != FORMAT {
+            return Err(FormatError::Version {
+                path: path.into(),
+                expected: FORMAT,
+                found: format,
+            });
+        }
+        serde_json::from_slice(text).map_err(json)
+    }
+    /// The graph id as a number.
+    pub(crate) fn graph_id(&self) -> Option<u64> {
+        u64::from_str_radix(&self.graph_id, 16).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Meta {
+        let columns = ColumnsMeta {
+            directory: FileRoot::default(),
+            degrees: FileRoot::default(),
+            fanout: FileRoot::default(),
+        };
+        Meta {
+            format: FORMAT,
+            program: "graphmill 0".into(),
+            graph_id: "00ff".into(),
+            vertices: 9,
+            arcs: 3,
+            input_edges: 4,
+            dropped: [("duplicates \"x\"".into(), 1)].into(),
+            options: [("ids".into(), "auto".into())].into(),
+            edge: EdgeKind::F32,
+            directed: true,
+            strip_edges_max: 5,
+            csr_ratio: 32,
+            batches: vec![0, 4, 9],
+            ids: IdsMeta {
+                kind: IdKind::Text,
+                pages: 1,
+                data: FileRoot::default(),
+                index: FileRoot::default(),
+            },
+            columns,
+            reverse: Some(columns),
+            order: Some(FileRoot::default()),
+            weights: Some(WeightRange {
+                least: -0.1,
+                greatest: 1e300,
+            }),
+            checksum: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_description_comes_back_and_no_byte_of_it_can_change() {
+        let text = example().text().unwrap();
+        let path = Path::new("g/graph.json");
+        let parsed = Meta::parse(&text, path).unwrap();
+        assert_eq!(
+            Meta {
+                checksum: String::new(),
+                ..parsed
+            },
+            example()
+        );
+        for at in 0..text.len() {
+            for bit in 0..8 {
+                let mut bad = text.clone();
+                bad[at] ^= 1 << bit;
+                assert!(
+                    matches!(
+                        Meta::parse(&bad, path),
+                        Err(FormatError::Description { .. })
+                    ),
+                    "byte {at} bit {bit}"
+                );
+            }
+            assert!(Meta::parse(&text[..at], path).is_err());
+        }
+    }
+
+    #[test]
+    fn another_format_is_told_from_a_broken_one() {
+        for format in [FORMAT - 1, FORMAT + 1] {
+            let meta = Meta {
+                format,
+                ..example()
+            };
+            assert!(matches!(
+                Meta::parse(&meta.text().unwrap(), Path::new("g")),
+                Err(FormatError::Version { found, .. }) if found == format
+            ));
+        }
+    }
+}

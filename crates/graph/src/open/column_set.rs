@@ -1,0 +1,116 @@
+//! One set of columns of an open graph: its directory and where its files are.
+//!
+//! Every column names a column file of the set; every file has its checksums in memory.
+
+use graphmill_storage::Lease;
+
+use crate::cell::directory::{self, Column};
+use crate::file::extent::Extent;
+use crate::file::page::{FileId, FileKind, PagedFile, Side};
+use crate::spec::EdgeKind;
+use crate::vertex::page_index::PageIndex;
+
+/// The files of a column file, in the order of [`FileKind::OF_COLUMNS`].
+///
+/// A graph without weights has no weights file. A directory without the column file has none of them.
+pub(crate) type ColumnFileSet = [Option<PagedFile>; FileKind::OF_COLUMNS.len()];
+
+/// One set of columns: the graph, or the graph with every arc turned round.
+#[derive(Debug)]
+pub struct ColumnSet {
+    pub(crate) side: Side,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) directory: PagedFile,
+    pub(crate) degrees: PagedFile,
+    pub(crate) degree_pages: PageIndex,
+    pub(crate) fanout: PagedFile,
+    pub(crate) fanout_pages: PageIndex,
+    /// The open files of each column file.
+    pub(crate) files: Vec<ColumnFileSet>,
+    pub(crate) _leases: Vec<Lease>,
+}
+
+impl ColumnSet {
+    /// Which set it is.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+    /// The cells into batch `d`.
+    #[inline]
+    pub fn column(&self, d: usize) -> &Column {
+        &self.columns[d]
+    }
+    /// All columns, by destination batch.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+    /// Whether the file of column `d` is in this folder.
+    pub(crate) fn has_column(&self, d: usize) -> bool {
+        let file = self.files.get(self.columns[d].file() as usize);
+        file.is_some_and(|[data, ..]| data.is_some())
+    }
+    /// Number of column files.
+    pub fn files(&self) -> usize {
+        self.files.len()
+    }
+    /// Bytes of all files of a kind, payload only.
+    pub fn bytes(&self, kind: FileKind) -> u64 {
+        let of_kind = |file: &&PagedFile| file.id.kind == kind;
+        (self.all_files().filter(of_kind))
+            .map(|file| file.root.payload)
+            .sum()
+    }
+    /// Where the blocks of a cell are. `cell`: a position in the column's cells.
+    pub fn data_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        Extent {
+            file: FileId::new(self.side, FileKind::Data, self.columns[column].file()),
+            bytes: cell.data(),
+        }
+    }
+    /// Where the list of blocks of a cell is.
+    pub fn block_list_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        Extent {
+            file: FileId::new(self.side, FileKind::Index, self.columns[column].file()),
+            bytes: cell.block_list(),
+        }
+    }
+    /// Where the bitmap of a cell is.
+    pub fn bitmap_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        Extent {
+            file: FileId::new(self.side, FileKind::Bitmaps, self.columns[column].file()),
+            bytes: cell.bitmap(),
+        }
+    }
+    /// Where the weights of a cell are, for weights of `edge`.
+    pub fn weights_extent(&self, column: usize, cell: &directory::Cell, edge: EdgeKind) -> Extent {
+        let bytes = cell.weights(edge.bytes() as u64);
+        Extent {
+            file: FileId::new(self.side, FileKind::Weights, self.columns[column].file()),
+            bytes,
+        }
+    }
+    /// Where the pages of degrees are, and their file.
+    pub(crate) fn degree_pages(&self) -> (&PageIndex, FileId) {
+        (&self.degree_pages, self.degrees.id)
+    }
+    /// Where the fan-out's pages are, and their file.
+    pub(crate) fn fanout_pages(&self) -> (&PageIndex, FileId) {
+        (&self.fanout_pages, self.fanout.id)
+    }
+    pub(crate) fn framed(&self, id: FileId) -> Option<&PagedFile> {
+        match id.kind {
+            FileKind::Directory => Some(&self.directory),
+            FileKind::Degrees => Some(&self.degrees),
+            FileKind::Fanout => Some(&self.fanout),
+            kind => {
+                let at = (FileKind::OF_COLUMNS.iter()).position(|of_column| *of_column == kind)?;
+                self.files.get(id.number as usize)?[at].as_ref()
+            }
+        }
+    }
+    pub(crate) fn all_files(&self) -> impl Iterator<Item = &PagedFile> {
+        [&self.directory, &self.degrees, &self.fanout]
+            .into_iter()
+            .chain(self.files.iter().flatten().flatten())
+    }
+}

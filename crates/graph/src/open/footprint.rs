@@ -1,0 +1,215 @@
+//! The counts that the memory of an open graph depends on, or bounds on them for one that is not open.
+//!
+//! A [`Forecast`] is made where opening was refused for want of memory. It reads `graph.json` and asks for the lengths of the files,
+//! so it takes little memory itself, and what it says is enough: counts that are only in the directories are bounded by the
+//! directories' lengths, by the batches and by the edges.
+
+use std::ops::Range;
+use std::path::Path;
+
+use graphmill_storage::{Budget, Disk};
+
+use crate::batches::Batches;
+use crate::cell::directory::DirectoryBounds;
+use crate::error::FormatError;
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, PagedFile, Side};
+use crate::manifest::{IdKind, Meta};
+use crate::open::column_set::{ColumnFileSet, ColumnSet};
+use crate::open::stored_graph::StoredGraph;
+use crate::spec::EdgeKind;
+use crate::vertex::ids::page_index::index_bytes;
+use crate::vertex::order::{ORDER, Order};
+use crate::vertex::packed::PAGE_VERTICES;
+use crate::vertex::page_index::PageIndex;
+
+/// The counts that the memory of a pass depends on, for all columns that passes read.
+///
+/// These are the columns of the graph, and of its reverse if it was imported with `--reverse`.
+#[derive(Clone, Debug)]
+pub struct Measure {
+    /// The cut of the vertices.
+    pub batches: Batches,
+    /// The batches that this rank owns of them; none said where there is one rank, which owns all.
+    pub own: Option<Range<usize>>,
+    /// How vertices are named.
+    pub ids: IdKind,
+    /// The order of the vertices.
+    pub order: Order,
+    /// What an edge carries.
+    pub edge: EdgeKind,
+    /// Sets of columns, 1 or 2.
+    pub ways: usize,
+    /// Cells of all sets.
+    pub cells: u64,
+    /// Strips of the column that has most of them; 1 at least.
+    pub strips_of_column: usize,
+    /// Strips of all columns, of each 1 at least.
+    pub strips: usize,
+}
+
+impl Measure {
+    /// A graph without vertices: no graph takes less.
+    #[must_use]
+    pub fn nothing() -> Measure {
+        Measure {
+            batches: Batches::default(),
+            own: None,
+            ids: IdKind::Dense,
+            order: Order::Id,
+            edge: EdgeKind::None,
+            ways: 1,
+            cells: 0,
+            strips_of_column: 1,
+            strips: 0,
+        }
+    }
+}
+
+/// What a graph takes that is not open.
+#[derive(Clone, Debug)]
+pub struct Forecast {
+    /// Bytes of the budget that opening takes at most at one time; what stays is less.
+    pub opening_bytes: u64,
+    /// No count is less than it will turn out to be.
+    pub measure: Measure,
+}
+
+/// Memory for the description while it is parsed that a forecast may take beside the budget.
+const DESCRIPTION_BYTES_MAX: u64 = 32 << 20;
+/// Bytes of an entry of a list of pages at most: two varints, of 64 and of 32 bits.
+const LIST_ENTRY_BYTES_MAX: u64 = 15;
+const LIST_TRAILER_BYTES: u64 = 16;
+
+impl StoredGraph {
+    /// What memory depends on.
+    pub fn measure(&self) -> Measure {
+        self.measure_of(None)
+    }
+
+    /// The same for a rank that owns some of the batches.
+    pub fn measure_of(&self, own: Option<Range<usize>>) -> Measure {
+        let reverse = self.reverse().filter(|_| self.directed());
+        let ways = || [Some(self.forward()), reverse].into_iter().flatten();
+        let strips = || {
+            (0..self.batches().len()).map(|batch| {
+                let of = ways().map(|set| set.column(batch).strips().len());
+                of.max().unwrap_or(1).max(1)
+            })
+        };
+        let cells = |set: &ColumnSet| -> u64 {
+            let columns = set.columns().iter();
+            columns.map(|column| column.cells().len() as u64).sum()
+        };
+        Measure {
+            batches: self.batches().clone(),
+            own,
+            ids: self.id_kind(),
+            order: self.order(),
+            edge: self.edge_kind(),
+            ways: ways().count(),
+            cells: ways().map(cells).sum(),
+            strips_of_column: strips().max().unwrap_or(1),
+            strips: strips().sum(),
+        }
+    }
+
+    /// What the graph in directory `path` takes, without opening it.
+    ///
+    /// # Errors
+    /// It is not a graph, or of another format; its description makes no sense, or is itself larger than a forecast may read.
+    pub fn forecast(disk: &dyn Disk, path: &Path) -> Result<Forecast, FormatError> {
+        let (mut meta, _cuts) = Meta::read(disk, &Budget::new(DESCRIPTION_BYTES_MAX), path)?;
+        let batches = Batches::new(std::mem::take(&mut meta.batches))?;
+        let columns = |side| ColumnTotals::new(disk, path, &meta, &batches, side);
+        let forward = columns(Side::Forward)?;
+        let mut kept = Meta::cuts_bytes(batches.cuts().len() as u64) + FRAME_BYTES + forward.kept;
+        let mut passing = forward.passing;
+        let (mut ways, mut most) = (1, forward.most);
+        if meta.reverse.is_some() {
+            let reverse = columns(Side::Reverse)?;
+            kept += reverse.kept;
+            passing = passing.max(reverse.passing);
+            if meta.directed {
+                ways += 1;
+                most.cells += reverse.most.cells;
+                most.strips_of_column = most.strips_of_column.max(reverse.most.strips_of_column);
+                most.strips = most.strips.saturating_add(reverse.most.strips);
+            }
+        }
+        if meta.ids.kind != IdKind::Dense {
+            let length = |kind| length(disk, &FileId::new(Side::Forward, kind, 0).path(path));
+            let (data, index) = (length(FileKind::Ids)?, length(FileKind::IdsIndex)?);
+            kept += checksums(data) + checksums(index);
+            kept += index_bytes(data / FRAME_BYTES, index);
+            passing = passing.max(index);
+        }
+        let mut order = Order::Id;
+        if meta.order.is_some() {
+            order = Order::Degree;
+            kept += checksums(length(disk, &ORDER.path(path))?);
+        }
+        Ok(Forecast {
+            opening_bytes: Meta::reading_bytes(disk, path)?.max(kept + passing),
+            measure: Measure {
+                ids: meta.ids.kind,
+                order,
+                edge: meta.edge,
+                ways,
+                cells: most.cells,
+                strips_of_column: most.strips_of_column.max(1) as usize,
+                strips: most.strips.max(batches.len() as u64) as usize,
+                own: None,
+                batches,
+            },
+        })
+    }
+}
+
+/// What one set of columns takes.
+struct ColumnTotals {
+    most: DirectoryBounds,
+    /// As long as the graph is open.
+    kept: u64,
+    /// While it is opened, at most at one time.
+    passing: u64,
+}
+
+impl ColumnTotals {
+    fn new(
+        disk: &dyn Disk,
+        path: &Path,
+        meta: &Meta,
+        batches: &Batches,
+        side: Side,
+    ) -> Result<ColumnTotals, FormatError> {
+        let directory = FileId::new(side, FileKind::Directory, 0).path(path);
+        let directory_bytes = length(disk, &directory)?;
+        let count = batches.len() as u64;
+        let most = DirectoryBounds::of(directory_bytes, count, meta.arcs, meta.strip_edges_max);
+        let pages = batches.vertices().div_ceil(PAGE_VERTICES);
+        let mut kept =
+            most.bytes + count * size_of::<ColumnFileSet>() as u64 + 2 * PageIndex::memory(pages);
+        for file in disk.list(directory.parent().unwrap_or(path))? {
+            kept += checksums(length(disk, &file)?);
+        }
+        let list = pages * LIST_ENTRY_BYTES_MAX + LIST_TRAILER_BYTES;
+        Ok(ColumnTotals {
+            most,
+            kept,
+            passing: directory_bytes.max(list),
+        })
+    }
+}
+
+/// Returns the bytes of a file, at least the bytes of its payload.
+fn length(disk: &dyn Disk, file: &Path) -> Result<u64, FormatError> {
+    Ok(disk.stamp(file)?.bytes)
+}
+
+/// Returns an upper bound on the bytes of the checksums of a file of `file_bytes` bytes.
+fn checksums(file_bytes: u64) -> u64 {
+    PagedFile::memory(FileRoot {
+        payload: file_bytes,
+        checksum: 0,
+    })
+}

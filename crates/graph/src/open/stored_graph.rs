@@ -1,0 +1,369 @@
+//! A stored graph, open: its description, its directory and its checksums in memory, the rest on disk.
+//!
+//! Opening reads `graph.json`, the directories, the checksum tables of all files and the sparse indices of degrees,
+//! fan-out and ids; every file's length and table is checked then, every frame when it is read.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use graphmill_storage::{Budget, Disk, FileHandle, Lease, Open};
+
+use crate::batches::Batches;
+use crate::cell::directory::{self, Column};
+use crate::error::FormatError;
+use crate::file::extent::Extent;
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, MetadataReader, PagedFile, Side, seed};
+use crate::manifest::{IdKind, Meta};
+use crate::open::column_set::ColumnSet;
+use crate::open::open_builder::OpenBuilder;
+use crate::spec::EdgeKind;
+use crate::vertex::ids::page_index::IdIndex;
+use crate::weight_range::WeightRange;
+
+/// Files that are kept open; more are opened again when they are needed.
+const HANDLES_MAX: usize = 256;
+
+/// A graph on disk, open for reading. Shared by reference; nothing in it changes.
+#[derive(Debug)]
+pub struct StoredGraph {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    graph_id: u64,
+    meta: Arc<Meta>,
+    batches: Arc<Batches>,
+    forward: Arc<ColumnSet>,
+    reverse: Option<Arc<ColumnSet>>,
+    ids: Arc<IdIndex>,
+    order: Option<Arc<PagedFile>>,
+    handles: Mutex<Vec<(FileId, FileHandle)>>,
+    _cuts: Arc<Lease>,
+}
+
+impl StoredGraph {
+    /// Opens the graph in directory `path`.
+    ///
+    /// The open graph leases its memory from `budget` until it is dropped: about 50 bytes a cell, 4 a page,
+    /// 16 for 4096 vertices, 8 and the id for each 64 KiB of ids.
+    ///
+    /// # Errors
+    /// It is not a graph, or of another format; a file is missing, has another length or other checksums than those written down; a
+    /// directory makes no sense; the budget is too small.
+    pub fn open(disk: &Arc<dyn Disk>, budget: &Budget, path: &Path) -> Result<Self, FormatError> {
+        Self::open_with(disk, budget, path, false)
+    }
+
+    /// Opens a graph like [`open`](Self::open), but other hosts may have some of its column files.
+    ///
+    /// [`has_batch`](Self::has_batch) returns which batches are in this directory.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_in_part(
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+        path: &Path,
+    ) -> Result<Self, FormatError> {
+        Self::open_with(disk, budget, path, true)
+    }
+
+    fn open_with(
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+        path: &Path,
+        in_part: bool,
+    ) -> Result<Self, FormatError> {
+        let (mut meta, cuts) = Meta::read(&**disk, budget, path)?;
+        let describe = |what: String| FormatError::Description {
+            path: path.join("graph.json"),
+            what,
+        };
+        let graph_id = meta
+            .graph_id()
+            .ok_or_else(|| describe("its graph id is no number".into()))?;
+        let batches =
+            Batches::new(std::mem::take(&mut meta.batches)).map_err(|e| describe(e.to_string()))?;
+        if batches.vertices() != meta.vertices {
+            return Err(describe(format!(
+                "its batches end at {} of {} vertices",
+                batches.vertices(),
+                meta.vertices
+            )));
+        }
+        let has_weights = meta.edge != EdgeKind::None && meta.arcs > 0;
+        if meta.weights.is_some() != has_weights {
+            return Err(describe(
+                "its range of weights is not that of its edges".into(),
+            ));
+        }
+        let fetch = MetadataReader::new(&**disk, budget)?;
+        let mut opening = OpenBuilder {
+            disk: &**disk,
+            fetch,
+            budget,
+            path,
+            graph_id,
+            meta: &meta,
+            batches: &batches,
+            in_part,
+        };
+        let forward = opening.columns(Side::Forward, &meta.columns)?;
+        let reverse = match &meta.reverse {
+            Some(columns) => Some(opening.columns(Side::Reverse, columns)?),
+            None => None,
+        };
+        let ids = opening.ids()?;
+        let order = opening.order()?;
+        Ok(StoredGraph {
+            disk: Arc::clone(disk),
+            path: path.to_path_buf(),
+            graph_id,
+            meta: Arc::new(meta),
+            batches: Arc::new(batches),
+            forward: Arc::new(forward),
+            reverse: reverse.map(Arc::new),
+            ids: Arc::new(ids),
+            order: order.map(Arc::new),
+            handles: Mutex::default(),
+            _cuts: Arc::new(cuts),
+        })
+    }
+    /// Returns the transpose of the graph; `None` if it was imported without `--reverse`.
+    ///
+    /// The forward columns of one are the reverse columns of the other. Both share all that is in memory.
+    /// An undirected graph has none, because it is its own transpose.
+    #[must_use]
+    pub fn turned(&self) -> Option<StoredGraph> {
+        if self.symmetric() {
+            return None;
+        }
+        Some(StoredGraph {
+            disk: Arc::clone(&self.disk),
+            path: self.path.clone(),
+            graph_id: self.graph_id,
+            meta: Arc::clone(&self.meta),
+            batches: Arc::clone(&self.batches),
+            forward: Arc::clone(self.reverse.as_ref()?),
+            reverse: Some(Arc::clone(&self.forward)),
+            ids: Arc::clone(&self.ids),
+            order: self.order.clone(),
+            handles: Mutex::default(),
+            _cuts: Arc::clone(&self._cuts),
+        })
+    }
+    /// True if this directory has the column of a batch, and that of the reverse if there is one.
+    pub fn has_batch(&self, batch: usize) -> bool {
+        let sides = [Some(&self.forward), self.reverse.as_ref()];
+        let mut sides = sides.into_iter().flatten();
+        sides.all(|set| set.has_column(batch))
+    }
+    /// |V|.
+    pub fn vertices(&self) -> u64 {
+        self.meta.vertices
+    }
+    /// Number of stored edges; an undirected edge is two.
+    pub fn arcs(&self) -> u64 {
+        self.meta.arcs
+    }
+    /// The cut of the vertices.
+    pub fn batches(&self) -> &Batches {
+        &self.batches
+    }
+    /// What an edge carries.
+    pub fn edge_kind(&self) -> EdgeKind {
+        self.meta.edge
+    }
+    /// Whether edges have a direction.
+    pub fn directed(&self) -> bool {
+        self.meta.directed
+    }
+    /// Whether every edge is stored both ways.
+    pub fn symmetric(&self) -> bool {
+        !self.meta.directed
+    }
+    /// A number that tells it from other graphs.
+    pub fn graph_id(&self) -> u64 {
+        self.graph_id
+    }
+    /// What `graph.json` says.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+    /// The directory it was opened from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// The disk it was opened on.
+    pub fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
+    }
+    /// How vertices are named.
+    pub fn id_kind(&self) -> IdKind {
+        self.meta.ids.kind
+    }
+    /// The columns of the graph.
+    #[inline]
+    pub fn forward(&self) -> &ColumnSet {
+        &self.forward
+    }
+    /// The columns of the graph with every arc turned round, when it was imported with `--reverse`.
+    #[inline]
+    pub fn reverse(&self) -> Option<&ColumnSet> {
+        self.reverse.as_deref()
+    }
+    /// The cells into batch `d`.
+    #[inline]
+    pub fn column(&self, d: usize) -> &Column {
+        self.forward.column(d)
+    }
+    /// Where the blocks of a cell of the graph are.
+    pub fn data_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        self.forward.data_extent(column, cell)
+    }
+    /// Where the list of blocks of a cell of the graph is.
+    pub fn block_list_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        self.forward.block_list_extent(column, cell)
+    }
+    /// Where the bitmap of a cell of the graph is.
+    pub fn bitmap_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        self.forward.bitmap_extent(column, cell)
+    }
+    /// Where the weights of a cell of the graph are.
+    pub fn weights_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        self.forward.weights_extent(column, cell, self.meta.edge)
+    }
+    /// The error for a cell whose blocks are not as many as the directory says.
+    pub fn broken_cell(&self, column: usize, cell: &directory::Cell) -> FormatError {
+        let extent = self.data_extent(column, cell);
+        let what = format!(
+            "the cell of batches {} to {column} makes no sense",
+            cell.source_batch()
+        );
+        self.malformed(extent.file, extent.bytes.start, what)
+    }
+    /// The error for a number beyond the last vertex of a batch, found in a cell of its column.
+    pub fn outside_batch(&self, batch: usize, local: u64) -> FormatError {
+        let file = FileId::new(
+            self.forward.side(),
+            FileKind::Data,
+            self.column(batch).file(),
+        );
+        let at = self
+            .column(batch)
+            .cells()
+            .first()
+            .map_or(0, |cell| cell.data().start);
+        self.malformed(
+            file,
+            at,
+            format!("an edge ends at vertex {local} of batch {batch}, which has fewer"),
+        )
+    }
+    /// The error for degrees of a batch's vertices that its cells contradict.
+    pub fn degrees_disagree(&self, batch: usize) -> FormatError {
+        let what = format!("the degrees of batch {batch} are not those of its cells");
+        self.malformed(self.forward.degrees.id, 0, what)
+    }
+    /// The error for bytes that make no sense although they have their checksum.
+    pub fn malformed(&self, file: FileId, offset: u64, what: impl Into<String>) -> FormatError {
+        FormatError::Malformed {
+            path: file.path(&self.path),
+            frame: offset / FRAME_BYTES,
+            offset,
+            what: what.into(),
+        }
+    }
+    /// Bytes of a file's payload.
+    pub(crate) fn framed(&self, id: FileId) -> Result<&PagedFile, FormatError> {
+        let found = match id.kind {
+            FileKind::Ids => self.ids.data(),
+            FileKind::IdsIndex => self.ids.index(),
+            FileKind::Order => self.order_file(),
+            _ => self.side(id.side)?.framed(id),
+        };
+        // Only files of columns may be missing in an open graph.
+        found.ok_or_else(|| FormatError::Elsewhere {
+            path: id.path(&self.path),
+        })
+    }
+    /// Bytes of graph.json.
+    pub(crate) fn description_bytes(&self) -> Result<u64, FormatError> {
+        Meta::file_bytes(&*self.disk, &self.path)
+    }
+    /// All files but graph.json.
+    pub(crate) fn all_files(&self) -> impl Iterator<Item = &PagedFile> {
+        let sets = [Some(self.forward()), self.reverse()];
+        let ids = [self.ids.data(), self.ids.index(), self.order_file()];
+        sets.into_iter()
+            .flatten()
+            .flat_map(ColumnSet::all_files)
+            .chain(ids.into_iter().flatten())
+    }
+    #[inline]
+    pub(crate) fn check(
+        &self,
+        framed: &PagedFile,
+        frame: u64,
+        bytes: &[u8],
+    ) -> Result<(), FormatError> {
+        framed.check(&self.path, seed(framed.id, self.graph_id), frame, bytes)?;
+        match framed.id.kind {
+            FileKind::Weights => self.check_weights(framed, frame, bytes),
+            _ => Ok(()),
+        }
+    }
+    /// Rejects weights that are not numbers or outside the range of graph.json: algorithms rely on it.
+    fn check_weights(
+        &self,
+        framed: &PagedFile,
+        frame: u64,
+        bytes: &[u8],
+    ) -> Result<(), FormatError> {
+        let at = frame * FRAME_BYTES;
+        let payload = framed.root.payload.saturating_sub(at).min(FRAME_BYTES);
+        let weights = bytes.get(..payload as usize).unwrap_or(bytes);
+        if WeightRange::holds(self.meta.weights, weights, self.meta.edge) {
+            return Ok(());
+        }
+        let what = "a weight is no number, or outside the range of graph.json";
+        Err(self.malformed(framed.id, at, what))
+    }
+    /// An open file.
+    pub(crate) fn handle(&self, id: FileId) -> Result<FileHandle, FormatError> {
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        match handles.binary_search_by_key(&id, |(id, _)| *id) {
+            Ok(at) => Ok(handles[at].1.clone()),
+            Err(mut at) => {
+                let handle = self.disk.open(&id.path(&self.path), Open::Read)?;
+                if handles.len() >= HANDLES_MAX {
+                    // Who reads a file now holds its handle; it stays open as long as that.
+                    handles.clear();
+                    at = 0;
+                }
+                handles.insert(at, (id, handle.clone()));
+                Ok(handle)
+            }
+        }
+    }
+    /// The order of the vertices, where it is not that of ids.
+    pub(crate) fn order_file(&self) -> Option<&PagedFile> {
+        self.order.as_deref()
+    }
+    /// The dictionary.
+    pub(crate) fn ids(&self) -> &IdIndex {
+        &self.ids
+    }
+    /// The columns of one of the two sides, as they were imported, whichever way round the graph is seen.
+    ///
+    /// # Errors
+    /// The graph has no reverse.
+    #[inline]
+    pub fn side(&self, side: Side) -> Result<&ColumnSet, FormatError> {
+        [Some(self.forward()), self.reverse()]
+            .into_iter()
+            .flatten()
+            .find(|set| set.side() == side)
+            .ok_or_else(|| {
+                FormatError::misuse("this graph has no reverse (import it with --reverse)")
+            })
+    }
+}

@@ -1,0 +1,129 @@
+//! The ids of a graph by rank, cheap where ranks ascend: a page in memory at a time, and the next ones read ahead while every page is
+//! asked for.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use graphmill_storage::Budget;
+
+use crate::error::FormatError;
+use crate::file::page::FRAME_BYTES;
+use crate::manifest::IdKind;
+use crate::open::stored_graph::StoredGraph;
+use crate::read::page_cache::FrameReader;
+use crate::vertex::ids::id::{IDS, Id, RESTART};
+use crate::vertex::ids::page::IdPageCursor;
+
+/// Pages that are read at a time.
+const FRAMES: usize = 8;
+
+/// Gives the ids of a graph in ascending order of ranks.
+pub struct IdCursor {
+    graph: Arc<StoredGraph>,
+    reader: FrameReader,
+    /// Rank of the next id.
+    next: u64,
+    /// The page that the walk is in, its number, and the ranks of its ids.
+    page: Vec<u8>,
+    number: u64,
+    ranks: Range<u64>,
+    walk: IdPageCursor,
+}
+
+impl IdCursor {
+    /// Bytes of the budget that one takes.
+    pub const BYTES: u64 = (FRAMES as u64 + 1) * FRAME_BYTES;
+
+    /// A cursor whose first id is that of rank `from`.
+    ///
+    /// # Errors
+    /// The budget has no room for [`IdCursor::BYTES`].
+    pub fn new(graph: &Arc<StoredGraph>, budget: &Budget, from: u64) -> Result<Self, FormatError> {
+        let frames = match graph.ids().kind {
+            IdKind::Dense => 1,
+            _ => FRAMES,
+        };
+        Ok(IdCursor {
+            reader: FrameReader::new(graph, budget, frames)?,
+            graph: Arc::clone(graph),
+            next: from,
+            page: Vec::new(),
+            number: 0,
+            ranks: 0..0,
+            walk: IdPageCursor::default(),
+        })
+    }
+    /// The next id will be that of rank `rank`.
+    #[inline]
+    pub fn seek(&mut self, rank: u64) {
+        self.next = rank;
+    }
+    /// The id of the next vertex; `None` behind the last.
+    ///
+    /// # Errors
+    /// Reading fails.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the id is borrowed from the cursor"
+    )]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Id<'_>>, FormatError> {
+        let rank = self.next;
+        if rank >= self.graph.vertices() {
+            return Ok(None);
+        }
+        let kind = self.graph.ids().kind;
+        self.next += 1;
+        if kind == IdKind::Dense {
+            return Ok(Some(Id::Integer(rank)));
+        }
+        if !self.ranks.contains(&rank) {
+            self.load(rank)?;
+        }
+        let local = (rank - self.ranks.start) as u32;
+        if local < self.walk.next() || local / RESTART > self.walk.next() / RESTART {
+            self.restart(local / RESTART)?;
+        }
+        while self.walk.next() <= local {
+            if self.walk.step(&self.page, kind).is_none() {
+                return Err(self.graph.broken_page(self.number));
+            }
+        }
+        Ok(Some(self.walk.id(kind)))
+    }
+    /// Reads the page that has the id of that rank, and those after it where it follows the last one.
+    fn load(&mut self, rank: u64) -> Result<(), FormatError> {
+        let ids = self.graph.ids();
+        let number = (ids.starts.partition_point(|&start| start <= rank) as u64).saturating_sub(1);
+        let ahead = match number == self.number + 1 {
+            true => (number + FRAMES as u64 - 1).min((ids.pages() as u64).saturating_sub(1)),
+            false => number,
+        };
+        self.ranks = 0..0;
+        self.page.clear();
+        self.page
+            .extend_from_slice(self.reader.frame_ahead(IDS, number, ahead)?);
+        let ranks = ids.starts[number as usize]..ids.starts[number as usize + 1];
+        self.number = number;
+        self.restart(0)?;
+        self.ranks = ranks;
+        Ok(())
+    }
+    /// Goes to an id of the page that is stored whole.
+    fn restart(&mut self, restart: u32) -> Result<(), FormatError> {
+        let page = self.graph.ids().page(self.number as usize, &self.page);
+        let there = page.and_then(|page| page.restart(&mut self.walk, restart as usize));
+        there.ok_or_else(|| self.graph.broken_page(self.number))
+    }
+}
+
+impl StoredGraph {
+    /// Returns the rank after the ids of the page of `rank` and of the `more` pages after it.
+    ///
+    /// Returns |V| if there are no pages.
+    pub fn rank_after_pages(&self, rank: u64, more: usize) -> u64 {
+        let starts = &self.ids().starts;
+        let next = starts.partition_point(|&start| start <= rank);
+        starts.get(next + more).copied().unwrap_or(self.vertices())
+    }
+}

@@ -1,0 +1,86 @@
+//! Looks up the vertex of an id, and the id of a vertex.
+
+use crate::error::FormatError;
+use crate::file::page::FRAME_BYTES;
+use crate::manifest::IdKind;
+use crate::open::stored_graph::StoredGraph;
+use crate::read::page_cache::FrameReader;
+use crate::vertex::ids::id::{IDS, VertexId};
+
+impl StoredGraph {
+    /// The index of a vertex; `None` when there is none of that id.
+    ///
+    /// # Errors
+    /// Reading fails.
+    pub fn index_of(
+        &self,
+        reader: &mut FrameReader,
+        id: &VertexId,
+    ) -> Result<Option<u64>, FormatError> {
+        match self.rank_of_id(reader, id)? {
+            Some(rank) => Ok(Some(self.index_of_rank(reader, rank)?)),
+            None => Ok(None),
+        }
+    }
+    /// The rank of a vertex, its place in ascending order of ids; `None` when there is none of that id.
+    ///
+    /// # Errors
+    /// Reading fails.
+    pub fn rank_of_id(
+        &self,
+        reader: &mut FrameReader,
+        id: &VertexId,
+    ) -> Result<Option<u64>, FormatError> {
+        let ids = self.ids();
+        match (ids.kind, id) {
+            (IdKind::Dense, VertexId::Integer(id)) => {
+                return Ok(Some(*id).filter(|&id| id < self.vertices()));
+            }
+            (IdKind::Integer, VertexId::Integer(_))
+            | (IdKind::Signed, VertexId::Signed(_))
+            | (IdKind::Text, VertexId::Text(_)) => {}
+            _ => return Ok(None),
+        }
+        let Some(page) = ids.page_of(id.as_id()) else {
+            return Ok(None);
+        };
+        let found = ids
+            .page(page, reader.frame(IDS, page as u64)?)
+            .and_then(|page| page.index_of(id.as_id()));
+        found.ok_or_else(|| self.broken_page(page as u64))
+    }
+    /// Returns the id of the vertex with index `v`, which is less than |V|.
+    ///
+    /// Neighbouring vertices are cheap: their page is in the reader's cache.
+    ///
+    /// # Errors
+    /// Reading fails; there is no such vertex.
+    pub fn id_of(&self, reader: &mut FrameReader, v: u64) -> Result<VertexId, FormatError> {
+        let rank = self.rank_of(reader, v)?;
+        self.id_of_rank(reader, rank)
+    }
+    /// The id of the vertex of a rank, which is less than |V|.
+    ///
+    /// # Errors
+    /// Reading fails; there is no such vertex.
+    pub fn id_of_rank(&self, reader: &mut FrameReader, rank: u64) -> Result<VertexId, FormatError> {
+        if rank >= self.vertices() {
+            return Err(FormatError::misuse(format!(
+                "vertex number {rank} of a graph of {} vertices",
+                self.vertices()
+            )));
+        }
+        let ids = self.ids();
+        if ids.kind == IdKind::Dense {
+            return Ok(VertexId::Integer(rank));
+        }
+        let page = ids.starts.partition_point(|&start| start <= rank) - 1;
+        let found = ids
+            .page(page, reader.frame(IDS, page as u64)?)
+            .and_then(|page| page.id_of(rank));
+        found.ok_or_else(|| self.broken_page(page as u64))
+    }
+    pub(crate) fn broken_page(&self, page: u64) -> FormatError {
+        self.malformed(IDS, page * FRAME_BYTES, "a page of ids makes no sense")
+    }
+}

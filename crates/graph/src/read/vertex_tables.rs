@@ -1,0 +1,164 @@
+//! What an open graph says of its vertices, page by page: out-degrees, and the destination batches of each.
+
+use std::ops::Range;
+
+use crate::error::FormatError;
+use crate::file::page::FRAME_BYTES;
+use crate::open::column_set::ColumnSet;
+use crate::open::stored_graph::StoredGraph;
+use crate::read::page_cache::FrameReader;
+use crate::vertex::degree_pages::DegreePage;
+use crate::vertex::fanout_pages::{
+    CHUNKS_AT, FanoutChunk, chunk_place, each_batch, each_chunk, each_in_chunk,
+};
+use crate::vertex::packed::PAGE_VERTICES;
+
+impl StoredGraph {
+    /// Out-degrees in `set` of the vertices of a batch, in order; `out` has one place for each.
+    ///
+    /// # Errors
+    /// Reading fails; a degree does not fit a `T`.
+    pub fn degrees_of<T: TryFrom<u64>>(
+        &self,
+        set: &ColumnSet,
+        reader: &mut FrameReader,
+        batch: usize,
+        out: &mut [T],
+    ) -> Result<(), FormatError> {
+        self.degrees_in(set, reader, self.batches().range(batch), out)
+    }
+    /// The same of a range of vertex indices, which is not empty.
+    ///
+    /// # Errors
+    /// Reading fails; a degree does not fit a `T`; the graph has no such vertices.
+    pub fn degrees_in<T: TryFrom<u64>>(
+        &self,
+        set: &ColumnSet,
+        reader: &mut FrameReader,
+        range: Range<u64>,
+        out: &mut [T],
+    ) -> Result<(), FormatError> {
+        if range.is_empty()
+            || range.end > self.vertices()
+            || out.len() as u64 != range.end - range.start
+        {
+            return Err(FormatError::misuse(format!(
+                "degrees of vertices {range:?} into {} places",
+                out.len()
+            )));
+        }
+        let file = set.degrees.id;
+        let page_of = |v: u64| v / PAGE_VERTICES;
+        let mut next = range.start;
+        let put = |v: u64, degree: u64, out: &mut [T]| {
+            let degree_t = T::try_from(degree)
+                .map_err(|_| FormatError::DegreeTooLarge { vertex: v, degree })?;
+            out[(v - range.start) as usize] = degree_t;
+            Ok::<_, FormatError>(())
+        };
+        let mut bytes = Vec::new();
+        for at in set
+            .degree_pages
+            .positions(page_of(range.start)..page_of(range.end - 1) + 1)
+        {
+            let (number, place) = set.degree_pages.at(at);
+            bytes.clear();
+            reader.read(file, place.clone(), &mut bytes)?;
+            let page = DegreePage::parse(&bytes).ok_or_else(|| {
+                self.malformed(file, place.start, "a page of degrees makes no sense")
+            })?;
+            let first = number * PAGE_VERTICES;
+            for v in next..first.max(next) {
+                put(v, 0, out)?;
+            }
+            for v in first.max(range.start)..(first + PAGE_VERTICES).min(range.end) {
+                put(v, page.get((v - first) as usize), out)?;
+            }
+            next = (first + PAGE_VERTICES).clamp(range.start, range.end);
+        }
+        for v in next..range.end {
+            put(v, 0, out)?;
+        }
+        Ok(())
+    }
+    /// Calls `f(vertex, chunk)` for each chunk of 64 vertices with a vertex in a range of indices.
+    ///
+    /// `vertex` is the first of the chunk. It skips chunks that no edge of `set` leaves.
+    ///
+    /// # Errors
+    /// Reading fails, or `f` says (`None`) that a chunk makes no sense.
+    pub fn fanouts_in(
+        &self,
+        set: &ColumnSet,
+        reader: &mut FrameReader,
+        range: Range<u64>,
+        mut f: impl FnMut(u64, &FanoutChunk<'_>) -> Option<()>,
+    ) -> Result<(), FormatError> {
+        let (file, mut bytes) = (set.fanout.id, Vec::new());
+        let pages = range.start / PAGE_VERTICES..range.end.div_ceil(PAGE_VERTICES);
+        for position in set.fanout_pages.positions(pages) {
+            let (number, place) = set.fanout_pages.at(position);
+            bytes.clear();
+            reader.read(file, place.clone(), &mut bytes)?;
+            let first = number * PAGE_VERTICES;
+            each_chunk(&bytes, self.batches().len(), |local, chunk| {
+                let v = first + local as u64;
+                match v < range.end && v + FanoutChunk::VERTICES as u64 > range.start {
+                    true => f(v, chunk),
+                    false => Some(()),
+                }
+            })
+            .ok_or_else(|| {
+                self.malformed(file, place.start, "a page of the fan-out makes no sense")
+            })?;
+        }
+        Ok(())
+    }
+    /// Calls `f` with each destination batch, ascending, that vertex `v` has an edge to in `set`.
+    ///
+    /// # Errors
+    /// Reading fails.
+    pub fn fanout_of(
+        &self,
+        set: &ColumnSet,
+        reader: &mut FrameReader,
+        v: u64,
+        f: impl FnMut(usize),
+    ) -> Result<(), FormatError> {
+        let Some(place) = set.fanout_pages.find(v / PAGE_VERTICES) else {
+            return Ok(());
+        };
+        let (local, batches) = ((v % PAGE_VERTICES) as usize, self.batches().len());
+        let file = set.fanout.id;
+        let from = (place.start % FRAME_BYTES) as usize;
+        let bytes = (place.end - place.start) as usize;
+        let done = if from + bytes <= FRAME_BYTES as usize {
+            let frame = reader.frame(file, place.start / FRAME_BYTES)?;
+            frame
+                .get(from..from + bytes)
+                .and_then(|page| each_batch(page, local, batches, f))
+        } else {
+            // The page reaches into the next frame, as the chunk may too.
+            let mut part = Vec::new();
+            reader.read(
+                file,
+                place.start..place.start + (CHUNKS_AT.min(bytes)) as u64,
+                &mut part,
+            )?;
+            match chunk_place(&part, local)
+                .filter(|chunk| chunk.start <= chunk.end && chunk.end <= bytes)
+            {
+                None => None,
+                Some(chunk) => {
+                    part.clear();
+                    let at = |byte: usize| place.start + byte as u64;
+                    reader.read(file, at(chunk.start)..at(chunk.end), &mut part)?;
+                    each_in_chunk(&part, local, batches, f)
+                }
+            }
+        };
+        done.ok_or_else(|| {
+            self.malformed(file, place.start, "a page of the fan-out makes no sense")
+        })
+    }
+}

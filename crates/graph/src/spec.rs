@@ -1,0 +1,109 @@
+//! What must be known of a graph before its edges can be written.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::batches::Batches;
+use crate::error::FormatError;
+
+/// The data of an edge, apart from its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EdgeKind {
+    /// Nothing.
+    None,
+    /// A 32-bit float.
+    F32,
+    /// A 64-bit float.
+    F64,
+}
+
+impl EdgeKind {
+    /// Bytes of one edge's weight: 0, 4 or 8.
+    pub fn bytes(self) -> usize {
+        match self {
+            EdgeKind::None => 0,
+            EdgeKind::F32 => 4,
+            EdgeKind::F64 => 8,
+        }
+    }
+}
+
+/// The layout of a graph to be written. It follows from counts alone, never from the machine.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// The cut of the vertices.
+    pub batches: Batches,
+    /// What an edge carries.
+    pub edge: EdgeKind,
+    /// False when every edge is given both ways.
+    pub directed: bool,
+    /// Edges of a strip, at most, unless it is one cell.
+    pub strip_edges_max: u64,
+    /// A cell whose source span over edges is at most this gets a bitmap of its sources.
+    pub csr_ratio: u32,
+    /// The destination batches of each column file: runs that together are all batches, in order.
+    pub files: Vec<Range<usize>>,
+    /// The same for the reverse graph, when there is one.
+    pub reverse_files: Option<Vec<Range<usize>>>,
+}
+
+impl Shape {
+    /// |V|.
+    pub fn vertices(&self) -> u64 {
+        self.batches.vertices()
+    }
+    /// Checks that the files cover the batches.
+    ///
+    /// # Errors
+    /// They do not.
+    pub(crate) fn check(&self) -> Result<(), FormatError> {
+        for files in [Some(&self.files), self.reverse_files.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            let mut next = 0;
+            for run in files {
+                if run.start != next || run.end <= run.start {
+                    return Err(FormatError::misuse(format!(
+                        "a column file of batches {run:?} follows batch {next}"
+                    )));
+                }
+                next = run.end;
+            }
+            if next != self.batches.len() {
+                return Err(FormatError::misuse(format!(
+                    "column files end at batch {next} of {}",
+                    self.batches.len()
+                )));
+            }
+        }
+        if self.batches.len() > u32::MAX as usize {
+            return Err(FormatError::misuse("a graph has at most 2^32 - 1 batches"));
+        }
+        Ok(())
+    }
+    /// A hash of the shape: FNV-1a over its numbers, then mixed.
+    pub(crate) fn graph_id(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        let mut add = |number: u64| {
+            for byte in number.to_le_bytes() {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+        };
+        self.batches.cuts().iter().for_each(|&cut| add(cut));
+        add(self.edge.bytes() as u64);
+        add(u64::from(self.directed));
+        add(self.strip_edges_max);
+        add(u64::from(self.csr_ratio));
+        for files in [Some(&self.files), self.reverse_files.as_ref()] {
+            add(files.map_or(u64::MAX, |files| files.len() as u64));
+            files
+                .into_iter()
+                .flatten()
+                .for_each(|run| add(run.end as u64));
+        }
+        hash ^ (hash >> 29)
+    }
+}

@@ -1,0 +1,54 @@
+//! Checks that ids ascend, and that each page and the list of first ids say where they are.
+
+use std::sync::Arc;
+
+use graphmill_storage::{Budget, Stop};
+
+use crate::error::FormatError;
+use crate::open::stored_graph::StoredGraph;
+use crate::read::page_cache::FrameReader;
+use crate::vertex::ids::id::{IDS, Id, SIGN};
+
+/// Frames that are read ahead.
+const FRAMES: usize = 4;
+
+/// Checks the ids of a graph; ends early when `stop` is requested.
+pub(crate) fn verify(
+    graph: &Arc<StoredGraph>,
+    budget: &Budget,
+    stop: &Stop,
+) -> Result<(), FormatError> {
+    let (ids, pages) = (graph.ids(), graph.ids().pages() as u64);
+    let mut reader = FrameReader::new(graph, budget, FRAMES)?;
+    let (mut integer, mut text) = (None, None::<Vec<u8>>);
+    for number in 0..pages {
+        if stop.requested() {
+            return Ok(());
+        }
+        let bytes = reader.frame_ahead(IDS, number, pages - 1)?;
+        let mut is_first = true;
+        let read = ids.page(number as usize, bytes).and_then(|page| {
+            page.each(|id| {
+                let is_at_home =
+                    !std::mem::take(&mut is_first) || ids.is_first(number as usize, id);
+                is_at_home
+                    && match id {
+                        Id::Integer(id) => integer.replace(id).is_none_or(|last| last < id),
+                        Id::Signed(id) => {
+                            let id = id as u64 ^ SIGN;
+                            integer.replace(id).is_none_or(|last| last < id)
+                        }
+                        Id::Text(id) => {
+                            let last = text.get_or_insert_default();
+                            let ascends = number == 0 && last.is_empty() || &last[..] < id;
+                            last.clear();
+                            last.extend_from_slice(id);
+                            ascends
+                        }
+                    }
+            })
+        });
+        read.ok_or_else(|| graph.broken_page(number))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Ids of vertices, and constants of the files of the dictionary.
+
+use std::fmt;
+
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, Side};
+
+/// Bytes of a text id, at most.
+pub const TEXT_ID_BYTES_MAX: usize = 4096;
+/// Ids between two that are stored whole.
+pub(crate) const RESTART: u32 = 64;
+/// The sign bit, flipped in stored signed integers so that they sort like unsigned ones.
+pub(crate) const SIGN: u64 = 1 << 63;
+pub(crate) const PAGE: usize = FRAME_BYTES as usize;
+pub(crate) const HEADER: usize = 16;
+
+/// Returns the payload bytes of `ids` and `ids.index` for `count` ids spread evenly below `range`.
+pub(crate) fn expected_bytes(count: u64, range: u64) -> [u64; 2] {
+    if count == 0 {
+        return [0; 2];
+    }
+    // A gap between ids of 2^7 and more takes a second byte, of 2^14 and more a third, and so on.
+    let absent = 1.0 - (count as f64 / range.max(count) as f64);
+    let gap: f64 = (0..9)
+        .map(|bytes| absent.powf(f64::from(bytes * 7).exp2() - 1.0))
+        .sum();
+    let restart = f64::from(RESTART);
+    let id = gap + (size_of::<u64>() as f64 - gap + size_of::<u16>() as f64) / restart;
+    let pages = (count as f64 * id / (PAGE - HEADER) as f64).ceil();
+    // Of a page the index has the first id and a number of two or three bytes.
+    [pages * PAGE as f64, pages * 11.0].map(|bytes| bytes as u64)
+}
+
+/// What the user calls a vertex.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum VertexId {
+    /// A number.
+    Integer(u64),
+    /// A number of a graph where some are negative.
+    Signed(i64),
+    /// Bytes, as a rule UTF-8.
+    Text(Vec<u8>),
+}
+
+/// As [`VertexId`], borrowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Id<'a> {
+    /// A number.
+    Integer(u64),
+    /// A number of a graph where some are negative.
+    Signed(i64),
+    /// Bytes, as a rule UTF-8.
+    Text(&'a [u8]),
+}
+
+impl Id<'_> {
+    /// A copy that stays.
+    pub fn to_owned(self) -> VertexId {
+        match self {
+            Id::Integer(id) => VertexId::Integer(id),
+            Id::Signed(id) => VertexId::Signed(id),
+            Id::Text(id) => VertexId::Text(id.to_vec()),
+        }
+    }
+}
+
+impl VertexId {
+    /// Borrows it.
+    pub fn as_id(&self) -> Id<'_> {
+        match self {
+            VertexId::Integer(id) => Id::Integer(*id),
+            VertexId::Signed(id) => Id::Signed(*id),
+            VertexId::Text(id) => Id::Text(id),
+        }
+    }
+}
+
+impl fmt::Display for VertexId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VertexId::Integer(id) => write!(f, "{id}"),
+            VertexId::Signed(id) => write!(f, "{id}"),
+            VertexId::Text(id) => write!(f, "{}", String::from_utf8_lossy(id)),
+        }
+    }
+}
+
+pub(crate) const IDS: FileId = FileId {
+    side: Side::Forward,
+    kind: FileKind::Ids,
+    number: 0,
+};

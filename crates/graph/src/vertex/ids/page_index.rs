@@ -1,0 +1,175 @@
+//! What of the dictionary is in memory: of every page its first id and its first index.
+//!
+//! Invariants: the first ids are as many as the pages; the pages have as many ids as the graph has vertices.
+
+use std::path::Path;
+
+use graphmill_storage::{Budget, Lease};
+
+use crate::codec::varint;
+use crate::error::FormatError;
+use crate::file::page::{FRAME_BYTES, PagedFile};
+use crate::manifest::IdKind;
+use crate::vertex::ids::id::{Id, SIGN};
+use crate::vertex::ids::page::IdPage;
+
+/// Returns the bytes of the budget for the first ids of `pages` pages in a list of `list_bytes` bytes.
+pub(crate) fn index_bytes(pages: u64, list_bytes: u64) -> u64 {
+    24 * pages + 8 + list_bytes
+}
+
+/// What of the dictionary is in memory.
+#[derive(Debug)]
+pub(crate) struct IdIndex {
+    pub(crate) kind: IdKind,
+    /// Index of the first id of each page, then |V|.
+    pub(crate) starts: Vec<u64>,
+    integers: Vec<u64>,
+    texts: Vec<u8>,
+    /// Where each page's first text ends.
+    text_ends: Vec<u64>,
+    files: Option<(PagedFile, PagedFile)>,
+    _lease: Option<Lease>,
+}
+
+impl IdIndex {
+    pub(crate) fn dense() -> Self {
+        IdIndex {
+            kind: IdKind::Dense,
+            starts: Vec::new(),
+            integers: Vec::new(),
+            texts: Vec::new(),
+            text_ends: Vec::new(),
+            files: None,
+            _lease: None,
+        }
+    }
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one caller, who has just read each of them"
+    )]
+    pub(crate) fn new(
+        kind: IdKind,
+        pages: u64,
+        vertices: u64,
+        data: PagedFile,
+        index: PagedFile,
+        bytes: &[u8],
+        budget: &Budget,
+        path: &Path,
+    ) -> Result<Self, FormatError> {
+        let broken =
+            |at: usize| index.malformed(path, at as u64, "the list of first ids makes no sense");
+        // A page has at least one id, and an entry two bytes.
+        if data.root.payload / FRAME_BYTES != pages
+            || !data.root.payload.is_multiple_of(FRAME_BYTES)
+            || pages > bytes.len() as u64 / 2
+        {
+            return Err(broken(0));
+        }
+        let lease = budget.lease("first ids of pages", index_bytes(pages, bytes.len() as u64))?;
+        let count = pages as usize;
+        let mut starts = Vec::with_capacity(count + 1);
+        let (mut integers, mut texts, mut text_ends) = (Vec::new(), Vec::new(), Vec::new());
+        match kind {
+            IdKind::Text => {
+                (
+                    texts.reserve_exact(bytes.len()),
+                    text_ends.reserve_exact(count),
+                )
+                    .0
+            }
+            _ => integers.reserve_exact(count),
+        }
+        let (mut at, mut next) = (0, 0u64);
+        for _ in 0..count {
+            starts.push(next);
+            let ids = varint::get(bytes, &mut at)
+                .filter(|&n| n > 0 && n <= FRAME_BYTES)
+                .ok_or_else(|| broken(at))?;
+            next += ids;
+            if kind == IdKind::Text {
+                let length = varint::get(bytes, &mut at).ok_or_else(|| broken(at))?;
+                let end = (at as u64)
+                    .checked_add(length)
+                    .filter(|&end| end <= bytes.len() as u64);
+                let end = end.ok_or_else(|| broken(at))? as usize;
+                texts.extend(&bytes[at..end]);
+                text_ends.push(texts.len() as u64);
+                at = end;
+            } else {
+                let id = bytes
+                    .get(at..at + 8)
+                    .and_then(|b| b.try_into().ok())
+                    .ok_or_else(|| broken(at))?;
+                integers.push(u64::from_le_bytes(id));
+                at += 8;
+            }
+        }
+        starts.push(next);
+        if at != bytes.len() || next != vertices {
+            return Err(broken(at));
+        }
+        Ok(IdIndex {
+            kind,
+            starts,
+            integers,
+            texts,
+            text_ends,
+            files: Some((data, index)),
+            _lease: Some(lease),
+        })
+    }
+    pub(crate) fn data(&self) -> Option<&PagedFile> {
+        self.files.as_ref().map(|files| &files.0)
+    }
+    pub(crate) fn index(&self) -> Option<&PagedFile> {
+        self.files.as_ref().map(|files| &files.1)
+    }
+    pub(crate) fn pages(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+    fn first_text(&self, page: usize) -> &[u8] {
+        let start = page
+            .checked_sub(1)
+            .map_or(0, |before| self.text_ends[before]);
+        &self.texts[start as usize..self.text_ends[page] as usize]
+    }
+    /// True if `id` is the first id of a page.
+    pub(crate) fn is_first(&self, page: usize, id: Id<'_>) -> bool {
+        match id {
+            Id::Integer(id) => self.integers.get(page) == Some(&id),
+            Id::Signed(id) => self.integers.get(page) == Some(&(id as u64 ^ SIGN)),
+            Id::Text(id) => page < self.text_ends.len() && self.first_text(page) == id,
+        }
+    }
+    /// Page number `page`, whose bytes are `bytes`; `None` when they are not the ids that belong there.
+    pub(crate) fn page<'a>(&self, page: usize, bytes: &'a [u8]) -> Option<IdPage<'a>> {
+        let (first, end) = (*self.starts.get(page)?, *self.starts.get(page + 1)?);
+        IdPage::parse(bytes, self.kind)
+            .filter(|page| page.first_index == first && u64::from(page.count) == end - first)
+    }
+    /// The page that has `id` if any page has; `None`: it is before the first.
+    pub(crate) fn page_of(&self, id: Id<'_>) -> Option<usize> {
+        match id {
+            Id::Integer(id) => self.integers.partition_point(|&first| first <= id),
+            Id::Signed(id) => {
+                let id = id as u64 ^ SIGN;
+                self.integers.partition_point(|&first| first <= id)
+            }
+            Id::Text(id) => {
+                let (mut low, mut high) = (0, self.pages());
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    if self.first_text(middle) <= id {
+                        low = middle + 1
+                    } else {
+                        high = middle
+                    }
+                }
+                low
+            }
+        }
+        .checked_sub(1)
+    }
+}

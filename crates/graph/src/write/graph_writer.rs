@@ -1,0 +1,264 @@
+//! Writes a stored graph: column files first, in any order and from any thread, then what follows from them.
+//!
+//! 1. [`GraphWriter::column_file`] gives a writer for one file; edges go in by destination batch, source batch, key.
+//!    It writes data, index, bitmaps and weights, and a temporary file with the sources of each cell and
+//!    the number of edges of each.
+//! 2. [`GraphWriter::finish`] writes the directory, reads the spools row by row for degrees and fan-out, and puts
+//!    `graph.json` last. A directory without it is not a graph, so a crash leaves none.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use graphmill_storage::{Budget, Disk};
+
+use crate::batches::Batches;
+use crate::cell::directory::{self, CellSizes};
+use crate::codec::varint;
+use crate::error::FormatError;
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, Side};
+use crate::file::page_writer::PagedWriter;
+use crate::manifest::{ColumnsMeta, FORMAT, Meta};
+use crate::spec::{EdgeKind, Shape};
+use crate::vertex::ids::writer::IdsSummary;
+use crate::weight_range::WeightRange;
+use crate::write::vertex_tables;
+
+use crate::write::column_file::{ColumnFileWriter, memory, memory_of_cells};
+use crate::write::shared::{ColumnFileManifest, SPOOL, WriterState, chunk_bytes, folder_of};
+
+/// What only the import knows, for `graph.json`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The vertex ids, as many as the shape has vertices.
+    pub ids: IdsSummary,
+    /// Edges in the input, before policies and doubling.
+    pub input_edges: u64,
+    /// What was left out, by reason.
+    pub dropped: BTreeMap<String, u64>,
+    /// Options of the import.
+    pub options: BTreeMap<String, String>,
+    /// Name and version of the program that writes.
+    pub program: String,
+}
+
+/// Removes the temporary files of column files in a folder, once the graph there is finished.
+///
+/// # Errors
+/// The folder cannot be listed, or one of them not removed.
+pub fn remove_temporary(disk: &dyn Disk, folder: &Path) -> Result<(), FormatError> {
+    for side in [Side::Forward, Side::Reverse] {
+        let Some(columns) =
+            folder_of(folder, side).filter(|path| disk.is_dir(path).unwrap_or(false))
+        else {
+            continue;
+        };
+        for path in disk.list(&columns)? {
+            if path.extension().is_some_and(|ending| ending == SPOOL) {
+                disk.remove_file(&path)?;
+            }
+        }
+        // None comes back when power is cut.
+        disk.sync_dir(&columns)?;
+    }
+    Ok(())
+}
+
+/// Bytes of a cell while its file is put into the directory: four numbers in memory and on their way.
+const DIRECTORY_CELL_BYTES: u64 = 80;
+
+/// Writes one graph into a directory.
+pub struct GraphWriter {
+    pub(crate) shared: Arc<WriterState>,
+}
+
+impl GraphWriter {
+    /// A writer into directory `staging`, which it makes and which should have nothing in it but the ids.
+    ///
+    /// # Errors
+    /// The column files of the shape do not cover its batches, or the directory cannot be made.
+    pub fn create(
+        disk: Arc<dyn Disk>,
+        budget: Budget,
+        staging: &Path,
+        shape: Shape,
+    ) -> Result<Self, FormatError> {
+        shape.check()?;
+        disk.create_dir_all(&staging.join("columns"))?;
+        if shape.reverse_files.is_some() {
+            disk.create_dir_all(&staging.join("reverse"))?;
+        }
+        let graph_id = shape.graph_id();
+        let staging = staging.to_path_buf();
+        Ok(GraphWriter {
+            shared: Arc::new(WriterState {
+                disk,
+                budget,
+                staging,
+                shape,
+                graph_id,
+                keeps: false,
+                done: Mutex::default(),
+                order: Mutex::default(),
+            }),
+        })
+    }
+    /// Makes the temporary files of column files durable; the writer must not have written anything yet.
+    ///
+    /// They stay until the caller [removes them](remove_temporary). If the graph is not finished, another writer
+    /// resumes with [its order](Self::order_made) and the column files. For each of these it
+    /// [takes in](crate::Listener::take) what this writer [sends](Self::tell_of).
+    #[must_use]
+    pub fn keeping(mut self) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.keeps = true;
+        }
+        self
+    }
+    /// A writer for column file number `i` of the shape.
+    ///
+    /// # Errors
+    /// The files cannot be made, or the budget has no room: see [`memory`](Self::memory).
+    pub fn column_file(&self, i: usize) -> Result<ColumnFileWriter, FormatError> {
+        ColumnFileWriter::new(&self.shared, Side::Forward, i)
+    }
+    /// Returns a writer for column file `i` of the reverse graph.
+    ///
+    /// The caller passes its edges with source and destination swapped.
+    ///
+    /// # Errors
+    /// As for [`column_file`](Self::column_file).
+    pub fn reverse_column_file(&self, i: usize) -> Result<ColumnFileWriter, FormatError> {
+        ColumnFileWriter::new(&self.shared, Side::Reverse, i)
+    }
+    /// Returns the bytes that one open column file takes of a budget of `total` bytes.
+    ///
+    /// They exclude [`memory_of_cells`](Self::memory_of_cells).
+    pub fn memory(edge: EdgeKind, total: u64) -> u64 {
+        memory(edge, chunk_bytes(total))
+    }
+    /// Returns the bytes of the budget that the cell records take at most until the graph is finished.
+    pub fn memory_of_cells(files: u64, cells: u64) -> u64 {
+        memory_of_cells(files, cells)
+    }
+    /// Returns the bytes of the budget that [`finish`](Self::finish) takes at most, without cell records.
+    ///
+    /// The graph has `arcs` edges in `cells` cells. One column file has `cells_of_file` of them.
+    pub fn memory_to_finish(shape: &Shape, arcs: u64, cells: u64, cells_of_file: u64) -> u64 {
+        let directory =
+            DIRECTORY_CELL_BYTES * cells_of_file + PagedWriter::memory(FRAME_BYTES as usize);
+        directory.max(vertex_tables::memory(&shape.batches, arcs, cells))
+    }
+    /// Returns the bytes that [`finish`](Self::finish) reads of temporary files of `sources_bytes` bytes.
+    ///
+    /// The graph has about `arcs` edges in `cells` cells, and `available` bytes are free.
+    pub fn read_to_finish(
+        batches: &Batches,
+        (arcs, cells): (u64, u64),
+        sources_bytes: u64,
+        available: u64,
+    ) -> u64 {
+        let spare = vertex_tables::spare(batches, arcs, cells, available);
+        vertex_tables::bytes_read(sources_bytes, batches, cells, spare)
+    }
+    /// Writes everything else, once all column files are finished, and `graph.json` last.
+    ///
+    /// The caller gives the directory its name.
+    ///
+    /// # Errors
+    /// A column file was not written, the ids are not as many as the vertices, the disk fails, or the budget has no room.
+    pub fn finish(self, facts: Facts) -> Result<(), FormatError> {
+        let shared = &*self.shared;
+        let (shape, disk) = (&shared.shape, &*shared.disk);
+        if facts.ids.count() != shape.vertices() {
+            let what = format!(
+                "{} ids for {} vertices",
+                facts.ids.count(),
+                shape.vertices()
+            );
+            return Err(FormatError::misuse(what));
+        }
+        let (columns, arcs, weights) = self.columns(Side::Forward)?;
+        let reverse = match &shape.reverse_files {
+            Some(_) => Some(self.columns(Side::Reverse)?),
+            None => None,
+        };
+        if let Some((_, reverse_arcs, _)) = reverse.filter(|reverse| reverse.1 != arcs) {
+            return Err(FormatError::misuse(format!(
+                "{arcs} edges, but {reverse_arcs} in reverse"
+            )));
+        }
+        disk.sync_dir(&shared.staging.join("columns"))?;
+        if reverse.is_some() {
+            disk.sync_dir(&shared.staging.join("reverse"))?;
+        }
+        disk.sync_dir(&shared.staging)?;
+        let order = *shared.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let meta = Meta {
+            format: FORMAT,
+            program: facts.program,
+            graph_id: format!("{:016x}", shared.graph_id),
+            vertices: shape.vertices(),
+            arcs,
+            input_edges: facts.input_edges,
+            dropped: facts.dropped,
+            options: facts.options,
+            edge: shape.edge,
+            directed: shape.directed,
+            strip_edges_max: shape.strip_edges_max,
+            csr_ratio: shape.csr_ratio,
+            batches: shape.batches.cuts().to_vec(),
+            ids: facts.ids.meta,
+            columns,
+            reverse: reverse.map(|(columns, ..)| columns),
+            order,
+            weights,
+            checksum: String::new(),
+        };
+        meta.write(disk, &shared.budget, &shared.staging)
+    }
+    /// Writes the directory, degrees and fan-out of one side.
+    ///
+    /// Returns their roots, the number of edges and the range of weights.
+    fn columns(&self, side: Side) -> Result<(ColumnsMeta, u64, Option<WeightRange>), FormatError> {
+        let shared = &*self.shared;
+        let mut done = shared.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let files: Vec<ColumnFileManifest> = (0..shared.files(side).len())
+            .map(|i| {
+                done.remove(&(side, i))
+                    .ok_or_else(|| FormatError::misuse(format!("column file {i} was not finished")))
+            })
+            .collect::<Result<_, _>>()?;
+        drop(done);
+        let mut writer = PagedWriter::new(&*shared.disk, &shared.budget, shared.graph_id)?;
+        let id = FileId::new(side, FileKind::Directory, 0);
+        let stream = writer.add(&*shared.disk, &shared.staging, id, FRAME_BYTES as usize)?;
+        let mut bytes = Vec::new();
+        let (mut arcs, mut weights) = (0, None);
+        varint::put(&mut bytes, files.len() as u64);
+        for (file, batches) in files.iter().zip(shared.files(side)) {
+            let _lease = shared.budget.lease(
+                "the directory of cells",
+                DIRECTORY_CELL_BYTES * file.cells.len() as u64,
+            )?;
+            let cells: Vec<CellSizes> = file.cells.iter().map(|cell| cell.sizes).collect();
+            arcs += cells.iter().map(|cell| cell.edges).sum::<u64>();
+            weights = WeightRange::join(weights, file.weights);
+            directory::put_file(&mut bytes, batches, &file.roots, &cells);
+            writer.append(stream, &bytes)?;
+            bytes.clear();
+        }
+        writer.append(stream, &bytes)?;
+        let directory = writer.finish()?[0];
+        let (degrees, fanout) = vertex_tables::write(shared, side, &files, arcs)?;
+        Ok((
+            ColumnsMeta {
+                directory,
+                degrees,
+                fanout,
+            },
+            arcs,
+            weights,
+        ))
+    }
+}

@@ -1,0 +1,453 @@
+//! What follows from the sources of all cells: out-degrees, and the destination batches of every vertex.
+//!
+//! 1. The spools of the column files say, cell by cell, which sources a cell has and how many edges each. Cells are
+//!    taken row by row (by source batch, then destination batch), all cells of a row side by side.
+//! 2. A page of 4096 vertices is collected from the cells of the rows it lies in, then written. Pages without edges are
+//!    passed over, so memory and time follow from the edges, not from the range of indices.
+
+use graphmill_storage::{Disk, FileHandle, Open};
+
+use crate::batches::Batches;
+use crate::cell::directory::Ledger;
+use crate::codec::varint;
+use crate::error::FormatError;
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, GRAIN, MetadataReader, Side};
+use crate::file::page_writer::PagedWriter;
+use crate::vertex::degree_pages::put_degrees;
+use crate::vertex::fanout_pages::FanoutPage;
+use crate::vertex::packed::PAGE_VERTICES;
+use crate::vertex::page_index::PageIndex;
+use crate::write::shared::{ColumnFileManifest, WriterState};
+
+/// Bytes of a cell's spool in memory: at most, and at least where memory is short.
+const WINDOW_MAX: usize = FRAME_BYTES as usize;
+const WINDOW_MIN: usize = 512;
+/// Two varints at most.
+const GROUP_BYTES: usize = 20;
+/// Bytes of spools that are held whole, at most.
+const HELD_MAX: u64 = 64 << 20;
+/// Bytes of a chunk of degrees and of fan-out on its way to the disk.
+const CHUNK_BYTES: usize = FRAME_BYTES as usize * 4;
+/// Bytes of a pair of a page: the pair, its sorted copy and what it is packed to.
+const PAIR_BYTES: u64 = 3 * 8;
+
+/// Returns the bytes that the pages take at most.
+///
+/// These are a place for each batch in the union of a chunk; number and length of each page, of degrees and
+/// of fan-out; and the pairs of one page.
+fn pages_bytes(batches: &Batches, arcs: u64) -> u64 {
+    let pages = arcs.min(batches.vertices().div_ceil(PAGE_VERTICES));
+    let pairs = arcs.min(PAGE_VERTICES.saturating_mul(batches.len() as u64));
+    let pairs = pairs.next_multiple_of(PAGE_VERTICES);
+    8 * batches.len() as u64 + 2 * 16 * pages + PAIR_BYTES * pairs + Ledger::STEP
+}
+
+/// Returns the bytes of the budget that [`write`] takes at most if memory is short.
+///
+/// The graph has `arcs` edges in `cells` cells.
+pub(crate) fn memory(batches: &Batches, arcs: u64, cells: u64) -> u64 {
+    let files = 2 * PagedWriter::memory(CHUNK_BYTES) + FRAME_BYTES;
+    let streams = cells.min(batches.len() as u64) * stream_bytes(WINDOW_MIN as u64);
+    // Of what the pages leave, a quarter at most holds spools.
+    let row = (streams + Ledger::STEP) * 4 / 3;
+    files + cells * size_of::<SourceRun>() as u64 + pages_bytes(batches, arcs) + row
+}
+
+/// Returns the bytes of `available` that [`write`] can hold source runs in.
+///
+/// The graph has about `arcs` edges in `cells` cells.
+pub(crate) fn spare(batches: &Batches, arcs: u64, cells: u64, available: u64) -> u64 {
+    let files = 2 * PagedWriter::memory(CHUNK_BYTES);
+    let taken = files + cells * size_of::<SourceRun>() as u64 + pages_bytes(batches, arcs);
+    available.saturating_sub(taken)
+}
+
+/// Returns the bytes that [`write`] reads of `bytes` bytes of source runs, with `spare` to hold them.
+pub(crate) fn bytes_read(bytes: u64, batches: &Batches, cells: u64, spare: u64) -> u64 {
+    if bytes <= HELD_MAX.min(spare / 4) {
+        return bytes;
+    }
+    let of_cell = bytes / cells.max(1);
+    let row = (batches.len() as u64).max(1);
+    let window = (spare / 4 / row).clamp(WINDOW_MIN as u64, WINDOW_MAX as u64);
+    let windows = of_cell.div_ceil(window.max(1)).max(1);
+    // Each begins and ends within a page of the disk.
+    bytes.saturating_add(cells.saturating_mul(windows).saturating_mul(GRAIN))
+}
+
+/// Bytes of a cell of a row whose window has `window` bytes.
+fn stream_bytes(window: u64) -> u64 {
+    size_of::<SourceRunReader>() as u64 + window + GROUP_BYTES as u64
+}
+
+/// The spool of one cell.
+#[derive(Clone, Copy)]
+struct SourceRun {
+    source_batch: u32,
+    destination_batch: u32,
+    file: u32,
+    checksum: u32,
+    offset: u64,
+    bytes: u64,
+}
+
+/// Spools that are open at a time.
+const OPEN_MAX: usize = 16;
+
+/// All spools, in memory when they are small.
+struct SourceRunFiles<'a> {
+    disk: &'a dyn Disk,
+    files: &'a [ColumnFileManifest],
+    /// Those that were read last, each in the place that follows from its number.
+    open: [Option<(usize, FileHandle)>; OPEN_MAX],
+    held: Vec<Vec<u8>>,
+    fetch: MetadataReader,
+    ledger: Ledger<'a>,
+}
+
+/// Bytes of the spool of a file as it lies on disk.
+fn spool_bytes(file: &ColumnFileManifest) -> u64 {
+    let cells = file.cells.iter().map(|cell| cell.spool_bytes);
+    cells.sum::<u64>().next_multiple_of(GRAIN)
+}
+
+impl<'a> SourceRunFiles<'a> {
+    /// `spare`: bytes that are free and not meant for something else.
+    fn open(
+        shared: &'a WriterState,
+        files: &'a [ColumnFileManifest],
+        spare: u64,
+    ) -> Result<Self, FormatError> {
+        let disk = &*shared.disk;
+        let mut spools = SourceRunFiles {
+            disk,
+            files,
+            open: [const { None }; OPEN_MAX],
+            held: Vec::new(),
+            fetch: MetadataReader::new(disk, &shared.budget)?,
+            ledger: Ledger::new(&shared.budget, "the sources of all cells"),
+        };
+        let bytes: u64 = files.iter().map(spool_bytes).sum();
+        if bytes <= HELD_MAX.min(spare / 4) {
+            for number in 0..files.len() {
+                spools.hold(number)?;
+            }
+        }
+        Ok(spools)
+    }
+    /// Reads the whole spool of the next file.
+    fn hold(&mut self, number: usize) -> Result<(), FormatError> {
+        let length = spool_bytes(&self.files[number]);
+        self.ledger.take(length)?;
+        let file = self.file(number)?;
+        let mut whole = Vec::with_capacity(length as usize);
+        while (whole.len() as u64) < length {
+            let now = (length - whole.len() as u64).min(FRAME_BYTES) as usize;
+            whole.extend_from_slice(self.fetch.read(&file, whole.len() as u64, now)?);
+        }
+        self.held.push(whole);
+        Ok(())
+    }
+    /// A spool, opened again when others took its place meanwhile.
+    fn file(&mut self, number: usize) -> Result<FileHandle, FormatError> {
+        let place = &mut self.open[number % OPEN_MAX];
+        if let Some((held, file)) = place
+            && *held == number
+        {
+            return Ok(file.clone());
+        }
+        // The one before is closed first.
+        *place = None;
+        let file = self.disk.open(&self.files[number].spool.path, Open::Read)?;
+        *place = Some((number, file.clone()));
+        Ok(file)
+    }
+    /// Appends at most `bytes` bytes at `offset` of a spool to `out`, at least one.
+    fn read(
+        &mut self,
+        file: usize,
+        offset: u64,
+        bytes: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
+        if let Some(whole) = self.held.get(file) {
+            let from = offset as usize;
+            out.extend_from_slice(whole.get(from..from + bytes).unwrap_or(&[]));
+            return Ok(());
+        }
+        let from = offset - offset % GRAIN;
+        let skip = (offset - from) as usize;
+        let now = (skip + bytes)
+            .next_multiple_of(GRAIN as usize)
+            .min(FRAME_BYTES as usize);
+        let file = self.file(file)?;
+        let read = self.fetch.read(&file, from, now)?;
+        out.extend_from_slice(&read[skip..now.min(skip + bytes)]);
+        Ok(())
+    }
+}
+
+/// One cell of the current row: its sources in ascending order.
+#[derive(Default)]
+struct SourceRunReader {
+    file: usize,
+    destination_batch: u32,
+    checksum: u32,
+    /// The bytes of the piece that are still to be read.
+    offset: u64,
+    left: u64,
+    window: Vec<u8>,
+    at: usize,
+    hasher: crc32fast::Hasher,
+    /// The next source, batch-local, and its edges; `u64::MAX`: there is none.
+    source: u64,
+    edges: u64,
+    after: u64,
+}
+
+impl SourceRunReader {
+    fn begin(&mut self, piece: &SourceRun) {
+        self.file = piece.file as usize;
+        self.destination_batch = piece.destination_batch;
+        self.checksum = piece.checksum;
+        self.offset = piece.offset;
+        self.left = piece.bytes;
+        self.window.clear();
+        self.at = 0;
+        self.hasher = crc32fast::Hasher::new();
+        self.after = 0;
+    }
+    #[inline]
+    fn advance(
+        &mut self,
+        spools: &mut SourceRunFiles<'_>,
+        window_bytes: usize,
+    ) -> Result<(), FormatError> {
+        if self.window.len() - self.at < GROUP_BYTES && self.left > 0 {
+            self.fill(spools, window_bytes)?;
+        }
+        if self.at == self.window.len() {
+            self.source = u64::MAX;
+            return Ok(());
+        }
+        let passed = varint::get(&self.window, &mut self.at);
+        let edges = varint::get(&self.window, &mut self.at);
+        let (Some(passed), Some(edges)) = (passed, edges) else {
+            return Err(self.broken(spools));
+        };
+        let (source, more) = (self.after.checked_add(passed), edges.checked_add(1));
+        let (Some(source), Some(edges)) = (source, more) else {
+            return Err(self.broken(spools));
+        };
+        (self.source, self.edges, self.after) = (source, edges, source.saturating_add(1));
+        Ok(())
+    }
+    fn fill(
+        &mut self,
+        spools: &mut SourceRunFiles<'_>,
+        window_bytes: usize,
+    ) -> Result<(), FormatError> {
+        self.window.drain(..self.at);
+        self.at = 0;
+        while self.left > 0 && self.window.len() < window_bytes {
+            let kept = self.window.len();
+            let now = self.left.min((window_bytes - kept) as u64) as usize;
+            spools.read(self.file, self.offset, now, &mut self.window)?;
+            let got = &self.window[kept..];
+            self.hasher.update(got);
+            self.offset += got.len() as u64;
+            self.left -= got.len() as u64;
+        }
+        if self.left == 0 && std::mem::take(&mut self.hasher).finalize() != self.checksum {
+            return Err(self.broken(spools));
+        }
+        Ok(())
+    }
+    fn broken(&self, spools: &SourceRunFiles<'_>) -> FormatError {
+        FormatError::Malformed {
+            path: spools.files[self.file].spool.path.clone(),
+            frame: self.offset / FRAME_BYTES,
+            offset: self.offset,
+            what: "a temporary file did not read back as it was written: the disk is failing"
+                .into(),
+        }
+    }
+}
+
+/// The page that is being collected, and the files it goes to.
+struct Tables<'a> {
+    writer: PagedWriter,
+    ledger: Ledger<'a>,
+    page: u64,
+    degrees: Box<[u64; PAGE_VERTICES as usize]>,
+    fanout: FanoutPage,
+    pairs_leased: usize,
+    bytes: Vec<u8>,
+    /// Number and bytes of the pages written, of degrees and fan-out.
+    pages: [Vec<(u64, u32)>; 2],
+    batches: usize,
+}
+
+impl Tables<'_> {
+    fn end_page(&mut self) -> Result<(), FormatError> {
+        if self.fanout.pairs.is_empty() {
+            return Ok(());
+        }
+        for stream in 0..2 {
+            self.bytes.clear();
+            match stream {
+                0 => put_degrees(&mut self.bytes, &self.degrees),
+                _ => self.fanout.put(&mut self.bytes, self.batches),
+            }
+            self.ledger.take(16)?;
+            self.pages[stream].push((self.page, self.bytes.len() as u32));
+            self.writer.append(stream, &self.bytes)?;
+        }
+        self.degrees.fill(0);
+        Ok(())
+    }
+    fn finish(mut self) -> Result<(FileRoot, FileRoot), FormatError> {
+        self.end_page()?;
+        for stream in 0..2 {
+            self.bytes.clear();
+            let position = self.writer.position(stream);
+            PageIndex::put(&mut self.bytes, position, &self.pages[stream]);
+            self.writer.append(stream, &self.bytes)?;
+        }
+        let roots = self.writer.finish()?;
+        match roots[..] {
+            [degrees, fanout] => Ok((degrees, fanout)),
+            _ => Err(FormatError::misuse("degrees and fan-out are two files")),
+        }
+    }
+}
+
+/// Writes degrees and fan-out of one side; their roots. `arcs`: what the degrees must add up to.
+pub(crate) fn write(
+    shared: &WriterState,
+    side: Side,
+    files: &[ColumnFileManifest],
+    arcs: u64,
+) -> Result<(FileRoot, FileRoot), FormatError> {
+    let (disk, budget): (&dyn Disk, _) = (&*shared.disk, &shared.budget);
+    let batches = &shared.shape.batches;
+    let cells: usize = files.iter().map(|file| file.cells.len()).sum();
+    let _lease = budget.lease(
+        "the cells in order of source",
+        (cells * size_of::<SourceRun>()) as u64,
+    )?;
+    let mut pieces = Vec::with_capacity(cells);
+    for (number, file) in files.iter().enumerate() {
+        let mut offset = 0;
+        for cell in &file.cells {
+            pieces.push(SourceRun {
+                source_batch: cell.sizes.source_batch,
+                destination_batch: cell.sizes.destination_batch,
+                file: number as u32,
+                checksum: cell.spool_checksum,
+                offset,
+                bytes: cell.spool_bytes,
+            });
+            offset += cell.spool_bytes;
+        }
+    }
+    pieces.sort_unstable_by_key(|piece| (piece.source_batch, piece.destination_batch));
+
+    let mut writer = PagedWriter::new(disk, budget, shared.graph_id)?;
+    for kind in [FileKind::Degrees, FileKind::Fanout] {
+        writer.add(
+            disk,
+            &shared.staging,
+            FileId::new(side, kind, 0),
+            CHUNK_BYTES,
+        )?;
+    }
+    let pages = pages_bytes(batches, arcs);
+    let spare = || budget.available().saturating_sub(pages);
+    let mut spools = SourceRunFiles::open(shared, files, spare())?;
+    let row_max = pieces
+        .chunk_by(|a, b| a.source_batch == b.source_batch)
+        .map(<[SourceRun]>::len)
+        .max()
+        .unwrap_or(0);
+    let room = (spare() / 4) as usize / row_max.max(1);
+    let window_bytes = room.clamp(WINDOW_MIN, WINDOW_MAX);
+    let widest = pieces
+        .iter()
+        .map(|piece| piece.bytes)
+        .max()
+        .unwrap_or(0)
+        .min(window_bytes as u64);
+    let _streams = budget.lease(
+        "the sources of a row",
+        row_max as u64 * stream_bytes(widest),
+    )?;
+    let mut streams: Vec<SourceRunReader> = Vec::with_capacity(row_max);
+    let mut tables = Tables {
+        writer,
+        ledger: Ledger::new(budget, "degrees and fan-out"),
+        page: 0,
+        degrees: Box::new([0; PAGE_VERTICES as usize]),
+        fanout: FanoutPage::default(),
+        pairs_leased: 0,
+        bytes: Vec::new(),
+        pages: [Vec::new(), Vec::new()],
+        batches: batches.len(),
+    };
+    // For each batch a place in the union of a chunk.
+    tables.ledger.take(8 * batches.len() as u64)?;
+    let mut sum = 0u64;
+    for row in pieces.chunk_by(|a, b| a.source_batch == b.source_batch) {
+        let start = batches.start(row[0].source_batch as usize);
+        let span = batches.span(row[0].source_batch as usize);
+        if streams.len() < row.len() {
+            streams.resize_with(row.len(), SourceRunReader::default);
+        }
+        let streams = &mut streams[..row.len()];
+        for (stream, piece) in streams.iter_mut().zip(row) {
+            stream.begin(piece);
+            stream.advance(&mut spools, window_bytes)?;
+        }
+        while let Some(next) = streams
+            .iter()
+            .map(|stream| stream.source)
+            .min()
+            .filter(|&next| next < u64::MAX)
+        {
+            if next >= span {
+                return Err(streams[0].broken(&spools));
+            }
+            let page = (start + next) / PAGE_VERTICES;
+            if page != tables.page {
+                tables.end_page()?;
+                tables.page = page;
+            }
+            // Of this page, the batch-local sources before `end` belong to the row.
+            let first = page * PAGE_VERTICES;
+            let end = (first + PAGE_VERTICES - start).min(span);
+            for stream in &mut *streams {
+                while stream.source < end {
+                    let v = (start + stream.source - first) as usize;
+                    tables.degrees[v] += stream.edges;
+                    sum = sum.saturating_add(stream.edges);
+                    if tables.fanout.pairs.len() == tables.pairs_leased {
+                        tables.ledger.take(PAIR_BYTES * PAGE_VERTICES)?;
+                        tables.pairs_leased += PAGE_VERTICES as usize;
+                        tables.fanout.pairs.reserve_exact(PAGE_VERTICES as usize);
+                    }
+                    tables
+                        .fanout
+                        .pairs
+                        .push((v as u16, stream.destination_batch));
+                    stream.advance(&mut spools, window_bytes)?;
+                }
+            }
+        }
+    }
+    if sum != arcs {
+        return Err(FormatError::misuse(format!(
+            "degrees add up to {sum} of {arcs} edges"
+        )));
+    }
+    tables.finish()
+}

@@ -1,0 +1,194 @@
+//! The registry as the facade sees it: an entry by its name, and settings whose vertices are indices.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use graphmill_algorithms::{AlgorithmError, Entry, OptionKind, OptionSpec, Settings, registry};
+use graphmill_graph::{FrameReader, IdKind, StoredGraph, VertexId};
+use graphmill_storage::Budget;
+
+use crate::error::Error;
+
+/// All algorithms, in alphabetical order.
+pub fn algorithms() -> &'static [Entry] {
+    registry()
+}
+
+/// The algorithm of that name or alias.
+pub(crate) fn find(name: &str) -> Result<&'static Entry, Error> {
+    registry()
+        .iter()
+        .find(|entry| entry.name == name || entry.aliases.contains(&name))
+        .ok_or_else(|| Error::UnknownAlgorithm {
+            name: name.to_string(),
+            known: registry().iter().map(|entry| entry.name).collect(),
+        })
+}
+
+/// Whether `options` are options of `entry`, with values that make sense, and all that it needs.
+pub(crate) fn check(
+    entry: &'static Entry,
+    options: &BTreeMap<String, String>,
+) -> Result<(), Error> {
+    for name in options.keys() {
+        if !entry.options.iter().any(|option| option.name == name) {
+            return Err(Error::UnknownOption {
+                algorithm: entry.name,
+                name: name.clone(),
+                known: entry.options.iter().map(|option| option.name).collect(),
+            });
+        }
+    }
+    for option in entry.options {
+        let given = options.get(option.name);
+        if option.required && given.is_none() {
+            return Err(Error::MissingOption {
+                algorithm: entry.name,
+                name: option.name,
+                help: option.help,
+            });
+        }
+        // A list that was meant to say something and says nothing is not the same as none.
+        if let Some(list) = given.filter(|_| option.kind == OptionKind::Vertices)
+            && ids_of(list).is_empty()
+        {
+            return Err(Error::Algorithm(AlgorithmError::Value {
+                name: option.name,
+                value: format!("{list:?}"),
+                wanted: "at least one id",
+            }));
+        }
+    }
+    Ok((entry.check)(&values(entry, options))?)
+}
+
+/// Those options that name no vertices, as the algorithm takes them.
+pub(crate) fn values(entry: &'static Entry, options: &BTreeMap<String, String>) -> Settings {
+    let mut settings = Settings::default();
+    for option in entry.options {
+        if let (OptionKind::Value | OptionKind::Flag, Some(value)) =
+            (option.kind, options.get(option.name))
+        {
+            let (name, value) = (option.name.to_string(), value.clone());
+            settings.values.insert(name, value);
+        }
+    }
+    settings
+}
+
+/// Options as the algorithm takes them: the ids among them looked up in `graph`.
+pub(crate) fn settings(
+    entry: &'static Entry,
+    options: &BTreeMap<String, String>,
+    graph: &Arc<StoredGraph>,
+    budget: &Budget,
+) -> Result<Settings, Error> {
+    let mut settings = values(entry, options);
+    let mut reader = FrameReader::new(graph, budget, 1)?;
+    for option in entry.options {
+        let Some(value) = options.get(option.name) else {
+            continue;
+        };
+        let ids = match option.kind {
+            OptionKind::Vertex => vec![value.clone()],
+            OptionKind::Vertices => ids_of(value),
+            OptionKind::Value | OptionKind::Flag => continue,
+        };
+        let indices = ids
+            .into_iter()
+            .map(|id| index_of(graph, &mut reader, option, &id));
+        settings
+            .vertices
+            .insert(option.name.to_string(), indices.collect::<Result<_, _>>()?);
+    }
+    Ok(settings)
+}
+
+/// The same settings with the vertices among them by rank of id, as a judge takes them.
+pub(crate) fn by_rank(
+    mut settings: Settings,
+    graph: &Arc<StoredGraph>,
+    budget: &Budget,
+) -> Result<Settings, Error> {
+    let mut reader = FrameReader::new(graph, budget, 1)?;
+    for vertex in settings.vertices.values_mut().flatten() {
+        *vertex = graph.rank_of(&mut reader, *vertex)?;
+    }
+    Ok(settings)
+}
+
+/// Returns the ids of a comma-separated list, without white space around them.
+///
+/// A backslash escapes the character after it, so that an id may hold any character.
+fn ids_of(list: &str) -> Vec<String> {
+    let mut ids = Vec::new();
+    let mut id = String::new();
+    // Bytes of the id without the white space at its end.
+    let mut bytes = 0;
+    let mut characters = list.chars();
+    loop {
+        match characters.next() {
+            None | Some(',') => {
+                id.truncate(std::mem::take(&mut bytes));
+                ids.push(std::mem::take(&mut id));
+                if characters.as_str().is_empty() {
+                    break;
+                }
+            }
+            Some(space) if space.is_whitespace() => {
+                if bytes > 0 {
+                    id.push(space);
+                }
+            }
+            Some(mut character) => {
+                if character == '\\' {
+                    character = characters.next().unwrap_or(character);
+                }
+                id.push(character);
+                bytes = id.len();
+            }
+        }
+    }
+    ids.retain(|id| !id.is_empty());
+    ids
+}
+
+fn index_of(
+    graph: &StoredGraph,
+    reader: &mut FrameReader,
+    option: &OptionSpec,
+    id: &str,
+) -> Result<u64, Error> {
+    let integers = graph.id_kind() != IdKind::Text;
+    let vertex = match graph.id_kind() {
+        IdKind::Dense | IdKind::Integer => id.parse().ok().map(VertexId::Integer),
+        IdKind::Signed => id.parse().ok().map(VertexId::Signed),
+        IdKind::Text => Some(VertexId::Text(id.into())),
+    };
+    let index = match vertex {
+        Some(vertex) => graph.index_of(reader, &vertex)?,
+        None => None,
+    };
+    index.ok_or_else(|| Error::NoSuchVertex {
+        option: option.name,
+        id: id.to_string(),
+        integers,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ids_of;
+
+    #[test]
+    fn a_list_is_split_at_commas_but_not_at_those_after_a_backslash() {
+        assert_eq!(ids_of("1,2, 30 ,"), ["1", "2", "30"]);
+        assert_eq!(
+            ids_of(r"a\,b,c\\,\ d\ , e f "),
+            ["a,b", r"c\", " d ", "e f"]
+        );
+        assert_eq!(ids_of(r"a\"), [r"a\"]);
+        assert_eq!(ids_of(r",, \,"), [","]);
+        assert!(ids_of("").is_empty() && ids_of(" , ").is_empty());
+    }
+}

@@ -1,0 +1,595 @@
+//! The directory of a run's checkpoints, and the identity of that run.
+//!
+//! Each rank has a directory of its own there, with the pages of its rows and its checkpoints. Once there is a checkpoint, a file describes
+//! the run (`run.json`). Nothing is durable before, so that a run without checkpoints waits for no disk. The run locks the directory and
+//! records its machine there (`at-...`). A resumed run must be the same run. When the run finishes, every rank records that there (`done`).
+//! When all have, each deletes its directory: what a rank leaves that is killed meanwhile belongs to a finished run.
+//!
+//! Without `--checkpoint-dir` the directory is among the temporary files. Its name comes from the run, so that the same run finds it.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graphmill_engine as engine;
+use graphmill_fabric::Fabric;
+use graphmill_graph::StoredGraph;
+use graphmill_raw::Mistake;
+use graphmill_storage::{
+    Clock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, Hold, Holding, Open, Owner, StorageError, has_no_locks,
+    is_missing, is_this_machine, machine_id, name_to_be, unheld,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::hash::Fnv1a;
+use crate::machine::resources::Machine;
+use crate::plan::Plan;
+use crate::progress::{Progress, Watcher};
+use crate::session::Session;
+
+/// The format of the checkpoints.
+const FORMAT: u32 = 3;
+const NAME: &str = "run.json";
+/// Prefix of the file that records which machine locks the directory: locks may not reach others.
+const AT: &str = "at-";
+/// The file that records that the run finished.
+const DONE: &str = "done";
+/// Prefix of the names of unnamed directories.
+const OWN_FOLDER: &str = ".graphmill-versions-";
+/// Bytes of what says which run it is, at most.
+const NAME_BYTES_MAX: u64 = 1 << 20;
+
+/// What tells one run from another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct RunIdentity {
+    format: u32,
+    program: String,
+    graph: String,
+    algorithm: String,
+    options: BTreeMap<String, String>,
+    ranks: usize,
+    /// What decides which rank has which vertices, of several.
+    alpha: Option<u64>,
+    trials: u32,
+}
+
+impl RunIdentity {
+    /// What another run has otherwise, if anything.
+    fn other(&self, there: &RunIdentity) -> Option<String> {
+        let differs = |what: &str, mine: &str, theirs: &str| {
+            (mine != theirs).then(|| format!("{what} {theirs}, not {mine}"))
+        };
+        let numbers = |what: &str, mine: usize, theirs: usize| {
+            differs(what, &mine.to_string(), &theirs.to_string())
+        };
+        let usual = || "as usual".to_string();
+        let option = |name: &String| {
+            let value = |of: &RunIdentity| of.options.get(name).cloned().unwrap_or_else(usual);
+            differs(&format!("--{name}"), &value(self), &value(there))
+        };
+        let alpha = |of: &RunIdentity| of.alpha.map_or_else(usual, |alpha| alpha.to_string());
+        let names = self.options.keys().chain(there.options.keys());
+        numbers("format", self.format as usize, there.format as usize)
+            .or_else(|| differs("program", &self.program, &there.program))
+            .or_else(|| differs("algorithm", &self.algorithm, &there.algorithm))
+            .or_else(|| differs("graph", &self.graph, &there.graph))
+            .or_else(|| names.map(option).find(Option::is_some).flatten())
+            .or_else(|| numbers("ranks", self.ranks, there.ranks))
+            .or_else(|| differs("--alpha", &alpha(self), &alpha(there)))
+            .or_else(|| numbers("trials", self.trials as usize, there.trials as usize))
+    }
+}
+
+/// The directory of this rank, locked until the run ends.
+///
+/// It is deleted then, unless it holds a checkpoint to resume from.
+pub(crate) struct CheckpointDir {
+    disk: Arc<dyn Disk>,
+    /// That of all ranks.
+    base: PathBuf,
+    folder: PathBuf,
+    _hold: Hold,
+    is_named: bool,
+    /// There is one rank.
+    is_alone: bool,
+    /// True if the user asked to resume.
+    is_asked: bool,
+    /// Which run it is.
+    identity: RunIdentity,
+    asked: engine::Checkpoints,
+}
+
+impl Plan {
+    /// Opens the directory in which this rank writes checkpoints and resumes the same run from them.
+    ///
+    /// Temporary files go to `tmp`.
+    pub(crate) fn versions(
+        &self,
+        machine: &Machine,
+        graph: &StoredGraph,
+        tmp: &Path,
+        watcher: &Watcher,
+    ) -> Result<Option<CheckpointDir>, Error> {
+        let asked = &self.config.checkpoints;
+        if asked.keep == 0 {
+            return Ok(None);
+        }
+        let ranks = machine.fabric().map_or(1, |fabric| fabric.ranks());
+        let identity = RunIdentity {
+            format: FORMAT,
+            program: format!("graphmill {}", env!("CARGO_PKG_VERSION")),
+            graph: format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum()),
+            algorithm: self.entry.name.to_string(),
+            options: self.config.options.clone(),
+            ranks,
+            alpha: self.config.tuning.alpha.filter(|_| ranks > 1),
+            trials: self.config.trials,
+        };
+        let text = serde_json::to_vec_pretty(&identity).map_err(|error| Error::Checkpoints {
+            path: PathBuf::from(NAME),
+            what: error.to_string(),
+            todo: "this is a bug, please report it",
+        })?;
+        let base = asked.folder.clone().unwrap_or_else(|| {
+            let mut hash = Fnv1a::new();
+            // The type's old name stays in the hash, so that a run finds the directory of an older build.
+            let text = format!("{identity:?}").replacen("RunIdentity", "Identity", 1);
+            hash.add(text.as_bytes());
+            // Other users may have no right to that directory.
+            hash.add(&user());
+            tmp.join(format!("{OWN_FOLDER}{}", hash.text()))
+        });
+        let folder = base.join(format!("rank-{:05}", machine.rank()));
+        let disk = Arc::clone(machine.disk());
+        let is_named = asked.folder.is_some();
+        if !is_named {
+            if machine.rank() == 0 {
+                remove_empty(&*disk, tmp, &base);
+            }
+            machine.meet()?;
+        }
+        if is_named {
+            check_own(&*disk, &folder)?;
+        }
+        let made = match hold(&*disk, &**machine.clock(), &folder, is_named) {
+            // The user did not ask for checkpoints, so their failure does not fail the run.
+            Err(error) if !is_named => {
+                if let StorageError::NotOwn { .. } = error {
+                    watcher(&Progress::Warning(&error.to_string()));
+                }
+                None
+            }
+            made => made?,
+        };
+        let is_held = made.is_some();
+        let versions = made.map(|hold| CheckpointDir {
+            _hold: hold,
+            is_named,
+            is_alone: ranks == 1,
+            is_asked: asked.resume,
+            identity,
+            asked: engine::Checkpoints {
+                folder: folder.clone(),
+                description: (NAME, text),
+                job: graph.graph_id(),
+                every: asked.every,
+                keep: asked.keep,
+                resume: asked.resume || !is_named,
+            },
+            disk,
+            base: base.clone(),
+            folder,
+        });
+        // One that all can have, or none.
+        let held = machine.gather(&[u8::from(is_held)])?;
+        let Some(versions) = versions.filter(|_| held.iter().all(|held| *held == [1])) else {
+            if is_named {
+                return Err(Error::VersionsHeld { path: base });
+            }
+            watcher(&Progress::Warning(&format!(
+                "{}: no versions are published, and none is gone on with: it cannot be written, another run publishes there, or its file system has no locks (--checkpoint-dir names a folder of this run alone)",
+                base.display()
+            )));
+            return Ok(None);
+        };
+        versions.clear_done(machine)?;
+        versions.check(asked.resume)?;
+        Ok(Some(versions))
+    }
+}
+
+/// The machine on which a folder is held, where a file in it says so.
+fn machine_of(mark: &Path) -> Option<&str> {
+    mark.file_name()?.to_str()?.strip_prefix(AT)
+}
+
+/// Says on which machine a folder is held.
+fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
+    let ours = folder.join(format!("{AT}{}", machine_id(disk, folder)));
+    let there = disk.list(folder)?;
+    if !there.contains(&ours) {
+        disk.open(&ours, Open::Create)?;
+    }
+    there
+        .iter()
+        .filter(|path| machine_of(path).is_some() && **path != ours)
+        .try_for_each(|mark| disk.remove_file(mark))
+}
+
+/// Whether a name is one that this module or the engine gives a file in the folder of a rank.
+fn is_own(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_said = name.is_some_and(|name| [NAME, DONE].contains(&name_to_be(name)));
+    is_said || machine_of(path).is_some() || engine::is_of_versions(path)
+}
+
+/// Rejects the directory of a rank that holds anything else: the run deletes its contents.
+fn check_own(disk: &dyn Disk, folder: &Path) -> Result<(), Error> {
+    let there = match disk.list(folder) {
+        Err(error) if is_missing(&error) => Vec::new(),
+        there => there?,
+    };
+    // What a network file system calls a file that was removed and is open somewhere goes by itself.
+    let is_removed = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(".nfs"))
+    };
+    for path in there {
+        if !is_removed(&path) && (!is_own(&path) || disk.is_dir(&path)?) {
+            return Err(Error::Checkpoints {
+                path,
+                what: "is of no run, and is where its versions would be".to_string(),
+                todo: "move it away, or name another folder (--checkpoint-dir)",
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the directory of a rank, unless it holds anything else.
+///
+/// It deletes the machine's file last, so that a reader of the rest knows its machine.
+fn remove(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
+    let mut own = disk.list(folder)?;
+    own.retain(|path| is_own(path));
+    own.sort_by_key(|path| machine_of(path).is_some());
+    own.iter().try_for_each(|path| disk.remove_file(path))?;
+    disk.remove_dir(folder)
+}
+
+/// Creates, locks and marks a directory; `None` if another run has locked it.
+///
+/// Fails on an unnamed directory without locks: another run of the same kind would use it too.
+fn hold(
+    disk: &dyn Disk,
+    clock: &dyn Clock,
+    folder: &Path,
+    is_named: bool,
+) -> Result<Option<Hold>, StorageError> {
+    let base = folder.parent().unwrap_or(folder);
+    let attempt = || {
+        make(disk, folder)?;
+        // One that somebody named may be anybody's, and a link.
+        let owner = if is_named { Owner::Anybody } else { Owner::Own };
+        let Some(above) = disk.hold(base, Holding::Unlocked, owner)? else {
+            return Ok(None);
+        };
+        let held = match disk.hold(folder, Holding::Alone, Owner::Own) {
+            Err(error) if is_named && has_no_locks(&error) => {
+                disk.hold(folder, Holding::Unlocked, Owner::Own)?
+            }
+            held => held?,
+        };
+        if held.is_some() {
+            mark(disk, folder)?;
+        }
+        Ok(held.map(|held| Box::new((held, above)) as Hold))
+    };
+    for _ in 1..HOLD_ATTEMPTS {
+        match attempt() {
+            Ok(Some(hold)) => return Ok(Some(hold)),
+            Err(error) if has_no_locks(&error) => {
+                // Files in it stay.
+                let _ = disk.remove_dir(folder);
+                let _ = disk.remove_dir(base);
+                return Err(error);
+            }
+            Err(error @ StorageError::NotOwn { .. }) => return Err(error),
+            Ok(None) | Err(_) => {}
+        }
+        // Another process has locked it for a check, or removed its parent.
+        clock.wait(HOLD_PAUSE);
+    }
+    attempt()
+}
+
+/// Makes the folder of a rank, and that of all: not durably, unless there are more to make.
+fn make(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
+    let base = folder.parent().unwrap_or(folder);
+    if let Some(above) = base.parent().filter(|above| !above.as_os_str().is_empty()) {
+        disk.create_dir_all(above)?;
+    }
+    disk.create_dir(base)?;
+    disk.create_dir(folder)
+}
+
+/// The user that this process is of.
+fn user() -> Vec<u8> {
+    let facts = std::fs::metadata("/proc/self");
+    facts.map_or(Vec::new(), |facts| facts.uid().to_le_bytes().to_vec())
+}
+
+/// True if a directory is unnamed.
+fn is_unnamed(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with(OWN_FOLDER))
+}
+
+/// Deletes unnamed directories of killed runs of this machine that wrote no checkpoint.
+///
+/// It skips this run's own. A directory that it cannot delete does no harm.
+fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
+    let is_other = |path: &PathBuf| is_unnamed(path) && *path != own;
+    let there = disk.list(tmp).unwrap_or_default();
+    for base in there.iter().filter(|path| is_other(path)) {
+        let Ok(Some(_base)) = disk.hold(base, Holding::Unlocked, Owner::Own) else {
+            continue;
+        };
+        for (folder, _hold) in unheld(disk, base, |_| true) {
+            let there = disk.list(&folder).unwrap_or_default();
+            let mut machines = there.iter().filter_map(|path| machine_of(path)).peekable();
+            // Without working locks, another machine may lock it just now; it also leaves its file there.
+            let is_ours =
+                machines.peek().is_some() && machines.all(|id| is_this_machine(id, disk, base));
+            match is_ours && !there.iter().any(|path| engine::is_version(path)) {
+                true => drop(remove(disk, &folder)),
+                // One that does not say where it is held may be on its way, and is made again; or of a machine that no lock reaches.
+                false => drop(disk.remove_dir(&folder)),
+            }
+        }
+        let _ = disk.remove_dir(base);
+    }
+}
+
+impl CheckpointDir {
+    /// Returns the checkpoint settings of the engine.
+    pub(crate) fn asked(&self) -> engine::Checkpoints {
+        self.asked.clone()
+    }
+
+    /// Deletes the checkpoints of a finished run.
+    ///
+    /// If the user did not ask for checkpoints, a failed deletion is only a warning.
+    pub(crate) fn end(
+        &self,
+        machine: &Machine,
+        session: &mut Session,
+        watcher: &Watcher,
+    ) -> Result<(), Error> {
+        let said = match session.has_published() {
+            true => self.say_done(machine)?,
+            false => Ok(()),
+        };
+        let ended = said.and_then(|()| session.end_versions().map_err(Error::from));
+        match ended {
+            Err(error) if !self.is_named => {
+                watcher(&Progress::Warning(&format!(
+                    "the run is done, and its versions stay in {}: {error}",
+                    self.base.display()
+                )));
+                Ok(())
+            }
+            ended => ended,
+        }
+    }
+
+    /// Records on all ranks that the run finished; its checkpoints may go unless one rank failed to.
+    fn say_done(&self, machine: &Machine) -> Result<Result<(), Error>, Error> {
+        if self.is_alone || Mistake::EndNotSaid.is_planted() {
+            // No other rank has checkpoints that would be missed.
+            return Ok(Ok(()));
+        }
+        let said = self.disk.write_small(&self.folder.join(DONE), &[]);
+        let all = machine.gather(&[u8::from(said.is_ok())])?;
+        Ok(match said {
+            Ok(()) if all.iter().any(|said| *said != [1]) => Err(Error::Checkpoints {
+                path: self.base.clone(),
+                what: "another rank cannot write there".to_string(),
+                todo: "the same command with --resume removes what is there",
+            }),
+            said => said.map_err(Error::from),
+        })
+    }
+
+    /// Deletes the rest of a finished run, if any rank recorded that it finished.
+    fn clear_done(&self, machine: &Machine) -> Result<(), Error> {
+        let is_done = self.disk.exists(&self.folder.join(DONE))?;
+        let said = machine.gather(&[u8::from(is_done)])?;
+        if said.iter().all(|said| *said == [0]) {
+            return Ok(());
+        }
+        self.say_done(machine)??;
+        let mut files = self.disk.list(&self.folder)?;
+        files.retain(|path| !path.ends_with(DONE) && machine_of(path).is_none());
+        files
+            .iter()
+            .try_for_each(|path| self.disk.remove_file(path))?;
+        self.disk.sync_dir(&self.folder)?;
+        // Until none has anything, all know that it is nothing.
+        machine.meet()?;
+        Ok(self.disk.remove_file(&self.folder.join(DONE))?)
+    }
+
+    /// What was published there before has to be of the same run.
+    fn check(&self, resume: bool) -> Result<(), Error> {
+        // The name of an unnamed directory identifies the run too.
+        if !self.is_named || !self.has_any()? {
+            return Ok(());
+        }
+        let wrong = |what, todo| Error::Checkpoints {
+            path: self.base.clone(),
+            what,
+            todo,
+        };
+        let name = self.folder.join(NAME);
+        let there = match self.disk.read_small(&name, NAME_BYTES_MAX) {
+            Err(error) if is_missing(&error) => Vec::new(),
+            there => there?,
+        };
+        let there: RunIdentity = serde_json::from_slice(&there).map_err(|error| {
+            let what = format!(
+                "{} does not say which run the versions there are of ({error})",
+                name.display()
+            );
+            wrong(
+                what,
+                "remove the folder to start anew, or name another (--checkpoint-dir)",
+            )
+        })?;
+        if !resume {
+            let what = format!("there are versions of a run of {} already", there.algorithm);
+            let todo =
+                "say --resume to go on with that run, or name another folder (--checkpoint-dir)";
+            return Err(wrong(what, todo));
+        }
+        match self.identity.other(&there) {
+            Some(what) => Err(wrong(
+                format!("the run there has {what}"),
+                "ask for the same to go on with it, or name another folder (--checkpoint-dir)",
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether there is any version.
+    fn has_any(&self) -> Result<bool, Error> {
+        let there = match self.disk.list(&self.folder) {
+            Err(_) if Mistake::FailedListIgnored.is_planted() => Vec::new(),
+            there => there?,
+        };
+        Ok(there.iter().any(|path| engine::is_version(path)))
+    }
+
+    /// Lists unnamed directories with checkpoints of other runs, and how those runs differ.
+    fn others(&self) -> String {
+        let beside = self.base.parent().filter(|_| !self.is_named);
+        let beside = beside.and_then(|tmp| self.disk.list(tmp).ok());
+        let mut others = String::new();
+        for other in beside.unwrap_or_default() {
+            let folder = other.join(self.folder.file_name().unwrap_or_default());
+            if !is_unnamed(&other) || other == self.base {
+                continue;
+            }
+            let Ok(Some(_base)) = self.disk.hold(&other, Holding::Unlocked, Owner::Own) else {
+                continue;
+            };
+            let said = self.disk.read_small(&folder.join(NAME), NAME_BYTES_MAX);
+            let there = said
+                .ok()
+                .and_then(|said| serde_json::from_slice(&said).ok());
+            if let Some(what) = there.and_then(|there| self.identity.other(&there)) {
+                others += &format!("; the run in {} has {what}", other.display());
+            }
+        }
+        others
+    }
+
+    /// Reports the checkpoint from which the run resumes.
+    pub(crate) fn report_resumed(&self, resumed: Option<&engine::Resumed>, watcher: &Watcher) {
+        let base = self.base.display();
+        let Some(resumed) = resumed else {
+            if self.is_asked {
+                watcher(&Progress::Note(&format!(
+                    "{base}: there is no version to go on with; the run begins anew{}",
+                    self.others()
+                )));
+            }
+            return;
+        };
+        for (rank, path) in &resumed.damaged {
+            watcher(&Progress::Warning(&format!(
+                "{}{}: not what was written; the run goes on with the version before",
+                path.display(),
+                match self.is_alone {
+                    true => String::new(),
+                    false => format!(" of rank {rank}"),
+                },
+            )));
+        }
+        watcher(&Progress::Note(&format!(
+            "going on with the run that was interrupted, after {} calls ({base})",
+            resumed.calls
+        )));
+    }
+
+    /// Returns an error of the run that says how to resume, if there is a checkpoint.
+    pub(crate) fn left(&self, error: Error, watcher: &Watcher) -> Error {
+        if error.is_usage() || error.is_of_versions() || !matches!(self.has_any(), Ok(true)) {
+            return error;
+        }
+        let again = match self.is_named {
+            true => "the same command with --resume goes on",
+            false => "the same command goes on",
+        };
+        if error.is_stopped() {
+            return Error::Interrupted {
+                folder: self.base.clone(),
+                needs_resume: self.is_named,
+            };
+        }
+        watcher(&Progress::Note(&format!(
+            "what was done is kept in {}: {again}",
+            self.base.display()
+        )));
+        error
+    }
+}
+
+impl Drop for CheckpointDir {
+    fn drop(&mut self) {
+        // If the disk cannot list the directory, it stays.
+        if let Ok(false) = self.has_any() {
+            // A leftover does no harm: it names its run and has no checkpoint.
+            let _ = remove(&*self.disk, &self.folder);
+            // The last rank finds it empty; other files stay.
+            let _ = self.disk.remove_dir(&self.base);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphmill_storage::SimDisk;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_another_machine_may_have_stays() -> Result<(), StorageError> {
+        let disk = SimDisk::new(1);
+        let (tmp, own) = (Path::new("/tmp"), Path::new("/tmp/own"));
+        let base = tmp.join(format!("{OWN_FOLDER}0"));
+        for (marks, stays) in [
+            (vec![machine_id(&disk, &base)], false),
+            (
+                vec![machine_id(&disk, &base), "elsewhere".to_string()],
+                true,
+            ),
+            (vec!["elsewhere".to_string()], true),
+            (vec![], false),
+        ] {
+            let folder = base.join("rank-00000");
+            disk.create_dir_all(&folder)?;
+            for machine in &marks {
+                disk.open(&folder.join(format!("{AT}{machine}")), Open::Create)?;
+            }
+            remove_empty(&disk, tmp, own);
+            assert_eq!(disk.exists(&base)?, stays, "{marks:?}");
+            if stays {
+                disk.remove_dir_all(&base)?;
+            }
+        }
+        Ok(())
+    }
+}

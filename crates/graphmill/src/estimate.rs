@@ -1,0 +1,537 @@
+//! Space, memory, traffic and time of an import and of a run, before anything is done (DFOGraph, section 4.5).
+//!
+//! A [`Question`] names a graph, stored or known by its numbers, an algorithm and a [`Cluster`]; the [`Answer`] has bytes from the crates
+//! that would do the work, and the time that the slowest of disk, network and cores takes for each phase.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use graphmill_engine::{DispatchChoice, PassTraffic, RunOutlook, RunQuestion, run_outlook};
+use graphmill_graph::{EdgeKind, Likeness, Outline};
+use graphmill_ingest::{
+    ImportOptions, ImportOutlook, ImportQuestion, Input, Moved, Phase, outlook,
+};
+use graphmill_storage::{Budget, Stop};
+use serde::Serialize;
+
+use crate::algorithms;
+use crate::error::Error;
+use crate::machine::resources::{Machine, MachineConfig};
+use crate::open::rows;
+
+/// A request for an estimate.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The graph.
+    pub graph: GraphAsked,
+    /// Name of the algorithm.
+    pub algorithm: String,
+    /// Its options, as for a run.
+    pub options: BTreeMap<String, String>,
+    /// Passes over all edges; `None` for the default of the algorithm, or one.
+    pub iterations: Option<u64>,
+    /// How messages on disk get to the columns that need them.
+    pub dispatch: DispatchChoice,
+    /// The machines.
+    pub cluster: Cluster,
+}
+
+/// A graph, stored or not.
+#[derive(Clone, Debug)]
+pub enum GraphAsked {
+    /// The folder of a stored graph.
+    Stored(PathBuf),
+    /// One that is to be made.
+    Expected(Expected),
+}
+
+/// A graph by its numbers.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// How edges are spread over vertices.
+    pub like: Likeness,
+    /// Ids of vertices are below this.
+    pub vertices: u64,
+    /// Edges.
+    pub edges: u64,
+    /// Whether an edge goes one way.
+    pub directed: bool,
+    /// Where edges come from.
+    pub input: Input,
+    /// What an edge carries.
+    pub weights: EdgeKind,
+    /// Vertices of a batch, exactly.
+    pub batch_size: Option<u64>,
+    /// As of an import.
+    pub csr_ratio: Option<u32>,
+}
+
+/// What the machines can do.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cluster {
+    /// Ranks.
+    pub ranks: usize,
+    /// Threads of each.
+    pub threads: usize,
+    /// Bytes of memory of each.
+    pub memory: u64,
+    /// Whether all ranks share one disk; otherwise each has its own.
+    pub shared_disk: bool,
+    /// Bytes a second that a disk reads and writes, both together.
+    pub disk_rate: f64,
+    /// Bytes a second that a rank sends, while it receives as many.
+    pub network_rate: f64,
+    /// Arcs a second that a thread imports.
+    pub import_rate: f64,
+    /// Arcs a second that a thread goes along in a pass.
+    pub pass_rate: f64,
+}
+
+impl Cluster {
+    /// Arcs a second and thread in an import: measured (docs/performance.md).
+    pub const IMPORT_RATE: f64 = 17e6;
+    /// Arcs a second and thread in a pass: measured (docs/performance.md).
+    pub const PASS_RATE: f64 = 400e6;
+
+    /// The largest memory in bytes that an estimate uses: sums beyond it would overflow 64 bits.
+    const MEMORY_MAX: u64 = 1 << 56;
+    /// The largest number of ranks, each estimated against all others.
+    pub const RANKS_MAX: usize = 4096;
+
+    fn check(&self) -> Result<(), Error> {
+        let rates = [
+            ("--disk-rate", self.disk_rate),
+            ("--network-rate", self.network_rate),
+            ("--import-rate", self.import_rate),
+            ("--pass-rate", self.pass_rate),
+        ];
+        let counts = [
+            ("--ranks", self.ranks as f64),
+            ("--threads", self.threads as f64),
+            ("--memory", self.memory as f64),
+        ];
+        for (option, number) in rates.into_iter().chain(counts) {
+            if !(number > 0.0 && number.is_finite()) {
+                return Err(Error::NoRate { option });
+            }
+        }
+        match self.ranks > Self::RANKS_MAX {
+            true => Err(Error::TooManyRanks {
+                ranks: self.ranks,
+                most: Self::RANKS_MAX,
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What comes of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// The graph.
+    pub graph: GraphFacts,
+    /// The machines.
+    pub cluster: Cluster,
+    /// The import; none of a graph that is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub import: Option<ImportFacts>,
+    /// The run.
+    pub run: RunFacts,
+}
+
+/// A graph on disk.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct GraphFacts {
+    /// |V|.
+    pub vertices: u64,
+    /// Stored edges.
+    pub arcs: u64,
+    /// Batches of vertices.
+    pub batches: u64,
+    /// Cells that are not empty.
+    pub cells: u64,
+    /// Bytes of blocks of edges.
+    pub block_bytes: u64,
+    /// Bytes of the indices of cells, with their bitmaps.
+    pub index_bytes: u64,
+    /// Bytes of weights.
+    pub weight_bytes: u64,
+    /// Bytes of degrees, fan-out lists, directories and ids.
+    pub other_bytes: u64,
+    /// Bytes of all files.
+    pub disk_bytes: u64,
+}
+
+/// Bytes that go over disk and network, and the seconds that takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Cost {
+    /// Bytes read from disk.
+    pub bytes_read: u64,
+    /// Bytes written to disk.
+    pub bytes_written: u64,
+    /// Bytes sent to other ranks.
+    pub bytes_sent: u64,
+    /// Seconds, of the slowest of disk, network and cores.
+    pub seconds: f64,
+    /// Seconds of each of these.
+    pub seconds_disk: f64,
+    /// See there.
+    pub seconds_network: f64,
+    /// See there.
+    pub seconds_cores: f64,
+}
+
+impl Cost {
+    fn bytes(&mut self, traffic: PassTraffic) {
+        self.bytes_read = self.bytes_read.saturating_add(traffic.read);
+        self.bytes_written = self.bytes_written.saturating_add(traffic.written);
+        self.bytes_sent = self.bytes_sent.saturating_add(traffic.sent);
+    }
+
+    /// This after the other.
+    fn then(&mut self, other: &Cost) {
+        self.bytes(PassTraffic {
+            read: other.bytes_read,
+            written: other.bytes_written,
+            sent: other.bytes_sent,
+        });
+        self.seconds += other.seconds;
+        self.seconds_disk += other.seconds_disk;
+        self.seconds_network += other.seconds_network;
+        self.seconds_cores += other.seconds_cores;
+    }
+
+    /// Returns the cost multiplied by `count`.
+    fn times(&self, count: u64) -> Cost {
+        let by = count as f64;
+        Cost {
+            bytes_read: self.bytes_read.saturating_mul(count),
+            bytes_written: self.bytes_written.saturating_mul(count),
+            bytes_sent: self.bytes_sent.saturating_mul(count),
+            seconds: self.seconds * by,
+            seconds_disk: self.seconds_disk * by,
+            seconds_network: self.seconds_network * by,
+            seconds_cores: self.seconds_cores * by,
+        }
+    }
+
+    /// What the slowest part is.
+    #[must_use]
+    pub fn bound(&self) -> &'static str {
+        let parts = [
+            (self.seconds_disk, "disk"),
+            (self.seconds_network, "network"),
+            (self.seconds_cores, "cores"),
+        ];
+        let slowest = parts.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+        slowest
+            .filter(|part| part.0 > 0.0)
+            .map_or("", |part| part.1)
+    }
+}
+
+/// The cost of a stage of an import or a run, of all ranks and of each.
+///
+/// A stage ends when its slowest rank does.
+#[derive(Clone, Debug, Serialize)]
+pub struct Part {
+    /// What it is called.
+    pub name: &'static str,
+    /// All ranks together.
+    #[serde(flatten)]
+    pub all: Cost,
+    /// In order of rank.
+    pub each_rank: Vec<Cost>,
+}
+
+/// An import.
+#[derive(Clone, Debug, Serialize)]
+pub struct ImportFacts {
+    /// Its steps in order, then all of them as `all`.
+    pub steps: Vec<Part>,
+    /// All together.
+    pub all: Part,
+    /// Bytes of temporary files, which lie beside the graph until it is finished.
+    pub temporary_bytes: u64,
+    /// Whether ids are sorted on disk, since memory holds no bitmap of them.
+    pub sorts_ids: bool,
+}
+
+/// A run.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunFacts {
+    /// The algorithm.
+    pub algorithm: &'static str,
+    /// Passes over all edges.
+    pub iterations: u64,
+    /// Before the passes, and once in the first of them.
+    pub start: Part,
+    /// The last pass; those before it may be others, until messages are dispatched.
+    pub pass: Part,
+    /// All together.
+    pub all: Part,
+    /// Whether rows, and messages, stay in memory at all ranks.
+    pub rows_resident: bool,
+    /// See there.
+    pub messages_resident: bool,
+    /// Bytes of cells that stay in memory, of `cell_bytes`.
+    pub pinned_bytes: u64,
+    /// See there.
+    pub cell_bytes: u64,
+    /// The least memory that every rank can do with.
+    pub least_memory: u64,
+    /// The same where somebody wants the rows of the result.
+    pub least_memory_with_rows: u64,
+    /// Bytes of temporary files of all ranks.
+    pub temporary_bytes: u64,
+}
+
+impl Question {
+    /// Answers it. Of a stored graph directories and fan-out lists are read, of others nothing.
+    ///
+    /// # Errors
+    /// There is no such algorithm or graph; numbers are 0 or beyond what can be stored; a rank has too little memory, with the least that
+    /// would do.
+    pub fn answer(&self, stop: &Stop) -> Result<Answer, Error> {
+        let entry = algorithms::find(&self.algorithm)?;
+        let values = algorithms::values(entry, &self.options);
+        (entry.check)(&values)?;
+        self.cluster.check()?;
+        let cluster = Cluster {
+            memory: self.cluster.memory.min(Cluster::MEMORY_MAX),
+            ..self.cluster
+        };
+        let (outline, imported, budget) = match &self.graph {
+            GraphAsked::Stored(path) => {
+                let machine = Machine::open(
+                    &MachineConfig {
+                        threads: Some(1),
+                        ..MachineConfig::default()
+                    },
+                    stop.clone(),
+                )?;
+                let graph = machine.graph(path)?;
+                let outline = Outline::of_stored(&graph, machine.budget());
+                (outline, None, machine.budget().clone())
+            }
+            GraphAsked::Expected(expected) => {
+                let imported = expected.import(&cluster)?;
+                // Nothing is leased of it: no file is read.
+                (imported.outline.clone(), Some(imported), Budget::new(0))
+            }
+        };
+        let cuts = outline.cuts(cluster.ranks);
+        let senders = outline.senders(&cuts, &budget)?;
+        let default = entry
+            .options
+            .iter()
+            .find(|option| option.name == "iterations");
+        let default = default.and_then(|option| option.default?.parse().ok());
+        let iterations = self.iterations.or(default).unwrap_or(1);
+        let run = run_outlook(&RunQuestion {
+            outline: &outline,
+            cuts: &cuts,
+            senders: &senders,
+            threads: cluster.threads,
+            memory: cluster.memory,
+            sizes: (entry.sizes)(&outline.measure, &values),
+            dispatch: self.dispatch,
+            passes: iterations,
+            budget: &budget,
+        })?;
+        Ok(Answer {
+            graph: facts(&outline),
+            cluster,
+            import: imported.map(|imported| import_facts(&imported, &cluster)),
+            run: run_facts(
+                entry.name,
+                iterations,
+                &run,
+                rows(&outline.measure, true),
+                &cluster,
+            ),
+        })
+    }
+}
+
+impl Expected {
+    fn import(&self, cluster: &Cluster) -> Result<ImportOutlook, Error> {
+        let defaults = ImportOptions::new("");
+        let options = ImportOptions {
+            directed: self.directed,
+            batch_size: self.batch_size,
+            csr_ratio: self.csr_ratio.unwrap_or(defaults.csr_ratio),
+            ..defaults
+        };
+        if self.weights != EdgeKind::None && self.input != Input::Drawn {
+            return Err(Error::Meaningless {
+                option: "--weights",
+                needs: "edges that are drawn (--input drawn), since raw pairs carry none",
+            });
+        }
+        Ok(outlook(&ImportQuestion {
+            like: self.like,
+            vertices: self.vertices,
+            edges: self.edges,
+            input: self.input,
+            weights: self.weights,
+            options: &options,
+            ranks: cluster.ranks,
+            shared: cluster.shared_disk,
+            threads: cluster.threads,
+            memory: cluster.memory,
+        })?)
+    }
+}
+
+fn facts(outline: &Outline) -> GraphFacts {
+    let files = &outline.files;
+    GraphFacts {
+        vertices: outline.measure.batches.vertices(),
+        arcs: outline.arcs,
+        batches: outline.columns.len() as u64,
+        cells: outline.measure.cells,
+        block_bytes: files.data,
+        index_bytes: files.index.saturating_add(files.bitmaps),
+        weight_bytes: files.weights,
+        other_bytes: files.of_all(),
+        disk_bytes: files.all(),
+    }
+}
+
+/// Returns the cost of a stage from the traffic and the arcs of each rank, at `rate` arcs a thread.
+fn part(name: &'static str, each: &[(PassTraffic, u64)], rate: f64, cluster: &Cluster) -> Part {
+    let disk = |traffic: &PassTraffic| traffic.read as f64 + traffic.written as f64;
+    let shared: f64 = each.iter().map(|(traffic, _)| disk(traffic)).sum();
+    let cost = |(traffic, arcs): &(PassTraffic, u64)| {
+        let moved = if cluster.shared_disk {
+            shared
+        } else {
+            disk(traffic)
+        };
+        let mut cost = Cost {
+            seconds_disk: moved / cluster.disk_rate,
+            seconds_network: traffic.sent as f64 / cluster.network_rate,
+            seconds_cores: *arcs as f64 / (rate * cluster.threads as f64),
+            ..Cost::default()
+        };
+        cost.bytes(*traffic);
+        cost.seconds = cost
+            .seconds_disk
+            .max(cost.seconds_network)
+            .max(cost.seconds_cores);
+        cost
+    };
+    let each_rank: Vec<Cost> = each.iter().map(cost).collect();
+    Part {
+        name,
+        all: together(&each_rank),
+        each_rank,
+    }
+}
+
+/// All ranks: their bytes, and the seconds of the slowest.
+fn together(each_rank: &[Cost]) -> Cost {
+    let mut all = Cost::default();
+    for cost in each_rank {
+        all.bytes(PassTraffic {
+            read: cost.bytes_read,
+            written: cost.bytes_written,
+            sent: cost.bytes_sent,
+        });
+        all.seconds = all.seconds.max(cost.seconds);
+        all.seconds_disk = all.seconds_disk.max(cost.seconds_disk);
+        all.seconds_network = all.seconds_network.max(cost.seconds_network);
+        all.seconds_cores = all.seconds_cores.max(cost.seconds_cores);
+    }
+    all
+}
+
+/// Parts that come one after the other: ranks wait for each other between them.
+fn in_all<'p>(parts: impl IntoIterator<Item = (&'p Part, u64)>, ranks: usize) -> Part {
+    let mut sum = Part {
+        name: "in all",
+        all: Cost::default(),
+        each_rank: vec![Cost::default(); ranks],
+    };
+    for (part, times) in parts {
+        sum.all.then(&part.all.times(times));
+        for (rank, cost) in sum.each_rank.iter_mut().zip(&part.each_rank) {
+            rank.then(&cost.times(times));
+        }
+    }
+    sum
+}
+
+fn import_facts(imported: &ImportOutlook, cluster: &Cluster) -> ImportFacts {
+    let traffic = |moved: Moved| PassTraffic {
+        read: moved.read,
+        written: moved.written,
+        sent: moved.sent,
+    };
+    // The rate is that of all steps together.
+    let working = imported.phases.iter().filter(|phase| phase.arcs > 0);
+    let rate = cluster.import_rate * working.count() as f64;
+    let step = |phase: &Phase| {
+        let other = (traffic(phase.other), phase.arcs);
+        let mut each = vec![other; cluster.ranks];
+        each[0] = (traffic(phase.first), phase.arcs);
+        part(phase.name, &each, rate, cluster)
+    };
+    let steps: Vec<Part> = imported.phases.iter().map(step).collect();
+    ImportFacts {
+        all: in_all(steps.iter().map(|step| (step, 1)), cluster.ranks),
+        steps,
+        temporary_bytes: imported.temporary_bytes,
+        sorts_ids: imported.sorts_ids,
+    }
+}
+
+fn run_facts(
+    algorithm: &'static str,
+    iterations: u64,
+    run: &[RunOutlook],
+    rows: u64,
+    cluster: &Cluster,
+) -> RunFacts {
+    let rate = cluster.pass_rate;
+    let each: Vec<_> = run.iter().map(|rank| (rank.start, 0)).collect();
+    let start = part("start", &each, rate, cluster);
+    let pass_after = |passes: u64| {
+        let of_rank = |rank: &RunOutlook| match passes < rank.early_passes {
+            true => (rank.early, rank.arcs),
+            false => (rank.pass, rank.arcs),
+        };
+        let each: Vec<_> = run.iter().map(of_rank).collect();
+        part("a pass", &each, rate, cluster)
+    };
+    // Passes are alike from one after which some rank dispatches messages to the next such.
+    let mut changes: Vec<u64> = run.iter().map(|rank| rank.early_passes).collect();
+    changes.push(iterations);
+    changes.sort_unstable();
+    let (mut passes, mut done) = (Vec::new(), 0);
+    for change in changes {
+        if change > done {
+            passes.push((pass_after(done), change - done));
+            done = change;
+        }
+    }
+    let parts = passes.iter().map(|(part, times)| (part, *times));
+    let all = in_all([(&start, 1)].into_iter().chain(parts), cluster.ranks);
+    let least_memory = run.iter().map(|rank| rank.least_memory).max().unwrap_or(0);
+    let sum = |of: fn(&RunOutlook) -> u64| run.iter().map(of).fold(0, u64::saturating_add);
+    RunFacts {
+        algorithm,
+        iterations,
+        all,
+        start,
+        pass: pass_after(iterations.saturating_sub(1)),
+        rows_resident: run.iter().all(|rank| rank.rows_resident),
+        messages_resident: run.iter().all(|rank| rank.messages_resident),
+        pinned_bytes: sum(|rank| rank.pinned_bytes),
+        cell_bytes: sum(|rank| rank.cell_bytes),
+        least_memory,
+        least_memory_with_rows: least_memory.saturating_add(rows),
+        temporary_bytes: sum(|rank| rank.temporary_bytes),
+    }
+}

@@ -1,0 +1,93 @@
+//! Options of an import.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use graphmill_graph::{EdgeKind, Order};
+use graphmill_ingest::{Duplicates, Format, Ids, ImportOptions, OnError, SelfLoops, TextOptions};
+
+use crate::error::Error;
+
+/// How edges are read, and how the graph is stored. The default: directed, no weights, everything kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportConfig {
+    /// What the files are.
+    pub format: Format,
+    /// What the ids are; absent: integers if all in the first 64 MiB are, else text.
+    pub ids: Option<Ids>,
+    /// Whether and how weights are kept.
+    pub weights: EdgeKind,
+    /// How lines of text are read: columns, header, separator, quotes, comments.
+    pub text: TextOptions,
+    /// What to do with a malformed line.
+    pub on_error: OnError,
+    /// Whether an edge goes one way.
+    pub directed: bool,
+    /// What becomes of edges between the same vertices.
+    pub duplicates: Duplicates,
+    /// What becomes of edges from a vertex to itself.
+    pub self_loops: SelfLoops,
+    /// Files whose first column names vertices, in addition to the `.v` files among the inputs.
+    pub vertices: Vec<PathBuf>,
+    /// Whether the transposed graph is stored too.
+    pub reverse: bool,
+    /// The order of the vertex indices; it affects results only by the rounding of sums.
+    pub order: Order,
+    /// Vertices of a batch, for experiments: at most 2^31.
+    ///
+    /// The batch has exactly as many, or at most as many in order of degree.
+    pub batch_size: Option<u64>,
+    /// Cells whose source span over edges is at most this get a bitmap of their sources.
+    ///
+    /// DFOGraph, section 4.1: inflate ratio.
+    pub csr_ratio: u32,
+    /// The least time between two checkpoints of the import; `None` writes none and resumes from none.
+    ///
+    /// The import writes a checkpoint when a step, or a part of the graph, is complete. Checkpoints are in directories beside the graph and
+    /// among the temporary files. If the import is killed or fails, the same import resumes from them.
+    pub keep_every: Option<Duration>,
+}
+
+/// The default time between two checkpoints of an import.
+const KEEP_EVERY: Duration = Duration::from_secs(10);
+
+impl Default for ImportConfig {
+    fn default() -> ImportConfig {
+        let defaults = ImportOptions::new("");
+        ImportConfig {
+            format: Format::default(),
+            ids: None,
+            weights: EdgeKind::None,
+            text: TextOptions::default(),
+            on_error: OnError::default(),
+            directed: defaults.directed,
+            duplicates: defaults.duplicates,
+            self_loops: defaults.self_loops,
+            vertices: Vec::new(),
+            reverse: defaults.reverse,
+            order: defaults.order,
+            batch_size: defaults.batch_size,
+            csr_ratio: defaults.csr_ratio,
+            keep_every: Some(KEEP_EVERY),
+        }
+    }
+}
+
+impl ImportConfig {
+    /// Refuses to merge weights of edges that have none.
+    pub(crate) fn check(&self, weights: EdgeKind) -> Result<(), Error> {
+        let option = match self.duplicates {
+            Duplicates::Sum => "--duplicates sum",
+            Duplicates::Min => "--duplicates min",
+            Duplicates::Max => "--duplicates max",
+            Duplicates::Keep | Duplicates::First => return Ok(()),
+        };
+        match weights {
+            EdgeKind::None => Err(Error::Meaningless {
+                option,
+                needs: "weights (--weights f32 or f64)",
+            }),
+            EdgeKind::F32 | EdgeKind::F64 => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Work that several ranks do together: as threads of this process, each with its share of memory and threads, or one of them in this process.
+
+use std::sync::Arc;
+use std::thread;
+
+use graphmill_algorithms::AlgorithmError;
+use graphmill_engine::EngineError;
+use graphmill_fabric::{Fabric, FabricError, local};
+use graphmill_ingest::IngestError;
+use graphmill_storage::{Stop, StorageError};
+
+use crate::error::{Error, is_end_as_asked};
+use crate::machine::limits::{default_memory, default_threads};
+use crate::machine::resources::{Machine, MachineConfig};
+use crate::plan::Plan;
+use crate::progress::{Watcher, unwatched};
+use crate::result::block::Block;
+use crate::run::Run;
+use crate::spool::{Spool, is_stdin};
+
+/// Runs work on `ranks` ranks of this process, each on a machine with its share of `config`.
+///
+/// Rank 0 runs `first` on the calling thread and returns its outcome. The others run `others`.
+///
+/// # Errors
+/// The work of any rank fails; the error is that of the first rank that failed.
+pub fn on_ranks<T>(
+    config: &MachineConfig,
+    ranks: usize,
+    stop: &Stop,
+    first: impl FnOnce(&Machine) -> Result<T, Error>,
+    others: impl Fn(&Machine) -> Result<(), Error> + Sync,
+) -> Result<T, Error> {
+    let ranks = ranks.max(1);
+    if ranks == 1 {
+        return first(&Machine::open(config, stop.clone())?);
+    }
+    let share = MachineConfig {
+        memory: Some(config.memory.unwrap_or_else(default_memory) / ranks as u64),
+        threads: Some((config.threads.unwrap_or_else(default_threads) / ranks).max(1)),
+        ..config.clone()
+    };
+    let (share, others) = (&share, &others);
+    thread::scope(|scope| {
+        let mut fabrics = local(ranks).into_iter();
+        let fabric_of_first = fabrics.next();
+        let mut started = Vec::new();
+        for fabric in fabrics {
+            let work = move || as_rank(Arc::new(fabric), share, stop, others);
+            let thread = thread::Builder::new().spawn_scoped(scope, work);
+            // One that is not started has left the others already.
+            started.push(thread.map_err(|source| StorageError::Thread { source })?);
+        }
+        let done = match fabric_of_first {
+            Some(fabric) => as_rank(Arc::new(fabric), share, stop, first),
+            None => Err(Error::Stopped),
+        };
+        // The error of another rank keeps that rank's words.
+        let mut others: Vec<_> = started
+            .into_iter()
+            .map(|thread| thread.join().ok().and_then(Result::err))
+            .collect();
+        let error = match done {
+            Ok(done) => match others.iter_mut().find_map(Option::take) {
+                None => return Ok(done),
+                Some(error) => error,
+            },
+            Err(error) => error,
+        };
+        // Nor is a full disk hidden behind a wish to end.
+        if error.is_end_as_asked() {
+            let met = |other: &Option<Error>| other.as_ref().is_some_and(Error::is_of_disk);
+            let of_disk = others.iter_mut().find(|other| met(other));
+            return Err(of_disk.and_then(Option::take).unwrap_or(error));
+        }
+        let of_rank = match error.between_ranks() {
+            Some(FabricError::Lost { rank, .. }) => {
+                let other = rank
+                    .checked_sub(1)
+                    .and_then(|number| others.get_mut(number));
+                other.and_then(Option::take)
+            }
+            _ => None,
+        };
+        Err(of_rank.unwrap_or(error))
+    })
+    .map_err(|error| of_all(error, ranks as u64))
+}
+
+/// Runs work as one rank of a job on a machine with the resources of `config`.
+///
+/// All ranks run the same work. It reports the outcome to the others.
+///
+/// # Errors
+/// The work fails.
+pub fn as_rank<T>(
+    fabric: Arc<dyn Fabric>,
+    config: &MachineConfig,
+    stop: &Stop,
+    work: impl FnOnce(&Machine) -> Result<T, Error>,
+) -> Result<T, Error> {
+    // Work of this rank alone ends too when another is lost.
+    let stop = match fabric.lost_flag() {
+        Some(lost) => stop.or(lost),
+        None => stop.clone(),
+    };
+    let done = Machine::open(config, stop)
+        .map(|machine| machine.with_fabric(Arc::clone(&fabric)))
+        .map_err(Error::from)
+        .and_then(|machine| work(&machine));
+    let done = done.map_err(|error| match fabric.lost() {
+        Some(lost) => told_by(lost, fabric.rank(), error),
+        None => error,
+    });
+    match &done {
+        Ok(_) => fabric.leave(),
+        Err(error) => fabric.fail(&error.to_others()),
+    }
+    done
+}
+
+/// Returns the error that a rank reports if it fails after another rank was lost.
+///
+/// It reports the lost rank, because its own error may follow from that, such as missing files. It reports its own error if that is
+/// common to all ranks, is a usage error, or comes from its own disk. All ranks end as stopped if one was asked to stop.
+fn told_by(lost: FabricError, own: usize, error: Error) -> Error {
+    match &lost {
+        FabricError::Lost { rank, .. } if *rank == own => error,
+        FabricError::Lost { cause, .. } if error.is_usage() || *cause == error.to_string() => error,
+        _ if error.is_of_disk() => error,
+        _ if is_end_as_asked(&lost) => match error.is_interrupted() {
+            true => error,
+            false => Error::Stopped,
+        },
+        _ => lost.into(),
+    }
+}
+
+impl Plan {
+    /// Does what the plan says on as many ranks as it says, and hands the rows to `each`.
+    pub(crate) fn on_ranks(
+        &self,
+        stop: &Stop,
+        watcher: &Watcher,
+        each: Option<&mut dyn FnMut(&Block)>,
+    ) -> Result<Run, Error> {
+        let inputs = std::slice::from_ref(&self.config.input);
+        let spool = Spool::of(inputs, &self.machine(), self.output_file(), stop)?;
+        let plan = &self.on_spool(&spool);
+        let first = |machine: &Machine| plan.run_rank(machine, watcher, each);
+        let others = |machine: &Machine| plan.run_rank(machine, &unwatched(), None).map(drop);
+        on_ranks(&self.machine(), self.config.ranks, stop, first, others)
+    }
+
+    /// Runs the plan as one rank of a job whose ranks all have the same plan.
+    ///
+    /// Rank 0 writes the result and reports everything.
+    ///
+    /// # Errors
+    /// As for [`Plan::run`]; another rank is lost.
+    pub fn run_as(
+        &self,
+        fabric: Arc<dyn Fabric>,
+        stop: &Stop,
+        watcher: &Watcher,
+    ) -> Result<Run, Error> {
+        if is_stdin(&self.config.input) {
+            return Err(Error::StdinOfRanks);
+        }
+        let work = |machine: &Machine| self.run_rank(machine, watcher, None);
+        as_rank(fabric, &self.machine(), stop, work)
+    }
+}
+
+/// Returns the memory error for all ranks, given that of the share of one rank.
+fn of_all(error: Error, ranks: u64) -> Error {
+    match error {
+        Error::Engine(EngineError::TooSmall {
+            what,
+            least,
+            budget,
+        })
+        | Error::Algorithm(AlgorithmError::Engine(EngineError::TooSmall {
+            what,
+            least,
+            budget,
+        })) => Error::Engine(EngineError::TooSmall {
+            what,
+            least: least * ranks,
+            budget: budget * ranks,
+        }),
+        Error::Ingest(IngestError::TooLittleMemory {
+            what,
+            needed,
+            available,
+            least,
+        }) => Error::Ingest(IngestError::TooLittleMemory {
+            what,
+            needed: needed * ranks,
+            available: available * ranks,
+            least: least * ranks,
+        }),
+        error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_rank_with_a_full_disk_says_so_and_one_whose_files_are_gone_does_not() {
+        let met = |kind: io::ErrorKind| {
+            Error::from(EngineError::from(StorageError::Path {
+                action: "write",
+                path: "rows".into(),
+                source: kind.into(),
+            }))
+        };
+        let told = |cause: &str, error| {
+            let cause = cause.to_string();
+            told_by(FabricError::Lost { rank: 1, cause }, 0, error)
+        };
+        let asked = Error::Stopped.to_others();
+        for cause in [&*asked, "it was killed"] {
+            assert!(told(cause, met(io::ErrorKind::StorageFull)).is_of_disk());
+            let told = told(cause, met(io::ErrorKind::NotFound));
+            assert_eq!(told.is_stopped(), cause == asked, "{told}");
+            assert_eq!(told.between_ranks().is_some(), cause != asked, "{told}");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_of_one_thread_is_told_where_another_was_asked_to_stop() {
+        let config = MachineConfig {
+            memory: Some(64 << 20),
+            threads: Some(2),
+            ..MachineConfig::default()
+        };
+        let full = || StorageError::Path {
+            action: "write",
+            path: "rows".into(),
+            source: io::ErrorKind::StorageFull.into(),
+        };
+        let asked = on_ranks(
+            &config,
+            2,
+            &Stop::new(),
+            |_| -> Result<(), Error> { Err(Error::Stopped) },
+            |_| Err(full().into()),
+        );
+        assert!(asked.is_err_and(|error| error.is_of_disk()));
+    }
+}

@@ -1,0 +1,205 @@
+//! The machine a run works on: what it may take of it, and the ports through which it does.
+//!
+//! [`MachineConfig`] is what was asked; [`Machine`] is what came of it, with one budget, one disk and one set of workers for
+//! everything that is done with it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graphmill_engine::Charge;
+use graphmill_fabric::{CountedFabric, Fabric, all_gather};
+use graphmill_storage::{
+    Budget, Clock, CountedDisk, Disk, IoChoice, Placement, Stop, StorageError, SystemClock, Tiers,
+    Workers, open_disk,
+};
+
+use crate::error::Error;
+use crate::machine::limits::{default_memory, default_threads};
+
+/// What may be taken of the machine. The default takes [`default_memory`] and [`default_threads`].
+#[derive(Debug, Clone, Default)]
+pub struct MachineConfig {
+    /// Bytes of memory; a hard promise.
+    pub memory: Option<u64>,
+    /// Threads that work, at least 1.
+    pub threads: Option<usize>,
+    /// Folder for temporary files; beside the output when absent.
+    pub tmp: Option<PathBuf>,
+    /// How the disk is reached.
+    pub io: IoChoice,
+    /// Which kind of data of a run lies on which tier of memory.
+    pub placement: Placement,
+    /// Time that a run spends for bytes on the slow tier, to say what one would cost that is not there.
+    pub charge: Option<Charge>,
+    /// A simulated machine instead of this one.
+    pub simulated: Option<SimulatedMachine>,
+}
+
+/// What of a machine is simulated: its disk and its time; its threads take turns by a seed.
+#[derive(Debug, Clone)]
+pub struct SimulatedMachine {
+    /// The files.
+    pub disk: Arc<dyn Disk>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Says which thread is next.
+    pub seed: u64,
+}
+
+/// Memory, disk, threads and time of one run, and the wish that it ends.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    budget: Budget,
+    disk: Arc<dyn Disk>,
+    workers: Arc<Workers>,
+    tiers: Tiers,
+    charge: Option<Charge>,
+    clock: Arc<dyn Clock>,
+    stop: Stop,
+    tmp: Option<PathBuf>,
+    fabric: Option<Arc<CountedFabric<Arc<dyn Fabric>>>>,
+    /// The disk, which it counts for.
+    counted: Arc<CountedDisk>,
+}
+
+impl Machine {
+    /// Starts the threads and opens the disk. Work ends soon after `stop` is requested.
+    ///
+    /// # Errors
+    /// The system has no more threads, or not the way to the disk or the tier of memory that was asked for.
+    pub fn open(config: &MachineConfig, stop: Stop) -> Result<Machine, StorageError> {
+        let real = match &config.simulated {
+            Some(simulated) => Arc::clone(&simulated.disk),
+            None => open_disk(config.io)?,
+        };
+        let counted = Arc::new(CountedDisk::new(real));
+        let disk: Arc<dyn Disk> = Arc::clone(&counted) as _;
+        let threads = config.threads.unwrap_or_else(default_threads).max(1);
+        let workers = match &config.simulated {
+            Some(simulated) => Workers::simulated(simulated.seed, threads, Arc::clone(&disk))?,
+            None => Workers::threads(threads, Arc::clone(&disk))?,
+        };
+        Ok(Machine {
+            budget: Budget::new(config.memory.unwrap_or_else(default_memory)),
+            workers: Arc::new(workers),
+            disk,
+            counted,
+            tiers: Tiers::open(&config.placement)?,
+            charge: config.charge,
+            clock: match &config.simulated {
+                Some(simulated) => Arc::clone(&simulated.clock),
+                None => Arc::new(SystemClock::new()),
+            },
+            stop,
+            tmp: config.tmp.clone(),
+            fabric: None,
+        })
+    }
+
+    /// The same as one rank of some, each with a machine of its own.
+    #[must_use]
+    pub(crate) fn with_fabric(self, fabric: Arc<dyn Fabric>) -> Machine {
+        Machine {
+            fabric: Some(Arc::new(CountedFabric::new(fabric))),
+            ..self
+        }
+    }
+
+    /// The same without the other ranks.
+    pub(crate) fn alone(&self) -> Machine {
+        Machine {
+            fabric: None,
+            ..self.clone()
+        }
+    }
+
+    /// The way to other ranks.
+    pub(crate) fn fabric(&self) -> Option<&Arc<CountedFabric<Arc<dyn Fabric>>>> {
+        self.fabric.as_ref()
+    }
+
+    /// Bytes read from disk and written to it, sent to other ranks and received, so far.
+    pub(crate) fn moved(&self) -> [u64; 4] {
+        let fabric = self.fabric.as_ref();
+        [
+            self.counted.bytes_read(),
+            self.counted.bytes_written(),
+            fabric.map_or(0, |fabric| fabric.bytes_sent()),
+            fabric.map_or(0, |fabric| fabric.bytes_received()),
+        ]
+    }
+
+    /// Which rank this is: 0 where there is one.
+    pub(crate) fn rank(&self) -> usize {
+        self.fabric.as_ref().map_or(0, |fabric| fabric.rank())
+    }
+
+    /// Waits until every rank is here.
+    pub(crate) fn meet(&self) -> Result<(), Error> {
+        self.gather(&[]).map(drop)
+    }
+
+    /// What every rank says, in order.
+    pub(crate) fn gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        match &self.fabric {
+            Some(fabric) => all_gather(&**fabric, mine, &|| match self.stop.requested() {
+                true => Err(Error::Stopped),
+                false => Ok(()),
+            }),
+            None => Ok(vec![mine.to_vec()]),
+        }
+    }
+
+    /// The memory that everything large is leased from.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// The files.
+    pub fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
+    }
+
+    /// The threads.
+    pub fn workers(&self) -> &Arc<Workers> {
+        &self.workers
+    }
+
+    /// The tiers of memory.
+    pub fn tiers(&self) -> &Tiers {
+        &self.tiers
+    }
+
+    /// What bytes on the slow tier are charged.
+    pub(crate) fn charge(&self) -> Option<Charge> {
+        self.charge
+    }
+
+    /// The time.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// The wish that work ends.
+    pub fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// The folder for temporary files that was asked for.
+    pub(crate) fn tmp_asked(&self) -> Option<&Path> {
+        self.tmp.as_deref()
+    }
+
+    /// Returns the directory for temporary files: the configured one, else that of `output`.
+    pub(crate) fn tmp(&self, output: &Path) -> PathBuf {
+        self.tmp.clone().unwrap_or_else(|| folder_of(output))
+    }
+}
+
+/// The folder that a path lies in.
+pub(crate) fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}

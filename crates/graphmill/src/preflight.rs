@@ -1,0 +1,124 @@
+//! Checks the paths that a run reads and writes before any work.
+//!
+//! It reports what cannot be read or written at once, and keeps outputs from replacing files that the run needs.
+
+use std::path::{Path, PathBuf};
+
+use graphmill_storage::Target;
+
+use crate::error::Error;
+use crate::machine::resources::{Machine, folder_of};
+use crate::paths::DESCRIPTION;
+use crate::plan::Plan;
+use crate::result::format::is_folder;
+
+/// Where a path leads: what does not exist yet is its own place within its folder.
+fn place(path: &Path) -> Option<PathBuf> {
+    let whole = |path: &Path| std::fs::canonicalize(path).ok();
+    whole(path).or_else(|| Some(whole(&folder_of(path))?.join(path.file_name()?)))
+}
+
+impl Plan {
+    /// Rejects outputs that would replace the input, each other, or a file of a stored graph.
+    ///
+    /// It also rejects paths that cannot be written.
+    pub(crate) fn check_paths(&self, machine: &Machine) -> Result<(), Error> {
+        let outputs = [self.output_file(), self.config.metrics.as_deref()];
+        for output in outputs.into_iter().flatten() {
+            machine.check_folder(output)?;
+        }
+        self.check_outputs(machine)?;
+        self.check_checkpoints(machine)?;
+        for output in outputs.into_iter().flatten() {
+            machine.check_writing(output)?;
+        }
+        machine.check_tmp()
+    }
+
+    /// Refuses a folder for versions where the result, edges or a stored graph should have nothing else.
+    fn check_checkpoints(&self, machine: &Machine) -> Result<(), Error> {
+        let Some((folder, at)) = (self.config.checkpoints.folder.as_ref())
+            .and_then(|folder| Some((folder, place(folder)?)))
+        else {
+            return Ok(());
+        };
+        let refuse = |what: &str| {
+            Err(Error::Checkpoints {
+                path: folder.clone(),
+                what: what.to_string(),
+                todo: "name another folder (--checkpoint-dir)",
+            })
+        };
+        let is_in = |path: &Path| place(path).is_some_and(|path| at.starts_with(path));
+        if self.output_file().is_some_and(is_in) {
+            return refuse("is where the result goes");
+        }
+        for above in at.ancestors() {
+            if machine.disk().exists(&above.join(DESCRIPTION))? {
+                return refuse("is in a stored graph");
+            }
+        }
+        match is_in(&self.config.input) {
+            true => refuse("is in the input"),
+            false => Ok(()),
+        }
+    }
+
+    fn check_outputs(&self, machine: &Machine) -> Result<(), Error> {
+        let config = &self.config;
+        let outputs = [self.output_file(), config.metrics.as_deref()];
+        for output in outputs.into_iter().flatten() {
+            let refuse = |what| {
+                Err(Error::OutputIs {
+                    path: output.to_path_buf(),
+                    what,
+                })
+            };
+            let at = place(output);
+            if at.is_some() && at == place(&config.input) {
+                return refuse("the input");
+            }
+            let mut lists = config.import.vertices.iter();
+            if at.is_some() && lists.any(|list| place(list) == at) {
+                return refuse("the list of vertices");
+            }
+            if is_folder(output) && Some(output) == self.output_file() {
+                // Refuses for itself where more would go than a result.
+                machine.check_parts(output)?;
+                let within = |path: &Path| {
+                    place(path)
+                        .zip(at.clone())
+                        .is_some_and(|(path, at)| path.starts_with(at))
+                };
+                if within(&config.input) || config.import.vertices.iter().any(|list| within(list)) {
+                    return refuse("a folder that the input is in");
+                }
+                if config.metrics.as_deref().is_some_and(within) {
+                    return refuse("a folder that other output is in");
+                }
+            } else if machine.disk().is_dir(output)? {
+                return refuse("a folder (with a slash at the end, a result goes there as parts)");
+            }
+            for folder in at.iter().flat_map(|at| at.ancestors().skip(1)) {
+                if machine.disk().exists(&folder.join(DESCRIPTION))? {
+                    return refuse("inside a stored graph");
+                }
+            }
+            // The next run would take it for edges.
+            let folder = at.as_deref().and_then(Path::parent);
+            if folder.is_some() && folder == place(&config.input).as_deref() {
+                return refuse("in the folder of the input");
+            }
+        }
+        let is_file = |path: &Path| !matches!(machine.disk().target(path), Ok(Target::Stream));
+        match outputs {
+            [Some(rows), Some(metrics)] if place(rows) == place(metrics) && is_file(rows) => {
+                Err(Error::OutputIs {
+                    path: metrics.to_path_buf(),
+                    what: "the result as well",
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! A result on its way out: rows of (vertex, value) in ascending order of ids, to a file, to a folder of parts, or to a list of the
+//! highest.
+//!
+//! Steps of [`write`](write::write): a file aside, block by block as the workers encode them, synced, renamed onto its name. Until then
+//! nothing stands under the name; on failure the file aside is removed.
+
+pub(crate) mod block;
+mod csv;
+pub(crate) mod dataset;
+mod encode;
+pub(crate) mod format;
+mod id_order_window;
+mod memory;
+mod names;
+mod pages;
+mod parquet;
+pub(crate) mod rows;
+pub(crate) mod sizes;
+#[cfg(test)]
+mod tests;
+pub(crate) mod top_k;
+pub(crate) mod values;
+mod walk;
+pub(crate) mod write;

@@ -1,0 +1,256 @@
+//! The highest values of a result, kept while its batches go by.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use serde_json::{Number, Value};
+
+use crate::result::values::ValueColumn;
+
+/// One of the highest rows, as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopRow {
+    /// The user's vertex id; of groups, such as components, the id that names the group.
+    pub vertex: String,
+    /// Its value; of groups the number of their members.
+    pub value: String,
+}
+
+impl TopRow {
+    /// The value as a JSON number, or as text where it is none.
+    pub(crate) fn json_value(&self) -> Value {
+        json_number(&self.value)
+    }
+}
+
+/// A number as JSON, or the text where JSON has no such number.
+pub(crate) fn json_number(text: &str) -> Value {
+    let number = serde_json::from_str::<Number>(text);
+    number.map_or_else(|_| Value::from(text), Value::Number)
+}
+
+/// A selection of the `count` highest values.
+///
+/// Of equal values it keeps the first in order of ids. It leaves out values that are not a number.
+#[derive(Debug)]
+pub(crate) struct TopK {
+    count: usize,
+    /// The lowest that is kept comes first.
+    kept: BinaryHeap<Reverse<TopEntry>>,
+    /// Vertices that have a value.
+    reached: u64,
+}
+
+/// A value that is kept: higher by its number, then by a smaller id.
+#[derive(Debug, Clone, Copy)]
+struct TopEntry {
+    key: TopKey,
+    rank: Reverse<u64>,
+}
+
+impl Ord for TopEntry {
+    fn cmp(&self, other: &TopEntry) -> Ordering {
+        let order = self.key.order(other.key);
+        order.then_with(|| self.rank.cmp(&other.rank))
+    }
+}
+impl PartialOrd for TopEntry {
+    fn partial_cmp(&self, other: &TopEntry) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for TopEntry {
+    fn eq(&self, other: &TopEntry) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for TopEntry {}
+
+/// Bytes of the texts of a row, unless ids are longer.
+pub(crate) const TEXT_BYTES: u64 = 64;
+
+#[derive(Debug, Clone, Copy)]
+enum TopKey {
+    Single(f32),
+    Double(f64),
+    Integer(u64),
+}
+
+impl TopKey {
+    fn order(self, other: TopKey) -> Ordering {
+        match (self, other) {
+            (TopKey::Single(left), TopKey::Single(right)) => left.total_cmp(&right),
+            (TopKey::Double(left), TopKey::Double(right)) => left.total_cmp(&right),
+            (TopKey::Integer(left), TopKey::Integer(right)) => left.cmp(&right),
+            _ => Ordering::Equal,
+        }
+    }
+
+    /// Returns the value as a file has it: the shortest digits that read back.
+    ///
+    /// A large or small number has an exponent.
+    fn text(self) -> String {
+        match self {
+            TopKey::Single(value) => format!("{value:?}"),
+            TopKey::Double(value) => format!("{value:?}"),
+            TopKey::Integer(value) => value.to_string(),
+        }
+    }
+}
+
+impl TopK {
+    /// Will keep `count` values.
+    pub(crate) fn new(count: usize) -> TopK {
+        TopK {
+            count,
+            kept: BinaryHeap::new(),
+            reached: 0,
+        }
+    }
+
+    /// Returns the bytes of the budget that `count` rows take.
+    pub(crate) fn memory(count: u64) -> u64 {
+        count.saturating_mul((size_of::<TopEntry>() + size_of::<TopRow>()) as u64 + TEXT_BYTES)
+    }
+
+    /// Adds the next values; `rank_of` returns the rank of the id at a place among them.
+    ///
+    /// If values may be absent, infinity or the greatest integer marks them.
+    pub(crate) fn values(
+        &mut self,
+        raw: &ValueColumn,
+        nullable: bool,
+        rank_of: impl Fn(usize) -> u64,
+    ) {
+        match raw {
+            ValueColumn::F32(values) => self.all(values, &rank_of, TopKey::Single, |value| {
+                !(value.is_nan() || nullable && *value == f32::INFINITY)
+            }),
+            ValueColumn::F64(values) => self.all(values, &rank_of, TopKey::Double, |value| {
+                !(value.is_nan() || nullable && *value == f64::INFINITY)
+            }),
+            ValueColumn::U32(values) => {
+                let key = |value| TopKey::Integer(u64::from(value));
+                self.all(values, &rank_of, key, |value| {
+                    !(nullable && *value == u32::MAX)
+                });
+            }
+            ValueColumn::U64(values) => self.all(values, &rank_of, TopKey::Integer, |value| {
+                !(nullable && *value == u64::MAX)
+            }),
+        }
+    }
+
+    /// Looks at the sizes of groups: a group of no members is none.
+    pub(crate) fn sizes(&mut self, raw: &ValueColumn, rank_of: impl Fn(usize) -> u64) {
+        match raw {
+            ValueColumn::U32(values) => {
+                let key = |value| TopKey::Integer(u64::from(value));
+                self.all(values, &rank_of, key, |value| *value > 0);
+            }
+            ValueColumn::U64(values) => {
+                self.all(values, &rank_of, TopKey::Integer, |value| *value > 0)
+            }
+            ValueColumn::F32(_) | ValueColumn::F64(_) => {}
+        }
+    }
+
+    fn all<T: Copy>(
+        &mut self,
+        values: &[T],
+        rank_of: &impl Fn(usize) -> u64,
+        key: impl Fn(T) -> TopKey,
+        is_value: impl Fn(&T) -> bool,
+    ) {
+        for (place, value) in values.iter().enumerate() {
+            if !is_value(value) {
+                continue;
+            }
+            self.reached += 1;
+            let key = key(*value);
+            let lowest = self.kept.peek().filter(|_| self.kept.len() >= self.count);
+            match lowest {
+                None if self.count == 0 => {}
+                Some(Reverse(lowest)) if key.order(lowest.key).is_lt() => {}
+                lowest => {
+                    let rank = Reverse(rank_of(place));
+                    let kept = TopEntry { key, rank };
+                    if lowest.is_some_and(|Reverse(lowest)| kept < *lowest) {
+                        continue;
+                    }
+                    if lowest.is_some() {
+                        self.kept.pop();
+                    }
+                    self.kept.push(Reverse(kept));
+                }
+            }
+        }
+    }
+
+    /// Vertices, or groups, that have a value.
+    pub(crate) fn reached(&self) -> u64 {
+        self.reached
+    }
+
+    /// Ranks of ids with their values as text, highest first.
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = (u64, String)> {
+        let kept = self.kept.into_sorted_vec().into_iter();
+        kept.map(|Reverse(kept)| (kept.rank.0, kept.key.text()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ranks(top: TopK) -> Vec<u64> {
+        top.into_rows().map(|(rank, _)| rank).collect()
+    }
+
+    #[test]
+    fn top_of_ties_is_in_order_of_ids() {
+        let mut top = TopK::new(3);
+        top.values(&ValueColumn::F64(vec![1.0, 5.0, 2.0]), false, |place| {
+            place as u64
+        });
+        let next = ValueColumn::F64(vec![5.0, 0.5, 3.0, 5.0]);
+        top.values(&next, false, |place| place as u64 + 3);
+        assert_eq!(ranks(top), [1, 3, 6]);
+        // Ids may come in any order.
+        let mut top = TopK::new(2);
+        top.values(&ValueColumn::U32(vec![7; 5]), false, |place| {
+            [4, 2, 0, 3, 1][place]
+        });
+        assert_eq!(ranks(top), [0, 1]);
+    }
+
+    #[test]
+    fn top_of_many_costs_no_more_than_a_sort() {
+        let values = |from: u64| (0..1000).map(move |i| ((from + i) * 7919 % 100_003) as f64);
+        let mut top = TopK::new(200_000);
+        for from in (0..200_000).step_by(1000) {
+            let raw = ValueColumn::F64(values(from).collect());
+            top.values(&raw, false, |place| from + place as u64);
+        }
+        let mut expected: Vec<u64> = (0..200_000).collect();
+        expected.sort_by_key(|v| Reverse(v * 7919 % 100_003));
+        assert!(ranks(top) == expected);
+    }
+
+    #[test]
+    fn top_leaves_out_unreached_and_nan() {
+        let mut top = TopK::new(9);
+        let values = vec![1.0, f64::INFINITY, f64::NAN, 2.0];
+        top.values(&ValueColumn::F64(values), true, |place| place as u64);
+        assert_eq!(top.reached(), 2);
+        assert_eq!(ranks(top), [3, 0]);
+    }
+
+    #[test]
+    fn top_of_none_still_counts() {
+        let mut top = TopK::new(0);
+        top.sizes(&ValueColumn::U32(vec![0, 4, 0, 1]), |place| place as u64);
+        assert_eq!(top.reached(), 2);
+        assert!(ranks(top).is_empty());
+    }
+}

@@ -1,0 +1,45 @@
+//! Errors of writing a result.
+
+use std::path::PathBuf;
+
+use graphmill_storage::StorageError;
+
+/// Why a result could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResultError {
+    /// The name does not say the format.
+    #[error("cannot tell the format of {}: end its name with .parquet, .csv, .csv.gz, .tsv or .tsv.gz (and a slash, for a folder of parts), or give - for CSV on standard output", path.display())]
+    UnknownFormat {
+        /// The result file asked for.
+        path: PathBuf,
+    },
+    /// Parquet text has to be UTF-8.
+    #[error("vertex id {id:?} is not UTF-8, which Parquet needs: write .csv instead")]
+    NotUtf8 {
+        /// The id, with its odd bytes replaced.
+        id: String,
+    },
+    /// The Parquet library refused.
+    #[error("writing Parquet failed: {0}")]
+    Parquet(#[from] ::parquet::errors::ParquetError),
+    /// The CSV library refused.
+    #[error("writing CSV failed: {0}")]
+    Csv(String),
+    /// A write failed on its way to the disk.
+    #[error("writing the result failed: {0}")]
+    Write(#[from] std::io::Error),
+    /// The disk failed, or memory ran out.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl From<::csv::Error> for ResultError {
+    fn from(error: ::csv::Error) -> Self {
+        // An error of theirs does not name its source.
+        match error.into_kind() {
+            ::csv::ErrorKind::Io(source) => ResultError::Write(source),
+            other => ResultError::Csv(format!("{other:?}")),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Is a result right for its graph? By the judge of its algorithm, serially and in memory, without a reference.
+//!
+//! Steps of [`Plan::judge`]: 1. graph and options, as for a run; 2. memory for the judge is leased, or refused with how much would do;
+//! 3. the rows of the result, ids turned into their ranks; 4. the arcs, by rank too; 5. the verdict, ranks turned back into ids. Rows that do not fit
+//! the graph are differences, and then the judge is not asked.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use graphmill_algorithms::judge::{Held, Objection};
+use graphmill_algorithms::{Given, Judge, Takes};
+use graphmill_engine::EngineError;
+use graphmill_graph::{FrameReader, Order, StoredGraph};
+use graphmill_storage::{Budget, Lease, Stop};
+
+use crate::algorithms;
+use crate::error::Error;
+use crate::machine::resources::Machine;
+use crate::open::OpenFor;
+use crate::plan::Plan;
+use crate::progress::Watcher;
+use crate::validate::edge_reader::ArcReader;
+use crate::validate::id_lookup::IdLookup;
+use crate::validate::open::open;
+use crate::validate::text::{ResultRow, RowId, Value, ValueReading};
+use crate::validate::verdict::Verdict;
+use crate::validate_error::ValidateError;
+
+/// Bytes for reading the result: a chunk of its file, or pages of a Parquet file that `run` wrote.
+const FILE_BYTES: u64 = 6 << 20;
+/// Pages of ranks that are read ahead, in place of pages of the file.
+const FRAMES: usize = 8;
+/// Bytes of the budget that must be free in addition to the judge's.
+const READING_BYTES: u64 = ArcReader::BYTES + IdLookup::BYTES + FILE_BYTES;
+
+impl Plan {
+    /// Judges whether `result`, a file that [`run`](Plan::run) writes, is right for the plan's graph.
+    ///
+    /// The algorithm's judge finds out by a method of its own, on one thread and in memory. It leases all memory first: 16 bytes an arc (24
+    /// with weights); the judge's own, 0 for wcc and pagerank, 8 for bfs, 24 for sssp; and 17 (wcc) to 81 (bfs) bytes a vertex. PageRank
+    /// values may differ by rounding, all else must be equal.
+    ///
+    /// # Errors
+    /// Graph, result, disk, memory or options are not what they should be; see [`Error`]. Differences are no errors: they are in the
+    /// [`Verdict`].
+    pub fn judge(&self, result: &Path, stop: &Stop, watcher: &Watcher) -> Result<Verdict, Error> {
+        let machine = Machine::open(&self.machine(), stop.clone())?;
+        // Before edges are imported for nothing.
+        drop(open(&machine, result, ValueReading::Words)?);
+        let (graph, settings, _hold) =
+            self.open_and_resolve(&machine, OpenFor::Inspect, watcher)?;
+        let settings = algorithms::by_rank(settings, &graph, machine.budget())?;
+        let is_weighted = self.entry.is_weighted(&settings);
+        let mut judge = (self.entry.judge)(&graph, &settings)?;
+        let _lease = lease(machine.budget(), &graph, &*judge)?;
+        judge.open();
+
+        let leave = ArcReader::BYTES + FILE_BYTES;
+        let mut names = IdLookup::new(&graph, machine.budget(), leave)?;
+        let mut verdict = rows(&machine, result, &graph, &mut *judge, &mut names)?;
+        if !verdict.is_same() {
+            return Ok(verdict);
+        }
+        let ranks = ranks(&graph, machine.budget())?;
+        let rank = |v: u64| ranks.get(v as usize).copied().unwrap_or(v);
+        let mut arcs = ArcReader::new(&graph, machine.budget(), is_weighted)?;
+        arcs.each(stop, |source, destination, weight| {
+            judge.arc(rank(source), rank(destination), weight);
+        })?;
+        if let Err(objection) = judge.verdict() {
+            let text = told(objection, &mut names)?;
+            verdict.differs(|| text);
+            verdict.may_be_more = true;
+        }
+        if stop.requested() {
+            return Err(Error::Stopped);
+        }
+        Ok(verdict)
+    }
+}
+
+/// Leases memory for the judge and for which vertices have a row.
+///
+/// The memory for reading must be free in addition.
+fn lease(budget: &Budget, graph: &StoredGraph, judge: &dyn Judge) -> Result<Lease, Error> {
+    // Whether a vertex has a row, and its rank where that is not its index.
+    let each = match graph.order() {
+        Order::Id => 1,
+        Order::Degree => 1 + size_of::<u64>() as u64,
+    };
+    let lists = graph.vertices().saturating_mul(each);
+    let bytes = judge.bytes().saturating_add(lists);
+    let needed = bytes.saturating_add(READING_BYTES);
+    if needed > budget.available() {
+        let used = budget.total() - budget.available();
+        return Err(Error::Engine(EngineError::TooSmall {
+            what: "judging a result in memory",
+            least: used.saturating_add(needed),
+            budget: budget.total(),
+        }));
+    }
+    Ok(budget.lease("the judge's lists", bytes)?)
+}
+
+/// Returns the ranks of all vertices by index; empty if indices are ranks.
+///
+/// The caller has leased the bytes.
+fn ranks(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<Vec<u64>, Error> {
+    let mut ranks = Vec::new();
+    if graph.order() == Order::Degree {
+        let mut reader = FrameReader::new(graph, budget, FRAMES)?;
+        ranks.reserve_exact(graph.vertices() as usize);
+        graph.each_rank(&mut reader, 0..graph.vertices(), |rank| ranks.push(rank))?;
+    }
+    Ok(ranks)
+}
+
+/// Hands the values of the result to the judge; what does not fit the graph is a difference.
+fn rows(
+    machine: &Machine,
+    result: &Path,
+    graph: &Arc<StoredGraph>,
+    judge: &mut dyn Judge,
+    names: &mut IdLookup,
+) -> Result<Verdict, Error> {
+    let mut verdict = Verdict {
+        vertices: graph.vertices(),
+        ..Verdict::default()
+    };
+    let mut has_row = vec![false; graph.vertices() as usize];
+    for row in open(machine, result, ValueReading::Words)? {
+        let ResultRow { id, value } = row.map_err(unsorted)?;
+        let place = names.rank_of(&id)?;
+        let Some((vertex, has_row)) =
+            place.and_then(|vertex| Some((vertex, has_row.get_mut(vertex as usize)?)))
+        else {
+            verdict.unexpected += 1;
+            verdict.differs(|| format!("vertex {id} has {value}, but is not in the graph"));
+            continue;
+        };
+        if *has_row {
+            return Err(Error::Validate(ValidateError::Twice {
+                path: result.to_path_buf(),
+                vertex: id.to_string(),
+            }));
+        }
+        *has_row = true;
+        let is_taken = match judge.takes() {
+            Takes::Vertices => names_vertex(vertex, &value, judge, names)?,
+            takes => number(takes, &value).is_some_and(|number| judge.value(vertex, number)),
+        };
+        if !is_taken {
+            let expected = match judge.takes() {
+                Takes::Integers => "a whole number",
+                Takes::Singles | Takes::Doubles => "a number",
+                Takes::Vertices => "a vertex of the graph",
+            };
+            verdict.differs(|| format!("vertex {id} has {value}, expected {expected}"));
+        }
+    }
+    for vertex in (0..graph.vertices()).zip(&has_row).filter(|row| !row.1) {
+        verdict.missing += 1;
+        let mut text = String::new();
+        if verdict.described.len() < crate::validate::verdict::DESCRIBED_MAX {
+            text = format!("vertex {} is missing", names.id_of(vertex.0)?);
+        }
+        verdict.differs(|| text);
+    }
+    Ok(verdict)
+}
+
+/// Hands over the vertex that a value names, or that there is none.
+fn names_vertex(
+    vertex: u64,
+    value: &Value,
+    judge: &mut dyn Judge,
+    names: &mut IdLookup,
+) -> Result<bool, Error> {
+    let id = match value {
+        Value::Unreached => return Ok(judge.value(vertex, Given::Nothing)),
+        Value::Integer(id) => RowId::Integer(*id),
+        Value::Text(text) => RowId::parse(text),
+        Value::Infinity | Value::LongMax | Value::Float(_) => return Ok(false),
+    };
+    if let Some(named) = names.rank_of_value(id)? {
+        return Ok(judge.value(vertex, Given::Integer(named)));
+    }
+    // Where no vertex has that name, others say so that there is none.
+    let says_none = matches!(value, Value::Text(text) if &**text == b"inf");
+    Ok(says_none && judge.value(vertex, Given::Nothing))
+}
+
+/// A value as a number, or as none; nothing when it is neither.
+fn number(takes: Takes, value: &Value) -> Option<Given> {
+    let parsed = match value {
+        Value::Text(text) => Value::parse(text),
+        value => value.clone(),
+    };
+    match (parsed, value) {
+        (Value::Unreached | Value::Infinity | Value::LongMax, _) => Some(Given::Nothing),
+        (Value::Integer(number), _) => Some(Given::Integer(number)),
+        // Rounded once: by way of 64 bits it would be rounded twice.
+        (Value::Float(_), Value::Text(text)) if takes == Takes::Singles => {
+            let number: f32 = str::from_utf8(text).ok()?.parse().ok()?;
+            Some(Given::Float(number.into()))
+        }
+        (Value::Float(bits), _) => Some(Given::Float(f64::from_bits(bits))),
+        (Value::Text(_), _) => None,
+    }
+}
+
+/// An objection with the user's ids.
+fn told(objection: Objection, names: &mut IdLookup) -> Result<String, Error> {
+    let Objection::Vertex {
+        vertex,
+        found,
+        expected,
+        rule,
+    } = objection
+    else {
+        return Ok(objection.to_string());
+    };
+    let mut text = |held: Held| match held {
+        Held::Vertex(vertex) => Ok(names.id_of(vertex)?.to_string()),
+        held => Ok::<_, Error>(held.to_string()),
+    };
+    let (found, expected) = (text(found)?, text(expected)?);
+    let id = names.id_of(vertex)?;
+    Ok(format!(
+        "vertex {id} has {found}, expected {expected}: {rule}"
+    ))
+}
+
+/// Errors of reading the result: nothing is sorted here.
+fn unsorted(error: ValidateError) -> Error {
+    match error {
+        ValidateError::Budget(error) => Error::Budget(error),
+        error => Error::Validate(error),
+    }
+}

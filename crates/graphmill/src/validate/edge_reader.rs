@@ -1,0 +1,154 @@
+//! All arcs of a stored graph one by one, column by column, every frame checked as it is read.
+
+use std::sync::Arc;
+
+use graphmill_graph::{
+    BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FRAME_BYTES, FrameReader, StoredGraph,
+};
+use graphmill_storage::{Budget, Lease, Stop};
+
+use crate::error::Error;
+
+/// Bytes of a cell that are read at a time; they begin anywhere in a frame.
+const CHUNK_BYTES: u64 = 8 * FRAME_BYTES;
+/// Frames that such a chunk lies in.
+const FRAMES: usize = 9;
+/// Bytes of the lists of a reader: a chunk, and source, destination and weight of a block's edges.
+const LIST_BYTES: u64 = CHUNK_BYTES + 16 * BLOCK_EDGES_MAX as u64;
+
+/// Reads the arcs of a graph.
+pub(super) struct ArcReader {
+    graph: Arc<StoredGraph>,
+    cells: FrameReader,
+    /// Where the arcs have weights and they are wanted.
+    weights: Option<FrameReader>,
+    bytes: Vec<u8>,
+    weight_bytes: Vec<u8>,
+    sources: Box<[u32; BLOCK_EDGES_MAX]>,
+    destinations: Box<[u32; BLOCK_EDGES_MAX]>,
+    _lists: Lease,
+}
+
+impl ArcReader {
+    /// Bytes of the budget that a reader takes.
+    pub(super) const BYTES: u64 = 2 * FRAMES as u64 * FRAME_BYTES + LIST_BYTES;
+
+    pub(super) fn new(
+        graph: &Arc<StoredGraph>,
+        budget: &Budget,
+        wants_weights: bool,
+    ) -> Result<ArcReader, Error> {
+        let lists = budget.lease("blocks of edges", LIST_BYTES)?;
+        let has_weights = wants_weights && graph.edge_kind() != EdgeKind::None;
+        Ok(ArcReader {
+            graph: Arc::clone(graph),
+            cells: FrameReader::new(graph, budget, FRAMES)?,
+            weights: match has_weights {
+                true => Some(FrameReader::new(graph, budget, FRAMES)?),
+                false => None,
+            },
+            bytes: Vec::with_capacity(CHUNK_BYTES as usize),
+            weight_bytes: Vec::with_capacity(8 * BLOCK_EDGES_MAX),
+            sources: Box::new([0; BLOCK_EDGES_MAX]),
+            destinations: Box::new([0; BLOCK_EDGES_MAX]),
+            _lists: lists,
+        })
+    }
+
+    /// Passes source, destination and weight of every arc to `each`.
+    ///
+    /// The weight is 1 if the graph has none or the caller does not want them. There are as many arcs as the graph says:
+    /// opening it has summed the cells, and the reader checks the number of each cell.
+    ///
+    /// # Errors
+    /// A frame or a cell is not what was written, or work was to stop.
+    pub(super) fn each(
+        &mut self,
+        stop: &Stop,
+        mut each: impl FnMut(u64, u64, f64),
+    ) -> Result<(), Error> {
+        let graph = Arc::clone(&self.graph);
+        for column in 0..graph.batches().len() {
+            for cell in graph.column(column).cells() {
+                self.cell(column, cell, stop, &mut each)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cell(
+        &mut self,
+        column: usize,
+        cell: &Cell,
+        stop: &Stop,
+        each: &mut impl FnMut(u64, u64, f64),
+    ) -> Result<(), Error> {
+        let graph = Arc::clone(&self.graph);
+        let (batches, kind) = (graph.batches(), graph.edge_kind());
+        let (from, to) = (batches.start(cell.source_batch()), batches.start(column));
+        let (source_span, span) = (batches.span(cell.source_batch()), batches.span(column));
+        let global_offset = to.wrapping_sub(from) as i64;
+        let broken = || graph.broken_cell(column, cell);
+        let extent = graph.data_extent(column, cell);
+        let mut weight_at = graph.weights_extent(column, cell).bytes.start;
+        let (mut at, mut left) = (extent.bytes.start, cell.edges());
+        while at < extent.bytes.end {
+            if stop.requested() {
+                return Err(Error::Stopped);
+            }
+            let end = (at + CHUNK_BYTES).min(extent.bytes.end);
+            self.bytes.clear();
+            self.cells.read(extent.file, at..end, &mut self.bytes)?;
+            let mut rest = &self.bytes[..];
+            while let Some((block, used)) =
+                BlockView::parse(rest, global_offset).map_err(|_| broken())?
+            {
+                let edges = block.edges() as u64;
+                left = left.checked_sub(edges).ok_or_else(broken)?;
+                self.weight_bytes.clear();
+                if let Some(weights) = &mut self.weights {
+                    let end = weight_at + edges * kind.bytes() as u64;
+                    let file = graph.weights_extent(column, cell).file;
+                    weights.read(file, weight_at..end, &mut self.weight_bytes)?;
+                    weight_at = end;
+                }
+                block.sources(&mut self.sources);
+                let (sources, weights) = (&self.sources, &self.weight_bytes);
+                let mut is_sound = true;
+                block.for_each_edge(&mut self.destinations, |group, destination, edge| {
+                    let (source, destination) = (u64::from(sources[group]), u64::from(destination));
+                    is_sound &= source < source_span && destination < span;
+                    each(from + source, to + destination, weight(kind, weights, edge));
+                });
+                if !is_sound {
+                    return Err(broken().into());
+                }
+                rest = &rest[used..];
+            }
+            let used = (self.bytes.len() - rest.len()) as u64;
+            if used == 0 {
+                return Err(broken().into());
+            }
+            at += used;
+        }
+        if left > 0 {
+            return Err(broken().into());
+        }
+        Ok(())
+    }
+}
+
+/// The weight of edge number `edge` of a block, out of the block's weights; 1 where there are none.
+fn weight(kind: EdgeKind, weights: &[u8], edge: usize) -> f64 {
+    match kind {
+        EdgeKind::F32 => {
+            let weight = weights.as_chunks().0.get(edge);
+            weight.map_or(1.0, |weight| f32::from_le_bytes(*weight).into())
+        }
+        EdgeKind::F64 => {
+            let weight = weights.as_chunks().0.get(edge);
+            weight.map_or(1.0, |weight| f64::from_le_bytes(*weight))
+        }
+        EdgeKind::None => 1.0,
+    }
+}

@@ -1,0 +1,106 @@
+//! Opens the files of a result: Parquet or text, packed or plain, or a folder of parts.
+//!
+//! The parts of a folder are read one after the other in order of their names. A file whose name begins with a dot or an underscore is
+//! no part: Spark, Dask and others keep notes about the parts there.
+
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+use graphmill_storage::ByteFile;
+
+use crate::machine::resources::Machine;
+use crate::paths::DESCRIPTION;
+use crate::validate::parquet;
+use crate::validate::text::{RowIter, TextRows, ValueReading};
+use crate::validate_error::ValidateError;
+
+/// Bytes of a file that are read at a time.
+const CHUNK_BYTES: usize = 1 << 18;
+/// Bytes of text, plain or unpacked, beside the chunk of the file.
+const TEXT_BUFFER_BYTES: usize = 1 << 15;
+
+/// The rows of a file until work is to stop. What the file is, its first bytes say.
+pub(super) fn open(
+    machine: &Machine,
+    path: &Path,
+    reading: ValueReading,
+) -> Result<RowIter, ValidateError> {
+    let stop = machine.stop().clone();
+    let rows = rows_of(machine, path, reading)?;
+    Ok(Box::new(rows.map(move |row| match stop.requested() {
+        true => Err(ValidateError::Stopped),
+        false => row,
+    })))
+}
+
+fn rows_of(
+    machine: &Machine,
+    path: &Path,
+    reading: ValueReading,
+) -> Result<RowIter, ValidateError> {
+    if !machine.disk().exists(path)? {
+        return Err(ValidateError::NoFile {
+            path: path.to_path_buf(),
+        });
+    }
+    if machine.disk().exists(&path.join(DESCRIPTION))? {
+        return Err(ValidateError::IsGraph {
+            path: path.to_path_buf(),
+        });
+    }
+    if machine.disk().is_dir(path)? {
+        return rows_of_parts(machine, path, reading);
+    }
+    let file = ByteFile::open(machine.disk(), machine.budget(), path, CHUNK_BYTES)?;
+    let unreadable = |source| ValidateError::Read {
+        path: path.to_path_buf(),
+        source,
+    };
+    let mut magic = Vec::new();
+    file.reader()
+        .take(4)
+        .read_to_end(&mut magic)
+        .map_err(unreadable)?;
+    let lines = BufReader::with_capacity(TEXT_BUFFER_BYTES, file.reader());
+    match magic.as_slice() {
+        b"PAR1" => parquet::rows(file, machine.budget(), path, reading),
+        [0x1f, 0x8b, ..] => {
+            let unpacked = BufReader::with_capacity(TEXT_BUFFER_BYTES, MultiGzDecoder::new(lines));
+            Ok(Box::new(TextRows::new(
+                unpacked,
+                path.to_path_buf(),
+                reading,
+            )))
+        }
+        _ => Ok(Box::new(TextRows::new(lines, path.to_path_buf(), reading))),
+    }
+}
+
+/// The rows of a folder of parts.
+fn rows_of_parts(
+    machine: &Machine,
+    path: &Path,
+    reading: ValueReading,
+) -> Result<RowIter, ValidateError> {
+    let is_part = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        !name.starts_with(b".") && !name.starts_with(b"_")
+    };
+    let mut parts = machine.disk().list(path)?;
+    parts.retain(is_part);
+    if parts.is_empty() {
+        return Err(ValidateError::NoParts {
+            path: path.to_path_buf(),
+        });
+    }
+    // One part at a time is open.
+    let machine = machine.clone();
+    let rows = move |part: PathBuf| -> RowIter {
+        match rows_of(&machine, &part, reading) {
+            Ok(rows) => rows,
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        }
+    };
+    Ok(Box::new(parts.into_iter().flat_map(rows)))
+}

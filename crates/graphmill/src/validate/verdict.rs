@@ -1,0 +1,50 @@
+//! The rules of a comparison, and its verdict.
+
+/// Differences that a [`Verdict`] describes one by one.
+pub(super) const DESCRIBED_MAX: usize = 10;
+
+/// What counts as the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rule {
+    /// The same values: bfs.
+    Exact,
+    /// Numbers with |found - expected| <= share * |expected|, and unreached where the reference has it.
+    ///
+    /// For pagerank and sssp, where LDBC takes 1e-4.
+    Epsilon(f64),
+    /// The same groups of vertices, whatever the groups are called: wcc.
+    Equivalence,
+}
+
+/// How a result compares with its reference, or with its graph.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verdict {
+    /// Vertices of the reference, or of the graph.
+    pub vertices: u64,
+    /// Vertices that are not the same in both, `missing` and `unexpected` included.
+    pub differences: u64,
+    /// Vertices that only the reference, or the graph, has.
+    pub missing: u64,
+    /// Vertices that only the result has.
+    pub unexpected: u64,
+    /// Whether there may be more differences: a judge stops at its first objection.
+    pub may_be_more: bool,
+    /// The first differences, at most ten, one a line.
+    ///
+    /// They are in order of vertex ids, or of the result's rows before a judge.
+    pub described: Vec<String>,
+}
+
+impl Verdict {
+    /// Whether there is no difference.
+    pub fn is_same(&self) -> bool {
+        self.differences == 0
+    }
+
+    pub(super) fn differs(&mut self, describe: impl FnOnce() -> String) {
+        self.differences += 1;
+        if self.described.len() < DESCRIBED_MAX {
+            self.described.push(describe());
+        }
+    }
+}

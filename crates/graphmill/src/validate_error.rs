@@ -1,0 +1,75 @@
+//! Errors of comparing a result with a reference.
+
+use std::path::PathBuf;
+
+use graphmill_storage::{BudgetError, StorageError};
+
+/// Why two files could not be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValidateError {
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Stopped,
+    /// A file is not there.
+    #[error("{}: there is no such file", path.display())]
+    NoFile {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// A folder without parts of a result.
+    #[error("{}: there is no part of a result in this folder", path.display())]
+    NoParts {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The disk failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// Sorting, or the names of groups, do not fit the memory.
+    #[error("{0}; files whose ids ascend are compared without sorting")]
+    Budget(#[from] BudgetError),
+    /// A compressed or Parquet file is broken.
+    #[error("{} cannot be read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What its decoder says.
+        source: std::io::Error,
+    },
+    /// A line is not a row.
+    #[error("{} line {line} is {found:?}, expected {expected}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1, in the unpacked file.
+        line: u64,
+        /// The line, or its start.
+        found: String,
+        /// What it should look like.
+        expected: &'static str,
+    },
+    /// A vertex has two rows.
+    #[error("{} has vertex {vertex} twice", path.display())]
+    Twice {
+        /// The file.
+        path: PathBuf,
+        /// The id.
+        vertex: String,
+    },
+    /// A stored graph was given where a file of values belongs.
+    #[error(
+        "{} is a stored graph, not a file of values: to judge a result by its graph give both and name the algorithm (RESULT GRAPH --algorithm NAME)",
+        path.display()
+    )]
+    IsGraph {
+        /// The stored graph.
+        path: PathBuf,
+    },
+    /// The share that a rule allows is no number of 0 or more.
+    #[error("the difference that rule epsilon allows is {share}, expected 0 or more")]
+    Share {
+        /// The share asked for.
+        share: f64,
+    },
+}
