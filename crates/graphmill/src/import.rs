@@ -156,7 +156,7 @@ impl Machine {
         self.import_alike(inputs, graph, config, None, watcher)
     }
 
-    /// The same, and rank 0 writes what the import took to `metrics`, as JSON; docs/metrics.md says which fields.
+    /// The same, and rank 0 writes what the import took to `metrics`, as JSON; docs/reference/metrics.md says which fields.
     ///
     /// # Errors
     /// As for [`Machine::import`]; the file cannot be written.

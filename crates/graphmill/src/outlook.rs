@@ -86,9 +86,9 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Arcs a second and thread in an import: measured (docs/performance.md).
+    /// Arcs a second and thread in an import: measured (docs/internals/performance.md).
     pub const IMPORT_RATE: f64 = 17e6;
-    /// Arcs a second and thread in a pass: measured (docs/performance.md).
+    /// Arcs a second and thread in a pass: measured (docs/internals/performance.md).
     pub const PASS_RATE: f64 = 400e6;
 
     /// Bytes of memory that count: sums of what is taken of more would be beyond 64 bits.

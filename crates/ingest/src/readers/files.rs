@@ -84,7 +84,7 @@ pub(super) struct FirstText {
     pub(super) found: String,
 }
 
-/// How files are read, in one line for each way that there is; docs/reading.md.
+/// How files are read, in one line for each way that there is; docs/guide/formats-and-ids.md.
 pub type ReadNotice = String;
 
 impl FileSource {
