@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The experiments of Yu et al., "DFOGraph" (section 5), at the size of a small machine. docs/cluster-measured.md has figures.
+"""The experiments of Yu et al., "DFOGraph" (section 5), at the size of a small machine. bench/results/2026-11-24-cluster.md has figures.
 
   bench/cluster.py bounds FOLDER     bytes on disk and network of a pass against Table 2
   bench/cluster.py filter FOLDER     what ranks send with filtering and without

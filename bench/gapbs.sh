@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Graphmill in memory in turn with the GAP benchmark suite on the same graphs: the table of docs/performance.md.
+# Graphmill in memory in turn with the GAP benchmark suite on the same graphs: the table of bench/results/2026-11-22-performance.md.
 #
 #   bench/gapbs.sh GAPBS FOLDER GRAPH [ROUNDS]      default: 3 rounds
 #   TRIALS=3 DELTA=2 SOURCE=4096 THREADS=2          of each round, of GAPBS's sssp, of searches, of both programs

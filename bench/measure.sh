@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Figures of docs/performance.md: import and the four algorithms on a Kronecker graph, under a memory budget.
+# Figures of bench/results/2026-11-22-performance.md: import and the four algorithms on a Kronecker graph, under a memory budget.
 #
 #   bench/measure.sh FOLDER [SCALE] [MEMORY] [RUNS]      default: scale 22, 512M, 3 runs
 #

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""GridGraph, Chaos and Gemini beside Graphmill, as in Tables 4 and 5 of Yu et al., "DFOGraph". docs/cluster-measured.md has figures.
+"""GridGraph, Chaos and Gemini beside Graphmill, as in Tables 4 and 5 of Yu et al., "DFOGraph". bench/results/2026-11-24-cluster.md has figures.
 
   bench/peers.py FOLDER [--gridgraph DIR] [--chaos DIR] [--gemini DIR]
 
 Each DIR is the folder of that system, built by its own makefile; those that are not given are left out. They have to be mended before they do
-what is measured here, as docs/cluster-measured.md says. FOLDER keeps the graphs. Needs Open MPI, and root for a limit of memory. Runs are made
+what is measured here, as bench/results/2026-11-24-cluster.md says. FOLDER keeps the graphs. Needs Open MPI, and root for a limit of memory. Runs are made
 in turn; a figure is the median of the rounds, in seconds. All have two cores: GridGraph and the run beside it as two threads within the limit, page
 cache included; the others as so many processes with a thread each. Ranks are of single precision beside GridGraph and Chaos, and distances
 of sssp always, as theirs are; weights are integers from 1 to 255. GridGraph comes without sssp.

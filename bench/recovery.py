@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What versions of a run cost, and whether a run that is killed again and again ends as it should. docs/reliability.md has figures.
+"""What versions of a run cost, and whether a run that is killed again and again ends as it should. bench/results/2026-11-25-checkpoints.md has figures.
 
   bench/recovery.py cost FOLDER      time and bytes written: rows on disk, a version each pass; rows in memory, a version each 30 s
   bench/recovery.py kills FOLDER     pagerank that publishes each pass, killed ten times, on one rank and on four

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The four experiments of Capelli et al., "iPregel on NVRAM", at the size of a small machine. docs/tiers-measured.md has figures.
+"""The four experiments of Capelli et al., "iPregel on NVRAM", at the size of a small machine. bench/results/2026-11-22-tiers.md has figures.
 
   bench/tiers.py threads FOLDER    the graph in DRAM and on the slow tier, by threads
   bench/tiers.py growing FOLDER    three Kronecker graphs, the last two larger than the limit of memory

@@ -28,7 +28,7 @@ from command import command, digest, remove  # noqa: E402
 # Kills of a job at most, before it is let go to its end.
 KILLS_MAX = 25
 SECONDS_MAX = 120
-# Seconds that mpirun may be left alone: that of Open MPI may hang when all that it had started has ended (docs/cluster.md).
+# Seconds that mpirun may be left alone: that of Open MPI may hang when all that it had started has ended (docs/internals/cluster.md).
 ALONE_MAX = 30
 INTERRUPTED = 130
 IMPORTS = [

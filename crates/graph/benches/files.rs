@@ -1,4 +1,4 @@
-//! How fast a graph is written, streamed and asked: figures for docs/performance.md. Run: `cargo bench --bench files`.
+//! How fast a graph is written, streamed and asked: figures for docs/internals/performance.md. Run: `cargo bench --bench files`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

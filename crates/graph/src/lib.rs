@@ -1,7 +1,7 @@
 //! The stored graph: a directory with batches, cells, a dictionary and their checksums.
 //!
 //! Here is a graph, give me its bytes; here are its bytes, give me the graph. The crate knows nothing of programs, messages or
-//! supersteps, nor where edges came from. Every byte is in docs/on-disk.md.
+//! supersteps, nor where edges came from. Every byte is in docs/reference/file-format.md.
 //!
 //! | directory | contents |
 //! | --- | --- |

@@ -107,7 +107,7 @@ impl Meta {
     pub fn checksum(&self) -> &str {
         &self.checksum
     }
-    /// The file's bytes. Source: docs/on-disk.md, "graph.json".
+    /// The file's bytes. Source: docs/reference/file-format.md, "graph.json".
     fn text(&self) -> Result<Vec<u8>, FormatError> {
         let fields = match serde_json::to_value(self) {
             Ok(serde_json::Value::Object(fields)) => fields,

@@ -88,9 +88,9 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Arcs a second and thread in an import: measured (docs/performance.md).
+    /// Arcs a second and thread in an import: measured (docs/internals/performance.md).
     pub const IMPORT_RATE: f64 = 17e6;
-    /// Arcs a second and thread in a pass: measured (docs/performance.md).
+    /// Arcs a second and thread in a pass: measured (docs/internals/performance.md).
     pub const PASS_RATE: f64 = 400e6;
 
     /// The largest memory in bytes that an estimate uses: sums beyond it would overflow 64 bits.

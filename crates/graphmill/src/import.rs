@@ -80,7 +80,7 @@ impl Machine {
 
     /// Imports like [`Machine::import`]; rank 0 writes the metrics of the import to `metrics`, as JSON.
     ///
-    /// docs/metrics.md lists the fields.
+    /// docs/reference/metrics.md lists the fields.
     ///
     /// # Errors
     /// As for [`Machine::import`]; the file cannot be written.

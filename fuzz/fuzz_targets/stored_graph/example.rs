@@ -79,7 +79,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// A graph as its files and as what they are made of. Source: docs/on-disk.md.
+/// A graph as its files and as what they are made of. Source: docs/reference/file-format.md.
 pub(crate) struct Example {
     /// Path and bytes; graph.json is the last.
     files: Vec<(PathBuf, Vec<u8>)>,

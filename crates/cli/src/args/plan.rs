@@ -10,7 +10,7 @@ use crate::{count, size};
 
 const EXAMPLES: &str = "\
 Nothing is done but to look: bytes are worked out from the formats of stored graphs and temporary files, from what passes move, and from \
-what stays in the memory there is; seconds are those of the slowest of disk, network and cores. docs/plan.md has the model, and how near it \
+what stays in the memory there is; seconds are those of the slowest of disk, network and cores. docs/internals/estimates.md has the model, and how near it \
 comes to what was measured.
 
 Examples:

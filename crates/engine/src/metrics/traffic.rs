@@ -1,7 +1,7 @@
 //! Bytes that a pass moves between processors and memory, by kind of data: read or written, in order or at random; and
 //! the delay for those on a slow tier.
 //!
-//! They are counted batch by batch and block by block, from what a phase does with each, not access by access: `docs/tiers.md` has the
+//! They are counted batch by batch and block by block, from what a phase does with each, not access by access: `docs/internals/tiers.md` has the
 //! formulas. Each worker counts for itself.
 
 use std::collections::BTreeMap;

@@ -371,7 +371,7 @@ pub(crate) fn parse(
     })
 }
 
-/// Cuts a column into strips. Source: docs/on-disk.md, "directory".
+/// Cuts a column into strips. Source: docs/reference/file-format.md, "directory".
 fn strips(cells: &[Cell], edges_max: u64) -> Vec<Range<usize>> {
     let mut strips = Vec::new();
     let (mut from, mut edges) = (0, 0);

@@ -88,7 +88,7 @@ impl FileId {
         prefix[16..].copy_from_slice(&frame.to_le_bytes());
         prefix
     }
-    /// The checksum of a frame of this file. Source: docs/on-disk.md, "Frames".
+    /// The checksum of a frame of this file. Source: docs/reference/file-format.md, "Pages".
     pub(crate) fn checksum(&self, graph_id: u64, frame: u64, bytes: &[u8]) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&self.prefix(graph_id, frame));

@@ -11,7 +11,7 @@ use graphmill_storage::{Budget, Disk, SimDisk, Stop};
 
 const FRAME: usize = 64 << 10;
 
-/// The checksum of a frame of `ids`, or of its table. Source: docs/on-disk.md, "Frames".
+/// The checksum of a frame of `ids`, or of its table. Source: docs/reference/file-format.md, "Pages".
 fn checksum(frame: u64, bytes: &[u8]) -> u32 {
     let mut prefix = [0; 24];
     prefix[9] = 6;

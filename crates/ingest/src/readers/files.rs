@@ -85,7 +85,7 @@ pub(super) struct FirstText {
     pub(super) found: String,
 }
 
-/// A notice about how some files are read, in one line; see docs/reading.md.
+/// A notice about how some files are read, in one line; see docs/guide/formats-and-ids.md.
 pub type ReadNotice = String;
 
 impl FileSource {

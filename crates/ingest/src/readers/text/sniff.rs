@@ -5,7 +5,7 @@
 //! 3. The first line is a header where its cells differ from those below, or are names that programs write.
 //! 4. The columns of the ids and the weight are found by option, by name, else by place.
 //!
-//! What stays uncertain is an error that names the option. docs/reading.md has the rules.
+//! What stays uncertain is an error that names the option. docs/guide/formats-and-ids.md has the rules.
 
 use std::cell;
 
