@@ -140,8 +140,15 @@ impl ParquetFile {
             };
             return Err(IngestError::input(path, format!("column {name} {problem}")));
         }
+        // Chunks that overlap would be read again and again.
+        let mut chunk_bytes = 0_u64;
         for group in metadata.row_groups() {
             let chunks = wanted.iter().map(|&column| group.column(column));
+            let sizes = (chunks.clone()).map(|chunk| chunk.compressed_size().max(0) as u64);
+            chunk_bytes = sizes.fold(chunk_bytes, u64::saturating_add);
+            if chunk_bytes > bytes {
+                return Err(broken(path, "its columns have more bytes than the file"));
+            }
             if chunks
                 .into_iter()
                 .any(|chunk| chunk.compression() == Compression::LZ4)
