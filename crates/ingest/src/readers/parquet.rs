@@ -17,7 +17,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaD
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::parquet_bytes::{ParquetBytes, guarded, refuse_empty_lists};
+use super::parquet_bytes::{ParquetBytes, guarded, refuse_endless_lists};
 use super::text::{Ask, Chosen, Columns, Integer, choose, text_id};
 use crate::edge::{BATCH_EDGES_MAX, EdgeSink, Ids, PieceReport, SIGN};
 use crate::error::{IngestError, LineProblem};
@@ -84,7 +84,7 @@ impl ParquetFile {
         let parsing = budget.lease("the footer of a Parquet file", 8 * footer)?;
         let mut from =
             std::io::Read::take(file.reader_from(bytes - 8 - footer.min(bytes - 8)), footer);
-        let metadata = refuse_empty_lists(&mut from)
+        let metadata = refuse_endless_lists(&mut from)
             .and_then(|()| {
                 guarded(|| ParquetMetaDataReader::new().parse_and_finish(&ParquetBytes::new(file)))
             })
