@@ -38,8 +38,8 @@ pub(crate) fn wait_for(text: &str, said: &mut impl BufRead) {
     }
 }
 
-pub(crate) fn send(signal: &str, child: &Child) {
-    let kill = format!("kill -{signal} {}", child.id());
+pub(crate) fn send(signal: &str, process: u32) {
+    let kill = format!("kill -{signal} {process}");
     assert!(
         Command::new("sh")
             .args(["-c", &kill])
@@ -60,7 +60,7 @@ fn ignores_hangup() -> bool {
 /// Sends signals, expects the end, gives back what was still said.
 pub(crate) fn end(signals: &[&str], mut child: Child, mut said: impl Read) -> String {
     for signal in signals {
-        send(signal, &child);
+        send(signal, child.id());
     }
     let mut rest = String::new();
     said.read_to_string(&mut rest).expect("text");
@@ -190,7 +190,7 @@ fn a_closed_terminal_does_not_end_what_ignores_it() {
         .expect("a shell");
     let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
     wait_for("pass", &mut said);
-    send("HUP", &child);
+    send("HUP", child.id());
     wait_for("pass", &mut said);
     assert!(child.try_wait().expect("a state").is_none());
     let rest = end(&["INT"], child, said);
@@ -238,7 +238,7 @@ fn what_a_killed_import_left_goes_with_the_next() {
     };
     let (mut killed, mut said) = start(at, &[&import[..], &more].concat());
     wait_for("scan", &mut said);
-    send("KILL", &killed);
+    send("KILL", killed.id());
     killed.wait().expect("an end");
     assert_eq!((left(at), left(&at.join("tmp"))), (1, 1));
     let (living, mut said) = start(at, &[&import[..], &more].concat());

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::interrupt::{end, send, wait_for};
+use crate::interrupt::{send, wait_for};
 use crate::resume::{files, words};
 use crate::{graphmill, names, succeed};
 
@@ -182,10 +182,10 @@ fn a_disk_that_completes_nothing_is_told_and_two_signals_end_the_command() {
     succeed(folder, &words(rule, "graph"));
     let graphmill = graphmill();
     let run = "run pagerank graph --iterations 100000 --threads 1 --place edges=stream --io threads -o ranks.csv";
-    // Reads take most of a minute from the 200th on. The tracer is no parent, so that signals reach the command.
-    let mut child = Command::new("strace")
-        .args(["-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pread64"])
-        .args(["-e", "inject=pread64:delay_enter=45s:when=200+"])
+    // Reads take minutes from the 200th on.
+    let mut tracer = Command::new("strace")
+        .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=pread64"])
+        .args(["-e", "inject=pread64:delay_enter=300s:when=200+"])
         .arg(graphmill.get_program())
         .args(words(run, ""))
         .current_dir(folder)
@@ -193,17 +193,22 @@ fn a_disk_that_completes_nothing_is_told_and_two_signals_end_the_command() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("strace starts");
-    let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut said = BufReader::new(tracer.stderr.take().expect("a pipe"));
     wait_for("the disk has completed nothing for 20 s", &mut said);
-    send("INT", &child);
-    wait_for("once more to kill", &mut said);
-    send("INT", &child);
+    let children = format!("/proc/{0}/task/{0}/children", tracer.id());
+    let children = std::fs::read_to_string(children).expect("the tracer's children");
+    let command = children.trim().parse().expect("one child");
+    send("INT", command);
+    // In memory, or to be gone on with.
+    wait_for("once more to ", &mut said);
+    send("INT", command);
     // The tracer holds the thread that reads for as long as its read takes: the command has ended before.
-    let stat = format!("/proc/{}/stat", child.id());
+    let stat = format!("/proc/{command}/stat");
     let asked = Instant::now();
     while !std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z ")) {
-        assert!(asked.elapsed() < Duration::from_secs(15), "it goes on");
+        assert!(asked.elapsed() < Duration::from_secs(60), "it goes on");
         std::thread::sleep(Duration::from_millis(10));
     }
-    end(&[], child, said);
+    tracer.kill().expect("the tracer is killed");
+    tracer.wait().expect("it ends");
 }

@@ -17,7 +17,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaD
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::parquet_bytes::{ParquetBytes, guarded, refuse_empty_lists};
+use super::parquet_bytes::{ParquetBytes, guarded, refuse_endless_lists};
 use super::text::columns::{Chosen, choose};
 use super::text::dialect::{DialectRequest, RecordKind};
 use super::text::values::{Integer, text_id};
@@ -87,7 +87,7 @@ impl ParquetFile {
         let parsing = budget.lease("the footer of a Parquet file", 8 * footer)?;
         let mut from =
             std::io::Read::take(file.reader_from(bytes - 8 - footer.min(bytes - 8)), footer);
-        let metadata = refuse_empty_lists(&mut from)
+        let metadata = refuse_endless_lists(&mut from)
             .and_then(|()| {
                 guarded(|| ParquetMetaDataReader::new().parse_and_finish(&ParquetBytes::new(file)))
             })
@@ -143,8 +143,15 @@ impl ParquetFile {
             };
             return Err(IngestError::input(path, format!("column {name} {problem}")));
         }
+        // Chunks that overlap would be read again and again.
+        let mut chunk_bytes = 0_u64;
         for group in metadata.row_groups() {
             let chunks = wanted.iter().map(|&column| group.column(column));
+            let sizes = (chunks.clone()).map(|chunk| chunk.compressed_size().max(0) as u64);
+            chunk_bytes = sizes.fold(chunk_bytes, u64::saturating_add);
+            if chunk_bytes > bytes {
+                return Err(broken(path, "its columns have more bytes than the file"));
+            }
             if chunks
                 .into_iter()
                 .any(|chunk| chunk.compression() == Compression::LZ4)

@@ -1,9 +1,9 @@
 //! The bytes of a Parquet file as the `parquet` crate reads them, through a disk and within bounds.
 //!
 //! The crate allocates as much as the header of a page says. So this file reads a header before the crate parses it: no page may
-//! be larger than its row group says. The crate also loops over lists of booleans for as long as their length says, though it
-//! takes them for empty. No header and no footer has such a list, so a file with any is refused. The crate's panics on broken
-//! files become errors.
+//! be larger than its row group says. The crate also loops over some lists for as long as their length says: lists of booleans,
+//! which no header and no footer has, and lists of numbers behind the end of the file. A file with any is refused. The crate's
+//! panics on broken files become errors.
 
 use std::io::{ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -74,7 +74,7 @@ impl ChunkReader for ParquetBytes {
                     "a page says that it unpacks to {bytes} bytes, and its row group says {most}"
                 )));
             }
-            refuse_empty_lists(&mut self.file.reader_from(start))?;
+            refuse_endless_lists(&mut self.file.reader_from(start))?;
         }
         Ok(self.file.reader_from(start))
     }
@@ -135,16 +135,13 @@ fn page_bytes(header: &[u8]) -> Option<u64> {
 /// Levels of structures that the library follows.
 const LEVELS_MAX: u32 = 64;
 
-/// Refuses a structure in Thrift's compact protocol with lists whose elements have no bytes.
-///
-/// The library takes the elements of such lists to have no bytes. It reports other damage itself.
-pub(super) fn refuse_empty_lists(from: &mut dyn Read) -> ParquetResult<()> {
-    match skip(from, STRUCT, LEVELS_MAX) {
-        Err(error) if error.kind() == ErrorKind::InvalidData => {
-            Err(broken("it has a list of booleans where there is none"))
-        }
-        _ => Ok(()),
-    }
+/// Refuses a structure in Thrift's compact protocol that is cut off, or has lists whose elements the library takes to be empty.
+pub(super) fn refuse_endless_lists(from: &mut dyn Read) -> ParquetResult<()> {
+    skip(from, STRUCT, LEVELS_MAX).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => broken("it has a list of booleans where there is none"),
+        ErrorKind::UnexpectedEof => broken("a header or its footer makes no sense"),
+        _ => error.into(),
+    })
 }
 
 const TRUE: u8 = 1;
@@ -240,11 +237,11 @@ pub fn guarded<T>(step: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{page_bytes, refuse_empty_lists};
+    use super::{page_bytes, refuse_endless_lists};
 
     #[test]
-    fn lists_of_booleans_are_refused_wherever_they_are() {
-        // Field 1: a list of two numbers, a list of three booleans; the same in a structure of a structure.
+    fn endless_lists_are_refused_wherever_they_are() {
+        // Field 1: a list of two numbers, a list of three booleans; the same in a structure of a structure; what is cut off.
         for (bytes, is_refused) in [
             (&[0x19, 0x25, 1, 1, 0][..], false),
             (&[0x19, 0x31, 1, 1, 1, 0], true),
@@ -252,10 +249,11 @@ mod tests {
             (&[0x1c, 0x1c, 0x1b, 0x05, 0x52, 1, 0, 0, 0, 0], true),
             (&[0x15, 0x80, 0x01, 0x19, 0xf2, 0xff, 0xff, 0x03], true),
             (&[0x18, 0x02, 0x19, 0x31, 0], false),
-            (&[0x19, 0x35], false),
-            (&[0x1c; 100], false),
+            (&[0x19, 0x35], true),
+            (&[0x19, 0xf7, 0xff, 0xff, 0x03], true),
+            (&[0x1c; 100], true),
         ] {
-            let refused = refuse_empty_lists(&mut &*bytes).is_err();
+            let refused = refuse_endless_lists(&mut &*bytes).is_err();
             assert_eq!(refused, is_refused, "{bytes:?}");
         }
     }
