@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use crate::{ImportConfig, MachineConfig, Rule, Session, unwatched, validate};
 
-    /// A machine, and a stored graph with those ids, each of which has an arc to itself.
+    /// Returns a machine and a stored graph with these ids, each with an arc to itself.
     fn graph(at: &Path, ids: &[&[u8]], order: Order) -> Machine {
         let machine = Machine::open(&MachineConfig::default(), Default::default()).unwrap();
         let mut edges = ::csv::WriterBuilder::new().from_writer(Vec::new());
@@ -411,7 +411,7 @@ mod tests {
         assert!(csv.ends_with("\u{e4},\n"), "{csv}");
     }
 
-    /// Ids of that many vertices, of which every thousandth is long.
+    /// Returns `count` ids. Every thousandth is long.
     fn texts(count: u64) -> Vec<Vec<u8>> {
         let id = |v: u64| {
             let more = if v % 1000 == 7 { 1900 + v % 77 } else { v % 5 };

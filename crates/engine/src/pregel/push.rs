@@ -4,7 +4,7 @@
 //! neighbours as soon as it is computed. Where many vertices are, edges are on disk, or their lists do not fit, broadcasts wait in a
 //! set of their own for an edge pass from those who called, and nothing is read for others.
 //!
-//! Between two supersteps a run can end, to go on later: what is in the mailboxes is moved to a vertex array then.
+//! A run can stop between two supersteps and resume later. It then copies the mailboxes to a vertex array.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -93,8 +93,9 @@ impl Engine {
         }
     }
 
-    /// Supersteps from the one at hand on, of the vertices in `waken`; those of the superstep to come where it ended before, whose messages
-    /// are in the array of mail then.
+    /// Runs supersteps, the first with the vertices in `waken`, until the program ends or a checkpoint is due.
+    ///
+    /// Returns the vertices of the next superstep, or none at the end. At a checkpoint their messages are in the array of mail.
     fn push_on<P: Pregel>(
         &mut self,
         step: &mut Step<P>,

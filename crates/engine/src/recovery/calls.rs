@@ -66,8 +66,9 @@ impl Engine {
         Ok((sum, sets))
     }
 
-    /// A call of many passes that may end between two of them ([`Engine::is_to_pause`]), and goes on with the sets that it hands out: what it
-    /// is told, and the sets. `N` passes count as `N` where they are told again.
+    /// Logs a call of many passes. The call may stop between two passes ([`Engine::is_to_pause`]); the next call continues with its sets.
+    ///
+    /// Returns the sum and the sets. A replayed call counts as many passes as it made.
     pub(crate) fn call_of_many<S: Sum, const N: usize>(
         &mut self,
         name: &str,

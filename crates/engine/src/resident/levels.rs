@@ -169,7 +169,7 @@ fn degrees(lists: &Lists, blocks: &[Block]) -> u64 {
         .sum()
 }
 
-/// The vertices of the level at hand, which do not wait any more.
+/// Removes and returns the waiting vertices of the current level.
 fn left(piles: &[Mutex<Piles<'_>>]) -> Vec<Block> {
     let mut blocks = Vec::new();
     for piles in piles {
