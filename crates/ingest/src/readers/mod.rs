@@ -9,7 +9,7 @@
 //! | `compression.rs` | the bytes of a gzip or zstd file |
 //! | `foreign.rs` | files that are no edge lists, and what to do with them |
 //! | `text.rs`, `text/` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |
-//! | `parquet.rs`, `parquet_bytes.rs` | rows of Parquet files to edges |
+//! | `parquet.rs`, `parquet_bytes.rs`, `thrift.rs` | rows of Parquet files to edges |
 //! | `raw_pairs.rs` | pairs of 32 or 64 bits to edges |
 
 mod compression;
@@ -21,6 +21,7 @@ mod parquet;
 mod parquet_bytes;
 mod raw_pairs;
 mod text;
+mod thrift;
 
 pub use files::{FileSource, OnError, ReadNotice, ReadOptions};
 pub use input::{Format, InputFile, files_of, says_something_else};
