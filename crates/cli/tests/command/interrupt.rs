@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::{debian, graphmill, names, succeed};
 
@@ -62,6 +63,12 @@ pub(crate) fn end(signals: &[&str], mut child: Child, mut said: impl Read) -> St
     for signal in signals {
         send(signal, child.id());
     }
+    // One that never ends is killed, so that this fails.
+    let limit = Instant::now() + Duration::from_secs(120);
+    while child.try_wait().expect("a child").is_none() && Instant::now() < limit {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let _ = child.kill();
     let mut rest = String::new();
     said.read_to_string(&mut rest).expect("text");
     let status = child.wait().expect("an end");

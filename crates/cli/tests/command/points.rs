@@ -199,7 +199,7 @@ fn a_disk_that_completes_nothing_is_told_and_two_signals_end_the_command() {
     let children = std::fs::read_to_string(children).expect("the tracer's children");
     let command = children.trim().parse().expect("one child");
     send("INT", command);
-    // In memory, or to be gone on with.
+    // The command says this whether or not it can write a checkpoint.
     wait_for("once more to ", &mut said);
     send("INT", command);
     // The tracer holds the thread that reads for as long as its read takes: the command has ended before.

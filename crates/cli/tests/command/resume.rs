@@ -78,33 +78,33 @@ fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
-    let mut kills = 0;
     for run in [
         "run pagerank graph --iterations 8 --memory 20M --threads 1",
         "run pagerank graph --iterations 8 --threads 2",
         "run pagerank graph --iterations 8 --ranks 3 --memory 62M --threads 3",
         "run pagerank graph --iterations 8 --method pregel-pull --memory 23M --threads 2",
-        "run bfs graph --source 1 --memory 19M --threads 1 --parents",
-        "run bfs graph --source 1 --threads 2 --seek always",
+        "run bfs graph --source 0 --memory 19M --threads 1 --parents",
+        "run bfs graph --source 0 --threads 2 --seek always",
         "run wcc graph --method labels --memory 19M --threads 1",
         "run wcc graph --threads 2",
-        "run sssp graph --source 1 --memory 20M --threads 1",
-        "run sssp graph --source 1 --method bellman-ford --ranks 2 --memory 43M --threads 2",
-        "run bfs graph --source 1 --threads 2 --place edges=dram --parents",
-        "run sssp graph --source 1 --threads 2 --place edges=dram",
+        "run sssp graph --source 0 --memory 20M --threads 1",
+        "run sssp graph --source 0 --method bellman-ford --ranks 2 --memory 43M --threads 2",
+        "run bfs graph --source 0 --threads 2 --place edges=dram --parents",
+        "run sssp graph --source 0 --threads 2 --place edges=dram",
         "run pagerank graph --iterations 8 --method pregel-push --threads 1",
         "run pagerank graph --iterations 8 --method pregel-push --combiner hybrid --threads 1",
     ] {
         succeed(folder, &words(run, "-q -o wanted.csv"));
         // Each goes on with what the one before published, and publishes one more at least, on all ranks.
-        while kill_after(folder, run, 2) {
+        let mut kills = 0;
+        while kill_after(folder, run, kills.min(1) + 1) {
             kills += 1;
         }
+        assert!(kills > 0, "{run}: not one version before it ended");
         assert!(is_same(folder), "{run}");
         assert!(!folder.join("versions").exists(), "{run} left versions");
         std::fs::remove_file(folder.join("found.csv")).expect("it is removed");
     }
-    assert!(kills >= 10, "{kills} kills");
 }
 
 #[test]

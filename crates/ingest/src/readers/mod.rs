@@ -11,7 +11,7 @@
 //! | `compression.rs` | the bytes of a gzip or zstd file |
 //! | `foreign.rs` | files that are no edge lists, and what to do with them |
 //! | `text/` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |
-//! | `parquet.rs`, `parquet_bytes.rs` | rows of Parquet files to edges |
+//! | `parquet.rs`, `parquet_bytes.rs`, `thrift.rs` | rows of Parquet files to edges |
 //! | `binary.rs` | pairs of 32 or 64 bits to edges |
 
 mod binary;
@@ -27,6 +27,7 @@ mod parquet_bytes;
 mod piece;
 mod read_ahead;
 mod text;
+mod thrift;
 
 pub use detect::{files_of, says_something_else};
 pub use files::{FileSource, OnError, ReadNotice, ReadOptions};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
 use graphmill_storage::{Budget, ByteFile, Disk, Lease, Stop};
-use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
+use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -17,10 +17,11 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaD
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::parquet_bytes::{ParquetBytes, guarded, refuse_endless_lists};
+use super::parquet_bytes::{ParquetBytes, guarded};
 use super::text::columns::{Chosen, choose};
 use super::text::dialect::{DialectRequest, RecordKind};
 use super::text::values::{Integer, text_id};
+use super::thrift::{self, PageSize};
 use crate::error::{CellProblem, IngestError, LineProblem};
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, Ids, PieceReport, SIGN};
@@ -87,7 +88,7 @@ impl ParquetFile {
         let parsing = budget.lease("the footer of a Parquet file", 8 * footer)?;
         let mut from =
             std::io::Read::take(file.reader_from(bytes - 8 - footer.min(bytes - 8)), footer);
-        let metadata = refuse_endless_lists(&mut from)
+        let metadata = thrift::check_footer(&mut from)
             .and_then(|()| {
                 guarded(|| ParquetMetaDataReader::new().parse_and_finish(&ParquetBytes::new(file)))
             })
@@ -221,14 +222,17 @@ impl ParquetFile {
         (self.wanted.len() * CHUNK_BYTES) as u64
     }
 
-    /// Bytes that a reader leases for any of its row groups, packed and unpacked.
+    /// Bytes that a reader leases for any of its row groups, packed and unpacked, with the values of their dictionaries.
     pub(crate) fn group_bytes(&self) -> u64 {
         let sizes = |chunk: &ColumnChunkMetaData| {
+            let (values, bytes) = dictionary(chunk);
             let sizes = [chunk.uncompressed_size(), chunk.compressed_size()];
             sizes
                 .map(|size| size.max(0) as u64)
                 .iter()
-                .fold(0, |sum: u64, size| sum.saturating_add(*size))
+                .fold(values.saturating_mul(bytes), |sum: u64, size| {
+                    sum.saturating_add(*size)
+                })
         };
         let group = |group| self.chunks(group).map(sizes).fold(0, u64::saturating_add);
         (0..self.metadata.num_row_groups())
@@ -265,7 +269,10 @@ impl ParquetFile {
         for chunk in self.chunks(group) {
             let file = ByteFile::open(disk, budget, path, CHUNK_BYTES)?;
             let is_gzip = matches!(chunk.compression(), Compression::GZIP(_));
-            let most = chunk.uncompressed_size().max(0) as u64;
+            let most = PageSize {
+                bytes: chunk.uncompressed_size().max(0) as u64,
+                dictionary_values: dictionary(chunk).0,
+            };
             let bytes = Arc::new(ParquetBytes::bounded(file, most, is_gzip));
             let reader = guarded(|| {
                 let pages = SerializedPageReader::new(bytes, chunk, rows as usize, None)?;
@@ -326,6 +333,35 @@ impl ParquetFile {
         report.lines = report.edges + report.skipped;
         Ok(report)
     }
+}
+
+/// The values that the dictionary of a column has at most, and the bytes of one in memory.
+fn dictionary(chunk: &ColumnChunkMetaData) -> (u64, u64) {
+    let is_dictionary = |encoding| {
+        matches!(
+            encoding,
+            Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY
+        )
+    };
+    let has_one = chunk.dictionary_page_offset().is_some() || chunk.encodings().any(is_dictionary);
+    // Bytes of a value in the file and in memory. Each text has its length before it, and all but one have a character.
+    let (packed, bytes) = match chunk.column_type() {
+        Physical::BOOLEAN => (1, 1),
+        Physical::INT32 | Physical::FLOAT => (4, 4),
+        Physical::INT64 | Physical::DOUBLE => (8, 8),
+        Physical::INT96 => (12, 12),
+        Physical::BYTE_ARRAY => (5, size_of::<ByteArray>()),
+        Physical::FIXED_LEN_BYTE_ARRAY => {
+            let length = chunk.column_descr().type_length().max(1);
+            (length as u64, size_of::<ByteArray>())
+        }
+    };
+    let values = match has_one {
+        true => (chunk.uncompressed_size().max(0) as u64 / packed + 1)
+            .min(chunk.num_values().max(0) as u64),
+        false => 0,
+    };
+    (values, bytes as u64)
 }
 
 /// The types that rows are converted to.

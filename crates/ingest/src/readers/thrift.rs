@@ -1,0 +1,401 @@
+//! Checks the footer and the page headers of a Parquet file before the `parquet` crate reads them.
+//!
+//! The crate reads a field by its number and ignores the type that the file gives it. It goes through a list that it skips for as long as the
+//! list's length says, even where an element has no bytes. One wrong byte can so keep it busy for hours. So a field whose type is not the one
+//! that Parquet defines is refused, and so is a list of booleans, which Parquet has in neither place, and a structure that is cut off.
+//!
+//! Source: Thrift's compact protocol, and `parquet.thrift` of the Parquet format.
+
+use std::io::{Error, ErrorKind, Read};
+
+use parquet::errors::Result as ParquetResult;
+
+use super::parquet_bytes::broken;
+
+/// What a field holds.
+#[derive(Debug)]
+enum Field {
+    /// Anything: a number that Parquet does not define.
+    Any,
+    Bool,
+    Byte,
+    /// An integer of 16, 32 or 64 bits: their bytes look alike.
+    Integer,
+    /// An integer: the bytes that a page unpacks to.
+    PageBytes,
+    /// An integer: the values of a dictionary.
+    DictionaryValues,
+    Double,
+    Bytes,
+    List(&'static Field),
+    /// The fields with the numbers 1, 2 and so on.
+    Struct(&'static [Field]),
+}
+
+use Field::{Any, Bool, Byte, Bytes, DictionaryValues, Double, Integer, List, PageBytes, Struct};
+
+const DATA_PAGE_HEADER: Field = Struct(&[Integer, Integer, Integer, Integer, STATISTICS]);
+const DICTIONARY_PAGE_HEADER: Field = Struct(&[DictionaryValues, Integer, Bool]);
+const DATA_PAGE_HEADER_V2: Field = Struct(&[
+    Integer, Integer, Integer, Integer, Integer, Integer, Bool, STATISTICS,
+]);
+const PAGE_HEADER: Field = Struct(&[
+    Integer,
+    PageBytes,
+    Integer,
+    Integer,
+    DATA_PAGE_HEADER,
+    EMPTY,
+    DICTIONARY_PAGE_HEADER,
+    DATA_PAGE_HEADER_V2,
+]);
+
+const EMPTY: Field = Struct(&[]);
+const STATISTICS: Field = Struct(&[Bytes, Bytes, Integer, Integer, Bytes, Bytes, Bool, Bool]);
+const KEY_VALUES: Field = List(&Struct(&[Bytes, Bytes]));
+const TIME: Field = Struct(&[Bool, Struct(&[EMPTY, EMPTY, EMPTY])]);
+const LOGICAL_TYPE: Field = Struct(&[
+    EMPTY,
+    EMPTY,
+    EMPTY,
+    EMPTY,
+    Struct(&[Integer, Integer]),
+    EMPTY,
+    TIME,
+    TIME,
+    Any,
+    Struct(&[Byte, Bool]),
+    EMPTY,
+    EMPTY,
+    EMPTY,
+    EMPTY,
+    EMPTY,
+    Struct(&[Byte]),
+    Struct(&[Bytes]),
+    Struct(&[Bytes, Integer]),
+]);
+const SCHEMA_ELEMENT: Field = Struct(&[
+    Integer,
+    Integer,
+    Integer,
+    Bytes,
+    Integer,
+    Integer,
+    Integer,
+    Integer,
+    Integer,
+    LOGICAL_TYPE,
+]);
+const BOUNDING_BOX: Field = Struct(&[
+    Double, Double, Double, Double, Double, Double, Double, Double,
+]);
+const COLUMN_METADATA: Field = Struct(&[
+    Integer,
+    List(&Integer),
+    List(&Bytes),
+    Integer,
+    Integer,
+    Integer,
+    Integer,
+    KEY_VALUES,
+    Integer,
+    Integer,
+    Integer,
+    STATISTICS,
+    List(&Struct(&[Integer, Integer, Integer])),
+    Integer,
+    Integer,
+    Struct(&[Integer, List(&Integer), List(&Integer)]),
+    Struct(&[BOUNDING_BOX, List(&Integer)]),
+]);
+const COLUMN_CHUNK: Field = Struct(&[
+    Bytes,
+    Integer,
+    COLUMN_METADATA,
+    Integer,
+    Integer,
+    Integer,
+    Integer,
+    Any,
+    Bytes,
+]);
+const ROW_GROUP: Field = Struct(&[
+    List(&COLUMN_CHUNK),
+    Integer,
+    Integer,
+    List(&Struct(&[Integer, Bool, Bool])),
+    Integer,
+    Integer,
+    Integer,
+]);
+const FOOTER: Field = Struct(&[
+    Integer,
+    List(&SCHEMA_ELEMENT),
+    Integer,
+    List(&ROW_GROUP),
+    KEY_VALUES,
+    Bytes,
+    List(&Struct(&[EMPTY])),
+    Any,
+    Bytes,
+]);
+
+/// Levels of structures that the library follows.
+const LEVELS_MAX: u32 = 64;
+
+/// Refuses a footer that is cut off or is not what Parquet defines.
+pub(super) fn check_footer(from: &mut dyn Read) -> ParquetResult<()> {
+    check(from, &FOOTER).map(drop)
+}
+
+/// What reading a page allocates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PageSize {
+    /// Bytes that it unpacks to.
+    pub bytes: u64,
+    /// Values of the dictionary that it is; 0 for other pages.
+    pub dictionary_values: u64,
+}
+
+/// The size of a page, by its header; refuses a header that is cut off or is not what Parquet defines.
+pub(super) fn page_size(from: &mut dyn Read) -> ParquetResult<PageSize> {
+    check(from, &PAGE_HEADER)
+}
+
+fn check(from: &mut dyn Read, field: &Field) -> ParquetResult<PageSize> {
+    let mut reader = Reader {
+        from,
+        size: PageSize::default(),
+    };
+    match reader.value(STRUCT, field, LEVELS_MAX) {
+        Ok(()) => Ok(reader.size),
+        Err(error) if error.kind() == ErrorKind::InvalidData => Err(broken(error.to_string())),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            Err(broken("a header or its footer makes no sense"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+// The types as files number them.
+const TRUE: u8 = 1;
+const FALSE: u8 = 2;
+const BYTE: u8 = 3;
+const I16: u8 = 4;
+const I64: u8 = 6;
+const DOUBLE: u8 = 7;
+const BINARY: u8 = 8;
+const LIST: u8 = 9;
+const SET: u8 = 10;
+const MAP: u8 = 11;
+const STRUCT: u8 = 12;
+const UUID: u8 = 13;
+
+struct Reader<'a> {
+    from: &'a mut dyn Read,
+    /// The most that fields say: a file may have one twice.
+    size: PageSize,
+}
+
+impl Reader<'_> {
+    /// Goes past a value of a type.
+    fn value(&mut self, kind: u8, field: &Field, levels: u32) -> Result<(), Error> {
+        let levels = levels.checked_sub(1).ok_or(ErrorKind::UnexpectedEof)?;
+        let is_defined = match field {
+            Any => true,
+            Bool => matches!(kind, TRUE | FALSE),
+            Byte => kind == BYTE,
+            Integer | PageBytes | DictionaryValues => matches!(kind, I16..=I64),
+            Double => kind == DOUBLE,
+            Bytes => kind == BINARY,
+            List(_) => kind == LIST,
+            Struct(_) => kind == STRUCT,
+        };
+        if !is_defined {
+            let what = format!("a field of a header or its footer has the type {kind}");
+            return Err(Error::new(ErrorKind::InvalidData, what));
+        }
+        match kind {
+            TRUE | FALSE => Ok(()),
+            BYTE => self.byte().map(drop),
+            I16..=I64 => {
+                let zigzag = self.number()?;
+                let most = match field {
+                    PageBytes => &mut self.size.bytes,
+                    DictionaryValues => &mut self.size.dictionary_values,
+                    _ => return Ok(()),
+                };
+                // An odd number is negative.
+                if zigzag & 1 == 1 {
+                    return Err(ErrorKind::UnexpectedEof.into());
+                }
+                *most = (zigzag >> 1).max(*most);
+                Ok(())
+            }
+            DOUBLE => self.skip(8),
+            BINARY => {
+                let count = self.number()?;
+                self.skip(count)
+            }
+            LIST | SET => {
+                let head = self.byte()?;
+                // A short length is in the same byte.
+                let count = match head >> 4 {
+                    15 => self.number()?,
+                    count => count.into(),
+                };
+                let of = match field {
+                    List(of) => of,
+                    _ => &Any,
+                };
+                for _ in 0..count {
+                    self.element(head & 15, of, levels)?;
+                }
+                Ok(())
+            }
+            MAP => {
+                let count = self.number()?;
+                let kinds = if count > 0 { self.byte()? } else { 0 };
+                for _ in 0..count {
+                    self.element(kinds >> 4, &Any, levels)?;
+                    self.element(kinds & 15, &Any, levels)?;
+                }
+                Ok(())
+            }
+            STRUCT => {
+                let fields = match field {
+                    Struct(fields) => fields,
+                    _ => &[][..],
+                };
+                let mut number = 0_i16;
+                loop {
+                    let head = self.byte()?;
+                    if head & 15 == 0 {
+                        return Ok(());
+                    }
+                    number = match head >> 4 {
+                        // Zigzag, cut to 16 bits as the library cuts it.
+                        0 => {
+                            let zigzag = self.number()?;
+                            ((zigzag >> 1) ^ (zigzag & 1).wrapping_neg()) as i16
+                        }
+                        step => number
+                            .checked_add(i16::from(step))
+                            .ok_or(ErrorKind::UnexpectedEof)?,
+                    };
+                    let at = usize::try_from(i32::from(number) - 1);
+                    let field = at.ok().and_then(|at| fields.get(at)).unwrap_or(&Any);
+                    self.value(head & 15, field, levels)?;
+                }
+            }
+            UUID => self.skip(16),
+            _ => Err(ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    fn element(&mut self, kind: u8, field: &Field, levels: u32) -> Result<(), Error> {
+        if matches!(kind, TRUE | FALSE) {
+            let what = "it has a list of booleans where there is none";
+            return Err(Error::new(ErrorKind::InvalidData, what));
+        }
+        self.value(kind, field, levels)
+    }
+
+    fn byte(&mut self) -> Result<u8, Error> {
+        let mut byte = [0];
+        self.from.read_exact(&mut byte).map(|()| byte[0])
+    }
+
+    fn number(&mut self) -> Result<u64, Error> {
+        let (mut value, mut shift) = (0_u64, 0);
+        loop {
+            let byte = self.byte()?;
+            // As the library shifts a number of more bytes than there should be.
+            value |= u64::from(byte & 0x7f).wrapping_shl(shift);
+            shift += 7;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+    }
+
+    fn skip(&mut self, count: u64) -> Result<(), Error> {
+        let skipped = std::io::copy(&mut (&mut *self.from).take(count), &mut std::io::sink())?;
+        match skipped == count {
+            true => Ok(()),
+            false => Err(ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Field, check, page_size};
+
+    #[test]
+    fn endless_lists_are_refused_wherever_they_are() {
+        // Field 1: a list of two numbers, a list of three booleans; the same in a structure of a structure; what is cut off.
+        for (bytes, is_refused) in [
+            (&[0x19, 0x25, 1, 1, 0][..], false),
+            (&[0x19, 0x31, 1, 1, 1, 0], true),
+            (&[0x19, 0x01, 0], false),
+            (&[0x1c, 0x1c, 0x1b, 0x05, 0x52, 1, 0, 0, 0, 0], true),
+            (&[0x15, 0x80, 0x01, 0x19, 0xf2, 0xff, 0xff, 0x03], true),
+            (&[0x18, 0x02, 0x19, 0x31, 0], false),
+            (&[0x19, 0x35], true),
+            (&[0x19, 0xf7, 0xff, 0xff, 0x03], true),
+            (&[0x1c; 100], true),
+        ] {
+            let refused = check(&mut &*bytes, &Field::Struct(&[])).is_err();
+            assert_eq!(refused, is_refused, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn size_of_a_page_is_read_from_its_header() {
+        for (header, size) in [
+            (&[0x15, 4, 0x15, 0x80, 2, 0x15, 0x10, 0][..], Some((128, 0))),
+            // The library takes the last of two.
+            (&[0x15, 4, 0x15, 2, 0x05, 4, 0x80, 2, 0], Some((128, 0))),
+            // A dictionary of three values.
+            (&[0x15, 4, 0x15, 8, 0x5c, 0x15, 6, 0, 0], Some((4, 3))),
+            (&[0x15, 0, 0x15, 1, 0], None),
+            (&[0x15, 0, 0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], None),
+            (&[0x15], None),
+        ] {
+            let found = page_size(&mut &*header).ok();
+            let found = found.map(|size| (size.bytes, size.dictionary_values));
+            assert_eq!(found, size, "{header:x?}");
+        }
+    }
+
+    #[test]
+    fn fields_of_other_types_than_parquet_defines_are_refused() {
+        // Type, two sizes, and the header of a data page with its count of rows; then one byte changed at a time.
+        let header = [0x15, 0, 0x15, 2, 0x15, 2, 0x2c, 0x15, 2, 0, 0];
+        assert!(page_size(&mut &header[..]).is_ok());
+        for (at, byte) in [
+            (0, 0x19),
+            (2, 0x18),
+            (6, 0x29),
+            (7, 0x11),
+            (7, 0x1c),
+            (6, 0x25),
+        ] {
+            let mut header = header;
+            header[at] = byte;
+            assert!(page_size(&mut &header[..]).is_err(), "{header:x?}");
+        }
+        // A field that Parquet does not define, by its step and by its number.
+        for header in [&[0xf8, 1, 7, 0][..], &[0x08, 0x7e, 1, 7, 0]] {
+            assert!(page_size(&mut &*header).is_ok());
+        }
+        // Field 1 by its number, and by one that is cut to it.
+        for header in [
+            &[0x08, 0x02, 1, 7, 0][..],
+            &[0x08, 0x82, 0x80, 0x08, 1, 7, 0],
+        ] {
+            assert!(page_size(&mut &*header).is_err());
+        }
+    }
+}
