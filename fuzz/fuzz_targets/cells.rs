@@ -6,7 +6,7 @@
 
 use graphmill_fuzz as _;
 use graphmill_graph::{
-    BLOCK_EDGES_MAX, BlockEncoder, BlockView, Group, GroupWalk, Place, SourceIndex,
+    BLOCK_EDGES_MAX, BlockEncoder, BlockView, Group, GroupWalk, EdgePosition, SourceIndex,
     SourceIndexBuilder,
 };
 use libfuzzer_sys::fuzz_target;
@@ -183,7 +183,7 @@ fn edges(bytes: &[u8], ratio: u32, bits: u32) {
             .unwrap_or(&[]);
         let mut found = Vec::new();
         let mut place = index.seek(source);
-        while let Some(Place {
+        while let Some(EdgePosition {
             block,
             offset,
             group,
@@ -203,7 +203,7 @@ fn edges(bytes: &[u8], ratio: u32, bits: u32) {
                 found.push(u64::from(source) << 32 | u64::from(destination));
             });
             if group + 1 == view.groups() && index.continues(block + 1) {
-                place = index.offset(block + 1).map(|offset| Place {
+                place = index.offset(block + 1).map(|offset| EdgePosition {
                     block: block + 1,
                     offset,
                     group: Group::Number(0),

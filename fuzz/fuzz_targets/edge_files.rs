@@ -10,10 +10,10 @@ use std::sync::Arc;
 use graphmill_fuzz as _;
 use graphmill_graph::{EdgeKind, StoredGraph, verify};
 use graphmill_ingest::{
-    EdgeSink, EdgeSource, FileSource, Ids, ImportOptions, IngestError, Machine, OnError,
-    PieceReport, ReadOptions, Silent, import,
+    EdgeSink, EdgeSource, FileSource, Ids, ImportOptions, IngestError, ImportResources, OnError,
+    PieceReport, ReadOptions, NoProgress, import,
 };
-use graphmill_storage::{Budget, Disk, SimDisk, Stop, SystemClock, Workers};
+use graphmill_storage::{MemoryBudget, Disk, SimDisk, CancelToken, SystemClock, WorkerPool};
 use libfuzzer_sys::fuzz_target;
 
 const NAMES: [&str; 12] = [
@@ -125,25 +125,25 @@ impl EdgeSink for Edges {
 
 fn open(
     disk: &Arc<dyn Disk>,
-    budget: &Budget,
+    budget: &MemoryBudget,
     path: &Path,
     options: &ReadOptions,
 ) -> Result<FileSource, IngestError> {
     let paths = [path.to_path_buf()];
     if let (Some("v"), Some(ids)) = (path.extension().and_then(|e| e.to_str()), options.ids) {
-        FileSource::open_vertices(disk, budget, &paths, ids, options, &Stop::new())
+        FileSource::open_vertices(disk, budget, &paths, ids, options, &CancelToken::new())
     } else {
-        FileSource::open(disk, budget, &paths, options, &Stop::new())
+        FileSource::open(disk, budget, &paths, options, &CancelToken::new())
     }
 }
 
 fn read(disk: &Arc<dyn Disk>, path: &Path, options: &ReadOptions) -> Result<Edges, IngestError> {
-    let budget = Budget::new(BUDGET);
+    let budget = MemoryBudget::new(BUDGET);
     let source = open(disk, &budget, path, options)?;
     let mut reader = source.reader(disk, &budget)?;
     let mut edges = Edges::default();
     for piece in 0..source.pieces() {
-        let report = reader.read(piece, &Stop::new(), &mut edges)?;
+        let report = reader.read(piece, &CancelToken::new(), &mut edges)?;
         edges.report.add(report);
     }
     let report = edges.report;
@@ -155,7 +155,7 @@ fn read(disk: &Arc<dyn Disk>, path: &Path, options: &ReadOptions) -> Result<Edge
     Ok(edges)
 }
 
-fn same(whole: &Result<Edges, IngestError>, pieces: &Result<Edges, IngestError>) {
+fn bit_eq(whole: &Result<Edges, IngestError>, pieces: &Result<Edges, IngestError>) {
     match (whole, pieces) {
         (Ok(whole), Ok(pieces)) => assert!(whole == pieces, "pieces have other edges"),
         // Where a line is too long to be read depends on where reads end.
@@ -171,15 +171,15 @@ fn same(whole: &Result<Edges, IngestError>, pieces: &Result<Edges, IngestError>)
 
 /// Imports the file and reads the graph back.
 fn store(disk: &Arc<dyn Disk>, path: &Path, read: &ReadOptions, turned: bool, edges: u64) {
-    let budget = Budget::new(BUDGET);
+    let budget = MemoryBudget::new(BUDGET);
     let source = open(disk, &budget, path, read).expect("a file opens again");
-    let machine = Machine {
+    let machine = ImportResources {
         disk,
-        workers: &Workers::simulated(1, 2, Arc::clone(disk)).expect("workers"),
+        workers: &WorkerPool::simulated(1, 2, Arc::clone(disk)).expect("workers"),
         budget: &budget,
         clock: &SystemClock::default(),
-        stop: &Stop::new(),
-        progress: &Silent,
+        stop: &CancelToken::new(),
+        progress: &NoProgress,
         fabric: None,
     };
     let options = ImportOptions {
@@ -190,5 +190,5 @@ fn store(disk: &Arc<dyn Disk>, path: &Path, read: &ReadOptions, turned: bool, ed
     import(machine, &source, None, &options).expect("edges that can be read can be stored");
     let graph = Arc::new(StoredGraph::open(disk, &budget, Path::new("graph")).expect("a graph"));
     assert_eq!(graph.arcs(), edges);
-    verify(&graph, &budget, &Stop::new(), |_| {}).expect("a sound graph");
+    verify(&graph, &budget, &CancelToken::new(), |_| {}).expect("a sound graph");
 }

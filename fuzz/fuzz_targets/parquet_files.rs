@@ -12,7 +12,7 @@ use graphmill_graph::EdgeKind;
 use graphmill_ingest::{
     EdgeSink, EdgeSource, FileSource, Ids, IngestError, OnError, ReadOptions,
 };
-use graphmill_storage::{Budget, Disk, SimDisk, Stop};
+use graphmill_storage::{MemoryBudget, Disk, SimDisk, CancelToken};
 use libfuzzer_sys::fuzz_target;
 
 /// Edges that are counted.
@@ -58,14 +58,14 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn read(disk: &Arc<dyn Disk>, path: &Path, options: &ReadOptions) -> Result<(), IngestError> {
-    let budget = Budget::new(64 << 20);
+    let budget = MemoryBudget::new(64 << 20);
     let paths = [path.to_path_buf()];
-    let source = FileSource::open(disk, &budget, &paths, options, &Stop::new())?;
+    let source = FileSource::open(disk, &budget, &paths, options, &CancelToken::new())?;
     let mut reader = source.reader(disk, &budget)?;
     let mut edges = Count::default();
     for piece in 0..source.pieces() {
         let before = edges.0;
-        let report = reader.read(piece, &Stop::new(), &mut edges)?;
+        let report = reader.read(piece, &CancelToken::new(), &mut edges)?;
         assert_eq!(report.edges, edges.0 - before);
     }
     Ok(())

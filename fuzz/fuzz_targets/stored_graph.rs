@@ -16,10 +16,10 @@ use example::{Change, Example};
 use graphmill_fuzz as _;
 use graphmill_graph::{
     BLOCK_EDGES_MAX, BlockView, ColumnSet, EdgeKind, Extent, ExtentReader, FanoutTable,
-    FormatError, FrameReader, GroupWalk, IdCursor, IdKind, SourceIndex, StoredGraph, VertexId,
+    FormatError, PageCache, GroupWalk, IdCursor, IdKind, SourceIndex, StoredGraph, VertexId,
     verify,
 };
-use graphmill_storage::{Budget, Disk, SimDisk, Stop, Tiers};
+use graphmill_storage::{MemoryBudget, Disk, SimDisk, CancelToken, Tiers};
 use libfuzzer_sys::fuzz_target;
 
 const BUDGET: u64 = 15 << 20;
@@ -44,11 +44,11 @@ fuzz_target!(|input: &[u8]| {
     for (path, bytes) in files {
         disk.write_small(&path, &bytes).expect("a file");
     }
-    let budget = Budget::new(BUDGET);
+    let budget = MemoryBudget::new(BUDGET);
     if let Ok(graph) = StoredGraph::open(&disk, &budget, Path::new("graph")) {
         // Whatever one of them says, the others go on.
         let graph = Arc::new(graph);
-        let _ = verify(&graph, &budget, &Stop::new(), |_| {});
+        let _ = verify(&graph, &budget, &CancelToken::new(), |_| {});
         for set in [Some(graph.forward()), graph.reverse()]
             .into_iter()
             .flatten()
@@ -61,7 +61,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(budget.available(), budget.total());
 });
 
-fn whole(reader: &mut FrameReader, extent: Extent) -> Result<Vec<u8>, FormatError> {
+fn whole(reader: &mut PageCache, extent: Extent) -> Result<Vec<u8>, FormatError> {
     let mut bytes = Vec::new();
     reader.read(extent.file, extent.bytes, &mut bytes)?;
     Ok(bytes)
@@ -71,12 +71,12 @@ fn whole(reader: &mut FrameReader, extent: Extent) -> Result<Vec<u8>, FormatErro
 fn read_edges(
     graph: &Arc<StoredGraph>,
     set: &ColumnSet,
-    budget: &Budget,
+    budget: &MemoryBudget,
 ) -> Result<(), FormatError> {
     let batches = graph.batches();
     let mut stream = ExtentReader::new(graph, budget, 1, 2)?;
     let mut queue = graph.disk().queue(2)?;
-    let mut frames = FrameReader::new(graph, budget, 4)?;
+    let mut frames = PageCache::new(graph, budget, 4)?;
     let (mut scratch, mut sources) = ([u32::MAX; BLOCK_EDGES_MAX], [0; BLOCK_EDGES_MAX]);
     for d in 0..batches.len() {
         for cell in set.column(d).cells() {
@@ -139,10 +139,10 @@ fn read_edges(
 fn read_vertices(
     graph: &Arc<StoredGraph>,
     set: &ColumnSet,
-    budget: &Budget,
+    budget: &MemoryBudget,
 ) -> Result<(), FormatError> {
     let batches = graph.batches();
-    let mut frames = FrameReader::new(graph, budget, 4)?;
+    let mut frames = PageCache::new(graph, budget, 4)?;
     for b in (0..batches.len()).filter(|b| batches.span(*b) <= 1 << 16) {
         let mut degrees = vec![0u64; batches.span(b) as usize];
         let _ = graph.degrees_of(set, &mut frames, b, &mut degrees);
@@ -174,8 +174,8 @@ fn asked(vertices: u64) -> impl Iterator<Item = u64> + Clone {
 }
 
 /// Ids, one after the other and each for itself; an index that an id has is one of the graph's.
-fn read_ids(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<(), FormatError> {
-    let mut frames = FrameReader::new(graph, budget, 4)?;
+fn read_ids(graph: &Arc<StoredGraph>, budget: &MemoryBudget) -> Result<(), FormatError> {
+    let mut frames = PageCache::new(graph, budget, 4)?;
     for v in asked(graph.vertices()).step_by(7) {
         if let Ok(id) = graph.id_of(&mut frames, v)
             && let Ok(Some(index)) = graph.index_of(&mut frames, &id)

@@ -5,13 +5,13 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, Engine, EngineError, IdRank, Label, LabelProgram, Read,
-    Sizes, Sum, VertexArray, Write, sizes_of,
+    Activate, Direction, EdgeProgram, Engine, EngineError, IdOrdinal, Label, MonotoneProgram,
+    ProgramFootprint, Read, Reduce, VertexArray, Write, footprint_of,
 };
 
 use graphmill_graph::Order;
 
-use crate::index::Index;
+use crate::vertex_index::VertexIndex;
 
 /// The depth of a vertex that the search did not reach.
 pub const UNREACHED: u32 = <u32 as Label>::NONE;
@@ -25,9 +25,9 @@ pub fn run(engine: &mut Engine, source: u64) -> Result<VertexArray<u32>, EngineE
     engine.process_vertices(depth.write(), None, |v, depth| {
         *depth = if v == source { 0 } else { UNREACHED }
     })?;
-    let mut active = engine.no_vertices()?;
+    let mut active = engine.empty_set()?;
     active.insert(source)?;
-    engine.settle(&Depths, depth, active, Direction::Forward)?;
+    engine.run_to_fixpoint(&Depths, depth, active, Direction::Forward)?;
     Ok(depth)
 }
 
@@ -35,13 +35,13 @@ pub fn run(engine: &mut Engine, source: u64) -> Result<VertexArray<u32>, EngineE
 #[derive(Clone, Copy)]
 struct Depths;
 
-impl LabelProgram for Depths {
+impl MonotoneProgram for Depths {
     type Label = u32;
     type Edge = ();
-    const UNIFORM: bool = true;
+    const UNIT_STEP: bool = true;
 
     #[inline(always)]
-    fn along(&self, depth: u32, (): ()) -> u32 {
+    fn on_edge(&self, depth: u32, (): ()) -> u32 {
         depth + 1
     }
 }
@@ -54,13 +54,13 @@ impl LabelProgram for Depths {
 ///
 /// # Errors
 /// Errors of the engine.
-pub fn run_parents<I: Index>(
+pub fn run_parents<I: VertexIndex>(
     engine: &mut Engine,
     source: u64,
 ) -> Result<VertexArray<I>, EngineError> {
     let depth = run(engine, source)?;
     let parent = engine.vertex_array::<I>("parent")?;
-    let rows = (depth.read(), parent.write(), IdRank);
+    let rows = (depth.read(), parent.write(), IdOrdinal);
     let Deepest(last) = engine.process_vertices(rows, None, |v, (depth, parent, rank)| {
         *parent = if v == source { I::of(rank) } else { I::NONE };
         Deepest(if *depth == UNREACHED { 0 } else { *depth })
@@ -68,7 +68,7 @@ pub fn run_parents<I: Index>(
     let callers = engine.select_vertices(depth.read(), |_, depth| *depth < last)?;
     engine.process_edges(
         &Adopt(PhantomData::<fn() -> I>),
-        (depth.read(), IdRank),
+        (depth.read(), IdOrdinal),
         parent.write(),
         &callers,
         Direction::Forward,
@@ -77,18 +77,18 @@ pub fn run_parents<I: Index>(
 }
 
 /// Returns the bytes that the passes hold for each vertex.
-pub(crate) fn sizes() -> Sizes {
-    sizes_of::<Depths>()
+pub(crate) fn sizes() -> ProgramFootprint {
+    footprint_of::<Depths>()
 }
 
 /// Returns the bytes that a search for parents holds for each vertex.
 ///
 /// The last pass has an id's ordinal and a depth as message and as accumulator.
-pub(crate) fn sizes_parents<I: Index>(order: Order) -> Sizes {
-    let sizes = sizes().or(Sizes::of::<Adopt<I>>());
+pub(crate) fn sizes_parents<I: VertexIndex>(order: Order) -> ProgramFootprint {
+    let sizes = sizes().or(ProgramFootprint::of::<Adopt<I>>());
     match order {
         Order::Id => sizes,
-        Order::Degree => sizes.looking_at::<(Read<u32>, Write<I>, IdRank)>(),
+        Order::Degree => sizes.with_rows::<(Read<u32>, Write<I>, IdOrdinal)>(),
     }
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn sizes_parents<I: Index>(order: Order) -> Sizes {
 #[derive(Clone, Copy)]
 struct Deepest(u32);
 
-impl Sum for Deepest {
+impl Reduce for Deepest {
     const ZERO: Deepest = Deepest(0);
     #[inline(always)]
     fn add(&mut self, later: Deepest) {
@@ -115,24 +115,24 @@ impl Sum for Deepest {
 /// No vertex sends from more than one level up.
 struct Adopt<I>(PhantomData<fn() -> I>);
 
-impl<I: Index> EdgeProgram for Adopt<I> {
-    type SignalRows = (Read<u32>, IdRank);
+impl<I: VertexIndex> EdgeProgram for Adopt<I> {
+    type SignalRows = (Read<u32>, IdOrdinal);
     type ApplyRows = Write<I>;
     type Edge = ();
     /// The caller's rank, numbered by its depth.
     type Message = I::Numbered;
-    type Carried = I::Numbered;
+    type EdgeMessage = I::Numbered;
     type Accumulator = I::Numbered;
     type Sum = ();
     const IDENTITY: I::Numbered = I::LAST;
-    const EXACT: bool = true;
+    const ORDER_INDEPENDENT: bool = true;
 
     #[inline(always)]
     fn signal(&self, _: u64, (depth, rank): (&u32, u64)) -> Option<I::Numbered> {
         Some(I::of(rank).numbered(*depth))
     }
     #[inline(always)]
-    fn along(&self, caller: I::Numbered, (): ()) -> I::Numbered {
+    fn on_edge(&self, caller: I::Numbered, (): ()) -> I::Numbered {
         caller
     }
     #[inline(always)]
@@ -154,9 +154,9 @@ impl<I: Index> EdgeProgram for Adopt<I> {
 }
 
 /// Checks depths and parents by the conditions of GAPBS's `BFSVerifier` and by a serial queue.
-pub mod judge {
-    use crate::judge::{
-        BySource, Objection, bytes_of, check_shape, check_vertex, wrong, wrong_vertex,
+pub mod check {
+    use crate::check::{
+        BySource, Violation, bytes_of, check_shape, check_vertex, wrong, wrong_vertex,
     };
 
     /// Accepts `depths` (in arcs, `None` if unreached) only if they are breadth-first depths from `source`.
@@ -168,13 +168,13 @@ pub mod judge {
     /// - each other reached vertex has an arc from one level up.
     ///
     /// # Errors
-    /// The first [`Objection`] found.
-    pub fn judge_depths(
+    /// The first [`Violation`] found.
+    pub fn check_depths(
         vertices: u64,
         arcs: &[(u64, u64)],
         source: u64,
         depths: &[Option<u64>],
-    ) -> Result<(), Objection> {
+    ) -> Result<(), Violation> {
         check_shape(vertices, depths.len(), arcs.iter().copied())?;
         check_vertex("the source", source, vertices)?;
 
@@ -237,13 +237,13 @@ pub mod judge {
     /// The source names itself, and each unreached vertex has `None`.
     ///
     /// # Errors
-    /// The first [`Objection`] found.
-    pub fn judge_parents(
+    /// The first [`Violation`] found.
+    pub fn check_parents(
         vertices: u64,
         arcs: &[(u64, u64)],
         source: u64,
         parents: &[Option<u64>],
-    ) -> Result<(), Objection> {
+    ) -> Result<(), Violation> {
         check_shape(vertices, parents.len(), arcs.iter().copied())?;
         check_vertex("the source", source, vertices)?;
         let depths = queue(vertices, arcs, source);

@@ -1,11 +1,11 @@
 //! What the registry knows of an algorithm, and the result of a run.
 
-use graphmill_engine::{Engine, Sizes, VertexArray};
-use graphmill_graph::{Measure, StoredGraph};
+use graphmill_engine::{Engine, ProgramFootprint, VertexArray};
+use graphmill_graph::{GraphDims, StoredGraph};
 
-use crate::case::Judge;
 use crate::option::OptionSpec;
-use crate::settings::{AlgorithmError, Settings};
+use crate::options::{AlgorithmError, AlgorithmOptions};
+use crate::recorded::ResultChecker;
 
 /// One algorithm.
 #[derive(Debug)]
@@ -23,31 +23,32 @@ pub struct Entry {
     /// Its options.
     pub options: &'static [OptionSpec],
     /// Checks the values of its options, except those that name vertices.
-    pub check: fn(&Settings) -> Result<(), AlgorithmError>,
+    pub check: fn(&AlgorithmOptions) -> Result<(), AlgorithmError>,
     /// Runs it.
-    pub run: fn(&mut Engine, &Settings) -> Result<Output, AlgorithmError>,
+    pub run: fn(&mut Engine, &AlgorithmOptions) -> Result<Output, AlgorithmError>,
     /// Passes over edges that a run takes at most, where the options say so.
-    pub passes_max: fn(&Settings) -> Option<u64>,
+    pub passes_max: fn(&AlgorithmOptions) -> Option<u64>,
     /// Counts the members of each group, if the values of a result name groups.
     ///
     /// The size of a group is at the ordinal of the group's id; an id without a group has 0.
     pub group_sizes: Option<GroupSizes>,
     /// Returns the bytes that its passes hold for each vertex, from the graph and the options alone.
-    pub sizes: fn(&Measure, &Settings) -> Sizes,
+    pub sizes: fn(&GraphDims, &AlgorithmOptions) -> ProgramFootprint,
     /// Judges a result of a run on this graph with these options.
-    pub judge: JudgeOf,
+    pub judge: CheckerOf,
 }
 
 /// Counts the members of the groups that a result names.
 pub type GroupSizes = fn(&mut Engine, &Output) -> Result<Output, AlgorithmError>;
 
 /// Makes a judge of results on a graph, of runs with these options.
-pub type JudgeOf = fn(&StoredGraph, &Settings) -> Result<Box<dyn Judge>, AlgorithmError>;
+pub type CheckerOf =
+    fn(&StoredGraph, &AlgorithmOptions) -> Result<Box<dyn ResultChecker>, AlgorithmError>;
 
 impl Entry {
     /// True if a run with these options uses the weights of arcs; an arc without a weight counts 1.
     #[must_use]
-    pub fn is_weighted(&self, settings: &Settings) -> bool {
+    pub fn is_weighted(&self, settings: &AlgorithmOptions) -> bool {
         self.weighted || settings.flag("weighted")
     }
 
@@ -66,14 +67,14 @@ pub struct Output {
     /// Name of the result's column.
     pub column: &'static str,
     /// Where the values are.
-    pub values: Values,
+    pub values: OutputValues,
     /// True if a vertex may have no value.
     pub nullable: bool,
 }
 
 /// The array that holds a result.
 #[derive(Debug, Clone, Copy)]
-pub enum Values {
+pub enum OutputValues {
     /// Floating-point numbers of 32 bits.
     F32(VertexArray<f32>),
     /// Floating-point numbers of 64 bits.

@@ -7,28 +7,28 @@
 //! | [`wcc`] | which vertices hang together |
 //! | [`sssp`] | how far away is each vertex |
 //! | [`judge`] | what the judges share |
-//! | [`Judge`] | how arcs and a result come before a judge |
+//! | [`ResultChecker`] | how arcs and a result come before a judge |
 //! | [`registry`](registry()) | all of them by name |
 //! | [`Entry`], [`OptionSpec`] | one algorithm: its options, how it runs, its judge |
-//! | [`Settings`] | the options of a run |
+//! | [`AlgorithmOptions`] | the options of a run |
 
 #![forbid(unsafe_code)]
 
 pub mod bfs;
-mod case;
+pub mod check;
 mod entry;
-mod index;
-pub mod judge;
 mod option;
+mod options;
 pub mod pagerank;
+mod recorded;
 mod registry;
-mod settings;
 pub mod sssp;
+mod vertex_index;
 pub mod wcc;
 
-pub use case::{Given, Judge, Takes};
-pub use entry::{Entry, GroupSizes, JudgeOf, Output, Values};
-pub use index::{Index, fits_u32};
+pub use entry::{CheckerOf, Entry, GroupSizes, Output, OutputValues};
 pub use option::{OptionKind, OptionSpec};
+pub use options::{AlgorithmError, AlgorithmOptions};
+pub use recorded::{ResultChecker, ResultType, ResultValue};
 pub use registry::registry;
-pub use settings::{AlgorithmError, Settings};
+pub use vertex_index::{VertexIndex, fits_u32};

@@ -1,7 +1,7 @@
 //! PageRank: the share of time a walker spends at each vertex who follows an arc, or else jumps.
 
+pub mod check;
 pub(crate) mod entry;
-pub mod judge;
 mod jump;
 mod options;
 mod pregel;
@@ -13,19 +13,19 @@ mod weights;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, Convergence, Direction, EdgeProgram, Engine, EngineError, OutDegree, Reach, Read,
-    Sizes, VertexArray, Write, sizes_of_pregel,
+    Activate, Convergence, Direction, EdgeProgram, Engine, EngineError, OutDegree,
+    ProgramFootprint, Reach, Read, VertexArray, Write, pregel_footprint,
 };
 
 use jump::Jump;
-pub use options::{Dangling, Method, Options};
+pub use options::{Dangling, Options, PageRankMethod};
 pub use score::Real;
 use score::{State, lost};
 use weights::{OutWeights, Weighed};
 
 /// Computes the scores from the chances of a jump.
 ///
-/// It takes at most `options.iterations` passes over all edges. Each pass is one `Step`; the pass before it sums the mass of vertices
+/// It takes at most `options.iterations` passes over all edges. Each pass is one `PageRankStep`; the pass before it sums the mass of vertices
 /// without outgoing arcs.
 ///
 /// # Errors
@@ -52,8 +52,8 @@ fn iterate<R: Real, S: State<R>>(
 ) -> Result<(), EngineError> {
     let jump = Jump::new(engine.vertices(), &options.sources);
     let (mut residual, mut iterations) = (f64::INFINITY, 0);
-    if let Method::Pregel(version) = options.method {
-        let walk = pregel::Walk::<R, S>::new(jump, options);
+    if let PageRankMethod::Pregel(version) = options.method {
+        let walk = pregel::RandomWalk::<R, S>::new(jump, options);
         ((residual, _), iterations) = engine.pregel(walk, states, version, None)?;
     } else {
         let rows = (states.write(), OutDegree);
@@ -62,14 +62,14 @@ fn iterate<R: Real, S: State<R>>(
             lost(state, degree)
         })?;
         // Every vertex calls in every pass, so the sets that passes return stay empty.
-        let everyone = engine.all_vertices()?;
+        let everyone = engine.full_set()?;
         for iteration in 1..=options.iterations {
             iterations = iteration.into();
             let returned = match options.dangling {
                 Dangling::Redistribute => dangling,
                 Dangling::Drop => 0.0,
             };
-            let step = Step::<R, S> {
+            let step = PageRankStep::<R, S> {
                 jump: jump.clone(),
                 damping: options.damping,
                 jumping: 1.0 - options.damping + options.damping * returned,
@@ -91,23 +91,25 @@ fn iterate<R: Real, S: State<R>>(
 }
 
 /// Returns the bytes that the passes hold for each vertex.
-pub(crate) fn sizes<R: Real>(method: Method, weighted: bool) -> Sizes {
-    fn of<R: Real, S: State<R>>(method: Method) -> Sizes {
+pub(crate) fn sizes<R: Real>(method: PageRankMethod, weighted: bool) -> ProgramFootprint {
+    fn of<R: Real, S: State<R>>(method: PageRankMethod) -> ProgramFootprint {
         match method {
-            Method::Passes => Sizes::of::<Step<R, S>>(),
-            Method::Pregel(version) => sizes_of_pregel::<pregel::Walk<R, S>>(version),
+            PageRankMethod::Passes => ProgramFootprint::of::<PageRankStep<R, S>>(),
+            PageRankMethod::Pregel(version) => {
+                pregel_footprint::<pregel::RandomWalk<R, S>>(version)
+            }
         }
     }
     match weighted {
         false => of::<R, R>(method),
         true => of::<R, Weighed>(method)
-            .or(Sizes::of::<OutWeights>())
-            .looking_at::<(Write<R>, Read<Weighed>)>(),
+            .or(ProgramFootprint::of::<OutWeights>())
+            .with_rows::<(Write<R>, Read<Weighed>)>(),
     }
 }
 
 /// One iteration: each vertex shares its rank out among its arcs.
-struct Step<R, S> {
+struct PageRankStep<R, S> {
     jump: Jump,
     damping: f64,
     /// The mass that jumps in this iteration.
@@ -115,12 +117,12 @@ struct Step<R, S> {
     real: PhantomData<fn() -> (R, S)>,
 }
 
-impl<R: Real, S: State<R>> EdgeProgram for Step<R, S> {
+impl<R: Real, S: State<R>> EdgeProgram for PageRankStep<R, S> {
     type SignalRows = (Read<S>, OutDegree);
     type ApplyRows = (Write<S>, OutDegree);
     type Edge = S::Edge;
     type Message = S::Message;
-    type Carried = S::Message;
+    type EdgeMessage = S::Message;
     type Accumulator = S::Message;
     /// The change of all ranks together, and the rank of vertices without outgoing arcs.
     type Sum = (f64, f64);
@@ -133,8 +135,8 @@ impl<R: Real, S: State<R>> EdgeProgram for Step<R, S> {
         (total > 0.0).then(|| S::Message::of(state.score().value() / total))
     }
     #[inline(always)]
-    fn along(&self, share: S::Message, edge: S::Edge) -> S::Message {
-        S::along(share, edge)
+    fn on_edge(&self, share: S::Message, edge: S::Edge) -> S::Message {
+        S::on_edge(share, edge)
     }
     #[inline(always)]
     fn fold(&self, sum: &mut S::Message, share: S::Message) {

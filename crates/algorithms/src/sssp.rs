@@ -5,16 +5,16 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Accumulator, Direction, EdgeValue, Engine, EngineError, Label, LabelProgram, Sizes,
-    VertexArray, sizes_of,
+    Accumulator, Direction, EdgeValue, Engine, EngineError, Label, MonotoneProgram,
+    ProgramFootprint, VertexArray, footprint_of,
 };
 use graphmill_graph::StoredGraph;
 
-use crate::settings::AlgorithmError;
+use crate::options::AlgorithmError;
 
 /// The method that finds shortest paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Method {
+pub enum SsspMethod {
     /// Delta-stepping: distances within one width form a bucket, and the nearest bucket is relaxed first.
     ///
     /// Without a width, the weights determine one.
@@ -32,19 +32,19 @@ pub enum Method {
 pub fn run<R: Length>(
     engine: &mut Engine,
     source: u64,
-    method: Method,
+    method: SsspMethod,
 ) -> Result<VertexArray<R>, AlgorithmError> {
     check_weights(engine.graph())?;
     let distance = engine.vertex_array::<R>("distance")?;
     engine.process_vertices(distance.write(), None, |v, distance| {
         *distance = if v == source { R::NOWHERE } else { R::NONE };
     })?;
-    let mut active = engine.no_vertices()?;
+    let mut active = engine.empty_set()?;
     active.insert(source)?;
     let width = match method {
-        Method::Delta(Some(width)) => width,
-        Method::Delta(None) => bucket_width(engine)?,
-        Method::BellmanFord => 1.0,
+        SsspMethod::Delta(Some(width)) => width,
+        SsspMethod::Delta(None) => bucket_width(engine)?,
+        SsspMethod::BellmanFord => 1.0,
     };
     let relax = Relax::<R> {
         per_bucket: width.recip().min(f64::MAX),
@@ -52,8 +52,10 @@ pub fn run<R: Length>(
     };
     let forward = Direction::Forward;
     match method {
-        Method::Delta(_) => engine.settle(&relax, distance, active, forward)?,
-        Method::BellmanFord => engine.settle_in_passes(&relax, distance, active, forward)?,
+        SsspMethod::Delta(_) => engine.run_to_fixpoint(&relax, distance, active, forward)?,
+        SsspMethod::BellmanFord => {
+            engine.run_to_fixpoint_by_passes(&relax, distance, active, forward)?
+        }
     }
     Ok(distance)
 }
@@ -63,8 +65,8 @@ pub fn run<R: Length>(
 /// If hubs have most arcs, the source of most arcs has a much greater degree than most vertices. So the degree is the geometric mean of
 /// both averages.
 fn bucket_width(engine: &mut Engine) -> Result<f64, EngineError> {
-    let mean = engine.mean_weight()?.unwrap_or(1.0);
-    let of_edges = engine.usual_degree()?;
+    let mean = engine.sample_mean_weight()?.unwrap_or(1.0);
+    let of_edges = engine.sample_degree()?;
     let graph = engine.graph();
     let of_vertices = graph.arcs() as f64 / graph.vertices().max(1) as f64;
     let degree = (of_vertices * of_edges).sqrt();
@@ -121,8 +123,8 @@ macro_rules! length {
 length!(f32 f64);
 
 /// Returns the bytes that the passes hold for each vertex.
-pub(crate) fn sizes<R: Length>() -> Sizes {
-    sizes_of::<Relax<R>>()
+pub(crate) fn sizes<R: Length>() -> ProgramFootprint {
+    footprint_of::<Relax<R>>()
 }
 
 /// As much further away as the arc is long.
@@ -133,12 +135,12 @@ struct Relax<R> {
     length: PhantomData<fn() -> R>,
 }
 
-impl<R: Length> LabelProgram for Relax<R> {
+impl<R: Length> MonotoneProgram for Relax<R> {
     type Label = R;
     type Edge = R;
 
     #[inline(always)]
-    fn along(&self, distance: R, weight: R) -> R {
+    fn on_edge(&self, distance: R, weight: R) -> R {
         distance.plus(weight)
     }
     #[inline(always)]
@@ -150,8 +152,8 @@ impl<R: Length> LabelProgram for Relax<R> {
 }
 
 /// Checks distances by relaxing every arc, by tight predecessors and by a serial Dijkstra.
-pub mod judge {
-    use crate::judge::{BySource, Objection, bytes_of, check_shape, check_vertex, wrong};
+pub mod check {
+    use crate::check::{BySource, Violation, bytes_of, check_shape, check_vertex, wrong};
     use std::cmp::{Ordering, Reverse};
     use std::fmt::Display;
     use std::ops::Add;
@@ -168,13 +170,13 @@ pub mod judge {
     /// offers exactly its distance. It accepts cycles of weight zero that vouch for themselves. The second, a serial Dijkstra, does not.
     ///
     /// # Errors
-    /// The first [`Objection`] found; a weight that is negative or not a number is one too.
-    pub fn judge_distances<W>(
+    /// The first [`Violation`] found; a weight that is negative or not a number is one too.
+    pub fn check_distances<W>(
         vertices: u64,
         arcs: &[(u64, u64, W)],
         source: u64,
         distances: &[Option<W>],
-    ) -> Result<(), Objection>
+    ) -> Result<(), Violation>
     where
         W: Copy + PartialOrd + Add<Output = W> + Default + Display + Into<f64>,
     {
@@ -186,7 +188,7 @@ pub mod judge {
         check_vertex("the source", source, vertices)?;
         let is_weight = |weight: W| weight >= W::default();
         if let Some(arc) = arcs.iter().find(|arc| !is_weight(arc.2)) {
-            return Err(Objection::Input {
+            return Err(Violation::Input {
                 what: "a weight",
                 found: arc.2.to_string(),
                 expected: "0 or more",

@@ -5,19 +5,20 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, IdRank, LabelProgram, Read,
-    SendProgram, Sink, Sizes, Sum, Unite, VertexArray, Write, sizes_of,
+    Activate, ActiveSet, ComponentsMethod, Direction, EdgeProgram, Engine, EngineError, IdOrdinal,
+    MessageProgram, MonotoneProgram, Outbox, ProgramFootprint, Read, Reduce, VertexArray, Write,
+    footprint_of,
 };
 use graphmill_graph::Order;
 
-use crate::index::Index;
-use crate::settings::AlgorithmError;
+use crate::options::AlgorithmError;
+use crate::vertex_index::VertexIndex;
 
 /// The method that finds components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum WccMethod {
     /// By uniting the ends of arcs where labels fit in memory, else by spreading labels.
-    Unite(Unite),
+    Unite(ComponentsMethod),
     /// The smallest label spreads from neighbour to neighbour, as in the systems that know passes only.
     Labels,
 }
@@ -28,25 +29,25 @@ pub enum Method {
 ///
 /// # Errors
 /// The data of the requested method do not fit in memory. Errors of the engine.
-pub fn run<I: Index>(
+pub fn run<I: VertexIndex>(
     engine: &mut Engine,
-    method: Method,
+    method: WccMethod,
 ) -> Result<VertexArray<I>, AlgorithmError> {
     let label = engine.vertex_array::<I>("component")?;
     match method {
-        Method::Unite(how) if engine.unite(label, how)? => Ok(label),
-        Method::Unite(Unite::Lists) => Err(AlgorithmError::NoRoom {
+        WccMethod::Unite(how) if engine.connected_components(label, how)? => Ok(label),
+        WccMethod::Unite(ComponentsMethod::Lists) => Err(AlgorithmError::NoRoom {
             method: "afforest",
             what: "labels and the lists of edges",
-            least: engine.least_over_lists(&label),
+            least: engine.adjacency_min_memory(&label),
         }),
-        Method::Unite(Unite::Cells) => Err(AlgorithmError::NoRoom {
+        WccMethod::Unite(ComponentsMethod::Cells) => Err(AlgorithmError::NoRoom {
             method: "union-find",
             what: "labels",
             least: None,
         }),
-        Method::Unite(Unite::Auto) => Ok(spread(engine, label, true)?),
-        Method::Labels => Ok(spread(engine, label, false)?),
+        WccMethod::Unite(ComponentsMethod::Auto) => Ok(spread(engine, label, true)?),
+        WccMethod::Labels => Ok(spread(engine, label, false)?),
     }
 }
 
@@ -54,23 +55,23 @@ pub fn run<I: Index>(
 ///
 /// If each arc has its opposite, a flood from the vertex with the most arcs may come first. The component of that vertex is mostly the
 /// largest by far. The flood reads few arcs of a vertex before one reaches it, where spreading reads all arcs again and again.
-fn spread<I: Index>(
+fn spread<I: VertexIndex>(
     engine: &mut Engine,
     label: VertexArray<I>,
     may_flood: bool,
 ) -> Result<VertexArray<I>, EngineError> {
     let symmetric = engine.graph().symmetric();
     let hub = match symmetric && may_flood {
-        true => engine.vertex_of_most_arcs()?,
+        true => engine.max_degree_vertex()?,
         false => None,
     };
     let mut active = match hub {
         Some(hub) => flood(engine, label, hub)?,
         None => {
-            engine.process_vertices((label.write(), IdRank), None, |_, (label, rank)| {
+            engine.process_vertices((label.write(), IdOrdinal), None, |_, (label, rank)| {
                 *label = I::of(rank)
             })?;
-            engine.all_vertices()?
+            engine.full_set()?
         }
     };
     let spread = Spread(PhantomData::<fn() -> I>);
@@ -102,28 +103,28 @@ fn spread<I: Index>(
 }
 
 /// Labels the component of `hub`, and every other vertex with itself; these are returned.
-fn flood<I: Index>(
+fn flood<I: VertexIndex>(
     engine: &mut Engine,
     label: VertexArray<I>,
     hub: u64,
 ) -> Result<ActiveSet, EngineError> {
-    let mut active = engine.no_vertices()?;
+    let mut active = engine.empty_set()?;
     active.insert(hub)?;
     engine.process_vertices(label.write(), None, |v, label| {
         *label = if v == hub { I::of(hub) } else { I::NONE }
     })?;
-    let reach = Reach(PhantomData::<fn() -> I>);
-    engine.settle_in_passes(&reach, label, active, Direction::Forward)?;
+    let reach = Flood(PhantomData::<fn() -> I>);
+    engine.run_to_fixpoint_by_passes(&reach, label, active, Direction::Forward)?;
     let rest = engine.select_vertices(label.read(), |_, label| *label == I::NONE)?;
     let smallest: Smallest =
-        engine.process_vertices((label.read(), IdRank), None, |_, (label, rank)| {
+        engine.process_vertices((label.read(), IdOrdinal), None, |_, (label, rank)| {
             if *label == I::NONE {
                 Smallest::ZERO
             } else {
                 Smallest(rank)
             }
         })?;
-    engine.process_vertices((label.write(), IdRank), None, |_, (label, rank)| {
+    engine.process_vertices((label.write(), IdOrdinal), None, |_, (label, rank)| {
         *label = if *label == I::NONE {
             I::of(rank)
         } else {
@@ -137,7 +138,7 @@ fn flood<I: Index>(
 ///
 /// # Errors
 /// The engine's.
-pub fn component_sizes<I: Index>(
+pub fn component_sizes<I: VertexIndex>(
     engine: &mut Engine,
     label: VertexArray<I>,
 ) -> Result<VertexArray<I>, EngineError> {
@@ -151,7 +152,7 @@ pub fn component_sizes<I: Index>(
 /// Every vertex counts for its component.
 struct Count<I>(PhantomData<fn() -> I>);
 
-impl<I: Index> SendProgram for Count<I> {
+impl<I: VertexIndex> MessageProgram for Count<I> {
     type SendRows = Read<I>;
     type ApplyRows = Write<I>;
     /// That a vertex is there: the address says it all.
@@ -161,7 +162,7 @@ impl<I: Index> SendProgram for Count<I> {
     const IDENTITY: I = I::ZERO;
 
     #[inline(always)]
-    fn send(&self, _: u64, label: &I, sink: &mut Sink<'_, u8>) -> ((), Activate) {
+    fn send(&self, _: u64, label: &I, sink: &mut Outbox<'_, u8>) -> ((), Activate) {
         sink.send(label.index() as u64, 0);
         ((), Activate::No)
     }
@@ -177,18 +178,20 @@ impl<I: Index> SendProgram for Count<I> {
 }
 
 /// Returns the bytes that a method holds for each vertex of a graph in this order.
-pub(crate) fn sizes<I: Index>(method: Method, order: Order) -> Sizes {
-    let passes = Sizes::of::<Spread<I>>().or(sizes_of::<Reach<I>>());
+pub(crate) fn sizes<I: VertexIndex>(method: WccMethod, order: Order) -> ProgramFootprint {
+    let passes = ProgramFootprint::of::<Spread<I>>().or(footprint_of::<Flood<I>>());
     // Their sizes are counted at the end.
-    let passes = passes.looking_at::<Read<I>>();
+    let passes = passes.with_rows::<Read<I>>();
     // Components are named by their least ids at the end, where these have another order than indices.
     let (passes, arrays) = match order {
         Order::Id => (passes, 1),
-        Order::Degree => (passes.looking_at::<(Read<I>, IdRank)>(), 2),
+        Order::Degree => (passes.with_rows::<(Read<I>, IdOrdinal)>(), 2),
     };
     match method {
-        Method::Unite(Unite::Lists | Unite::Cells) => passes.keeping(arrays * size_of::<I>(), 0),
-        Method::Unite(Unite::Auto) | Method::Labels => passes,
+        WccMethod::Unite(ComponentsMethod::Lists | ComponentsMethod::Cells) => {
+            passes.keeping(arrays * size_of::<I>(), 0)
+        }
+        WccMethod::Unite(ComponentsMethod::Auto) | WccMethod::Labels => passes,
     }
 }
 
@@ -196,7 +199,7 @@ pub(crate) fn sizes<I: Index>(method: Method, order: Order) -> Sizes {
 #[derive(Clone, Copy, Debug)]
 struct Smallest(u64);
 
-impl Sum for Smallest {
+impl Reduce for Smallest {
     const ZERO: Smallest = Smallest(u64::MAX);
     #[inline(always)]
     fn add(&mut self, later: Smallest) {
@@ -211,22 +214,22 @@ impl Sum for Smallest {
 }
 
 /// A flood: a reached vertex takes the label of the vertex that reached it.
-struct Reach<I>(PhantomData<fn() -> I>);
+struct Flood<I>(PhantomData<fn() -> I>);
 
-impl<I> Clone for Reach<I> {
+impl<I> Clone for Flood<I> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<I> Copy for Reach<I> {}
+impl<I> Copy for Flood<I> {}
 
-impl<I: Index> LabelProgram for Reach<I> {
+impl<I: VertexIndex> MonotoneProgram for Flood<I> {
     type Label = I;
     type Edge = ();
-    const UNIFORM: bool = true;
+    const UNIT_STEP: bool = true;
 
     #[inline(always)]
-    fn along(&self, label: I, (): ()) -> I {
+    fn on_edge(&self, label: I, (): ()) -> I {
         label
     }
 }
@@ -234,23 +237,23 @@ impl<I: Index> LabelProgram for Reach<I> {
 /// One step: a vertex takes the smallest label that it receives.
 struct Spread<I>(PhantomData<fn() -> I>);
 
-impl<I: Index> EdgeProgram for Spread<I> {
+impl<I: VertexIndex> EdgeProgram for Spread<I> {
     type SignalRows = Read<I>;
     type ApplyRows = Write<I>;
     type Edge = ();
     type Message = I;
-    type Carried = I;
+    type EdgeMessage = I;
     type Accumulator = I;
     type Sum = u64;
     const IDENTITY: I = I::NONE;
-    const EXACT: bool = true;
+    const ORDER_INDEPENDENT: bool = true;
 
     #[inline(always)]
     fn signal(&self, _: u64, label: &I) -> Option<I> {
         Some(*label)
     }
     #[inline(always)]
-    fn along(&self, label: I, (): ()) -> I {
+    fn on_edge(&self, label: I, (): ()) -> I {
         label
     }
     #[inline(always)]
@@ -273,20 +276,20 @@ impl<I: Index> EdgeProgram for Spread<I> {
 }
 
 /// Checks labels by union-find.
-pub mod judge {
-    use crate::judge::{Objection, bytes_of, check_shape, wrong_vertex};
+pub mod check {
+    use crate::check::{Violation, bytes_of, check_shape, wrong_vertex};
 
     /// Accepts `labels` only if each is the smallest vertex of its vertex's component.
     ///
     /// Directions of arcs do not matter.
     ///
     /// # Errors
-    /// The first [`Objection`] found.
-    pub fn judge_components(
+    /// The first [`Violation`] found.
+    pub fn check_components(
         vertices: u64,
         arcs: &[(u64, u64)],
         labels: &[u64],
-    ) -> Result<(), Objection> {
+    ) -> Result<(), Violation> {
         check_shape(vertices, labels.len(), arcs.iter().copied())?;
         // The smaller root always becomes the parent, so a root is the smallest vertex of its set.
         let mut parent: Vec<u64> = (0..vertices).collect();

@@ -22,7 +22,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use graphmill::{MpiJob, Stop};
+use graphmill::{CancelToken, MpiJob};
 
 use args::cli::Command;
 use notice::complain;
@@ -40,8 +40,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 fn main() -> ExitCode {
     let cli = args::help::parse();
     // Where it is not allowed, fewer files have to do.
-    let _ = graphmill_raw::allow_open_files();
-    let stop = Stop::new();
+    let _ = graphmill_raw::raise_nofile_limit();
+    let stop = CancelToken::new();
     let done = signals::request_on_signals(&stop).map_err(anyhow::Error::from);
     match done.and_then(|()| run(cli.command, &stop)) {
         Ok(code) => code,
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
 /// Returns the message of an error, if any, and the exit code.
 ///
 /// Work that was asked to stop may still fail for another reason; then the message names that failure.
-fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
+fn ending(error: &anyhow::Error, stop: &CancelToken) -> (Option<String>, u8) {
     let is = |what: fn(&graphmill::Error) -> bool| error.downcast_ref().is_some_and(what);
     let text = if is(graphmill::Error::is_interrupted) {
         let again = again(error, std::env::args_os());
@@ -109,7 +109,7 @@ fn again(error: &anyhow::Error, words: impl Iterator<Item = OsString>) -> String
     format!("; to go on: {}", words.join(" "))
 }
 
-fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
+fn run(command: Command, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let of_ranks = matches!(command, Command::Import(_) | Command::Run(_));
     if let Some(job) = MpiJob::of_environment().filter(|_| !of_ranks) {
         let ranks = job.ranks;
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn only_work_that_was_stopped_is_said_to_leave_nothing() {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         stop.request();
         let (text, code) = ending(&graphmill::Error::Stopped.into(), &stop);
         assert_eq!(
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn exit_codes_tell_failures_from_wrong_usage() {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         assert_eq!(ending(&no_input(), &stop).1, USAGE);
         assert_eq!(ending(&anyhow::anyhow!("odd"), &stop).1, FAILED);
         let pipe = std::io::Error::from(std::io::ErrorKind::BrokenPipe);

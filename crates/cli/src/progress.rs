@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use graphmill::{Clock, Progress, Superstep, SystemClock, Watcher};
+use graphmill::{Clock, PassMetrics, Progress, ProgressFn, SystemClock};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::notice::complain;
@@ -20,7 +20,7 @@ const PASSES: &str = "{msg} [{bar:30}]  at most {eta} left";
 const SPINNER: &str = "{spinner} {msg}  {elapsed}";
 
 /// Somebody to tell how far a command is.
-pub(crate) fn watcher(quiet: bool) -> Watcher {
+pub(crate) fn watcher(quiet: bool) -> ProgressFn {
     if quiet {
         return Arc::new(|progress| {
             if let Progress::Warning(text) = progress {
@@ -32,7 +32,7 @@ pub(crate) fn watcher(quiet: bool) -> Watcher {
         let bar = Mutex::new(Bar::new());
         Arc::new(move |progress| lock(&bar).show(progress))
     } else {
-        let lines = Mutex::new(Lines::default());
+        let lines = Mutex::new(PlainProgress::default());
         Arc::new(move |progress| {
             if let Some(line) = lock(&lines).line(progress) {
                 complain(&line);
@@ -111,7 +111,7 @@ impl Drop for Bar {
 }
 
 /// Plain lines: every note and the start of every part at once, the rest when some time has gone by.
-struct Lines {
+struct PlainProgress {
     clock: SystemClock,
     part: Option<String>,
     part_began: Duration,
@@ -120,9 +120,9 @@ struct Lines {
     last: Duration,
 }
 
-impl Default for Lines {
-    fn default() -> Lines {
-        Lines {
+impl Default for PlainProgress {
+    fn default() -> PlainProgress {
+        PlainProgress {
             clock: SystemClock::default(),
             part: None,
             part_began: Duration::ZERO,
@@ -132,7 +132,7 @@ impl Default for Lines {
     }
 }
 
-impl Lines {
+impl PlainProgress {
     fn line(&mut self, progress: &Progress<'_>) -> Option<String> {
         let now = self.clock.now();
         let what = match progress {
@@ -202,7 +202,7 @@ fn seconds_left(seconds: f64, done: u64, left: u64) -> Option<f64> {
     (done > 0).then(|| seconds / done as f64 * left as f64)
 }
 
-fn superstep(number: u64, most: Option<u64>, pass: &Superstep) -> String {
+fn superstep(number: u64, most: Option<u64>, pass: &PassMetrics) -> String {
     let active = size::grouped(pass.active);
     let most = most.map(|most| format!(" of at most {most}"));
     let most = most.unwrap_or_default();

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::thread::Builder;
 use std::time::Duration;
 
-use graphmill::Stop;
+use graphmill::CancelToken;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
@@ -32,7 +32,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 ///
 /// # Errors
 /// The system refuses the handlers or the thread that receives signals.
-pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
+pub(crate) fn request_on_signals(stop: &CancelToken) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU])?;
     // If the system does not report ignored signals, a hangup keeps its default action.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -58,7 +58,7 @@ pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
                     false => KILLING,
                 });
             } else if again && stop.is_patient() {
-                stop.insist();
+                stop.force();
                 say(KILLING);
                 // Without a thread, ending at once is the only way.
                 if Builder::new().spawn(end_late).is_err() {
@@ -99,7 +99,7 @@ const STEPS: u32 = 50;
 ///
 /// # Errors
 /// The system refuses the thread that looks.
-pub(crate) fn end_when_asked(stop: &Stop) -> std::io::Result<Arc<()>> {
+pub(crate) fn end_when_asked(stop: &CancelToken) -> std::io::Result<Arc<()>> {
     let waits = Arc::new(());
     let (stop, lives) = (stop.clone(), Arc::downgrade(&waits));
     Builder::new().name("meeting".to_string()).spawn(move || {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_fabric::Fabric;
-use graphmill_storage::{Budget, Clock, Disk, Stop, Tiers, Workers};
+use graphmill_storage::{CancelToken, Clock, Disk, MemoryBudget, Tiers, WorkerPool};
 
-use crate::metrics::run::Superstep;
+use crate::metrics::run::PassMetrics;
 use crate::metrics::tier_model::Charge;
-use crate::program::footprint::Sizes;
+use crate::program::footprint::ProgramFootprint;
 
 /// How messages on disk get to where they are needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum Combiner {
 
 /// How often checkpoints are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Every {
+pub enum CheckpointInterval {
     /// After this number of driver calls that do some work.
     Calls(u64),
     /// After the first call that ends this long after the last checkpoint.
@@ -54,17 +54,17 @@ pub enum Every {
 
 /// Where checkpoints are written, how often, and how many are retained.
 #[derive(Clone, Debug)]
-pub struct Checkpoints {
+pub struct CheckpointPolicy {
     /// The directory of this rank, within the one of all ranks.
     ///
-    /// It exists and holds nothing else (see [`is_of_versions`](crate::is_of_versions)). It is durable once it holds a checkpoint.
+    /// It exists and holds nothing else (see [`is_checkpoint_dir`](crate::is_checkpoint_dir)). It is durable once it holds a checkpoint.
     pub folder: PathBuf,
     /// A file that exists before the first checkpoint, and its bytes.
     pub description: (&'static str, Vec<u8>),
     /// The identity of this run: its graph, algorithm and options.
     pub job: u64,
     /// How often.
-    pub every: Every,
+    pub every: CheckpointInterval,
     /// How many are kept, at least one.
     pub keep: usize,
     /// True to resume from the newest checkpoint, if there is one.
@@ -85,7 +85,7 @@ pub enum KernelChoice {
 
 /// Whether a pass with few active vertices looks up their arcs in an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SeekChoice {
+pub enum SparseChoice {
     /// By cost, pass by pass.
     #[default]
     Auto,
@@ -97,7 +97,7 @@ pub enum SeekChoice {
 
 /// Where the edges of a graph are while passes go over them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EdgesAt {
+pub enum EdgeResidency {
     /// As many as there is room for are in memory, and as lists where work is worth it.
     #[default]
     Auto,
@@ -108,23 +108,23 @@ pub enum EdgesAt {
 }
 
 /// A callback after each pass: the number of edge and send passes, and what the pass did.
-pub type OnPass = Arc<dyn Fn(u64, &Superstep) + Send + Sync>;
+pub type PassCallback = Arc<dyn Fn(u64, &PassMetrics) + Send + Sync>;
 
 /// The configuration of an engine.
 #[derive(Clone)]
-pub struct Settings {
+pub struct EngineConfig {
     /// Everything large is leased from it.
-    pub budget: Budget,
+    pub budget: MemoryBudget,
     /// Where memory of each kind comes from.
     pub tiers: Tiers,
     /// Where the stored graph and the page file are.
     pub disk: Arc<dyn Disk>,
     /// The workers.
-    pub workers: Arc<Workers>,
+    pub workers: Arc<WorkerPool>,
     /// Where time comes from.
     pub clock: Arc<dyn Clock>,
     /// Asked between steps.
-    pub stop: Stop,
+    pub stop: CancelToken,
     /// The directory of the row file, which must exist; each rank has its own.
     pub scratch: PathBuf,
     /// The fabric to the other ranks; `None` if there are none.
@@ -138,7 +138,7 @@ pub struct Settings {
     /// Which kernel passes use.
     pub kernel: KernelChoice,
     /// Whether sparse passes look up edges in the index.
-    pub seek: SeekChoice,
+    pub seek: SparseChoice,
     /// Cost of one index lookup on disk, in elements scanned (DFOGraph, section 4.1: 1024).
     ///
     /// A lookup in memory costs a 32nd of it.
@@ -150,20 +150,20 @@ pub struct Settings {
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
     /// Where edges are.
-    pub edges: EdgesAt,
+    pub edges: EdgeResidency,
     /// How the push version of vertex programs combines messages.
     pub combiner: Combiner,
     /// The footprint of the programs that will run, to report the memory that they need.
-    pub sizes: Sizes,
+    pub sizes: ProgramFootprint,
     /// Time that is spent for bytes on the slow tier, where there is none such.
     pub charge: Option<Charge>,
     /// Called after each pass; a resumed run continues the count of passes.
-    pub on_pass: Option<OnPass>,
+    pub on_pass: Option<PassCallback>,
     /// Where checkpoints of the run are written.
-    pub checkpoints: Option<Checkpoints>,
+    pub checkpoints: Option<CheckpointPolicy>,
 }
 
-impl std::fmt::Debug for Settings {
+impl std::fmt::Debug for EngineConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings")
             .field("budget", &self.budget)

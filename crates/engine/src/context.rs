@@ -4,17 +4,16 @@ use std::ops::{Deref, Range};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{
-    Batches, Cell, FanoutTable, FileKind, FormatError, FrameReader, StoredGraph,
-};
+use graphmill_graph::{Batches, Cell, FanoutTable, FileKind, FormatError, PageCache, StoredGraph};
 use graphmill_raw::lock;
 use graphmill_storage::{
-    Budget, Clock, Job, JobError, Kind, Step, Stop, StorageError, Tiers, Worker, Workers,
+    CancelToken, Clock, DataKind, Job, JobError, MemoryBudget, Step, StorageError, Tiers, Worker,
+    WorkerPool,
 };
 
 use crate::comm::communicator::Communicator;
 use crate::comm::wire::Wire;
-use crate::config::{Combiner, DispatchChoice, EdgesAt, KernelChoice, SeekChoice};
+use crate::config::{Combiner, DispatchChoice, EdgeResidency, KernelChoice, SparseChoice};
 use crate::error::EngineError;
 use crate::graph_view::{CellBytes, CellPosition, GraphView, UncachedBytes};
 use crate::memory::plan::GraphShape;
@@ -50,24 +49,24 @@ pub(crate) struct EngineState {
     pub(crate) wire: Option<Mutex<Wire>>,
     pub(crate) batches: Arc<Batches>,
     pub(crate) shape: GraphShape,
-    pub(crate) budget: Budget,
+    pub(crate) budget: MemoryBudget,
     /// Where memory of each kind comes from.
     pub(crate) tiers: Tiers,
-    pub(crate) workers: Arc<Workers>,
+    pub(crate) workers: Arc<WorkerPool>,
     /// The bytes that workers move in memory.
     pub(crate) traffic: MemoryTraffic,
     pub(crate) arrays: ArrayStore,
     /// One a worker.
     pub(crate) row_io: Vec<Mutex<RowFileIo>>,
     /// Cached frames of the stored graph for lookups.
-    pub(crate) frames: Mutex<FrameReader>,
-    pub(crate) stop: Stop,
+    pub(crate) frames: Mutex<PageCache>,
+    pub(crate) stop: CancelToken,
     pub(crate) kernel: KernelChoice,
-    pub(crate) seek: SeekChoice,
+    pub(crate) seek: SparseChoice,
     pub(crate) gamma: u64,
     pub(crate) filter_ratio: Option<f64>,
     pub(crate) dispatch: DispatchChoice,
-    pub(crate) edges: EdgesAt,
+    pub(crate) edges: EdgeResidency,
     pub(crate) combiner: Combiner,
     pub(crate) clock: Arc<dyn Clock>,
     /// Where temporary files go.
@@ -132,7 +131,7 @@ impl<'e> ExecContext<'e> {
     pub(crate) fn fanout_of(
         &self,
         table: Option<&FanoutTable>,
-        frames: &mut FrameReader,
+        frames: &mut PageCache,
         v: u64,
         f: &mut dyn FnMut(usize),
     ) -> Result<(), FormatError> {
@@ -190,11 +189,11 @@ impl<'e> ExecContext<'e> {
     pub(crate) fn count_rows(&self, worker: usize, needs: &[ColumnAccess], rows: u64, all: bool) {
         let (read, written) = self.arrays.resident_bytes(needs);
         let (traffic, access) = (self.traffic.of(worker), Access::of(all));
-        traffic.read(Kind::Vertices, access, rows * read);
-        traffic.write(Kind::Vertices, access, rows * written);
+        traffic.read(DataKind::Vertices, access, rows * read);
+        traffic.write(DataKind::Vertices, access, rows * written);
     }
     pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
-        if self.stop.requested() {
+        if self.stop.is_cancelled() {
             Err(EngineError::Stopped)
         } else {
             Ok(())

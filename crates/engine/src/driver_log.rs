@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use graphmill_raw::Mistake;
-use graphmill_storage::{ByteFile, RecordReader, StorageError};
+use graphmill_raw::Failpoint;
+use graphmill_storage::{RandomAccessFile, RecordReader, StorageError};
 
 use crate::error::EngineError;
 
@@ -35,7 +35,7 @@ pub(crate) struct DriverLog {
 /// A set in the file of a checkpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct SavedSet {
-    pub(crate) file: ByteFile,
+    pub(crate) file: RandomAccessFile,
     pub(crate) path: PathBuf,
     /// Where in the file its members begin.
     pub(crate) at: u64,
@@ -120,7 +120,7 @@ impl DriverLog {
 
     /// Appends the result of a call.
     pub(crate) fn note(&mut self, call: &str, said: &[u8]) {
-        let is_forgotten = call == "insert" && Mistake::EntriesForgotten.is_planted();
+        let is_forgotten = call == "insert" && Failpoint::EntriesForgotten.is_planted();
         if self.is_kept && self.depth == 0 && !is_forgotten {
             self.entries.push(name_of(call), said);
             self.count += 1;

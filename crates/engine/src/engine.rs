@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use graphmill_graph::{
-    Column, EdgeKind, FRAME_BYTES, FormatError, FrameReader, Measure, StoredGraph, partition,
+    Column, EdgeKind, FRAME_BYTES, FormatError, GraphDims, PageCache, StoredGraph, partition,
 };
 use graphmill_raw::{AlignedBuffer, Element, lock};
-use graphmill_storage::{Budget, StorageError, Tiers};
+use graphmill_storage::{MemoryBudget, StorageError, Tiers};
 
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
 use crate::comm::communicator::{Communicator, mismatch};
 use crate::comm::wire::Wire;
-use crate::config::{OnPass, Settings};
+use crate::config::{EngineConfig, PassCallback};
 use crate::context::{EngineState, ExecContext, Orientations, run};
 use crate::error::EngineError;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
@@ -25,16 +25,16 @@ use crate::exec::vertex_pass::VertexPass;
 use crate::frontier::active_set::{ActiveSet, ActiveSetPool};
 use crate::graph_view::GraphView;
 use crate::memory::plan::GraphShape;
-use crate::metrics::run::{Convergence, Metrics, Mode, OfRank, Superstep};
+use crate::metrics::run::{Convergence, Metrics, Mode, PassMetrics, RankMetrics};
 use crate::metrics::traffic::{MemoryTraffic, placed_at};
 use crate::program::edge::{Activate, Direction, EdgeProgram};
-use crate::program::footprint::Sizes;
-use crate::program::message::SendProgram;
+use crate::program::footprint::ProgramFootprint;
+use crate::program::message::MessageProgram;
 use crate::state::array_store::ArrayStore;
 use crate::state::row_file::{RowFile, RowFileIo, page_bytes};
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::state::vertex_array::VertexArray;
-use crate::value::Sum;
+use crate::value::Reduce;
 
 /// Frames of the stored graph that are cached for lookups.
 const FRAMES: usize = 32;
@@ -48,15 +48,15 @@ pub struct Engine {
     /// The transposed graph, if the graph is directed and was imported with it.
     pub(crate) turned: Option<GraphView>,
     pub(crate) active: Arc<ActiveSetPool>,
-    pub(crate) on_pass: Option<OnPass>,
+    pub(crate) on_pass: Option<PassCallback>,
     pub(crate) metrics: Metrics,
     /// A pass failed.
     pub(crate) broken: bool,
     /// A budget that is enough for the usual program.
     enough: u64,
-    /// [`Engine::mean_weight`], once it was asked for.
+    /// [`Engine::sample_mean_weight`], once it was asked for.
     pub(crate) mean_weight: Option<Option<f64>>,
-    /// [`Engine::usual_degree`], once it was asked for.
+    /// [`Engine::sample_degree`], once it was asked for.
     pub(crate) usual_degree: Option<f64>,
     /// The cached parts of the graph that passes of any kind use.
     pub(crate) held: GraphCache,
@@ -73,7 +73,7 @@ impl Engine {
     ///
     /// # Errors
     /// The page file cannot be made, or the budget is too small for one batch.
-    pub fn new(graph: Arc<StoredGraph>, settings: Settings) -> Result<Self, EngineError> {
+    pub fn new(graph: Arc<StoredGraph>, settings: EngineConfig) -> Result<Self, EngineError> {
         let budget = settings.budget.clone();
         let used = budget.total() - budget.available();
         let workers = settings.workers.count();
@@ -85,7 +85,7 @@ impl Engine {
     }
 
     /// The ranks, and which batches each of them owns.
-    fn ranks(graph: &StoredGraph, settings: &Settings) -> Result<Communicator, EngineError> {
+    fn ranks(graph: &StoredGraph, settings: &EngineConfig) -> Result<Communicator, EngineError> {
         let (fabric, stop) = (settings.fabric.clone(), settings.stop.clone());
         let batches = 0..graph.batches().len();
         let Some(count) = fabric.as_ref().map(|fabric| fabric.ranks()) else {
@@ -127,13 +127,13 @@ impl Engine {
     ///
     /// It depends on the tiers of the data.
     #[must_use]
-    pub fn least(graph: &Measure, workers: usize, tiers: &Tiers, sizes: Sizes) -> u64 {
+    pub fn least(graph: &GraphDims, workers: usize, tiers: &Tiers, sizes: ProgramFootprint) -> u64 {
         let shape = GraphShape::of(graph, workers).with_tiers(tiers);
         let own = Self::base_memory(graph, workers)
             // Frames of degrees, and sets of the driver that exist before the first pass.
             + RowFileIo::FRAMES_BYTES * workers as u64
             + 2 * shape.set_of_vertices;
-        let sizes = Sizes {
+        let sizes = ProgramFootprint {
             weighted: sizes.weighted && graph.edge != EdgeKind::None,
             ..sizes
         };
@@ -144,7 +144,7 @@ impl Engine {
     }
 
     /// Bytes of the budget that an engine takes before anything is asked of it.
-    pub(crate) fn base_memory(graph: &Measure, workers: usize) -> u64 {
+    pub(crate) fn base_memory(graph: &GraphDims, workers: usize) -> u64 {
         RowFileIo::memory(page_bytes(&graph.batches)) * workers as u64
             + (FRAMES as u64) * FRAME_BYTES
             + GraphView::memory(graph)
@@ -154,9 +154,9 @@ impl Engine {
 
     fn build(
         graph: Arc<StoredGraph>,
-        settings: Settings,
+        settings: EngineConfig,
         ranks: Communicator,
-        measure: &Measure,
+        measure: &GraphDims,
         enough: u64,
     ) -> Result<Self, EngineError> {
         let ranks = Arc::new(ranks);
@@ -189,7 +189,7 @@ impl Engine {
                 page_bytes,
             )?));
         }
-        let frames = Mutex::new(FrameReader::new(&graph, &settings.budget, FRAMES)?);
+        let frames = Mutex::new(PageCache::new(&graph, &settings.budget, FRAMES)?);
         let arrays = ArrayStore::new(
             (Arc::clone(&batches), ranks.own()),
             (pages, kept),
@@ -316,7 +316,7 @@ impl Engine {
     ///
     /// # Errors
     /// Fails if the run resumes from a checkpoint and the budget is too small for the members of the set there.
-    pub fn no_vertices(&self) -> Result<ActiveSet, EngineError> {
+    pub fn empty_set(&self) -> Result<ActiveSet, EngineError> {
         let mut set = self.active.empty();
         if !self.active.history().is_within() {
             set.restore_or_register(0)?;
@@ -327,8 +327,8 @@ impl Engine {
     ///
     /// # Errors
     /// The budget has no room for its bitmap.
-    pub fn all_vertices(&self) -> Result<ActiveSet, EngineError> {
-        let mut all = self.no_vertices()?;
+    pub fn full_set(&self) -> Result<ActiveSet, EngineError> {
+        let mut all = self.empty_set()?;
         all.insert_all().map_err(|error| self.too_small(error))?;
         Ok(all)
     }
@@ -337,7 +337,7 @@ impl Engine {
     ///
     /// # Errors
     /// Disk or budget failed, or the user asked to stop.
-    pub fn process_vertices<R: Rows, A: Sum>(
+    pub fn process_vertices<R: Rows, A: Reduce>(
         &mut self,
         rows: R,
         active: Option<&ActiveSet>,
@@ -376,7 +376,7 @@ impl Engine {
         Ok(chosen)
     }
 
-    fn vertices_pass<R: Rows, A: Sum>(
+    fn vertices_pass<R: Rows, A: Reduce>(
         &mut self,
         rows: R,
         active: Option<&ActiveSet>,
@@ -406,9 +406,9 @@ impl Engine {
         let count = active.map_or(self.vertices(), ActiveSet::len);
         self.end_pass(
             began,
-            Superstep {
+            PassMetrics {
                 active: count,
-                ..Superstep::new(Mode::Vertices)
+                ..PassMetrics::new(Mode::Vertices)
             },
         );
         Ok(sum)
@@ -481,7 +481,7 @@ impl Engine {
         let mut done = PassOutput {
             sums: Vec::new(),
             activated: self.active.empty(),
-            report: Superstep::new(Mode::Scatter),
+            report: PassMetrics::new(Mode::Scatter),
         };
         let outcome = superstep::edges(
             pass,
@@ -516,7 +516,7 @@ impl Engine {
     ///
     /// # Errors
     /// Disk or budget failed, the user asked to stop, or a message was for no vertex.
-    pub fn process_sends<P: SendProgram>(
+    pub fn process_sends<P: MessageProgram>(
         &mut self,
         program: &P,
         send_rows: P::SendRows,
@@ -528,7 +528,7 @@ impl Engine {
         })
     }
 
-    fn sends_pass<P: SendProgram>(
+    fn sends_pass<P: MessageProgram>(
         &mut self,
         program: &P,
         send_rows: P::SendRows,
@@ -562,12 +562,12 @@ impl Engine {
         let count = active.map_or(self.vertices(), ActiveSet::len);
         self.end_pass(
             began,
-            Superstep {
+            PassMetrics {
                 active: count,
                 messages: sent.messages,
                 messages_sent: sent.passed[0],
                 bytes_sent: sent.passed[1],
-                ..Superstep::new(Mode::Send)
+                ..PassMetrics::new(Mode::Send)
             },
         );
         Ok((sum, [sent.senders, sent.reached]))
@@ -601,7 +601,7 @@ impl Engine {
         let own = ranks.own();
         let sent = |which: usize| lock(wire).to_each().iter().map(|to| to[which]).collect();
         let columns = own.clone().map(|batch| self.stored.graph.column(batch));
-        let of_rank = OfRank {
+        let of_rank = RankMetrics {
             batches: [own.start as u64, own.end as u64],
             vertices: arrays.vertices(),
             edges: columns.map(Column::edges).sum(),
@@ -629,7 +629,7 @@ impl Engine {
         loading
     }
 
-    pub(crate) fn end_pass(&mut self, began: Duration, mut superstep: Superstep) {
+    pub(crate) fn end_pass(&mut self, began: Duration, mut superstep: PassMetrics) {
         self.common.arrays.publish();
         let loading = self.take_loading();
         let (read, written) = self.common.arrays.take_traffic();
@@ -645,7 +645,7 @@ impl Engine {
 }
 
 /// Says what budget would be enough, where a lease was refused and the budget is smaller than that.
-fn too_small(error: EngineError, budget: &Budget, enough: u64) -> EngineError {
+fn too_small(error: EngineError, budget: &MemoryBudget, enough: u64) -> EngineError {
     let refused = matches!(
         &error,
         EngineError::Budget(_)

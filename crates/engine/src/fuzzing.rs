@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, ByteFile, Disk, RecordReader, SimDisk};
+use graphmill_storage::{Disk, MemoryBudget, RandomAccessFile, RecordReader, SimDisk};
 
 use crate::checkpoint::snapshot::Snapshot;
 use crate::exchange::frame::sections;
@@ -19,10 +19,10 @@ pub fn version(bytes: &[u8], span: usize) {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
     let path = Path::new("/version");
     let sum = crc32fast::hash(bytes).to_le_bytes();
-    let budget = Budget::new(BUDGET);
+    let budget = MemoryBudget::new(BUDGET);
     let file = disk
         .write_small(path, &[bytes, &sum].concat())
-        .and_then(|()| ByteFile::open(&disk, &budget, path, 4096));
+        .and_then(|()| RandomAccessFile::open(&disk, &budget, path, 4096));
     let Ok(file) = file else { return };
     let Ok(record) = Snapshot::read(&file) else {
         return;

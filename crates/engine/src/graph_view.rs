@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use graphmill_graph::{Cell, Extent, Measure, StoredGraph};
-use graphmill_storage::{Budget, Lease};
+use graphmill_graph::{Cell, Extent, GraphDims, StoredGraph};
+use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::error::EngineError;
 
@@ -35,7 +35,7 @@ pub(crate) struct GraphView {
 }
 
 impl GraphView {
-    pub(crate) fn new(graph: Arc<StoredGraph>, budget: &Budget) -> Result<Self, EngineError> {
+    pub(crate) fn new(graph: Arc<StoredGraph>, budget: &MemoryBudget) -> Result<Self, EngineError> {
         let columns = graph.forward().columns().iter();
         let cells = columns.map(|column| column.cells().len() as u64).sum();
         let bytes = rows_bytes(cells, graph.batches().len() + 1);
@@ -58,7 +58,7 @@ impl GraphView {
     }
 
     /// Returns the bytes of the budget for all orientations that passes use.
-    pub(crate) fn memory(graph: &Measure) -> u64 {
+    pub(crate) fn memory(graph: &GraphDims) -> u64 {
         rows_bytes(graph.cells, graph.ways * (graph.batches.len() + 1))
     }
 }

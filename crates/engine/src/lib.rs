@@ -6,7 +6,7 @@
 //! | file or directory, lower ones last | what it holds |
 //! | --- | --- |
 //! | `driver/` | [`Engine`] beyond single passes: Pregel programs, fixpoints, components, replay after a kill, results |
-//! | `estimate/` | [`run_outlook`]: an estimate of the bytes that a run would read, write and send |
+//! | `estimate/` | [`estimate_run`]: an estimate of the bytes that a run would read, write and send |
 //! | `engine.rs` | [`Engine`]: a stored graph, its vertex arrays, and one pass of each kind |
 //! | `exec/column/` | the column executor; `superstep.rs` has the order of its phases on one page |
 //! | `exec/in_memory/` | the in-memory executor, over adjacency lists |
@@ -17,7 +17,7 @@
 //! | `messages/` | the messages of a pass, in memory and on disk |
 //! | `context.rs` | the read-only context that all phases share |
 //! | `checkpoint/` | checkpoints of a run, and resuming from them |
-//! | `config.rs` | [`Settings`] and all options |
+//! | `config.rs` | [`EngineConfig`] and all options |
 //! | `memory/` | how a pass shares out the memory budget |
 //! | `program/` | [`EdgeProgram`] and the other kinds of programs: the narrow waist |
 //! | `state/` | [`VertexArray`]: typed columns over the vertices, and the rows that a pass names |
@@ -57,30 +57,32 @@ mod schedule;
 mod state;
 mod value;
 
-pub use checkpoint::checkpointer::{Resumed, is_of_versions, is_version};
+pub use checkpoint::checkpointer::{ResumeInfo, is_checkpoint_dir, is_checkpoint_file};
 pub use config::{
-    Checkpoints, Combiner, DispatchChoice, EdgesAt, Every, KernelChoice, OnPass, SeekChoice,
-    Settings,
+    CheckpointInterval, CheckpointPolicy, Combiner, DispatchChoice, EdgeResidency, EngineConfig,
+    KernelChoice, PassCallback, SparseChoice,
 };
-pub use driver::components::Unite;
-pub use driver::fixpoint::sizes_of;
-pub use driver::pregel::{Version, sizes_of_pregel};
+pub use driver::components::ComponentsMethod;
+pub use driver::fixpoint::footprint_of;
+pub use driver::pregel::{PregelMode, pregel_footprint};
 pub use engine::Engine;
 pub use error::EngineError;
-pub use estimate::model::{PassTraffic, RunOutlook, RunQuestion};
-pub use estimate::rank_estimator::run_outlook;
+pub use estimate::model::{PassTraffic, RunEstimate, RunEstimateRequest};
+pub use estimate::rank_estimator::estimate_run;
 pub use exec::in_memory::pass_limit::PassLimit;
 pub use frontier::active_set::ActiveSet;
-pub use graphmill_raw::{Element, Word};
-pub use metrics::run::{Convergence, LISTED_MAX, Metrics, Mode, OfRank, Superstep, Unlisted};
+pub use graphmill_raw::{AtomicScalar, Element};
+pub use metrics::run::{
+    Convergence, LISTED_MAX, Metrics, Mode, PassMetrics, RankMetrics, TruncatedPasses,
+};
 pub use metrics::tier_model::Charge;
-pub use metrics::traffic::{Moved, PlacedAt, TierBytes};
+pub use metrics::traffic::{BytesMoved, PlacementInfo, TierBytes};
 pub use program::edge::{Activate, Direction, EdgeProgram, Reach};
-pub use program::footprint::Sizes;
-pub use program::message::SendProgram;
-pub use program::monotone::{Label, LabelProgram};
-pub use program::outbox::Sink;
-pub use program::vertex::{Pregel, Vertex};
-pub use state::rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Touched, Write};
-pub use state::vertex_array::{Guard, VertexArray};
-pub use value::{Accumulator, EdgeValue, Sum};
+pub use program::footprint::ProgramFootprint;
+pub use program::message::MessageProgram;
+pub use program::monotone::{Label, MonotoneProgram};
+pub use program::outbox::Outbox;
+pub use program::vertex::{VertexContext, VertexProgram};
+pub use state::rows::{Degrees, IdOrdinal, IdOrdinals, OutDegree, Read, RowBytes, Rows, Write};
+pub use state::vertex_array::{ColumnGuard, VertexArray};
+pub use value::{Accumulator, EdgeValue, Reduce};

@@ -63,29 +63,29 @@ impl EdgeValue for f64 {
 /// A value that folds messages; a bitwise comparison with the identity finds reached destinations.
 pub trait Accumulator: Element {
     /// Equality of bits: `-0.0` differs from `0.0`, a NaN equals itself.
-    fn same(&self, other: &Self) -> bool;
+    fn bit_eq(&self, other: &Self) -> bool;
 }
 
 impl<T: Accumulator, const N: usize> Accumulator for [T; N] {
     #[inline(always)]
-    fn same(&self, other: &Self) -> bool {
-        self.iter().zip(other).all(|(one, other)| one.same(other))
+    fn bit_eq(&self, other: &Self) -> bool {
+        self.iter().zip(other).all(|(one, other)| one.bit_eq(other))
     }
 }
 
 /// A value that a pass adds up, batch by batch in order.
-pub trait Sum: Copy + Send + Sync + 'static {
+pub trait Reduce: Copy + Send + Sync + 'static {
     /// The empty sum.
     const ZERO: Self;
     /// Adds a later summand.
     fn add(&mut self, later: Self);
-    /// Appends bytes that [`Sum::take`] makes the same of, on its way to another rank.
+    /// Appends bytes that [`Reduce::take`] makes the same of, on its way to another rank.
     fn put(&self, to: &mut Vec<u8>);
-    /// Takes one off the front of bytes that [`Sum::put`] appended; `None` where they are too few.
+    /// Takes one off the front of bytes that [`Reduce::put`] appended; `None` where they are too few.
     fn take(from: &mut &[u8]) -> Option<Self>;
 }
 
-impl<T: Sum, const N: usize> Sum for [T; N] {
+impl<T: Reduce, const N: usize> Reduce for [T; N] {
     const ZERO: Self = [T::ZERO; N];
     #[inline(always)]
     fn add(&mut self, later: Self) {
@@ -123,11 +123,11 @@ macro_rules! integers {
     ($($t:ty)*) => {$(
         impl Accumulator for $t {
             #[inline(always)]
-            fn same(&self, other: &Self) -> bool {
+            fn bit_eq(&self, other: &Self) -> bool {
                 self == other
             }
         }
-        impl Sum for $t {
+        impl Reduce for $t {
             const ZERO: Self = 0;
             #[inline(always)]
             fn add(&mut self, later: Self) {
@@ -143,11 +143,11 @@ macro_rules! floats {
     ($($t:ty)*) => {$(
         impl Accumulator for $t {
             #[inline(always)]
-            fn same(&self, other: &Self) -> bool {
+            fn bit_eq(&self, other: &Self) -> bool {
                 self.to_bits() == other.to_bits()
             }
         }
-        impl Sum for $t {
+        impl Reduce for $t {
             const ZERO: Self = 0.0;
             #[inline(always)]
             fn add(&mut self, later: Self) {
@@ -159,7 +159,7 @@ macro_rules! floats {
 }
 floats!(f32 f64);
 
-impl Sum for () {
+impl Reduce for () {
     const ZERO: () = ();
     fn add(&mut self, (): ()) {}
     fn put(&self, _: &mut Vec<u8>) {}
@@ -170,7 +170,7 @@ impl Sum for () {
 
 macro_rules! tuples {
     ($(($($t:ident $i:tt),+))*) => {$(
-        impl<$($t: Sum),+> Sum for ($($t,)+) {
+        impl<$($t: Reduce),+> Reduce for ($($t,)+) {
             const ZERO: Self = ($($t::ZERO,)+);
             #[inline(always)]
             fn add(&mut self, later: Self) {

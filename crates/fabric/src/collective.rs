@@ -12,7 +12,7 @@ use std::time::Duration;
 use graphmill_raw::AlignedBuffer;
 
 use crate::error::FabricError;
-use crate::port::{Channel, Fabric, Operation};
+use crate::port::{Channel, Fabric, FabricOperation};
 
 /// The channel that only collectives use: the highest that every MPI has as a tag.
 pub(crate) const CHANNEL: Channel = 32_767;
@@ -122,20 +122,20 @@ fn take(places: &mut Range<usize>) -> Range<usize> {
 
 /// Bytes on their way to one rank, as many as there are: that one calls [`receive_all`] meanwhile.
 #[derive(Debug)]
-pub struct Outflow<'f> {
+pub struct FramedSender<'f> {
     fabric: &'f dyn Fabric,
     to: usize,
     frame: Vec<u8>,
 }
 
-/// The first byte of a frame of an [`Outflow`]: whether it is the last.
+/// The first byte of a frame of an [`FramedSender`]: whether it is the last.
 const MORE: u8 = 0;
 const LAST: u8 = 1;
 
-impl<'f> Outflow<'f> {
+impl<'f> FramedSender<'f> {
     /// None yet.
     pub fn new(fabric: &'f dyn Fabric, to: usize) -> Self {
-        Outflow {
+        FramedSender {
             fabric,
             to,
             frame: vec![MORE],
@@ -173,7 +173,7 @@ impl<'f> Outflow<'f> {
     }
 }
 
-/// Passes all bytes of an [`Outflow`] of another rank to `take`, in parts of any length.
+/// Passes all bytes of an [`FramedSender`] of another rank to `take`, in parts of any length.
 ///
 /// # Errors
 /// As for [`all_gather`], and errors of `take`.
@@ -268,7 +268,7 @@ fn frames<E: From<FabricError>>(
     const RECEIVED: u64 = 1;
     if let Some((from, bytes)) = receive {
         let buffer = AlignedBuffer::zeroed(bytes).map_err(FabricError::from)?;
-        let operation = Operation::Receive {
+        let operation = FabricOperation::Receive {
             from,
             channel: CHANNEL,
             buffer,
@@ -278,7 +278,7 @@ fn frames<E: From<FabricError>>(
     if let Some((to, bytes)) = send {
         let mut buffer = AlignedBuffer::zeroed(bytes.len()).map_err(FabricError::from)?;
         buffer.copy_from_slice(bytes);
-        let operation = Operation::Send {
+        let operation = FabricOperation::Send {
             to,
             channel: CHANNEL,
             buffer,

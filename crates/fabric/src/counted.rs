@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::error::FabricError;
-use crate::port::{Completion, Fabric, Operation};
+use crate::port::{Fabric, FabricCompletion, FabricOperation};
 
 /// A fabric that counts the bytes that pass through another. Tokens are below 2^63.
 #[derive(Debug)]
@@ -39,11 +39,11 @@ impl<F> CountedFabric<F> {
     }
 
     /// Counts a completion of the other fabric; its token tells whether it was a receive.
-    fn take(&self, done: Completion) -> Completion {
+    fn take(&self, done: FabricCompletion) -> FabricCompletion {
         if let (Ok(bytes), 1) = (&done.result, done.token & 1) {
             self.received.fetch_add(*bytes as u64, Relaxed);
         }
-        Completion {
+        FabricCompletion {
             token: done.token >> 1,
             ..done
         }
@@ -57,20 +57,20 @@ impl<T: Fabric + ?Sized, F: Deref<Target = T> + Send + Sync + Debug> Fabric for 
     fn ranks(&self) -> usize {
         self.fabric.ranks()
     }
-    fn submit(&self, operation: Operation, token: u64) {
+    fn submit(&self, operation: FabricOperation, token: u64) {
         let is_receive = match &operation {
-            Operation::Send { range, .. } => {
+            FabricOperation::Send { range, .. } => {
                 self.sent.fetch_add(range.len() as u64, Relaxed);
                 0
             }
-            Operation::Receive { .. } => 1,
+            FabricOperation::Receive { .. } => 1,
         };
         self.fabric.submit(operation, token << 1 | is_receive);
     }
-    fn poll(&self) -> Option<Completion> {
+    fn poll(&self) -> Option<FabricCompletion> {
         self.fabric.poll().map(|done| self.take(done))
     }
-    fn wait(&self, limit: Duration) -> Option<Completion> {
+    fn wait(&self, limit: Duration) -> Option<FabricCompletion> {
         self.fabric.wait(limit).map(|done| self.take(done))
     }
     fn in_flight(&self) -> usize {

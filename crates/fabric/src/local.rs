@@ -10,19 +10,19 @@ use std::time::Duration;
 use graphmill_raw::AlignedBuffer;
 
 use crate::error::FabricError;
-use crate::lines::{Awaited, Lines, Sent, deliver};
-use crate::port::{Completion, Fabric, Operation};
+use crate::pending::{Awaited, PendingFrames, Sent, deliver};
+use crate::port::{Fabric, FabricCompletion, FabricOperation};
 
 /// One of some ranks in one process.
 #[derive(Debug)]
 pub struct LocalFabric {
     rank: usize,
-    world: Arc<World>,
+    world: Arc<LocalWorld>,
 }
 
 #[derive(Debug)]
-struct World {
-    places: Vec<Place>,
+struct LocalWorld {
+    places: Vec<LocalRank>,
     /// The first rank that failed.
     ///
     /// It is set before lines are ended, and read under the lock of the line. So no frame is added to a line that has ended.
@@ -31,15 +31,15 @@ struct World {
 
 /// The state of one rank.
 #[derive(Debug, Default)]
-struct Place {
+struct LocalRank {
     inbox: Mutex<Inbox>,
     news: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Inbox {
-    lines: Lines,
-    complete: VecDeque<Completion>,
+    lines: PendingFrames,
+    complete: VecDeque<FabricCompletion>,
     in_flight: usize,
     /// Ranks that have told this one that they are done.
     left: Vec<usize>,
@@ -47,8 +47,8 @@ struct Inbox {
 
 /// Makes the fabrics of `ranks` ranks.
 pub fn local(ranks: usize) -> Vec<LocalFabric> {
-    let world = Arc::new(World {
-        places: (0..ranks).map(|_| Place::default()).collect(),
+    let world = Arc::new(LocalWorld {
+        places: (0..ranks).map(|_| LocalRank::default()).collect(),
         lost: OnceLock::new(),
     });
     let fabric = |rank| LocalFabric {
@@ -58,18 +58,18 @@ pub fn local(ranks: usize) -> Vec<LocalFabric> {
     (0..ranks).map(fabric).collect()
 }
 
-impl Place {
+impl LocalRank {
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn complete(&self, completion: Completion) {
+    fn complete(&self, completion: FabricCompletion) {
         self.inbox().complete.push_back(completion);
         self.news.notify_all();
     }
 
     fn refuse(&self, token: u64, buffer: AlignedBuffer, error: FabricError) {
-        self.complete(Completion {
+        self.complete(FabricCompletion {
             token,
             buffer: Some(buffer),
             result: Err(error),
@@ -78,7 +78,7 @@ impl Place {
 }
 
 impl LocalFabric {
-    fn place(&self) -> &Place {
+    fn place(&self) -> &LocalRank {
         &self.world.places[self.rank]
     }
 
@@ -120,7 +120,7 @@ impl Fabric for LocalFabric {
         self.world.places.len()
     }
 
-    fn submit(&self, operation: Operation, token: u64) {
+    fn submit(&self, operation: FabricOperation, token: u64) {
         let (own, places) = (self.rank, &self.world.places);
         self.place().inbox().in_flight += 1;
         if let Err(error) = operation.check(places.len()) {
@@ -128,7 +128,7 @@ impl Fabric for LocalFabric {
             return self.place().refuse(token, buffer, error);
         }
         match operation {
-            Operation::Send {
+            FabricOperation::Send {
                 to,
                 channel,
                 buffer,
@@ -148,7 +148,7 @@ impl Fabric for LocalFabric {
                 drop(inbox);
                 self.meet(own, to, pair);
             }
-            Operation::Receive {
+            FabricOperation::Receive {
                 from,
                 channel,
                 buffer,
@@ -167,14 +167,14 @@ impl Fabric for LocalFabric {
         }
     }
 
-    fn poll(&self) -> Option<Completion> {
+    fn poll(&self) -> Option<FabricCompletion> {
         let mut inbox = self.place().inbox();
         let completion = inbox.complete.pop_front()?;
         inbox.in_flight -= 1;
         Some(completion)
     }
 
-    fn wait(&self, limit: Duration) -> Option<Completion> {
+    fn wait(&self, limit: Duration) -> Option<FabricCompletion> {
         let inbox = self.place().inbox();
         let waited = self
             .place()

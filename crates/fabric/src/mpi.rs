@@ -31,7 +31,7 @@ use graphmill_raw::AlignedBuffer;
 use self::plugin::{Done, Failure, Plugin};
 use crate::collective::CHANNEL as COLLECTIVE;
 use crate::error::FabricError;
-use crate::port::{Channel, Completion, Fabric, Operation, SILENCE, SILENT};
+use crate::port::{Channel, Fabric, FabricCompletion, FabricOperation, SILENCE, SILENT};
 
 /// The channel of what ranks say of themselves.
 const WORDS: Channel = COLLECTIVE - 1;
@@ -49,7 +49,7 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 /// This process as a rank of an MPI job.
 #[derive(Debug)]
 pub struct MpiFabric {
-    shared: Arc<Shared>,
+    shared: Arc<MpiShared>,
     rank: usize,
     ranks: usize,
     pulse: Option<JoinHandle<()>>,
@@ -58,19 +58,19 @@ pub struct MpiFabric {
 }
 
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct MpiShared {
+    state: Mutex<MpiState>,
     /// All are done with each other: the thread ends MPI, and has the state meanwhile.
     finishing: AtomicBool,
     finished: AtomicBool,
 }
 
 #[derive(Debug)]
-struct State {
+struct MpiState {
     plugin: Plugin,
     /// Operations in flight, by slot.
     flying: BTreeMap<i32, Flying>,
-    complete: VecDeque<Completion>,
+    complete: VecDeque<FabricCompletion>,
     in_flight: usize,
     peers: Vec<Peer>,
     lost: Option<FabricError>,
@@ -126,10 +126,10 @@ impl MpiFabric {
         let (has_finished, finished) = channel();
         let plugin = plugin.to_path_buf();
         // MPI is to be started and ended by the same thread; which may hang in it, while others are stopped.
-        let pulse = move || match State::start(&plugin) {
+        let pulse = move || match MpiState::start(&plugin) {
             Err(error) => drop(started.send(Err(error))),
             Ok(state) => {
-                let shared = Arc::new(Shared {
+                let shared = Arc::new(MpiShared {
                     state: Mutex::new(state),
                     finishing: AtomicBool::new(false),
                     finished: AtomicBool::new(false),
@@ -164,7 +164,7 @@ impl MpiFabric {
     }
 
     /// Lets MPI make progress until `is_done`, for at most `limit`.
-    fn until(&self, limit: Duration, is_done: impl Fn(&mut State) -> bool) {
+    fn until(&self, limit: Duration, is_done: impl Fn(&mut MpiState) -> bool) {
         let end = now().checked_add(limit);
         let mut rest = REST;
         loop {
@@ -199,8 +199,8 @@ fn now() -> std::time::Instant {
     std::time::Instant::now()
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl MpiShared {
+    fn state(&self) -> MutexGuard<'_, MpiState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -239,12 +239,12 @@ impl Shared {
     }
 }
 
-impl State {
+impl MpiState {
     /// Starts MPI by a plugin, and listens to all.
-    fn start(plugin: &Path) -> Result<State, FabricError> {
+    fn start(plugin: &Path) -> Result<MpiState, FabricError> {
         let plugin = Plugin::start(plugin)?;
         let (rank, ranks) = (plugin.rank, plugin.ranks);
-        let mut state = State {
+        let mut state = MpiState {
             plugin,
             flying: BTreeMap::new(),
             complete: VecDeque::new(),
@@ -357,7 +357,7 @@ impl State {
             None => {}
             Some(Flying::Sent { token, to }) => {
                 let result = result.map_err(|failure| self.failed(to, 0, failure));
-                self.complete.push_back(Completion {
+                self.complete.push_back(FabricCompletion {
                     token,
                     buffer,
                     result,
@@ -365,7 +365,7 @@ impl State {
             }
             Some(Flying::Awaited { token, from, room }) => {
                 let result = result.map_err(|failure| self.failed(from, room, failure));
-                self.complete.push_back(Completion {
+                self.complete.push_back(FabricCompletion {
                     token,
                     buffer,
                     result,
@@ -450,7 +450,7 @@ impl State {
             match flying {
                 Flying::Sent { token, .. } | Flying::Awaited { token, .. } => {
                     // MPI still has the memory.
-                    self.complete.push_back(Completion {
+                    self.complete.push_back(FabricCompletion {
                         token,
                         buffer: None,
                         result: Err(error.clone()),
@@ -463,7 +463,7 @@ impl State {
         }
     }
 
-    fn submit(&mut self, operation: Operation, token: u64) {
+    fn submit(&mut self, operation: FabricOperation, token: u64) {
         self.in_flight += 1;
         let possible = operation.check(self.peers.len()).and(match &self.lost {
             Some(error) => Err(error.clone()),
@@ -479,7 +479,7 @@ impl State {
             (Some(error), operation) => Some((operation.into_buffer(), error)),
             (
                 None,
-                Operation::Send {
+                FabricOperation::Send {
                     to,
                     channel,
                     buffer,
@@ -494,7 +494,7 @@ impl State {
             },
             (
                 None,
-                Operation::Receive {
+                FabricOperation::Receive {
                     from,
                     channel,
                     buffer,
@@ -512,7 +512,7 @@ impl State {
             }
         };
         if let Some((buffer, error)) = refused {
-            self.complete.push_back(Completion {
+            self.complete.push_back(FabricCompletion {
                 token,
                 buffer: Some(buffer),
                 result: Err(error),
@@ -520,7 +520,7 @@ impl State {
         }
     }
 
-    fn take(&mut self) -> Option<Completion> {
+    fn take(&mut self) -> Option<FabricCompletion> {
         let completion = self.complete.pop_front()?;
         self.in_flight -= 1;
         Some(completion)
@@ -545,11 +545,11 @@ impl Fabric for MpiFabric {
         self.ranks
     }
 
-    fn submit(&self, operation: Operation, token: u64) {
+    fn submit(&self, operation: FabricOperation, token: u64) {
         self.shared.state().submit(operation, token);
     }
 
-    fn poll(&self) -> Option<Completion> {
+    fn poll(&self) -> Option<FabricCompletion> {
         let mut state = self.shared.state();
         if state.complete.is_empty() {
             state.go_on();
@@ -557,7 +557,7 @@ impl Fabric for MpiFabric {
         state.take()
     }
 
-    fn wait(&self, limit: Duration) -> Option<Completion> {
+    fn wait(&self, limit: Duration) -> Option<FabricCompletion> {
         self.until(limit, |state| !state.complete.is_empty());
         self.shared.state().take()
     }

@@ -26,7 +26,7 @@ pub(crate) const SILENT: &str = "nothing was heard of it for 15 s";
 
 /// An operation of a [`Fabric`], which owns the buffer until the operation is complete.
 #[derive(Debug)]
-pub enum Operation {
+pub enum FabricOperation {
     /// `range` of the buffer to another rank. Complete when the buffer may be changed again.
     Send {
         /// To which rank.
@@ -49,14 +49,14 @@ pub enum Operation {
     },
 }
 
-impl Operation {
+impl FabricOperation {
     /// Checks that the operation is valid among `ranks` ranks.
     pub(crate) fn check(&self, ranks: usize) -> Result<(), FabricError> {
         let misuse = |what| Err(FabricError::Misuse { what });
         match self {
-            Operation::Send { to, .. } if *to >= ranks => misuse("a frame for no rank"),
-            Operation::Receive { from, .. } if *from >= ranks => misuse("a frame of no rank"),
-            Operation::Send { buffer, range, .. } if buffer.get(range.clone()).is_none() => {
+            FabricOperation::Send { to, .. } if *to >= ranks => misuse("a frame for no rank"),
+            FabricOperation::Receive { from, .. } if *from >= ranks => misuse("a frame of no rank"),
+            FabricOperation::Send { buffer, range, .. } if buffer.get(range.clone()).is_none() => {
                 misuse("a frame of no bytes of its buffer")
             }
             _ => Ok(()),
@@ -66,21 +66,24 @@ impl Operation {
     /// The other rank.
     pub(crate) fn other(&self) -> usize {
         match self {
-            Operation::Send { to: other, .. } | Operation::Receive { from: other, .. } => *other,
+            FabricOperation::Send { to: other, .. }
+            | FabricOperation::Receive { from: other, .. } => *other,
         }
     }
 
     /// Its buffer.
     pub(crate) fn into_buffer(self) -> AlignedBuffer {
         match self {
-            Operation::Send { buffer, .. } | Operation::Receive { buffer, .. } => buffer,
+            FabricOperation::Send { buffer, .. } | FabricOperation::Receive { buffer, .. } => {
+                buffer
+            }
         }
     }
 }
 
 /// A finished operation.
 #[derive(Debug)]
-pub struct Completion {
+pub struct FabricCompletion {
     /// The token that the operation was submitted with.
     pub token: u64,
     /// Its buffer; lost (`None`) where the network may still reach into it.
@@ -102,13 +105,13 @@ pub trait Fabric: Send + Sync + Debug {
     fn ranks(&self) -> usize;
 
     /// Submits an operation, without blocking. Every error comes with the completion.
-    fn submit(&self, operation: Operation, token: u64);
+    fn submit(&self, operation: FabricOperation, token: u64);
 
     /// Returns a completion, if there is one.
-    fn poll(&self) -> Option<Completion>;
+    fn poll(&self) -> Option<FabricCompletion>;
 
     /// Returns a completion; waits up to `limit` for one.
-    fn wait(&self, limit: Duration) -> Option<Completion>;
+    fn wait(&self, limit: Duration) -> Option<FabricCompletion>;
 
     /// Operations submitted whose completions have not been taken.
     fn in_flight(&self) -> usize;

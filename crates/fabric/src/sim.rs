@@ -18,18 +18,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use graphmill_raw::{AlignedBuffer, Random};
+use graphmill_raw::{AlignedBuffer, SplitMix64};
 
 use crate::error::FabricError;
-use crate::lines::{Awaited, Lines, Sent, deliver};
-use crate::port::{Channel, Completion, Fabric, Operation, SILENCE, SILENT};
+use crate::pending::{Awaited, PendingFrames, Sent, deliver};
+use crate::port::{Channel, Fabric, FabricCompletion, FabricOperation, SILENCE, SILENT};
 
 /// Expired waits in a row, with no other event, after which a simulation is stuck.
 const STUCK_LIMITS: u64 = 10_000;
 
 /// The properties of a simulated network.
 #[derive(Clone, Copy, Debug)]
-pub struct Network {
+pub struct NetworkModel {
     /// The longest time that a frame takes, and the word that a rank is lost.
     pub delay_max: Duration,
     /// Ranks that crash, and when.
@@ -40,10 +40,10 @@ pub struct Network {
     pub silent: Option<(usize, Duration)>,
 }
 
-impl Default for Network {
+impl Default for NetworkModel {
     /// Up to a millisecond a frame, nothing breaks.
     fn default() -> Self {
-        Network {
+        NetworkModel {
             delay_max: Duration::from_millis(1),
             crashes: [None; 2],
             broken: None,
@@ -58,17 +58,17 @@ impl Default for Network {
 #[derive(Debug)]
 pub struct SimFabric {
     rank: usize,
-    world: Arc<World>,
+    world: Arc<NetworkState>,
 }
 
 #[derive(Debug)]
-struct World {
-    state: Mutex<State>,
+struct NetworkState {
+    state: Mutex<SimState>,
     /// Each rank waits for its turn at one of its own.
     turns: Vec<Condvar>,
 }
 
-impl World {
+impl NetworkState {
     /// Wakes the rank whose turn it is.
     fn wake(&self, turn: Option<usize>) {
         if let Some(next) = turn.and_then(|rank| self.turns.get(rank)) {
@@ -78,17 +78,17 @@ impl World {
 }
 
 #[derive(Debug)]
-struct State {
+struct SimState {
     seed: u64,
-    random: Random,
-    network: Network,
+    random: SplitMix64,
+    network: NetworkModel,
     now: Duration,
     /// Pending events by time; a number orders the events of one moment.
     events: BTreeMap<(Duration, u64), Event>,
     events_made: u64,
     /// When the last frame of a line arrives: sender, receiver, channel.
     arrivals: BTreeMap<(usize, usize, Channel), Duration>,
-    ranks: Vec<Place>,
+    ranks: Vec<SimRank>,
     turn: Option<usize>,
     limits_in_a_row: u64,
 }
@@ -114,9 +114,9 @@ enum Event {
 }
 
 #[derive(Debug, Default)]
-struct Place {
-    lines: Lines,
-    complete: VecDeque<Completion>,
+struct SimRank {
+    lines: PendingFrames,
+    complete: VecDeque<FabricCompletion>,
     in_flight: usize,
     is: Doing,
     lost: Option<FabricError>,
@@ -137,16 +137,16 @@ enum Doing {
 }
 
 /// Makes `ranks` ranks on a network, all driven by one seed.
-pub fn simulated(seed: u64, ranks: usize, network: Network) -> Vec<SimFabric> {
-    let mut state = State {
+pub fn simulated(seed: u64, ranks: usize, network: NetworkModel) -> Vec<SimFabric> {
+    let mut state = SimState {
         seed,
-        random: Random::new(seed),
+        random: SplitMix64::new(seed),
         network,
         now: Duration::ZERO,
         events: BTreeMap::new(),
         events_made: 0,
         arrivals: BTreeMap::new(),
-        ranks: (0..ranks).map(|_| Place::default()).collect(),
+        ranks: (0..ranks).map(|_| SimRank::default()).collect(),
         turn: None,
         limits_in_a_row: 0,
     };
@@ -163,7 +163,7 @@ pub fn simulated(seed: u64, ranks: usize, network: Network) -> Vec<SimFabric> {
             state.tell(since + SILENCE, [of, of], rank, SILENT);
         }
     }
-    let world = Arc::new(World {
+    let world = Arc::new(NetworkState {
         state: Mutex::new(state),
         turns: (0..ranks).map(|_| Condvar::new()).collect(),
     });
@@ -174,7 +174,7 @@ pub fn simulated(seed: u64, ranks: usize, network: Network) -> Vec<SimFabric> {
     (0..ranks).map(fabric).collect()
 }
 
-impl State {
+impl SimState {
     fn happen(&mut self, at: Duration, event: Event) {
         self.events.insert((at, self.events_made), event);
         self.events_made += 1;
@@ -213,7 +213,7 @@ impl State {
         self.happen(at, event);
     }
 
-    fn submit(&mut self, own: usize, operation: Operation, token: u64) {
+    fn submit(&mut self, own: usize, operation: FabricOperation, token: u64) {
         self.ranks[own].in_flight += 1;
         let checked = operation.check(self.ranks.len());
         let possible = checked.and(match &self.ranks[own].lost {
@@ -224,7 +224,7 @@ impl State {
             return self.refuse(own, token, operation.into_buffer(), error);
         }
         match operation {
-            Operation::Send {
+            FabricOperation::Send {
                 to,
                 channel,
                 buffer,
@@ -237,10 +237,10 @@ impl State {
                 };
                 self.depart(own, to, channel, sent);
             }
-            Operation::Receive { from, buffer, .. } if self.has_left(from) => {
+            FabricOperation::Receive { from, buffer, .. } if self.has_left(from) => {
                 self.refuse(own, token, buffer, FabricError::Left { rank: from });
             }
-            Operation::Receive {
+            FabricOperation::Receive {
                 from,
                 channel,
                 buffer,
@@ -252,7 +252,7 @@ impl State {
         }
     }
 
-    fn complete(&mut self, rank: usize, completion: Completion) {
+    fn complete(&mut self, rank: usize, completion: FabricCompletion) {
         self.ranks[rank].complete.push_back(completion);
         if let Doing::Waiting(_) = self.ranks[rank].is {
             self.ranks[rank].is = Doing::Ready;
@@ -260,7 +260,7 @@ impl State {
     }
 
     fn refuse(&mut self, rank: usize, token: u64, buffer: AlignedBuffer, error: FabricError) {
-        let completion = Completion {
+        let completion = FabricCompletion {
             token,
             buffer: Some(buffer),
             result: Err(error),
@@ -443,11 +443,11 @@ impl SimFabric {
     }
 
     /// Does something when this rank has its turn.
-    fn in_turn<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+    fn in_turn<T>(&self, work: impl FnOnce(&mut SimState) -> T) -> T {
         work(&mut self.turn())
     }
 
-    fn turn(&self) -> MutexGuard<'_, State> {
+    fn turn(&self) -> MutexGuard<'_, SimState> {
         let mut state = self
             .world
             .state
@@ -458,7 +458,7 @@ impl SimFabric {
             state.pass_on();
             self.world.wake(state.turn);
         }
-        let is_other = |state: &mut State| state.turn != Some(self.rank);
+        let is_other = |state: &mut SimState| state.turn != Some(self.rank);
         let state = self.world.turns[self.rank].wait_while(state, is_other);
         state.unwrap_or_else(PoisonError::into_inner)
     }
@@ -487,11 +487,11 @@ impl Fabric for SimFabric {
         self.in_turn(|state| state.ranks.len())
     }
 
-    fn submit(&self, operation: Operation, token: u64) {
+    fn submit(&self, operation: FabricOperation, token: u64) {
         self.in_turn(|state| state.submit(self.rank, operation, token));
     }
 
-    fn poll(&self) -> Option<Completion> {
+    fn poll(&self) -> Option<FabricCompletion> {
         // A rank that polls without waiting must let others run now and then.
         if self.in_turn(|state| state.random.below(4) == 0) {
             self.yield_as(Doing::Ready);
@@ -503,7 +503,7 @@ impl Fabric for SimFabric {
         })
     }
 
-    fn wait(&self, limit: Duration) -> Option<Completion> {
+    fn wait(&self, limit: Duration) -> Option<FabricCompletion> {
         let until = self.in_turn(|state| {
             let is_there = !state.ranks[self.rank].complete.is_empty();
             (!is_there).then_some(state.now + limit)

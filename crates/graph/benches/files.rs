@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_graph::{
-    Batches, EdgeKind, Extent, ExtentReader, Facts, FanoutTable, FileKind, FrameReader,
-    GraphWriter, IdCursor, IdKind, IdsSummary, IdsWriter, Shape, Side, StoredGraph, verify,
+    Batches, EdgeKind, Extent, ExtentReader, FanoutTable, FileKind, FileSide, FinishInfo,
+    GraphSpec, GraphWriter, IdCursor, IdKind, IdsSummary, IdsWriter, PageCache, StoredGraph,
+    verify,
 };
-use graphmill_storage::{Budget, Clock, IoChoice, Random, Stop, SystemClock, Tiers, open_disk};
+use graphmill_storage::{
+    CancelToken, Clock, IoChoice, MemoryBudget, SplitMix64, SystemClock, Tiers, open_disk,
+};
 
 const SCALE: u32 = 22;
 const BATCH_BITS: u32 = 19;
@@ -19,9 +22,9 @@ fn main() {
     let dir = std::env::var_os("BENCH_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
     let path = dir.join(format!("graphmill-bench-{}", std::process::id()));
     let disk = open_disk(IoChoice::Auto).expect("a disk");
-    let budget = Budget::new(2 << 30);
+    let budget = MemoryBudget::new(2 << 30);
     let batches = 1usize << (SCALE - BATCH_BITS);
-    let shape = Shape {
+    let shape = GraphSpec {
         batches: Batches::new((0..=batches as u64).map(|b| b << BATCH_BITS).collect())
             .expect("cuts"),
         edge: EdgeKind::None,
@@ -32,7 +35,7 @@ fn main() {
         reverse_files: None,
     };
     // One cell's keys serve for all: about four edges a source.
-    let mut random = Random::new(1);
+    let mut random = SplitMix64::new(1);
     let mut keys: Vec<u64> = (0..1 << (BATCH_BITS + 1))
         .map(|_| {
             (random.below(1 << BATCH_BITS) & random.next_u64()) << 32
@@ -77,7 +80,7 @@ fn main() {
         clock.now() - begin,
     );
     let begin = clock.now();
-    let facts = Facts {
+    let facts = FinishInfo {
         ids,
         input_edges: edges,
         dropped: BTreeMap::new(),
@@ -149,10 +152,10 @@ fn main() {
         );
     }
     let begin = clock.now();
-    let seen = verify(&graph, &budget, &Stop::new(), |_| {}).expect("sound");
+    let seen = verify(&graph, &budget, &CancelToken::new(), |_| {}).expect("sound");
     report("verify", seen.bytes as f64 / 1e6, "MB", clock.now() - begin);
 
-    let mut reader = FrameReader::new(&graph, &budget, 64).expect("a reader");
+    let mut reader = PageCache::new(&graph, &budget, 64).expect("a reader");
     let begin = clock.now();
     let mut out = vec![0u32; 1 << BATCH_BITS];
     for batch in 0..batches {
@@ -169,7 +172,7 @@ fn main() {
     let begin = clock.now();
     let table = FanoutTable::load(
         &graph,
-        Side::Forward,
+        FileSide::Forward,
         &mut reader,
         (&Tiers::default(), &budget),
         0..vertices,

@@ -6,15 +6,15 @@
 //! | directory | contents |
 //! | --- | --- |
 //! | `batches.rs`, `partition.rs` | [`Batches`]: the cut of the vertices; [`partition()`]: the cut of the batches among ranks |
-//! | `spec.rs`, `manifest.rs`, `weight_range.rs` | [`Shape`]: the layout, fixed before edges are written; [`Meta`]: graph.json |
+//! | `spec.rs`, `manifest.rs`, `weight_range.rs` | [`GraphSpec`]: the layout, fixed before edges are written; [`Manifest`]: graph.json |
 //! | `codec/` | [`BlockView`]: at most 4,096 edges of a cell, the unit of the codec and of the kernels; LEB128 |
 //! | `file/` | [`FileId`]: the files of a graph; their frames and checksums |
 //! | `cell/` | [`Column`], [`Cell`]: where the cells are; [`SourceIndex`]: where in a cell a source's edges are |
 //! | `vertex/` | degrees and fan-out in pages; the dictionary between ids and indices; [`Order`] of the vertices |
 //! | `open/` | [`StoredGraph`]: an open graph, its [`ColumnSet`]s, and what memory it takes |
-//! | `read/` | [`ExtentReader`]: streams of cells, read ahead; [`FrameReader`]: small reads that wait; [`IdCursor`], [`FanoutTable`] |
+//! | `read/` | [`ExtentReader`]: streams of cells, read ahead; [`PageCache`]: small reads that wait; [`IdCursor`], [`FanoutTable`] |
 //! | `write/` | [`GraphWriter`], [`ColumnFileWriter`]: edges in order to column files, degrees, fan-out; [`CopiedFiles`] |
-//! | `model/` | [`Outline`]: a graph in numbers, of one that is stored or of an [`Expected`] one |
+//! | `model/` | [`GraphProfile`]: a graph in numbers, of one that is stored or of an [`GraphModel`] one |
 //! | `verify.rs`, `verify/` | [`verify`]: is it what was written? [`verify_deep`]: is all of it true? |
 //! | `error.rs` | [`FormatError`] |
 
@@ -39,27 +39,27 @@ mod write;
 
 pub use batches::Batches;
 pub use cell::directory::{Cell, Column};
-pub use cell::source_index::{Place, SourceIndex, SourceIndexBuilder};
+pub use cell::source_index::{EdgePosition, SourceIndex, SourceIndexBuilder};
 pub use codec::block::encode::BlockEncoder;
 pub use codec::block::group::Group;
 pub use codec::block::layout::{BLOCK_EDGES_MAX, Codec};
 pub use codec::block::view::{BlockView, GroupWalk};
 pub use error::FormatError;
 pub use file::extent::{CHUNK_BYTES, Extent};
-pub use file::page::{FRAME_BYTES, FileId, FileKind, Side};
-pub use manifest::{FORMAT, IdKind, Meta};
-pub use model::expected::{Expected, Likeness};
-pub use model::numbers::{ColumnOutline, FileBytes, Senders, file_bytes};
-pub use model::profile::Outline;
+pub use file::page::{FRAME_BYTES, FileId, FileKind, FileSide};
+pub use manifest::{FORMAT, IdKind, Manifest};
+pub use model::expected::{DegreeModel, GraphModel};
+pub use model::numbers::{ColumnModel, FileBytes, SenderCounts, file_bytes};
+pub use model::profile::GraphProfile;
 pub use open::column_set::ColumnSet;
-pub use open::footprint::{Forecast, Measure};
+pub use open::footprint::{GraphDims, OpenFootprint};
 pub use open::stored_graph::StoredGraph;
 pub use partition::partition;
 pub use read::extent_stream::{ExtentReader, Front};
 pub use read::fanout_table::FanoutTable;
 pub use read::id_cursor::IdCursor;
-pub use read::page_cache::FrameReader;
-pub use spec::{EdgeKind, Shape};
+pub use read::page_cache::PageCache;
+pub use spec::{EdgeKind, GraphSpec};
 pub use verify::{Verified, verify, verify_deep};
 pub use vertex::fanout_pages::FanoutChunk;
 pub use vertex::ids::id::{Id, TEXT_ID_BYTES_MAX, VertexId};
@@ -68,7 +68,7 @@ pub use vertex::order::Order;
 pub use vertex::packed::PAGE_VERTICES;
 pub use weight_range::WeightRange;
 pub use write::column_file::ColumnFileWriter;
-pub use write::graph_writer::{Facts, GraphWriter, remove_temporary};
-pub use write::handoff::Listener;
+pub use write::graph_writer::{FinishInfo, GraphWriter, remove_temporary};
+pub use write::handoff::ManifestDecoder;
 pub use write::order_writer::OrderWriter;
 pub use write::transfer::{CopiedFiles, common_files, send_files};

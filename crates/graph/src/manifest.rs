@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use graphmill_storage::{Budget, Disk, Lease};
+use graphmill_storage::{Disk, Lease, MemoryBudget};
 use serde::{Deserialize, Serialize};
 
 use crate::error::FormatError;
@@ -54,7 +54,7 @@ pub(crate) struct ColumnsMeta {
 /// What `graph.json` says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Meta {
+pub struct Manifest {
     /// The format's version.
     pub format: u64,
     /// Name and version of the program that wrote the graph.
@@ -101,7 +101,7 @@ struct ManifestHeader {
     format: u64,
 }
 
-impl Meta {
+impl Manifest {
     /// The checksum of all that it says, as eight digits: of the files of the graph too.
     #[must_use]
     pub fn checksum(&self) -> &str {
@@ -125,7 +125,7 @@ impl Meta {
     pub(crate) fn write(
         &self,
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         graph: &Path,
     ) -> Result<(), FormatError> {
         let _lease = budget.lease(
@@ -144,7 +144,7 @@ impl Meta {
     /// Reads and checks the file; the lease is for its cuts.
     pub(crate) fn read(
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         graph: &Path,
     ) -> Result<(Self, Lease), FormatError> {
         let path = graph.join(NAME);
@@ -214,13 +214,13 @@ impl Meta {
 mod tests {
     use super::*;
 
-    fn example() -> Meta {
+    fn example() -> Manifest {
         let columns = ColumnsMeta {
             directory: FileRoot::default(),
             degrees: FileRoot::default(),
             fanout: FileRoot::default(),
         };
-        Meta {
+        Manifest {
             format: FORMAT,
             program: "graphmill 0".into(),
             graph_id: "00ff".into(),
@@ -255,9 +255,9 @@ mod tests {
     fn a_description_comes_back_and_no_byte_of_it_can_change() {
         let text = example().text().unwrap();
         let path = Path::new("g/graph.json");
-        let parsed = Meta::parse(&text, path).unwrap();
+        let parsed = Manifest::parse(&text, path).unwrap();
         assert_eq!(
-            Meta {
+            Manifest {
                 checksum: String::new(),
                 ..parsed
             },
@@ -269,25 +269,25 @@ mod tests {
                 bad[at] ^= 1 << bit;
                 assert!(
                     matches!(
-                        Meta::parse(&bad, path),
+                        Manifest::parse(&bad, path),
                         Err(FormatError::Description { .. })
                     ),
                     "byte {at} bit {bit}"
                 );
             }
-            assert!(Meta::parse(&text[..at], path).is_err());
+            assert!(Manifest::parse(&text[..at], path).is_err());
         }
     }
 
     #[test]
     fn another_format_is_told_from_a_broken_one() {
         for format in [FORMAT - 1, FORMAT + 1] {
-            let meta = Meta {
+            let meta = Manifest {
                 format,
                 ..example()
             };
             assert!(matches!(
-                Meta::parse(&meta.text().unwrap(), Path::new("g")),
+                Manifest::parse(&meta.text().unwrap(), Path::new("g")),
                 Err(FormatError::Version { found, .. }) if found == format
             ));
         }

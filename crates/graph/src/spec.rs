@@ -32,7 +32,7 @@ impl EdgeKind {
 
 /// The layout of a graph to be written. It follows from counts alone, never from the machine.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub struct GraphSpec {
     /// The cut of the vertices.
     pub batches: Batches,
     /// What an edge carries.
@@ -49,7 +49,7 @@ pub struct Shape {
     pub reverse_files: Option<Vec<Range<usize>>>,
 }
 
-impl Shape {
+impl GraphSpec {
     /// |V|.
     pub fn vertices(&self) -> u64 {
         self.batches.vertices()

@@ -13,17 +13,17 @@ mod tests;
 
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Queue, Stop};
+use graphmill_storage::{CancelToken, MemoryBudget, Queue};
 
 use crate::codec::block::layout::BLOCK_EDGES_MAX;
 use crate::codec::block::view::BlockView;
 use crate::error::FormatError;
 use crate::file::extent::{CHUNK_BYTES, Extent};
-use crate::file::page::{FileKind, Side};
+use crate::file::page::{FileKind, FileSide};
 use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
 use crate::read::extent_stream::ExtentReader;
-use deep::{CellPosition, DeepVerifier};
+use deep::{DeepVerifier, WalkPosition};
 
 /// What a graph was found to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,8 +48,8 @@ pub struct Verified {
 /// requested the walk ends early and says what it has seen.
 pub fn verify(
     graph: &Arc<StoredGraph>,
-    budget: &Budget,
-    stop: &Stop,
+    budget: &MemoryBudget,
+    stop: &CancelToken,
     progress: impl FnMut(u64),
 ) -> Result<Verified, FormatError> {
     walk(graph, budget, stop, progress, None)
@@ -64,8 +64,8 @@ pub fn verify(
 /// As for [`verify`]; something disagrees with the cells.
 pub fn verify_deep(
     graph: &Arc<StoredGraph>,
-    budget: &Budget,
-    stop: &Stop,
+    budget: &MemoryBudget,
+    stop: &CancelToken,
     progress: impl FnMut(u64),
 ) -> Result<Verified, FormatError> {
     let deep = DeepVerifier::new(graph, budget)?;
@@ -74,8 +74,8 @@ pub fn verify_deep(
 
 fn walk(
     graph: &Arc<StoredGraph>,
-    budget: &Budget,
-    stop: &Stop,
+    budget: &MemoryBudget,
+    stop: &CancelToken,
     mut progress: impl FnMut(u64),
     mut deep: Option<DeepVerifier<'_>>,
 ) -> Result<Verified, FormatError> {
@@ -104,7 +104,7 @@ fn walk(
         while let Some(bytes) = reader.wait(&mut *queue)? {
             let bytes = bytes.len();
             reader.consume(bytes);
-            if stop.requested() {
+            if stop.is_cancelled() {
                 return Ok(seen);
             }
         }
@@ -147,7 +147,7 @@ fn walk(
                     &mut sources,
                     deep.as_mut(),
                 )?;
-                if stop.requested() {
+                if stop.is_cancelled() {
                     return Ok(seen);
                 }
             }
@@ -186,7 +186,7 @@ fn verify_cell(
     let global_offset = batches.start(to).wrapping_sub(batches.start(from)) as i64;
     let extent = set.data_extent(d, &cell);
     let broken = |what: &str| {
-        let side = if set.side() == Side::Reverse {
+        let side = if set.side() == FileSide::Reverse {
             " of the reverse graph"
         } else {
             ""
@@ -200,7 +200,7 @@ fn verify_cell(
     let (mut left, mut edges) = (cell.data_bytes(), 0u64);
     let mut last: Option<(u32, u32)> = None;
     let (at, mut keys) = (
-        CellPosition {
+        WalkPosition {
             set,
             column: d,
             cell,

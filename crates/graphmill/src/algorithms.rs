@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graphmill_algorithms::{AlgorithmError, Entry, OptionKind, OptionSpec, Settings, registry};
-use graphmill_graph::{FrameReader, IdKind, StoredGraph, VertexId};
-use graphmill_storage::Budget;
+use graphmill_algorithms::{
+    AlgorithmError, AlgorithmOptions, Entry, OptionKind, OptionSpec, registry,
+};
+use graphmill_graph::{IdKind, PageCache, StoredGraph, VertexId};
+use graphmill_storage::MemoryBudget;
 
 use crate::error::Error;
 
@@ -63,8 +65,11 @@ pub(crate) fn check(
 }
 
 /// Those options that name no vertices, as the algorithm takes them.
-pub(crate) fn values(entry: &'static Entry, options: &BTreeMap<String, String>) -> Settings {
-    let mut settings = Settings::default();
+pub(crate) fn values(
+    entry: &'static Entry,
+    options: &BTreeMap<String, String>,
+) -> AlgorithmOptions {
+    let mut settings = AlgorithmOptions::default();
     for option in entry.options {
         if let (OptionKind::Value | OptionKind::Flag, Some(value)) =
             (option.kind, options.get(option.name))
@@ -81,10 +86,10 @@ pub(crate) fn settings(
     entry: &'static Entry,
     options: &BTreeMap<String, String>,
     graph: &Arc<StoredGraph>,
-    budget: &Budget,
-) -> Result<Settings, Error> {
+    budget: &MemoryBudget,
+) -> Result<AlgorithmOptions, Error> {
     let mut settings = values(entry, options);
-    let mut reader = FrameReader::new(graph, budget, 1)?;
+    let mut reader = PageCache::new(graph, budget, 1)?;
     for option in entry.options {
         let Some(value) = options.get(option.name) else {
             continue;
@@ -106,11 +111,11 @@ pub(crate) fn settings(
 
 /// The same settings with the vertices among them by rank of id, as a judge takes them.
 pub(crate) fn by_rank(
-    mut settings: Settings,
+    mut settings: AlgorithmOptions,
     graph: &Arc<StoredGraph>,
-    budget: &Budget,
-) -> Result<Settings, Error> {
-    let mut reader = FrameReader::new(graph, budget, 1)?;
+    budget: &MemoryBudget,
+) -> Result<AlgorithmOptions, Error> {
+    let mut reader = PageCache::new(graph, budget, 1)?;
     for vertex in settings.vertices.values_mut().flatten() {
         *vertex = graph.rank_of(&mut reader, *vertex)?;
     }
@@ -155,7 +160,7 @@ fn ids_of(list: &str) -> Vec<String> {
 
 fn index_of(
     graph: &StoredGraph,
-    reader: &mut FrameReader,
+    reader: &mut PageCache,
     option: &OptionSpec,
     id: &str,
 ) -> Result<u64, Error> {

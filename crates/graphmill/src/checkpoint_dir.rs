@@ -15,10 +15,10 @@ use std::sync::Arc;
 use graphmill_engine as engine;
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
-use graphmill_raw::Mistake;
+use graphmill_raw::Failpoint;
 use graphmill_storage::{
-    Clock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, Hold, Holding, Open, Owner, StorageError, has_no_locks,
-    is_missing, is_this_machine, machine_id, name_to_be, unheld,
+    Clock, DirLock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, LockMode, Open, Owner, StorageError,
+    final_name, host_id, is_missing, is_this_host, locks_unsupported, unheld,
 };
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::hash::Fnv1a;
 use crate::machine::resources::Machine;
 use crate::plan::Plan;
-use crate::progress::{Progress, Watcher};
+use crate::progress::{Progress, ProgressFn};
 use crate::session::Session;
 
 /// The format of the checkpoints.
@@ -90,7 +90,7 @@ pub(crate) struct CheckpointDir {
     /// That of all ranks.
     base: PathBuf,
     folder: PathBuf,
-    _hold: Hold,
+    _hold: DirLock,
     is_named: bool,
     /// There is one rank.
     is_alone: bool,
@@ -98,7 +98,7 @@ pub(crate) struct CheckpointDir {
     is_asked: bool,
     /// Which run it is.
     identity: RunIdentity,
-    asked: engine::Checkpoints,
+    asked: engine::CheckpointPolicy,
 }
 
 impl Plan {
@@ -110,7 +110,7 @@ impl Plan {
         machine: &Machine,
         graph: &StoredGraph,
         tmp: &Path,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
     ) -> Result<Option<CheckpointDir>, Error> {
         let asked = &self.config.checkpoints;
         if asked.keep == 0 {
@@ -170,7 +170,7 @@ impl Plan {
             is_alone: ranks == 1,
             is_asked: asked.resume,
             identity,
-            asked: engine::Checkpoints {
+            asked: engine::CheckpointPolicy {
                 folder: folder.clone(),
                 description: (NAME, text),
                 job: graph.graph_id(),
@@ -207,7 +207,7 @@ fn machine_of(mark: &Path) -> Option<&str> {
 
 /// Says on which machine a folder is held.
 fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
-    let ours = folder.join(format!("{AT}{}", machine_id(disk, folder)));
+    let ours = folder.join(format!("{AT}{}", host_id(disk, folder)));
     let there = disk.list(folder)?;
     if !there.contains(&ours) {
         disk.open(&ours, Open::Create)?;
@@ -221,8 +221,8 @@ fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
 /// Whether a name is one that this module or the engine gives a file in the folder of a rank.
 fn is_own(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
-    let is_said = name.is_some_and(|name| [NAME, DONE].contains(&name_to_be(name)));
-    is_said || machine_of(path).is_some() || engine::is_of_versions(path)
+    let is_said = name.is_some_and(|name| [NAME, DONE].contains(&final_name(name)));
+    is_said || machine_of(path).is_some() || engine::is_checkpoint_dir(path)
 }
 
 /// Rejects the directory of a rank that holds anything else: the run deletes its contents.
@@ -267,30 +267,30 @@ fn hold(
     clock: &dyn Clock,
     folder: &Path,
     is_named: bool,
-) -> Result<Option<Hold>, StorageError> {
+) -> Result<Option<DirLock>, StorageError> {
     let base = folder.parent().unwrap_or(folder);
     let attempt = || {
         make(disk, folder)?;
         // One that somebody named may be anybody's, and a link.
         let owner = if is_named { Owner::Anybody } else { Owner::Own };
-        let Some(above) = disk.hold(base, Holding::Unlocked, owner)? else {
+        let Some(above) = disk.hold(base, LockMode::Unlocked, owner)? else {
             return Ok(None);
         };
-        let held = match disk.hold(folder, Holding::Alone, Owner::Own) {
-            Err(error) if is_named && has_no_locks(&error) => {
-                disk.hold(folder, Holding::Unlocked, Owner::Own)?
+        let held = match disk.hold(folder, LockMode::Alone, Owner::Own) {
+            Err(error) if is_named && locks_unsupported(&error) => {
+                disk.hold(folder, LockMode::Unlocked, Owner::Own)?
             }
             held => held?,
         };
         if held.is_some() {
             mark(disk, folder)?;
         }
-        Ok(held.map(|held| Box::new((held, above)) as Hold))
+        Ok(held.map(|held| Box::new((held, above)) as DirLock))
     };
     for _ in 1..HOLD_ATTEMPTS {
         match attempt() {
             Ok(Some(hold)) => return Ok(Some(hold)),
-            Err(error) if has_no_locks(&error) => {
+            Err(error) if locks_unsupported(&error) => {
                 // Files in it stay.
                 let _ = disk.remove_dir(folder);
                 let _ = disk.remove_dir(base);
@@ -334,7 +334,7 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
     let is_other = |path: &PathBuf| is_unnamed(path) && *path != own;
     let there = disk.list(tmp).unwrap_or_default();
     for base in there.iter().filter(|path| is_other(path)) {
-        let Ok(Some(_base)) = disk.hold(base, Holding::Unlocked, Owner::Own) else {
+        let Ok(Some(_base)) = disk.hold(base, LockMode::Unlocked, Owner::Own) else {
             continue;
         };
         for (folder, _hold) in unheld(disk, base, |_| true) {
@@ -342,8 +342,8 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
             let mut machines = there.iter().filter_map(|path| machine_of(path)).peekable();
             // Without working locks, another machine may lock it just now; it also leaves its file there.
             let is_ours =
-                machines.peek().is_some() && machines.all(|id| is_this_machine(id, disk, base));
-            match is_ours && !there.iter().any(|path| engine::is_version(path)) {
+                machines.peek().is_some() && machines.all(|id| is_this_host(id, disk, base));
+            match is_ours && !there.iter().any(|path| engine::is_checkpoint_file(path)) {
                 true => drop(remove(disk, &folder)),
                 // One that does not say where it is held may be on its way, and is made again; or of a machine that no lock reaches.
                 false => drop(disk.remove_dir(&folder)),
@@ -355,7 +355,7 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
 
 impl CheckpointDir {
     /// Returns the checkpoint settings of the engine.
-    pub(crate) fn asked(&self) -> engine::Checkpoints {
+    pub(crate) fn asked(&self) -> engine::CheckpointPolicy {
         self.asked.clone()
     }
 
@@ -366,13 +366,13 @@ impl CheckpointDir {
         &self,
         machine: &Machine,
         session: &mut Session,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
     ) -> Result<(), Error> {
         let said = match session.has_published() {
             true => self.say_done(machine)?,
             false => Ok(()),
         };
-        let ended = said.and_then(|()| session.end_versions().map_err(Error::from));
+        let ended = said.and_then(|()| session.finish_checkpoints().map_err(Error::from));
         match ended {
             Err(error) if !self.is_named => {
                 watcher(&Progress::Warning(&format!(
@@ -387,7 +387,7 @@ impl CheckpointDir {
 
     /// Records on all ranks that the run finished; its checkpoints may go unless one rank failed to.
     fn say_done(&self, machine: &Machine) -> Result<Result<(), Error>, Error> {
-        if self.is_alone || Mistake::EndNotSaid.is_planted() {
+        if self.is_alone || Failpoint::EndNotSaid.is_planted() {
             // No other rank has checkpoints that would be missed.
             return Ok(Ok(()));
         }
@@ -466,10 +466,10 @@ impl CheckpointDir {
     /// Whether there is any version.
     fn has_any(&self) -> Result<bool, Error> {
         let there = match self.disk.list(&self.folder) {
-            Err(_) if Mistake::FailedListIgnored.is_planted() => Vec::new(),
+            Err(_) if Failpoint::FailedListIgnored.is_planted() => Vec::new(),
             there => there?,
         };
-        Ok(there.iter().any(|path| engine::is_version(path)))
+        Ok(there.iter().any(|path| engine::is_checkpoint_file(path)))
     }
 
     /// Lists unnamed directories with checkpoints of other runs, and how those runs differ.
@@ -482,7 +482,7 @@ impl CheckpointDir {
             if !is_unnamed(&other) || other == self.base {
                 continue;
             }
-            let Ok(Some(_base)) = self.disk.hold(&other, Holding::Unlocked, Owner::Own) else {
+            let Ok(Some(_base)) = self.disk.hold(&other, LockMode::Unlocked, Owner::Own) else {
                 continue;
             };
             let said = self.disk.read_small(&folder.join(NAME), NAME_BYTES_MAX);
@@ -497,7 +497,11 @@ impl CheckpointDir {
     }
 
     /// Reports the checkpoint from which the run resumes.
-    pub(crate) fn report_resumed(&self, resumed: Option<&engine::Resumed>, watcher: &Watcher) {
+    pub(crate) fn report_resumed(
+        &self,
+        resumed: Option<&engine::ResumeInfo>,
+        watcher: &ProgressFn,
+    ) {
         let base = self.base.display();
         let Some(resumed) = resumed else {
             if self.is_asked {
@@ -525,8 +529,8 @@ impl CheckpointDir {
     }
 
     /// Returns an error of the run that says how to resume, if there is a checkpoint.
-    pub(crate) fn left(&self, error: Error, watcher: &Watcher) -> Error {
-        if error.is_usage() || error.is_of_versions() || !matches!(self.has_any(), Ok(true)) {
+    pub(crate) fn left(&self, error: Error, watcher: &ProgressFn) -> Error {
+        if error.is_usage() || error.is_of_checkpoints() || !matches!(self.has_any(), Ok(true)) {
             return error;
         }
         let again = match self.is_named {
@@ -571,11 +575,8 @@ mod tests {
         let (tmp, own) = (Path::new("/tmp"), Path::new("/tmp/own"));
         let base = tmp.join(format!("{OWN_FOLDER}0"));
         for (marks, stays) in [
-            (vec![machine_id(&disk, &base)], false),
-            (
-                vec![machine_id(&disk, &base), "elsewhere".to_string()],
-                true,
-            ),
+            (vec![host_id(&disk, &base)], false),
+            (vec![host_id(&disk, &base), "elsewhere".to_string()], true),
             (vec!["elsewhere".to_string()], true),
             (vec![], false),
         ] {

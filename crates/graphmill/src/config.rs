@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use graphmill_engine::Every;
+use graphmill_engine::CheckpointInterval;
 
 use crate::import_config::ImportConfig;
 use crate::machine::resources::MachineConfig;
@@ -50,7 +50,7 @@ pub struct Config {
     /// Settings that the engine otherwise chooses itself.
     pub tuning: Tuning,
     /// The checkpoints of the run, from which a killed run resumes.
-    pub checkpoints: Checkpoints,
+    pub checkpoints: CheckpointConfig,
 }
 
 impl Config {
@@ -69,7 +69,7 @@ impl Config {
             trials: 1,
             machine: MachineConfig::default(),
             tuning: Tuning::default(),
-            checkpoints: Checkpoints::default(),
+            checkpoints: CheckpointConfig::default(),
         }
     }
 
@@ -83,25 +83,25 @@ impl Config {
 
 /// The checkpoints of a run, from which a killed run resumes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Checkpoints {
+pub struct CheckpointConfig {
     /// The directory of the checkpoints; created if missing, deleted when the run finishes.
     ///
     /// `None`: a directory among the temporary files, named after the run. The same run resumes from it.
     pub folder: Option<PathBuf>,
     /// How often.
-    pub every: Every,
+    pub every: CheckpointInterval,
     /// How many are kept; none are published where it is 0.
     pub keep: usize,
     /// True to resume from the newest in `folder`, if there is any; else there must be none.
     pub resume: bool,
 }
 
-impl Default for Checkpoints {
+impl Default for CheckpointConfig {
     /// Of runs whose rows are on disk, in a folder of their own; the newest is kept.
-    fn default() -> Checkpoints {
-        Checkpoints {
+    fn default() -> CheckpointConfig {
+        CheckpointConfig {
             folder: None,
-            every: Every::Paged,
+            every: CheckpointInterval::Paged,
             keep: 1,
             resume: false,
         }

@@ -412,7 +412,7 @@ impl Error {
     }
 
     /// True if existing checkpoints cannot be resumed from.
-    pub(crate) fn is_of_versions(&self) -> bool {
+    pub(crate) fn is_of_checkpoints(&self) -> bool {
         let (Error::Engine(error) | Error::Algorithm(AlgorithmError::Engine(error))) = self else {
             return false;
         };

@@ -1,17 +1,19 @@
 //! Space, memory, traffic and time of an import and of a run, before anything is done (DFOGraph, section 4.5).
 //!
-//! A [`Question`] names a graph, stored or known by its numbers, an algorithm and a [`Cluster`]; the [`Answer`] has bytes from the crates
+//! A [`EstimateRequest`] names a graph, stored or known by its numbers, an algorithm and a [`Cluster`]; the [`Estimate`] has bytes from the crates
 //! that would do the work, and the time that the slowest of disk, network and cores takes for each phase.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use graphmill_engine::{DispatchChoice, PassTraffic, RunOutlook, RunQuestion, run_outlook};
-use graphmill_graph::{EdgeKind, Likeness, Outline};
-use graphmill_ingest::{
-    ImportOptions, ImportOutlook, ImportQuestion, Input, Moved, Phase, outlook,
+use graphmill_engine::{
+    DispatchChoice, PassTraffic, RunEstimate, RunEstimateRequest, estimate_run,
 };
-use graphmill_storage::{Budget, Stop};
+use graphmill_graph::{DegreeModel, EdgeKind, GraphProfile};
+use graphmill_ingest::{
+    ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Input, Phase, outlook,
+};
+use graphmill_storage::{CancelToken, MemoryBudget};
 use serde::Serialize;
 
 use crate::algorithms;
@@ -21,9 +23,9 @@ use crate::open::rows;
 
 /// A request for an estimate.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct EstimateRequest {
     /// The graph.
-    pub graph: GraphAsked,
+    pub graph: GraphSource,
     /// Name of the algorithm.
     pub algorithm: String,
     /// Its options, as for a run.
@@ -38,7 +40,7 @@ pub struct Question {
 
 /// A graph, stored or not.
 #[derive(Clone, Debug)]
-pub enum GraphAsked {
+pub enum GraphSource {
     /// The folder of a stored graph.
     Stored(PathBuf),
     /// One that is to be made.
@@ -49,7 +51,7 @@ pub enum GraphAsked {
 #[derive(Clone, Debug)]
 pub struct Expected {
     /// How edges are spread over vertices.
-    pub like: Likeness,
+    pub like: DegreeModel,
     /// Ids of vertices are below this.
     pub vertices: u64,
     /// Edges.
@@ -127,21 +129,21 @@ impl Cluster {
 
 /// What comes of it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Answer {
+pub struct Estimate {
     /// The graph.
-    pub graph: GraphFacts,
+    pub graph: GraphStats,
     /// The machines.
     pub cluster: Cluster,
     /// The import; none of a graph that is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub import: Option<ImportFacts>,
+    pub import: Option<ImportStats>,
     /// The run.
-    pub run: RunFacts,
+    pub run: RunStats,
 }
 
 /// A graph on disk.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct GraphFacts {
+pub struct GraphStats {
     /// |V|.
     pub vertices: u64,
     /// Stored edges.
@@ -234,7 +236,7 @@ impl Cost {
 ///
 /// A stage ends when its slowest rank does.
 #[derive(Clone, Debug, Serialize)]
-pub struct Part {
+pub struct StageCost {
     /// What it is called.
     pub name: &'static str,
     /// All ranks together.
@@ -246,11 +248,11 @@ pub struct Part {
 
 /// An import.
 #[derive(Clone, Debug, Serialize)]
-pub struct ImportFacts {
+pub struct ImportStats {
     /// Its steps in order, then all of them as `all`.
-    pub steps: Vec<Part>,
+    pub steps: Vec<StageCost>,
     /// All together.
-    pub all: Part,
+    pub all: StageCost,
     /// Bytes of temporary files, which lie beside the graph until it is finished.
     pub temporary_bytes: u64,
     /// Whether ids are sorted on disk, since memory holds no bitmap of them.
@@ -259,17 +261,17 @@ pub struct ImportFacts {
 
 /// A run.
 #[derive(Clone, Debug, Serialize)]
-pub struct RunFacts {
+pub struct RunStats {
     /// The algorithm.
     pub algorithm: &'static str,
     /// Passes over all edges.
     pub iterations: u64,
     /// Before the passes, and once in the first of them.
-    pub start: Part,
+    pub start: StageCost,
     /// The last pass; those before it may be others, until messages are dispatched.
-    pub pass: Part,
+    pub pass: StageCost,
     /// All together.
-    pub all: Part,
+    pub all: StageCost,
     /// Whether rows, and messages, stay in memory at all ranks.
     pub rows_resident: bool,
     /// See there.
@@ -286,13 +288,13 @@ pub struct RunFacts {
     pub temporary_bytes: u64,
 }
 
-impl Question {
+impl EstimateRequest {
     /// Answers it. Of a stored graph directories and fan-out lists are read, of others nothing.
     ///
     /// # Errors
     /// There is no such algorithm or graph; numbers are 0 or beyond what can be stored; a rank has too little memory, with the least that
     /// would do.
-    pub fn answer(&self, stop: &Stop) -> Result<Answer, Error> {
+    pub fn answer(&self, stop: &CancelToken) -> Result<Estimate, Error> {
         let entry = algorithms::find(&self.algorithm)?;
         let values = algorithms::values(entry, &self.options);
         (entry.check)(&values)?;
@@ -302,7 +304,7 @@ impl Question {
             ..self.cluster
         };
         let (outline, imported, budget) = match &self.graph {
-            GraphAsked::Stored(path) => {
+            GraphSource::Stored(path) => {
                 let machine = Machine::open(
                     &MachineConfig {
                         threads: Some(1),
@@ -311,13 +313,17 @@ impl Question {
                     stop.clone(),
                 )?;
                 let graph = machine.graph(path)?;
-                let outline = Outline::of_stored(&graph, machine.budget());
+                let outline = GraphProfile::of_stored(&graph, machine.budget());
                 (outline, None, machine.budget().clone())
             }
-            GraphAsked::Expected(expected) => {
+            GraphSource::Expected(expected) => {
                 let imported = expected.import(&cluster)?;
                 // Nothing is leased of it: no file is read.
-                (imported.outline.clone(), Some(imported), Budget::new(0))
+                (
+                    imported.outline.clone(),
+                    Some(imported),
+                    MemoryBudget::new(0),
+                )
             }
         };
         let cuts = outline.cuts(cluster.ranks);
@@ -328,7 +334,7 @@ impl Question {
             .find(|option| option.name == "iterations");
         let default = default.and_then(|option| option.default?.parse().ok());
         let iterations = self.iterations.or(default).unwrap_or(1);
-        let run = run_outlook(&RunQuestion {
+        let run = estimate_run(&RunEstimateRequest {
             outline: &outline,
             cuts: &cuts,
             senders: &senders,
@@ -339,7 +345,7 @@ impl Question {
             passes: iterations,
             budget: &budget,
         })?;
-        Ok(Answer {
+        Ok(Estimate {
             graph: facts(&outline),
             cluster,
             import: imported.map(|imported| import_facts(&imported, &cluster)),
@@ -355,7 +361,7 @@ impl Question {
 }
 
 impl Expected {
-    fn import(&self, cluster: &Cluster) -> Result<ImportOutlook, Error> {
+    fn import(&self, cluster: &Cluster) -> Result<ImportEstimate, Error> {
         let defaults = ImportOptions::new("");
         let options = ImportOptions {
             directed: self.directed,
@@ -369,7 +375,7 @@ impl Expected {
                 needs: "edges that are drawn (--input drawn), since raw pairs carry none",
             });
         }
-        Ok(outlook(&ImportQuestion {
+        Ok(outlook(&ImportEstimateRequest {
             like: self.like,
             vertices: self.vertices,
             edges: self.edges,
@@ -384,9 +390,9 @@ impl Expected {
     }
 }
 
-fn facts(outline: &Outline) -> GraphFacts {
+fn facts(outline: &GraphProfile) -> GraphStats {
     let files = &outline.files;
-    GraphFacts {
+    GraphStats {
         vertices: outline.measure.batches.vertices(),
         arcs: outline.arcs,
         batches: outline.columns.len() as u64,
@@ -400,7 +406,12 @@ fn facts(outline: &Outline) -> GraphFacts {
 }
 
 /// Returns the cost of a stage from the traffic and the arcs of each rank, at `rate` arcs a thread.
-fn part(name: &'static str, each: &[(PassTraffic, u64)], rate: f64, cluster: &Cluster) -> Part {
+fn part(
+    name: &'static str,
+    each: &[(PassTraffic, u64)],
+    rate: f64,
+    cluster: &Cluster,
+) -> StageCost {
     let disk = |traffic: &PassTraffic| traffic.read as f64 + traffic.written as f64;
     let shared: f64 = each.iter().map(|(traffic, _)| disk(traffic)).sum();
     let cost = |(traffic, arcs): &(PassTraffic, u64)| {
@@ -423,7 +434,7 @@ fn part(name: &'static str, each: &[(PassTraffic, u64)], rate: f64, cluster: &Cl
         cost
     };
     let each_rank: Vec<Cost> = each.iter().map(cost).collect();
-    Part {
+    StageCost {
         name,
         all: together(&each_rank),
         each_rank,
@@ -448,8 +459,8 @@ fn together(each_rank: &[Cost]) -> Cost {
 }
 
 /// Parts that come one after the other: ranks wait for each other between them.
-fn in_all<'p>(parts: impl IntoIterator<Item = (&'p Part, u64)>, ranks: usize) -> Part {
-    let mut sum = Part {
+fn in_all<'p>(parts: impl IntoIterator<Item = (&'p StageCost, u64)>, ranks: usize) -> StageCost {
+    let mut sum = StageCost {
         name: "in all",
         all: Cost::default(),
         each_rank: vec![Cost::default(); ranks],
@@ -463,8 +474,8 @@ fn in_all<'p>(parts: impl IntoIterator<Item = (&'p Part, u64)>, ranks: usize) ->
     sum
 }
 
-fn import_facts(imported: &ImportOutlook, cluster: &Cluster) -> ImportFacts {
-    let traffic = |moved: Moved| PassTraffic {
+fn import_facts(imported: &ImportEstimate, cluster: &Cluster) -> ImportStats {
+    let traffic = |moved: ImportTraffic| PassTraffic {
         read: moved.read,
         written: moved.written,
         sent: moved.sent,
@@ -478,8 +489,8 @@ fn import_facts(imported: &ImportOutlook, cluster: &Cluster) -> ImportFacts {
         each[0] = (traffic(phase.first), phase.arcs);
         part(phase.name, &each, rate, cluster)
     };
-    let steps: Vec<Part> = imported.phases.iter().map(step).collect();
-    ImportFacts {
+    let steps: Vec<StageCost> = imported.phases.iter().map(step).collect();
+    ImportStats {
         all: in_all(steps.iter().map(|step| (step, 1)), cluster.ranks),
         steps,
         temporary_bytes: imported.temporary_bytes,
@@ -490,15 +501,15 @@ fn import_facts(imported: &ImportOutlook, cluster: &Cluster) -> ImportFacts {
 fn run_facts(
     algorithm: &'static str,
     iterations: u64,
-    run: &[RunOutlook],
+    run: &[RunEstimate],
     rows: u64,
     cluster: &Cluster,
-) -> RunFacts {
+) -> RunStats {
     let rate = cluster.pass_rate;
     let each: Vec<_> = run.iter().map(|rank| (rank.start, 0)).collect();
     let start = part("start", &each, rate, cluster);
     let pass_after = |passes: u64| {
-        let of_rank = |rank: &RunOutlook| match passes < rank.early_passes {
+        let of_rank = |rank: &RunEstimate| match passes < rank.early_passes {
             true => (rank.early, rank.arcs),
             false => (rank.pass, rank.arcs),
         };
@@ -519,8 +530,8 @@ fn run_facts(
     let parts = passes.iter().map(|(part, times)| (part, *times));
     let all = in_all([(&start, 1)].into_iter().chain(parts), cluster.ranks);
     let least_memory = run.iter().map(|rank| rank.least_memory).max().unwrap_or(0);
-    let sum = |of: fn(&RunOutlook) -> u64| run.iter().map(of).fold(0, u64::saturating_add);
-    RunFacts {
+    let sum = |of: fn(&RunEstimate) -> u64| run.iter().map(of).fold(0, u64::saturating_add);
+    RunStats {
         algorithm,
         iterations,
         all,

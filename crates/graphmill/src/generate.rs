@@ -5,12 +5,12 @@ use std::path::Path;
 
 use graphmill_graph::EdgeKind;
 use graphmill_ingest::{EdgeSink, EdgeSource, Generated, ImportReport, IngestError, check_space};
-use graphmill_storage::FileAside;
+use graphmill_storage::AtomicFile;
 
 use crate::error::Error;
 use crate::import_config::ImportConfig;
 use crate::machine::resources::{Machine, folder_of};
-use crate::progress::{ImportProgress, Progress, Watcher};
+use crate::progress::{ImportReporter, Progress, ProgressFn};
 use crate::result::sizes::CHUNK_BYTES;
 
 /// What a file of generated edges is; its name's ending says it.
@@ -129,7 +129,7 @@ impl Machine {
         graph: &Generated,
         output: &Path,
         config: &ImportConfig,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
     ) -> Result<Generation, Error> {
         let file = EdgeFileFormat::of(output, graph, config)?;
         config.check(graph.weights())?;
@@ -142,7 +142,7 @@ impl Machine {
         }
         match file {
             None => {
-                let progress = ImportProgress::new(watcher, "edges");
+                let progress = ImportReporter::new(watcher, "edges");
                 let options = self.import_options(output, config);
                 let stored =
                     graphmill_ingest::generate(self.for_ingest(&progress), graph, &options);
@@ -158,7 +158,7 @@ impl Machine {
         graph: &Generated,
         output: &Path,
         kind: EdgeFileFormat,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
     ) -> Result<Generation, Error> {
         if self.disk().exists(output)? {
             return Err(Error::OutputIs {
@@ -169,7 +169,7 @@ impl Machine {
         let edges = graph.edges().unwrap_or(0);
         let least = edges.saturating_mul(kind.edge_bytes());
         check_space(&**self.disk(), &folder_of(output), least)?;
-        let mut file = FileAside::create_apart(self.disk(), self.budget(), output, CHUNK_BYTES)?;
+        let mut file = AtomicFile::create_apart(self.disk(), self.budget(), output, CHUNK_BYTES)?;
         let mut reader = graph.reader(self.disk(), self.budget())?;
         let mut writing = Writing {
             file: &mut file,
@@ -204,7 +204,7 @@ impl Machine {
 
 /// Edges on their way to a file.
 struct Writing<'f> {
-    file: &'f mut FileAside,
+    file: &'f mut AtomicFile,
     kind: EdgeFileFormat,
     bytes: Vec<u8>,
     /// Why the file could not be written; a sink can only report that it stopped.

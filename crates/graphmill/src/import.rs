@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use graphmill_fabric::Fabric;
 use graphmill_ingest::{
-    EdgeSource, FileSource, ImportOptions, ImportReport, IngestError, Moved, ReadOptions,
-    check_memory, files_of, import,
+    EdgeSource, FileSource, ImportOptions, ImportReport, ImportTraffic, IngestError, ReadOptions,
+    check_memory, import, input_files,
 };
 use graphmill_storage::write_output;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::import_config::ImportConfig;
 use crate::machine::resources::Machine;
 use crate::paths::DESCRIPTION;
-use crate::progress::{ImportProgress, Progress, Watcher};
+use crate::progress::{ImportReporter, Progress, ProgressFn};
 use crate::result_error::ResultError;
 use crate::start::StartOptions;
 
@@ -50,7 +50,7 @@ struct MovedBytes {
 }
 
 impl MovedBytes {
-    fn of(moved: &Moved) -> Self {
+    fn of(moved: &ImportTraffic) -> Self {
         MovedBytes {
             bytes_read: moved.read,
             bytes_written: moved.written,
@@ -62,7 +62,7 @@ impl MovedBytes {
 impl Machine {
     /// Imports `inputs`, files of edges or directories of them, into the new stored graph `graph`.
     ///
-    /// With several ranks ([`on_ranks`](crate::on_ranks), [`as_rank`](crate::as_rank)) each reads and writes a part.
+    /// With several ranks ([`run_on_ranks`](crate::on_ranks), [`run_as_rank`](crate::as_rank)) each reads and writes a part.
     ///
     /// # Errors
     /// A file cannot be read or makes no sense, is a pipe, a device or a stored graph; weights are to be merged and there are none;
@@ -73,7 +73,7 @@ impl Machine {
         inputs: &[PathBuf],
         graph: &Path,
         config: &ImportConfig,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
     ) -> Result<ImportReport, Error> {
         self.import_alike(inputs, graph, config, None, watcher)
     }
@@ -90,13 +90,13 @@ impl Machine {
         graph: &Path,
         config: &ImportConfig,
         metrics: &Path,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
     ) -> Result<ImportReport, Error> {
         let report = self.import_alike(inputs, graph, config, Some(metrics), watcher)?;
         if self.rank() > 0 {
             return Ok(report);
         }
-        let sum = |of: fn(&Moved) -> u64| report.each_rank.iter().map(of).sum();
+        let sum = |of: fn(&ImportTraffic) -> u64| report.each_rank.iter().map(of).sum();
         let account = ImportMetrics {
             graph: GraphSize {
                 vertices: report.vertices,
@@ -130,7 +130,7 @@ impl Machine {
         graph: &Path,
         config: &ImportConfig,
         metrics: Option<&Path>,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
     ) -> Result<ImportReport, Error> {
         self.check_same_start(&StartOptions::of_import(inputs, graph, config, metrics))?;
         if let Some(metrics) = metrics.filter(|_| self.rank() == 0) {
@@ -147,7 +147,7 @@ impl Machine {
         inputs: &[PathBuf],
         graph: &Path,
         config: &ImportConfig,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
     ) -> Result<ImportReport, Error> {
         config.check(config.weights)?;
         self.check_tmp()?;
@@ -172,7 +172,7 @@ impl Machine {
             on_error: config.on_error,
             ..ReadOptions::default()
         };
-        let listed = files_of(&**self.disk(), &[&inputs[..], &config.vertices].concat())?;
+        let listed = input_files(&**self.disk(), &[&inputs[..], &config.vertices].concat())?;
         let list_bytes = FileSource::list_bytes(&listed);
         check_memory(
             self.budget(),
@@ -240,7 +240,7 @@ impl Machine {
             read,
             ..self.import_options(graph, config)
         };
-        let progress = ImportProgress::new(watcher, "bytes");
+        let progress = ImportReporter::new(watcher, "bytes");
         let machine = self.for_ingest(&progress);
         let imported = import(machine, &source, vertices, &options);
         let mut report = imported.map_err(|error| progress.ended_with(error))?;
@@ -258,9 +258,9 @@ impl Machine {
     /// What an import runs on.
     pub(crate) fn for_ingest<'a>(
         &'a self,
-        progress: &'a ImportProgress<'a>,
-    ) -> graphmill_ingest::Machine<'a> {
-        graphmill_ingest::Machine {
+        progress: &'a ImportReporter<'a>,
+    ) -> graphmill_ingest::ImportResources<'a> {
+        graphmill_ingest::ImportResources {
             disk: self.disk(),
             workers: self.workers(),
             budget: self.budget(),

@@ -3,7 +3,7 @@
 //! One folder an import, named by what went into it: `STAMP-OPTIONS`, hashes of the files and of the import's options with the
 //! format of stored graphs. So a file that changed, or other options, never meet an old graph; graphs of older stamps are removed.
 //!
-//! The stamp is made of each file's name and [`FileStamp`](graphmill_storage::FileStamp): its number in the file system, its size,
+//! The stamp is made of each file's name and [`FileIdentity`](graphmill_storage::FileStamp): its number in the file system, its size,
 //! and the times when it was modified and when anything about it changed, in nanoseconds. A file that was written in place, or
 //! replaced by another of the same size and time of modification, so has another stamp. The bytes are not read: that would take
 //! as long as the import saves. A copy of the file, or one that was renamed and back, is imported again.
@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError, unheld};
+use graphmill_storage::{DirLock, Disk, LockMode, Owner, StorageError, WorkDir, unheld};
 
 use crate::error::Error;
 use crate::hash::Fnv1a;
@@ -134,10 +134,10 @@ fn bytes_in(disk: &dyn Disk, folder: &Path) -> Result<u64, StorageError> {
 ///
 /// It renames the graph into a directory that the next import empties if this one is killed.
 fn remove(disk: &Arc<dyn Disk>, folder: &Path, graph: &Path) -> Result<bool, StorageError> {
-    let Some(_hold) = disk.hold(graph, Holding::Alone, Owner::Own)? else {
+    let Some(_hold) = disk.hold(graph, LockMode::Alone, Owner::Own)? else {
         return Ok(false);
     };
-    let away = Scratch::create(disk, folder, "stale")?;
+    let away = WorkDir::create(disk, folder, "stale")?;
     disk.rename(graph, &away.path().join("graph"))?;
     Ok(true)
 }
@@ -200,26 +200,28 @@ impl CacheLocation {
     ///
     /// # Errors
     /// Another user than this one, root or the owner of the file owns the directory.
-    pub(crate) fn hold(&self, disk: &dyn Disk) -> Result<Option<Hold>, StorageError> {
+    pub(crate) fn hold(&self, disk: &dyn Disk) -> Result<Option<DirLock>, StorageError> {
         let owner = Owner::OwnOr(&self.owners);
-        let Some(folder) = disk.hold(&self.folder, Holding::Unlocked, owner)? else {
+        let Some(folder) = disk.hold(&self.folder, LockMode::Unlocked, owner)? else {
             return Ok(None);
         };
-        let graph = match disk.hold(&self.graph(), Holding::Shared, owner) {
-            Err(StorageError::Path { .. }) => disk.hold(&self.graph(), Holding::Unlocked, owner)?,
+        let graph = match disk.hold(&self.graph(), LockMode::Shared, owner) {
+            Err(StorageError::Path { .. }) => {
+                disk.hold(&self.graph(), LockMode::Unlocked, owner)?
+            }
             held => held?,
         };
         // In this order: the graph is below the folder.
-        Ok(graph.map(|graph| Box::new((graph, folder)) as Hold))
+        Ok(graph.map(|graph| Box::new((graph, folder)) as DirLock))
     }
 
     /// Makes the folder of all graphs, and takes hold of it; none where it cannot be made.
     ///
     /// # Errors
     /// As for [`CacheLocation::hold`].
-    pub(crate) fn make(&self, disk: &dyn Disk) -> Result<Option<Hold>, StorageError> {
+    pub(crate) fn make(&self, disk: &dyn Disk) -> Result<Option<DirLock>, StorageError> {
         match disk.create_dir_all(&self.folder) {
-            Ok(()) => disk.hold(&self.folder, Holding::Unlocked, Owner::OwnOr(&self.owners)),
+            Ok(()) => disk.hold(&self.folder, LockMode::Unlocked, Owner::OwnOr(&self.owners)),
             // A write to the directory reports the cause.
             Err(_) => Ok(None),
         }
@@ -229,7 +231,7 @@ impl CacheLocation {
     ///
     /// What it cannot remove stays: the next import tries again.
     pub(crate) fn remove_stale(&self, disk: &Arc<dyn Disk>) {
-        let Ok(Some(_folder)) = disk.hold(&self.folder, Holding::Unlocked, Owner::Own) else {
+        let Ok(Some(_folder)) = disk.hold(&self.folder, LockMode::Unlocked, Owner::Own) else {
             return;
         };
         for graph in disk.list(&self.folder).unwrap_or_default() {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::machine::resources::Machine;
-use crate::progress::{Progress, Watcher};
+use crate::progress::{Progress, ProgressFn};
 
 /// Facts about a stored graph.
 #[derive(Debug, Clone, Serialize)]
@@ -110,7 +110,7 @@ impl Machine {
     ///
     /// # Errors
     /// The first file and frame that is not what was written; [`Error::Stopped`].
-    pub fn verify(&self, path: &Path, watcher: &Watcher) -> Result<u64, Error> {
+    pub fn verify(&self, path: &Path, watcher: &ProgressFn) -> Result<u64, Error> {
         self.verify_by(path, false, watcher)
     }
 
@@ -121,11 +121,11 @@ impl Machine {
     ///
     /// # Errors
     /// As for [`Machine::verify`]; the first file that disagrees.
-    pub fn verify_deep(&self, path: &Path, watcher: &Watcher) -> Result<u64, Error> {
+    pub fn verify_deep(&self, path: &Path, watcher: &ProgressFn) -> Result<u64, Error> {
         self.verify_by(path, true, watcher)
     }
 
-    fn verify_by(&self, path: &Path, is_deep: bool, watcher: &Watcher) -> Result<u64, Error> {
+    fn verify_by(&self, path: &Path, is_deep: bool, watcher: &ProgressFn) -> Result<u64, Error> {
         let graph = self.graph(path)?;
         let total = self.disk_bytes(path)?;
         let progress = |done| {
@@ -141,7 +141,7 @@ impl Machine {
             true => graphmill_graph::verify_deep(&graph, budget, stop, progress)?,
             false => graphmill_graph::verify(&graph, budget, stop, progress)?,
         };
-        if self.stop().requested() {
+        if self.stop().is_cancelled() {
             Err(Error::Stopped)
         } else {
             Ok(seen.bytes)

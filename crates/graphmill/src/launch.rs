@@ -7,13 +7,13 @@ use graphmill_algorithms::AlgorithmError;
 use graphmill_engine::EngineError;
 use graphmill_fabric::{Fabric, FabricError, local};
 use graphmill_ingest::IngestError;
-use graphmill_storage::{Stop, StorageError};
+use graphmill_storage::{CancelToken, StorageError};
 
 use crate::error::{Error, is_end_as_asked};
 use crate::machine::limits::{default_memory, default_threads};
 use crate::machine::resources::{Machine, MachineConfig};
 use crate::plan::Plan;
-use crate::progress::{Watcher, unwatched};
+use crate::progress::{ProgressFn, unwatched};
 use crate::result::block::Block;
 use crate::run::Run;
 use crate::spool::{Spool, is_stdin};
@@ -24,10 +24,10 @@ use crate::spool::{Spool, is_stdin};
 ///
 /// # Errors
 /// The work of any rank fails; the error is that of the first rank that failed.
-pub fn on_ranks<T>(
+pub fn run_on_ranks<T>(
     config: &MachineConfig,
     ranks: usize,
-    stop: &Stop,
+    stop: &CancelToken,
     first: impl FnOnce(&Machine) -> Result<T, Error>,
     others: impl Fn(&Machine) -> Result<(), Error> + Sync,
 ) -> Result<T, Error> {
@@ -46,13 +46,13 @@ pub fn on_ranks<T>(
         let fabric_of_first = fabrics.next();
         let mut started = Vec::new();
         for fabric in fabrics {
-            let work = move || as_rank(Arc::new(fabric), share, stop, others);
+            let work = move || run_as_rank(Arc::new(fabric), share, stop, others);
             let thread = thread::Builder::new().spawn_scoped(scope, work);
             // One that is not started has left the others already.
             started.push(thread.map_err(|source| StorageError::Thread { source })?);
         }
         let done = match fabric_of_first {
-            Some(fabric) => as_rank(Arc::new(fabric), share, stop, first),
+            Some(fabric) => run_as_rank(Arc::new(fabric), share, stop, first),
             None => Err(Error::Stopped),
         };
         // The error of another rank keeps that rank's words.
@@ -93,10 +93,10 @@ pub fn on_ranks<T>(
 ///
 /// # Errors
 /// The work fails.
-pub fn as_rank<T>(
+pub fn run_as_rank<T>(
     fabric: Arc<dyn Fabric>,
     config: &MachineConfig,
-    stop: &Stop,
+    stop: &CancelToken,
     work: impl FnOnce(&Machine) -> Result<T, Error>,
 ) -> Result<T, Error> {
     // Work of this rank alone ends too when another is lost.
@@ -138,10 +138,10 @@ fn told_by(lost: FabricError, own: usize, error: Error) -> Error {
 
 impl Plan {
     /// Does what the plan says on as many ranks as it says, and hands the rows to `each`.
-    pub(crate) fn on_ranks(
+    pub(crate) fn run_on_ranks(
         &self,
-        stop: &Stop,
-        watcher: &Watcher,
+        stop: &CancelToken,
+        watcher: &ProgressFn,
         each: Option<&mut dyn FnMut(&Block)>,
     ) -> Result<Run, Error> {
         let inputs = std::slice::from_ref(&self.config.input);
@@ -149,7 +149,7 @@ impl Plan {
         let plan = &self.on_spool(&spool);
         let first = |machine: &Machine| plan.run_rank(machine, watcher, each);
         let others = |machine: &Machine| plan.run_rank(machine, &unwatched(), None).map(drop);
-        on_ranks(&self.machine(), self.config.ranks, stop, first, others)
+        run_on_ranks(&self.machine(), self.config.ranks, stop, first, others)
     }
 
     /// Runs the plan as one rank of a job whose ranks all have the same plan.
@@ -161,14 +161,14 @@ impl Plan {
     pub fn run_as(
         &self,
         fabric: Arc<dyn Fabric>,
-        stop: &Stop,
-        watcher: &Watcher,
+        stop: &CancelToken,
+        watcher: &ProgressFn,
     ) -> Result<Run, Error> {
         if is_stdin(&self.config.input) {
             return Err(Error::StdinOfRanks);
         }
         let work = |machine: &Machine| self.run_rank(machine, watcher, None);
-        as_rank(fabric, &self.machine(), stop, work)
+        run_as_rank(fabric, &self.machine(), stop, work)
     }
 }
 
@@ -244,10 +244,10 @@ mod tests {
             path: "rows".into(),
             source: io::ErrorKind::StorageFull.into(),
         };
-        let asked = on_ranks(
+        let asked = run_on_ranks(
             &config,
             2,
-            &Stop::new(),
+            &CancelToken::new(),
             |_| -> Result<(), Error> { Err(Error::Stopped) },
             |_| Err(full().into()),
         );

@@ -36,7 +36,7 @@
 //!     type ApplyRows = Write<f64>;
 //!     type Edge = f64;
 //!     type Message = f64;
-//!     type Carried = f64;
+//!     type EdgeMessage = f64;
 //!     type Accumulator = f64;
 //!     type Sum = ();
 //!     const IDENTITY: f64 = f64::INFINITY;
@@ -64,7 +64,7 @@
 //! let mut session = machine.session(&machine.graph(&graph)?, Default::default(), &unwatched())?;
 //! let distance = session.vertex_array::<f64>("distance")?;
 //! session.process_vertices(distance.write(), None, |v, d| *d = if v == 0 { 0.0 } else { f64::INFINITY })?;
-//! let mut active = session.no_vertices()?;
+//! let mut active = session.empty_set()?;
 //! active.insert(0)?;
 //! while !active.is_empty() {
 //!     (_, active) = session.process_edges(&Relax, distance.read(), distance.write(), &active, Direction::Forward)?;
@@ -89,7 +89,7 @@
 //!     type Message = f64;
 //!     type Edge = ();
 //!     type Aggregate = ();
-//!     const NOTHING: f64 = -0.0;
+//!     const IDENTITY: f64 = -0.0;
 //!
 //!     fn compute(&self, me: &mut Vertex<'_, Self>, sum: Option<f64>) {
 //!         let vertices = me.vertices() as f64;
@@ -126,12 +126,12 @@
 //! | `import_cache.rs` | [`CachedGraph`]: graphs that a run keeps beside its edges |
 //! | `generate.rs` | [`Generation`]: graphs by rule, stored or as files of edges |
 //! | `algorithms.rs`, `session.rs` | the registry; [`Session`]: a graph with an engine over it |
-//! | `launch.rs`, `start.rs` | [`on_ranks`], [`as_rank`]: one job on several ranks, all started alike |
+//! | `launch.rs`, `start.rs` | [`run_on_ranks`], [`run_as_rank`]: one job on several ranks, all started alike |
 //! | `machine/` | [`Machine`]: memory, disk, threads of a run; [`MpiJob`]; [`Timeline`]: how busy a rank was |
 //! | `paths.rs`, `preflight.rs` | checks of inputs and outputs before any work |
 //! | `open.rs` | opens a stored graph if the budget has room for it and for the work that follows |
 //! | `checkpoint_dir.rs` | the directory of the checkpoints of a run |
-//! | `estimate.rs` | [`Question`], [`Answer`]: what an import and a run would take |
+//! | `estimate.rs` | [`EstimateRequest`], [`Estimate`]: what an import and a run would take |
 //! | `summary.rs` | [`Summary`]: a result in a few numbers |
 //! | `result/` | rows with the user's ids, as [`Block`]s, Parquet and CSV |
 //! | `info.rs` | [`GraphInfo`]: facts about a stored graph; verifying it |
@@ -170,37 +170,39 @@ mod validate;
 mod validate_error;
 
 pub use algorithms::algorithms;
-pub use config::{Checkpoints, Config};
+pub use config::{CheckpointConfig, Config};
 pub use error::Error;
 pub use estimate::{
-    Answer, Cluster, Cost, Expected, GraphAsked, GraphFacts, ImportFacts, Part, Question, RunFacts,
+    Cluster, Cost, Estimate, EstimateRequest, Expected, GraphSource, GraphStats, ImportStats,
+    RunStats, StageCost,
 };
 pub use generate::Generation;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
 pub use graphmill_engine::{
-    Charge, Combiner, Convergence, DispatchChoice, EdgesAt, Every, KernelChoice, Metrics, Moved,
-    PlacedAt, SeekChoice, Superstep, TierBytes,
+    BytesMoved, Charge, CheckpointInterval, Combiner, Convergence, DispatchChoice, EdgeResidency,
+    KernelChoice, Metrics, PassMetrics, PlacementInfo, SparseChoice, TierBytes,
 };
 pub use graphmill_fabric::Fabric;
-pub use graphmill_graph::{EdgeKind, IdKind, Likeness, Order, StoredGraph, WeightRange};
+pub use graphmill_graph::{DegreeModel, EdgeKind, IdKind, Order, StoredGraph, WeightRange};
 pub use graphmill_ingest::{
     Comments, Delimiter, Duplicates, Format, Generated, GraphRule, Header, Ids, ImportReport,
     Input, OnError, Quote, SelfLoops, TextOptions,
 };
 pub use graphmill_storage::{
-    Budget, Clock, IoChoice, Kind, Placement, PlacementError, Stop, SystemClock, Tiers, Where,
+    CancelToken, Clock, DataKind, IoChoice, MemoryBudget, Placement, PlacementError, SystemClock,
+    Tier, Tiers,
 };
 pub use import_cache::CachedGraph;
 pub use import_config::ImportConfig;
 pub use info::GraphInfo;
-pub use launch::{as_rank, on_ranks};
+pub use launch::{run_as_rank, run_on_ranks};
 pub use machine::limits::{default_memory, default_threads, memory_limit, memory_total};
 pub use machine::mpi::{MpiJob, build_plugin};
 pub use machine::resources::{Machine, MachineConfig, SimulatedMachine};
 pub use machine::timeline::Timeline;
 pub use plan::Plan;
-pub use progress::{Progress, Watcher, unwatched};
-pub use result::block::{Block, Labels, Texts, Values};
+pub use progress::{Progress, ProgressFn, unwatched};
+pub use result::block::{Block, IdColumn, StringColumn, Values};
 pub use result::format::is_stdout;
 pub use result::top_k::TopRow;
 pub use result_error::ResultError;
@@ -214,11 +216,11 @@ pub use validate_error::ValidateError;
 
 /// What a program of one's own needs.
 pub mod prelude {
-    pub use graphmill_algorithms::{Output, Values as OutputValues};
+    pub use graphmill_algorithms::{Output, OutputValues};
     pub use graphmill_engine::{
         Accumulator, Activate, ActiveSet, Direction, EdgeProgram, EdgeValue, Element, Engine,
-        IdRank, Label, LabelProgram, OutDegree, Pregel, Reach, Read, Rows, SendProgram, Sink, Sum,
-        Version, Vertex, VertexArray, Write,
+        IdOrdinal, Label, MessageProgram, MonotoneProgram, OutDegree, Outbox, PregelMode, Reach,
+        Read, Reduce, Rows, VertexArray, VertexContext, VertexProgram, Write,
     };
     pub use graphmill_graph::EdgeKind;
 }

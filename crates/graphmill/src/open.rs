@@ -8,11 +8,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_engine::{Engine, EngineError, Sizes};
+use graphmill_engine::{Engine, EngineError, ProgramFootprint};
 use graphmill_fabric::Fabric;
-use graphmill_graph::{Batches, FormatError, IdKind, Measure, StoredGraph, partition};
+use graphmill_graph::{Batches, FormatError, GraphDims, IdKind, StoredGraph, partition};
 use graphmill_ingest::{FileSource, Format, Ids, IngestError, check_memory};
-use graphmill_storage::{Budget, StorageError};
+use graphmill_storage::{MemoryBudget, StorageError};
 
 use crate::error::Error;
 use crate::import_config::ImportConfig;
@@ -27,7 +27,7 @@ pub(crate) enum OpenFor<'p> {
     /// For a run.
     Run {
         /// What its passes hold for each vertex.
-        sizes: &'p dyn Fn(&Measure) -> Sizes,
+        sizes: &'p dyn Fn(&GraphDims) -> ProgramFootprint,
         /// Somebody wants the rows of its result.
         wants_rows: bool,
     },
@@ -42,7 +42,7 @@ impl OpenFor<'_> {
     }
 
     /// Returns the bytes of the budget that the work takes, without the open graph.
-    fn bytes(self, graph: &Measure, machine: &Machine) -> u64 {
+    fn bytes(self, graph: &GraphDims, machine: &Machine) -> u64 {
         match self {
             OpenFor::Inspect => 0,
             OpenFor::Run { sizes, wants_rows } => {
@@ -55,7 +55,7 @@ impl OpenFor<'_> {
 }
 
 /// Bytes of the budget for the rows of a result on their way out.
-pub(crate) fn rows(graph: &Measure, wants_rows: bool) -> u64 {
+pub(crate) fn rows(graph: &GraphDims, wants_rows: bool) -> u64 {
     if wants_rows { bytes_needed(graph) } else { 0 }
 }
 
@@ -88,7 +88,7 @@ impl Machine {
                     return Err(error.into());
                 };
                 let share = |ranks| 0..forecast.measure.batches.len().div_ceil(ranks);
-                let measure = Measure {
+                let measure = GraphDims {
                     own: self.ranks().map(share),
                     ..forecast.measure.clone()
                 };
@@ -111,13 +111,13 @@ impl Machine {
 
     /// Rejects a budget that is too small for any graph, before edges are imported.
     ///
-    /// `enough` returns a budget that suffices for this import.
+    /// `is_final` returns a budget that suffices for this import.
     pub(crate) fn check_any(
         &self,
         purpose: OpenFor<'_>,
         enough: impl FnOnce() -> Result<u64, Error>,
     ) -> Result<(), Error> {
-        let least = purpose.bytes(&Measure::nothing(), self);
+        let least = purpose.bytes(&GraphDims::nothing(), self);
         match self.used() + least <= self.budget().total() {
             true => Ok(()),
             false => self.check_total(purpose, enough()?),
@@ -146,7 +146,7 @@ impl Machine {
         let opening = OPENING_BYTES + bytes / 1024;
         let (readers, weights) = (FileSource::reader_bytes_by_name(files), import.weights);
         let options = self.import_options(Path::new(""), import);
-        let nothing = Budget::new(0);
+        let nothing = MemoryBudget::new(0);
         let imported = check_memory(&nothing, self.workers(), readers, weights, true, &options);
         let importing = match imported {
             Err(IngestError::TooLittleMemory { least, .. }) => least,
@@ -183,7 +183,7 @@ const BATCH_VERTICES: u64 = 1 << 20;
 const BATCHES_MAX: u64 = 4096;
 
 /// Returns the memory-relevant counts of the largest graph that files of `bytes` bytes can hold.
-fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Measure, Error> {
+fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<GraphDims, Error> {
     // Each id has a byte that separates it from the next, and few ids are short: of one byte there are 256 at most.
     let most = |short: u64, each: u64| short.saturating_add(bytes / each);
     let vertices = most(0, 2).min(most(256, 3)).min(most(66_000, 4));
@@ -199,7 +199,7 @@ fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Me
             import.format,
             Format::RawU32 | Format::RawU64 | Format::Dimacs
         );
-    Ok(Measure {
+    Ok(GraphDims {
         own: ranks.map(|ranks| 0..count.div_ceil(ranks)),
         ids: match is_integers {
             true => IdKind::Integer,
@@ -211,7 +211,7 @@ fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Me
         cells: ((count * count * ways) as u64).min(bytes / 2),
         strips: count,
         batches,
-        ..Measure::nothing()
+        ..GraphDims::nothing()
     })
 }
 

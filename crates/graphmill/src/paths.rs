@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use graphmill_storage::{Scratch, StorageError, Target, is_in_memory, is_of_open_files};
+use graphmill_storage::{StorageError, Target, WorkDir, is_in_memory, is_of_open_files};
 
 use crate::error::Error;
 use crate::machine::resources::{Machine, folder_of};
@@ -35,7 +35,7 @@ impl Machine {
         let found = glob::glob(&text).map_err(|_| none())?;
         let found: Vec<PathBuf> = found
             .filter_map(Result::ok)
-            .filter(|path| !graphmill_ingest::says_something_else(path))
+            .filter(|path| !graphmill_ingest::content_mismatch(path))
             .collect();
         if found.is_empty() {
             return Err(none());
@@ -113,7 +113,7 @@ impl Machine {
         let Some(folder) = self.folder_written(output)? else {
             return Ok(());
         };
-        match Scratch::create(self.disk(), &folder, "output") {
+        match WorkDir::create(self.disk(), &folder, "output") {
             Err(StorageError::Path { source, .. }) if !is_of_open_files(&source) => {
                 Err(Error::NoOutput {
                     path: output.to_path_buf(),
@@ -142,8 +142,8 @@ impl Machine {
     }
 
     /// A folder for temporary files in `folder`.
-    pub(crate) fn scratch(&self, folder: &Path) -> Result<Scratch, Error> {
-        match Scratch::create(self.disk(), folder, "run") {
+    pub(crate) fn scratch(&self, folder: &Path) -> Result<WorkDir, Error> {
+        match WorkDir::create(self.disk(), folder, "run") {
             Err(StorageError::Path { source, .. }) if !is_of_open_files(&source) => {
                 Err(Error::NoScratch {
                     folder: folder.to_path_buf(),

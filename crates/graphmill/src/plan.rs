@@ -7,8 +7,8 @@ use std::fmt;
 use std::path::Path;
 
 use graphmill_algorithms::Entry;
-use graphmill_engine::{Combiner, EdgesAt, Metrics};
-use graphmill_storage::{Kind, PlacementError, Where};
+use graphmill_engine::{Combiner, EdgeResidency, Metrics};
+use graphmill_storage::{DataKind, PlacementError, Tier};
 
 use crate::algorithms;
 use crate::config::Config;
@@ -41,7 +41,7 @@ impl Plan {
             ResultFormat::of(output)?;
         }
         let placement = &config.machine.placement;
-        let slow = Kind::ALL.iter().any(|kind| placement.is_slow(*kind));
+        let slow = DataKind::ALL.iter().any(|kind| placement.is_slow(*kind));
         if config.machine.charge.is_some() && !slow {
             return Err(PlacementError::NothingToCharge.into());
         }
@@ -53,8 +53,8 @@ impl Plan {
             });
         }
         config.import.check(config.import.weights)?;
-        let streams =
-            *placement.at(Kind::Edges) == Where::Stream || config.tuning.edges == EdgesAt::Disk;
+        let streams = *placement.at(DataKind::Edges) == Tier::Stream
+            || config.tuning.edges == EdgeResidency::Disk;
         if method == Some("afforest") && streams {
             return Err(Error::Streamed {
                 option: "--method afforest",

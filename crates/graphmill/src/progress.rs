@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use graphmill_engine::Superstep;
+use graphmill_engine::PassMetrics;
 use graphmill_ingest::IngestError;
 
 use crate::error::Error;
@@ -34,30 +34,30 @@ pub enum Progress<'a> {
         /// The passes of the run at most, where that is known.
         most: Option<u64>,
         /// What it did.
-        pass: &'a Superstep,
+        pass: &'a PassMetrics,
     },
 }
 
 /// Somebody to tell, from any thread, often.
-pub type Watcher = Arc<dyn Fn(&Progress<'_>) + Send + Sync>;
+pub type ProgressFn = Arc<dyn Fn(&Progress<'_>) + Send + Sync>;
 
 /// Returns a callback that ignores progress.
-pub fn unwatched() -> Watcher {
+pub fn unwatched() -> ProgressFn {
     Arc::new(|_| ())
 }
 
 /// The import's progress as ours.
-pub(crate) struct ImportProgress<'a> {
-    watcher: &'a Watcher,
+pub(crate) struct ImportReporter<'a> {
+    watcher: &'a ProgressFn,
     /// What the first reading counts: bytes of files, edges of a generator.
     reads: &'static str,
     /// Where what was done is kept, once it has ended before its time.
     kept: Mutex<Option<PathBuf>>,
 }
 
-impl<'a> ImportProgress<'a> {
-    pub(crate) fn new(watcher: &'a Watcher, reads: &'static str) -> Self {
-        ImportProgress {
+impl<'a> ImportReporter<'a> {
+    pub(crate) fn new(watcher: &'a ProgressFn, reads: &'static str) -> Self {
+        ImportReporter {
             watcher,
             reads,
             kept: Mutex::default(),
@@ -79,13 +79,13 @@ impl<'a> ImportProgress<'a> {
     }
 }
 
-impl fmt::Debug for ImportProgress<'_> {
+impl fmt::Debug for ImportReporter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ImportProgress").finish_non_exhaustive()
     }
 }
 
-impl graphmill_ingest::Progress for ImportProgress<'_> {
+impl graphmill_ingest::ImportProgress for ImportReporter<'_> {
     fn update(&self, step: &'static str, done: u64, total: u64) {
         let unit = match step {
             "scan" | "vertices" => self.reads,
@@ -139,21 +139,21 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::Stop;
+    use crate::CancelToken;
     use crate::import_config::ImportConfig;
     use crate::machine::resources::{Machine, MachineConfig};
 
     #[test]
     fn steps_of_an_import_go_from_start_to_end() {
         let folder = tempfile::tempdir().unwrap();
-        let machine = Machine::open(&MachineConfig::default(), Stop::new()).unwrap();
+        let machine = Machine::open(&MachineConfig::default(), CancelToken::new()).unwrap();
         let edges = folder.path().join("edges.txt");
         let line = |i: u64| format!("v{} v{}\n", i * i % 30_007, i * 7919 % 30_011);
         let text: String = (0..100_000).map(line).collect();
         machine.disk().write_small(&edges, text.as_bytes()).unwrap();
         let parts = Arc::new(Mutex::new(BTreeMap::new()));
         let told = Arc::clone(&parts);
-        let watcher: Watcher = Arc::new(move |progress| {
+        let watcher: ProgressFn = Arc::new(move |progress| {
             if let Progress::Part {
                 what, done, total, ..
             } = progress

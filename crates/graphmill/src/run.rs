@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphmill_algorithms::Settings;
+use graphmill_algorithms::AlgorithmOptions;
 use graphmill_engine::Metrics;
-use graphmill_graph::{EdgeKind, Measure, StoredGraph};
-use graphmill_ingest::{IngestError, files_of};
-use graphmill_storage::{Disk, Hold, Holding, Owner, Stop, StorageError, write_output};
+use graphmill_graph::{EdgeKind, GraphDims, StoredGraph};
+use graphmill_ingest::{IngestError, input_files};
+use graphmill_storage::{CancelToken, DirLock, Disk, LockMode, Owner, StorageError, write_output};
 use serde::Serialize;
 
 use crate::checkpoint_dir::CheckpointDir;
@@ -24,7 +24,7 @@ use crate::machine::timeline::{Recording, Timeline};
 use crate::open::OpenFor;
 use crate::paths::DESCRIPTION;
 use crate::plan::Plan;
-use crate::progress::{Progress, Watcher};
+use crate::progress::{Progress, ProgressFn};
 use crate::result::block::Block;
 use crate::result::format::is_folder;
 use crate::result::top_k::{TopK, TopRow};
@@ -114,8 +114,8 @@ impl Plan {
     ///
     /// # Errors
     /// Input, disk, memory or options are not what they should be; see [`Error`].
-    pub fn run(&self, stop: &Stop, watcher: &Watcher) -> Result<Run, Error> {
-        self.on_ranks(stop, watcher, None)
+    pub fn run(&self, stop: &CancelToken, watcher: &ProgressFn) -> Result<Run, Error> {
+        self.run_on_ranks(stop, watcher, None)
     }
 
     /// The same, and hands every row to `each` on its way out, a block at a time in ascending order of ids.
@@ -124,18 +124,18 @@ impl Plan {
     /// As for [`Plan::run`].
     pub fn run_with(
         &self,
-        stop: &Stop,
-        watcher: &Watcher,
+        stop: &CancelToken,
+        watcher: &ProgressFn,
         mut each: impl FnMut(&Block),
     ) -> Result<Run, Error> {
-        self.on_ranks(stop, watcher, Some(&mut each))
+        self.run_on_ranks(stop, watcher, Some(&mut each))
     }
 
     /// What one rank does. Rank 0 alone writes a file.
     pub(crate) fn run_rank(
         &self,
         machine: &Machine,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
         each: Option<&mut dyn FnMut(&Block)>,
     ) -> Result<Run, Error> {
         let mut versions = None;
@@ -150,7 +150,7 @@ impl Plan {
     fn execute(
         &self,
         machine: &Machine,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
         mut each: Option<&mut dyn FnMut(&Block)>,
         versions: &mut Option<CheckpointDir>,
     ) -> Result<Run, Error> {
@@ -166,7 +166,7 @@ impl Plan {
         let wants_rows = self.config.output.is_some() || wants_each;
         let wants_summary = self.wants_summary();
         let given = algorithms::values(self.entry, &self.config.options);
-        let sizes = |graph: &Measure| (self.entry.sizes)(graph, &given);
+        let sizes = |graph: &GraphDims| (self.entry.sizes)(graph, &given);
         let purpose = OpenFor::Run {
             sizes: &sizes,
             wants_rows,
@@ -253,7 +253,7 @@ impl Plan {
         let mut result_bytes = match folder {
             Some(folder) => {
                 let batches = graph.batches();
-                let own = session.own_batches().map(|batch| batches.range(batch));
+                let own = session.local_batches().map(|batch| batches.range(batch));
                 let own = own.map(|range| range.end - range.start).sum();
                 Some(session.write_parts(&output, folder, |rows| note(rows, own))?)
             }
@@ -280,7 +280,7 @@ impl Plan {
             session.each_block(&output, pass_by)?;
         }
         if is_first {
-            session.dismiss()?;
+            session.stop_serving()?;
         }
         if let Some(versions) = versions {
             versions.end(machine, &mut session, watcher)?;
@@ -322,8 +322,8 @@ impl Plan {
         &self,
         machine: &Machine,
         purpose: OpenFor<'_>,
-        watcher: &Watcher,
-    ) -> Result<(Arc<StoredGraph>, Settings, Option<Hold>), Error> {
+        watcher: &ProgressFn,
+    ) -> Result<(Arc<StoredGraph>, AlgorithmOptions, Option<DirLock>), Error> {
         let (graph, hold) = self.open(machine, purpose, watcher)?;
         let settings =
             algorithms::settings(self.entry, &self.config.options, &graph, machine.budget())?;
@@ -353,8 +353,8 @@ impl Plan {
         &self,
         machine: &Machine,
         purpose: OpenFor<'_>,
-        watcher: &Watcher,
-    ) -> Result<(Arc<StoredGraph>, Option<Hold>), Error> {
+        watcher: &ProgressFn,
+    ) -> Result<(Arc<StoredGraph>, Option<DirLock>), Error> {
         let disk = machine.disk();
         let inputs = machine.inputs(&self.config.input)?;
         // Of several files that a pattern stands for, the pattern names the cache.
@@ -372,11 +372,11 @@ impl Plan {
                 });
             }
             // It may be one of the cache.
-            let hold = disk.hold(input, Holding::Shared, Owner::Anybody);
+            let hold = disk.hold(input, LockMode::Shared, Owner::Anybody);
             let hold = hold.ok().flatten();
             return Ok((machine.graph_for(input, purpose)?, hold));
         }
-        let mut files = files_of(&**disk, &inputs)?;
+        let mut files = input_files(&**disk, &inputs)?;
         files.extend(self.config.import.vertices.clone());
         let names = files
             .iter()
@@ -476,7 +476,7 @@ impl Plan {
         machine: &Machine,
         path: &Path,
         purpose: OpenFor<'_>,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
     ) -> Result<Arc<StoredGraph>, Error> {
         let graph = machine.graph_for(path, purpose)?;
         let dropped = &graph.meta().dropped;

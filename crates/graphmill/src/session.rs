@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use graphmill_algorithms::Output;
 use graphmill_engine::{
-    Checkpoints, Combiner, DispatchChoice, EdgesAt, Engine, KernelChoice, Mode, SeekChoice,
-    Settings, Sizes,
+    CheckpointPolicy, Combiner, DispatchChoice, EdgeResidency, Engine, EngineConfig, KernelChoice,
+    Mode, ProgramFootprint, SparseChoice,
 };
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
-use graphmill_storage::{Kind, Lease, Scratch, Where, is_in_memory};
+use graphmill_storage::{DataKind, Lease, Tier, WorkDir, is_in_memory};
 
 use crate::error::Error;
 use crate::machine::resources::Machine;
-use crate::progress::{Progress, Watcher};
+use crate::progress::{Progress, ProgressFn};
 use crate::result::block::Block;
 use crate::result::dataset::PartWriter;
 use crate::result::format::ResultFormat;
@@ -31,7 +31,7 @@ pub struct Tuning {
     /// Which kernel passes use.
     pub kernel: KernelChoice,
     /// Whether sparse passes seek.
-    pub seek: SeekChoice,
+    pub seek: SparseChoice,
     /// The cost of one seek on disk in elements scanned (DFOGraph, section 4.1); in memory it is a 32nd.
     pub gamma: u64,
     /// The ratio of listed sources to messages from which messages to a rank are sent unfiltered.
@@ -46,7 +46,7 @@ pub struct Tuning {
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
     /// Where edges are while passes go over them; `Auto` is as the machine's placement says.
-    pub edges: EdgesAt,
+    pub edges: EdgeResidency,
     /// How the push version of vertex programs combines messages.
     pub combiner: Combiner,
 }
@@ -56,12 +56,12 @@ impl Default for Tuning {
     fn default() -> Tuning {
         Tuning {
             kernel: KernelChoice::default(),
-            seek: SeekChoice::default(),
+            seek: SparseChoice::default(),
             gamma: 1024,
             filter_ratio: None,
             alpha: None,
             dispatch: DispatchChoice::default(),
-            edges: EdgesAt::default(),
+            edges: EdgeResidency::default(),
             combiner: Combiner::default(),
         }
     }
@@ -75,7 +75,7 @@ pub struct Session {
     engine: Engine,
     graph: Arc<StoredGraph>,
     machine: Machine,
-    _scratch: Scratch,
+    _scratch: WorkDir,
 }
 
 impl fmt::Debug for Session {
@@ -111,12 +111,12 @@ impl Machine {
         &self,
         graph: &Arc<StoredGraph>,
         tuning: Tuning,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
     ) -> Result<Session, Error> {
         self.session_beside(
             graph.path(),
             graph,
-            (tuning, Sizes::USUAL, None),
+            (tuning, ProgramFootprint::USUAL, None),
             None,
             watcher,
         )
@@ -126,9 +126,9 @@ impl Machine {
         &self,
         output: &Path,
         graph: &Arc<StoredGraph>,
-        (tuning, sizes, checkpoints): (Tuning, Sizes, Option<Checkpoints>),
+        (tuning, sizes, checkpoints): (Tuning, ProgramFootprint, Option<CheckpointPolicy>),
         passes_max: Option<u64>,
-        watcher: &Watcher,
+        watcher: &ProgressFn,
     ) -> Result<Session, Error> {
         let scratch = self.scratch(&self.tmp(output))?;
         if is_in_memory(scratch.path()) {
@@ -138,7 +138,7 @@ impl Machine {
             )));
         }
         let watcher = Arc::clone(watcher);
-        let settings = Settings {
+        let settings = EngineConfig {
             budget: self.budget().clone(),
             tiers: self.tiers().clone(),
             disk: Arc::clone(self.disk()),
@@ -154,10 +154,10 @@ impl Machine {
             dispatch: tuning.dispatch,
             fabric: (self.fabric()).map(|fabric| Arc::clone(fabric) as Arc<dyn Fabric>),
             combiner: tuning.combiner,
-            edges: match (tuning.edges, self.tiers().placement().at(Kind::Edges)) {
-                (EdgesAt::Auto, Where::Stream) => EdgesAt::Disk,
-                (told, Where::Auto | Where::Stream) => told,
-                (EdgesAt::Auto, _) => EdgesAt::Memory,
+            edges: match (tuning.edges, self.tiers().placement().at(DataKind::Edges)) {
+                (EdgeResidency::Auto, Tier::Stream) => EdgeResidency::Disk,
+                (told, Tier::Auto | Tier::Stream) => told,
+                (EdgeResidency::Auto, _) => EdgeResidency::Memory,
                 (told, _) => told,
             },
             sizes,
@@ -235,7 +235,7 @@ impl Session {
         mut note: impl FnMut(u64),
     ) -> Result<u64, Error> {
         let mut parts = PartWriter::create(&self.machine, path)?;
-        let (part, own) = (parts.part(), self.engine.own_batches());
+        let (part, own) = (parts.part(), self.engine.local_batches());
         self.write_rows(output, &part, parts.format(), own, &mut note)
             .and_then(|bytes| parts.commit(bytes))
             .inspect_err(|error| parts.give_up(error))

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use graphmill_storage::{Scratch, Stop, StorageError, open_disk};
+use graphmill_storage::{CancelToken, StorageError, WorkDir, open_disk};
 
 use crate::error::Error;
 use crate::machine::mpi::MpiJob;
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Spool {
     inputs: Vec<PathBuf>,
-    scratch: Option<Scratch>,
+    scratch: Option<WorkDir>,
 }
 
 impl Spool {
@@ -41,7 +41,7 @@ impl Spool {
         inputs: &[PathBuf],
         machine: &MachineConfig,
         output: Option<&Path>,
-        stop: &Stop,
+        stop: &CancelToken,
     ) -> Result<Spool, Error> {
         let mut spool = Spool {
             inputs: inputs.to_vec(),
@@ -66,7 +66,7 @@ impl Spool {
             folder: folder.clone(),
             source,
         };
-        let scratch = Scratch::create(&open_disk(machine.io)?, &folder, "stdin");
+        let scratch = WorkDir::create(&open_disk(machine.io)?, &folder, "stdin");
         let scratch = scratch.map_err(|error| match error {
             StorageError::Path { source, .. } => failed(source),
             error => error.into(),
@@ -119,11 +119,11 @@ fn read_aside() -> Result<Receiver<io::Result<Vec<u8>>>, Error> {
 fn copy(
     chunks: &Receiver<io::Result<Vec<u8>>>,
     folder: &Path,
-    stop: &Stop,
+    stop: &CancelToken,
     failed: impl Fn(io::Error) -> Error,
 ) -> Result<PathBuf, Error> {
     let next = || loop {
-        if stop.requested() {
+        if stop.is_cancelled() {
             return Err(Error::Stopped);
         }
         match chunks.recv_timeout(PATIENCE) {

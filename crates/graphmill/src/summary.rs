@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use graphmill_algorithms::{Output, Values};
+use graphmill_algorithms::{Output, OutputValues};
 use graphmill_engine::{Convergence, Engine};
-use graphmill_graph::{FRAME_BYTES, FrameReader, Measure, Order, StoredGraph};
-use graphmill_storage::{Budget, Lease};
+use graphmill_graph::{FRAME_BYTES, GraphDims, Order, PageCache, StoredGraph};
+use graphmill_storage::{Lease, MemoryBudget};
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
@@ -81,7 +81,7 @@ impl Summary {
 }
 
 /// Returns the bytes of the budget that a summary takes: fewer than the passes have freed by now.
-fn bytes_needed(graph: &Measure) -> u64 {
+fn bytes_needed(graph: &GraphDims) -> u64 {
     let value_bytes = size_of::<u64>() as u64;
     let columns = match graph.order {
         Order::Id => 2,
@@ -92,8 +92,11 @@ fn bytes_needed(graph: &Measure) -> u64 {
 }
 
 /// Whether the values of a result are vertices.
-fn are_vertices(values: &Values) -> bool {
-    matches!(values, Values::Vertex32(_) | Values::Vertex64(_))
+fn are_vertices(values: &OutputValues) -> bool {
+    matches!(
+        values,
+        OutputValues::Vertex32(_) | OutputValues::Vertex64(_)
+    )
 }
 
 /// Reads all values of a result, or the sizes of its groups, and keeps the `count` highest.
@@ -121,7 +124,7 @@ pub(crate) fn summarize(
         Order::Id | Order::Degree => None,
     };
     for batch in 0..graph.batches().len() {
-        if machine.stop().requested() {
+        if machine.stop().is_cancelled() {
             return Err(Error::Stopped);
         }
         raw.read(engine, &shown.values, batch)?;
@@ -168,6 +171,6 @@ pub(crate) fn summarize(
     Ok((summary, long_ids))
 }
 
-fn reader(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<FrameReader, Error> {
-    Ok(FrameReader::new(graph, budget, FRAMES as usize)?)
+fn reader(graph: &Arc<StoredGraph>, budget: &MemoryBudget) -> Result<PageCache, Error> {
+    Ok(PageCache::new(graph, budget, FRAMES as usize)?)
 }

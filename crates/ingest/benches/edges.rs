@@ -12,13 +12,13 @@ use graphmill_graph::EdgeKind;
 use graphmill_ingest::{
     EdgeSink, EdgeSource, FileSource, Generated, GraphRule, Ids, IngestError, ReadOptions,
 };
-use graphmill_storage::{Budget, Clock, Disk, IoChoice, Stop, SystemClock, open_disk};
+use graphmill_storage::{CancelToken, Clock, Disk, IoChoice, MemoryBudget, SystemClock, open_disk};
 
 /// Looks at every edge and does no more.
 #[derive(Default)]
-struct Sum(u64);
+struct Reduce(u64);
 
-impl EdgeSink for Sum {
+impl EdgeSink for Reduce {
     fn integers(&mut self, edges: &[(u64, u64)], _: &[f64]) -> Result<(), IngestError> {
         let sum = edges.iter().fold(0u64, |sum, edge| {
             sum.wrapping_add(edge.0).wrapping_add(edge.1)
@@ -58,11 +58,11 @@ impl<W: Write> EdgeSink for Save<W> {
 }
 
 fn drain(source: &dyn EdgeSource, disk: &Arc<dyn Disk>, sink: &mut dyn EdgeSink) -> u64 {
-    let budget = Budget::new(256 << 20);
+    let budget = MemoryBudget::new(256 << 20);
     let mut reader = source.reader(disk, &budget).expect("a reader");
     (0..source.pieces())
         .map(|piece| {
-            let report = reader.read(piece, &Stop::new(), sink);
+            let report = reader.read(piece, &CancelToken::new(), sink);
             report.expect("a piece that can be read").edges
         })
         .sum()
@@ -123,7 +123,7 @@ fn main() {
     for (rule, weighted) in rules.into_iter().zip([false; 3]).chain([(kronecker, true)]) {
         let graph = generated(rule, weighted);
         let start = clock.now();
-        let edges = drain(&graph, &disk, &mut Sum::default());
+        let edges = drain(&graph, &disk, &mut Reduce::default());
         let took = (clock.now() - start).as_secs_f64();
         let what = format!("{rule:?}{}", if weighted { ", weighted" } else { "" });
         println!("{what:52} {:7.1} M edges/s", edges as f64 / took / 1e6);
@@ -147,14 +147,14 @@ fn main() {
             },
             ..ReadOptions::default()
         };
-        let budget = Budget::new(256 << 20);
+        let budget = MemoryBudget::new(256 << 20);
         let paths = [path.clone()];
-        let source = FileSource::open(&disk, &budget, &paths, &options, &Stop::new())
+        let source = FileSource::open(&disk, &budget, &paths, &options, &CancelToken::new())
             .expect("a file of edges");
         // The second reading counts: the first brings the processor up to speed.
         for repeat in [false, true] {
             let start = clock.now();
-            let edges = drain(&source, &disk, &mut Sum::default());
+            let edges = drain(&source, &disk, &mut Reduce::default());
             let took = (clock.now() - start).as_secs_f64();
             if repeat {
                 println!(

@@ -5,9 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_fabric::{Fabric, Outflow, all_gather, all_reduce, receive_all};
+use graphmill_fabric::{Fabric, FramedSender, all_gather, all_reduce, receive_all};
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{Budget, Disk, Stop};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget};
 
 use crate::error::IngestError;
 use crate::options::ImportOptions;
@@ -17,12 +17,12 @@ use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ImportCommunicator<'a> {
     fabric: Option<&'a dyn Fabric>,
-    stop: &'a Stop,
+    stop: &'a CancelToken,
 }
 
 impl<'a> ImportCommunicator<'a> {
     /// The ranks of a fabric; without one this rank alone.
-    pub(crate) fn new(fabric: Option<&'a dyn Fabric>, stop: &'a Stop) -> Self {
+    pub(crate) fn new(fabric: Option<&'a dyn Fabric>, stop: &'a CancelToken) -> Self {
         ImportCommunicator {
             fabric: fabric.filter(|fabric| fabric.ranks() > 1),
             stop,
@@ -47,7 +47,7 @@ impl<'a> ImportCommunicator<'a> {
     }
 
     pub(crate) fn idle(&self) -> Result<(), IngestError> {
-        match self.stop.requested() {
+        match self.stop.is_cancelled() {
             true => Err(IngestError::Stopped),
             false => Ok(()),
         }
@@ -134,7 +134,7 @@ impl<'a> ImportCommunicator<'a> {
         let Some(fabric) = self.fabric else {
             return Ok(());
         };
-        let mut flow = Outflow::new(fabric, to);
+        let mut flow = FramedSender::new(fabric, to);
         send(&mut |bytes| flow.put(bytes, &|| self.idle()))?;
         flow.end(&|| self.idle())
     }
@@ -249,7 +249,7 @@ impl EdgeSource for SourcePart<'_> {
     fn reader(
         &self,
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
     ) -> Result<Box<dyn PieceReader + '_>, IngestError> {
         Ok(Box::new(PartReader {
             reader: self.source.reader(disk, budget)?,
@@ -267,7 +267,7 @@ impl PieceReader for PartReader<'_> {
     fn read(
         &mut self,
         piece: u64,
-        stop: &Stop,
+        stop: &CancelToken,
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
         self.reader.read(self.first + piece, stop, sink)

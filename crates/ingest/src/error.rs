@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use graphmill_fabric::FabricError;
 use graphmill_graph::FormatError;
-use graphmill_storage::{Budget, BudgetError, StorageError};
+use graphmill_storage::{BudgetError, MemoryBudget, StorageError};
 
 /// Why an input could not be read, or a graph not be written.
 #[derive(Debug, thiserror::Error)]
@@ -405,7 +405,7 @@ impl IngestError {
         what: &'static str,
         needed: u64,
         available: u64,
-        budget: &Budget,
+        budget: &MemoryBudget,
     ) -> Self {
         Self::TooLittleMemory {
             what,

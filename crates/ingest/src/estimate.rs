@@ -3,8 +3,10 @@
 //! The functions of the steps themselves give sizes of buffers, numbers of workers and what fits memory. The graph's
 //! [outline](Outline) gives its bytes. This file adds how often each step moves them.
 
-use graphmill_graph::{EdgeKind, Expected, GraphWriter, IdKind, Likeness, Order, Outline};
-use graphmill_storage::Budget;
+use graphmill_graph::{
+    DegreeModel, EdgeKind, GraphModel, GraphProfile, GraphWriter, IdKind, Order,
+};
+use graphmill_storage::MemoryBudget;
 
 use crate::build::distribute::{self, DistributionPlan};
 use crate::error::IngestError;
@@ -19,7 +21,7 @@ use crate::pipeline::buffer_plan::{BufferSizes, Demand, MemorySnapshot};
 use crate::pipeline::cut::{BATCH_BYTES, CutInput, cut};
 use crate::pipeline::{memory, scan, write};
 use crate::readers::files::FileSource;
-use crate::report::Moved;
+use crate::report::ImportTraffic;
 
 /// Batches that the estimate examines one by one, at most.
 const BATCHES_MAX: u64 = 1 << 16;
@@ -54,9 +56,9 @@ pub enum Input {
 
 /// The input and the options of an import to estimate.
 #[derive(Clone, Debug)]
-pub struct ImportQuestion<'o> {
+pub struct ImportEstimateRequest<'o> {
     /// The model of the degrees.
-    pub like: Likeness,
+    pub like: DegreeModel,
     /// Ids are below this.
     pub vertices: u64,
     /// Edges.
@@ -83,18 +85,18 @@ pub struct Phase {
     /// The name of the step.
     pub name: &'static str,
     /// By the first rank.
-    pub first: Moved,
+    pub first: ImportTraffic,
     /// By each other one.
-    pub other: Moved,
+    pub other: ImportTraffic,
     /// Arcs that a rank works on.
     pub arcs: u64,
 }
 
 /// The estimate of an import.
 #[derive(Clone, Debug)]
-pub struct ImportOutlook {
+pub struct ImportEstimate {
     /// The stored graph.
-    pub outline: Outline,
+    pub outline: GraphProfile,
     /// The steps in order.
     pub phases: Vec<Phase>,
     /// Bytes of temporary files of all ranks, which are there until the end.
@@ -112,8 +114,8 @@ struct StepBytes {
 }
 
 impl StepBytes {
-    fn moved(self) -> Moved {
-        Moved {
+    fn moved(self) -> ImportTraffic {
+        ImportTraffic {
             read: self.read as u64,
             written: self.written as u64,
             sent: self.sent as u64,
@@ -167,10 +169,10 @@ impl BucketStreams {
 /// # Errors
 /// There are no vertices or ranks, more vertices, edges or batches than can be counted, or too little memory (with the least that
 /// suffices).
-pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestError> {
+pub fn outlook(question: &ImportEstimateRequest<'_>) -> Result<ImportEstimate, IngestError> {
     question.check()?;
-    let budget = Budget::new(question.memory);
-    let graph = Expected::new(
+    let budget = MemoryBudget::new(question.memory);
+    let graph = GraphModel::new(
         question.like,
         question.vertices,
         question.edges,
@@ -308,7 +310,7 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
     // Finish.
     let ends = of.finish(&outline, edge_files, shape.files.len() as f64);
     phase("finish", ends, 0.0);
-    Ok(ImportOutlook {
+    Ok(ImportEstimate {
         outline,
         phases,
         temporary_bytes: temporary as u64,
@@ -335,7 +337,7 @@ fn even(vertices: u64, arcs: u64) -> RangeCounts {
     RangeCounts::new(first.collect(), arcs.collect())
 }
 
-impl ImportQuestion<'_> {
+impl ImportEstimateRequest<'_> {
     fn check(&self) -> Result<(), IngestError> {
         let refuse = |problem| Err(IngestError::Plan { problem });
         if self.vertices == 0 {
@@ -357,7 +359,7 @@ impl ImportQuestion<'_> {
         }
         debug_assert_eq!(self.options.order, Order::Id);
         memory::check(
-            &Budget::new(self.memory),
+            &MemoryBudget::new(self.memory),
             self.threads as u64,
             reader_bytes(self.input),
             self.weights,
@@ -376,8 +378,8 @@ struct DictionarySums {
 
 /// The input of all steps' estimates.
 struct ImportEstimator<'q> {
-    question: &'q ImportQuestion<'q>,
-    budget: &'q Budget,
+    question: &'q ImportEstimateRequest<'q>,
+    budget: &'q MemoryBudget,
     ranks: f64,
     lanes: f64,
     edges: f64,
@@ -576,7 +578,7 @@ impl ImportEstimator<'_> {
     }
 
     /// Returns the bytes that the first rank moves in the last step, and the bytes of the others.
-    fn finish(&self, outline: &Outline, edge_files: f64, files: f64) -> [StepBytes; 2] {
+    fn finish(&self, outline: &GraphProfile, edge_files: f64, files: f64) -> [StepBytes; 2] {
         let question = self.question;
         let cells = outline.measure.cells as f64;
         let batches = outline.columns.len() as f64;
@@ -620,9 +622,9 @@ impl ImportEstimator<'_> {
 mod tests {
     use super::*;
 
-    fn question(options: &ImportOptions) -> ImportQuestion<'_> {
-        ImportQuestion {
-            like: Likeness::Kronecker,
+    fn question(options: &ImportOptions) -> ImportEstimateRequest<'_> {
+        ImportEstimateRequest {
+            like: DegreeModel::Kronecker,
             vertices: 1 << 20,
             edges: 1 << 24,
             input: Input::Pairs(8),
@@ -639,7 +641,7 @@ mod tests {
     fn what_is_written_is_read_and_every_rank_does_its_share() {
         let options = ImportOptions::new("");
         for (ranks, memory) in [(1, 64 << 20), (4, 64 << 20), (8, 1 << 30)] {
-            let question = ImportQuestion {
+            let question = ImportEstimateRequest {
                 ranks,
                 memory,
                 ..question(&options)
@@ -664,7 +666,7 @@ mod tests {
     #[test]
     fn ids_that_memory_cannot_hold_are_sorted_on_disk() {
         let options = ImportOptions::new("");
-        let question = ImportQuestion {
+        let question = ImportEstimateRequest {
             vertices: 1 << 38,
             edges: 1 << 40,
             input: Input::Pairs(16),
@@ -673,7 +675,7 @@ mod tests {
         };
         let found = outlook(&question).unwrap();
         assert!(found.sorts_ids && found.temporary_bytes > 64 << 40);
-        let drawn = ImportQuestion {
+        let drawn = ImportEstimateRequest {
             input: Input::Drawn,
             ..question
         };
@@ -690,31 +692,31 @@ mod tests {
         };
         let base = question(&options);
         for question in [
-            ImportQuestion {
+            ImportEstimateRequest {
                 vertices: 0,
                 ..base.clone()
             },
-            ImportQuestion {
+            ImportEstimateRequest {
                 vertices: 1 << 63,
                 ..base.clone()
             },
-            ImportQuestion {
+            ImportEstimateRequest {
                 vertices: u64::MAX,
                 edges: u64::MAX,
                 ..base.clone()
             },
-            ImportQuestion {
+            ImportEstimateRequest {
                 ranks: 0,
                 ..base.clone()
             },
-            ImportQuestion {
+            ImportEstimateRequest {
                 options: &narrow,
                 ..base.clone()
             },
         ] {
             assert!(outlook(&question).is_err(), "{question:?}");
         }
-        let mut question = ImportQuestion { memory: 1, ..base };
+        let mut question = ImportEstimateRequest { memory: 1, ..base };
         let mut tries = 0;
         while let Err(error) = outlook(&question) {
             let IngestError::TooLittleMemory { least, .. } = error else {
@@ -724,7 +726,7 @@ mod tests {
             (question.memory, tries) = (least, tries + 1);
         }
         assert!(tries <= 3);
-        let found = outlook(&ImportQuestion {
+        let found = outlook(&ImportEstimateRequest {
             edges: EDGES_MAX,
             vertices: 1 << 38,
             input: Input::Drawn,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{Budget, ByteFile, Disk, RecordReader, SimDisk, Stop};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, RandomAccessFile, RecordReader, SimDisk};
 
 use crate::error::IngestError;
 use crate::external::bucket_file::{BucketFile, ChunkReader};
@@ -34,11 +34,11 @@ impl EdgeBatchSink for DiscardBatches {
 pub fn record(kind: u8, record: &[u8], file: &[u8]) {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
     let (path, temporary) = (Path::new("/record"), Path::new("/temporary"));
-    let budget = Budget::new(BUDGET);
+    let budget = MemoryBudget::new(BUDGET);
     let opened = disk
         .write_small(path, record)
         .and_then(|()| disk.write_small(temporary, file))
-        .and_then(|()| ByteFile::open(&disk, &budget, path, 4096));
+        .and_then(|()| RandomAccessFile::open(&disk, &budget, path, 4096));
     let Ok(opened) = opened else { return };
     let mut from = RecordReader::at(&opened, 0);
     let chunk_reader = |chunk_bytes: usize| {
@@ -52,7 +52,12 @@ pub fn record(kind: u8, record: &[u8], file: &[u8]) {
                 && let Ok(mut chunk_reader) = chunk_reader(bucket_file.chunk_bytes())
             {
                 for bucket in 0..bucket_file.buckets() {
-                    let _ = bucket_file.read(bucket, &mut chunk_reader, &Stop::new(), |_| Ok(()));
+                    let _ = bucket_file.read(
+                        bucket,
+                        &mut chunk_reader,
+                        &CancelToken::new(),
+                        |_| Ok(()),
+                    );
                 }
             }
         }
@@ -63,8 +68,12 @@ pub fn record(kind: u8, record: &[u8], file: &[u8]) {
                 && let Ok(mut chunk_reader) = chunk_reader(edge_file.chunk_bytes())
             {
                 for unit in 0..edge_file.units() {
-                    let _ =
-                        edge_file.read(unit, &mut chunk_reader, &Stop::new(), &mut DiscardBatches);
+                    let _ = edge_file.read(
+                        unit,
+                        &mut chunk_reader,
+                        &CancelToken::new(),
+                        &mut DiscardBatches,
+                    );
                 }
             }
         }

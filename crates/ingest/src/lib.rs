@@ -15,7 +15,7 @@
 //! | `readers/` | [`FileSource`]: files of edges |
 //! | `generate/` | [`Generated`]: graphs made by rule |
 //! | `comm.rs` | the ranks that import together |
-//! | `options.rs`, `progress.rs`, `report.rs` | [`ImportOptions`], [`Progress`], [`ImportReport`] |
+//! | `options.rs`, `progress.rs`, `report.rs` | [`ImportOptions`], [`ImportProgress`], [`ImportReport`] |
 //! | `source.rs`, `limits.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel, and their limits |
 //! | `error.rs` | [`IngestError`] |
 //! | `fuzzing.rs` | entry points of fuzz targets |
@@ -42,15 +42,15 @@ mod report;
 mod source;
 
 pub use error::{CellProblem, IngestError, LineProblem};
-pub use estimate::{ImportOutlook, ImportQuestion, Input, Phase, outlook};
+pub use estimate::{ImportEstimate, ImportEstimateRequest, Input, Phase, outlook};
 pub use generate::{Generated, GraphRule};
 pub use limits::{BATCH_EDGES_MAX, ID_BYTES_MAX};
-pub use options::{Duplicates, ImportOptions, Machine, SelfLoops};
+pub use options::{Duplicates, ImportOptions, ImportResources, SelfLoops};
 pub use pipeline::{check_memory, check_space, generate, import};
-pub use progress::{Progress, Silent};
+pub use progress::{ImportProgress, NoProgress};
 pub use readers::{
     Comments, Delimiter, FileSource, Format, Header, InputFile, OnError, ParquetBytes, Quote,
-    ReadNotice, ReadOptions, TextOptions, files_of, guarded, says_something_else,
+    ReadNotice, ReadOptions, TextOptions, content_mismatch, guarded, input_files,
 };
-pub use report::{ImportReport, Moved};
+pub use report::{ImportReport, ImportTraffic};
 pub use source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};

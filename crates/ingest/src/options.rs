@@ -8,25 +8,25 @@ use std::time::Duration;
 
 use graphmill_fabric::Fabric;
 use graphmill_graph::Order;
-use graphmill_storage::{Budget, Clock, Disk, Stop, Workers};
+use graphmill_storage::{CancelToken, Clock, Disk, MemoryBudget, WorkerPool};
 
-use crate::progress::Progress;
+use crate::progress::ImportProgress;
 
 /// The resources of an import.
 #[derive(Clone, Copy, Debug)]
-pub struct Machine<'a> {
+pub struct ImportResources<'a> {
     /// The disk of input, temporary files and graph.
     pub disk: &'a Arc<dyn Disk>,
     /// The threads.
-    pub workers: &'a Workers,
+    pub workers: &'a WorkerPool,
     /// The memory: everything large is leased from it.
-    pub budget: &'a Budget,
+    pub budget: &'a MemoryBudget,
     /// The time that steps take.
     pub clock: &'a dyn Clock,
     /// Looked at every few milliseconds; an import that is stopped leaves nothing behind.
-    pub stop: &'a Stop,
+    pub stop: &'a CancelToken,
     /// Told how far a step is.
-    pub progress: &'a dyn Progress,
+    pub progress: &'a dyn ImportProgress,
     /// The ranks that import together: all do the same, with the same options, and see the same input.
     pub fabric: Option<&'a dyn Fabric>,
 }

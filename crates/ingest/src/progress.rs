@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::error::IngestError;
 
 /// A listener to the progress of an import.
-pub trait Progress: Sync + std::fmt::Debug {
+pub trait ImportProgress: Sync + std::fmt::Debug {
     /// Reports that `done` of `total` units (bytes, edges or arcs) of a step are done.
     ///
     /// Any thread may call it, often.
@@ -33,23 +33,23 @@ pub trait Progress: Sync + std::fmt::Debug {
 
 /// A listener that ignores all reports.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub struct NoProgress;
 
-impl Progress for Silent {
+impl ImportProgress for NoProgress {
     fn update(&self, _step: &'static str, _done: u64, _total: u64) {}
 }
 
 /// The progress of one step.
 #[derive(Debug)]
 pub(crate) struct Meter<'a> {
-    progress: &'a dyn Progress,
+    progress: &'a dyn ImportProgress,
     step: &'static str,
     total: u64,
     done: AtomicU64,
 }
 
 impl<'a> Meter<'a> {
-    pub(crate) fn new(progress: &'a dyn Progress, step: &'static str, total: u64) -> Self {
+    pub(crate) fn new(progress: &'a dyn ImportProgress, step: &'static str, total: u64) -> Self {
         progress.update(step, 0, total);
         Self {
             progress,

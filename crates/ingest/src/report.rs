@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Bytes that a rank moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
+pub struct ImportTraffic {
     /// Read from disk: input, temporary files.
     pub read: u64,
     /// Written to disk: temporary files, the stored graph.
@@ -51,7 +51,7 @@ pub struct ImportReport {
     /// The most memory leased at one time, in bytes.
     pub peak_memory: u64,
     /// The bytes that each rank read, wrote and sent.
-    pub each_rank: Vec<Moved>,
+    pub each_rank: Vec<ImportTraffic>,
     /// How the input was read, one line a way: for [`FileSource::notices`](crate::FileSource::notices).
     pub read: Vec<String>,
     /// The steps in order, each with the time it took.

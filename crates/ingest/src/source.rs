@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{Budget, Disk, Stop};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget};
 
 use crate::error::IngestError;
 
@@ -82,7 +82,7 @@ pub trait EdgeSource: Debug + Send + Sync {
     fn reader(
         &self,
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
     ) -> Result<Box<dyn PieceReader + '_>, IngestError>;
 }
 
@@ -96,7 +96,7 @@ pub trait PieceReader: Send {
     fn read(
         &mut self,
         piece: u64,
-        stop: &Stop,
+        stop: &CancelToken,
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError>;
 }

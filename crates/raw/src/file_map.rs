@@ -114,7 +114,7 @@ impl FileMap {
     }
 
     /// The first extent that is free.
-    fn take(self: &Arc<Self>, bytes: usize) -> io::Result<Extent> {
+    fn take(self: &Arc<Self>, bytes: usize) -> io::Result<MappedRange> {
         let bytes = (bytes as u64).next_multiple_of(self.grain_bytes);
         let mut taken = lock(&self.taken);
         let mut first = 0;
@@ -132,7 +132,7 @@ impl FileMap {
         }
         taken.insert(first, bytes);
         drop(taken);
-        Ok(Extent {
+        Ok(MappedRange {
             file: Arc::clone(self),
             first,
             bytes,
@@ -213,13 +213,13 @@ impl FileMap {
 
 /// A part of a file that one buffer has to itself; dropped, once it is no longer mapped, its blocks are free again.
 #[derive(Debug)]
-pub(crate) struct Extent {
+pub(crate) struct MappedRange {
     file: Arc<FileMap>,
     first: u64,
     bytes: u64,
 }
 
-impl Drop for Extent {
+impl Drop for MappedRange {
     fn drop(&mut self) {
         let file = &*self.file;
         if file.capacity.is_none() {

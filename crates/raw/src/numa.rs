@@ -224,7 +224,7 @@ pub fn processors() -> Vec<usize> {
 }
 
 /// Has this thread run on one processor only, if the kernel allows it: nothing depends on it but speed.
-pub(crate) fn stay_on(processor: usize) {
+pub(crate) fn pin_thread(processor: usize) {
     let mask = Nodes::of([processor]).0;
     // SAFETY: the kernel only reads the mask, which lives until the call returns.
     unsafe {
@@ -299,7 +299,7 @@ mod tests {
         let last = allowed[allowed.len() - 1];
         let seen = std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                stay_on(last);
+                pin_thread(last);
                 (processors(), here().0)
             });
             thread.join().unwrap()

@@ -18,21 +18,21 @@ const WRITTEN: u32 = u32::MAX;
 
 /// A buffer of `T` whose segments many threads read and write, each segment one way at a time.
 #[derive(Debug)]
-pub struct Segments<T: Element> {
+pub struct BorrowedSegments<T: Element> {
     buffer: AlignedBuffer,
     cuts: Vec<usize>,
-    states: Vec<State>,
+    states: Vec<BorrowState>,
     element: PhantomData<T>,
 }
 
 /// How a segment is borrowed.
 #[derive(Debug, Default)]
-struct State {
+struct BorrowState {
     guards: AtomicU32,
     elements: Watch,
 }
 
-impl<T: Element> Segments<T> {
+impl<T: Element> BorrowedSegments<T> {
     /// Cuts `buffer` at `cuts` (in elements): segment `i` is `cuts[i]..cuts[i + 1]`.
     ///
     /// # Panics
@@ -45,8 +45,8 @@ impl<T: Element> Segments<T> {
                 && cuts.last().is_some_and(|&last| last <= elements),
             "cuts ascend from 0 to at most the {elements} elements of the buffer"
         );
-        let states = (1..cuts.len()).map(|_| State::default()).collect();
-        Segments {
+        let states = (1..cuts.len()).map(|_| BorrowState::default()).collect();
+        BorrowedSegments {
             buffer,
             cuts,
             states,
@@ -112,7 +112,7 @@ impl<T: Element> Segments<T> {
     pub fn all(&mut self) -> &mut [T] {
         let elements = self.len();
         // A guard that was forgotten instead of dropped can no longer be used: its borrow of `self` has ended.
-        self.states.fill_with(State::default);
+        self.states.fill_with(BorrowState::default);
         &mut self.buffer.typed_mut()[..elements]
     }
 
@@ -133,7 +133,7 @@ pub struct SegmentRef<'s, T> {
     // thread may write as soon as the drop has given the segment back.
     start: NonNull<T>,
     len: usize,
-    state: &'s State,
+    state: &'s BorrowState,
     element: PhantomData<&'s [T]>,
 }
 
@@ -142,7 +142,7 @@ pub struct SegmentRef<'s, T> {
 pub struct SegmentMut<'s, T> {
     start: NonNull<T>,
     len: usize,
-    state: &'s State,
+    state: &'s BorrowState,
     element: PhantomData<&'s mut [T]>,
 }
 
@@ -197,9 +197,9 @@ unsafe impl<T: Send> Send for SegmentMut<'_, T> {}
 unsafe impl<T: Sync> Sync for SegmentMut<'_, T> {}
 
 #[cfg(test)]
-fn segments<T: Element>(cuts: &[usize]) -> Segments<T> {
+fn segments<T: Element>(cuts: &[usize]) -> BorrowedSegments<T> {
     let bytes = cuts.last().map_or(0, |last| last * size_of::<T>());
-    Segments::new(AlignedBuffer::zeroed(bytes).unwrap(), cuts.to_vec())
+    BorrowedSegments::new(AlignedBuffer::zeroed(bytes).unwrap(), cuts.to_vec())
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "cuts ascend")]
     fn cuts_beyond_the_buffer_are_refused() {
-        Segments::<u32>::new(AlignedBuffer::zeroed(4 * 10).unwrap(), vec![0, 11]);
+        BorrowedSegments::<u32>::new(AlignedBuffer::zeroed(4 * 10).unwrap(), vec![0, 11]);
     }
 }
 
@@ -292,7 +292,7 @@ mod every_order {
     use crate::sync::{every_order, thread};
 
     /// A writer beside another thread, in every order that the memory model allows. Either may find the segment borrowed.
-    fn beside_a_writer(other: fn(&Segments<u64>), give_back: fn(SegmentMut<'_, u64>)) {
+    fn beside_a_writer(other: fn(&BorrowedSegments<u64>), give_back: fn(SegmentMut<'_, u64>)) {
         every_order(move || {
             let segments = Arc::new(segments::<u64>(&[0, 2]));
             let others = {
@@ -308,7 +308,7 @@ mod every_order {
         });
     }
 
-    fn read(segments: &Segments<u64>) {
+    fn read(segments: &BorrowedSegments<u64>) {
         if let Some(segment) = segments.read(0) {
             assert_eq!(segment[0], segment[1]);
         }
@@ -317,14 +317,14 @@ mod every_order {
     #[test]
     fn a_writer_meets_nobody() {
         beside_a_writer(read, |segment| drop(segment));
-        let write = |segments: &Segments<u64>| {
+        let write = |segments: &BorrowedSegments<u64>| {
             if let Some(mut segment) = segments.write(0) {
                 segment.fill(2);
             }
         };
         beside_a_writer(write, |segment| drop(segment));
         // The one that leaves last need not be the one that came first.
-        let read_twice = |segments: &Segments<u64>| {
+        let read_twice = |segments: &BorrowedSegments<u64>| {
             let first = segments.read(0);
             read(segments);
             drop(first);
@@ -346,7 +346,7 @@ mod every_order {
     #[cfg(loom)]
     #[should_panic(expected = "Causality violation")]
     fn a_reader_that_leaves_without_a_word_is_noticed() {
-        let careless = |segments: &Segments<u64>| {
+        let careless = |segments: &BorrowedSegments<u64>| {
             if let Some(segment) = segments.read(0) {
                 assert_eq!(segment[0], segment[1]);
                 segment.state.guards.fetch_sub(1, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use graphmill_storage::{Clock, Random, Stop};
+use graphmill_storage::{CancelToken, Clock, SplitMix64};
 
 /// Time that goes by whenever somebody asks for it.
 const TICK: Duration = Duration::from_micros(50);
@@ -15,17 +15,17 @@ pub(crate) struct Ticking(Mutex<Time>);
 #[derive(Debug)]
 struct Time {
     now: Duration,
-    random: Random,
+    random: SplitMix64,
     looks: u64,
     /// Requests to stop, each with the number of its read of the clock.
-    wishes: Vec<(u64, Stop)>,
+    wishes: Vec<(u64, CancelToken)>,
 }
 
 impl Ticking {
     pub(crate) fn new(seed: u64) -> Ticking {
         Ticking(Mutex::new(Time {
             now: Duration::ZERO,
-            random: Random::new(seed),
+            random: SplitMix64::new(seed),
             looks: 0,
             wishes: Vec::new(),
         }))
@@ -37,8 +37,8 @@ impl Ticking {
 
     /// Requests `stop` at the `nth` read of the clock.
     ///
-    /// A second request to the same [`Stop`] makes it stop at once.
-    pub(crate) fn ask_at(&self, nth: u64, stop: &Stop) {
+    /// A second request to the same [`CancelToken`] makes it stop at once.
+    pub(crate) fn ask_at(&self, nth: u64, stop: &CancelToken) {
         self.time().wishes.push((nth, stop.clone()));
     }
 }
@@ -49,7 +49,7 @@ impl Clock for Ticking {
         time.looks += 1;
         for (_, stop) in time.wishes.iter().filter(|(at, _)| *at == time.looks) {
             match stop.asked() {
-                true => stop.insist(),
+                true => stop.force(),
                 false => stop.request(),
             }
         }

@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use graphmill::{
-    Checkpoints, Config, Error, Machine, MachineConfig, Plan, Progress, SimulatedMachine, Stop,
-    Watcher, unwatched,
+    CancelToken, CheckpointConfig, Config, Error, Machine, MachineConfig, Plan, Progress,
+    ProgressFn, SimulatedMachine, unwatched,
 };
-use graphmill_fabric::{Fabric, Network, simulated};
+use graphmill_fabric::{Fabric, NetworkModel, simulated};
 use graphmill_storage::{Clock, Disk, SimDisk};
 
-use crate::case::Case;
 use crate::clock::Ticking;
 use crate::fault::Faults;
+use crate::scenario::Scenario;
 
 /// Where everything lies.
 pub(crate) const EDGES: &str = "/edges.txt";
@@ -37,7 +37,7 @@ pub(crate) enum Outcome {
     Panicked(String),
 }
 
-impl Case {
+impl Scenario {
     fn machine(
         &self,
         disk: &SimDisk,
@@ -68,7 +68,7 @@ impl Case {
 
     /// Stores the graph, by one rank.
     pub(crate) fn import(&self, disk: &SimDisk, faults: &Faults, seed: u64) -> Outcome {
-        let (stop, clock) = (Stop::new(), Arc::new(Ticking::new(seed)));
+        let (stop, clock) = (CancelToken::new(), Arc::new(Ticking::new(seed)));
         let (disks, clocks, stops) = (from_ref(disk), from_ref(&clock), from_ref(&stop));
         faults.inject(disks);
         faults.ask(disks, clocks, stops);
@@ -90,7 +90,7 @@ impl Case {
         }
         config.output = Some(PathBuf::from(RESULT));
         config.machine = machine;
-        config.checkpoints = Checkpoints {
+        config.checkpoints = CheckpointConfig {
             folder: self.named.then(|| PathBuf::from(VERSIONS)),
             every: self.every,
             keep: self.keep,
@@ -105,7 +105,7 @@ impl Case {
             let clock = Arc::new(Ticking::new(self.seed));
             let mut config = self.config(self.machine(disk, &clock, ENOUGH, self.seed));
             config.checkpoints.keep = 0;
-            Plan::new(config)?.run(&Stop::new(), &unwatched())?;
+            Plan::new(config)?.run(&CancelToken::new(), &unwatched())?;
             Ok(disk.read_small(Path::new(RESULT), u64::MAX)?)
         };
         outcome(vec![catch(work)])
@@ -113,7 +113,7 @@ impl Case {
 
     /// The least memory of a rank.
     pub(crate) fn least(&self, disk: &SimDisk) -> u64 {
-        let outcome = self.on_ranks(&[disk.copied(0)], 1, &Faults::default(), 0);
+        let outcome = self.run_on_ranks(&[disk.copied(0)], 1, &Faults::default(), 0);
         let Outcome::Failed(errors) = outcome else {
             return ENOUGH;
         };
@@ -133,19 +133,19 @@ impl Case {
         seed: u64,
     ) -> Outcome {
         faults.inject(disks);
-        self.on_ranks(disks, memory, faults, seed)
+        self.run_on_ranks(disks, memory, faults, seed)
     }
 
-    fn on_ranks(&self, disks: &[SimDisk], memory: u64, faults: &Faults, seed: u64) -> Outcome {
+    fn run_on_ranks(&self, disks: &[SimDisk], memory: u64, faults: &Faults, seed: u64) -> Outcome {
         // Each is a process, which hears signals of its own.
-        let stops: Vec<Stop> = (0..self.ranks).map(|_| Stop::new()).collect();
+        let stops: Vec<CancelToken> = (0..self.ranks).map(|_| CancelToken::new()).collect();
         let clock = |rank| Arc::new(Ticking::new(seed ^ rank as u64));
         let clocks: Vec<_> = (0..self.ranks).map(clock).collect();
         faults.ask(disks, &clocks, &stops);
         let passes = AtomicU64::new(0);
         let (asked, after) = (stops[0].clone(), faults.stop_after);
         let resumed = Arc::clone(&faults.resumed);
-        let watcher: Watcher = Arc::new(move |progress| match progress {
+        let watcher: ProgressFn = Arc::new(move |progress| match progress {
             Progress::Superstep { .. }
                 if Some(passes.fetch_add(1, Ordering::Relaxed) + 1) == after =>
             {
@@ -169,7 +169,7 @@ impl Case {
             };
             Ok(Vec::new())
         };
-        let network = Network { ..faults.network };
+        let network = NetworkModel { ..faults.network };
         let said = match self.ranks {
             1 => vec![catch(|| work(0, None))],
             ranks => thread::scope(|scope| {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use graphmill_fabric::Network;
-use graphmill_storage::{Fault, FaultKind, On, Random, SimDisk, Stop};
+use graphmill_fabric::NetworkModel;
+use graphmill_storage::{CancelToken, Fault, FaultKind, On, SimDisk, SplitMix64};
 
 use crate::clock::Ticking;
 
 /// Somebody asks a rank to stop.
 #[derive(Debug, Clone, Copy)]
-struct Wish {
+struct CancelFault {
     rank: usize,
     /// At the how-manieth of these.
     nth: u64,
@@ -32,18 +32,23 @@ pub(crate) enum Moment {
 pub(crate) struct Faults {
     /// Faults of disks, with the number of the disk.
     disks: Vec<(usize, Fault)>,
-    pub(crate) network: Network,
+    pub(crate) network: NetworkModel,
     /// Passes after which a rank is asked to stop.
     pub(crate) stop_after: Option<u64>,
     /// A rank is asked to stop.
-    wishes: Vec<Wish>,
+    wishes: Vec<CancelFault>,
     /// The checkpoint that the attempt resumed from; 0 is none.
     pub(crate) resumed: Arc<AtomicU64>,
 }
 
 impl Faults {
     /// Draws the faults of an attempt, which does `operations` on a disk without any.
-    pub(crate) fn draw(random: &mut Random, disks: usize, ranks: usize, operations: u64) -> Faults {
+    pub(crate) fn draw(
+        random: &mut SplitMix64,
+        disks: usize,
+        ranks: usize,
+        operations: u64,
+    ) -> Faults {
         let mut faults = Faults::default();
         // As often early as late, and behind the end, too.
         let spread = 1 << random.below(u64::from(operations.max(2).ilog2()) + 2);
@@ -97,11 +102,11 @@ impl Faults {
                     Moment::Operation => (nth, later),
                     Moment::Look => (1 + random.below(24), 1 + random.below(48)),
                 };
-                faults.wishes.push(Wish { rank, nth, at });
+                faults.wishes.push(CancelFault { rank, nth, at });
                 // Asked twice, it is not patient.
                 if random.below(3) == 0 {
                     let nth = later;
-                    faults.wishes.push(Wish { rank, nth, at });
+                    faults.wishes.push(CancelFault { rank, nth, at });
                 }
             }
             11 => {
@@ -142,14 +147,14 @@ impl Faults {
     /// Somebody asks a rank to stop.
     pub(crate) fn asking(rank: usize, nth: u64, at: Moment) -> Faults {
         Faults {
-            wishes: vec![Wish { rank, nth, at }],
+            wishes: vec![CancelFault { rank, nth, at }],
             ..Faults::default()
         }
     }
 
     /// Plans the requests to stop, on these disks and clocks.
-    pub(crate) fn ask(&self, disks: &[SimDisk], clocks: &[Arc<Ticking>], stops: &[Stop]) {
-        for Wish { rank, nth, at } in &self.wishes {
+    pub(crate) fn ask(&self, disks: &[SimDisk], clocks: &[Arc<Ticking>], stops: &[CancelToken]) {
+        for CancelFault { rank, nth, at } in &self.wishes {
             match at {
                 Moment::Operation => {
                     let disk = disks.get(*rank).unwrap_or(&disks[0]);
@@ -168,7 +173,7 @@ impl Faults {
     }
 
     /// Ends the faults: a disk that lost power retains durable bytes and a part of the rest.
-    pub(crate) fn leave(&self, disks: &mut [SimDisk], random: &mut Random) {
+    pub(crate) fn leave(&self, disks: &mut [SimDisk], random: &mut SplitMix64) {
         for (number, disk) in disks.iter_mut().enumerate() {
             disk.heal();
             let is_cut =
@@ -217,7 +222,7 @@ impl fmt::Display for Faults {
         if let Some((rank, at)) = network.silent {
             write!(f, "rank {rank} is silent from {at:?} on ")?;
         }
-        for Wish { rank, nth, at } in &self.wishes {
+        for CancelFault { rank, nth, at } in &self.wishes {
             write!(f, "rank {rank} is asked to stop at {at:?} {nth} ")?;
         }
         match self.stop_after {

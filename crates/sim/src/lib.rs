@@ -1,35 +1,35 @@
 //! Graphmill on simulated machines: the real import, engine and ports of a cluster, where a seed decides disks, networks, threads, clocks
 //! and faults.
 //!
-//! A seed draws a graph, a question about it, ranks, memory and faults ([`Case`]). The job imports the edges and asks the question
+//! A seed draws a graph, a question about it, ranks, memory and faults ([`Scenario`]). The job imports the edges and asks the question
 //! repeatedly. Each attempt has other faults and resumes from what the last one left, until one runs without faults ([`judge`]).
 //! Then the result must be byte-identical to that of an undisturbed run. A program that shares no code with Graphmill checks that one
-//! (`oracle.rs`).
+//! (`reference.rs`).
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `case.rs` | [`Case`]: what a seed draws |
+//! | `scenario.rs` | [`Scenario`]: what a seed draws |
 //! | `clock.rs` | time on simulated machines |
 //! | `fault.rs` | what goes wrong in one attempt |
 //! | `cluster.rs` | ranks on simulated machines: one attempt |
-//! | `oracle.rs` | the right answer, by a few lines for each algorithm |
-//! | `judge.rs` | [`judge`]: attempts in a row, and what has to hold |
-//! | `exhaust.rs` | [`every_power_cut`], [`every_failure`], [`every_failed_sync`], [`every_cut_going_on`], [`every_failed_name`],
+//! | `reference.rs` | the right answer, by a few lines for each algorithm |
+//! | `check.rs` | [`judge`]: attempts in a row, and what has to hold |
+//! | `exhaustive.rs` | [`every_power_cut`], [`every_failure`], [`every_failed_sync`], [`every_cut_going_on`], [`every_failed_name`],
 //! [`every_wish`], [`without_locks`], [`mutations`]: all that can go wrong with one small job |
 
 #![forbid(unsafe_code)]
 
-mod case;
+mod check;
 mod clock;
 mod cluster;
-mod exhaust;
+mod exhaustive;
 mod fault;
-mod judge;
-mod oracle;
+mod reference;
+mod scenario;
 
-pub use case::Case;
-pub use exhaust::{
+pub use check::{Told, judge};
+pub use exhaustive::{
     every_cut_going_on, every_failed_name, every_failed_sync, every_failure, every_power_cut,
     every_wish, mutations, without_locks,
 };
-pub use judge::{Told, judge};
+pub use scenario::Scenario;

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use clap::Parser;
 use graphmill::{Clock, SystemClock};
-use graphmill_sim::{Case, Told, judge};
+use graphmill_sim::{Scenario, Told, judge};
 
 /// Graphmill on simulated machines: each seed decides a graph, a question, a cluster and faults
 #[derive(Debug, Parser)]
 #[command(version)]
-struct Cli {
+struct SimArgs {
     /// The first seed
     #[arg(long, default_value_t = 0)]
     from: u64,
@@ -34,7 +34,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = SimArgs::parse();
     // A panic is caught, and told with its seed.
     std::panic::set_hook(Box::new(|_| ()));
     let clock = SystemClock::new();
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
             }
             let seed = cli.from + number;
             if cli.verbose {
-                println!("seed {seed}: {}", Case::draw(seed));
+                println!("seed {seed}: {}", Scenario::draw(seed));
             }
             match judge(seed) {
                 Ok(told) => {

@@ -1,6 +1,6 @@
 //! Mistakes that are planted are found. They are planted in the whole process, so one test plants them all.
 
-use graphmill_raw::{Mistake, plant};
+use graphmill_raw::{Failpoint, plant};
 use graphmill_sim::{
     every_cut_going_on, every_failed_name, every_failed_sync, every_power_cut, every_wish, judge,
     mutations,
@@ -10,32 +10,32 @@ use graphmill_sim::{
 const SEEDS: u64 = 600;
 
 /// What finds a mistake.
-fn found(mistake: Mistake) -> Option<String> {
+fn found(mistake: Failpoint) -> Option<String> {
     let by_changes = matches!(
         mistake,
-        Mistake::PagesNotChecked | Mistake::VersionNotChecked | Mistake::FramesNotChecked
+        Failpoint::PagesNotChecked | Failpoint::VersionNotChecked | Failpoint::FramesNotChecked
     );
     if by_changes {
         let mut parts = (0..160).map(|part| (part, [7, 0, 6, 8][part as usize % 4]));
         return parts.find_map(|(part, seed)| mutations(seed, 100 * part..100 * part + 100).err());
     }
     match mistake {
-        Mistake::FailedSyncIgnored => {
+        Failpoint::FailedSyncIgnored => {
             return [7, 0, 6]
                 .into_iter()
                 .find_map(|seed| every_failed_sync(seed).err());
         }
-        Mistake::FoundNotDurable => {
+        Failpoint::FoundNotDurable => {
             return [18, 24]
                 .into_iter()
                 .find_map(|seed| every_cut_going_on(seed).err());
         }
-        Mistake::DecisionForgotten | Mistake::PatienceForgotten => {
+        Failpoint::DecisionForgotten | Failpoint::PatienceForgotten => {
             return [7, 2220, 2578]
                 .into_iter()
                 .find_map(|seed| every_wish(seed).err());
         }
-        Mistake::FailedListIgnored => {
+        Failpoint::FailedListIgnored => {
             return [7, 0, 6]
                 .into_iter()
                 .find_map(|seed| every_failed_name(seed).err());
@@ -58,7 +58,7 @@ fn every_planted_mistake_is_found() {
     // Panics that mistakes lead to are caught, and told with the seed.
     std::panic::set_hook(Box::new(|_| ()));
     let mut missed = Vec::new();
-    for mistake in Mistake::ALL {
+    for mistake in Failpoint::ALL {
         plant(Some(mistake));
         match found(mistake) {
             Some(what) => println!("{mistake:?}: {}", what.lines().last().unwrap_or_default()),

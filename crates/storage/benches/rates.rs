@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_storage::{
-    Budget, Clock, Disk, IoChoice, Job, JobError, Open, Operation, Step, SystemClock, Worker,
-    Workers, open_disk,
+    Clock, Disk, IoChoice, Job, JobError, MemoryBudget, Open, Operation, Step, SystemClock, Worker,
+    WorkerPool, open_disk,
 };
 
 const CHUNK_BYTES: usize = 1 << 20;
@@ -45,7 +45,7 @@ fn main() {
         }
     }
     for count in [1, 2] {
-        let workers = Workers::threads(count, disks[0].1.clone()).unwrap();
+        let workers = WorkerPool::threads(count, disks[0].1.clone()).unwrap();
         for round in 0..3 {
             let runs = 10_000;
             let began = clock.now();
@@ -71,7 +71,7 @@ fn gigabytes(mib: u64) -> f64 {
 }
 
 fn write(disk: &dyn Disk, clock: &SystemClock, path: &Path, mib: u64) -> f64 {
-    let budget = Budget::new(1 << 30);
+    let budget = MemoryBudget::new(1 << 30);
     let began = clock.now();
     let file = disk.open(path, Open::Create).unwrap();
     let mut queue = disk.queue(8).unwrap();
@@ -103,7 +103,7 @@ fn write(disk: &dyn Disk, clock: &SystemClock, path: &Path, mib: u64) -> f64 {
 }
 
 fn read(disk: &dyn Disk, clock: &SystemClock, path: &Path, depth: usize) -> (u64, f64) {
-    let budget = Budget::new(1 << 30);
+    let budget = MemoryBudget::new(1 << 30);
     let began = clock.now();
     let file = disk.open(path, Open::Read).unwrap();
     let length = file.len().unwrap();

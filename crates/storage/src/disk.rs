@@ -1,7 +1,7 @@
 //! Files as a port: names and small files at once, reads and writes of large ones by completion.
 //!
 //! A reader of this crate meets three things. A [`Disk`] opens files and changes names. A [`FileHandle`](port::FileHandle) is an
-//! open file. A [`Queue`](port::Queue) moves bytes between files and [`Buffer`](crate::budget::Buffer)s: it takes operations without
+//! open file. A [`Queue`](port::Queue) moves bytes between files and [`Buffer`](crate::memory_budget::Buffer)s: it takes operations without
 //! ever blocking, carries out `depth` of them at a time, and gives them back complete, in any order.
 
 pub(crate) mod counted;

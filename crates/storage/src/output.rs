@@ -4,16 +4,16 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::budget::Budget;
+use crate::atomic_file::AtomicFile;
 use crate::disk::port::{Disk, Target};
 use crate::error::StorageError;
-use crate::file_aside::FileAside;
+use crate::memory_budget::MemoryBudget;
 
 /// An output on its way; a [`Write`]. Links to it are followed.
 #[derive(Debug)]
-pub enum Output {
+pub enum OutputFile {
     /// To a file, which is replaced when it is complete.
-    File(Box<FileAside>),
+    File(Box<AtomicFile>),
     /// To a pipe, a device or an open descriptor.
     Stream(Stream),
 }
@@ -34,23 +34,23 @@ impl std::fmt::Debug for Stream {
     }
 }
 
-impl Output {
-    /// Creates the output at `path`; a file is written in chunks, as by [`FileAside::create_apart`].
+impl OutputFile {
+    /// Creates the output at `path`; a file is written in chunks, as by [`AtomicFile::create_apart`].
     ///
     /// # Errors
-    /// As for [`FileAside::create_apart`] and [`Disk::target`].
+    /// As for [`AtomicFile::create_apart`] and [`Disk::target`].
     pub fn create(
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         path: &Path,
         chunk_bytes: usize,
-    ) -> Result<Output, StorageError> {
+    ) -> Result<OutputFile, StorageError> {
         Ok(match disk.target(path)? {
             Target::File(path) => {
-                let file = FileAside::create_apart(disk, budget, &path, chunk_bytes)?;
-                Output::File(Box::new(file))
+                let file = AtomicFile::create_apart(disk, budget, &path, chunk_bytes)?;
+                OutputFile::File(Box::new(file))
             }
-            Target::Stream => Output::Stream(Stream {
+            Target::Stream => OutputFile::Stream(Stream {
                 to: BufWriter::new(disk.stream(path)?),
                 path: path.to_path_buf(),
                 bytes: 0,
@@ -58,14 +58,14 @@ impl Output {
         })
     }
 
-    /// Ends the output, as [`FileAside::publish`] does; returns its length.
+    /// Ends the output, as [`AtomicFile::publish`] does; returns its length.
     ///
     /// # Errors
     /// As there.
     pub fn publish(self) -> Result<u64, StorageError> {
         match self {
-            Output::File(file) => file.publish(),
-            Output::Stream(mut stream) => {
+            OutputFile::File(file) => file.publish(),
+            OutputFile::Stream(mut stream) => {
                 let flushed = stream.to.flush();
                 flushed.map_err(|source| failed(&stream.path, source))?;
                 Ok(stream.bytes)
@@ -74,11 +74,11 @@ impl Output {
     }
 }
 
-impl Write for Output {
+impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Output::File(file) => file.write(bytes),
-            Output::Stream(stream) => {
+            OutputFile::File(file) => file.write(bytes),
+            OutputFile::Stream(stream) => {
                 let written = stream.to.write(bytes)?;
                 stream.bytes += written as u64;
                 Ok(written)
@@ -88,8 +88,8 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Output::File(file) => file.flush(),
-            Output::Stream(stream) => stream.to.flush(),
+            OutputFile::File(file) => file.flush(),
+            OutputFile::Stream(stream) => stream.to.flush(),
         }
     }
 }

@@ -8,22 +8,22 @@ pub(crate) mod kind;
 pub(crate) mod tier;
 
 use error::PlacementError;
-use kind::Kind;
-use tier::Where;
+use kind::DataKind;
+use tier::Tier;
 
 /// Where each kind of data is to lie, and which tier is the slow one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    kinds: [Where; 4],
+    kinds: [Tier; 4],
     /// The tier that is called slow.
-    pub slow: Option<Where>,
+    pub slow: Option<Tier>,
 }
 
 impl Default for Placement {
     /// Everything in DRAM, as many edges as fit.
     fn default() -> Placement {
         Placement {
-            kinds: [Where::Dram, Where::Dram, Where::Dram, Where::Auto],
+            kinds: [Tier::Dram, Tier::Dram, Tier::Dram, Tier::Auto],
             slow: None,
         }
     }
@@ -31,7 +31,7 @@ impl Default for Placement {
 
 impl Placement {
     /// Where a kind of data is to lie.
-    pub fn at(&self, kind: Kind) -> &Where {
+    pub fn at(&self, kind: DataKind) -> &Tier {
         &self.kinds[kind as usize]
     }
 
@@ -39,8 +39,8 @@ impl Placement {
     ///
     /// # Errors
     /// Only edges can be streamed, or kept by what room there is.
-    pub fn with(mut self, kind: Kind, place: Where) -> Result<Placement, PlacementError> {
-        if kind != Kind::Edges && matches!(place, Where::Auto | Where::Stream) {
+    pub fn with(mut self, kind: DataKind, place: Tier) -> Result<Placement, PlacementError> {
+        if kind != DataKind::Edges && matches!(place, Tier::Auto | Tier::Stream) {
             return Err(PlacementError::OnlyEdges { kind, place });
         }
         self.kinds[kind as usize] = place;
@@ -48,9 +48,9 @@ impl Placement {
     }
 
     /// True if a kind of data lies on the slow tier, by whatever name.
-    pub fn is_slow(&self, kind: Kind) -> bool {
+    pub fn is_slow(&self, kind: DataKind) -> bool {
         let at = self.at(kind);
-        *at == Where::Model || self.slow.as_ref().is_some_and(|slow| at.is_within(slow))
+        *at == Tier::Model || self.slow.as_ref().is_some_and(|slow| at.is_within(slow))
     }
 
     /// Parses a list such as `["rw-split", "index=dram"]`.
@@ -92,18 +92,20 @@ impl Placement {
                 }
                 continue;
             };
-            let of_kind = Kind::ALL.into_iter().find(|of| of.name() == kind);
+            let of_kind = DataKind::ALL.into_iter().find(|of| of.name() == kind);
             let kind = of_kind.ok_or_else(|| PlacementError::UnknownKind { text: text.into() })?;
             let place = match place {
                 "slow" => slow.clone().ok_or(PlacementError::NoSlowTier {
                     preset: text.into(),
                 })?,
-                place => Where::named(place)
+                place => Tier::named(place)
                     .ok_or_else(|| PlacementError::UnknownWhere { text: text.into() })?,
             };
             placement = placement.with(kind, place)?;
         }
-        let is_used = Kind::ALL.into_iter().any(|kind| placement.is_slow(kind));
+        let is_used = DataKind::ALL
+            .into_iter()
+            .any(|kind| placement.is_slow(kind));
         if let (Some(tier), false) = (slow, is_used) {
             return Err(PlacementError::NothingSlow { tier });
         }
@@ -113,9 +115,9 @@ impl Placement {
     /// Returns a copy with all kinds placed as a preset says.
     fn split(mut self, preset: &str) -> Result<Placement, PlacementError> {
         let slow_from = match preset {
-            "dram" | "cache" => Kind::ALL.len(),
+            "dram" | "cache" => DataKind::ALL.len(),
             "slow" => 0,
-            "rw-split" => Kind::Index as usize,
+            "rw-split" => DataKind::Index as usize,
             _ => {
                 return Err(PlacementError::UnknownKind {
                     text: preset.into(),
@@ -124,7 +126,7 @@ impl Placement {
         };
         for (number, place) in self.kinds.iter_mut().enumerate() {
             *place = match number < slow_from {
-                true => Where::Dram,
+                true => Tier::Dram,
                 false => self.slow.clone().ok_or(PlacementError::NoSlowTier {
                     preset: preset.into(),
                 })?,
@@ -134,9 +136,9 @@ impl Placement {
     }
 }
 
-fn slow_tier_of(text: &str) -> Result<Where, PlacementError> {
-    let tier = Where::named(text);
-    let is_memory = |tier: &Where| !matches!(tier, Where::Dram | Where::Auto | Where::Stream);
+fn slow_tier_of(text: &str) -> Result<Tier, PlacementError> {
+    let tier = Tier::named(text);
+    let is_memory = |tier: &Tier| !matches!(tier, Tier::Dram | Tier::Auto | Tier::Stream);
     tier.filter(is_memory)
         .ok_or_else(|| PlacementError::NotSlow { text: text.into() })
 }

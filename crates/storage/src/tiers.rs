@@ -6,12 +6,12 @@ use std::sync::Arc;
 use graphmill_raw::numa::{Nodes, Policy};
 use graphmill_raw::{AlignedBuffer, FileMap, PAGE_BYTES};
 
-use crate::budget::{Budget, Buffer};
 use crate::error::StorageError;
+use crate::memory_budget::{Buffer, MemoryBudget};
 use crate::placement::Placement;
 use crate::placement::error::PlacementError;
-use crate::placement::kind::Kind;
-use crate::placement::tier::Where;
+use crate::placement::kind::DataKind;
+use crate::placement::tier::Tier;
 
 mod mapped;
 
@@ -19,11 +19,11 @@ mod mapped;
 #[derive(Clone, Debug)]
 pub struct Tiers {
     asked: Placement,
-    by_kind: [Tier; 4],
+    by_kind: [TierStore; 4],
 }
 
 #[derive(Clone, Debug)]
-enum Tier {
+enum TierStore {
     Dram,
     Numa {
         nodes: Nodes,
@@ -41,7 +41,7 @@ impl Default for Tiers {
     fn default() -> Tiers {
         Tiers {
             asked: Placement::default(),
-            by_kind: [const { Tier::Dram }; 4],
+            by_kind: [const { TierStore::Dram }; 4],
         }
     }
 }
@@ -58,20 +58,25 @@ impl Tiers {
             asked: placement.clone(),
             ..Tiers::default()
         };
-        for (number, kind) in Kind::ALL.into_iter().enumerate() {
+        for (number, kind) in DataKind::ALL.into_iter().enumerate() {
             let place = placement.at(kind);
             // Kinds that share a file share its mappings.
-            let same = Kind::ALL[..number]
+            let same = DataKind::ALL[..number]
                 .iter()
                 .position(|of| placement.at(*of) == place);
             tiers.by_kind[number] = match same {
                 Some(same) => tiers.by_kind[same].clone(),
-                None => Tier::open(place)?,
+                None => TierStore::open(place)?,
             };
         }
         // The first page shows whether the system has it so.
-        for kind in Kind::ALL {
-            tiers.buffer(kind, &Budget::new(u64::MAX), "a page to try", PAGE_BYTES)?;
+        for kind in DataKind::ALL {
+            tiers.buffer(
+                kind,
+                &MemoryBudget::new(u64::MAX),
+                "a page to try",
+                PAGE_BYTES,
+            )?;
         }
         Ok(tiers)
     }
@@ -89,21 +94,21 @@ impl Tiers {
     /// The budget has too few bytes left, the system refuses the memory, or the file system of a mapped file is full.
     pub fn buffer(
         &self,
-        kind: Kind,
-        budget: &Budget,
+        kind: DataKind,
+        budget: &MemoryBudget,
         what: &'static str,
         bytes: usize,
     ) -> Result<Buffer, StorageError> {
         let lease = || budget.lease(what, self.leased(kind, AlignedBuffer::footprint(bytes)));
         match &self.by_kind[kind as usize] {
-            Tier::Dram => budget.buffer(what, bytes),
-            Tier::Numa { nodes, policy } => {
+            TierStore::Dram => budget.buffer(what, bytes),
+            TierStore::Numa { nodes, policy } => {
                 let lease = lease()?;
                 let memory = AlignedBuffer::on_nodes(bytes, nodes, *policy);
                 let memory = memory.map_err(|source| refused(nodes, bytes, source))?;
                 Ok(Buffer::from_parts(memory, lease))
             }
-            Tier::File { map, .. } => {
+            TierStore::File { map, .. } => {
                 let lease = lease()?;
                 let memory = map.buffer(bytes).map_err(|source| {
                     StorageError::from(PlacementError::File {
@@ -118,35 +123,35 @@ impl Tiers {
     }
 
     /// Returns how many of `bytes` bytes of a kind the budget pays for: none in a mapped file.
-    pub fn leased(&self, kind: Kind, bytes: u64) -> u64 {
+    pub fn leased(&self, kind: DataKind, bytes: u64) -> u64 {
         match self.by_kind[kind as usize] {
-            Tier::File { leased: false, .. } => 0,
+            TierStore::File { leased: false, .. } => 0,
             _ => bytes,
         }
     }
 
     /// Where a kind of data lies, and whether a file was mapped with MAP_SYNC.
-    pub fn describe(&self, kind: Kind) -> String {
+    pub fn describe(&self, kind: DataKind) -> String {
         let place = self.asked.at(kind);
         match &self.by_kind[kind as usize] {
-            Tier::File { map, .. } if map.is_synchronous() => format!("{place} (MAP_SYNC)"),
+            TierStore::File { map, .. } if map.is_synchronous() => format!("{place} (MAP_SYNC)"),
             _ => place.to_string(),
         }
     }
 
-    fn path(&self, kind: Kind) -> std::path::PathBuf {
+    fn path(&self, kind: DataKind) -> std::path::PathBuf {
         match self.asked.at(kind) {
-            Where::File(path) => path.clone(),
+            Tier::File(path) => path.clone(),
             _ => std::path::PathBuf::new(),
         }
     }
 }
 
-impl Tier {
-    fn open(place: &Where) -> Result<Tier, StorageError> {
+impl TierStore {
+    fn open(place: &Tier) -> Result<TierStore, StorageError> {
         match place {
-            Where::Dram | Where::Model | Where::Auto | Where::Stream => Ok(Tier::Dram),
-            Where::Numa { nodes, policy } => {
+            Tier::Dram | Tier::Model | Tier::Auto | Tier::Stream => Ok(TierStore::Dram),
+            Tier::Numa { nodes, policy } => {
                 let there = Nodes::with_memory();
                 let missing = nodes.without(&there);
                 if missing.count() > 0 {
@@ -158,18 +163,18 @@ impl Tier {
                     }
                     .into());
                 }
-                Ok(Tier::Numa {
+                Ok(TierStore::Numa {
                     nodes: nodes.clone(),
                     policy: *policy,
                 })
             }
-            Where::File(path) => {
+            Tier::File(path) => {
                 let (map, leased) = mapped::open(path).map_err(|source| PlacementError::File {
                     action: "open it".to_owned(),
                     path: path.clone(),
                     source,
                 })?;
-                Ok(Tier::File { map, leased })
+                Ok(TierStore::File { map, leased })
             }
         }
     }

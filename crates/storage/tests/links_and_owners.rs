@@ -12,7 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_storage::{
-    Disk, Holding, IoChoice, Open, Owner, Scratch, StorageError, Target, has_no_locks, open_disk,
+    Disk, IoChoice, LockMode, Open, Owner, StorageError, Target, WorkDir, locks_unsupported,
+    open_disk,
 };
 use tempfile::TempDir;
 
@@ -38,7 +39,7 @@ fn held_directory_link_is_refused() {
     let (folder, disk) = disk();
     let link = folder.path().join("link");
     symlink("victim", &link).unwrap();
-    for how in [Holding::Alone, Holding::Shared, Holding::Unlocked] {
+    for how in [LockMode::Alone, LockMode::Shared, LockMode::Unlocked] {
         let held = disk.hold(&link, how, Owner::Own);
         assert!(matches!(held, Err(StorageError::NotOwn { .. })));
         assert!(disk.hold(&link, how, Owner::Anybody).unwrap().is_some());
@@ -46,7 +47,7 @@ fn held_directory_link_is_refused() {
     assert!(disk.remove_dir_all(&link).is_err());
     let file = disk.hold(
         &folder.path().join("victim/precious"),
-        Holding::Alone,
+        LockMode::Alone,
         Owner::Own,
     );
     assert!(matches!(file, Err(StorageError::NotOwn { .. })));
@@ -59,7 +60,7 @@ fn held_directory_replaced_by_link_is_still_meant() {
     let (own, away) = (folder.path().join("own"), folder.path().join("away"));
     disk.create_dir(&own).unwrap();
     assert_eq!(mode(&own), 0o700);
-    let hold = disk.hold(&own, Holding::Alone, Owner::Own).unwrap();
+    let hold = disk.hold(&own, LockMode::Alone, Owner::Own).unwrap();
     assert!(hold.is_some());
     fs::rename(&own, &away).unwrap();
     symlink("victim", &own).unwrap();
@@ -101,7 +102,7 @@ fn held_directory_renamed_is_found_at_its_new_name() {
         disk.create_dir(path).unwrap();
         write(path, text);
     }
-    let _hold = disk.hold(&one, Holding::Alone, Owner::Own).unwrap();
+    let _hold = disk.hold(&one, LockMode::Alone, Owner::Own).unwrap();
     disk.exchange(&one, &other).unwrap();
     let read = |path: &Path| disk.read_small(&path.join("file"), 1).unwrap();
     assert_eq!([read(&one), read(&other)], [b"2", b"1"]);
@@ -113,7 +114,7 @@ fn held_directory_renamed_is_found_at_its_new_name() {
 #[test]
 fn scratch_is_private_until_it_is_renamed() {
     let (folder, disk) = disk();
-    let scratch = Scratch::create(&disk, folder.path(), "run").unwrap();
+    let scratch = WorkDir::create(&disk, folder.path(), "run").unwrap();
     assert_eq!(mode(scratch.path()), 0o700);
     let to = folder.path().join("graph");
     scratch.rename(&to).unwrap();
@@ -149,7 +150,7 @@ fn target_follows_links_to_files_alone() {
 fn lock_server_that_is_silent_has_no_locks() {
     let source = io::Error::from_raw_os_error(libc::ENOLCK);
     let (action, path) = ("lock", "/tmp".into());
-    assert!(has_no_locks(&StorageError::Path {
+    assert!(locks_unsupported(&StorageError::Path {
         action,
         path,
         source

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_graph::{EdgeKind, Order};
-use graphmill_ingest::{FileSource, ImportOptions, Machine, ReadOptions, Silent, import};
-use graphmill_storage::{Budget, Disk, SimDisk, Stop, SystemClock, Workers};
+use graphmill_ingest::{FileSource, ImportOptions, ImportResources, ReadOptions, NoProgress, import};
+use graphmill_storage::{MemoryBudget, Disk, SimDisk, CancelToken, SystemClock, WorkerPool};
 
 const FRAME: usize = 64 << 10;
 const GRAIN: usize = 4096;
@@ -108,20 +108,20 @@ impl Example {
         }
         disk.write_small(Path::new("x.el"), text.as_bytes())
             .expect("a file");
-        let budget = Budget::new(256 << 20);
+        let budget = MemoryBudget::new(256 << 20);
         let options = ReadOptions {
             weights: if plain { EdgeKind::None } else { EdgeKind::F32 },
             ..ReadOptions::default()
         };
-        let source = FileSource::open(&disk, &budget, &["x.el".into()], &options, &Stop::new())
+        let source = FileSource::open(&disk, &budget, &["x.el".into()], &options, &CancelToken::new())
             .expect("edges");
-        let machine = Machine {
+        let machine = ImportResources {
             disk: &disk,
-            workers: &Workers::simulated(1, 1, Arc::clone(&disk)).expect("workers"),
+            workers: &WorkerPool::simulated(1, 1, Arc::clone(&disk)).expect("workers"),
             budget: &budget,
             clock: &SystemClock::default(),
-            stop: &Stop::new(),
-            progress: &Silent,
+            stop: &CancelToken::new(),
+            progress: &NoProgress,
             fabric: None,
         };
         let options = ImportOptions {

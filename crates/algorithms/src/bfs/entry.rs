@@ -1,15 +1,15 @@
 //! How the registry names it, and what it asks of its options.
 
-use graphmill_engine::{Engine, Sizes};
-use graphmill_graph::{Measure, StoredGraph};
+use graphmill_engine::{Engine, ProgramFootprint};
+use graphmill_graph::{GraphDims, StoredGraph};
 
-use super::judge::{bytes, judge_depths, judge_parents};
+use super::check::{bytes, check_depths, check_parents};
 use super::{run as run_depths, run_parents, sizes as sizes_depths, sizes_parents};
-use crate::case::{Case, Judge, Takes};
-use crate::entry::{Entry, Output, Values};
-use crate::index::fits_u32;
+use crate::entry::{Entry, Output, OutputValues};
 use crate::option::{OptionKind, OptionSpec};
-use crate::settings::{AlgorithmError, SOURCE, Settings};
+use crate::options::{AlgorithmError, AlgorithmOptions, SOURCE};
+use crate::recorded::{RecordedResult, ResultChecker, ResultType};
+use crate::vertex_index::fits_u32;
 
 /// Its entry.
 pub(crate) const ENTRY: Entry = Entry {
@@ -37,10 +37,10 @@ pub(crate) const ENTRY: Entry = Entry {
     judge,
 };
 
-fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmError> {
+fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, AlgorithmError> {
     let source = settings.source()?;
     if !settings.flag("parents") {
-        let values = Values::U32(run_depths(engine, source)?);
+        let values = OutputValues::U32(run_depths(engine, source)?);
         return Ok(Output {
             column: "depth",
             values,
@@ -48,9 +48,9 @@ fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmErro
         });
     }
     let values = if fits_u32(engine.vertices()) {
-        Values::Vertex32(run_parents(engine, source)?)
+        OutputValues::Vertex32(run_parents(engine, source)?)
     } else {
-        Values::Vertex64(run_parents(engine, source)?)
+        OutputValues::Vertex64(run_parents(engine, source)?)
     };
     Ok(Output {
         column: "parent",
@@ -59,7 +59,7 @@ fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmErro
     })
 }
 
-fn sizes(graph: &Measure, settings: &Settings) -> Sizes {
+fn sizes(graph: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
     match settings.flag("parents") {
         false => sizes_depths(),
         true if fits_u32(graph.batches.vertices()) => sizes_parents::<u32>(graph.order),
@@ -67,15 +67,28 @@ fn sizes(graph: &Measure, settings: &Settings) -> Sizes {
     }
 }
 
-fn judge(graph: &StoredGraph, settings: &Settings) -> Result<Box<dyn Judge>, AlgorithmError> {
+fn judge(
+    graph: &StoredGraph,
+    settings: &AlgorithmOptions,
+) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
     let source = settings.source()?;
     if settings.flag("parents") {
         let judge = move |vertices, arcs: &[_], parents: &[_]| {
-            judge_parents(vertices, arcs, source, parents)
+            check_parents(vertices, arcs, source, parents)
         };
-        return Ok(Box::new(Case::new(graph, Takes::Vertices, bytes, judge)));
+        return Ok(Box::new(RecordedResult::new(
+            graph,
+            ResultType::Vertices,
+            bytes,
+            judge,
+        )));
     }
     let judge =
-        move |vertices, arcs: &[_], depths: &[_]| judge_depths(vertices, arcs, source, depths);
-    Ok(Box::new(Case::new(graph, Takes::Integers, bytes, judge)))
+        move |vertices, arcs: &[_], depths: &[_]| check_depths(vertices, arcs, source, depths);
+    Ok(Box::new(RecordedResult::new(
+        graph,
+        ResultType::Integers,
+        bytes,
+        judge,
+    )))
 }

@@ -1,16 +1,16 @@
 //! How the registry names it, and what it asks of its options.
 
-use graphmill_engine::{Engine, Sizes, Version};
-use graphmill_graph::{Measure, StoredGraph};
+use graphmill_engine::{Engine, PregelMode, ProgramFootprint};
+use graphmill_graph::{GraphDims, StoredGraph};
 
-use super::judge::{Ending, bytes, judge_run};
-use super::options::{Dangling, Method, Options};
+use super::check::{Ending, bytes, check_run};
+use super::options::{Dangling, Options, PageRankMethod};
 use super::rounding::Rounding;
 use super::walk::{Equation, Weigh};
-use crate::case::{Case, Judge, Listed, Takes};
-use crate::entry::{Entry, Output, Values};
+use crate::entry::{Entry, Output, OutputValues};
 use crate::option::{OptionKind, OptionSpec};
-use crate::settings::{AlgorithmError, PRECISION, Settings};
+use crate::options::{AlgorithmError, AlgorithmOptions, PRECISION};
+use crate::recorded::{FromArc, RecordedResult, ResultChecker, ResultType};
 
 /// Its entry.
 pub(crate) const ENTRY: Entry = Entry {
@@ -83,7 +83,7 @@ pub(crate) const ENTRY: Entry = Entry {
     passes_max: |settings| {
         let options = options(settings).ok();
         // The supersteps of a vertex program are as many passes as its vertices make of them.
-        let options = options.filter(|options| options.method == Method::Passes);
+        let options = options.filter(|options| options.method == PageRankMethod::Passes);
         // Weights are added up in one more.
         options.map(|options| u64::from(options.iterations) + u64::from(options.weighted))
     },
@@ -92,7 +92,7 @@ pub(crate) const ENTRY: Entry = Entry {
     judge,
 };
 
-fn options(settings: &Settings) -> Result<Options, AlgorithmError> {
+fn options(settings: &AlgorithmOptions) -> Result<Options, AlgorithmError> {
     let tolerance = match settings.values.get("tolerance") {
         Some(_) => {
             let is_change = |x: &f64| *x > 0.0 && x.is_finite();
@@ -120,9 +120,9 @@ fn options(settings: &Settings) -> Result<Options, AlgorithmError> {
     sources.sort_unstable();
     sources.dedup();
     let method = match settings.value("method", "passes") {
-        "passes" => Method::Passes,
-        "pregel-pull" => Method::Pregel(Version::Pull),
-        "pregel-push" => Method::Pregel(Version::Push),
+        "passes" => PageRankMethod::Passes,
+        "pregel-pull" => PageRankMethod::Pregel(PregelMode::Pull),
+        "pregel-push" => PageRankMethod::Pregel(PregelMode::Push),
         other => {
             return Err(AlgorithmError::Value {
                 name: "method",
@@ -144,12 +144,12 @@ fn options(settings: &Settings) -> Result<Options, AlgorithmError> {
     })
 }
 
-fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmError> {
+fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, AlgorithmError> {
     let options = options(settings)?;
     let values = if settings.single()? {
-        Values::F32(super::run(engine, &options)?)
+        OutputValues::F32(super::run(engine, &options)?)
     } else {
-        Values::F64(super::run(engine, &options)?)
+        OutputValues::F64(super::run(engine, &options)?)
     };
     Ok(Output {
         column: "pagerank",
@@ -158,8 +158,8 @@ fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmErro
     })
 }
 
-fn sizes(_: &Measure, settings: &Settings) -> Sizes {
-    let method = options(settings).map_or(Method::Passes, |options| options.method);
+fn sizes(_: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
+    let method = options(settings).map_or(PageRankMethod::Passes, |options| options.method);
     let weighted = settings.flag("weighted");
     if settings.single().unwrap_or(false) {
         super::sizes::<f32>(method, weighted)
@@ -168,12 +168,15 @@ fn sizes(_: &Measure, settings: &Settings) -> Sizes {
     }
 }
 
-fn judge(graph: &StoredGraph, settings: &Settings) -> Result<Box<dyn Judge>, AlgorithmError> {
+fn judge(
+    graph: &StoredGraph,
+    settings: &AlgorithmOptions,
+) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
     let options = options(settings)?;
     let (takes, rounding) = if settings.single()? {
-        (Takes::Singles, Rounding::F32)
+        (ResultType::Singles, Rounding::F32)
     } else {
-        (Takes::Doubles, Rounding::F64)
+        (ResultType::Doubles, Rounding::F64)
     };
     match options.weighted {
         true => Ok(Box::new(case::<(u64, u64, f64)>(
@@ -186,12 +189,12 @@ fn judge(graph: &StoredGraph, settings: &Settings) -> Result<Box<dyn Judge>, Alg
 }
 
 /// A result before the judge, with arcs of one kind.
-fn case<A: Weigh + Listed>(
+fn case<A: Weigh + FromArc>(
     graph: &StoredGraph,
-    takes: Takes,
+    takes: ResultType,
     options: Options,
     rounding: Rounding,
-) -> impl Judge + use<A> {
+) -> impl ResultChecker + use<A> {
     let judge = move |vertices, arcs: &[A], ranks: &[f64]| {
         let equation = Equation {
             damping: options.damping,
@@ -202,7 +205,7 @@ fn case<A: Weigh + Listed>(
             iterations: options.iterations,
             tolerance: options.tolerance,
         };
-        judge_run(vertices, arcs, equation, ending, ranks, rounding)
+        check_run(vertices, arcs, equation, ending, ranks, rounding)
     };
-    Case::new(graph, takes, bytes, judge)
+    RecordedResult::new(graph, takes, bytes, judge)
 }

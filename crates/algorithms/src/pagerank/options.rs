@@ -1,6 +1,6 @@
 //! The options of a PageRank run.
 
-use graphmill_engine::Version;
+use graphmill_engine::PregelMode;
 
 /// Where the rank of vertices without outgoing arcs goes in each iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,21 +16,21 @@ pub enum Dangling {
 
 /// The method that computes scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Method {
+pub enum PageRankMethod {
     /// One pass over all edges an iteration.
     #[default]
     Passes,
     /// By a vertex program, as in iPregel.
     ///
     /// Its pull version gives the same bits as passes; its push version adds in the order in which messages arrive.
-    Pregel(Version),
+    Pregel(PregelMode),
 }
 
 /// The options of a PageRank run.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The method that computes scores.
-    pub method: Method,
+    pub method: PageRankMethod,
     /// The chance to follow an arc rather than to jump, 0 to 1.
     pub damping: f64,
     /// The greatest number of iterations.

@@ -3,14 +3,14 @@
 
 use std::marker::PhantomData;
 
-use graphmill_engine::{Pregel, Vertex};
+use graphmill_engine::{VertexContext, VertexProgram};
 
 use super::jump::Jump;
 use super::options::{Dangling, Options};
 use super::score::{Real, State, lost};
 
 /// A walker's program.
-pub(super) struct Walk<R, S> {
+pub(super) struct RandomWalk<R, S> {
     jump: Jump,
     damping: f64,
     iterations: u64,
@@ -19,9 +19,9 @@ pub(super) struct Walk<R, S> {
     real: PhantomData<fn() -> (R, S)>,
 }
 
-impl<R, S> Walk<R, S> {
+impl<R, S> RandomWalk<R, S> {
     pub(super) fn new(jump: Jump, options: &Options) -> Self {
-        Walk {
+        RandomWalk {
             jump,
             damping: options.damping,
             iterations: options.iterations.into(),
@@ -32,16 +32,16 @@ impl<R, S> Walk<R, S> {
     }
 }
 
-impl<R: Real, S: State<R>> Pregel for Walk<R, S> {
+impl<R: Real, S: State<R>> VertexProgram for RandomWalk<R, S> {
     type Value = S;
     type Message = S::Message;
     type Edge = S::Edge;
     /// The change of all scores, the score of vertices without out-arcs, and the iterations.
     type Aggregate = ((f64, f64), u64);
-    const NOTHING: S::Message = S::Message::NOTHING;
+    const IDENTITY: S::Message = S::Message::NOTHING;
 
     #[inline(always)]
-    fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<S::Message>) {
+    fn compute(&self, vertex: &mut VertexContext<'_, Self>, sum: Option<S::Message>) {
         let superstep = vertex.superstep();
         let ((change, returned), iterations) = vertex.aggregated();
         // One vertex reports the totals for all.
@@ -83,7 +83,7 @@ impl<R: Real, S: State<R>> Pregel for Walk<R, S> {
         *sum = sum.plus(share);
     }
     #[inline(always)]
-    fn along(&self, share: S::Message, edge: S::Edge) -> S::Message {
-        S::along(share, edge)
+    fn on_edge(&self, share: S::Message, edge: S::Edge) -> S::Message {
+        S::on_edge(share, edge)
     }
 }

@@ -5,8 +5,8 @@
 //! vertex is off is shared out along its arcs like its rank, damped like it, and the roundings of the next sum come on top.
 
 use super::options::Dangling;
-use super::walk::{Walk, Weigh, share};
-use crate::judge::{Objection, wrong};
+use super::walk::{PowerIteration, Weigh, share};
+use crate::check::{Violation, wrong};
 
 /// The rounding of a run's numbers, and of the 64-bit numbers of the judge.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,7 +43,7 @@ impl Rounding {
 
 /// Ranks after some iterations, each with how far off a run's may be.
 pub(super) struct Bounded<'w, A> {
-    walk: &'w Walk<'w, A>,
+    walk: &'w PowerIteration<'w, A>,
     rounding: Rounding,
     in_degrees: Vec<u64>,
     ranks: Vec<f64>,
@@ -55,7 +55,7 @@ pub(super) struct Bounded<'w, A> {
 
 impl<'w, A: Weigh> Bounded<'w, A> {
     /// Before the first iteration.
-    pub(super) fn new(walk: &'w Walk<'w, A>, rounding: Rounding) -> Bounded<'w, A> {
+    pub(super) fn new(walk: &'w PowerIteration<'w, A>, rounding: Rounding) -> Bounded<'w, A> {
         let vertices = walk.jump.len();
         let mut in_degrees = vec![0; vertices];
         for arc in walk.arcs {
@@ -75,7 +75,7 @@ impl<'w, A: Weigh> Bounded<'w, A> {
 
     /// One iteration; the change of all ranks together, and how far off that may be in a run.
     pub(super) fn step(&mut self) -> (f64, f64) {
-        let Walk {
+        let PowerIteration {
             arcs,
             equation,
             out_degrees,
@@ -127,7 +127,7 @@ impl<'w, A: Weigh> Bounded<'w, A> {
     }
 
     /// Accepts `ranks` only if none is further off than rounding can have led it.
-    pub(super) fn check(&self, ranks: &[f64]) -> Result<(), Objection> {
+    pub(super) fn check(&self, ranks: &[f64]) -> Result<(), Violation> {
         for (vertex, (&found, &expected)) in ranks.iter().zip(&self.ranks).enumerate() {
             // A thousandth more, for the roundings of the bound itself.
             let allowed = 1.001 * self.errors[vertex];

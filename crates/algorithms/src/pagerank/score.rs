@@ -48,7 +48,7 @@ pub(crate) trait State<R: Real>: Element {
     /// Returns what the score is split by: the weights of the out-arcs together. 0 if the vertex is a sink.
     fn total(&self, degree: u64) -> f64;
     /// Returns what goes along an arc.
-    fn along(share: Self::Message, edge: Self::Edge) -> Self::Message;
+    fn on_edge(share: Self::Message, edge: Self::Edge) -> Self::Message;
 }
 
 impl<R: Real> State<R> for R {
@@ -67,7 +67,7 @@ impl<R: Real> State<R> for R {
         degree as f64
     }
     #[inline(always)]
-    fn along(share: R, (): ()) -> R {
+    fn on_edge(share: R, (): ()) -> R {
         share
     }
 }

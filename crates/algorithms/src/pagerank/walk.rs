@@ -1,7 +1,7 @@
 //! The equation that ranks satisfy, and one serial iteration of it.
 
 use super::options::Dangling;
-use crate::judge::{Objection, check_shape, check_vertex};
+use crate::check::{Violation, check_shape, check_vertex};
 
 /// An arc as the judge takes it: with a weight of its own, or 1.
 pub trait Weigh: Copy {
@@ -58,7 +58,7 @@ impl Default for Equation<'_> {
 }
 
 /// The checked input of an iteration.
-pub(super) struct Walk<'a, A> {
+pub(super) struct PowerIteration<'a, A> {
     pub(super) arcs: &'a [A],
     pub(super) equation: Equation<'a>,
     pub(super) out_degrees: Vec<u64>,
@@ -68,18 +68,18 @@ pub(super) struct Walk<'a, A> {
     pub(super) jump: Vec<f64>,
 }
 
-impl<'a, A: Weigh> Walk<'a, A> {
+impl<'a, A: Weigh> PowerIteration<'a, A> {
     pub(super) fn new(
         vertices: u64,
         arcs: &'a [A],
         equation: Equation<'a>,
         values: usize,
-    ) -> Result<Walk<'a, A>, Objection> {
+    ) -> Result<PowerIteration<'a, A>, Violation> {
         let ends = arcs.iter().map(|arc| arc.ends());
         check_shape(vertices, values, ends.map(|(u, v)| (u as u64, v as u64)))?;
         if !(0.0..=1.0).contains(&equation.damping) {
             let found = equation.damping.to_string();
-            return Err(Objection::Input {
+            return Err(Violation::Input {
                 what: "the damping",
                 found,
                 expected: "0 to 1",
@@ -104,7 +104,7 @@ impl<'a, A: Weigh> Walk<'a, A> {
             let (weight, u) = (arc.weight(), arc.ends().0);
             let is_right = weight >= 0.0 && weight.is_finite();
             if !is_right {
-                return Err(Objection::Input {
+                return Err(Violation::Input {
                     what: "a weight",
                     found: weight.to_string(),
                     expected: "a number of 0 or more",
@@ -113,7 +113,7 @@ impl<'a, A: Weigh> Walk<'a, A> {
             out_degrees[u] += 1;
             out_weights[u] += weight;
         }
-        Ok(Walk {
+        Ok(PowerIteration {
             arcs,
             equation,
             out_degrees,

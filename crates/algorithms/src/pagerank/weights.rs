@@ -32,7 +32,7 @@ impl<R: Real> State<R> for Weighed {
         self[1]
     }
     #[inline(always)]
-    fn along(share: f64, weight: f64) -> f64 {
+    fn on_edge(share: f64, weight: f64) -> f64 {
         share * weight
     }
 }
@@ -43,7 +43,7 @@ impl<R: Real> State<R> for Weighed {
 /// A weight is negative or no number, or the weights of a vertex add up to what no score can be split by; the engine's.
 pub(super) fn weigh(engine: &mut Engine) -> Result<VertexArray<Weighed>, EngineError> {
     let states = engine.vertex_array::<Weighed>("pagerank and weights")?;
-    let everyone = engine.all_vertices()?;
+    let everyone = engine.full_set()?;
     let rows = (states.write(),);
     let ([negative, odd], _) =
         engine.process_edges(&OutWeights, (), rows, &everyone, Direction::Backward)?;
@@ -72,7 +72,7 @@ impl EdgeProgram for OutWeights {
     type ApplyRows = (Write<Weighed>,);
     type Edge = f64;
     type Message = u8;
-    type Carried = f64;
+    type EdgeMessage = f64;
     /// NaN once a weight was negative.
     type Accumulator = f64;
     /// Vertices with a negative weight, and with a sum that nothing is split by.
@@ -85,7 +85,7 @@ impl EdgeProgram for OutWeights {
         Some(0)
     }
     #[inline(always)]
-    fn along(&self, _: u8, weight: f64) -> f64 {
+    fn on_edge(&self, _: u8, weight: f64) -> f64 {
         match weight >= 0.0 {
             true => weight,
             false => f64::NAN,

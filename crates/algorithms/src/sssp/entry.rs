@@ -1,14 +1,14 @@
 //! How the registry names it, and what it asks of its options.
 
-use graphmill_engine::{Engine, Sizes};
-use graphmill_graph::{Measure, StoredGraph};
+use graphmill_engine::{Engine, ProgramFootprint};
+use graphmill_graph::{GraphDims, StoredGraph};
 
-use super::judge::{bytes, judge_distances};
-use super::{Method, check_weights};
-use crate::case::{Case, Judge, Takes};
-use crate::entry::{Entry, Output, Values};
+use super::check::{bytes, check_distances};
+use super::{SsspMethod, check_weights};
+use crate::entry::{Entry, Output, OutputValues};
 use crate::option::{OptionKind, OptionSpec};
-use crate::settings::{AlgorithmError, PRECISION, SOURCE, Settings};
+use crate::options::{AlgorithmError, AlgorithmOptions, PRECISION, SOURCE};
+use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 
 /// Its entry.
 pub(crate) const ENTRY: Entry = Entry {
@@ -45,7 +45,7 @@ pub(crate) const ENTRY: Entry = Entry {
     judge,
 };
 
-fn method(settings: &Settings) -> Result<Method, AlgorithmError> {
+fn method(settings: &AlgorithmOptions) -> Result<SsspMethod, AlgorithmError> {
     let wanted = "a number above 0";
     let delta = match settings.values.contains_key("delta") {
         true => {
@@ -55,8 +55,8 @@ fn method(settings: &Settings) -> Result<Method, AlgorithmError> {
         false => None,
     };
     match settings.value("method", "delta") {
-        "delta" => Ok(Method::Delta(delta)),
-        "bellman-ford" if delta.is_none() => Ok(Method::BellmanFord),
+        "delta" => Ok(SsspMethod::Delta(delta)),
+        "bellman-ford" if delta.is_none() => Ok(SsspMethod::BellmanFord),
         other => Err(AlgorithmError::Value {
             name: "method",
             value: other.to_owned(),
@@ -65,12 +65,12 @@ fn method(settings: &Settings) -> Result<Method, AlgorithmError> {
     }
 }
 
-fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmError> {
+fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, AlgorithmError> {
     let source = settings.source()?;
     let values = if settings.single()? {
-        Values::F32(super::run(engine, source, method(settings)?)?)
+        OutputValues::F32(super::run(engine, source, method(settings)?)?)
     } else {
-        Values::F64(super::run(engine, source, method(settings)?)?)
+        OutputValues::F64(super::run(engine, source, method(settings)?)?)
     };
     Ok(Output {
         column: "distance",
@@ -79,7 +79,7 @@ fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmErro
     })
 }
 
-fn sizes(_: &Measure, settings: &Settings) -> Sizes {
+fn sizes(_: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
     if settings.single().unwrap_or(false) {
         super::sizes::<f32>()
     } else {
@@ -87,26 +87,29 @@ fn sizes(_: &Measure, settings: &Settings) -> Sizes {
     }
 }
 
-fn judge(graph: &StoredGraph, settings: &Settings) -> Result<Box<dyn Judge>, AlgorithmError> {
+fn judge(
+    graph: &StoredGraph,
+    settings: &AlgorithmOptions,
+) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
     check_weights(graph)?;
     let source = settings.source()?;
     if settings.single()? {
         let judge = move |vertices, arcs: &[_], distances: &[_]| {
-            judge_distances::<f32>(vertices, arcs, source, distances)
+            check_distances::<f32>(vertices, arcs, source, distances)
         };
-        return Ok(Box::new(Case::new(
+        return Ok(Box::new(RecordedResult::new(
             graph,
-            Takes::Singles,
+            ResultType::Singles,
             bytes::<f32>,
             judge,
         )));
     }
     let judge = move |vertices, arcs: &[_], distances: &[_]| {
-        judge_distances::<f64>(vertices, arcs, source, distances)
+        check_distances::<f64>(vertices, arcs, source, distances)
     };
-    Ok(Box::new(Case::new(
+    Ok(Box::new(RecordedResult::new(
         graph,
-        Takes::Doubles,
+        ResultType::Doubles,
         bytes::<f64>,
         judge,
     )))

@@ -1,15 +1,15 @@
 //! How the registry names it, and what it asks of its options.
 
-use graphmill_engine::{Engine, Sizes, Unite};
-use graphmill_graph::{Measure, StoredGraph};
+use graphmill_engine::{ComponentsMethod, Engine, ProgramFootprint};
+use graphmill_graph::{GraphDims, StoredGraph};
 
-use super::Method;
-use super::judge::{bytes, judge_components};
-use crate::case::{Case, Judge, Takes};
-use crate::entry::{Entry, Output, Values};
-use crate::index::fits_u32;
+use super::WccMethod;
+use super::check::{bytes, check_components};
+use crate::entry::{Entry, Output, OutputValues};
 use crate::option::{OptionKind, OptionSpec};
-use crate::settings::{AlgorithmError, Settings};
+use crate::options::{AlgorithmError, AlgorithmOptions};
+use crate::recorded::{RecordedResult, ResultChecker, ResultType};
+use crate::vertex_index::fits_u32;
 
 /// Its entry.
 pub(crate) const ENTRY: Entry = Entry {
@@ -34,12 +34,12 @@ pub(crate) const ENTRY: Entry = Entry {
     judge,
 };
 
-fn method(settings: &Settings) -> Result<Method, AlgorithmError> {
+fn method(settings: &AlgorithmOptions) -> Result<WccMethod, AlgorithmError> {
     Ok(match settings.value("method", "auto") {
-        "auto" => Method::Unite(Unite::Auto),
-        "afforest" => Method::Unite(Unite::Lists),
-        "union-find" => Method::Unite(Unite::Cells),
-        "labels" => Method::Labels,
+        "auto" => WccMethod::Unite(ComponentsMethod::Auto),
+        "afforest" => WccMethod::Unite(ComponentsMethod::Lists),
+        "union-find" => WccMethod::Unite(ComponentsMethod::Cells),
+        "labels" => WccMethod::Labels,
         other => {
             return Err(AlgorithmError::Value {
                 name: "method",
@@ -50,12 +50,12 @@ fn method(settings: &Settings) -> Result<Method, AlgorithmError> {
     })
 }
 
-fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmError> {
+fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, AlgorithmError> {
     let method = method(settings)?;
     let values = if fits_u32(engine.vertices()) {
-        Values::Vertex32(super::run(engine, method)?)
+        OutputValues::Vertex32(super::run(engine, method)?)
     } else {
-        Values::Vertex64(super::run(engine, method)?)
+        OutputValues::Vertex64(super::run(engine, method)?)
     };
     Ok(Output {
         column: "component",
@@ -66,8 +66,12 @@ fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmErro
 
 fn group_sizes(engine: &mut Engine, components: &Output) -> Result<Output, AlgorithmError> {
     let values = match components.values {
-        Values::Vertex32(labels) => Values::U32(super::component_sizes(engine, labels)?),
-        Values::Vertex64(labels) => Values::U64(super::component_sizes(engine, labels)?),
+        OutputValues::Vertex32(labels) => {
+            OutputValues::U32(super::component_sizes(engine, labels)?)
+        }
+        OutputValues::Vertex64(labels) => {
+            OutputValues::U64(super::component_sizes(engine, labels)?)
+        }
         // Components are named by vertices.
         values => values,
     };
@@ -78,8 +82,8 @@ fn group_sizes(engine: &mut Engine, components: &Output) -> Result<Output, Algor
     })
 }
 
-fn sizes(graph: &Measure, settings: &Settings) -> Sizes {
-    let method = method(settings).unwrap_or(Method::Labels);
+fn sizes(graph: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
+    let method = method(settings).unwrap_or(WccMethod::Labels);
     if fits_u32(graph.batches.vertices()) {
         super::sizes::<u32>(method, graph.order)
     } else {
@@ -87,7 +91,15 @@ fn sizes(graph: &Measure, settings: &Settings) -> Sizes {
     }
 }
 
-fn judge(graph: &StoredGraph, _: &Settings) -> Result<Box<dyn Judge>, AlgorithmError> {
-    let judge = |vertices, arcs: &[_], labels: &[_]| judge_components(vertices, arcs, labels);
-    Ok(Box::new(Case::new(graph, Takes::Vertices, bytes, judge)))
+fn judge(
+    graph: &StoredGraph,
+    _: &AlgorithmOptions,
+) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
+    let judge = |vertices, arcs: &[_], labels: &[_]| check_components(vertices, arcs, labels);
+    Ok(Box::new(RecordedResult::new(
+        graph,
+        ResultType::Vertices,
+        bytes,
+        judge,
+    )))
 }

@@ -1,7 +1,7 @@
 //! Depths and parents.
 
-use graphmill_algorithms::bfs::judge::*;
-use graphmill_algorithms::judge::Objection;
+use graphmill_algorithms::bfs::check::*;
+use graphmill_algorithms::check::Violation;
 
 use crate::odd;
 
@@ -29,7 +29,7 @@ fn right_depths_pass_and_any_single_change_is_refused() {
         for source in [0, vertices / 2, vertices - 1] {
             let right = relaxed(vertices, &arcs, source);
             assert_eq!(
-                judge_depths(vertices, &arcs, source, &right),
+                check_depths(vertices, &arcs, source, &right),
                 Ok(()),
                 "{name}"
             );
@@ -44,7 +44,7 @@ fn right_depths_pass_and_any_single_change_is_refused() {
                 ] {
                     let mut depths = right.clone();
                     depths[vertex] = bad;
-                    let verdict = judge_depths(vertices, &arcs, source, &depths);
+                    let verdict = check_depths(vertices, &arcs, source, &depths);
                     assert_eq!(
                         verdict.is_ok(),
                         bad == right[vertex],
@@ -59,9 +59,9 @@ fn right_depths_pass_and_any_single_change_is_refused() {
 #[test]
 fn a_cycle_that_no_one_reaches_cannot_vouch_for_itself() {
     let arcs = [(0, 1), (2, 3), (3, 2)];
-    assert!(judge_depths(4, &arcs, 0, &[Some(0), Some(1), Some(4), Some(5)]).is_err());
+    assert!(check_depths(4, &arcs, 0, &[Some(0), Some(1), Some(4), Some(5)]).is_err());
     assert_eq!(
-        judge_depths(4, &arcs, 0, &[Some(0), Some(1), None, None]),
+        check_depths(4, &arcs, 0, &[Some(0), Some(1), None, None]),
         Ok(())
     );
 }
@@ -80,7 +80,7 @@ fn a_parent_is_the_smallest_vertex_one_level_up() {
         (5, 5),
     ];
     let right = [Some(0), Some(5), Some(0), None, Some(0), Some(2)];
-    assert_eq!(judge_parents(6, &arcs, 0, &right), Ok(()));
+    assert_eq!(check_parents(6, &arcs, 0, &right), Ok(()));
     for (vertex, bad) in [
         (5, Some(4)),
         (5, Some(1)),
@@ -92,9 +92,9 @@ fn a_parent_is_the_smallest_vertex_one_level_up() {
     ] {
         let mut parents = right;
         parents[vertex] = bad;
-        let objection = judge_parents(6, &arcs, 0, &parents).expect_err("a wrong parent");
+        let objection = check_parents(6, &arcs, 0, &parents).expect_err("a wrong parent");
         assert!(
-            matches!(objection, Objection::Vertex { vertex: v, .. } if v == vertex as u64),
+            matches!(objection, Violation::Vertex { vertex: v, .. } if v == vertex as u64),
             "{objection}"
         );
     }
@@ -103,19 +103,19 @@ fn a_parent_is_the_smallest_vertex_one_level_up() {
 #[test]
 fn what_does_not_fit_the_graph_is_refused_and_not_indexed() {
     assert!(matches!(
-        judge_depths(0, &[], 0, &[]),
-        Err(Objection::NoSuchVertex { .. })
+        check_depths(0, &[], 0, &[]),
+        Err(Violation::NoSuchVertex { .. })
     ));
     assert!(matches!(
-        judge_depths(2, &[(0, 2)], 0, &[Some(0), None]),
-        Err(Objection::NoSuchVertex { .. })
+        check_depths(2, &[(0, 2)], 0, &[Some(0), None]),
+        Err(Violation::NoSuchVertex { .. })
     ));
     assert!(matches!(
-        judge_depths(2, &[], 0, &[Some(0)]),
-        Err(Objection::Length { .. })
+        check_depths(2, &[], 0, &[Some(0)]),
+        Err(Violation::Length { .. })
     ));
     assert!(matches!(
-        judge_parents(2, &[], 2, &[Some(0), None]),
-        Err(Objection::NoSuchVertex { .. })
+        check_parents(2, &[], 2, &[Some(0), None]),
+        Err(Violation::NoSuchVertex { .. })
     ));
 }

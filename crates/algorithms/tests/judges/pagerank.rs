@@ -1,8 +1,8 @@
 //! Ranks of so many iterations, and converged.
 
-use graphmill_algorithms::judge::Objection;
+use graphmill_algorithms::check::Violation;
 use graphmill_algorithms::pagerank::Dangling;
-use graphmill_algorithms::pagerank::judge::*;
+use graphmill_algorithms::pagerank::check::*;
 
 use crate::odd;
 
@@ -52,7 +52,7 @@ fn right_ranks_pass_and_any_single_change_is_refused() {
                 };
                 let right = by_matrix(vertices, &arcs, equation, 7);
                 let judge =
-                    |ranks: &[f64]| judge_iterations(vertices, &arcs, equation, 7, ranks, 1e-12);
+                    |ranks: &[f64]| check_iterations(vertices, &arcs, equation, 7, ranks, 1e-12);
                 assert_eq!(judge(&right), Ok(()), "{name}, {equation:?}");
                 for vertex in 0..right.len() {
                     for bad in [f64::NAN, -1.0, right[vertex] * (1.0 + 1e-9) + 1e-300] {
@@ -66,7 +66,7 @@ fn right_ranks_pass_and_any_single_change_is_refused() {
                 }
                 let converged = by_matrix(vertices, &arcs, equation, 300);
                 assert_eq!(
-                    judge_fixed_point(vertices, &arcs, equation, &converged, 1e-12),
+                    check_fixed_point(vertices, &arcs, equation, &converged, 1e-12),
                     Ok(()),
                     "{name}"
                 );
@@ -84,24 +84,24 @@ fn the_two_kinds_of_dangling_differ_and_so_do_iteration_counts() {
         ..Equation::default()
     };
     assert_eq!(
-        judge_iterations(3, &arcs, Equation::default(), 5, &right, 1e-12),
+        check_iterations(3, &arcs, Equation::default(), 5, &right, 1e-12),
         Ok(())
     );
-    assert!(judge_iterations(3, &arcs, drop, 5, &right, 1e-12).is_err());
-    assert!(judge_iterations(3, &arcs, Equation::default(), 4, &right, 1e-12).is_err());
-    assert!(judge_fixed_point(3, &arcs, Equation::default(), &right, 1e-6).is_err());
+    assert!(check_iterations(3, &arcs, drop, 5, &right, 1e-12).is_err());
+    assert!(check_iterations(3, &arcs, Equation::default(), 4, &right, 1e-12).is_err());
+    assert!(check_fixed_point(3, &arcs, Equation::default(), &right, 1e-6).is_err());
     let halves = Equation {
         sources: &[0, 1],
         ..Equation::default()
     };
-    assert!(judge_iterations(3, &arcs, halves, 5, &right, 1e-12).is_err());
+    assert!(check_iterations(3, &arcs, halves, 5, &right, 1e-12).is_err());
 }
 
 #[test]
 fn ranks_sum_to_one_when_nothing_is_dropped() {
     for (name, vertices, arcs) in odd::graphs().into_iter().filter(|graph| graph.1 <= 100) {
         let ranks = by_matrix(vertices, &arcs, Equation::default(), 20);
-        let verdict = judge_iterations(vertices, &arcs, Equation::default(), 20, &ranks, 1e-12);
+        let verdict = check_iterations(vertices, &arcs, Equation::default(), 20, &ranks, 1e-12);
         assert_eq!(verdict, Ok(()), "{name}");
         let sum: f64 = ranks.iter().sum();
         assert!((sum - 1.0).abs() < 1e-12, "{name}: {sum}");
@@ -111,11 +111,11 @@ fn ranks_sum_to_one_when_nothing_is_dropped() {
 #[test]
 fn the_empty_graph_passes_and_what_cannot_be_judged_is_refused() {
     assert_eq!(
-        judge_iterations(0, NO_ARCS, Equation::default(), 10, &[], 0.0),
+        check_iterations(0, NO_ARCS, Equation::default(), 10, &[], 0.0),
         Ok(())
     );
     assert_eq!(
-        judge_fixed_point(0, NO_ARCS, Equation::default(), &[], 0.0),
+        check_fixed_point(0, NO_ARCS, Equation::default(), &[], 0.0),
         Ok(())
     );
     let far = Equation {
@@ -123,15 +123,15 @@ fn the_empty_graph_passes_and_what_cannot_be_judged_is_refused() {
         ..Equation::default()
     };
     assert!(matches!(
-        judge_fixed_point(3, NO_ARCS, far, &[0.0; 3], 1.0),
-        Err(Objection::NoSuchVertex { .. })
+        check_fixed_point(3, NO_ARCS, far, &[0.0; 3], 1.0),
+        Err(Violation::NoSuchVertex { .. })
     ));
     let damping = Equation {
         damping: 1.5,
         ..Equation::default()
     };
     assert!(matches!(
-        judge_fixed_point(1, NO_ARCS, damping, &[1.0], 1.0),
-        Err(Objection::Input { .. })
+        check_fixed_point(1, NO_ARCS, damping, &[1.0], 1.0),
+        Err(Violation::Input { .. })
     ));
 }

@@ -1,7 +1,7 @@
 //! Ranks that were rounded to 32 bits.
 
 use graphmill_algorithms::pagerank::Dangling;
-use graphmill_algorithms::pagerank::judge::{Ending, Equation, Rounding, judge_run};
+use graphmill_algorithms::pagerank::check::{Ending, Equation, Rounding, check_run};
 
 use crate::odd;
 
@@ -64,7 +64,7 @@ fn what_32_bits_round_is_allowed_to_them_and_no_more() {
             };
             let (right, _) = narrow(vertices, &arcs, equation, ending);
             let judge = |ranks: &[f64], rounding| {
-                judge_run(vertices, &arcs, equation, ending, ranks, rounding)
+                check_run(vertices, &arcs, equation, ending, ranks, rounding)
             };
             assert_eq!(judge(&right, Rounding::F32), Ok(()), "{name}");
             // What the longest sum may lose comes back to everyone as mass that returns.
@@ -91,7 +91,7 @@ fn ranks_of_32_bits_are_no_ranks_of_64() {
         tolerance: None,
     };
     let (ranks, _) = narrow(99, &arcs, Equation::default(), ending);
-    let judge = |rounding| judge_run(99, &arcs, Equation::default(), ending, &ranks, rounding);
+    let judge = |rounding| check_run(99, &arcs, Equation::default(), ending, &ranks, rounding);
     assert_eq!(judge(Rounding::F32), Ok(()));
     assert!(judge(Rounding::F64).is_err());
 }
@@ -106,7 +106,7 @@ fn a_run_that_converged_is_judged_by_where_it_ended() {
         };
         let (ranks, done) = narrow(99, &arcs, Equation::default(), ending);
         let judge =
-            |ranks: &[f64]| judge_run(99, &arcs, Equation::default(), ending, ranks, Rounding::F32);
+            |ranks: &[f64]| check_run(99, &arcs, Equation::default(), ending, ranks, Rounding::F32);
         assert_eq!(judge(&ranks), Ok(()), "{tolerance}, {done}");
         let mut wrong = ranks.clone();
         wrong[3] *= 1.001;
@@ -134,7 +134,7 @@ fn the_empty_graph_has_no_rank_that_could_be_wrong() {
         tolerance: Some(1e-3),
     };
     assert_eq!(
-        judge_run(0, NO_ARCS, Equation::default(), ending, &[], Rounding::F64),
+        check_run(0, NO_ARCS, Equation::default(), ending, &[], Rounding::F64),
         Ok(())
     );
 }

@@ -1,7 +1,7 @@
 //! Distances.
 
-use graphmill_algorithms::judge::Objection;
-use graphmill_algorithms::sssp::judge::*;
+use graphmill_algorithms::check::Violation;
+use graphmill_algorithms::sssp::check::*;
 
 use crate::odd;
 
@@ -33,7 +33,7 @@ fn right_distances_pass_and_any_single_change_is_refused() {
         for source in [0, vertices / 2, vertices - 1] {
             let right = relaxed(vertices, &arcs, source);
             assert_eq!(
-                judge_distances(vertices, &arcs, source, &right),
+                check_distances(vertices, &arcs, source, &right),
                 Ok(()),
                 "{name}"
             );
@@ -49,7 +49,7 @@ fn right_distances_pass_and_any_single_change_is_refused() {
                 ] {
                     let mut distances = right.clone();
                     distances[vertex] = bad;
-                    let verdict = judge_distances(vertices, &arcs, source, &distances);
+                    let verdict = check_distances(vertices, &arcs, source, &distances);
                     assert_eq!(
                         verdict.is_ok(),
                         bad == right[vertex],
@@ -64,9 +64,9 @@ fn right_distances_pass_and_any_single_change_is_refused() {
 #[test]
 fn a_cycle_of_weight_zero_that_no_one_reaches_cannot_vouch_for_itself() {
     let arcs = [(0, 1, 2_u32), (2, 3, 0), (3, 2, 0)];
-    assert!(judge_distances(4, &arcs, 0, &[Some(0), Some(2), Some(9), Some(9)]).is_err());
+    assert!(check_distances(4, &arcs, 0, &[Some(0), Some(2), Some(9), Some(9)]).is_err());
     assert_eq!(
-        judge_distances(4, &arcs, 0, &[Some(0), Some(2), None, None]),
+        check_distances(4, &arcs, 0, &[Some(0), Some(2), None, None]),
         Ok(())
     );
 }
@@ -82,16 +82,16 @@ fn the_cheapest_of_parallel_arcs_counts_and_a_detour_may_be_shorter() {
         (0, 0, 5.0),
     ];
     assert_eq!(
-        judge_distances(3, &arcs, 0, &[Some(0.0), Some(3.5), Some(1.0)]),
+        check_distances(3, &arcs, 0, &[Some(0.0), Some(3.5), Some(1.0)]),
         Ok(())
     );
-    assert!(judge_distances(3, &arcs, 0, &[Some(0.0), Some(4.0), Some(1.0)]).is_err());
+    assert!(check_distances(3, &arcs, 0, &[Some(0.0), Some(4.0), Some(1.0)]).is_err());
 }
 
 #[test]
 fn a_sum_too_large_for_the_type_reaches_no_one() {
     let arcs = [(0, 1, f32::MAX), (1, 2, f32::MAX), (2, 3, 1.0)];
-    let judge = |distances: &[_]| judge_distances(4, &arcs, 0, distances);
+    let judge = |distances: &[_]| check_distances(4, &arcs, 0, distances);
     let near = [Some(0.0), Some(f32::MAX)];
     assert_eq!(judge(&[near, [None, None]].concat()), Ok(()));
     assert!(judge(&[near, [Some(f32::MAX), None]].concat()).is_err());
@@ -101,11 +101,11 @@ fn a_sum_too_large_for_the_type_reaches_no_one() {
 #[test]
 fn what_cannot_be_judged_is_refused() {
     assert!(matches!(
-        judge_distances::<f64>(0, &[], 0, &[]),
-        Err(Objection::NoSuchVertex { .. })
+        check_distances::<f64>(0, &[], 0, &[]),
+        Err(Violation::NoSuchVertex { .. })
     ));
     for weight in [-1.0, f64::NAN] {
-        let verdict = judge_distances(2, &[(0, 1, weight)], 0, &[Some(0.0), None]);
-        assert!(matches!(verdict, Err(Objection::Input { .. })));
+        let verdict = check_distances(2, &[(0, 1, weight)], 0, &[Some(0.0), None]);
+        assert!(matches!(verdict, Err(Violation::Input { .. })));
     }
 }

@@ -1,7 +1,7 @@
 //! Labels of components.
 
-use graphmill_algorithms::judge::Objection;
-use graphmill_algorithms::wcc::judge::*;
+use graphmill_algorithms::check::Violation;
+use graphmill_algorithms::wcc::check::*;
 
 use crate::odd;
 
@@ -25,12 +25,12 @@ fn spread(vertices: u64, arcs: &[(u64, u64)]) -> Vec<u64> {
 fn right_labels_pass_and_any_single_change_is_refused() {
     for (name, vertices, arcs) in odd::graphs() {
         let right = spread(vertices, &arcs);
-        assert_eq!(judge_components(vertices, &arcs, &right), Ok(()), "{name}");
+        assert_eq!(check_components(vertices, &arcs, &right), Ok(()), "{name}");
         for vertex in (0..right.len()).step_by(1 + right.len() / 40) {
             for bad in [0, vertex as u64, right[vertex] + 1, vertices, u64::MAX] {
                 let mut labels = right.clone();
                 labels[vertex] = bad;
-                let verdict = judge_components(vertices, &arcs, &labels);
+                let verdict = check_components(vertices, &arcs, &labels);
                 assert_eq!(
                     verdict.is_ok(),
                     bad == right[vertex],
@@ -44,24 +44,24 @@ fn right_labels_pass_and_any_single_change_is_refused() {
 #[test]
 fn components_that_were_merged_or_split_are_refused() {
     let arcs = [(0, 1), (3, 4), (4, 5)];
-    assert_eq!(judge_components(6, &arcs, &[0, 0, 2, 3, 3, 3]), Ok(()));
-    assert!(judge_components(6, &arcs, &[0, 0, 2, 0, 0, 0]).is_err());
-    assert!(judge_components(6, &arcs, &[0, 0, 2, 3, 4, 4]).is_err());
+    assert_eq!(check_components(6, &arcs, &[0, 0, 2, 3, 3, 3]), Ok(()));
+    assert!(check_components(6, &arcs, &[0, 0, 2, 0, 0, 0]).is_err());
+    assert!(check_components(6, &arcs, &[0, 0, 2, 3, 4, 4]).is_err());
     assert!(
-        judge_components(6, &arcs, &[1, 1, 2, 5, 5, 5]).is_err(),
+        check_components(6, &arcs, &[1, 1, 2, 5, 5, 5]).is_err(),
         "right parts, but not the smallest vertex"
     );
 }
 
 #[test]
 fn the_empty_graph_has_no_component_and_what_does_not_fit_is_refused() {
-    assert_eq!(judge_components(0, &[], &[]), Ok(()));
+    assert_eq!(check_components(0, &[], &[]), Ok(()));
     assert!(matches!(
-        judge_components(0, &[], &[0]),
-        Err(Objection::Length { .. })
+        check_components(0, &[], &[0]),
+        Err(Violation::Length { .. })
     ));
     assert!(matches!(
-        judge_components(2, &[(2, 0)], &[0, 1]),
-        Err(Objection::NoSuchVertex { .. })
+        check_components(2, &[(2, 0)], &[0, 1]),
+        Err(Violation::NoSuchVertex { .. })
     ));
 }

@@ -1,8 +1,8 @@
 //! Labels over lists: however badly the width of buckets suits the weights, and where few vertices find many.
 
 use graphmill_algorithms::bfs;
-use graphmill_algorithms::sssp::{self, Method};
-use graphmill_engine::{EdgesAt, KernelChoice, Mode as How};
+use graphmill_algorithms::sssp::{self, SsspMethod};
+use graphmill_engine::{EdgeResidency, KernelChoice, Mode as How};
 use graphmill_storage::{IoChoice, open_disk};
 
 use crate::{Memory, Mode, Plain, all, engines, random, run};
@@ -38,7 +38,7 @@ fn mode(threads: usize) -> Mode {
     Mode {
         threads,
         memory: Memory::Bytes(1 << 28),
-        edges: EdgesAt::Memory,
+        edges: EdgeResidency::Memory,
         ..Mode::USUAL
     }
 }
@@ -141,7 +141,7 @@ fn most_edges_of_a_hub_leave_a_vertex_of_many() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("graph");
         graph.store(&disk, &path, 5000, u64::MAX, false);
-        let usual = run(&path, mode(1), |engine| engine.usual_degree());
+        let usual = run(&path, mode(1), |engine| engine.sample_degree());
         assert!(wanted.contains(&usual), "{}: {usual}", graph.name);
     }
 }
@@ -160,10 +160,10 @@ fn any_width_will_do() {
                     Ok((all(engine, distances), engine.metrics().passes()))
                 })
             };
-            let (expected, _) = distances(Method::BellmanFord);
+            let (expected, _) = distances(SsspMethod::BellmanFord);
             let widths = [1e-320, 1e-300, 1e-3, 1.0, 1e300].map(Some);
             for width in widths.into_iter().chain([None]) {
-                let (found, passes) = distances(Method::Delta(width));
+                let (found, passes) = distances(SsspMethod::Delta(width));
                 assert_eq!(found, expected, "{}, {width:?}", graph.name);
                 assert!(
                     passes < 20_000,
@@ -198,7 +198,7 @@ fn no_width_makes_endless_work() {
     for threads in [1, 2] {
         for (width, most) in [(Some(50.0), 2), (Some(500.0), 4), (Some(1e300), 200)] {
             let edges: u64 = run(&path, mode(threads), |engine| {
-                engines(sssp::run::<f32>(engine, 0, Method::Delta(width)))?;
+                engines(sssp::run::<f32>(engine, 0, SsspMethod::Delta(width)))?;
                 let passes = &engine.metrics().supersteps;
                 Ok(passes.iter().map(|pass| pass.edges).sum())
             });

@@ -1,7 +1,7 @@
 //! Programs whose labels get less along a cycle, as distances do along one of negative weight, end with an error instead of never.
 
 use graphmill_engine::{
-    Direction, EdgeValue, EdgesAt, Engine, EngineError, LabelProgram, VertexArray,
+    Direction, EdgeResidency, EdgeValue, Engine, EngineError, MonotoneProgram, VertexArray,
 };
 use graphmill_storage::{IoChoice, open_disk};
 
@@ -9,14 +9,14 @@ use super::{Mode, Plain, engine};
 
 /// A label that gets less with each arc.
 #[derive(Clone, Copy)]
-struct Falls<const UNIFORM: bool>;
+struct Falls<const UNIT_STEP: bool>;
 
-impl<const UNIFORM: bool> LabelProgram for Falls<UNIFORM> {
+impl<const UNIT_STEP: bool> MonotoneProgram for Falls<UNIT_STEP> {
     type Label = u32;
     type Edge = f32;
-    const UNIFORM: bool = UNIFORM;
+    const UNIT_STEP: bool = UNIT_STEP;
 
-    fn along(&self, label: u32, weight: f32) -> u32 {
+    fn on_edge(&self, label: u32, weight: f32) -> u32 {
         label - weight as u32
     }
     fn bucket(&self, label: u32) -> u64 {
@@ -27,8 +27,8 @@ impl<const UNIFORM: bool> LabelProgram for Falls<UNIFORM> {
 type Settle<P> = fn(&mut Engine, &P, VertexArray<u32>) -> Result<(), EngineError>;
 
 /// What comes of a program over a cycle of a hundred vertices.
-fn outcome<P: LabelProgram<Label = u32>>(
-    edges: EdgesAt,
+fn outcome<P: MonotoneProgram<Label = u32>>(
+    edges: EdgeResidency,
     program: P,
     settle: Settle<P>,
 ) -> Result<(), EngineError> {
@@ -51,32 +51,32 @@ fn outcome<P: LabelProgram<Label = u32>>(
 }
 
 fn active(engine: &Engine) -> graphmill_engine::ActiveSet {
-    let mut active = engine.no_vertices().unwrap();
+    let mut active = engine.empty_set().unwrap();
     active.insert(0).unwrap();
     active
 }
 
-fn settled<P: LabelProgram<Label = u32>>(
+fn settled<P: MonotoneProgram<Label = u32>>(
     engine: &mut Engine,
     program: &P,
     labels: VertexArray<u32>,
 ) -> Result<(), EngineError> {
     let active = active(engine);
-    engine.settle(program, labels, active, Direction::Forward)
+    engine.run_to_fixpoint(program, labels, active, Direction::Forward)
 }
 
-fn in_passes<P: LabelProgram<Label = u32>>(
+fn in_passes<P: MonotoneProgram<Label = u32>>(
     engine: &mut Engine,
     program: &P,
     labels: VertexArray<u32>,
 ) -> Result<(), EngineError> {
     let active = active(engine);
-    engine.settle_in_passes(program, labels, active, Direction::Forward)
+    engine.run_to_fixpoint_by_passes(program, labels, active, Direction::Forward)
 }
 
 #[test]
 fn labels_that_fall_round_a_cycle_are_an_error() {
-    for edges in [EdgesAt::Disk, EdgesAt::Memory] {
+    for edges in [EdgeResidency::Disk, EdgeResidency::Memory] {
         for outcome in [
             outcome(edges, Falls::<false>, settled),
             outcome(edges, Falls::<false>, in_passes),

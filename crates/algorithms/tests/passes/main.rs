@@ -16,15 +16,17 @@ use std::sync::Arc;
 
 use graphmill_algorithms::{AlgorithmError, pagerank};
 use graphmill_engine::{
-    Combiner, DispatchChoice, EdgesAt, Element, Engine, EngineError, KernelChoice, SeekChoice,
-    Settings, Sizes, VertexArray,
+    Combiner, DispatchChoice, EdgeResidency, Element, Engine, EngineConfig, EngineError,
+    KernelChoice, ProgramFootprint, SparseChoice, VertexArray,
 };
-use graphmill_fabric::{Fabric, Network, local, simulated};
+use graphmill_fabric::{Fabric, NetworkModel, local, simulated};
 use graphmill_graph::{
-    Batches, ColumnFileWriter, EdgeKind, Facts, GraphWriter, IdsSummary, Shape, StoredGraph,
+    Batches, ColumnFileWriter, EdgeKind, FinishInfo, GraphSpec, GraphWriter, IdsSummary,
+    StoredGraph,
 };
 use graphmill_storage::{
-    Budget, Disk, IoChoice, Random, Stop, SystemClock, Tiers, Workers, open_disk,
+    CancelToken, Disk, IoChoice, MemoryBudget, SplitMix64, SystemClock, Tiers, WorkerPool,
+    open_disk,
 };
 
 type Edge = (u64, u64, f64);
@@ -76,14 +78,14 @@ impl Plain {
         strip_edges_max: u64,
         reverse: bool,
     ) {
-        let budget = Budget::new(1 << 30);
+        let budget = MemoryBudget::new(1 << 30);
         let cuts: Vec<u64> = (0..self.vertices)
             .step_by(span as usize)
             .chain([self.vertices])
             .collect();
         let batches = Batches::new(cuts).unwrap();
         let files: Vec<_> = (0..batches.len()).map(|b| b..b + 1).collect();
-        let shape = Shape {
+        let shape = GraphSpec {
             batches: batches.clone(),
             edge: EdgeKind::F32,
             directed: !self.symmetric,
@@ -102,7 +104,7 @@ impl Plain {
                 writer.reverse_column_file(batch).unwrap()
             });
         }
-        let facts = Facts {
+        let facts = FinishInfo {
             ids: IdsSummary::dense(self.vertices),
             input_edges: self.arcs.len() as u64,
             dropped: Default::default(),
@@ -152,11 +154,11 @@ enum Memory {
 #[derive(Clone, Copy, Debug)]
 struct Mode {
     kernel: KernelChoice,
-    seek: SeekChoice,
+    seek: SparseChoice,
     threads: usize,
     memory: Memory,
     io: IoChoice,
-    edges: EdgesAt,
+    edges: EdgeResidency,
     dispatch: DispatchChoice,
     ranks: Ranks,
 }
@@ -165,11 +167,11 @@ impl Mode {
     /// Everything by cost, with memory to spare.
     const USUAL: Mode = Mode {
         kernel: KernelChoice::Auto,
-        seek: SeekChoice::Auto,
+        seek: SparseChoice::Auto,
         threads: 2,
         memory: Memory::Bytes(1 << 30),
         io: IoChoice::Auto,
-        edges: EdgesAt::Auto,
+        edges: EdgeResidency::Auto,
         dispatch: DispatchChoice::Auto,
         ranks: Ranks::One,
     };
@@ -196,7 +198,7 @@ impl Ranks {
         match self {
             Ranks::One => vec![None],
             Ranks::Local(count) => each(local(count)),
-            Ranks::Simulated(count, seed) => each(simulated(seed, count, Network::default())),
+            Ranks::Simulated(count, seed) => each(simulated(seed, count, NetworkModel::default())),
         }
     }
 }
@@ -214,8 +216,8 @@ fn engine_of(
     fabric: Option<Arc<dyn Fabric>>,
 ) -> Result<Engine, EngineError> {
     let disk = open_disk(mode.io).unwrap();
-    let graph = Arc::new(StoredGraph::open(&disk, &Budget::new(1 << 30), graph).unwrap());
-    let workers = Workers::threads(mode.threads, disk.clone()).unwrap();
+    let graph = Arc::new(StoredGraph::open(&disk, &MemoryBudget::new(1 << 30), graph).unwrap());
+    let workers = WorkerPool::threads(mode.threads, disk.clone()).unwrap();
     Engine::new(
         graph,
         settings(disk, workers, scratch, mode, memory, fabric),
@@ -224,19 +226,19 @@ fn engine_of(
 
 fn settings(
     disk: Arc<dyn Disk>,
-    workers: Workers,
+    workers: WorkerPool,
     scratch: &Path,
     mode: Mode,
     memory: u64,
     fabric: Option<Arc<dyn Fabric>>,
-) -> Settings {
-    Settings {
-        budget: Budget::new(memory),
+) -> EngineConfig {
+    EngineConfig {
+        budget: MemoryBudget::new(memory),
         tiers: Tiers::default(),
         disk,
         workers: Arc::new(workers),
         clock: Arc::new(SystemClock::new()),
-        stop: Stop::new(),
+        stop: CancelToken::new(),
         scratch: scratch.to_path_buf(),
         kernel: mode.kernel,
         seek: mode.seek,
@@ -252,7 +254,7 @@ fn settings(
             4 => Combiner::Own,
             _ => Combiner::Auto,
         },
-        sizes: Sizes::USUAL,
+        sizes: ProgramFootprint::USUAL,
         charge: None,
         on_pass: None,
         checkpoints: None,
@@ -275,7 +277,7 @@ fn gathered<T: Element>(engine: &Engine, array: VertexArray<T>) -> Result<Vec<T>
         engine.read_batch(&array, batch, &mut part)?;
         values.extend_from_slice(&part);
     }
-    engine.dismiss()?;
+    engine.stop_serving()?;
     Ok(values)
 }
 
@@ -344,7 +346,7 @@ fn engines<T>(outcome: Result<T, AlgorithmError>) -> Result<T, EngineError> {
 }
 
 fn random(seed: u64, vertices: u64, edges: usize) -> Vec<Edge> {
-    let mut random = Random::new(seed);
+    let mut random = SplitMix64::new(seed);
     (0..edges)
         .map(|_| {
             (
@@ -359,7 +361,7 @@ fn random(seed: u64, vertices: u64, edges: usize) -> Vec<Edge> {
 /// So many iterations from all vertices.
 fn ranking(iterations: u32) -> pagerank::Options {
     pagerank::Options {
-        method: pagerank::Method::Passes,
+        method: pagerank::PageRankMethod::Passes,
         damping: 0.85,
         iterations,
         tolerance: None,

@@ -5,10 +5,10 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use graphmill_algorithms::{bfs, pagerank, wcc};
-use graphmill_engine::{DispatchChoice, Engine, EngineError, Settings, Unite};
-use graphmill_fabric::{Fabric, FabricError, Network, SimFabric, simulated};
+use graphmill_engine::{ComponentsMethod, DispatchChoice, Engine, EngineConfig, EngineError};
+use graphmill_fabric::{Fabric, FabricError, NetworkModel, SimFabric, simulated};
 use graphmill_graph::StoredGraph;
-use graphmill_storage::{Budget, Disk, Random, SimDisk, Stop, Workers};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, SplitMix64, WorkerPool};
 
 use crate::{Mode, Plain, engines, gathered, random, ranking, settings};
 
@@ -38,8 +38,8 @@ enum Fault {
 }
 
 impl Fault {
-    fn network(self, [rank, other]: [usize; 2], at: Duration) -> Network {
-        let mut network = Network::default();
+    fn network(self, [rank, other]: [usize; 2], at: Duration) -> NetworkModel {
+        let mut network = NetworkModel::default();
         match self {
             Fault::Crash => network.crashes[0] = Some((rank, at)),
             Fault::Break => network.broken = Some(([rank, other], at)),
@@ -54,7 +54,7 @@ fn work_over(fault: Fault) {
     let (mut cases, mut failed) = (0, 0);
     for seed in 0..SEEDS {
         for (nth, algorithm) in (0..).zip(ALGORITHMS) {
-            let mut random = Random::new(ALGORITHMS.len() as u64 * seed + nth);
+            let mut random = SplitMix64::new(ALGORITHMS.len() as u64 * seed + nth);
             let ranks = 3 + random.below(3) as usize;
             let sound = Case {
                 seed,
@@ -62,7 +62,7 @@ fn work_over(fault: Fault) {
                 ranks,
                 messages_in_memory: (seed + nth).is_multiple_of(2),
                 stops_at_once: random.below(2) == 0,
-                network: Network::default(),
+                network: NetworkModel::default(),
             };
             let (ends, time) = sound.run();
             for end in ends {
@@ -120,7 +120,7 @@ impl Algorithm {
                 Ok(depths.into_iter().map(u64::from).collect())
             }
             Algorithm::Wcc => {
-                let method = wcc::Method::Unite(Unite::Auto);
+                let method = wcc::WccMethod::Unite(ComponentsMethod::Auto);
                 let components = engines(wcc::run::<u64>(engine, method))?;
                 gathered(engine, components)
             }
@@ -141,7 +141,7 @@ impl Algorithm {
         static ANSWERS: LazyLock<[Vec<u64>; 3]> = LazyLock::new(|| {
             ALGORITHMS.map(|algorithm| {
                 let disk = on_a_disk(1);
-                let workers = Workers::simulated(1, 1, disk.clone()).unwrap();
+                let workers = WorkerPool::simulated(1, 1, disk.clone()).unwrap();
                 let graph = open(&disk);
                 let settings = settings(disk, workers, Path::new("/"), Mode::USUAL, 1 << 30, None);
                 algorithm
@@ -162,7 +162,7 @@ struct Case {
     messages_in_memory: bool,
     /// Whether what a rank does alone ends too once another is lost.
     stops_at_once: bool,
-    network: Network,
+    network: NetworkModel,
 }
 
 /// What a rank found.
@@ -199,10 +199,10 @@ impl Case {
     ) -> (Result<Found, EngineError>, Duration) {
         let (rank, fabric) = (fabric.rank(), Arc::new(fabric));
         let lost = fabric.lost_flag().filter(|_| self.stops_at_once);
-        let stop = lost.map_or_else(Stop::new, |lost| Stop::new().or(lost));
+        let stop = lost.map_or_else(CancelToken::new, |lost| CancelToken::new().or(lost));
         let scratch = PathBuf::from(format!("/rank-{rank}"));
         disk.create_dir_all(&scratch).unwrap();
-        let workers = Workers::simulated(self.seed, 2, disk.clone()).unwrap();
+        let workers = WorkerPool::simulated(self.seed, 2, disk.clone()).unwrap();
         let mode = Mode {
             dispatch: DispatchChoice::Push,
             ..Mode::USUAL
@@ -212,7 +212,7 @@ impl Case {
             false => self.algorithm.little_memory(),
         };
         let way: Arc<dyn Fabric> = fabric.clone();
-        let settings = Settings {
+        let settings = EngineConfig {
             stop,
             ..settings(disk.clone(), workers, &scratch, mode, memory, Some(way))
         };
@@ -288,6 +288,6 @@ fn on_a_disk(seed: u64) -> Arc<dyn Disk> {
 }
 
 fn open(disk: &Arc<dyn Disk>) -> Arc<StoredGraph> {
-    let graph = StoredGraph::open(disk, &Budget::new(1 << 30), Path::new(GRAPH));
+    let graph = StoredGraph::open(disk, &MemoryBudget::new(1 << 30), Path::new(GRAPH));
     Arc::new(graph.unwrap())
 }

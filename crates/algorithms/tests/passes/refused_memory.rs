@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
-use graphmill_engine::{EdgesAt, Engine, EngineError, Settings};
+use graphmill_engine::{EdgeResidency, Engine, EngineConfig, EngineError};
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
-use graphmill_storage::{Budget, IoChoice, Workers, open_disk};
+use graphmill_storage::{IoChoice, MemoryBudget, WorkerPool, open_disk};
 
 use crate::{Mode, Plain, Ranks, engines, gathered, is_soak, random, ranking, settings};
 
@@ -26,11 +26,11 @@ const JOBS: [(&str, Job); 4] = [
         Ok(depths.into_iter().map(u64::from).collect())
     }),
     ("wcc", |engine| {
-        let labels = engines(wcc::run::<u64>(engine, wcc::Method::Labels))?;
+        let labels = engines(wcc::run::<u64>(engine, wcc::WccMethod::Labels))?;
         gathered(engine, labels)
     }),
     ("sssp", |engine| {
-        let method = sssp::Method::BellmanFord;
+        let method = sssp::SsspMethod::BellmanFord;
         let found = engines(sssp::run::<f64>(engine, 3, method))?;
         let found = gathered(engine, found)?;
         Ok(found.into_iter().map(f64::to_bits).collect())
@@ -46,11 +46,11 @@ fn rank(
 ) -> (Result<Vec<u64>, EngineError>, bool) {
     let scratch = tempfile::tempdir().unwrap();
     let disk = open_disk(mode.io).unwrap();
-    let stored = StoredGraph::open(&disk, &Budget::new(1 << 30), graph).unwrap();
-    let workers = Workers::threads(mode.threads, disk.clone()).unwrap();
-    let budget = Budget::new(memory);
+    let stored = StoredGraph::open(&disk, &MemoryBudget::new(1 << 30), graph).unwrap();
+    let workers = WorkerPool::threads(mode.threads, disk.clone()).unwrap();
+    let budget = MemoryBudget::new(memory);
     budget.fail_nth(nth);
-    let settings = Settings {
+    let settings = EngineConfig {
         budget: budget.clone(),
         ..settings(disk, workers, scratch.path(), mode, memory, fabric.clone())
     };
@@ -97,10 +97,10 @@ fn memory_that_is_refused_somewhere_is_done_without_or_asked_for() {
     for (turn, (name, job)) in JOBS.into_iter().enumerate() {
         // Each job with all of these where everything is asked for, else with every other.
         let places = [
-            (Ranks::One, EdgesAt::Auto, 1 << 27),
-            (Ranks::Local(2), EdgesAt::Disk, 1 << 16),
-            (Ranks::One, EdgesAt::Disk, 1 << 16),
-            (Ranks::Local(2), EdgesAt::Auto, 1 << 27),
+            (Ranks::One, EdgeResidency::Auto, 1 << 27),
+            (Ranks::Local(2), EdgeResidency::Disk, 1 << 16),
+            (Ranks::One, EdgeResidency::Disk, 1 << 16),
+            (Ranks::Local(2), EdgeResidency::Auto, 1 << 27),
         ];
         let places = places.into_iter().enumerate();
         let places = places.filter(|(number, _)| is_soak() || number / 2 == turn % 2);

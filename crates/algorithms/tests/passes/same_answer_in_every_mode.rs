@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use graphmill_algorithms::{AlgorithmError, bfs, pagerank, sssp, wcc};
 use graphmill_engine::{
-    Activate, Direction, DispatchChoice, EdgeProgram, EdgesAt, Engine, EngineError, KernelChoice,
-    Read, SeekChoice, Unite, Write,
+    Activate, ComponentsMethod, Direction, DispatchChoice, EdgeProgram, EdgeResidency, Engine,
+    EngineError, KernelChoice, Read, SparseChoice, Write,
 };
 use graphmill_storage::{IoChoice, open_disk};
 
@@ -16,7 +16,7 @@ use crate::{Edge, Mode, Plain, Ranks, all, engines, is_soak, random, ranking, ru
 const MODES: &[Mode] = {
     use IoChoice::Threads;
     use KernelChoice::{Gather, Scatter};
-    use SeekChoice::{Always, Never};
+    use SparseChoice::{Always, Never};
     &[
         Mode::USUAL,
         Mode {
@@ -68,17 +68,17 @@ const MODES: &[Mode] = {
             ..Mode::USUAL
         },
         Mode {
-            edges: EdgesAt::Memory,
+            edges: EdgeResidency::Memory,
             ..Mode::USUAL
         },
         Mode {
             threads: 3,
-            edges: EdgesAt::Memory,
+            edges: EdgeResidency::Memory,
             ..Mode::USUAL
         },
         Mode {
             seek: Never,
-            edges: EdgesAt::Disk,
+            edges: EdgeResidency::Disk,
             ..Mode::USUAL
         },
         Mode {
@@ -96,14 +96,14 @@ const MODES: &[Mode] = {
             kernel: Gather,
             seek: Never,
             threads: 1,
-            edges: EdgesAt::Memory,
+            edges: EdgeResidency::Memory,
             ranks: Ranks::Simulated(3, 1),
             ..Mode::USUAL
         },
         Mode {
             seek: Always,
             threads: 1,
-            edges: EdgesAt::Disk,
+            edges: EdgeResidency::Disk,
             ranks: Ranks::Simulated(4, 2),
             ..Mode::USUAL
         },
@@ -117,16 +117,16 @@ const MODES: &[Mode] = {
     ]
 };
 
-const COMPONENTS: [wcc::Method; 3] = [
-    wcc::Method::Unite(Unite::Auto),
-    wcc::Method::Unite(Unite::Cells),
-    wcc::Method::Labels,
+const COMPONENTS: [wcc::WccMethod; 3] = [
+    wcc::WccMethod::Unite(ComponentsMethod::Auto),
+    wcc::WccMethod::Unite(ComponentsMethod::Cells),
+    wcc::WccMethod::Labels,
 ];
 
-const PATHS: [sssp::Method; 3] = [
-    sssp::Method::Delta(None),
-    sssp::Method::Delta(Some(0.7)),
-    sssp::Method::BellmanFord,
+const PATHS: [sssp::SsspMethod; 3] = [
+    sssp::SsspMethod::Delta(None),
+    sssp::SsspMethod::Delta(Some(0.7)),
+    sssp::SsspMethod::BellmanFord,
 ];
 
 /// Batches, strips and a reverse side, or not, that this graph can be stored with: each way that differs from the others once.
@@ -154,7 +154,7 @@ fn layouts(graph: &Plain) -> BTreeSet<(u64, u64, bool)> {
 
 /// Has all judges look at what becomes of a graph however it is stored and in every mode; the bits stay the same. Every mode meets one of
 /// the layouts, or all where everything is asked for, and each layout the usual mode.
-fn judge_in_every_mode(graph: &Plain) {
+fn check_in_every_mode(graph: &Plain) {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let layouts = layouts(graph);
     let turn = graph.arcs.len();
@@ -180,7 +180,7 @@ fn judge_in_every_mode(graph: &Plain) {
                 .into_iter()
                 .map(|d| (d != bfs::UNREACHED).then_some(d.into()))
                 .collect();
-            bfs::judge::judge_depths(graph.vertices, &pairs, source, &depths)
+            bfs::check::check_depths(graph.vertices, &pairs, source, &depths)
                 .unwrap_or_else(|objection| panic!("bfs, {what}: {objection:?}"));
             let parents = run(&path, mode, |engine| {
                 bfs::run_parents::<u32>(engine, source).map(|p| all(engine, p))
@@ -189,7 +189,7 @@ fn judge_in_every_mode(graph: &Plain) {
                 .into_iter()
                 .map(|p| (p != u32::MAX).then_some(p.into()))
                 .collect();
-            bfs::judge::judge_parents(graph.vertices, &pairs, source, &parents)
+            bfs::check::check_parents(graph.vertices, &pairs, source, &parents)
                 .unwrap_or_else(|objection| panic!("parents, {what}: {objection:?}"));
             for method in COMPONENTS {
                 let labels = run(&path, mode, |engine| {
@@ -200,10 +200,13 @@ fn judge_in_every_mode(graph: &Plain) {
                     }
                 });
                 let Some(labels) = labels else {
-                    assert!(matches!(method, wcc::Method::Unite(Unite::Cells)));
+                    assert!(matches!(
+                        method,
+                        wcc::WccMethod::Unite(ComponentsMethod::Cells)
+                    ));
                     continue;
                 };
-                wcc::judge::judge_components(graph.vertices, &pairs, &labels)
+                wcc::check::check_components(graph.vertices, &pairs, &labels)
                     .unwrap_or_else(|objection| panic!("{method:?}, {what}: {objection:?}"));
             }
             let [distances, others @ ..] = PATHS.map(|method| {
@@ -220,18 +223,18 @@ fn judge_in_every_mode(graph: &Plain) {
                 .into_iter()
                 .map(|d| d.is_finite().then_some(d))
                 .collect();
-            sssp::judge::judge_distances(graph.vertices, &graph.arcs, source, &distances)
+            sssp::check::check_distances(graph.vertices, &graph.arcs, source, &distances)
                 .unwrap_or_else(|objection| panic!("sssp, {what}: {objection:?}"));
             let options = ranking(12);
             let ranks = run(&path, mode, |engine| {
                 pagerank::run::<f64>(engine, &options).map(|r| all(engine, r))
             });
-            let equation = pagerank::judge::Equation {
+            let equation = pagerank::check::Equation {
                 damping: 0.85,
                 dangling: pagerank::Dangling::Redistribute,
                 sources: &[],
             };
-            pagerank::judge::judge_iterations(graph.vertices, &pairs, equation, 12, &ranks, 1e-9)
+            pagerank::check::check_iterations(graph.vertices, &pairs, equation, 12, &ranks, 1e-9)
                 .unwrap_or_else(|objection| panic!("pagerank, {what}: {objection:?}"));
             let found = (bits, ranks.iter().map(|r| r.to_bits()).collect::<Vec<_>>());
             match &first {
@@ -260,53 +263,53 @@ fn judges_agree_on_the_smallest_graphs() {
             ],
         ),
     ] {
-        judge_in_every_mode(&graph);
+        check_in_every_mode(&graph);
     }
 }
 
 #[test]
 fn judges_agree_on_a_long_path() {
     let path = (1..150).map(|v| (v - 1, v, 1.0));
-    judge_in_every_mode(&Plain::undirected("a long path", 150, path));
+    check_in_every_mode(&Plain::undirected("a long path", 150, path));
 }
 
 #[test]
 fn judges_agree_on_a_long_path_backwards() {
     let path = (1..150).map(|v| (v, v - 1, 1.0));
-    judge_in_every_mode(&Plain::directed("a long path backwards", 150, path));
+    check_in_every_mode(&Plain::directed("a long path backwards", 150, path));
 }
 
 #[test]
 fn judges_agree_on_a_hub() {
     let from = (1..3000).map(|v| (v, 7, 1.0));
     let to = (1..3000).map(|v| (7, v, 2.0));
-    judge_in_every_mode(&Plain::directed("a hub", 3000, from.chain(to)));
+    check_in_every_mode(&Plain::directed("a hub", 3000, from.chain(to)));
 }
 
 #[test]
 fn judges_agree_on_random_edges() {
-    judge_in_every_mode(&Plain::directed("random", 2000, random(1, 2000, 9000)));
+    check_in_every_mode(&Plain::directed("random", 2000, random(1, 2000, 9000)));
 }
 
 #[test]
 fn judges_agree_on_random_edges_both_ways() {
     let edges = random(2, 3000, 20_000);
-    judge_in_every_mode(&Plain::undirected("random both ways", 3000, edges));
+    check_in_every_mode(&Plain::undirected("random both ways", 3000, edges));
 }
 
 #[test]
 fn judges_agree_on_two_parts() {
     let edges = random(3, 200, 400).into_iter().chain([(250, 399, 1.0)]);
-    judge_in_every_mode(&Plain::undirected("two parts", 400, edges));
+    check_in_every_mode(&Plain::undirected("two parts", 400, edges));
 }
 
 /// What vertices of one third say in each pass, added up where it arrives: whole ranks are silent, each in its turn.
-struct Turns<const EXACT: bool> {
+struct Turns<const ORDER_INDEPENDENT: bool> {
     pass: u64,
     vertices: u64,
 }
 
-impl<const EXACT: bool> Turns<EXACT> {
+impl<const ORDER_INDEPENDENT: bool> Turns<ORDER_INDEPENDENT> {
     fn says(&self, v: u64) -> Option<u64> {
         (v * 3 / self.vertices == self.pass % 3).then_some(v + self.pass)
     }
@@ -317,16 +320,16 @@ impl<const IN_ANY_ORDER: bool> EdgeProgram for Turns<IN_ANY_ORDER> {
     type ApplyRows = Write<u64>;
     type Edge = ();
     type Message = u64;
-    type Carried = u64;
+    type EdgeMessage = u64;
     type Accumulator = u64;
     type Sum = u64;
     const IDENTITY: u64 = 0;
-    const EXACT: bool = IN_ANY_ORDER;
+    const ORDER_INDEPENDENT: bool = IN_ANY_ORDER;
 
     fn signal(&self, v: u64, (): ()) -> Option<u64> {
         self.says(v)
     }
-    fn along(&self, said: u64, (): ()) -> u64 {
+    fn on_edge(&self, said: u64, (): ()) -> u64 {
         said
     }
     fn fold(&self, sum: &mut u64, said: u64) {
@@ -341,13 +344,17 @@ impl<const IN_ANY_ORDER: bool> EdgeProgram for Turns<IN_ANY_ORDER> {
     }
 }
 
-fn turns<const EXACT: bool>(graph: &std::path::Path, vertices: u64, mode: Mode) -> Vec<u64> {
+fn turns<const ORDER_INDEPENDENT: bool>(
+    graph: &std::path::Path,
+    vertices: u64,
+    mode: Mode,
+) -> Vec<u64> {
     run(graph, mode, |engine| {
         let totals = engine.vertex_array::<u64>("totals")?;
         engine.process_vertices(totals.write(), None, |_, total| *total = 0)?;
-        let everybody = engine.all_vertices()?;
+        let everybody = engine.full_set()?;
         for pass in 0..9 {
-            let program = Turns::<EXACT> { pass, vertices };
+            let program = Turns::<ORDER_INDEPENDENT> { pass, vertices };
             let (signal, apply) = ((), totals.write());
             engine.process_edges(&program, signal, apply, &everybody, Direction::Forward)?;
         }
@@ -375,7 +382,7 @@ fn whoever_falls_silent_is_not_heard_again() {
     for ranks in ranks.into_iter().chain(simulated) {
         for memory in [Bytes(1 << 30), LeastAnd(1 << 14)] {
             let mode = Mode {
-                seek: SeekChoice::Never,
+                seek: SparseChoice::Never,
                 threads: if matches!(ranks, Ranks::Local(_)) {
                     2
                 } else {
@@ -401,16 +408,16 @@ impl EdgeProgram for Switch {
     type ApplyRows = (Write<u64>, Write<u64>);
     type Edge = ();
     type Message = u64;
-    type Carried = u64;
+    type EdgeMessage = u64;
     type Accumulator = u64;
     type Sum = u64;
     const IDENTITY: u64 = u64::MAX;
-    const EXACT: bool = true;
+    const ORDER_INDEPENDENT: bool = true;
 
     fn signal(&self, _: u64, (hops, on): (&u64, &mut u64)) -> Option<u64> {
         (std::mem::take(on) == 1).then_some(*hops)
     }
-    fn along(&self, hops: u64, (): ()) -> u64 {
+    fn on_edge(&self, hops: u64, (): ()) -> u64 {
         hops + 1
     }
     fn fold(&self, least: &mut u64, hops: u64) {
@@ -435,9 +442,9 @@ fn switches(engine: &mut Engine) -> Result<(Vec<u64>, Vec<u64>), EngineError> {
     engine.process_vertices((hops.write(), on.write()), None, |v, (hops, on)| {
         (*hops, *on) = if v == 7 { (0, 1) } else { (u64::MAX - 1, 0) };
     })?;
-    let (mut counts, everybody) = (Vec::new(), engine.all_vertices()?);
+    let (mut counts, everybody) = (Vec::new(), engine.full_set()?);
     let few = {
-        let mut few = engine.no_vertices().unwrap();
+        let mut few = engine.empty_set().unwrap();
         few.insert(7)?;
         few
     };
@@ -485,7 +492,7 @@ fn bits_do_not_change_whichever_way_messages_on_disk_are_dispatched() {
         dispatch,
         ranks,
         threads,
-        seek: SeekChoice::Never,
+        seek: SparseChoice::Never,
         memory: LeastAnd(1 << 20),
         ..Mode::USUAL
     };
@@ -547,9 +554,9 @@ fn compare_on_disk(graph: &Plain, strip: u64) {
     };
     let mut first = None;
     for mode in [
-        mode(SeekChoice::Auto, 2, Bytes(1 << 30)),
-        mode(SeekChoice::Always, 1, LeastAnd(0)),
-        mode(SeekChoice::Never, 2, LeastAnd(200 << 10)),
+        mode(SparseChoice::Auto, 2, Bytes(1 << 30)),
+        mode(SparseChoice::Always, 1, LeastAnd(0)),
+        mode(SparseChoice::Never, 2, LeastAnd(200 << 10)),
     ] {
         let depths = run(&path, mode, |engine| {
             bfs::run(engine, 7).map(|d| all(engine, d))

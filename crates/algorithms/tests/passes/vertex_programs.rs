@@ -6,16 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphmill_algorithms::{pagerank, sssp};
 use graphmill_engine::{
-    EdgesAt, Engine, EngineError, KernelChoice, Mode as How, Pregel, Version, Vertex,
+    EdgeResidency, Engine, EngineError, KernelChoice, Mode as How, PregelMode, VertexContext,
+    VertexProgram,
 };
 use graphmill_storage::{IoChoice, open_disk};
 
 use crate::Memory::{Bytes, LeastAnd};
 use crate::{Memory, Mode, Plain, Ranks, all, engine, engines, random, run};
 
-const VERSIONS: [Version; 2] = [Version::Pull, Version::Push];
+const VERSIONS: [PregelMode; 2] = [PregelMode::Pull, PregelMode::Push];
 
-fn mode(edges: EdgesAt, threads: usize, memory: Memory) -> Mode {
+fn mode(edges: EdgeResidency, threads: usize, memory: Memory) -> Mode {
     Mode {
         threads,
         memory,
@@ -27,18 +28,18 @@ fn mode(edges: EdgesAt, threads: usize, memory: Memory) -> Mode {
 fn modes() -> [Mode; 7] {
     let plenty = Bytes(1 << 30);
     [
-        mode(EdgesAt::Auto, 2, plenty),
-        mode(EdgesAt::Memory, 3, plenty),
-        mode(EdgesAt::Memory, 4, plenty),
-        mode(EdgesAt::Disk, 2, plenty),
-        mode(EdgesAt::Auto, 1, LeastAnd(0)),
+        mode(EdgeResidency::Auto, 2, plenty),
+        mode(EdgeResidency::Memory, 3, plenty),
+        mode(EdgeResidency::Memory, 4, plenty),
+        mode(EdgeResidency::Disk, 2, plenty),
+        mode(EdgeResidency::Auto, 1, LeastAnd(0)),
         Mode {
             ranks: Ranks::Local(3),
-            ..mode(EdgesAt::Auto, 2, plenty)
+            ..mode(EdgeResidency::Auto, 2, plenty)
         },
         Mode {
             ranks: Ranks::Simulated(4, 5),
-            ..mode(EdgesAt::Disk, 1, plenty)
+            ..mode(EdgeResidency::Disk, 1, plenty)
         },
     ]
 }
@@ -102,9 +103,9 @@ fn pagerank_is_that_of_passes() {
             in_modes(
                 &graph,
                 |engine| {
-                    let passes = ranks(pagerank::Method::Passes)(engine)?;
+                    let passes = ranks(pagerank::PageRankMethod::Passes)(engine)?;
                     engine.release();
-                    let pull = ranks(pagerank::Method::Pregel(Version::Pull))(engine)?;
+                    let pull = ranks(pagerank::PageRankMethod::Pregel(PregelMode::Pull))(engine)?;
                     Ok((passes, pull))
                 },
                 |mode, (passes, pull)| {
@@ -124,7 +125,7 @@ fn pagerank_is_that_of_passes() {
             for version in VERSIONS {
                 in_modes(
                     &graph,
-                    ranks(pagerank::Method::Pregel(version)),
+                    ranks(pagerank::PageRankMethod::Pregel(version)),
                     |mode, found| {
                         assert!(close(&found), "{}, {version:?}, {mode:?}", graph.name);
                     },
@@ -139,7 +140,7 @@ fn in_the_first_superstep_all_vertices_are_active() {
     let graph = &graphs()[3];
     for version in VERSIONS {
         let ranking = pagerank::Options {
-            method: pagerank::Method::Pregel(version),
+            method: pagerank::PageRankMethod::Pregel(version),
             damping: 0.85,
             iterations: 2,
             tolerance: None,
@@ -164,15 +165,15 @@ struct Paths {
     source: u64,
 }
 
-impl Pregel for Paths {
+impl VertexProgram for Paths {
     type Value = f64;
     type Message = f64;
     type Edge = f64;
     type Aggregate = u64;
-    const NOTHING: f64 = f64::INFINITY;
-    const EXACT: bool = true;
+    const IDENTITY: f64 = f64::INFINITY;
+    const ORDER_INDEPENDENT: bool = true;
 
-    fn compute(&self, vertex: &mut Vertex<'_, Self>, shortest: Option<f64>) {
+    fn compute(&self, vertex: &mut VertexContext<'_, Self>, shortest: Option<f64>) {
         let is_source = vertex.index() == self.source;
         let found = match vertex.superstep() {
             0 if is_source => Some(0.0),
@@ -192,7 +193,7 @@ impl Pregel for Paths {
     fn combine(&self, shortest: &mut f64, other: f64) {
         *shortest = shortest.min(other);
     }
-    fn along(&self, distance: f64, length: f64) -> f64 {
+    fn on_edge(&self, distance: f64, length: f64) -> f64 {
         distance + length
     }
 }
@@ -202,7 +203,7 @@ fn shortest_paths_are_those_of_passes() {
     for graph in graphs() {
         let expected = std::cell::RefCell::new(None);
         let bellman_ford = |engine: &mut Engine| {
-            let paths = sssp::run::<f64>(engine, 0, sssp::Method::BellmanFord);
+            let paths = sssp::run::<f64>(engine, 0, sssp::SsspMethod::BellmanFord);
             engines(paths.map(|d| all(engine, d)))
         };
         in_modes(&graph, bellman_ford, |_, found| {
@@ -261,15 +262,15 @@ impl Waves {
     }
 }
 
-impl Pregel for Waves {
+impl VertexProgram for Waves {
     type Value = u64;
     type Message = u64;
     type Edge = f64;
     type Aggregate = ();
-    const NOTHING: u64 = 0;
-    const EXACT: bool = true;
+    const IDENTITY: u64 = 0;
+    const ORDER_INDEPENDENT: bool = true;
 
-    fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<u64>) {
+    fn compute(&self, vertex: &mut VertexContext<'_, Self>, sum: Option<u64>) {
         *vertex.value = vertex.value.wrapping_add(sum.unwrap_or(0));
         if self.calls(vertex.index(), vertex.superstep()) {
             vertex.broadcast(*vertex.value % 1000 + 1);
@@ -279,7 +280,7 @@ impl Pregel for Waves {
     fn combine(&self, sum: &mut u64, other: u64) {
         *sum = sum.wrapping_add(other);
     }
-    fn along(&self, call: u64, length: f64) -> u64 {
+    fn on_edge(&self, call: u64, length: f64) -> u64 {
         call + length as u64
     }
 }
@@ -301,7 +302,11 @@ fn weights_are_there_after_few_vertices_as_before() {
             KernelChoice::Gather,
             KernelChoice::Scatter,
         ] {
-            for edges in [EdgesAt::Auto, EdgesAt::Memory, EdgesAt::Disk] {
+            for edges in [
+                EdgeResidency::Auto,
+                EdgeResidency::Memory,
+                EdgeResidency::Disk,
+            ] {
                 let mode = Mode {
                     kernel,
                     ..mode(edges, 1, Bytes(1 << 28))
@@ -330,16 +335,16 @@ fn address(v: u64, i: u64, vertices: u64) -> u64 {
 
 const LETTERS: u64 = 5;
 
-impl Pregel for Letters {
+impl VertexProgram for Letters {
     type Value = u64;
     type Message = u64;
     type Edge = ();
     type Aggregate = u64;
-    const NOTHING: u64 = 0;
-    const EXACT: bool = true;
+    const IDENTITY: u64 = 0;
+    const ORDER_INDEPENDENT: bool = true;
     const SENDS: bool = true;
 
-    fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<u64>) {
+    fn compute(&self, vertex: &mut VertexContext<'_, Self>, sum: Option<u64>) {
         let (v, vertices) = (vertex.index(), vertex.vertices());
         match vertex.superstep() {
             0 => {
@@ -407,15 +412,15 @@ fn letters_reach_whom_they_are_addressed_to() {
 /// Two vertices tell all their neighbours, the one +1, the other -1; those who are woken count how often, and what came.
 struct Opposites;
 
-impl Pregel for Opposites {
+impl VertexProgram for Opposites {
     type Value = [i64; 2];
     type Message = i64;
     type Edge = ();
     type Aggregate = ();
-    const NOTHING: i64 = 0;
-    const EXACT: bool = true;
+    const IDENTITY: i64 = 0;
+    const ORDER_INDEPENDENT: bool = true;
 
-    fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<i64>) {
+    fn compute(&self, vertex: &mut VertexContext<'_, Self>, sum: Option<i64>) {
         match vertex.superstep() {
             0 if vertex.index() < 2 => vertex.broadcast(1 - 2 * vertex.index() as i64),
             0 => (),
@@ -431,19 +436,19 @@ impl Pregel for Opposites {
 /// As [`Paths`], with messages wider than a machine word: a length, how many arcs the way has, and whence the last one came.
 struct WidePaths;
 
-impl Pregel for WidePaths {
+impl VertexProgram for WidePaths {
     type Value = [u64; 3];
     type Message = [u64; 3];
     type Edge = f64;
     type Aggregate = ();
-    const NOTHING: [u64; 3] = [u64::MAX; 3];
-    const EXACT: bool = true;
+    const IDENTITY: [u64; 3] = [u64::MAX; 3];
+    const ORDER_INDEPENDENT: bool = true;
 
-    fn compute(&self, vertex: &mut Vertex<'_, Self>, least: Option<[u64; 3]>) {
+    fn compute(&self, vertex: &mut VertexContext<'_, Self>, least: Option<[u64; 3]>) {
         let found = match vertex.superstep() {
             0 if vertex.index() == 0 => Some([0; 3]),
             0 => {
-                *vertex.value = Self::NOTHING;
+                *vertex.value = Self::IDENTITY;
                 None
             }
             _ => least.filter(|least| least < vertex.value),
@@ -457,7 +462,7 @@ impl Pregel for WidePaths {
     fn combine(&self, least: &mut [u64; 3], other: [u64; 3]) {
         *least = (*least).min(other);
     }
-    fn along(&self, [length, arcs, from]: [u64; 3], edge: f64) -> [u64; 3] {
+    fn on_edge(&self, [length, arcs, from]: [u64; 3], edge: f64) -> [u64; 3] {
         [length + edge as u64 + 1, arcs, from]
     }
 }
@@ -466,7 +471,7 @@ impl Pregel for WidePaths {
 fn wide_messages_are_combined_whole() {
     for graph in graphs() {
         // All arcs again and again, until none makes anything less.
-        let mut expected = vec![WidePaths::NOTHING; graph.vertices as usize];
+        let mut expected = vec![WidePaths::IDENTITY; graph.vertices as usize];
         expected[0] = [0; 3];
         let mut changes = true;
         while std::mem::take(&mut changes) {
@@ -524,7 +529,7 @@ fn a_graph_without_vertices_is_done_at_once() {
     let path = folder.path().join("graph");
     Plain::directed("empty", 0, []).store(&disk, &path, 64, 500, false);
     for version in VERSIONS {
-        let mode = mode(EdgesAt::Auto, 2, Bytes(0));
+        let mode = mode(EdgeResidency::Auto, 2, Bytes(0));
         let mut engine = engine(&path, folder.path(), mode, 1 << 28).unwrap();
         let values = engine.vertex_array::<f64>("values").unwrap();
         engine
@@ -537,15 +542,15 @@ fn a_graph_without_vertices_is_done_at_once() {
 /// Sends to a vertex that there is not; it may not say that it sends.
 struct Lost<const SENDS: bool>(u64);
 
-impl<const SENDS: bool> Pregel for Lost<SENDS> {
+impl<const SENDS: bool> VertexProgram for Lost<SENDS> {
     type Value = u64;
     type Message = u64;
     type Edge = ();
     type Aggregate = ();
-    const NOTHING: u64 = 0;
+    const IDENTITY: u64 = 0;
     const SENDS: bool = SENDS;
 
-    fn compute(&self, vertex: &mut Vertex<'_, Self>, _: Option<u64>) {
+    fn compute(&self, vertex: &mut VertexContext<'_, Self>, _: Option<u64>) {
         vertex.send(self.0, 1);
         vertex.vote_to_halt();
     }
@@ -563,7 +568,7 @@ fn letters_to_nobody_are_errors() {
             engine(
                 &path,
                 folder.path(),
-                mode(EdgesAt::Auto, 1, Bytes(0)),
+                mode(EdgeResidency::Auto, 1, Bytes(0)),
                 1 << 28,
             )
         };
@@ -594,7 +599,7 @@ fn arrays_of_another_engine_are_named_as_such() {
         let path = folder.path().join(format!("graph-{vertices}"));
         Plain::directed("few", vertices, []).store(&disk, &path, 64, 500, false);
         let open = |scratch: &str| {
-            let mode = mode(EdgesAt::Auto, 1, Bytes(0));
+            let mode = mode(EdgeResidency::Auto, 1, Bytes(0));
             let scratch = folder.path().join(scratch);
             std::fs::create_dir_all(&scratch).unwrap();
             engine(&path, &scratch, mode, 1 << 28).unwrap()
@@ -609,7 +614,8 @@ fn arrays_of_another_engine_are_named_as_such() {
         }
         let (mut other, mut engine) = (open("one"), open("other"));
         let foreign = other.vertex_array::<u32>("labels").unwrap();
-        let outcome = engine.unite(foreign, graphmill_engine::Unite::Auto);
+        let outcome =
+            engine.connected_components(foreign, graphmill_engine::ComponentsMethod::Auto);
         assert!(matches!(outcome, Err(EngineError::ForeignArray)));
     }
 }

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use graphmill_algorithms::{bfs, pagerank, wcc};
 use graphmill_engine::{
-    Charge, Combiner, DispatchChoice, EdgesAt, Engine, KernelChoice, SeekChoice, Settings, Sizes,
+    Charge, Combiner, DispatchChoice, EdgeResidency, Engine, EngineConfig, KernelChoice,
+    ProgramFootprint, SparseChoice,
 };
 use graphmill_graph::StoredGraph;
-use graphmill_storage::{Budget, Clock, IoChoice, Placement, Stop, Tiers, Workers, open_disk};
+use graphmill_storage::{
+    CancelToken, Clock, IoChoice, MemoryBudget, Placement, Tiers, WorkerPool, open_disk,
+};
 
 use crate::{Plain, random};
 
@@ -32,27 +35,27 @@ fn what_is_charged_goes_by_at_the_ends_of_tasks() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let path = folder.path().join("graph");
     graph.store(&disk, &path, 100, u64::MAX, false);
-    let graph = StoredGraph::open(&disk, &Budget::new(1 << 28), &path).unwrap();
+    let graph = StoredGraph::open(&disk, &MemoryBudget::new(1 << 28), &path).unwrap();
     let clock = Arc::new(Waits::default());
     let placement = Placement::parse(&["slow"], Some("model")).unwrap();
-    let settings = Settings {
-        budget: Budget::new(1 << 28),
+    let settings = EngineConfig {
+        budget: MemoryBudget::new(1 << 28),
         tiers: Tiers::open(&placement).unwrap(),
-        workers: Arc::new(Workers::threads(1, disk.clone()).unwrap()),
+        workers: Arc::new(WorkerPool::threads(1, disk.clone()).unwrap()),
         disk,
         clock: clock.clone(),
-        stop: Stop::new(),
+        stop: CancelToken::new(),
         scratch: folder.path().to_path_buf(),
         kernel: KernelChoice::Auto,
-        seek: SeekChoice::Auto,
+        seek: SparseChoice::Auto,
         gamma: 1024,
         fabric: None,
         alpha: None,
         dispatch: DispatchChoice::Auto,
         filter_ratio: None,
-        edges: EdgesAt::Memory,
+        edges: EdgeResidency::Memory,
         combiner: Combiner::Auto,
-        sizes: Sizes::USUAL,
+        sizes: ProgramFootprint::USUAL,
         charge: Some(Charge {
             dram_bandwidth: 1e6,
             ..Charge::PAPER
@@ -62,7 +65,7 @@ fn what_is_charged_goes_by_at_the_ends_of_tasks() {
     };
     let mut engine = Engine::new(Arc::new(graph), settings).unwrap();
     let ranking = pagerank::Options {
-        method: pagerank::Method::Passes,
+        method: pagerank::PageRankMethod::Passes,
         damping: 0.85,
         iterations: 3,
         tolerance: None,
@@ -72,7 +75,7 @@ fn what_is_charged_goes_by_at_the_ends_of_tasks() {
     };
     pagerank::run::<f64>(&mut engine, &ranking).unwrap();
     bfs::run(&mut engine, 0).unwrap();
-    wcc::run::<u32>(&mut engine, wcc::Method::Labels).unwrap();
+    wcc::run::<u32>(&mut engine, wcc::WccMethod::Labels).unwrap();
 
     let metrics = engine.metrics();
     let charged = metrics.supersteps.iter().map(|pass| pass.seconds_charged);

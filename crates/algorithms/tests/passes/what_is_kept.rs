@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
 use graphmill_engine::{
-    Checkpoints, Direction, EdgesAt, Engine, EngineError, Every, KernelChoice, LabelProgram,
-    Mode as How, SeekChoice, Settings, Superstep, Unite,
+    CheckpointInterval, CheckpointPolicy, ComponentsMethod, Direction, EdgeResidency, Engine,
+    EngineConfig, EngineError, KernelChoice, Mode as How, MonotoneProgram, PassMetrics,
+    SparseChoice,
 };
 use graphmill_graph::StoredGraph;
-use graphmill_storage::{Budget, IoChoice, Workers, open_disk};
+use graphmill_storage::{IoChoice, MemoryBudget, WorkerPool, open_disk};
 use tempfile::TempDir;
 
 use crate::{Memory, Mode, Plain, Ranks, all, engine, engines, random, run, settings};
@@ -60,18 +61,18 @@ fn a_search_that_meets_nobody_reads_little() {
 #[test]
 fn edges_that_are_to_be_in_memory_are_there_before_the_first_pass() {
     let in_memory = Mode {
-        edges: EdgesAt::Memory,
+        edges: EdgeResidency::Memory,
         ranks: Ranks::One,
         ..MODE
     };
     type Job = fn(&mut Engine);
     let jobs: [Job; 3] = [
         |engine| {
-            wcc::run::<u32>(engine, wcc::Method::Unite(Unite::Cells)).unwrap();
+            wcc::run::<u32>(engine, wcc::WccMethod::Unite(ComponentsMethod::Cells)).unwrap();
         },
         // These meet nobody.
         |engine| {
-            sssp::run::<f64>(engine, VERTICES - 1, sssp::Method::BellmanFord).unwrap();
+            sssp::run::<f64>(engine, VERTICES - 1, sssp::SsspMethod::BellmanFord).unwrap();
         },
         |engine| {
             bfs::run_parents::<u32>(engine, VERTICES - 1).unwrap();
@@ -84,7 +85,7 @@ fn edges_that_are_to_be_in_memory_are_there_before_the_first_pass() {
         assert!(engine.metrics().loading > 0.0, "job {number}");
     }
     let (_folder, mut engine) = graph_and_engine(in_memory);
-    wcc::run::<u32>(&mut engine, wcc::Method::Unite(Unite::Cells)).unwrap();
+    wcc::run::<u32>(&mut engine, wcc::WccMethod::Unite(ComponentsMethod::Cells)).unwrap();
     let passes = engine.metrics().supersteps.iter();
     let moved: u64 = passes.map(|pass| pass.tiers.edges.read_sequential).sum();
     assert!(moved > 1 << 18, "{moved} bytes of edges");
@@ -97,11 +98,11 @@ fn another_program_finds_the_graph_in_memory() {
     bfs::run(&mut engine, 0).unwrap();
     assert!(bytes_read(&engine, 0) > engine.metrics().pinned_bytes);
     let passes = engine.metrics().supersteps.len();
-    wcc::run::<u32>(&mut engine, wcc::Method::Labels).unwrap();
+    wcc::run::<u32>(&mut engine, wcc::WccMethod::Labels).unwrap();
     assert_eq!(bytes_read(&engine, passes), 0);
     // Weights were not read for those.
     let passes = engine.metrics().supersteps.len();
-    sssp::run::<f64>(&mut engine, 0, sssp::Method::BellmanFord).unwrap();
+    sssp::run::<f64>(&mut engine, 0, sssp::SsspMethod::BellmanFord).unwrap();
     assert!(bytes_read(&engine, passes) > engine.metrics().pinned_bytes);
     let passes = engine.metrics().supersteps.len();
     let depth = bfs::run(&mut engine, 0).unwrap();
@@ -114,7 +115,7 @@ fn another_program_finds_the_graph_in_memory() {
 
 #[test]
 fn a_dense_pass_seeks_in_cells_with_few_active_sources() {
-    for seek in [SeekChoice::Auto, SeekChoice::Never] {
+    for seek in [SparseChoice::Auto, SparseChoice::Never] {
         let (_folder, mut engine) = graph_and_engine(Mode {
             kernel: KernelChoice::Scatter,
             seek,
@@ -128,7 +129,7 @@ fn a_dense_pass_seeks_in_cells_with_few_active_sources() {
         // Of the 50 cells from the other five batches a few hold no arc of an active source.
         let pass = dense.next().unwrap();
         let sought = (15..=50).contains(&pass.cells_sought);
-        assert_eq!(sought, seek == SeekChoice::Auto, "{pass:?}");
+        assert_eq!(sought, seek == SparseChoice::Auto, "{pass:?}");
         assert!(
             sought || (pass.cells, pass.cells_sought) == (100, 0),
             "{pass:?}"
@@ -165,22 +166,22 @@ fn parts_of_cells_are_read_from_disk_as_whole_cells_are() {
         };
         run(&path, mode, |engine| {
             let distances =
-                sssp::run::<f32>(engine, VERTICES - 1, sssp::Method::BellmanFord).unwrap();
+                sssp::run::<f32>(engine, VERTICES - 1, sssp::SsspMethod::BellmanFord).unwrap();
             let passes = engine.metrics().supersteps.iter();
-            let many = |pass: &&Superstep| pass.mode == How::Scatter && pass.active > 9000;
+            let many = |pass: &&PassMetrics| pass.mode == How::Scatter && pass.active > 9000;
             let mut dense = passes.filter(many);
             let cells = dense.next().map(|pass| (pass.cells, pass.cells_sought));
             Ok((all(engine, distances), cells, engine.metrics().pinned_bytes))
         })
     };
-    let (expected, cells, _) = distances(MODE.memory, SeekChoice::Never);
+    let (expected, cells, _) = distances(MODE.memory, SparseChoice::Never);
     assert_eq!(cells, Some((4, 0)));
-    let (found, cells, _) = distances(MODE.memory, SeekChoice::Auto);
+    let (found, cells, _) = distances(MODE.memory, SparseChoice::Auto);
     assert!(found == expected);
     assert_eq!(cells, Some((4, 2)));
     // So much memory that indices are pinned, and little else is.
     let more = (32..64).map(|quarter| Memory::LeastAnd(quarter << 18));
-    let mut tried = more.map(|memory| distances(memory, SeekChoice::Auto));
+    let mut tried = more.map(|memory| distances(memory, SparseChoice::Auto));
     let (found, cells, pinned) = tried.find(|(.., pinned)| *pinned > 0).unwrap();
     assert!(found == expected);
     assert_eq!(cells, Some((4, 2)), "with {pinned} bytes pinned");
@@ -191,12 +192,12 @@ fn parts_of_cells_are_read_from_disk_as_whole_cells_are() {
 #[derive(Clone, Copy)]
 struct Hops;
 
-impl LabelProgram for Hops {
+impl MonotoneProgram for Hops {
     type Label = u32;
     type Edge = ();
-    const UNIFORM: bool = true;
+    const UNIT_STEP: bool = true;
 
-    fn along(&self, depth: u32, (): ()) -> u32 {
+    fn on_edge(&self, depth: u32, (): ()) -> u32 {
         depth + 1
     }
 }
@@ -214,10 +215,10 @@ fn a_turned_graph_is_loaded_once_many_passes_would_have_pulled_over_it() {
         let first = engine.metrics().supersteps.len();
         let start = |v, depth: &mut u32| *depth = if v == 0 { 0 } else { bfs::UNREACHED };
         engine.process_vertices(depth.write(), None, start).unwrap();
-        let mut active = engine.no_vertices().unwrap();
+        let mut active = engine.empty_set().unwrap();
         active.insert(0).unwrap();
         engine
-            .settle_in_passes(&Hops, depth, active, Direction::Forward)
+            .run_to_fixpoint_by_passes(&Hops, depth, active, Direction::Forward)
             .unwrap();
         let passes = &engine.metrics().supersteps[first..];
         let pulls = passes.iter().filter(|pass| pass.mode == How::Gather);
@@ -238,7 +239,7 @@ fn programs_with_weights_and_without_them_share_lists() {
     let graph = Plain::directed("random", VERTICES, random(9, VERTICES, 60_000));
     graph.store(&disk, &path, 2000, u64::MAX, true);
     let in_memory = Mode {
-        edges: EdgesAt::Memory,
+        edges: EdgeResidency::Memory,
         ranks: Ranks::One,
         ..MODE
     };
@@ -251,14 +252,14 @@ fn programs_with_weights_and_without_them_share_lists() {
         all(engine, depth)
     };
     let components = |engine: &mut Engine| {
-        let method = wcc::Method::Unite(Unite::Lists);
+        let method = wcc::WccMethod::Unite(ComponentsMethod::Lists);
         let component = wcc::run::<u32>(engine, method).unwrap();
         all(engine, component)
     };
     let expected_depths = depths(&mut fresh());
     let expected_components = components(&mut fresh());
     let mut shared = fresh();
-    let method = sssp::Method::Delta(None);
+    let method = sssp::SsspMethod::Delta(None);
     sssp::run::<f32>(&mut shared, 0, method).unwrap();
     assert!(depths(&mut shared) == expected_depths);
     assert!(components(&mut shared) == expected_components);
@@ -267,7 +268,7 @@ fn programs_with_weights_and_without_them_share_lists() {
 #[test]
 fn results_of_either_precision_live_side_by_side() {
     let (_folder, mut engine) = graph_and_engine(MODE);
-    let method = sssp::Method::Delta(None);
+    let method = sssp::SsspMethod::Delta(None);
     let narrow = sssp::run::<f32>(&mut engine, 0, method).unwrap();
     let wide = sssp::run::<f64>(&mut engine, 0, method).unwrap();
     let (narrow, wide) = (all(&engine, narrow), all(&engine, wide));
@@ -275,7 +276,7 @@ fn results_of_either_precision_live_side_by_side() {
     let widened = narrow.into_iter().map(f64::from);
     assert!(widened.eq(wide));
     let options = pagerank::Options {
-        method: pagerank::Method::Passes,
+        method: pagerank::PageRankMethod::Passes,
         damping: 0.85,
         iterations: 2,
         tolerance: None,
@@ -297,10 +298,10 @@ fn what_another_engine_made_is_refused() {
     assert!(matches!(foreign, Err(EngineError::ForeignArray)));
     let foreign = other.read_batch(&array, 0, &mut Vec::new());
     assert!(matches!(foreign, Err(EngineError::ForeignArray)));
-    let active = one.all_vertices().unwrap();
+    let active = one.full_set().unwrap();
     let foreign = other.process_vertices((), Some(&active), |_, ()| ());
     assert!(matches!(foreign, Err(EngineError::ForeignSet)));
-    let foreign = other.no_vertices().unwrap().union(&active);
+    let foreign = other.empty_set().unwrap().union(&active);
     assert!(matches!(foreign, Err(EngineError::ForeignSet)));
 }
 
@@ -313,7 +314,7 @@ fn rows_of_vertices_find_room_when_cells_have_taken_what_was_left() {
     let path = folder.path().join("graph");
     graph.store(&disk, &path, VERTICES / 4, u64::MAX, false);
     let mode = Mode {
-        seek: SeekChoice::Never,
+        seek: SparseChoice::Never,
         threads: 1,
         memory: Memory::Bytes(48 << 20),
         ..MODE
@@ -322,7 +323,7 @@ fn rows_of_vertices_find_room_when_cells_have_taken_what_was_left() {
         let wide = engine.vertex_array::<[u64; 16]>("wide")?;
         let mut pinned = Vec::new();
         for source in 0..3 {
-            let method = sssp::Method::BellmanFord;
+            let method = sssp::SsspMethod::BellmanFord;
             engines(sssp::run::<f64>(engine, source, method))?;
             pinned.push(engine.metrics().pinned_bytes);
             engine.process_vertices(wide.write(), None, |v, row| row[0] += v)?;
@@ -348,12 +349,12 @@ fn a_version_is_no_more_than_the_pages_that_changed() {
         folder.path().join("graph"),
     );
     path.store(&disk, &stored, 10_000, u64::MAX, false);
-    let written = |every: Option<Every>| {
+    let written = |every: Option<CheckpointInterval>| {
         let versions = folder.path().join("versions");
         std::fs::create_dir_all(&versions).unwrap();
-        let workers = Workers::threads(2, disk.clone()).unwrap();
-        let settings = Settings {
-            checkpoints: every.map(|every| Checkpoints {
+        let workers = WorkerPool::threads(2, disk.clone()).unwrap();
+        let settings = EngineConfig {
+            checkpoints: every.map(|every| CheckpointPolicy {
                 folder: versions.clone(),
                 description: ("run.json", Vec::new()),
                 job: 7,
@@ -363,9 +364,9 @@ fn a_version_is_no_more_than_the_pages_that_changed() {
             }),
             ..settings(disk.clone(), workers, folder.path(), MODE, 1 << 28, None)
         };
-        let graph = StoredGraph::open(&disk, &Budget::new(1 << 30), &stored).unwrap();
+        let graph = StoredGraph::open(&disk, &MemoryBudget::new(1 << 30), &stored).unwrap();
         let mut engine = Engine::new(Arc::new(graph), settings).unwrap();
-        let method = sssp::Method::BellmanFord;
+        let method = sssp::SsspMethod::BellmanFord;
         let distances = engines(sssp::run::<f64>(&mut engine, 0, method)).unwrap();
         let passes = engine.metrics().supersteps.clone();
         assert_eq!(all(&engine, distances)[50], 50.0);
@@ -375,7 +376,7 @@ fn a_version_is_no_more_than_the_pages_that_changed() {
     };
     assert_eq!(written(None).iter().sum::<u64>(), 0);
     // The first has all rows, in 40 batches of a page or more each; each other a page or two of them, and one of what calls were told.
-    let with_versions = written(Some(Every::Calls(1)));
+    let with_versions = written(Some(CheckpointInterval::Calls(1)));
     let all_rows = with_versions.iter().max().unwrap();
     let later = &with_versions[3..];
     assert!(later.len() > 45);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use graphmill::Every;
+use graphmill::CheckpointInterval;
 
 /// Options of the checkpoints that a killed import resumes from.
 #[derive(Debug, Clone, Args)]
@@ -43,7 +43,7 @@ pub(crate) struct Recovery {
     /// With seconds, the run writes a checkpoint when a pass ends at least that long after the last one. The default is 1s if vertex rows
     /// are on disk, else 30s.
     #[arg(long, value_name = "N|Ns", value_parser = every)]
-    pub(crate) checkpoint_every: Option<Every>,
+    pub(crate) checkpoint_every: Option<CheckpointInterval>,
     /// Number of newest checkpoints to keep; 0: write none [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) checkpoints: Option<u16>,
@@ -53,17 +53,17 @@ pub(crate) struct Recovery {
 }
 
 /// Parses a number of passes or of seconds.
-fn every(text: &str) -> Result<Every, String> {
+fn every(text: &str) -> Result<CheckpointInterval, String> {
     let mistake =
         || format!("{text:?} is neither a number of passes, as 1, nor of seconds, as 30s");
     let parsed = match text.strip_suffix('s') {
         Some(seconds) => seconds
             .parse()
-            .map(|seconds| Every::Time(Duration::from_secs(seconds))),
-        None => text.parse().map(Every::Calls),
+            .map(|seconds| CheckpointInterval::Time(Duration::from_secs(seconds))),
+        None => text.parse().map(CheckpointInterval::Calls),
     };
     match parsed {
-        Ok(Every::Calls(0)) | Err(_) => Err(mistake()),
+        Ok(CheckpointInterval::Calls(0)) | Err(_) => Err(mistake()),
         Ok(every) => Ok(every),
     }
 }

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{CachedGraph, Machine, MachineConfig, Stop};
+use graphmill::{CachedGraph, CancelToken, Machine, MachineConfig};
 use serde_json::json;
 
 use crate::args::stored::{Cache, CacheCommand};
 use crate::notice::complain;
 use crate::size;
 
-pub(crate) fn run(args: Cache, stop: &Stop) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: Cache, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let (places, clears) = match args.command {
         CacheCommand::List(places) => (places, false),
         CacheCommand::Clear(places) => (places, true),

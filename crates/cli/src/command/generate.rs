@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use graphmill::{EdgeKind, Generated, Generation, GraphRule, ImportConfig, Machine, Stop};
+use graphmill::{CancelToken, EdgeKind, Generated, Generation, GraphRule, ImportConfig, Machine};
 use serde_json::json;
 
 use crate::args::generate::{Generate, GenerateOutput, GenerateRule};
@@ -14,7 +14,7 @@ use super::options;
 /// Default edges for each vertex of a Kronecker graph, as in Graph 500.
 const KRONECKER_DEGREE: u64 = 16;
 
-pub(crate) fn run(args: Generate, stop: &Stop) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: Generate, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let (rule, output) = rule(args.rule);
     let weights = match output.weighted {
         true => EdgeKind::F32,

@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use graphmill::{ImportConfig, ImportReport, Machine, MpiJob, Spool, Stop, Watcher, unwatched};
+use graphmill::{
+    CancelToken, ImportConfig, ImportReport, Machine, MpiJob, ProgressFn, Spool, unwatched,
+};
 use serde_json::{Value, json};
 
 use crate::args::import::Import;
@@ -12,7 +14,7 @@ use crate::{progress, size};
 
 use super::options;
 
-pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: Import, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let (machine, ranks) = (options::machine(&args.machine), args.ranks.into());
     let spool = Spool::of(&args.input, &machine, Some(&args.output), stop)?;
     let input = spool.inputs();
@@ -23,35 +25,33 @@ pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
         ..options::storing(&args.storing, options::reading(&args.reading))
     };
     let watcher = progress::watcher(args.machine.quiet);
-    let import = |machine: &Machine, watcher: &Watcher| match &args.metrics {
+    let import = |machine: &Machine, watcher: &ProgressFn| match &args.metrics {
         Some(path) => machine.import_measured(input, &args.output, &config, path, watcher),
         None => machine.import(input, &args.output, &config, watcher),
     };
     let first = |machine: &Machine| import(machine, &watcher);
-    let report = match MpiJob::of_environment() {
-        None => graphmill::on_ranks(&machine, ranks, stop, first, |machine| {
-            import(machine, &unwatched()).map(drop)
-        })?,
-        Some(job) => {
-            let fabric = options::start(&job, ranks, stop)?;
-            options::advise(&job, fabric.as_ref(), &args.machine);
-            let is_first = fabric.rank() == 0;
-            let report =
-                graphmill::as_rank(
-                    fabric,
-                    &job.share(machine),
-                    stop,
-                    |machine| match is_first {
-                        true => first(machine),
-                        false => import(machine, &unwatched()),
-                    },
-                )?;
-            if !is_first {
-                return Ok(ExitCode::SUCCESS);
+    let report =
+        match MpiJob::of_environment() {
+            None => graphmill::run_on_ranks(&machine, ranks, stop, first, |machine| {
+                import(machine, &unwatched()).map(drop)
+            })?,
+            Some(job) => {
+                let fabric = options::start(&job, ranks, stop)?;
+                options::advise(&job, fabric.as_ref(), &args.machine);
+                let is_first = fabric.rank() == 0;
+                let report =
+                    graphmill::run_as_rank(fabric, &job.share(machine), stop, |machine| {
+                        match is_first {
+                            true => first(machine),
+                            false => import(machine, &unwatched()),
+                        }
+                    })?;
+                if !is_first {
+                    return Ok(ExitCode::SUCCESS);
+                }
+                report
             }
-            report
-        }
-    };
+        };
     // The bar goes before the account comes.
     drop(watcher);
     let mut text = format!("{}\n", args.output.display());

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{EdgeKind, IdKind, Machine, MachineConfig, Order, Stop};
+use graphmill::{CancelToken, EdgeKind, IdKind, Machine, MachineConfig, Order};
 
 use crate::args::stored::Info;
 use crate::size;
 
-pub(crate) fn run(args: Info, stop: &Stop) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: Info, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let config = MachineConfig {
         threads: Some(1),
         ..MachineConfig::default()

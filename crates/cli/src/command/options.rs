@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use graphmill::{
-    DispatchChoice, EdgeKind, Fabric, ImportConfig, IoChoice, MachineConfig, MpiJob, Stop,
+    CancelToken, DispatchChoice, EdgeKind, Fabric, ImportConfig, IoChoice, MachineConfig, MpiJob,
 };
 
 use crate::args;
@@ -30,7 +30,11 @@ pub(super) fn machine(args: &Machine) -> MachineConfig {
 }
 
 /// Connects this process, a rank of a job, to the other ranks.
-pub(super) fn start(job: &MpiJob, ranks: usize, stop: &Stop) -> anyhow::Result<Arc<dyn Fabric>> {
+pub(super) fn start(
+    job: &MpiJob,
+    ranks: usize,
+    stop: &CancelToken,
+) -> anyhow::Result<Arc<dyn Fabric>> {
     if ranks != 1 {
         return Err(graphmill::Error::Meaningless {
             option: "--ranks",

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use graphmill::{
-    Answer, Cluster, Cost, Expected, GraphAsked, ImportFacts, Input, Likeness, Part, Question,
-    RunFacts, Stop, default_memory, default_threads,
+    CancelToken, Cluster, Cost, DegreeModel, Estimate, EstimateRequest, Expected, GraphSource,
+    ImportStats, Input, RunStats, StageCost, default_memory, default_threads,
 };
 
 use super::options;
@@ -16,11 +16,11 @@ use crate::size;
 /// Ranks that are listed one by one.
 const LISTED: usize = 32;
 
-pub(crate) fn run(args: Plan, stop: &Stop) -> anyhow::Result<ExitCode> {
-    let question = Question {
+pub(crate) fn run(args: Plan, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+    let question = EstimateRequest {
         graph: match args.graph {
-            Some(path) => GraphAsked::Stored(path),
-            None => GraphAsked::Expected(expected(&args.expected)),
+            Some(path) => GraphSource::Stored(path),
+            None => GraphSource::Expected(expected(&args.expected)),
         },
         algorithm: args.work.algorithm,
         options: BTreeMap::new(),
@@ -44,8 +44,8 @@ fn expected(args: &ExpectedGraph) -> Expected {
     let pair_bytes = if vertices <= 1 << 32 { 8 } else { 16 };
     Expected {
         like: match args.like {
-            Like::Kronecker => Likeness::Kronecker,
-            Like::Uniform => Likeness::Uniform,
+            Like::Kronecker => DegreeModel::Kronecker,
+            Like::Uniform => DegreeModel::Uniform,
         },
         vertices,
         edges: args.edges.unwrap_or(0),
@@ -73,8 +73,8 @@ fn cluster(args: &PlanCluster) -> Cluster {
     }
 }
 
-fn print(answer: &Answer, out: &mut impl Write) -> std::io::Result<()> {
-    let Answer {
+fn print(answer: &Estimate, out: &mut impl Write) -> std::io::Result<()> {
+    let Estimate {
         graph,
         cluster,
         import,
@@ -143,7 +143,7 @@ fn row(name: &str, cost: &Cost, out: &mut impl Write) -> std::io::Result<()> {
     )
 }
 
-fn print_import(import: &ImportFacts, out: &mut impl Write) -> std::io::Result<()> {
+fn print_import(import: &ImportStats, out: &mut impl Write) -> std::io::Result<()> {
     head("import, all ranks", out)?;
     for step in &import.steps {
         row(step.name, &step.all, out)?;
@@ -160,7 +160,7 @@ fn print_import(import: &ImportFacts, out: &mut impl Write) -> std::io::Result<(
     )
 }
 
-fn print_run(run: &RunFacts, out: &mut impl Write) -> std::io::Result<()> {
+fn print_run(run: &RunStats, out: &mut impl Write) -> std::io::Result<()> {
     let passes = match run.iterations {
         1 => "1 pass".to_string(),
         count => format!("{count} passes"),
@@ -183,11 +183,11 @@ fn print_run(run: &RunFacts, out: &mut impl Write) -> std::io::Result<()> {
     )
 }
 
-fn print_ranks(answer: &Answer, out: &mut impl Write) -> std::io::Result<()> {
+fn print_ranks(answer: &Estimate, out: &mut impl Write) -> std::io::Result<()> {
     let import = answer.import.as_ref().map(|import| ("import", &import.all));
     let run = (answer.run.algorithm, &answer.run.all);
     for (what, part) in import.into_iter().chain([run]) {
-        let Part { each_rank, .. } = part;
+        let StageCost { each_rank, .. } = part;
         head(&format!("{what}, each rank"), out)?;
         for (rank, cost) in each_rank.iter().enumerate().take(LISTED) {
             row(&format!("rank {rank}"), cost, out)?;

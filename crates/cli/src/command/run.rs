@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use graphmill::{
-    Charge, Checkpoints, Combiner, Config, Every, KernelChoice, MachineConfig, MpiJob, Placement,
-    Plan, Run, SeekChoice, Stop, TopRow, Tuning, Watcher,
+    CancelToken, Charge, CheckpointConfig, CheckpointInterval, Combiner, Config, KernelChoice,
+    MachineConfig, MpiJob, Placement, Plan, ProgressFn, Run, SparseChoice, TopRow, Tuning,
 };
 use serde_json::json;
 
@@ -18,7 +18,7 @@ use crate::{progress, size};
 
 use super::options;
 
-pub(crate) fn run(args: args::run::Run, stop: &Stop) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: args::run::Run, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let common = args.common;
     if common.output.as_deref().is_some_and(graphmill::is_stdout) {
         let printed = [("--top", common.top.is_some()), ("--json", common.json)];
@@ -52,7 +52,7 @@ pub(crate) fn run(args: args::run::Run, stop: &Stop) -> anyhow::Result<ExitCode>
     let run = match MpiJob::of_environment() {
         None => Plan::new(config)?.run(stop, &watcher)?,
         Some(job) => {
-            let Some(run) = as_rank(&job, config, &common.machine, stop, &watcher)? else {
+            let Some(run) = run_as_rank(&job, config, &common.machine, stop, &watcher)? else {
                 return Ok(ExitCode::SUCCESS);
             };
             run
@@ -155,12 +155,12 @@ fn account(run: &Run, output: Option<&Path>) -> String {
 }
 
 /// Runs this process as a rank of a job; only rank 0 returns a report.
-fn as_rank(
+fn run_as_rank(
     job: &MpiJob,
     config: Config,
     args: &args::machine::Machine,
-    stop: &Stop,
-    watcher: &Watcher,
+    stop: &CancelToken,
+    watcher: &ProgressFn,
 ) -> anyhow::Result<Option<Run>> {
     let (machine, asked) = (job.share(config.machine.clone()), config.ranks);
     let plan = Plan::new(Config { machine, ..config })?;
@@ -190,7 +190,7 @@ fn charge(args: &Tiers) -> Result<Option<Charge>, graphmill::Error> {
     }
 }
 
-fn checkpoints(args: &Recovery) -> Result<Checkpoints, graphmill::Error> {
+fn checkpoints(args: &Recovery) -> Result<CheckpointConfig, graphmill::Error> {
     let needs_some = [
         ("--resume", args.resume),
         ("--checkpoint-dir", args.checkpoint_dir.is_some()),
@@ -207,10 +207,10 @@ fn checkpoints(args: &Recovery) -> Result<Checkpoints, graphmill::Error> {
     // A user who asks for checkpoints wants them for rows in memory too.
     let is_asked = args.checkpoint_dir.is_some() || args.resume || args.checkpoints.is_some();
     let usual = match is_asked {
-        true => Every::Usual,
-        false => Every::Paged,
+        true => CheckpointInterval::Usual,
+        false => CheckpointInterval::Paged,
     };
-    Ok(Checkpoints {
+    Ok(CheckpointConfig {
         folder: args.checkpoint_dir.clone(),
         every: args.checkpoint_every.unwrap_or(usual),
         keep: args.checkpoints.unwrap_or(1).into(),
@@ -231,9 +231,9 @@ fn tuning(args: &Experiments) -> Tuning {
             Combining::Own => Combiner::Own,
         },
         seek: match args.seek {
-            Seek::Auto => SeekChoice::Auto,
-            Seek::Never => SeekChoice::Never,
-            Seek::Always => SeekChoice::Always,
+            Seek::Auto => SparseChoice::Auto,
+            Seek::Never => SparseChoice::Never,
+            Seek::Always => SparseChoice::Always,
         },
         gamma: args.gamma.unwrap_or(Tuning::default().gamma),
         filter_ratio: args.filter_ratio,

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{Config, Machine, Plan, Rule, Stop, Verdict};
+use graphmill::{CancelToken, Config, Machine, Plan, Rule, Verdict};
 
 use crate::args;
 use crate::args::validate::Validate;
@@ -15,7 +15,7 @@ use super::options;
 /// The relative difference that LDBC allows.
 const EPSILON: f64 = 1e-4;
 
-pub(crate) fn run(args: Validate, stop: &Stop) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: Validate, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let Validate {
         common,
         options: of_run,

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{Machine, Stop};
+use graphmill::{CancelToken, Machine};
 
 use crate::args::stored::Verify;
 use crate::progress;
@@ -11,7 +11,7 @@ use crate::size;
 
 use super::options;
 
-pub(crate) fn run(args: Verify, stop: &Stop) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: Verify, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let machine = Machine::open(&options::machine(&args.machine), stop.clone())?;
     let watcher = progress::watcher(args.machine.quiet);
     let bytes = match args.deep {

@@ -22,7 +22,7 @@ fn edges(name: impl Fn(u64) -> String) -> String {
 }
 
 /// What the ids of some numbers are, and how their edges are imported.
-type Kind<'a> = (&'a dyn Fn(u64) -> String, &'a [&'a str]);
+type OrderKind<'a> = (&'a dyn Fn(u64) -> String, &'a [&'a str]);
 
 /// A run into a file, and the file's bytes.
 fn run(at: &Path, graph: &str, result: &str, algorithm: &[&str], memory: &str) -> Vec<u8> {
@@ -33,7 +33,7 @@ fn run(at: &Path, graph: &str, result: &str, algorithm: &[&str], memory: &str) -
 
 #[test]
 fn results_have_the_same_bytes() {
-    let kinds: [Kind; 4] = [
+    let kinds: [OrderKind; 4] = [
         (&|i| i.to_string(), &[]),
         (
             &|i| (i * 1_000_003 + 17).to_string(),

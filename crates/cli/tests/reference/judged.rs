@@ -20,7 +20,7 @@ pub(crate) fn check(name: &str, graph: &Graph, answers: &Answers) {
 
     if let Some(depths) = &answers.depths.depths {
         let judge = |depths: &[Option<u64>]| {
-            bfs::judge::judge_depths(vertices, &arcs, answers.source, depths)
+            bfs::check::check_depths(vertices, &arcs, answers.source, depths)
         };
         assert_eq!(judge(depths), Ok(()), "{name}: depths");
         for vertex in some_vertices() {
@@ -33,7 +33,7 @@ pub(crate) fn check(name: &str, graph: &Graph, answers: &Answers) {
         }
     }
     if let Some(labels) = &answers.components.labels {
-        let judge = |labels: &[u64]| wcc::judge::judge_components(vertices, &arcs, labels);
+        let judge = |labels: &[u64]| wcc::check::check_components(vertices, &arcs, labels);
         assert_eq!(judge(labels), Ok(()), "{name}: components");
         for vertex in some_vertices() {
             let mut wrong = labels.clone();
@@ -46,7 +46,7 @@ pub(crate) fn check(name: &str, graph: &Graph, answers: &Answers) {
     }
     if let Some(distances) = &answers.distances.distances {
         let judge = |distances: &[Option<f64>]| {
-            sssp::judge::judge_distances(vertices, &weighted, answers.source, distances)
+            sssp::check::check_distances(vertices, &weighted, answers.source, distances)
         };
         assert_eq!(judge(distances), Ok(()), "{name}: distances");
         for vertex in some_vertices() {
@@ -59,10 +59,10 @@ pub(crate) fn check(name: &str, graph: &Graph, answers: &Answers) {
             );
         }
     }
-    let plain = pagerank::judge::Equation::default();
+    let plain = pagerank::check::Equation::default();
     if let Some(ranks) = &answers.ranks.after_20 {
         let judge = |ranks: &[f64]| {
-            pagerank::judge::judge_iterations(vertices, &arcs, plain, 20, ranks, 1e-10)
+            pagerank::check::check_iterations(vertices, &arcs, plain, 20, ranks, 1e-10)
         };
         assert_eq!(judge(ranks), Ok(()), "{name}: ranks after 20 iterations");
         for vertex in some_vertices() {
@@ -76,7 +76,7 @@ pub(crate) fn check(name: &str, graph: &Graph, answers: &Answers) {
     }
     if let Some((ranks, precision)) = &answers.ranks.converged {
         let judge = |ranks: &[f64]| {
-            pagerank::judge::judge_fixed_point(vertices, &arcs, plain, ranks, precision / 2.0)
+            pagerank::check::check_fixed_point(vertices, &arcs, plain, ranks, precision / 2.0)
         };
         assert_eq!(judge(ranks), Ok(()), "{name}: converged ranks");
         let mut wrong = ranks.clone();

@@ -283,7 +283,7 @@ impl Case<'_> {
         }
         if thorough || known.labels.is_none() {
             assert_eq!(
-                wcc::judge::judge_components(self.answers.vertices, self.arcs, &labels),
+                wcc::check::check_components(self.answers.vertices, self.arcs, &labels),
                 Ok(()),
                 "{what}"
             );
@@ -308,7 +308,7 @@ impl Case<'_> {
             assert_same(&what, &depths, expected);
         }
         if thorough || known.depths.is_none() {
-            let verdict = bfs::judge::judge_depths(
+            let verdict = bfs::check::check_depths(
                 self.answers.vertices,
                 self.arcs,
                 self.answers.source,
@@ -338,7 +338,7 @@ impl Case<'_> {
         }
         if thorough || known.distances.is_none() {
             let (vertices, source) = (self.answers.vertices, self.answers.source);
-            let verdict = sssp::judge::judge_distances(vertices, self.weighted, source, &distances);
+            let verdict = sssp::check::check_distances(vertices, self.weighted, source, &distances);
             assert_eq!(verdict, Ok(()), "{what}");
         }
     }
@@ -366,8 +366,8 @@ impl Case<'_> {
             assert_close(&format!("{what} after 20"), &ranks, expected, 1e-9);
         }
         if thorough {
-            let plain = pagerank::judge::Equation::default();
-            let verdict = pagerank::judge::judge_iterations(
+            let plain = pagerank::check::Equation::default();
+            let verdict = pagerank::check::check_iterations(
                 self.answers.vertices,
                 self.arcs,
                 plain,
@@ -424,7 +424,7 @@ impl Case<'_> {
             .into_iter()
             .map(|parent| parent.map(|id| self.rank(id)))
             .collect();
-        let verdict = bfs::judge::judge_parents(
+        let verdict = bfs::check::check_parents(
             self.answers.vertices,
             self.arcs,
             self.answers.source,
@@ -439,12 +439,12 @@ impl Case<'_> {
         let list = sources
             .map(|vertex| self.graph.ids[vertex as usize].to_string())
             .join(",");
-        let plain = pagerank::judge::Equation {
+        let plain = pagerank::check::Equation {
             damping: 0.7,
             dangling: pagerank::Dangling::Redistribute,
             sources: &[],
         };
-        let dropped = pagerank::judge::Equation {
+        let dropped = pagerank::check::Equation {
             dangling: pagerank::Dangling::Drop,
             ..plain
         };
@@ -452,7 +452,7 @@ impl Case<'_> {
             (&["--dangling", "drop"][..], dropped, 1e-9),
             (
                 &["--sources", &list][..],
-                pagerank::judge::Equation {
+                pagerank::check::Equation {
                     sources: &sources,
                     ..plain
                 },
@@ -460,7 +460,7 @@ impl Case<'_> {
             ),
             (
                 &["--sources", &list, "--dangling", "drop"][..],
-                pagerank::judge::Equation {
+                pagerank::check::Equation {
                     sources: &sources,
                     ..dropped
                 },
@@ -475,7 +475,7 @@ impl Case<'_> {
                 let usual = &["--damping", "0.7", "--iterations", "7"][..];
                 let options = [usual, options, method.options].concat();
                 let ranks: Vec<f64> = complete(self.values(&self.place.run("pagerank", &options)));
-                let verdict = pagerank::judge::judge_iterations(
+                let verdict = pagerank::check::check_iterations(
                     self.answers.vertices,
                     self.arcs,
                     equation,

@@ -6,9 +6,9 @@
 //! A list is in ascending order of destinations. A record is the destination's index in one word of 32 bits; where weights
 //! were asked for, one or two words more hold the edge's.
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FRAME_BYTES, FrameReader};
-use graphmill_raw::{AlignedBuffer, Segments, prefetch};
-use graphmill_storage::{Job, JobError, Kind, Lease, Step, Worker};
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FRAME_BYTES, PageCache};
+use graphmill_raw::{AlignedBuffer, BorrowedSegments, prefetch};
+use graphmill_storage::{DataKind, Job, JobError, Lease, Step, Worker};
 
 use crate::cache::cells::CellCache;
 use crate::context::{ExecContext, run};
@@ -64,8 +64,8 @@ impl AdjacencyLists {
         let records = graph.arcs().saturating_mul(record).saturating_add(4096);
         let worker = 8 * batches.widest() + (DEGREE_FRAMES as u64) * FRAME_BYTES + SCRATCH_BYTES;
         let starts = 5 * 8 * batches.len() as u64;
-        let begins = machine.tiers.leased(Kind::Index, begins);
-        let records = machine.tiers.leased(Kind::Edges, records);
+        let begins = machine.tiers.leased(DataKind::Index, begins);
+        let records = machine.tiers.leased(DataKind::Edges, records);
         (
             begins.saturating_add(records),
             worker * machine.workers.count() as u64 + starts,
@@ -96,9 +96,9 @@ impl AdjacencyLists {
         let _besides = machine.budget.lease("loading lists", besides)?;
         let (tiers, budget) = (&machine.tiers, &machine.budget);
         let room = |kind, bytes: u64| tiers.buffer(kind, budget, "lists of edges", bytes as usize);
-        let (begins, first) = room(Kind::Index, 8 * (batches.vertices() + 1))?.into_parts();
+        let (begins, first) = room(DataKind::Index, 8 * (batches.vertices() + 1))?.into_parts();
         let records = machine.graph.arcs() * 4 * words(kind) as u64;
-        let (records, second) = room(Kind::Edges, records)?.into_parts();
+        let (records, second) = room(DataKind::Edges, records)?.into_parts();
         // The edges of a row of cells lie together, as its sources do.
         let mut ends = vec![0];
         let mut end = 0;
@@ -114,8 +114,11 @@ impl AdjacencyLists {
         let job = Loading {
             machine,
             pins,
-            begins: Segments::new(begins, starts),
-            records: Segments::new(records, ends.iter().map(|end| end * words(kind)).collect()),
+            begins: BorrowedSegments::new(begins, starts),
+            records: BorrowedSegments::new(
+                records,
+                ends.iter().map(|end| end * words(kind)).collect(),
+            ),
             kind,
             ends: &ends,
             deal: NumaQueue::of_all(batches.len()),
@@ -150,8 +153,8 @@ impl AdjacencyLists {
     /// Counts reads of the lists of `vertices` vertices with `edges` edges in total.
     pub(crate) fn count(&self, traffic: &WorkerTraffic, vertices: u64, edges: u64) {
         let [begin, record] = [2 * size_of::<u64>(), words(self.kind) * size_of::<u32>()];
-        traffic.read(Kind::Index, Access::Random, vertices * begin as u64);
-        traffic.read(Kind::Edges, Access::Random, edges * record as u64);
+        traffic.read(DataKind::Index, Access::Random, vertices * begin as u64);
+        traffic.read(DataKind::Edges, Access::Random, edges * record as u64);
     }
 
     /// Has where the list of a vertex begins on its way into the cache.
@@ -258,8 +261,8 @@ const SCRATCH_BYTES: u64 = 2 * (BLOCK_EDGES_MAX * size_of::<u32>()) as u64;
 struct Loading<'p> {
     machine: &'p ExecContext<'p>,
     pins: &'p CellCache,
-    begins: Segments<u64>,
-    records: Segments<u32>,
+    begins: BorrowedSegments<u64>,
+    records: BorrowedSegments<u32>,
     kind: EdgeKind,
     /// Where the edges of each batch begin.
     ends: &'p [usize],
@@ -275,7 +278,7 @@ impl Loading<'_> {
         };
         let (machine, graph) = (self.machine, self.machine.graph);
         let span = machine.batches.span(batch) as usize;
-        let mut frames = FrameReader::new(graph, &machine.budget, DEGREE_FRAMES)?;
+        let mut frames = PageCache::new(graph, &machine.budget, DEGREE_FRAMES)?;
         graph.degrees_of(graph.forward(), &mut frames, batch, &mut begins[..span])?;
         machine.arrays.count_read(frames.take_bytes_read());
         // The position of the next edge of each vertex, from the first of the batch.

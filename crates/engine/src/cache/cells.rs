@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::{Cell, ExtentReader, FanoutTable};
-use graphmill_raw::{AlignedBuffer, Segments, lock};
-use graphmill_storage::{Job, JobError, Kind, Lease, Step, Worker};
+use graphmill_raw::{AlignedBuffer, BorrowedSegments, lock};
+use graphmill_storage::{DataKind, Job, JobError, Lease, Step, Worker};
 
 use crate::context::{ExecContext, run};
 use crate::error::EngineError;
@@ -168,8 +168,8 @@ impl CellCache {
     pub(crate) fn memory(machine: &ExecContext, weighted: bool) -> u64 {
         let [data, lists, _] = sums(machine, weighted);
         let fanout = FanoutTable::memory(machine.graph.forward(), &(0..machine.batches.vertices()));
-        let data = machine.tiers.leased(Kind::Edges, data);
-        let [fanout, lists] = [fanout, lists].map(|of| machine.tiers.leased(Kind::Index, of));
+        let data = machine.tiers.leased(DataKind::Edges, data);
+        let [fanout, lists] = [fanout, lists].map(|of| machine.tiers.leased(DataKind::Index, of));
         rounding_bytes(machine) + fanout + (data + lists).max(2 * lists)
     }
 
@@ -195,8 +195,8 @@ impl CellCache {
         let edge_bytes = edge_bytes(machine, weighted);
         let [data_bytes, lists_bytes, bitmaps_bytes] = sums(machine, weighted);
         let [lists_leased, bitmaps_leased] =
-            [lists_bytes, bitmaps_bytes].map(|of| machine.tiers.leased(Kind::Index, of));
-        let data_leased = machine.tiers.leased(Kind::Edges, data_bytes);
+            [lists_bytes, bitmaps_bytes].map(|of| machine.tiers.leased(DataKind::Index, of));
+        let data_leased = machine.tiers.leased(DataKind::Edges, data_bytes);
         let room = bytes.saturating_sub(rounding_bytes(machine));
         if room == 0 {
             return Ok(CellCache {
@@ -208,7 +208,7 @@ impl CellCache {
         }
         let lists = 0..machine.batches.vertices();
         let fanout_bytes = FanoutTable::memory(graph.forward(), &lists);
-        let fanout_bytes = machine.tiers.leased(Kind::Index, fanout_bytes);
+        let fanout_bytes = machine.tiers.leased(DataKind::Index, fanout_bytes);
         let mut lists_read = 0;
         let (fanout, room) = if fanout_bytes <= room / 4 {
             let mut frames = lock(&machine.frames);
@@ -316,10 +316,10 @@ impl CellCache {
             machine,
             stretches: &stretches,
             groups: &groups,
-            data: filling(Kind::Edges, &column_starts[0], data)?,
-            weights: filling(Kind::Edges, &column_starts[1], weights)?,
-            block_lists: filling(Kind::Index, &index_starts[0], indices[0])?,
-            bitmaps: filling(Kind::Index, &index_starts[1], indices[1])?,
+            data: filling(DataKind::Edges, &column_starts[0], data)?,
+            weights: filling(DataKind::Edges, &column_starts[1], weights)?,
+            block_lists: filling(DataKind::Index, &index_starts[0], indices[0])?,
+            bitmaps: filling(DataKind::Index, &index_starts[1], indices[1])?,
             deal: NumaQueue::new(&firsts, count),
             read: AtomicU64::new(0),
         };
@@ -454,7 +454,7 @@ impl CellCache {
 
 /// Bytes of one kind while they are filled in.
 struct FillBuffer {
-    bytes: Segments<u8>,
+    bytes: BorrowedSegments<u8>,
     lease: Lease,
 }
 
@@ -462,7 +462,7 @@ impl FillBuffer {
     /// Room for bytes of all columns up to `end`, which begin at `starts`, to be filled group by group.
     fn new(
         machine: &ExecContext,
-        kind: Kind,
+        kind: DataKind,
         starts: &[usize],
         end: usize,
         groups: &[Range<usize>],
@@ -474,7 +474,7 @@ impl FillBuffer {
         let begin = |group: &Range<usize>| starts.get(group.start).copied().unwrap_or(0);
         let cuts = groups.iter().map(begin).chain([end]).collect();
         Ok(FillBuffer {
-            bytes: Segments::new(memory, cuts),
+            bytes: BorrowedSegments::new(memory, cuts),
             lease,
         })
     }

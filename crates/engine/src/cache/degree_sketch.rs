@@ -3,7 +3,7 @@
 //! The active vertices of a pass are seldom ordinary ones: a search meets the hubs first. Their number times the mean
 //! degree can be a hundred times too low, and a sparse pass chosen by it a hundred times too slow.
 
-use graphmill_graph::FrameReader;
+use graphmill_graph::PageCache;
 use graphmill_storage::Lease;
 
 use crate::context::ExecContext;
@@ -75,7 +75,7 @@ impl DegreeSketch {
         let own = machine.ranks.own();
         let lease = machine.budget.lease("classes of degrees", vertices)?;
         let mut classes = vec![QuantizedDegree(0); vertices as usize];
-        let mut frames = FrameReader::new(graph, &machine.budget, FRAMES)?;
+        let mut frames = PageCache::new(graph, &machine.budget, FRAMES)?;
         let mut rest = &mut classes[..];
         for batch in own.clone() {
             let (part, later) = rest.split_at_mut(machine.batches.span(batch) as usize);
@@ -94,7 +94,7 @@ impl DegreeSketch {
 
     /// Returns an upper bound on the edges of this rank's active vertices.
     ///
-    /// The bound is at most a quarter too high, unless it is at most `enough`: then counting stops early.
+    /// The bound is at most a quarter too high, unless it is at most `is_final`: then counting stops early.
     pub(crate) fn edges(
         &self,
         machine: &ExecContext,

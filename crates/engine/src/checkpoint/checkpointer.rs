@@ -16,23 +16,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphmill_raw::Mistake;
+use graphmill_raw::Failpoint;
 use graphmill_storage::{
-    Budget, ByteFile, Disk, FileAside, Lease, Patience, Stop, StorageError, is_broken, name_to_be,
+    AtomicFile, CancelToken, Disk, GracefulGuard, Lease, MemoryBudget, RandomAccessFile,
+    StorageError, final_name, is_corrupt,
 };
 
 use crate::checkpoint::snapshot::Snapshot;
 use crate::comm::communicator::{Communicator, mismatch};
-use crate::config::{Checkpoints, Every};
+use crate::config::{CheckpointInterval, CheckpointPolicy};
 use crate::driver_log::{DriverLog, LogEntries, SavedSet};
 use crate::error::EngineError;
 use crate::frontier::bitmap::BatchBitmaps;
 use crate::state::row_file::{PageTable, PinnedSlots, RowFile, RowFileIo};
-use crate::value::Sum;
+use crate::value::Reduce;
 
 /// The checkpoint that a run resumes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resumed {
+pub struct ResumeInfo {
     /// Calls of the driver that it does not do again.
     pub calls: u64,
     /// Corrupt files that rule out newer checkpoints, with the ranks that have them.
@@ -51,9 +52,9 @@ pub(crate) struct DueAction {
 /// The writer of a run's checkpoints.
 pub(crate) struct Checkpointer {
     disk: Arc<dyn Disk>,
-    budget: Budget,
-    asked: Checkpoints,
-    stop: Stop,
+    budget: MemoryBudget,
+    asked: CheckpointPolicy,
+    stop: CancelToken,
     /// When the run began or resumed.
     began: Duration,
     /// The numbers of those that are there.
@@ -71,11 +72,11 @@ pub(crate) struct Checkpointer {
     is_on_its_way: bool,
     /// The checkpoint to resume from, until all of its log is replayed.
     found: Option<LoadedCheckpoint>,
-    resumed: Option<Resumed>,
+    resumed: Option<ResumeInfo>,
     /// For the chunks of a file that is written; nothing while one is.
     room: Option<Lease>,
     /// True while checkpoints are written between calls.
-    patience: Option<Patience>,
+    patience: Option<GracefulGuard>,
 }
 
 /// A checkpoint that a run resumes from.
@@ -83,7 +84,7 @@ pub(crate) struct LoadedCheckpoint {
     pub(crate) record: Snapshot,
     entries: LogEntries,
     path: PathBuf,
-    file: ByteFile,
+    file: RandomAccessFile,
 }
 
 const PREFIX: &str = "version-";
@@ -100,18 +101,18 @@ const WORTH_KEEPING: Duration = Duration::from_secs(1);
 
 impl Checkpointer {
     /// Bytes of the budget that checkpoints take.
-    pub(crate) const MEMORY: u64 = FileAside::memory(CHUNK_BYTES) + CHUNK_BYTES as u64;
+    pub(crate) const MEMORY: u64 = AtomicFile::memory(CHUNK_BYTES) + CHUNK_BYTES as u64;
 
     /// Looks for a checkpoint that all ranks have and deletes all others.
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         ranks: &Communicator,
-        asked: Checkpoints,
-        (now, stop): (Duration, Stop),
+        asked: CheckpointPolicy,
+        (now, stop): (Duration, CancelToken),
         page_bytes: usize,
     ) -> Result<Self, EngineError> {
-        let room = budget.lease("versions", FileAside::memory(CHUNK_BYTES))?;
+        let room = budget.lease("versions", AtomicFile::memory(CHUNK_BYTES))?;
         let mut recovery = Checkpointer {
             disk,
             budget: budget.clone(),
@@ -145,14 +146,14 @@ impl Checkpointer {
             recovery.found = recovery.newest(ranks, &there, page_bytes)?;
         }
         let found = recovery.found.as_ref().map(|found| found.record.number);
-        if found.is_some() && !Mistake::FoundNotDurable.is_planted() {
+        if found.is_some() && !Failpoint::FoundNotDurable.is_planted() {
             // The process that wrote it may have died or failed before its name was durable.
             recovery.disk.sync_dir(&recovery.asked.folder)?;
             ranks.total([])?;
         }
         let were_any = !there.is_empty();
         for (number, path) in there {
-            match Some(number) == found || Mistake::OtherVersionsStay.is_planted() {
+            match Some(number) == found || Failpoint::OtherVersionsStay.is_planted() {
                 true => recovery.published.push_back(number),
                 false => recovery.disk.remove_file(&path)?,
             }
@@ -206,7 +207,7 @@ impl Checkpointer {
             while !rest.is_empty() {
                 versions.push(<[u64; 2]>::take(&mut rest).ok_or_else(mismatch)?);
             }
-            if !Mistake::OwnNewestTaken.is_planted() {
+            if !Failpoint::OwnNewestTaken.is_planted() {
                 common.retain(|version| versions.contains(version));
             }
         }
@@ -232,7 +233,7 @@ impl Checkpointer {
             match loaded {
                 Ok(found) if lacking == 0 => {
                     let damaged = of_all(ranks, &damaged)?;
-                    self.resumed = Some(Resumed { calls, damaged });
+                    self.resumed = Some(ResumeInfo { calls, damaged });
                     return Ok(Some(found));
                 }
                 Ok(_) => {}
@@ -247,11 +248,11 @@ impl Checkpointer {
     }
 
     /// Reads the file of a checkpoint, if its checksum matches.
-    fn read(&self, path: &Path) -> Result<Option<(Snapshot, ByteFile)>, EngineError> {
-        let file = ByteFile::open(&self.disk, &self.budget, path, CHUNK_BYTES)?;
+    fn read(&self, path: &Path) -> Result<Option<(Snapshot, RandomAccessFile)>, EngineError> {
+        let file = RandomAccessFile::open(&self.disk, &self.budget, path, CHUNK_BYTES)?;
         match Snapshot::read(&file) {
             Ok(record) => Ok(Some((record, file))),
-            Err(error) if is_broken(&error) => Ok(None),
+            Err(error) if is_corrupt(&error) => Ok(None),
             Err(source) => Err(StorageError::Path {
                 action: "read",
                 path: path.to_path_buf(),
@@ -297,7 +298,7 @@ impl Checkpointer {
             .iter()
             .flat_map(|array| array.pages.chunks(CHECKED))
         {
-            if self.stop.requested() {
+            if self.stop.is_cancelled() {
                 return Err(EngineError::Stopped);
             }
             read = read.and_then(|()| io.check(&pages, pages_of));
@@ -368,7 +369,7 @@ impl Checkpointer {
     }
 
     /// Returns the checkpoint that the run resumed from.
-    pub(crate) fn resumed(&self) -> Option<&Resumed> {
+    pub(crate) fn resumed(&self) -> Option<&ResumeInfo> {
         self.resumed.as_ref()
     }
 
@@ -404,15 +405,15 @@ impl Checkpointer {
 
     /// True if a run in memory has worked long enough to be saved when it is cancelled.
     pub(crate) fn is_worth_keeping(&self, now: Duration) -> bool {
-        let is_in_memory = self.asked.every == Every::Paged && !self.is_paged;
+        let is_in_memory = self.asked.every == CheckpointInterval::Paged && !self.is_paged;
         is_in_memory && now.saturating_sub(self.began) >= WORTH_KEEPING
     }
 
     fn defer_cancel_if(&mut self, is_kept: bool) {
         // A run that is already cancelled does not start the next pass.
-        let is_forgotten = Mistake::PatienceForgotten.is_planted();
+        let is_forgotten = Failpoint::PatienceForgotten.is_planted();
         if self.patience.is_none() && is_kept && !self.stop.asked() && !is_forgotten {
-            self.patience = Some(self.stop.be_patient());
+            self.patience = Some(self.stop.graceful());
         }
     }
 
@@ -422,11 +423,13 @@ impl Checkpointer {
     }
 
     /// Returns how often checkpoints are written, if they are.
-    fn interval(&self) -> Option<Every> {
+    fn interval(&self) -> Option<CheckpointInterval> {
         match (self.asked.every, self.is_paged) {
-            (Every::Usual | Every::Paged, true) => Some(Every::Time(USUAL_PAGED)),
-            (Every::Usual, false) => Some(Every::Time(USUAL)),
-            (Every::Paged, false) => None,
+            (CheckpointInterval::Usual | CheckpointInterval::Paged, true) => {
+                Some(CheckpointInterval::Time(USUAL_PAGED))
+            }
+            (CheckpointInterval::Usual, false) => Some(CheckpointInterval::Time(USUAL)),
+            (CheckpointInterval::Paged, false) => None,
             (every, _) => Some(every),
         }
     }
@@ -438,7 +441,7 @@ impl Checkpointer {
     }
     /// Records that the next call depends on a decision: no checkpoint is written before that call.
     pub(crate) fn decided(&mut self) {
-        self.is_decided = !Mistake::DecisionForgotten.is_planted();
+        self.is_decided = !Failpoint::DecisionForgotten.is_planted();
     }
 
     /// Returns the work due before the next call; all ranks agree on it.
@@ -451,9 +454,9 @@ impl Checkpointer {
             return Ok(DueAction::default());
         }
         let is_due = match self.interval() {
-            Some(Every::Calls(calls)) => self.calls >= calls,
-            Some(Every::Time(time)) => now.saturating_sub(self.when) >= time,
-            Some(Every::Usual | Every::Paged) | None => false,
+            Some(CheckpointInterval::Calls(calls)) => self.calls >= calls,
+            Some(CheckpointInterval::Time(time)) => now.saturating_sub(self.when) >= time,
+            Some(CheckpointInterval::Usual | CheckpointInterval::Paged) | None => false,
         };
         // Clocks of ranks differ, and who hears of a wish to end.
         let is_kept = self.interval().is_some() || self.is_worth_keeping(now);
@@ -495,7 +498,7 @@ impl Checkpointer {
         record.follows = !self.published.is_empty();
         let path = self.path(number);
         drop(self.room.take());
-        let mut file = FileAside::create(&self.disk, &self.budget, &path, CHUNK_BYTES)?;
+        let mut file = AtomicFile::create(&self.disk, &self.budget, &path, CHUNK_BYTES)?;
         record
             .write(sets, &mut file)
             .map_err(|source| StorageError::Path {
@@ -506,10 +509,10 @@ impl Checkpointer {
         file.publish()?;
         self.room = Some(
             self.budget
-                .lease("versions", FileAside::memory(CHUNK_BYTES))?,
+                .lease("versions", AtomicFile::memory(CHUNK_BYTES))?,
         );
         self.published.push_back(number);
-        if !Mistake::OldVersionGoesFirst.is_planted() {
+        if !Failpoint::OldVersionGoesFirst.is_planted() {
             // All have prepared it.
             ranks.total([])?;
         }
@@ -571,15 +574,15 @@ fn of_all(ranks: &Communicator, own: &[PathBuf]) -> Result<Vec<(usize, PathBuf)>
 
 /// True if a file has the name of a part of a checkpoint, perhaps a temporary one.
 #[must_use]
-pub fn is_of_versions(path: &Path) -> bool {
+pub fn is_checkpoint_dir(path: &Path) -> bool {
     name_of(path)
-        .map(name_to_be)
+        .map(final_name)
         .is_some_and(|name| name == ROWS || number_of(Path::new(name)).is_some())
 }
 
 /// True if a file has the name of a checkpoint.
 #[must_use]
-pub fn is_version(path: &Path) -> bool {
+pub fn is_checkpoint_file(path: &Path) -> bool {
     number_of(path).is_some()
 }
 

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use graphmill_raw::lock;
-use graphmill_storage::{ByteFile, RecordReader, RecordWriter, broken};
+use graphmill_storage::{RandomAccessFile, RecordReader, RecordWriter, broken};
 
 use crate::frontier::bitmap::{BatchBitmaps, HierarchicalBitmap};
 use crate::frontier::codec;
@@ -89,7 +89,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidData`]: it is not what was written.
-    pub(crate) fn read(file: &ByteFile) -> io::Result<Snapshot> {
+    pub(crate) fn read(file: &RandomAccessFile) -> io::Result<Snapshot> {
         let mut from = RecordReader::open(file, MAGIC)?;
         let mut record = Snapshot {
             job: from.number()?,
@@ -147,14 +147,14 @@ mod tests {
     use std::path::Path;
     use std::sync::Mutex;
 
-    use graphmill_storage::{Budget, Disk, SimDisk, is_broken};
+    use graphmill_storage::{Disk, MemoryBudget, SimDisk, is_corrupt};
 
     use super::*;
 
     fn example() -> (Snapshot, BatchBitmaps) {
         let of_batch = |members: std::ops::Range<usize>| {
             let mut of_batch = HierarchicalBitmap::default();
-            of_batch.reserve(200, &Budget::new(1 << 20)).unwrap();
+            of_batch.reserve(200, &MemoryBudget::new(1 << 20)).unwrap();
             members.for_each(|i| of_batch.insert(i));
             Mutex::new(of_batch)
         };
@@ -187,11 +187,11 @@ mod tests {
         bytes
     }
 
-    fn file(bytes: &[u8]) -> ByteFile {
+    fn file(bytes: &[u8]) -> RandomAccessFile {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
         let path = Path::new("/version");
         disk.write_small(path, bytes).unwrap();
-        ByteFile::open(&disk, &Budget::new(1 << 20), path, 4096).unwrap()
+        RandomAccessFile::open(&disk, &MemoryBudget::new(1 << 20), path, 4096).unwrap()
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
             },
             back
         );
-        let is_noticed = |bytes: &[u8]| is_broken(&Snapshot::read(&file(bytes)).unwrap_err());
+        let is_noticed = |bytes: &[u8]| is_corrupt(&Snapshot::read(&file(bytes)).unwrap_err());
         for at in 0..bytes.len() {
             assert!(is_noticed(&bytes[..at]), "cut at {at}");
             for bit in 0..8 {
@@ -227,7 +227,7 @@ mod tests {
             let (all, sum) = bad.split_at_mut(bytes.len() - 4);
             sum.copy_from_slice(&crc32fast::hash(all).to_le_bytes());
             if let Err(error) = Snapshot::read(&file(&bad)) {
-                assert!(is_broken(&error), "byte {at}: {error}");
+                assert!(is_corrupt(&error), "byte {at}: {error}");
             }
         }
     }
@@ -241,7 +241,7 @@ mod tests {
         for _ in 0..from.number().unwrap() {
             let batch = from.number().unwrap();
             let mut back = HierarchicalBitmap::default();
-            back.reserve(200, &Budget::new(1 << 20)).unwrap();
+            back.reserve(200, &MemoryBudget::new(1 << 20)).unwrap();
             assert!(codec::take(&mut from, &mut back).unwrap());
             counts.push((batch, back.count()));
         }
@@ -249,7 +249,7 @@ mod tests {
         // A batch of fewer vertices than the checkpoint says.
         let mut from = RecordReader::at(&file, record.sets[0].1);
         let mut small = HierarchicalBitmap::default();
-        small.reserve(100, &Budget::new(1 << 20)).unwrap();
+        small.reserve(100, &MemoryBudget::new(1 << 20)).unwrap();
         from.number().unwrap();
         for expected in [true, true, false] {
             from.number().unwrap();

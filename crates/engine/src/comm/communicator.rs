@@ -8,11 +8,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_fabric::{Fabric, FabricError, all_gather, all_reduce};
-use graphmill_raw::Mistake;
-use graphmill_storage::Stop;
+use graphmill_raw::Failpoint;
+use graphmill_storage::CancelToken;
 
 use crate::error::EngineError;
-use crate::value::Sum;
+use crate::value::Reduce;
 
 /// This rank and the others.
 #[derive(Debug)]
@@ -21,12 +21,16 @@ pub(crate) struct Communicator {
     rank: usize,
     /// The batch that the part of each rank begins with, and where the last one ends.
     cuts: Vec<usize>,
-    stop: Stop,
+    stop: CancelToken,
 }
 
 impl Communicator {
     /// The ranks of a fabric, which own these runs of batches, or this one alone, which owns all.
-    pub(crate) fn new(fabric: Option<Arc<dyn Fabric>>, cuts: Vec<usize>, stop: Stop) -> Self {
+    pub(crate) fn new(
+        fabric: Option<Arc<dyn Fabric>>,
+        cuts: Vec<usize>,
+        stop: CancelToken,
+    ) -> Self {
         Communicator {
             rank: fabric.as_ref().map_or(0, |fabric| fabric.rank()),
             fabric,
@@ -71,7 +75,7 @@ impl Communicator {
 
     /// Ends what waits for others where the user asked to stop.
     pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
-        match self.stop.requested() {
+        match self.stop.is_cancelled() {
             true => Err(EngineError::Stopped),
             false => Ok(()),
         }
@@ -110,7 +114,7 @@ impl Communicator {
     /// Sums numbers over phases, over all batches of a phase in order, and over all ranks.
     ///
     /// Each rank contributes the sum of each of its batches in each phase.
-    pub(crate) fn agree<S: Sum, const K: usize, const N: usize>(
+    pub(crate) fn agree<S: Reduce, const K: usize, const N: usize>(
         &self,
         phases: [Vec<S>; K],
         mine: [u64; N],
@@ -132,7 +136,7 @@ impl Communicator {
         for said in &mut said {
             totals.add(<[u64; N]>::take(said).ok_or_else(mismatch)?);
         }
-        if Mistake::SumsOutOfOrder.is_planted() {
+        if Failpoint::SumsOutOfOrder.is_planted() {
             said.reverse();
         }
         for _ in phases {

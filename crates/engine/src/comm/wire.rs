@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use graphmill_fabric::{Channel, Operation};
+use graphmill_fabric::{Channel, FabricOperation};
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Budget, Lease};
+use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::comm::communicator::{Communicator, mismatch};
 use crate::error::EngineError;
@@ -38,7 +38,7 @@ impl Wire {
     /// Bytes of the budget that it takes.
     pub(crate) const BYTES: u64 = (FRAMES * FRAME_BYTES) as u64;
 
-    pub(crate) fn new(budget: &Budget, ranks: usize) -> Result<Self, EngineError> {
+    pub(crate) fn new(budget: &MemoryBudget, ranks: usize) -> Result<Self, EngineError> {
         let _lease = budget.lease("frames between ranks", Self::BYTES)?;
         let frame = || AlignedBuffer::zeroed(FRAME_BYTES);
         Ok(Wire {
@@ -74,7 +74,7 @@ impl Wire {
             let channel = ROWS;
             self.carry_out(
                 ranks,
-                Operation::Send {
+                FabricOperation::Send {
                     to,
                     channel,
                     buffer,
@@ -116,7 +116,7 @@ impl Wire {
             let (channel, mut fits) = (ROWS, false);
             self.carry_out(
                 ranks,
-                Operation::Receive {
+                FabricOperation::Receive {
                     from,
                     channel,
                     buffer,
@@ -139,7 +139,7 @@ impl Wire {
     fn carry_out(
         &mut self,
         ranks: &Communicator,
-        operation: Operation,
+        operation: FabricOperation,
         show: impl FnOnce(&[u8]),
     ) -> Result<(), EngineError> {
         let fabric = ranks.fabric().ok_or_else(mismatch)?;

@@ -10,8 +10,8 @@ use crate::context::EngineState;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::state::rows::ColumnAccess;
-use crate::state::vertex_array::{ArrayId, Guard, VertexArray};
-use crate::value::Sum;
+use crate::state::vertex_array::{ArrayId, ColumnGuard, VertexArray};
+use crate::value::Reduce;
 
 impl Engine {
     /// Returns the values of one batch of an array, in order of index.
@@ -48,7 +48,7 @@ impl Engine {
 
     /// The batches whose rows this rank has.
     #[must_use]
-    pub fn own_batches(&self) -> Range<usize> {
+    pub fn local_batches(&self) -> Range<usize> {
         self.common.ranks.own()
     }
 
@@ -57,7 +57,7 @@ impl Engine {
         &self,
         id: ArrayId,
         batch: usize,
-        show: impl FnOnce(&Guard<'_>, usize),
+        show: impl FnOnce(&ColumnGuard<'_>, usize),
     ) -> Result<(), EngineError> {
         if self.broken {
             return Err(EngineError::Broken);
@@ -76,7 +76,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Serves this rank's batches to rank 0, until rank 0 calls [`Engine::dismiss`].
+    /// Serves this rank's batches to rank 0, until rank 0 calls [`Engine::stop_serving`].
     ///
     /// # Errors
     /// Disk or budget failed, or a rank is lost.
@@ -109,7 +109,7 @@ impl Engine {
     ///
     /// # Errors
     /// A rank is lost.
-    pub fn dismiss(&self) -> Result<(), EngineError> {
+    pub fn stop_serving(&self) -> Result<(), EngineError> {
         let EngineState { ranks, wire, .. } = &self.common;
         if let Some(wire) = wire {
             let wire = &mut *lock(wire);

@@ -1,27 +1,27 @@
-//! [`Engine::unite`]: which vertices hang together, over lists in memory or in one walk over the cells.
+//! [`Engine::connected_components`]: which vertices hang together, over lists in memory or in one walk over the cells.
 
 use graphmill_graph::Order;
-use graphmill_raw::{AtomicWord, Forest, Word, lock};
-use graphmill_storage::{Kind, StorageError};
+use graphmill_raw::{AtomicCell, AtomicScalar, UnionFind, lock};
+use graphmill_storage::{DataKind, StorageError};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::cache::adjacency::with_words;
 use crate::checkpoint::checkpointer::Checkpointer;
-use crate::config::EdgesAt;
+use crate::config::EdgeResidency;
 use crate::context::ExecContext;
 use crate::driver::pass_list::listed;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::exec::in_memory::{afforest, edge_scan};
-use crate::metrics::run::{Mode, Superstep};
+use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
 use crate::program::edge::Direction;
-use crate::state::rows::{ColumnAccess, IdRank};
+use crate::state::rows::{ColumnAccess, IdOrdinal};
 use crate::state::vertex_array::{VertexArray, elements_mut};
 
 /// How components are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unite {
+pub enum ComponentsMethod {
     /// Over lists where they are in memory, else over cells.
     Auto,
     /// By a few neighbours of each vertex, then by all other edges, over lists in memory.
@@ -38,10 +38,10 @@ impl Engine {
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, or the user asked to stop.
-    pub fn unite<I: Word>(
+    pub fn connected_components<I: AtomicScalar>(
         &mut self,
         labels: VertexArray<I>,
-        how: Unite,
+        how: ComponentsMethod,
     ) -> Result<bool, EngineError> {
         self.common.arrays.check_own(labels.id())?;
         if self.vertices() == 0 {
@@ -57,31 +57,31 @@ impl Engine {
         Ok(is_done == 1)
     }
 
-    fn unite_at_once<I: Word>(
+    fn unite_at_once<I: AtomicScalar>(
         &mut self,
         labels: VertexArray<I>,
-        how: Unite,
+        how: ComponentsMethod,
     ) -> Result<bool, EngineError> {
         if !self.common.ranks.alone() {
             return match how {
-                Unite::Lists => Err(EngineError::OneRank { what: "afforest" }),
-                Unite::Auto | Unite::Cells => {
+                ComponentsMethod::Lists => Err(EngineError::OneRank { what: "afforest" }),
+                ComponentsMethod::Auto | ComponentsMethod::Cells => {
                     let united = self.unite_on_ranks(labels);
                     self.broken |= united.is_err();
                     united
                 }
             };
         }
-        let is_told = how == Unite::Lists || self.common.edges == EdgesAt::Memory;
+        let is_told = how == ComponentsMethod::Lists || self.common.edges == EdgeResidency::Memory;
         let forward = Direction::Forward;
-        let over_lists = how != Unite::Cells
+        let over_lists = how != ComponentsMethod::Cells
             && self.lists_are_worth_it(false, forward, if is_told { u64::MAX } else { 0 })
             && self.lists_for(false, forward, &labels, true)?;
         let resident = self
             .common
             .arrays
             .resident(&[ColumnAccess::Read(labels.id())]);
-        if !resident || how == Unite::Lists && !over_lists {
+        if !resident || how == ComponentsMethod::Lists && !over_lists {
             return Ok(false);
         }
         if !over_lists {
@@ -101,14 +101,17 @@ impl Engine {
     /// Finds components on several ranks.
     ///
     /// Each rank grows a forest of all vertices by the edges into its own; the forests are then united in pairs.
-    fn unite_on_ranks<I: Word>(&mut self, labels: VertexArray<I>) -> Result<bool, EngineError> {
+    fn unite_on_ranks<I: AtomicScalar>(
+        &mut self,
+        labels: VertexArray<I>,
+    ) -> Result<bool, EngineError> {
         let bytes = self.vertices() as usize * size_of::<I>();
         let besides = edge_scan::least(self.common.workers.count());
         if self.common.budget.available() < bytes as u64 + besides {
             self.release();
         }
         let (tiers, budget) = (&self.common.tiers, &self.common.budget);
-        let forest = match tiers.buffer(Kind::Vertices, budget, "a forest", bytes) {
+        let forest = match tiers.buffer(DataKind::Vertices, budget, "a forest", bytes) {
             Err(StorageError::Budget(_)) => None,
             forest => Some(forest?),
         };
@@ -125,12 +128,12 @@ impl Engine {
         let words = &mut forest.typed_mut::<I>()[..self.vertices() as usize];
         self.unite_rows::<I>(I::shared(words), false)?;
         self.fold_and_share(words, |words, first, came| {
-            let forest = Forest::<I, I::Atomic>::new(I::shared(words));
+            let forest = UnionFind::<I, I::Atomic>::new(I::shared(words));
             for (i, root) in came.iter().enumerate() {
                 forest.unite(I::of_index((first + i) as u64), *root);
             }
         })?;
-        let forest = Forest::<I, I::Atomic>::new(I::shared(words));
+        let forest = UnionFind::<I, I::Atomic>::new(I::shared(words));
         afforest::flatten(&self.machine(false), forest)?;
         if self.graph().order() == Order::Degree && !self.name_trees_by_ordinal(words)? {
             return Ok(false);
@@ -146,10 +149,13 @@ impl Engine {
     /// Gives each vertex of this rank, which has the index of its root, the least id ordinal of its tree.
     ///
     /// Returns `false` if some rank lacks the memory.
-    fn name_trees_by_ordinal<I: Word>(&mut self, words: &mut [I]) -> Result<bool, EngineError> {
+    fn name_trees_by_ordinal<I: AtomicScalar>(
+        &mut self,
+        words: &mut [I],
+    ) -> Result<bool, EngineError> {
         let (tiers, budget) = (&self.common.tiers, &self.common.budget);
         let bytes = size_of_val(words);
-        let mut least = match tiers.buffer(Kind::Vertices, budget, "least ranks", bytes) {
+        let mut least = match tiers.buffer(DataKind::Vertices, budget, "least ranks", bytes) {
             Err(StorageError::Budget(_)) => None,
             least => Some(least?),
         };
@@ -160,7 +166,7 @@ impl Engine {
         least.fill(u8::MAX);
         let least = &mut least.typed_mut::<I>()[..words.len()];
         let (shared, roots) = (I::shared(least), &*words);
-        self.process_vertices(IdRank, None, |v, rank| {
+        self.process_vertices(IdOrdinal, None, |v, rank| {
             shared[roots[v as usize].index()].lower(I::of_index(rank), false);
         })?;
         self.fold_and_share(least, |least, first, came| {
@@ -177,7 +183,7 @@ impl Engine {
     /// Folds the words of all ranks into the words of rank 0, in pairs, and sends the result to all.
     ///
     /// `fold` takes words that arrived, from the given index on.
-    fn fold_and_share<I: Word>(
+    fn fold_and_share<I: AtomicScalar>(
         &mut self,
         words: &mut [I],
         fold: impl Fn(&mut [I], usize, &[I]),
@@ -210,11 +216,11 @@ impl Engine {
             }
         }
         drop(wire);
-        let pass = Superstep {
+        let pass = PassMetrics {
             active: self.vertices(),
             messages_sent: times_sent * words.len() as u64,
             bytes_sent: times_sent * bytes as u64,
-            ..Superstep::new(Mode::Send)
+            ..PassMetrics::new(Mode::Send)
         };
         self.end_pass(began, pass);
         Ok(())
@@ -223,19 +229,22 @@ impl Engine {
     /// Gives each vertex, which has the index of its root, the least id ordinal of its tree.
     ///
     /// Returns `false` if that does not fit in memory.
-    fn name_by_ordinal<I: Word>(&mut self, labels: VertexArray<I>) -> Result<bool, EngineError> {
+    fn name_by_ordinal<I: AtomicScalar>(
+        &mut self,
+        labels: VertexArray<I>,
+    ) -> Result<bool, EngineError> {
         let bytes = self.vertices() as usize * size_of::<I>();
         if self.common.budget.available() < 2 * bytes as u64 {
             self.release();
         }
         let (tiers, budget) = (&self.common.tiers, &self.common.budget);
-        let mut least = match tiers.buffer(Kind::Vertices, budget, "least ranks", bytes) {
+        let mut least = match tiers.buffer(DataKind::Vertices, budget, "least ranks", bytes) {
             Err(StorageError::Budget(_)) => return Ok(false),
             least => least?,
         };
         least.fill(u8::MAX);
         let least = I::shared(least.typed_mut());
-        self.process_vertices((labels.read(), IdRank), None, |_, (root, rank)| {
+        self.process_vertices((labels.read(), IdOrdinal), None, |_, (root, rank)| {
             least[root.index()].lower(I::of_index(rank), false);
         })?;
         self.process_vertices(labels.write(), None, |_, label| {
@@ -244,29 +253,29 @@ impl Engine {
         Ok(true)
     }
 
-    fn unite_rows<I: Word>(
+    fn unite_rows<I: AtomicScalar>(
         &mut self,
         labels: &[I::Atomic],
         over_lists: bool,
     ) -> Result<(), EngineError> {
-        let forest = Forest::<I, I::Atomic>::new(labels);
+        let forest = UnionFind::<I, I::Atomic>::new(labels);
         let machine = ExecContext::new(&self.common, &self.stored);
         let way = self.held.orientation(false);
         let lists = way.lists.as_ref().filter(|_| over_lists);
         let traffic = &self.common.traffic;
         let (label, vertices) = (size_of::<I>() as u64, machine.batches.vertices());
         // Each edge looks at the labels of both its ends, and each vertex is given one. Cells are counted where they go by.
-        let count = |pass: &Superstep| {
+        let count = |pass: &PassMetrics| {
             traffic.shared(|worker, part| {
                 let (edges, messages) = (part(pass.edges), part(pass.messages));
                 if let Some(lists) = lists {
                     // Where lists begin is gone through in order, of vertices without edges too.
                     lists.count(worker, 0, edges);
                     let begins = part(vertices) * size_of::<u64>() as u64;
-                    worker.read(Kind::Index, Access::Sequential, begins);
+                    worker.read(DataKind::Index, Access::Sequential, begins);
                 }
-                worker.read(Kind::Vertices, Access::Random, 2 * edges * label);
-                worker.write(Kind::Vertices, Access::Random, messages * label);
+                worker.read(DataKind::Vertices, Access::Random, 2 * edges * label);
+                worker.write(DataKind::Vertices, Access::Random, messages * label);
             });
         };
         let (metrics, on_pass) = (&mut self.metrics, &self.on_pass);

@@ -1,11 +1,11 @@
-//! [`Engine::settle`]: a label program to its end, over lists in memory where they are, else pass by pass.
+//! [`Engine::run_to_fixpoint`]: a label program to its end, over lists in memory where they are, else pass by pass.
 
 use graphmill_graph::EdgeKind;
-use graphmill_raw::Word;
-use graphmill_storage::Kind;
+use graphmill_raw::AtomicScalar;
+use graphmill_storage::DataKind;
 
 use crate::cache::adjacency::with_words;
-use crate::config::{EdgesAt, KernelChoice};
+use crate::config::{EdgeResidency, KernelChoice};
 use crate::context::ExecContext;
 use crate::driver::pass_list::listed;
 use crate::driver::replay::pauses;
@@ -16,14 +16,14 @@ use crate::exec::in_memory::pass_limit::PassLimit;
 use crate::exec::in_memory::round::{RoundContext, WordOf};
 use crate::exec::in_memory::{delta_stepping, direction_optimizing};
 use crate::frontier::active_set::ActiveSet;
-use crate::metrics::run::Superstep;
+use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
-use crate::program::footprint::Sizes;
-use crate::program::monotone::{Label, LabelProgram};
+use crate::program::footprint::ProgramFootprint;
+use crate::program::monotone::{Label, MonotoneProgram};
 use crate::state::rows::{ColumnAccess, Read, Write};
 use crate::state::vertex_array::{VertexArray, elements_mut};
-use crate::value::{Accumulator, EdgeValue, Sum};
+use crate::value::{Accumulator, EdgeValue, Reduce};
 
 impl Engine {
     /// Propagates the labels of the active vertices until each vertex has the least that reaches it.
@@ -33,7 +33,7 @@ impl Engine {
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, or the user asked to stop.
-    pub fn settle<P>(
+    pub fn run_to_fixpoint<P>(
         &mut self,
         program: &P,
         labels: VertexArray<P::Label>,
@@ -41,7 +41,7 @@ impl Engine {
         direction: Direction,
     ) -> Result<(), EngineError>
     where
-        P: LabelProgram,
+        P: MonotoneProgram,
         P::Label: Accumulator,
     {
         let (mut walked, mut no_room) = (0, false);
@@ -55,7 +55,7 @@ impl Engine {
                     let is_worth_it =
                         !no_room && engine.lists_are_worth_it(weighted, direction, walked);
                     let are_there = is_worth_it
-                        && engine.lists_for(weighted, direction, &labels, P::UNIFORM)?;
+                        && engine.lists_for(weighted, direction, &labels, P::UNIT_STEP)?;
                     no_room |= is_worth_it && !are_there;
                     walked += active.len() * (of_all.0 / of_all.1 + 1);
                     Ok(!are_there)
@@ -78,11 +78,11 @@ impl Engine {
         PassLimit::new(what, self.vertices())
     }
 
-    /// [`Engine::settle`] in passes alone: in each, all vertices send whose labels the one before lowered.
+    /// [`Engine::run_to_fixpoint`] in passes alone: in each, all vertices send whose labels the one before lowered.
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, or the user asked to stop.
-    pub fn settle_in_passes<P>(
+    pub fn run_to_fixpoint_by_passes<P>(
         &mut self,
         program: &P,
         labels: VertexArray<P::Label>,
@@ -90,7 +90,7 @@ impl Engine {
         direction: Direction,
     ) -> Result<(), EngineError>
     where
-        P: LabelProgram,
+        P: MonotoneProgram,
         P::Label: Accumulator,
     {
         self.in_passes(program, labels, active, direction, |_, _| Ok(true))
@@ -107,7 +107,7 @@ impl Engine {
         mut goes_on: impl FnMut(&mut Engine, &ActiveSet) -> Result<bool, EngineError>,
     ) -> Result<ActiveSet, EngineError>
     where
-        P: LabelProgram,
+        P: MonotoneProgram,
         P::Label: Accumulator,
     {
         self.common.arrays.check_own(labels.id())?;
@@ -116,7 +116,7 @@ impl Engine {
         while !active.is_empty() && goes_on(self, &active)? {
             limit.pass()?;
             let (read, write) = (labels.read(), labels.write());
-            active = if P::UNIFORM {
+            active = if P::UNIT_STEP {
                 let of_level = match level {
                     Some(label) => label,
                     None => {
@@ -124,7 +124,7 @@ impl Engine {
                         self.process_vertices(read, Some(&active), any)?.0
                     }
                 };
-                let next = program.along(of_level, P::Edge::ONE);
+                let next = program.on_edge(of_level, P::Edge::ONE);
                 level = Some(next);
                 let mark = Mark::<P>(next);
                 self.process_edges(&mark, (), write, &active, direction)?.1
@@ -150,9 +150,9 @@ impl Engine {
         let turned = self.goes_turned(direction);
         let are_there = || self.held.has_lists(&self.machine(turned), turned, weighted);
         match self.common.edges {
-            EdgesAt::Auto => walked > self.graph().arcs() / WORTH || are_there(),
-            EdgesAt::Memory => true,
-            EdgesAt::Disk => are_there(),
+            EdgeResidency::Auto => walked > self.graph().arcs() / WORTH || are_there(),
+            EdgeResidency::Memory => true,
+            EdgeResidency::Disk => are_there(),
         }
     }
 
@@ -187,8 +187,8 @@ impl Engine {
         if self.common.budget.available() < work {
             self.workspaces = None;
         }
-        let is_told =
-            self.common.edges == EdgesAt::Memory || self.common.kernel == KernelChoice::Gather;
+        let is_told = self.common.edges == EdgeResidency::Memory
+            || self.common.kernel == KernelChoice::Gather;
         if may_pull
             && is_told
             && self.turned.is_some()
@@ -210,7 +210,7 @@ impl Engine {
     ///
     /// `None` if there are no lists for another reason, or if the labels are not in memory.
     #[must_use]
-    pub fn least_over_lists<T>(&self, labels: &VertexArray<T>) -> Option<u64> {
+    pub fn adjacency_min_memory<T>(&self, labels: &VertexArray<T>) -> Option<u64> {
         if !self
             .common
             .arrays
@@ -262,7 +262,7 @@ impl Engine {
     }
 
     /// Runs labels to the fixpoint over lists; returns the vertices yet to send if it ended early.
-    fn settle_in_memory<P: LabelProgram>(
+    fn settle_in_memory<P: MonotoneProgram>(
         &mut self,
         program: &P,
         labels: VertexArray<P::Label>,
@@ -282,7 +282,7 @@ impl Engine {
         Ok(left)
     }
 
-    fn settle_rows<P: LabelProgram>(
+    fn settle_rows<P: MonotoneProgram>(
         &mut self,
         program: &P,
         rows: &mut [u8],
@@ -310,12 +310,12 @@ impl Engine {
         let traffic = &self.common.traffic;
         let label = size_of::<P::Label>() as u64;
         // Each edge reads a label, and each sender was given one.
-        let count = |pass: &Superstep| {
+        let count = |pass: &PassMetrics| {
             traffic.shared(|worker, part| {
                 lists.count(worker, part(pass.messages), part(pass.edges));
                 let (edges, messages) = (part(pass.edges), part(pass.messages));
-                worker.read(Kind::Vertices, Access::Random, edges * label);
-                worker.write(Kind::Vertices, Access::Random, messages * label);
+                worker.read(DataKind::Vertices, Access::Random, edges * label);
+                worker.write(DataKind::Vertices, Access::Random, messages * label);
             });
         };
         let (metrics, on_pass) = (&mut self.metrics, &self.on_pass);
@@ -326,7 +326,7 @@ impl Engine {
             list(pass);
             pauses(recovery, clock.now(), ranks)
         };
-        match P::UNIFORM {
+        match P::UNIT_STEP {
             true => with_words!(lists, |WORDS| direction_optimizing::settle::<P, WORDS>(
                 &ground, &store, first, tell
             )),
@@ -344,7 +344,7 @@ const WORTH: u64 = 32;
 #[derive(Clone, Copy)]
 struct Least<L>(L);
 
-impl<L: Label> Sum for Least<L> {
+impl<L: Label> Reduce for Least<L> {
     const ZERO: Self = Least(L::NONE);
     #[inline(always)]
     fn add(&mut self, later: Self) {
@@ -363,26 +363,26 @@ impl<L: Label> Sum for Least<L> {
 }
 
 /// A pass of a uniform program: each vertex reached for the first time takes the level's label.
-struct Mark<P: LabelProgram>(P::Label);
+struct Mark<P: MonotoneProgram>(P::Label);
 
-impl<P: LabelProgram> EdgeProgram for Mark<P> {
+impl<P: MonotoneProgram> EdgeProgram for Mark<P> {
     type SignalRows = ();
     type ApplyRows = Write<P::Label>;
     type Edge = ();
     type Message = u8;
-    type Carried = u8;
+    type EdgeMessage = u8;
     type Accumulator = u8;
     type Sum = ();
     const IDENTITY: u8 = 0;
-    const EXACT: bool = true;
-    const PULLS: bool = true;
+    const ORDER_INDEPENDENT: bool = true;
+    const EARLY_EXIT: bool = true;
 
     #[inline(always)]
     fn signal(&self, _: u64, (): ()) -> Option<u8> {
         Some(1)
     }
     #[inline(always)]
-    fn along(&self, call: u8, (): ()) -> u8 {
+    fn on_edge(&self, call: u8, (): ()) -> u8 {
         call
     }
     #[inline(always)]
@@ -403,11 +403,11 @@ impl<P: LabelProgram> EdgeProgram for Mark<P> {
         }
     }
     #[inline(always)]
-    fn wants(&self, _: u64, label: &mut P::Label) -> bool {
+    fn is_pending(&self, _: u64, label: &mut P::Label) -> bool {
         self.0 < *label
     }
     #[inline(always)]
-    fn enough(&self, reached: &u8) -> bool {
+    fn is_final(&self, reached: &u8) -> bool {
         *reached != 0
     }
 }
@@ -415,7 +415,7 @@ impl<P: LabelProgram> EdgeProgram for Mark<P> {
 /// A pass of any label program: each vertex takes the least label that it receives.
 struct Lower<P>(P);
 
-impl<P: LabelProgram> EdgeProgram for Lower<P>
+impl<P: MonotoneProgram> EdgeProgram for Lower<P>
 where
     P::Label: Accumulator,
 {
@@ -423,19 +423,19 @@ where
     type ApplyRows = Write<P::Label>;
     type Edge = P::Edge;
     type Message = P::Label;
-    type Carried = P::Label;
+    type EdgeMessage = P::Label;
     type Accumulator = P::Label;
     type Sum = ();
     const IDENTITY: P::Label = P::Label::NONE;
-    const EXACT: bool = true;
+    const ORDER_INDEPENDENT: bool = true;
 
     #[inline(always)]
     fn signal(&self, _: u64, label: &P::Label) -> Option<P::Label> {
         Some(*label)
     }
     #[inline(always)]
-    fn along(&self, label: P::Label, edge: P::Edge) -> P::Label {
-        self.0.along(label, edge)
+    fn on_edge(&self, label: P::Label, edge: P::Edge) -> P::Label {
+        self.0.on_edge(label, edge)
     }
     #[inline(always)]
     fn fold(&self, least: &mut P::Label, label: P::Label) {
@@ -460,13 +460,13 @@ where
 
 /// Returns the footprint of the passes of a label program.
 #[must_use]
-pub fn sizes_of<P>() -> Sizes
+pub fn footprint_of<P>() -> ProgramFootprint
 where
-    P: LabelProgram,
+    P: MonotoneProgram,
     P::Label: Accumulator,
 {
-    match P::UNIFORM {
-        true => Sizes::of::<Mark<P>>(),
-        false => Sizes::of::<Lower<P>>(),
+    match P::UNIT_STEP {
+        true => ProgramFootprint::of::<Mark<P>>(),
+        false => ProgramFootprint::of::<Lower<P>>(),
     }
 }

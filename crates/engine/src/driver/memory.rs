@@ -1,7 +1,7 @@
 //! Memory that an engine retains between passes (degrees, cells, adjacency lists, pass buffers), and its eviction
 //! for a pass that needs more.
 
-use crate::config::EdgesAt;
+use crate::config::EdgeResidency;
 use crate::context::ExecContext;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -60,7 +60,7 @@ impl Engine {
     ///
     /// It does so only if edges belong in memory and none are there.
     pub(crate) fn load_cells(&mut self, leave: u64) -> Result<(), EngineError> {
-        if self.common.edges != EdgesAt::Memory
+        if self.common.edges != EdgeResidency::Memory
             || self.held.orientation(false).is_fully_cached().is_some()
         {
             return Ok(());

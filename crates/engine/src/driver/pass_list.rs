@@ -2,8 +2,8 @@
 
 use graphmill_storage::Clock;
 
-use crate::config::OnPass;
-use crate::metrics::run::{Metrics, Superstep};
+use crate::config::PassCallback;
+use crate::metrics::run::{Metrics, PassMetrics};
 use crate::metrics::traffic::MemoryTraffic;
 
 /// Returns a callback that lists each pass: its time, and the bytes that `count` returns for it.
@@ -11,11 +11,11 @@ use crate::metrics::traffic::MemoryTraffic;
 /// The time is the time since the last pass.
 pub(crate) fn listed<'e>(
     clock: &'e dyn Clock,
-    on_pass: &'e Option<OnPass>,
+    on_pass: &'e Option<PassCallback>,
     metrics: &'e mut Metrics,
     traffic: &'e MemoryTraffic,
-    count: impl Fn(&Superstep) + 'e,
-) -> impl FnMut(Superstep) + 'e {
+    count: impl Fn(&PassMetrics) + 'e,
+) -> impl FnMut(PassMetrics) + 'e {
     let mut began = clock.now();
     move |mut pass| {
         count(&pass);

@@ -18,17 +18,17 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
 use crate::program::edge::{Activate, Direction, EdgeProgram, Reach};
-use crate::program::footprint::Sizes;
-use crate::program::message::SendProgram;
-use crate::program::outbox::Sink;
-use crate::program::vertex::{Pregel, SuperstepInfo};
+use crate::program::footprint::ProgramFootprint;
+use crate::program::message::MessageProgram;
+use crate::program::outbox::Outbox;
+use crate::program::vertex::{SuperstepInfo, VertexProgram};
 use crate::state::rows::{OutDegree, Read, Write};
 use crate::state::vertex_array::VertexArray;
-use crate::value::{Accumulator, Sum};
+use crate::value::{Accumulator, Reduce};
 
 /// How messages reach their mailboxes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Version {
+pub enum PregelMode {
     /// Receivers fetch what their neighbours broadcast.
     #[default]
     Pull,
@@ -36,7 +36,7 @@ pub enum Version {
     Push,
 }
 
-/// The broadcasts and the sent messages by vertex, [`Pregel::NOTHING`] if there is none.
+/// The broadcasts and the sent messages by vertex, [`VertexProgram::IDENTITY`] if there is none.
 #[derive(Clone, Copy)]
 struct MailboxStore<M> {
     out: VertexArray<M>,
@@ -51,11 +51,11 @@ impl Engine {
     /// # Errors
     /// Disk, budget or the stored graph failed, the user asked to stop; the program sends where it had not said so, or to no vertex;
     /// values and mailboxes of a push version do not fit in memory.
-    pub fn pregel<P: Pregel>(
+    pub fn pregel<P: VertexProgram>(
         &mut self,
         program: P,
         values: VertexArray<P::Value>,
-        version: Version,
+        version: PregelMode,
         supersteps: Option<u64>,
     ) -> Result<P::Aggregate, EngineError> {
         let mut step = PregelStep {
@@ -73,13 +73,13 @@ impl Engine {
             return Ok(step.facts.aggregated);
         }
         match version {
-            Version::Pull => self.pull(&mut step, values, limit)?,
-            Version::Push if self.common.ranks.alone() => self.push(&mut step, values, limit)?,
+            PregelMode::Pull => self.pull(&mut step, values, limit)?,
+            PregelMode::Push if self.common.ranks.alone() => self.push(&mut step, values, limit)?,
             // Of several ranks none has the mailboxes of all: broadcasts go by passes over edges, which combine them in the same way.
-            Version::Push if self.common.combiner == Combiner::Auto => {
+            PregelMode::Push if self.common.combiner == Combiner::Auto => {
                 self.pull(&mut step, values, limit)?
             }
-            Version::Push => {
+            PregelMode::Push => {
                 let what = "putting messages into mailboxes as they are sent";
                 return Err(EngineError::OneRank { what });
             }
@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// Advances to the next superstep.
-    pub(crate) fn advance_superstep<P: Pregel>(
+    pub(crate) fn advance_superstep<P: VertexProgram>(
         &mut self,
         step: &mut PregelStep<P>,
         tally: AggregateSum<P::Aggregate>,
@@ -107,7 +107,7 @@ impl Engine {
         }
     }
 
-    fn pull<P: Pregel>(
+    fn pull<P: VertexProgram>(
         &mut self,
         step: &mut PregelStep<P>,
         values: VertexArray<P::Value>,
@@ -116,7 +116,7 @@ impl Engine {
         let name = name_of::<P>;
         let out = self.vertex_array::<P::Message>(&name("broadcasts"))?;
         // As long as all are awake and messages go along edges only, a superstep is one pass.
-        let (mut awake, mut computed) = (self.all_vertices()?, self.no_vertices()?);
+        let (mut awake, mut computed) = (self.full_set()?, self.empty_set()?);
         let mut broadcasts = 0;
         let mut mail = None;
         while step.facts.superstep < limit {
@@ -124,7 +124,7 @@ impl Engine {
                 break;
             }
             if awake.len() == self.vertices() && !P::SENDS && mail.is_none() {
-                let nobody = self.no_vertices()?;
+                let nobody = self.empty_set()?;
                 let senders = if broadcasts > 0 { &awake } else { &nobody };
                 let rows = (values.write(), out.write(), OutDegree);
                 let (every, forward) = (Everywhere(step.clone()), Direction::Forward);
@@ -139,7 +139,7 @@ impl Engine {
                 Some(mail) => mail,
                 None => {
                     let array = self.vertex_array::<P::Message>(&name("mail"))?;
-                    self.process_vertices(array.write(), None, |_, mail| *mail = P::NOTHING)?;
+                    self.process_vertices(array.write(), None, |_, mail| *mail = P::IDENTITY)?;
                     *mail.insert(array)
                 }
             };
@@ -172,7 +172,7 @@ impl Engine {
     /// Runs one superstep of the vertices in `waken`, whose messages are in their mailboxes.
     ///
     /// Returns the aggregate, the vertices that stay awake, and the vertices that received messages.
-    fn compute<P: Pregel>(
+    fn compute<P: VertexProgram>(
         &mut self,
         step: &PregelStep<P>,
         values: VertexArray<P::Value>,
@@ -194,37 +194,37 @@ impl Engine {
 
 /// Returns the footprint of a vertex program in one version.
 #[must_use]
-pub fn sizes_of_pregel<P: Pregel>(version: Version) -> Sizes {
-    let passes = Sizes::of::<Everywhere<P>>().or(Sizes::of::<Deliver<P>>());
+pub fn pregel_footprint<P: VertexProgram>(version: PregelMode) -> ProgramFootprint {
+    let passes = ProgramFootprint::of::<Everywhere<P>>().or(ProgramFootprint::of::<Deliver<P>>());
     match version {
         // What `Compute` looks at.
-        Version::Pull => passes.looking_at::<<Compute<P> as SendProgram>::SendRows>(),
-        Version::Push => pregel_push::sizes::<P>(passes),
+        PregelMode::Pull => passes.with_rows::<<Compute<P> as MessageProgram>::SendRows>(),
+        PregelMode::Push => pregel_push::sizes::<P>(passes),
     }
 }
 
 /// A superstep of all vertices in one pass: each receiver computes at once.
-struct Everywhere<P: Pregel>(PregelStep<P>);
+struct Everywhere<P: VertexProgram>(PregelStep<P>);
 
-impl<P: Pregel> EdgeProgram for Everywhere<P> {
+impl<P: VertexProgram> EdgeProgram for Everywhere<P> {
     type SignalRows = Read<P::Message>;
     type ApplyRows = (Write<P::Value>, Write<P::Message>, OutDegree);
     type Edge = P::Edge;
     type Message = P::Message;
-    type Carried = P::Message;
+    type EdgeMessage = P::Message;
     type Accumulator = P::Message;
     type Sum = AggregateSum<P::Aggregate>;
-    const IDENTITY: P::Message = P::NOTHING;
+    const IDENTITY: P::Message = P::IDENTITY;
     const REACH: Reach = Reach::Every;
-    const EXACT: bool = P::EXACT;
+    const ORDER_INDEPENDENT: bool = P::ORDER_INDEPENDENT;
 
     #[inline(always)]
     fn signal(&self, _: u64, out: &P::Message) -> Option<P::Message> {
-        (!out.same(&P::NOTHING)).then_some(*out)
+        (!out.bit_eq(&P::IDENTITY)).then_some(*out)
     }
     #[inline(always)]
-    fn along(&self, message: P::Message, edge: P::Edge) -> P::Message {
-        self.0.program.along(message, edge)
+    fn on_edge(&self, message: P::Message, edge: P::Edge) -> P::Message {
+        self.0.program.on_edge(message, edge)
     }
     #[inline(always)]
     fn fold(&self, mail: &mut P::Message, message: P::Message) {
@@ -241,44 +241,44 @@ impl<P: Pregel> EdgeProgram for Everywhere<P> {
         (value, out, degree): (&mut P::Value, &mut P::Message, u64),
         mail: P::Message,
     ) -> (AggregateSum<P::Aggregate>, Activate) {
-        let message = (!mail.same(&P::NOTHING)).then_some(mail);
+        let message = (!mail.bit_eq(&P::IDENTITY)).then_some(mail);
         let computed = self
             .0
             .compute(v, value, degree, message, &mut self.0.refuse());
-        *out = computed.broadcast.unwrap_or(P::NOTHING);
+        *out = computed.broadcast.unwrap_or(P::IDENTITY);
         (computed.tally, computed.awake)
     }
 }
 
 /// Returns whether the message in a mailbox wakes its vertex.
-fn wakes<P: Pregel>(mail: &P::Message) -> Activate {
-    match mail.same(&P::NOTHING) {
+fn wakes<P: VertexProgram>(mail: &P::Message) -> Activate {
+    match mail.bit_eq(&P::IDENTITY) {
         true => Activate::No,
         false => Activate::Yes,
     }
 }
 
 /// Broadcasts into mailboxes.
-struct Deliver<P: Pregel>(Arc<P>);
+struct Deliver<P: VertexProgram>(Arc<P>);
 
-impl<P: Pregel> EdgeProgram for Deliver<P> {
+impl<P: VertexProgram> EdgeProgram for Deliver<P> {
     type SignalRows = Read<P::Message>;
     type ApplyRows = Write<P::Message>;
     type Edge = P::Edge;
     type Message = P::Message;
-    type Carried = P::Message;
+    type EdgeMessage = P::Message;
     type Accumulator = P::Message;
     type Sum = ();
-    const IDENTITY: P::Message = P::NOTHING;
-    const EXACT: bool = P::EXACT;
+    const IDENTITY: P::Message = P::IDENTITY;
+    const ORDER_INDEPENDENT: bool = P::ORDER_INDEPENDENT;
 
     #[inline(always)]
     fn signal(&self, _: u64, out: &P::Message) -> Option<P::Message> {
-        (!out.same(&P::NOTHING)).then_some(*out)
+        (!out.bit_eq(&P::IDENTITY)).then_some(*out)
     }
     #[inline(always)]
-    fn along(&self, message: P::Message, edge: P::Edge) -> P::Message {
-        self.0.along(message, edge)
+    fn on_edge(&self, message: P::Message, edge: P::Edge) -> P::Message {
+        self.0.on_edge(message, edge)
     }
     #[inline(always)]
     fn fold(&self, mail: &mut P::Message, message: P::Message) {
@@ -296,9 +296,9 @@ impl<P: Pregel> EdgeProgram for Deliver<P> {
 }
 
 /// A pass in which vertices compute and put their messages into mailboxes.
-struct Compute<P: Pregel>(PregelStep<P>);
+struct Compute<P: VertexProgram>(PregelStep<P>);
 
-impl<P: Pregel> SendProgram for Compute<P> {
+impl<P: VertexProgram> MessageProgram for Compute<P> {
     type SendRows = (
         Write<P::Value>,
         Write<P::Message>,
@@ -309,17 +309,17 @@ impl<P: Pregel> SendProgram for Compute<P> {
     type Message = P::Message;
     type Accumulator = P::Message;
     type Sum = AggregateSum<P::Aggregate>;
-    const IDENTITY: P::Message = P::NOTHING;
+    const IDENTITY: P::Message = P::IDENTITY;
 
     #[inline(always)]
     fn send(
         &self,
         v: u64,
         (value, out, mail, degree): (&mut P::Value, &mut P::Message, &mut P::Message, u64),
-        sink: &mut Sink<'_, P::Message>,
+        sink: &mut Outbox<'_, P::Message>,
     ) -> (AggregateSum<P::Aggregate>, Activate) {
-        let message = std::mem::replace(mail, P::NOTHING);
-        let message = (!message.same(&P::NOTHING)).then_some(message);
+        let message = std::mem::replace(mail, P::IDENTITY);
+        let message = (!message.bit_eq(&P::IDENTITY)).then_some(message);
         let computed = match P::SENDS {
             true => {
                 let mut sends = |to, message| sink.send(to, message);
@@ -329,7 +329,7 @@ impl<P: Pregel> SendProgram for Compute<P> {
                 .0
                 .compute(v, value, degree, message, &mut self.0.refuse()),
         };
-        *out = computed.broadcast.unwrap_or(P::NOTHING);
+        *out = computed.broadcast.unwrap_or(P::IDENTITY);
         (computed.tally, computed.awake)
     }
     #[inline(always)]

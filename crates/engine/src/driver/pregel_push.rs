@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use graphmill_raw::{Element, Mailboxes, lock};
-use graphmill_storage::{Job, JobError, Kind, Lease, Step as Stepped, StorageError, Worker};
+use graphmill_storage::{DataKind, Job, JobError, Lease, Step as Stepped, StorageError, Worker};
 
 use crate::cache::adjacency::{AdjacencyLists, value_of, with_words};
 use crate::config::Combiner;
@@ -21,15 +21,15 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::exec::vertex_pass::close;
 use crate::frontier::active_set::ActiveSet;
-use crate::metrics::run::{Mode, Superstep};
+use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
-use crate::program::footprint::Sizes;
-use crate::program::vertex::Pregel;
+use crate::program::footprint::ProgramFootprint;
+use crate::program::vertex::VertexProgram;
 use crate::schedule::numa::NumaQueue;
 use crate::state::rows::{ColumnAccess, OutDegree, Rows, Write};
 use crate::state::vertex_array::VertexArray;
-use crate::value::{Accumulator, EdgeValue, Sum};
+use crate::value::{Accumulator, EdgeValue, Reduce};
 
 /// Maximum number of sleeping vertices with a message that a worker lists.
 ///
@@ -46,13 +46,13 @@ const EDGES_AHEAD: usize = 16;
 const SETS: usize = 3;
 
 /// Bytes of one mailbox.
-fn one_box<P: Pregel>() -> usize {
+fn one_box<P: VertexProgram>() -> usize {
     Mailboxes::<P::Message>::bytes(1).iter().sum()
 }
 
 /// Returns the footprint of a program whose passes have the footprint `passes`.
-pub(crate) fn sizes<P: Pregel>(passes: Sizes) -> Sizes {
-    passes.looking_at::<OutDegree>().keeping(
+pub(crate) fn sizes<P: VertexProgram>(passes: ProgramFootprint) -> ProgramFootprint {
+    passes.with_rows::<OutDegree>().keeping(
         size_of::<P::Value>() + size_of::<P::Message>(),
         SETS * one_box::<P>(),
     )
@@ -75,13 +75,13 @@ impl<M> MailboxPair<M> {
 }
 
 impl Engine {
-    pub(crate) fn push<P: Pregel>(
+    pub(crate) fn push<P: VertexProgram>(
         &mut self,
         step: &mut PregelStep<P>,
         values: VertexArray<P::Value>,
         limit: u64,
     ) -> Result<(), EngineError> {
-        let mut waken = self.all_vertices()?;
+        let mut waken = self.full_set()?;
         // No vertex has a message in the first superstep.
         let mut mail = None;
         loop {
@@ -102,7 +102,7 @@ impl Engine {
     /// Runs supersteps of the vertices in `waken`, from the current one on.
     ///
     /// If it ends early, it returns the vertices of the next superstep, whose messages are then in the mail array.
-    fn run_push<P: Pregel>(
+    fn run_push<P: VertexProgram>(
         &mut self,
         step: &mut PregelStep<P>,
         values: VertexArray<P::Value>,
@@ -111,10 +111,10 @@ impl Engine {
     ) -> Result<ActiveSet, EngineError> {
         let vertices = self.vertices() as usize;
         let leased = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
-        let one_set = leased(Kind::Messages, one_box::<P>());
-        let rows = leased(Kind::Vertices, size_of::<P::Value>());
+        let one_set = leased(DataKind::Messages, one_box::<P>());
+        let rows = leased(DataKind::Vertices, size_of::<P::Value>());
         let of_mail = match mail {
-            None => leased(Kind::Vertices, size_of::<P::Message>()),
+            None => leased(DataKind::Vertices, size_of::<P::Message>()),
             Some(_) => 0,
         };
         let boxes = SETS as u64 * one_set + of_mail;
@@ -160,7 +160,7 @@ impl Engine {
             let sent = post.to(step.facts.superstep);
             let program = &step.program;
             self.process_vertices(mail.read(), Some(&waken), |v, mail| {
-                if !mail.same(&P::NOTHING) {
+                if !mail.bit_eq(&P::IDENTITY) {
                     let combine = |into: &mut P::Message, mail| program.combine(into, mail);
                     sent.put_shared(v as usize, *mail, combine);
                 }
@@ -213,7 +213,7 @@ impl Engine {
                 // The mailboxes that it has emptied and filled count with the superstep to come.
                 self.common.traffic.shared(|worker, part| {
                     let bytes = part(callers.len() + reached.len()) * one_box::<P>() as u64;
-                    worker.change(Kind::Messages, Access::Random, bytes);
+                    worker.change(DataKind::Messages, Access::Random, bytes);
                 });
                 next.union(&reached)?;
             }
@@ -222,7 +222,7 @@ impl Engine {
                 let sent = post.to(step.facts.superstep + 1);
                 reached.wake(&mut next, |v| {
                     let mail = sent.peek(v, combine);
-                    let is_nothing = mail.is_some_and(|mail| mail.same(&P::NOTHING));
+                    let is_nothing = mail.is_some_and(|mail| mail.bit_eq(&P::IDENTITY));
                     if is_nothing {
                         // Or its mailbox would not look empty to the next who sends there.
                         sent.take(v, combine);
@@ -237,11 +237,11 @@ impl Engine {
                 return Ok(waken);
             }
         }
-        self.no_vertices()
+        self.empty_set()
     }
 
     /// Moves what was sent to a superstep to the array of mail.
-    fn keep_mail<P: Pregel>(
+    fn keep_mail<P: VertexProgram>(
         &mut self,
         step: &PregelStep<P>,
         post: Arc<MailboxPair<P::Message>>,
@@ -259,7 +259,7 @@ impl Engine {
         let mail = self.vertex_array(&name_of::<P>("mail"))?;
         self.process_vertices(mail.write(), Some(waken), |v, mail| {
             let combine = |into: &mut P::Message, message| step.program.combine(into, message);
-            *mail = sent.take(v as usize, combine).unwrap_or(P::NOTHING);
+            *mail = sent.take(v as usize, combine).unwrap_or(P::IDENTITY);
         })
     }
 
@@ -298,7 +298,7 @@ impl Engine {
             let (tiers, budget) = (&self.common.tiers, &self.common.budget);
             Ok::<_, StorageError>(
                 tiers
-                    .buffer(Kind::Messages, budget, "mailboxes", bytes)?
+                    .buffer(DataKind::Messages, budget, "mailboxes", bytes)?
                     .into_parts(),
             )
         };
@@ -309,7 +309,7 @@ impl Engine {
 }
 
 /// One superstep as a job: each step is one batch.
-struct Pushing<'p, P: Pregel> {
+struct Pushing<'p, P: VertexProgram> {
     machine: &'p ExecContext<'p>,
     step: &'p PregelStep<P>,
     lists: Option<&'p AdjacencyLists>,
@@ -327,12 +327,12 @@ struct Pushing<'p, P: Pregel> {
     reached: Reached,
 }
 
-impl<P: Pregel> Pushing<'_, P> {
+impl<P: VertexProgram> Pushing<'_, P> {
     /// Runs the superstep: returns its aggregate and the vertices that received messages.
-    fn superstep(self) -> Result<(AggregateSum<P::Aggregate>, Superstep, Reached), EngineError> {
+    fn superstep(self) -> Result<(AggregateSum<P::Aggregate>, PassMetrics, Reached), EngineError> {
         run(self.machine, &self)?;
         let mut tally = AggregateSum::ZERO;
-        let mut report = Superstep::new(Mode::Push);
+        let mut report = PassMetrics::new(Mode::Push);
         for of_batch in &self.tallies {
             let of_batch = lock(of_batch);
             tally.add(of_batch.0);
@@ -372,7 +372,7 @@ impl<P: Pregel> Pushing<'_, P> {
                     }
                 };
                 let mail = now.take(v, combine);
-                let mail = mail.filter(|mail| !mail.same(&P::NOTHING));
+                let mail = mail.filter(|mail| !mail.bit_eq(&P::IDENTITY));
                 let computed = match P::SENDS {
                     true => {
                         let mut sends = |to: u64, message| match to < machine.batches.vertices() {
@@ -390,7 +390,10 @@ impl<P: Pregel> Pushing<'_, P> {
                             if let Some(later) = on.get(i + EDGES_AHEAD) {
                                 next.prefetch(worker, later[0] as usize);
                             }
-                            put(record[0] as usize, program.along(message, value_of(record)));
+                            put(
+                                record[0] as usize,
+                                program.on_edge(message, value_of(record)),
+                            );
                         }
                         tally.1 += list.len() as u64;
                     }
@@ -412,21 +415,21 @@ impl<P: Pregel> Pushing<'_, P> {
         machine.count_rows(worker, self.needs, woken, all);
         let traffic = machine.traffic.of(worker);
         let one_box = one_box::<P>() as u64;
-        traffic.change(Kind::Messages, Access::of(all), woken * one_box);
+        traffic.change(DataKind::Messages, Access::of(all), woken * one_box);
         let edges = tally.1;
         match self.lists {
             Some(lists) => lists.count(traffic, tally.0.broadcasts, edges),
             None => {
                 let bytes = tally.0.broadcasts * one_box;
-                traffic.write(Kind::Messages, Access::of(all), bytes);
+                traffic.write(DataKind::Messages, Access::of(all), bytes);
             }
         }
-        traffic.change(Kind::Messages, Access::Random, edges * one_box);
+        traffic.change(DataKind::Messages, Access::Random, edges * one_box);
         close(machine, open, self.needs, Some(self.waken), batch, &mut io)
     }
 }
 
-impl<P: Pregel> Job for Pushing<'_, P> {
+impl<P: VertexProgram> Job for Pushing<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Stepped, JobError> {
         self.machine.check_stop()?;
         let Some(position) = self.deal.take() else {
@@ -443,30 +446,30 @@ impl<P: Pregel> Job for Pushing<'_, P> {
 }
 
 /// A pass of broadcasts that wait, into the mailboxes of a superstep.
-struct Broadcasts<P: Pregel> {
+struct Broadcasts<P: VertexProgram> {
     program: Arc<P>,
     post: Arc<MailboxPair<P::Message>>,
     to: u64,
 }
 
-impl<P: Pregel> EdgeProgram for Broadcasts<P> {
+impl<P: VertexProgram> EdgeProgram for Broadcasts<P> {
     type SignalRows = ();
     type ApplyRows = ();
     type Edge = P::Edge;
     type Message = P::Message;
-    type Carried = P::Message;
+    type EdgeMessage = P::Message;
     type Accumulator = P::Message;
     type Sum = ();
-    const IDENTITY: P::Message = P::NOTHING;
-    const EXACT: bool = P::EXACT;
+    const IDENTITY: P::Message = P::IDENTITY;
+    const ORDER_INDEPENDENT: bool = P::ORDER_INDEPENDENT;
 
     #[inline(always)]
     fn signal(&self, v: u64, (): ()) -> Option<P::Message> {
         self.post.out.take(v as usize)
     }
     #[inline(always)]
-    fn along(&self, message: P::Message, edge: P::Edge) -> P::Message {
-        self.program.along(message, edge)
+    fn on_edge(&self, message: P::Message, edge: P::Edge) -> P::Message {
+        self.program.on_edge(message, edge)
     }
     #[inline(always)]
     fn fold(&self, mail: &mut P::Message, message: P::Message) {
@@ -482,7 +485,7 @@ impl<P: Pregel> EdgeProgram for Broadcasts<P> {
         let sets = self.post.to(self.to);
         sets.put_shared(v as usize, mail, combine);
         match sets.peek(v as usize, combine) {
-            Some(mail) if mail.same(&P::NOTHING) => {
+            Some(mail) if mail.bit_eq(&P::IDENTITY) => {
                 sets.take(v as usize, combine);
                 ((), Activate::No)
             }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use graphmill_raw::lock;
 
 use crate::program::edge::Activate;
-use crate::program::vertex::{Pregel, SuperstepInfo, Vertex};
-use crate::value::{Accumulator, Sum};
+use crate::program::vertex::{SuperstepInfo, VertexContext, VertexProgram};
+use crate::value::{Accumulator, Reduce};
 
 /// The sums over the vertices of a superstep.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ pub(crate) struct AggregateSum<A> {
     pub(crate) broadcasts: u64,
 }
 
-impl<A: Sum> Sum for AggregateSum<A> {
+impl<A: Reduce> Reduce for AggregateSum<A> {
     const ZERO: Self = AggregateSum {
         aggregate: A::ZERO,
         broadcasts: 0,
@@ -39,7 +39,7 @@ impl<A: Sum> Sum for AggregateSum<A> {
 }
 
 /// A program in one superstep.
-pub(crate) struct PregelStep<P: Pregel> {
+pub(crate) struct PregelStep<P: VertexProgram> {
     pub(crate) program: Arc<P>,
     pub(crate) facts: SuperstepInfo<P::Aggregate>,
     pub(crate) wrong: Arc<SendError>,
@@ -54,7 +54,7 @@ pub(crate) struct SendError {
     pub(crate) nobody: Mutex<Option<u64>>,
 }
 
-impl<P: Pregel> Clone for PregelStep<P> {
+impl<P: VertexProgram> Clone for PregelStep<P> {
     fn clone(&self) -> Self {
         PregelStep {
             program: Arc::clone(&self.program),
@@ -65,13 +65,13 @@ impl<P: Pregel> Clone for PregelStep<P> {
 }
 
 /// The actions of a vertex in a superstep.
-pub(crate) struct ComputeResult<P: Pregel> {
+pub(crate) struct ComputeResult<P: VertexProgram> {
     pub(crate) broadcast: Option<P::Message>,
     pub(crate) tally: AggregateSum<P::Aggregate>,
     pub(crate) awake: Activate,
 }
 
-impl<P: Pregel> PregelStep<P> {
+impl<P: VertexProgram> PregelStep<P> {
     #[inline(always)]
     pub(crate) fn compute(
         &self,
@@ -81,7 +81,7 @@ impl<P: Pregel> PregelStep<P> {
         message: Option<P::Message>,
         sends: &mut dyn FnMut(u64, P::Message),
     ) -> ComputeResult<P> {
-        let mut vertex = Vertex {
+        let mut vertex = VertexContext {
             value,
             index,
             degree,
@@ -94,7 +94,7 @@ impl<P: Pregel> PregelStep<P> {
         self.program.compute(&mut vertex, message);
         let broadcast = vertex
             .broadcast
-            .filter(|message| degree > 0 && !message.same(&P::NOTHING));
+            .filter(|message| degree > 0 && !message.bit_eq(&P::IDENTITY));
         ComputeResult {
             broadcast,
             tally: AggregateSum {

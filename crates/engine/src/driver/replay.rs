@@ -6,23 +6,23 @@
 use std::time::Duration;
 
 use graphmill_fabric::FabricError;
-use graphmill_raw::{Mistake, lock};
+use graphmill_raw::{Failpoint, lock};
 
-use crate::checkpoint::checkpointer::{Checkpointer, Resumed};
+use crate::checkpoint::checkpointer::{Checkpointer, ResumeInfo};
 use crate::checkpoint::snapshot::{LogPage, Snapshot};
 use crate::comm::communicator::{Communicator, mismatch};
 use crate::context::EngineState;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
-use crate::value::Sum;
+use crate::value::Reduce;
 
 impl Engine {
     /// Runs one call of the driver, or replays it: returns its logged result and sets.
     ///
     /// A call takes one pass or several. A resumed run replays the logged results up to its checkpoint and does no work. `name`
     /// identifies the call.
-    pub(crate) fn logged<S: Sum, const N: usize>(
+    pub(crate) fn logged<S: Reduce, const N: usize>(
         &mut self,
         name: &str,
         work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
@@ -31,7 +31,7 @@ impl Engine {
     }
 
     /// Runs a call that counts as `passes` passes if it is replayed.
-    pub(crate) fn logged_passes<S: Sum, const N: usize>(
+    pub(crate) fn logged_passes<S: Reduce, const N: usize>(
         &mut self,
         passes: u64,
         name: &str,
@@ -71,7 +71,7 @@ impl Engine {
     /// Runs a call of many passes that may end between two of them ([`Engine::is_pause_due`]).
     ///
     /// It resumes with the sets that it returned. Returns the logged result and the sets. `N` passes count as `N` in a replay.
-    pub(crate) fn logged_many<S: Sum, const N: usize>(
+    pub(crate) fn logged_many<S: Reduce, const N: usize>(
         &mut self,
         name: &str,
         work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
@@ -182,9 +182,9 @@ impl Engine {
             arrays: arrays.save(&mut lock(io))?,
             ..Snapshot::default()
         };
-        if !Mistake::PagesNotSynced.is_planted() {
+        if !Failpoint::PagesNotSynced.is_planted() {
             let synced = arrays.pages().sync();
-            if !Mistake::FailedSyncIgnored.is_planted() {
+            if !Failpoint::FailedSyncIgnored.is_planted() {
                 synced?;
             }
         }
@@ -213,7 +213,7 @@ impl Engine {
 
     /// Returns the checkpoint that the run resumed from, if it did.
     #[must_use]
-    pub fn resumed(&self) -> Option<&Resumed> {
+    pub fn resumed(&self) -> Option<&ResumeInfo> {
         self.recovery.as_ref().and_then(Checkpointer::resumed)
     }
 
@@ -246,7 +246,7 @@ impl Engine {
     ///
     /// # Errors
     /// The disk failed.
-    pub fn end_versions(&mut self) -> Result<(), EngineError> {
+    pub fn finish_checkpoints(&mut self) -> Result<(), EngineError> {
         match self.recovery.take() {
             Some(recovery) => {
                 recovery.finish()?;

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{EdgeKind, FrameReader, Order, PAGE_VERTICES};
+use graphmill_graph::{EdgeKind, Order, PAGE_VERTICES, PageCache};
 use graphmill_raw::lock;
 
 use crate::context::EngineState;
 use crate::engine::{Engine, LOOKING_FRAMES};
 use crate::error::EngineError;
-use crate::value::Sum;
+use crate::value::Reduce;
 
 /// Columns that are looked into, spread over the graph.
 const COLUMNS: usize = 16;
@@ -27,7 +27,7 @@ impl Engine {
     ///
     /// # Errors
     /// Disk or budget failed.
-    pub fn vertex_of_most_arcs(&self) -> Result<Option<u64>, EngineError> {
+    pub fn max_degree_vertex(&self) -> Result<Option<u64>, EngineError> {
         self.most_arcs().map_err(|error| self.too_small(error))
     }
 
@@ -36,7 +36,7 @@ impl Engine {
             batches, budget, ..
         } = &self.common;
         let graph = &self.stored.graph;
-        let mut frames = FrameReader::new(graph, budget, LOOKING_FRAMES)?;
+        let mut frames = PageCache::new(graph, budget, LOOKING_FRAMES)?;
         let mut most = (0, None);
         for batch in self.common.ranks.own() {
             let range = batches.range(batch);
@@ -74,7 +74,7 @@ impl Engine {
     ///
     /// # Errors
     /// The disk failed.
-    pub fn mean_weight(&mut self) -> Result<Option<f64>, EngineError> {
+    pub fn sample_mean_weight(&mut self) -> Result<Option<f64>, EngineError> {
         if self.mean_weight.is_none() {
             self.mean_weight = Some(self.sample_weights()?);
         }
@@ -88,7 +88,7 @@ impl Engine {
     ///
     /// # Errors
     /// The disk failed.
-    pub fn usual_degree(&mut self) -> Result<f64, EngineError> {
+    pub fn sample_degree(&mut self) -> Result<f64, EngineError> {
         let usual = match self.usual_degree {
             Some(usual) => usual,
             None => self.sample_degrees()?,

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{Outline, Senders};
-use graphmill_storage::Budget;
+use graphmill_graph::{GraphProfile, SenderCounts};
+use graphmill_storage::MemoryBudget;
 
 use crate::config::DispatchChoice;
 use crate::memory::plan::{GraphShape, PassMemory};
 use crate::messages::routing_size::TableMemory;
 use crate::planner::routing_memory::RoutingBudget;
 use crate::planner::routing_stats::GroupOf;
-use crate::program::footprint::Sizes;
+use crate::program::footprint::ProgramFootprint;
 
 /// The memory, the table and the groups with which a rank routes messages.
 pub(crate) struct RoutingPlan {
@@ -22,25 +22,25 @@ pub(crate) struct RoutingPlan {
 
 /// A planned run.
 #[derive(Clone, Copy, Debug)]
-pub struct RunQuestion<'q> {
+pub struct RunEstimateRequest<'q> {
     /// The graph.
-    pub outline: &'q Outline,
+    pub outline: &'q GraphProfile,
     /// The cut of its batches among ranks, and who sends messages to whom.
     pub cuts: &'q [usize],
     /// See there.
-    pub senders: &'q Senders,
+    pub senders: &'q SenderCounts,
     /// Threads of a rank, and bytes of its memory.
     pub threads: usize,
     /// See there.
     pub memory: u64,
     /// What the program holds for each vertex.
-    pub sizes: Sizes,
+    pub sizes: ProgramFootprint,
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
     /// Passes over all edges.
     pub passes: u64,
     /// What reading a stored graph takes comes from there.
-    pub budget: &'q Budget,
+    pub budget: &'q MemoryBudget,
 }
 
 /// Bytes that a rank moves.
@@ -68,7 +68,7 @@ impl PassTraffic {
 
 /// What one rank of a run will do.
 #[derive(Clone, Copy, Debug)]
-pub struct RunOutlook {
+pub struct RunEstimate {
     /// Before the passes, and once in the first: rows are made, what stays in memory is read.
     pub start: PassTraffic,
     /// Number of passes over all edges before messages are routed.
@@ -95,11 +95,11 @@ pub struct RunOutlook {
 
 /// One rank, and what of its memory is free.
 pub(crate) struct RankEstimator<'q> {
-    pub(crate) question: &'q RunQuestion<'q>,
+    pub(crate) question: &'q RunEstimateRequest<'q>,
     pub(crate) rank: usize,
     pub(crate) own: Range<usize>,
     pub(crate) shape: GraphShape,
-    pub(crate) sizes: Sizes,
+    pub(crate) sizes: ProgramFootprint,
     pub(crate) least: u64,
     pub(crate) free: u64,
 }

@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use graphmill_graph::{
-    Batches, ColumnOutline, EdgeKind, FRAME_BYTES, Measure, Senders, file_bytes,
+    Batches, ColumnModel, EdgeKind, FRAME_BYTES, GraphDims, SenderCounts, file_bytes,
 };
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Tiers;
@@ -22,7 +22,9 @@ use graphmill_storage::Tiers;
 use crate::cache::cells::{CellCache, STRETCHES, are_bitmaps_pinned};
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::estimate::model::{PassTraffic, PlannedRank, RankEstimator, RunOutlook, RunQuestion};
+use crate::estimate::model::{
+    PassTraffic, PlannedRank, RankEstimator, RunEstimate, RunEstimateRequest,
+};
 use crate::estimate::routing::{RoutingEstimate, made};
 use crate::estimate::spill::{SpillEstimate, count_pieces};
 use crate::exchange::filter::{filter_budgets, is_worthwhile, lists_memory, selected_bytes};
@@ -30,16 +32,16 @@ use crate::exchange::frame::{frames_bytes, messages_bytes};
 use crate::memory::plan::{GraphShape, PassMemory};
 use crate::messages::routing::Routing;
 use crate::messages::routing_table::list_bytes;
-use crate::program::footprint::Sizes;
+use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::{ColumnLayout, mean};
 use crate::state::row_file::{RowFileIo, page_bytes};
-use crate::state::rows::Touched;
+use crate::state::rows::RowBytes;
 
 /// Returns what each rank will do if every vertex with edges sends in every pass and all rows change.
 ///
 /// # Errors
 /// A rank has too little memory (with the least that would do), or reading a stored graph fails.
-pub fn run_outlook(question: &RunQuestion<'_>) -> Result<Vec<RunOutlook>, EngineError> {
+pub fn estimate_run(question: &RunEstimateRequest<'_>) -> Result<Vec<RunEstimate>, EngineError> {
     let ranks = 0..question.cuts.len() - 1;
     let looking = ranks.map(|rank| RankEstimator::new(question, rank)?.share());
     let looking = looking.collect::<Result<Vec<_>, _>>()?;
@@ -51,8 +53,8 @@ pub fn run_outlook(question: &RunQuestion<'_>) -> Result<Vec<RunOutlook>, Engine
 }
 
 impl<'q> RankEstimator<'q> {
-    fn new(question: &'q RunQuestion<'q>, rank: usize) -> Result<Self, EngineError> {
-        let RunQuestion {
+    fn new(question: &'q RunEstimateRequest<'q>, rank: usize) -> Result<Self, EngineError> {
+        let RunEstimateRequest {
             outline,
             cuts,
             threads,
@@ -60,11 +62,11 @@ impl<'q> RankEstimator<'q> {
             ..
         } = *question;
         let own = cuts[rank]..cuts[rank + 1];
-        let measure = Measure {
+        let measure = GraphDims {
             own: (cuts.len() > 2).then(|| own.clone()),
             ..outline.measure.clone()
         };
-        let sizes = Sizes {
+        let sizes = ProgramFootprint {
             weighted: question.sizes.weighted && measure.edge != EdgeKind::None,
             ..question.sizes
         };
@@ -97,7 +99,7 @@ impl<'q> RankEstimator<'q> {
     pub(crate) fn own_vertices(&self) -> u64 {
         self.batches().cut(self.own.end) - self.batches().cut(self.own.start)
     }
-    pub(crate) fn columns(&self) -> &[ColumnOutline] {
+    pub(crate) fn columns(&self) -> &[ColumnModel] {
         &self.question.outline.columns[self.own.clone()]
     }
     /// Of something that is spread over all vertices, what lies at this rank.
@@ -150,11 +152,11 @@ impl<'q> RankEstimator<'q> {
                 size_of::<u64>()
             };
         let borrowed = self.shape.row_bytes(self.shape.staging_bytes(staged, 2));
-        let own = Sizes {
+        let own = ProgramFootprint {
             rows: staged,
             ..self.sizes
         };
-        let more = Sizes {
+        let more = ProgramFootprint {
             rows: staged.max(borrowed),
             ..self.sizes
         };
@@ -202,7 +204,7 @@ impl<'q> RankEstimator<'q> {
     /// Returns the bytes of degrees read when rows are made, and in each pass.
     ///
     /// Degrees are loaded once, or unpacked by each phase. A worker caches as many frames as it reads ahead.
-    fn degrees(&self, touched: Touched, resident: bool) -> [u64; 2] {
+    fn degrees(&self, touched: RowBytes, resident: bool) -> [u64; 2] {
         if !touched.degrees {
             return [0; 2];
         }
@@ -226,7 +228,7 @@ impl<'q> RankEstimator<'q> {
     /// Returns the bytes of filter lists that a pass reads from disk for each rank.
     ///
     /// `None` if memory is too small for the lists. A run builds them from the fan-out.
-    fn needs(&mut self, sizes: Sizes, start: &mut PassTraffic) -> Option<Vec<u64>> {
+    fn needs(&mut self, sizes: ProgramFootprint, start: &mut PassTraffic) -> Option<Vec<u64>> {
         let (ranks, own) = (self.ranks(), self.own.clone());
         if ranks == 1 {
             return None;
@@ -294,7 +296,7 @@ impl<'q> RankEstimator<'q> {
     ///
     /// A rank receives the messages that it needs, or all if there is no filter or nearly all are needed.
     fn sent(&self, needs: Option<&[u64]>) -> PassTraffic {
-        let Senders { all, to } = self.question.senders;
+        let SenderCounts { all, to } = self.question.senders;
         let emitted = all[self.rank];
         let width = self.sizes.message;
         let mut moved = PassTraffic::default();
@@ -322,8 +324,7 @@ impl<'q> RankEstimator<'q> {
             true => self.question.outline.weight_bytes(),
             false => 0,
         };
-        let bytes =
-            |column: &ColumnOutline| column.data_bytes + column.edges.saturating_mul(weight);
+        let bytes = |column: &ColumnModel| column.data_bytes + column.edges.saturating_mul(weight);
         self.columns()
             .iter()
             .map(bytes)
@@ -333,7 +334,7 @@ impl<'q> RankEstimator<'q> {
     /// Returns the cached share of cells in the memory that passes and a routing table leave.
     fn pins(&self, room: &PassMemory, graph: u64) -> CachedShare {
         let all = self.cell_bytes();
-        let sum = |of: fn(&ColumnOutline) -> u64| self.columns().iter().map(of).sum::<u64>();
+        let sum = |of: fn(&ColumnModel) -> u64| self.columns().iter().map(of).sum::<u64>();
         let block_lists = sum(|column| column.block_list_bytes);
         let bitmaps = sum(|column| column.bitmap_bytes);
         let fanout = self.question.outline.files.fanout;
@@ -390,15 +391,15 @@ impl<'q> RankEstimator<'q> {
             false => 0,
         };
         let files = self.columns().chunk_by(|a, b| a.file == b.file);
-        let of_file = |columns: &[ColumnOutline]| {
-            let sum = |of: &dyn Fn(&ColumnOutline) -> u64| columns.iter().map(of).sum::<u64>();
+        let of_file = |columns: &[ColumnModel]| {
+            let sum = |of: &dyn Fn(&ColumnModel) -> u64| columns.iter().map(of).sum::<u64>();
             let streams = [
                 sum(&|column| column.data_bytes),
                 sum(&|column| column.edges.saturating_mul(weight)),
             ];
             let of_stream = |all: u64| {
                 let each = all as f64 / columns.len() as f64;
-                let of_column = |column: &ColumnOutline| {
+                let of_column = |column: &ColumnModel| {
                     let cells = (column.cells as f64).max(1.0);
                     let extents = goes.max(stretches).min(cells) / together;
                     let bytes = each * rest + extents * FRAME_BYTES as f64;
@@ -436,7 +437,7 @@ impl ColumnLayout for RankEstimator<'_> {
 }
 
 impl PlannedRank<'_> {
-    fn look(self, pieces: &SpillEstimate) -> RunOutlook {
+    fn look(self, pieces: &SpillEstimate) -> RunEstimate {
         let looking = &self.of;
         let without = looking.reads(&self.room);
         let to_dispatch = self.to_dispatch.as_ref();
@@ -479,7 +480,7 @@ impl PlannedRank<'_> {
                 .into_iter()
                 .fold(files, u64::saturating_add);
         }
-        RunOutlook {
+        RunEstimate {
             start,
             early_passes: dispatching.early_passes,
             early,

@@ -3,7 +3,9 @@
 use graphmill_raw::AlignedBuffer;
 
 use crate::config::DispatchChoice;
-use crate::estimate::model::{PassTraffic, PlannedRank, RankEstimator, RoutingPlan, RunQuestion};
+use crate::estimate::model::{
+    PassTraffic, PlannedRank, RankEstimator, RoutingPlan, RunEstimateRequest,
+};
 use crate::estimate::spill::SpillEstimate;
 use crate::memory::plan::PassMemory;
 use crate::memory::run_bytes;
@@ -13,7 +15,7 @@ use crate::planner::routing::{making_bytes, waits, worth_making};
 use crate::planner::routing_cost::RoutingStats;
 use crate::planner::routing_memory::routing_budget;
 use crate::planner::routing_stats::{GroupOf, RoutingSample, graph_bytes, sample_bytes};
-use crate::program::footprint::Sizes;
+use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::{ColumnLayout, column_groups, mean, reads};
 
 /// How messages get to runs.
@@ -42,7 +44,11 @@ pub(crate) fn made(bytes: &TableMemory, [lists, on_disk]: [u64; 2], room: u64) -
 
 impl RankEstimator<'_> {
     /// Returns how messages can be routed in the given memory.
-    pub(crate) fn to_dispatch(&self, sizes: Sizes, room: &PassMemory) -> Option<RoutingPlan> {
+    pub(crate) fn to_dispatch(
+        &self,
+        sizes: ProgramFootprint,
+        room: &PassMemory,
+    ) -> Option<RoutingPlan> {
         let cells = self.columns().iter().map(|column| column.cells).sum();
         let graph = |group| {
             let runs = column_groups(self, group).len();
@@ -143,7 +149,7 @@ impl PlannedRank<'_> {
         reads: &[f64],
         pieces: &SpillEstimate,
     ) -> Option<RoutingEstimate> {
-        let RunQuestion {
+        let RunEstimateRequest {
             outline,
             dispatch: choice,
             passes,

@@ -3,7 +3,7 @@
 use graphmill_raw::AlignedBuffer;
 
 use crate::error::EngineError;
-use crate::estimate::model::{PlannedRank, RunQuestion};
+use crate::estimate::model::{PlannedRank, RunEstimateRequest};
 use crate::messages::routing_table::list_bytes;
 use crate::messages::run_codec;
 
@@ -49,7 +49,7 @@ impl SpillEstimate {
 
 /// Returns the message runs of each rank that may route messages, in one scan of the senders.
 pub(crate) fn count_pieces(
-    question: &RunQuestion<'_>,
+    question: &RunEstimateRequest<'_>,
     ranks: &[PlannedRank<'_>],
 ) -> Result<Vec<SpillEstimate>, EngineError> {
     let mut pieces = vec![SpillEstimate::default(); ranks.len()];

@@ -10,7 +10,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use graphmill_fabric::{Channel, Completion, Fabric, Operation};
+use graphmill_fabric::{Channel, Fabric, FabricCompletion, FabricOperation};
 use graphmill_raw::{AlignedBuffer, lock};
 
 use crate::comm::communicator::{Communicator, mismatch};
@@ -18,7 +18,7 @@ use crate::comm::wire::{FLYING, LOOK, PEERS, Wire};
 use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exchange::frame::{FRAME_HEADER, Frame, Section, sections};
-use crate::value::Sum;
+use crate::value::Reduce;
 
 /// Of messages.
 const CHANNEL: Channel = 0;
@@ -241,7 +241,7 @@ where
             wire.sent.add(moved_now);
             wire.to[to].add(moved_now);
             drop(wire);
-            let send = Operation::Send {
+            let send = FabricOperation::Send {
                 to,
                 channel: CHANNEL,
                 buffer,
@@ -254,7 +254,7 @@ where
     }
 
     fn receive(&mut self, from: usize) -> Result<(), EngineError> {
-        let receive = Operation::Receive {
+        let receive = FabricOperation::Receive {
             from,
             channel: CHANNEL,
             buffer: self.free.pop().ok_or_else(mismatch)?,
@@ -264,8 +264,8 @@ where
     }
 
     /// Takes in what the fabric has carried out.
-    fn take(&mut self, done: Completion) -> Result<(), EngineError> {
-        let Completion {
+    fn take(&mut self, done: FabricCompletion) -> Result<(), EngineError> {
+        let FabricCompletion {
             token,
             buffer,
             result,

@@ -13,10 +13,10 @@ use crate::schedule::numa::NumaQueue;
 use crate::state::array_store::BatchRows;
 use crate::state::row_file::RowFileIo;
 use crate::state::rows::{ColumnAccess, Rows};
-use crate::value::Sum;
+use crate::value::Reduce;
 
 /// One vertex pass as a job: each step is one batch.
-pub(crate) struct VertexPass<'p, R: Rows, A: Sum, F> {
+pub(crate) struct VertexPass<'p, R: Rows, A: Reduce, F> {
     machine: &'p ExecContext<'p>,
     needs: Vec<ColumnAccess>,
     active: Option<&'p ActiveSet>,
@@ -32,7 +32,7 @@ pub(crate) struct VertexPass<'p, R: Rows, A: Sum, F> {
 impl<'p, R, A, F> VertexPass<'p, R, A, F>
 where
     R: Rows,
-    A: Sum,
+    A: Reduce,
     F: Fn(u64, R::Row<'_>) -> (A, Activate) + Sync,
 {
     pub(crate) fn new(
@@ -119,7 +119,7 @@ pub(crate) fn close(
 impl<R, A, F> Job for VertexPass<'_, R, A, F>
 where
     R: Rows,
-    A: Sum,
+    A: Reduce,
     F: Fn(u64, R::Row<'_>) -> (A, Activate) + Sync,
 {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {

@@ -9,22 +9,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use graphmill_graph::Batches;
-use graphmill_raw::{Mistake, lock};
-use graphmill_storage::Budget;
+use graphmill_raw::{Failpoint, lock};
+use graphmill_storage::MemoryBudget;
 
 use crate::comm::communicator::{Communicator, mismatch};
 use crate::driver_log::DriverLog;
 use crate::error::EngineError;
 use crate::frontier::bitmap::{BatchBitmaps, HierarchicalBitmap};
 use crate::frontier::codec;
-use crate::value::Sum;
+use crate::value::Reduce;
 
 /// The state that the sets of one engine share.
 #[derive(Debug)]
 pub(crate) struct ActiveSetPool {
     pub(crate) batches: Arc<Batches>,
     ranks: Arc<Communicator>,
-    budget: Budget,
+    budget: MemoryBudget,
     free: Mutex<Vec<BatchBitmaps>>,
     /// The log of the driver's calls.
     history: Mutex<DriverLog>,
@@ -36,7 +36,7 @@ impl ActiveSetPool {
     pub(crate) fn new(
         batches: Arc<Batches>,
         ranks: Arc<Communicator>,
-        budget: Budget,
+        budget: MemoryBudget,
     ) -> Arc<Self> {
         Arc::new(ActiveSetPool {
             batches,
@@ -127,7 +127,7 @@ impl ActiveSet {
     pub(crate) fn restore_or_register(&mut self, total: u64) -> Result<(), EngineError> {
         let pool = Arc::clone(&self.pool);
         let (number, saved) = pool.history().adopt();
-        if let Some(saved) = saved.filter(|_| !Mistake::SetsForgotten.is_planted()) {
+        if let Some(saved) = saved.filter(|_| !Failpoint::SetsForgotten.is_planted()) {
             let mut from = saved.members();
             for _ in 0..saved.read(from.number())? {
                 let batch = saved.read(from.number())? as usize;
@@ -156,7 +156,7 @@ impl ActiveSet {
     ) -> Result<(), EngineError> {
         let pool = Arc::clone(&self.pool);
         if let Some(said) = pool.history().answer(what)? {
-            self.total = <u64 as Sum>::take(&mut &said[..]).ok_or_else(mismatch)?;
+            self.total = <u64 as Reduce>::take(&mut &said[..]).ok_or_else(mismatch)?;
             return Ok(());
         }
         work(self)?;

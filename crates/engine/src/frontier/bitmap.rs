@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use graphmill_raw::prefetch;
-use graphmill_storage::{Budget, Lease};
+use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::error::EngineError;
 
@@ -35,7 +35,11 @@ impl HierarchicalBitmap {
         8 * Self::words_of(span).iter().sum::<usize>() as u64
     }
 
-    pub(crate) fn reserve(&mut self, span: usize, budget: &Budget) -> Result<(), EngineError> {
+    pub(crate) fn reserve(
+        &mut self,
+        span: usize,
+        budget: &MemoryBudget,
+    ) -> Result<(), EngineError> {
         if self.words.is_empty() && span > 0 {
             let [words, summary, top] = Self::words_of(span);
             self.lease = Some(budget.lease("the active set", Self::bytes(span))?);
@@ -233,7 +237,7 @@ mod tests {
 
     fn set(span: usize) -> HierarchicalBitmap {
         let mut set = HierarchicalBitmap::default();
-        set.reserve(span, &Budget::new(1 << 30)).unwrap();
+        set.reserve(span, &MemoryBudget::new(1 << 30)).unwrap();
         set
     }
 

@@ -263,7 +263,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use graphmill_storage::{Budget, ByteFile, Disk, SimDisk};
+    use graphmill_storage::{Disk, MemoryBudget, RandomAccessFile, SimDisk};
 
     use super::*;
 
@@ -271,16 +271,16 @@ mod tests {
 
     fn set(span: usize, members: impl Iterator<Item = usize>) -> HierarchicalBitmap {
         let mut set = HierarchicalBitmap::default();
-        set.reserve(span, &Budget::new(1 << 20)).unwrap();
+        set.reserve(span, &MemoryBudget::new(1 << 20)).unwrap();
         members.for_each(|i| set.insert(i));
         set
     }
 
-    fn file(bytes: &[u8]) -> ByteFile {
+    fn file(bytes: &[u8]) -> RandomAccessFile {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
         let path = Path::new("/set");
         disk.write_small(path, bytes).unwrap();
-        ByteFile::open(&disk, &Budget::new(1 << 20), path, 4096).unwrap()
+        RandomAccessFile::open(&disk, &MemoryBudget::new(1 << 20), path, 4096).unwrap()
     }
 
     fn written(set: &HierarchicalBitmap) -> Vec<u8> {

@@ -3,14 +3,14 @@
 //! Accumulators and streams come first: without them there is no pass. Then messages, in memory if all of them fit,
 //! else a window of them for each worker. The rest is for cells.
 
-use graphmill_graph::{ExtentReader, FRAME_BYTES, Measure};
+use graphmill_graph::{ExtentReader, FRAME_BYTES, GraphDims};
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Kind, Tiers};
+use graphmill_storage::{DataKind, Tiers};
 
 use crate::comm::wire::{PEERS, Wire};
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::memory::run_bytes;
-use crate::program::footprint::Sizes;
+use crate::program::footprint::ProgramFootprint;
 use crate::schedule::numa;
 use crate::state::row_file::RowFileIo;
 
@@ -93,7 +93,7 @@ pub(crate) struct PassMemory {
 }
 
 impl GraphShape {
-    pub(crate) fn of(graph: &Measure, workers: usize) -> Self {
+    pub(crate) fn of(graph: &GraphDims, workers: usize) -> Self {
         let batches = &graph.batches;
         let each = || 0..batches.len();
         let own = graph.own.clone().unwrap_or(each());
@@ -119,8 +119,8 @@ impl GraphShape {
     /// The same where data lies on such tiers.
     pub(crate) fn with_tiers(self, tiers: &Tiers) -> Self {
         GraphShape {
-            messages_leased: tiers.leased(Kind::Messages, 1) > 0,
-            rows_leased: tiers.leased(Kind::Vertices, 1) > 0,
+            messages_leased: tiers.leased(DataKind::Messages, 1) > 0,
+            rows_leased: tiers.leased(DataKind::Vertices, 1) > 0,
             ..self
         }
     }
@@ -129,7 +129,7 @@ impl GraphShape {
     ///
     /// Rows matter more than long reads. The programs to come are not known yet.
     pub(crate) fn reserve(&self) -> u64 {
-        self.pass(Sizes::USUAL)
+        self.pass(ProgramFootprint::USUAL)
     }
 
     /// Returns the bytes that degrees in memory leave free: a pass, and messages of up to 8 bytes.
@@ -172,7 +172,7 @@ impl GraphShape {
     }
 
     /// The least free bytes that a program can do with.
-    pub(crate) fn least(&self, sizes: Sizes) -> u64 {
+    pub(crate) fn least(&self, sizes: ProgramFootprint) -> u64 {
         let leased = [self.rows_leased, self.messages_leased];
         let kept = sizes.kept.iter().zip(leased).filter(|(_, leased)| *leased);
         let kept: u64 = kept.map(|(bytes, _)| *bytes as u64 * self.own).sum();
@@ -184,13 +184,13 @@ impl GraphShape {
     }
 
     /// The least free bytes that a pass can do with.
-    fn pass(&self, sizes: Sizes) -> u64 {
+    fn pass(&self, sizes: ProgramFootprint) -> u64 {
         let need = self.need(sizes, CHUNK_BYTES_MIN);
         need.in_memory.min(need.on_disk)
     }
 
     /// Divides `free` bytes; returns `None` if they are too few.
-    pub(crate) fn plan(&self, sizes: Sizes, free: u64) -> Option<PassMemory> {
+    pub(crate) fn plan(&self, sizes: ProgramFootprint, free: u64) -> Option<PassMemory> {
         let workers = self.workers;
         let mut chunk_bytes =
             (free as usize / (64 * workers)).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
@@ -249,7 +249,7 @@ impl GraphShape {
         Some(room)
     }
 
-    fn need(&self, sizes: Sizes, chunk_bytes: usize) -> PassRequirement {
+    fn need(&self, sizes: ProgramFootprint, chunk_bytes: usize) -> PassRequirement {
         let workers = self.workers as u64;
         let stream = StreamBuffers {
             weighted: sizes.weighted,
@@ -288,7 +288,7 @@ impl GraphShape {
             strips => strips + numa::cpu_nodes().len().saturating_sub(1),
         }
     }
-    fn set(&self, sizes: Sizes) -> u64 {
+    fn set(&self, sizes: ProgramFootprint) -> u64 {
         match self.messages_leased {
             true => AlignedBuffer::footprint(self.entries * sizes.accumulator),
             false => 0,
@@ -297,27 +297,27 @@ impl GraphShape {
     /// Returns the bytes of one more strip, in a group and in the next one, without its accumulators.
     ///
     /// These are a list of its cells, and the rows that a gather folds in parallel with others.
-    fn strip_bytes(&self, sizes: Sizes) -> u64 {
+    fn strip_bytes(&self, sizes: ProgramFootprint) -> u64 {
         (2 * self.batches * LISTED_CELL) as u64 + self.pulled(sizes)
     }
     /// The rows of one more strip that a gather folds side by side with others.
-    fn pulled(&self, sizes: Sizes) -> u64 {
+    fn pulled(&self, sizes: ProgramFootprint) -> u64 {
         if sizes.pulls {
             AlignedBuffer::footprint(self.widest * sizes.rows)
         } else {
             0
         }
     }
-    fn window(&self, sizes: Sizes, held: usize) -> u64 {
+    fn window(&self, sizes: ProgramFootprint, held: usize) -> u64 {
         let piece = run_bytes::bytes_max(self.widest, sizes.message);
         held as u64 * AlignedBuffer::footprint(piece)
     }
     /// The least window of one who makes pieces of batches, and the sources that he selects for one.
-    fn writing(&self, sizes: Sizes) -> u64 {
+    fn writing(&self, sizes: ProgramFootprint) -> u64 {
         self.window(sizes, HELD_MIN) + (self.widest / 8) as u64 + 8
     }
     /// Windows for the messages from one other rank, and to it.
-    fn passing(&self, sizes: Sizes) -> u64 {
+    fn passing(&self, sizes: ProgramFootprint) -> u64 {
         match self.wire {
             0 => 0,
             _ => 2 * self.writing(sizes),
@@ -361,11 +361,15 @@ mod tests {
     fn the_least_is_enough_and_a_little_less_is_not() {
         for strips in [1, 3] {
             let shape = GraphShape { strips, ..shape() };
-            let least = shape.least(Sizes::USUAL);
-            assert!(shape.plan(Sizes::USUAL, least).is_some());
-            assert!(shape.plan(Sizes::USUAL, least - 1).is_none());
+            let least = shape.least(ProgramFootprint::USUAL);
+            assert!(shape.plan(ProgramFootprint::USUAL, least).is_some());
+            assert!(shape.plan(ProgramFootprint::USUAL, least - 1).is_none());
             for more in 1..2000 {
-                assert!(shape.plan(Sizes::USUAL, least + (more << 12)).is_some());
+                assert!(
+                    shape
+                        .plan(ProgramFootprint::USUAL, least + (more << 12))
+                        .is_some()
+                );
             }
         }
     }
@@ -374,9 +378,9 @@ mod tests {
     fn what_is_shared_out_never_exceeds_what_is_free() {
         for (wire, pulls) in [(0, true), (1 << 20, true), (0, false), (1 << 20, false)] {
             let shape = GraphShape { wire, ..shape() };
-            let sizes = Sizes {
+            let sizes = ProgramFootprint {
                 pulls,
-                ..Sizes::USUAL
+                ..ProgramFootprint::USUAL
             };
             let mut free = shape.least(sizes);
             // How many have their messages on disk, and turn to one other rank at a time, or to more.

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use graphmill_raw::{Element, SegmentRef, Segments, lock};
-use graphmill_storage::{Buffer, Disk, Kind, Lease};
+use graphmill_raw::{BorrowedSegments, Element, SegmentRef, lock};
+use graphmill_storage::{Buffer, DataKind, Disk, Lease};
 
 use crate::comm::wire::PEERS;
 use crate::context::ExecContext;
@@ -27,7 +27,7 @@ use crate::messages::spill::{ReadRun, RunRef, SpillCursor, SpillFile};
 /// The messages of all sources.
 pub(crate) struct MessageBuffer<M: Element> {
     values: MessageValues<M>,
-    present: Segments<u64>,
+    present: BorrowedSegments<u64>,
     counts: Vec<AtomicU64>,
     /// Messages of the batch are still to come in this pass.
     awaited: Vec<AtomicBool>,
@@ -40,7 +40,7 @@ pub(crate) struct MessageBuffer<M: Element> {
 }
 
 enum MessageValues<M: Element> {
-    Memory(Segments<M>),
+    Memory(BorrowedSegments<M>),
     Disk(Box<SpilledMessages>),
 }
 
@@ -146,7 +146,7 @@ impl<M: Element> MessageBuffer<M> {
         let mut memory = |bytes: usize| {
             let buffer = machine
                 .tiers
-                .buffer(Kind::Messages, budget, "messages", bytes)?;
+                .buffer(DataKind::Messages, budget, "messages", bytes)?;
             let (memory, lease) = buffer.into_parts();
             leases.push(lease);
             Ok::<_, EngineError>(memory)
@@ -155,7 +155,7 @@ impl<M: Element> MessageBuffer<M> {
             None => {
                 let cuts = cuts(&|span| span);
                 let bytes = cuts.last().copied().unwrap_or(0) * size_of::<M>();
-                MessageValues::Memory(Segments::new(memory(bytes)?, cuts))
+                MessageValues::Memory(BorrowedSegments::new(memory(bytes)?, cuts))
             }
             Some(to) => {
                 MessageValues::Disk(Box::new(SpilledMessages::new::<M>(machine, &spans, to)?))
@@ -163,7 +163,7 @@ impl<M: Element> MessageBuffer<M> {
         };
         Ok(MessageBuffer {
             values,
-            present: Segments::new(memory(words * 8)?, word_cuts),
+            present: BorrowedSegments::new(memory(words * 8)?, word_cuts),
             counts: spans.iter().map(|_| AtomicU64::new(0)).collect(),
             awaited: spans.iter().map(|_| AtomicBool::new(false)).collect(),
             spans,

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{FanoutChunk, FrameReader};
+use graphmill_graph::{FanoutChunk, PageCache};
 use graphmill_raw::{AlignedBuffer, lock};
 use graphmill_storage::{Buffer, Lease};
 use zerocopy::{FromBytes, IntoBytes};
@@ -365,7 +365,7 @@ fn load(
 /// Marks in a matrix, of `words` words a row, which sources of a batch each group needs.
 fn mark(
     machine: &ExecContext,
-    frames: &mut FrameReader,
+    frames: &mut PageCache,
     batch: usize,
     groups: &ColumnGroups<'_>,
     (matrix, words): (&mut [u64], usize),

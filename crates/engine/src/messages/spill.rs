@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Budget, Buffer, Completion, Disk, FileHandle, Open, Operation, Queue};
+use graphmill_storage::{
+    Buffer, Completion, Disk, FileHandle, MemoryBudget, Open, Operation, Queue,
+};
 
 use crate::error::EngineError;
 use crate::messages::run_codec::RunEncoding;
@@ -179,7 +181,7 @@ impl SpillCursor {
     /// Creates a cursor with `buffers` buffers for runs of at most `piece_bytes` bytes.
     pub(crate) fn new(
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         buffers: usize,
         piece_bytes: usize,
     ) -> Result<Self, EngineError> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::metrics::traffic::{PlacedAt, TierBytes};
-use crate::value::Sum;
+use crate::metrics::traffic::{PlacementInfo, TierBytes};
+use crate::value::Reduce;
 
 /// How the edges of a pass were gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -29,7 +29,7 @@ pub enum Mode {
 
 /// One pass.
 #[derive(Clone, Debug, Serialize)]
-pub struct Superstep {
+pub struct PassMetrics {
     /// Wall-clock seconds.
     pub seconds: f64,
     /// Active vertices; all, where the pass applies every vertex.
@@ -75,7 +75,7 @@ pub const LISTED_MAX: usize = 1 << 14;
 
 /// Passes that are not listed, all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Unlisted {
+pub struct TruncatedPasses {
     /// How many.
     pub passes: u64,
     /// Their wall-clock seconds.
@@ -109,10 +109,10 @@ pub struct Unlisted {
     pub seconds_charged: f64,
 }
 
-impl Superstep {
+impl PassMetrics {
     /// Returns the report of a pass, without counts.
-    pub(crate) fn new(mode: Mode) -> Superstep {
-        Superstep {
+    pub(crate) fn new(mode: Mode) -> PassMetrics {
+        PassMetrics {
             seconds: 0.0,
             active: 0,
             messages: 0,
@@ -140,7 +140,7 @@ impl Superstep {
 
 /// One of several ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct OfRank {
+pub struct RankMetrics {
     /// The batches that it owns: the first, and the one after the last.
     pub batches: [u64; 2],
     /// Their vertices.
@@ -159,12 +159,12 @@ pub struct OfRank {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Metrics {
     /// One entry a pass, of the first [`LISTED_MAX`].
-    pub supersteps: Vec<Superstep>,
+    pub supersteps: Vec<PassMetrics>,
     /// The passes after them, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub unlisted: Option<Unlisted>,
+    pub unlisted: Option<TruncatedPasses>,
     /// Where each kind of data lies in memory.
-    pub placement: BTreeMap<&'static str, PlacedAt>,
+    pub placement: BTreeMap<&'static str, PlacementInfo>,
     /// Seconds in which edges were loaded into memory, apart from all passes.
     #[serde(skip)]
     pub loading: f64,
@@ -184,7 +184,7 @@ pub struct Metrics {
     pub convergence: Option<Convergence>,
     /// What each rank did, where there were several.
     #[serde(rename = "each_rank", skip_serializing_if = "Vec::is_empty")]
-    pub ranks: Vec<OfRank>,
+    pub ranks: Vec<RankMetrics>,
 }
 
 /// How near to a fixed point an iteration ended.
@@ -299,8 +299,8 @@ impl Metrics {
     }
 
     /// Encodes the metrics of a rank.
-    pub(crate) fn put(of_rank: &OfRank) -> Vec<u8> {
-        let OfRank {
+    pub(crate) fn put(of_rank: &RankMetrics) -> Vec<u8> {
+        let RankMetrics {
             batches,
             vertices,
             edges,
@@ -326,7 +326,7 @@ impl Metrics {
                 list.collect::<Option<Vec<u64>>>()
             };
             let (messages_to, bytes_to) = (list()?, list()?);
-            self.ranks.push(OfRank {
+            self.ranks.push(RankMetrics {
                 batches: [first, end],
                 vertices,
                 edges,
@@ -339,7 +339,7 @@ impl Metrics {
     }
 
     /// Takes in one more pass.
-    pub(crate) fn push(&mut self, pass: Superstep) {
+    pub(crate) fn push(&mut self, pass: PassMetrics) {
         self.counted += u64::from(pass.mode != Mode::Vertices);
         if self.supersteps.len() < LISTED_MAX {
             self.supersteps.push(pass);
@@ -374,9 +374,9 @@ mod tests {
     fn passes_beyond_the_list_are_added_up() {
         let mut metrics = Metrics::default();
         for pass in 0..LISTED_MAX as u64 + 3 {
-            metrics.push(Superstep {
+            metrics.push(PassMetrics {
                 edges: pass,
-                ..Superstep::new(Mode::Seek)
+                ..PassMetrics::new(Mode::Seek)
             });
         }
         let unlisted = metrics.unlisted.unwrap();
@@ -394,18 +394,18 @@ mod tests {
             (Mode::Pull, 3_000_000_000, 0.5),
             (Mode::Scatter, 1_000_000_000, 1.5),
         ] {
-            metrics.push(Superstep {
+            metrics.push(PassMetrics {
                 edges,
                 seconds,
-                ..Superstep::new(mode)
+                ..PassMetrics::new(mode)
             });
         }
         assert_eq!(metrics.gteps(), Some(2.0));
         // So it is where passes are too many to be listed.
-        let pass = |mode, edges| Superstep {
+        let pass = |mode, edges| PassMetrics {
             edges,
             seconds: 1.0,
-            ..Superstep::new(mode)
+            ..PassMetrics::new(mode)
         };
         let mut metrics = Metrics::default();
         for _ in 0..LISTED_MAX {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use graphmill_storage::{Clock, Kind, Stop, Tiers};
+use graphmill_storage::{CancelToken, Clock, DataKind, Tiers};
 use serde::Serialize;
 
 use crate::metrics::tier_model::Charge;
@@ -24,7 +24,7 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    /// Returns `Sequential` if all items are visited, `Random` if some are.
+    /// Returns `Sequential` if all items are visited, `SplitMix64` if some are.
     pub(crate) fn of(all: bool) -> Self {
         match all {
             true => Access::Sequential,
@@ -35,7 +35,7 @@ impl Access {
 
 /// Bytes of one kind of data that a pass moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Moved {
+pub struct BytesMoved {
     /// Read in order.
     pub read_sequential: u64,
     /// Read at random.
@@ -46,7 +46,7 @@ pub struct Moved {
     pub written_random: u64,
 }
 
-impl Moved {
+impl BytesMoved {
     /// All that was read.
     #[must_use]
     pub fn read(&self) -> u64 {
@@ -63,24 +63,24 @@ impl Moved {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TierBytes {
     /// Rows, degrees, ranks of ids.
-    pub vertices: Moved,
+    pub vertices: BytesMoved,
     /// Messages, accumulators, mailboxes.
-    pub messages: Moved,
+    pub messages: BytesMoved,
     /// Indices of cells, where lists begin.
-    pub index: Moved,
+    pub index: BytesMoved,
     /// Cells with their weights, records of lists.
-    pub edges: Moved,
+    pub edges: BytesMoved,
 }
 
 impl TierBytes {
     /// Returns the bytes of one kind of data.
     #[must_use]
-    pub fn of(&self, kind: Kind) -> &Moved {
+    pub fn of(&self, kind: DataKind) -> &BytesMoved {
         match kind {
-            Kind::Vertices => &self.vertices,
-            Kind::Messages => &self.messages,
-            Kind::Index => &self.index,
-            Kind::Edges => &self.edges,
+            DataKind::Vertices => &self.vertices,
+            DataKind::Messages => &self.messages,
+            DataKind::Index => &self.index,
+            DataKind::Edges => &self.edges,
         }
     }
 
@@ -102,7 +102,7 @@ impl TierBytes {
 
 /// Where a kind of data lies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PlacedAt {
+pub struct PlacementInfo {
     /// The tier; of a file also whether it was mapped with MAP_SYNC.
     pub tier: String,
     /// True if it is the slow one.
@@ -110,12 +110,12 @@ pub struct PlacedAt {
 }
 
 /// Where each kind of data lies, by its name.
-pub(crate) fn placed_at(tiers: &Tiers) -> BTreeMap<&'static str, PlacedAt> {
-    let of = |kind: Kind| PlacedAt {
+pub(crate) fn placed_at(tiers: &Tiers) -> BTreeMap<&'static str, PlacementInfo> {
+    let of = |kind: DataKind| PlacementInfo {
         tier: tiers.describe(kind),
         slow: tiers.placement().is_slow(kind),
     };
-    Kind::ALL.map(|kind| (kind.name(), of(kind))).into()
+    DataKind::ALL.map(|kind| (kind.name(), of(kind))).into()
 }
 
 /// A worker waits once it owes this much time: shorter waits are lost in timer noise.
@@ -132,9 +132,9 @@ pub(crate) struct MemoryTraffic {
 
 struct TierDelay {
     charge: Charge,
-    slow: Vec<Kind>,
+    slow: Vec<DataKind>,
     clock: Arc<dyn Clock>,
-    stop: Stop,
+    stop: CancelToken,
 }
 
 /// The bytes that one worker moved of each kind, in cache lines of its own.
@@ -149,21 +149,21 @@ pub(crate) struct WorkerTraffic {
 }
 
 impl WorkerTraffic {
-    pub(crate) fn read(&self, kind: Kind, access: Access, bytes: u64) {
+    pub(crate) fn read(&self, kind: DataKind, access: Access, bytes: u64) {
         self.bytes[kind as usize][access as usize].fetch_add(bytes, Ordering::Relaxed);
     }
-    pub(crate) fn write(&self, kind: Kind, access: Access, bytes: u64) {
+    pub(crate) fn write(&self, kind: DataKind, access: Access, bytes: u64) {
         self.bytes[kind as usize][2 + access as usize].fetch_add(bytes, Ordering::Relaxed);
     }
     /// Read and written again.
-    pub(crate) fn change(&self, kind: Kind, access: Access, bytes: u64) {
+    pub(crate) fn change(&self, kind: DataKind, access: Access, bytes: u64) {
         self.read(kind, access, bytes);
         self.write(kind, access, bytes);
     }
 
-    fn moved(&self, kind: Kind) -> Moved {
+    fn moved(&self, kind: DataKind) -> BytesMoved {
         let of = |which: usize| self.bytes[kind as usize][which].load(Ordering::Relaxed);
-        Moved {
+        BytesMoved {
             read_sequential: of(0),
             read_random: of(1),
             written_sequential: of(2),
@@ -191,7 +191,7 @@ impl TierDelay {
     }
     /// Waits for the given time unless the run is cancelled.
     fn wait(&self, mut time: Duration) {
-        while !time.is_zero() && !self.stop.requested() {
+        while !time.is_zero() && !self.stop.is_cancelled() {
             let now = time.min(LOOK_AFTER);
             self.clock.wait(now);
             time -= now;
@@ -208,10 +208,10 @@ impl MemoryTraffic {
         workers: usize,
         charge: Option<Charge>,
         tiers: &Tiers,
-        (clock, stop): (&Arc<dyn Clock>, &Stop),
+        (clock, stop): (&Arc<dyn Clock>, &CancelToken),
     ) -> Self {
-        let is_slow = |kind: &Kind| tiers.placement().is_slow(*kind);
-        let slow: Vec<Kind> = Kind::ALL.into_iter().filter(is_slow).collect();
+        let is_slow = |kind: &DataKind| tiers.placement().is_slow(*kind);
+        let slow: Vec<DataKind> = DataKind::ALL.into_iter().filter(is_slow).collect();
         MemoryTraffic {
             workers: (0..workers).map(|_| WorkerTraffic::default()).collect(),
             charging: charge.filter(|_| !slow.is_empty()).map(|charge| TierDelay {
@@ -265,7 +265,7 @@ impl MemoryTraffic {
         }
         let mut all = TierBytes::default();
         for worker in &self.workers {
-            let [vertices, messages, index, edges] = Kind::ALL.map(|kind| worker.moved(kind));
+            let [vertices, messages, index, edges] = DataKind::ALL.map(|kind| worker.moved(kind));
             all.add(&TierBytes {
                 vertices,
                 messages,
@@ -288,14 +288,14 @@ mod tests {
     fn traffic(asked: &[&str], charge: Option<Charge>) -> (MemoryTraffic, Arc<SimulatedClock>) {
         let clock = Arc::new(SimulatedClock::new());
         (
-            traffic_by(clock.clone(), &Stop::new(), asked, charge),
+            traffic_by(clock.clone(), &CancelToken::new(), asked, charge),
             clock,
         )
     }
 
     fn traffic_by(
         clock: Arc<dyn Clock>,
-        stop: &Stop,
+        stop: &CancelToken,
         asked: &[&str],
         charge: Option<Charge>,
     ) -> MemoryTraffic {
@@ -317,14 +317,14 @@ mod tests {
     fn what_a_worker_owes_is_spent_at_the_end_of_its_task() {
         let (traffic, clock) = traffic(&["rw-split"], CHARGE);
         let worker = traffic.of(0);
-        worker.read(Kind::Edges, Access::Sequential, MILLION);
+        worker.read(DataKind::Edges, Access::Sequential, MILLION);
         // DRAM costs nothing more.
-        worker.change(Kind::Vertices, Access::Random, MILLION);
+        worker.change(DataKind::Vertices, Access::Random, MILLION);
         traffic.spend(0);
         assert_eq!(clock.now(), Duration::from_millis(2));
         traffic.spend(0);
         assert_eq!(clock.now(), Duration::from_millis(2), "it is spent once");
-        worker.change(Kind::Index, Access::Random, MILLION);
+        worker.change(DataKind::Index, Access::Random, MILLION);
         traffic.spend(0);
         assert_eq!(clock.now(), Duration::from_millis(2 + 2 + 4));
         let (bytes, seconds) = traffic.take();
@@ -345,9 +345,11 @@ mod tests {
         for (worker, bytes) in [(0, 10), (1, 30)] {
             traffic
                 .of(worker)
-                .read(Kind::Messages, Access::Random, bytes * 1000);
+                .read(DataKind::Messages, Access::Random, bytes * 1000);
             // Too little to wait for now.
-            traffic.of(worker).write(Kind::Messages, Access::Random, 1);
+            traffic
+                .of(worker)
+                .write(DataKind::Messages, Access::Random, 1);
         }
         let owed = |bytes: u64| Duration::from_nanos(2 * bytes + 4);
         traffic.spend(0);
@@ -360,7 +362,7 @@ mod tests {
 
     /// A clock while whose first wait somebody asks to stop.
     #[derive(Debug)]
-    struct Impatient(SimulatedClock, Stop);
+    struct Impatient(SimulatedClock, CancelToken);
 
     impl Clock for Impatient {
         fn now(&self) -> Duration {
@@ -374,13 +376,17 @@ mod tests {
 
     #[test]
     fn whoever_asks_to_stop_need_not_wait_for_what_is_owed() {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let clock = Arc::new(Impatient(SimulatedClock::new(), stop.clone()));
         let traffic = traffic_by(clock.clone(), &stop, &["slow"], CHARGE);
         let hour = 3600 * 1000 * MILLION;
-        traffic.of(0).read(Kind::Edges, Access::Sequential, hour);
+        traffic
+            .of(0)
+            .read(DataKind::Edges, Access::Sequential, hour);
         traffic.spend(0);
-        traffic.of(1).read(Kind::Edges, Access::Sequential, hour);
+        traffic
+            .of(1)
+            .read(DataKind::Edges, Access::Sequential, hour);
         traffic.take();
         assert_eq!(clock.now(), LOOK_AFTER);
     }
@@ -388,8 +394,8 @@ mod tests {
     #[test]
     fn work_of_all_is_counted_in_equal_parts() {
         let (traffic, clock) = traffic(&["slow"], None);
-        traffic.shared(|worker, part| worker.read(Kind::Index, Access::Random, part(7)));
-        let parts = [0, 1].map(|worker| traffic.of(worker).moved(Kind::Index).read());
+        traffic.shared(|worker, part| worker.read(DataKind::Index, Access::Random, part(7)));
+        let parts = [0, 1].map(|worker| traffic.of(worker).moved(DataKind::Index).read());
         assert_eq!(parts, [4, 3]);
         assert_eq!(traffic.take().0.index.read_random, 7);
         assert_eq!(clock.now(), Duration::ZERO, "nobody is charged");

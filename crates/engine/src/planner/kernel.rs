@@ -2,7 +2,7 @@
 
 use graphmill_graph::FRAME_BYTES;
 
-use crate::config::{KernelChoice, SeekChoice};
+use crate::config::{KernelChoice, SparseChoice};
 use crate::graph_view::UncachedBytes;
 use crate::metrics::run::Mode;
 use crate::program::edge::Direction;
@@ -46,7 +46,7 @@ pub(crate) struct PassStats {
     pub(crate) decoded: bool,
     pub(crate) gamma: u64,
     pub(crate) kernel: KernelChoice,
-    pub(crate) seek: SeekChoice,
+    pub(crate) seek: SparseChoice,
 }
 
 /// Returns the frames of `cells` cells that `looks` lookups into `all` cells read.
@@ -127,16 +127,16 @@ impl PassStats {
 ///
 /// See DFOGraph, section 4.1; for a cell of a dense pass.
 pub(crate) fn looks_up_in_cell(
-    choice: SeekChoice,
+    choice: SparseChoice,
     gamma: u64,
     active: u64,
     edges: u64,
     is_pinned: bool,
 ) -> bool {
     match choice {
-        SeekChoice::Never => false,
-        SeekChoice::Always => true,
-        SeekChoice::Auto => {
+        SparseChoice::Never => false,
+        SparseChoice::Always => true,
+        SparseChoice::Auto => {
             let seek = match is_pinned {
                 true => seek_in_memory(gamma),
                 false => gamma.max(1),
@@ -165,9 +165,9 @@ pub(crate) fn choose_kernel(facts: &PassStats) -> KernelPlan {
     let along = facts.direction == Direction::Forward || facts.symmetric;
     let against = facts.direction == Direction::Backward || facts.symmetric;
     let seeks = match facts.seek {
-        SeekChoice::Never => false,
-        SeekChoice::Always => true,
-        SeekChoice::Auto => {
+        SparseChoice::Never => false,
+        SparseChoice::Always => true,
+        SparseChoice::Auto => {
             let [sought, scanned] = facts.read();
             facts.sparse().saturating_add(sought) < facts.scan().saturating_add(scanned)
         }
@@ -225,7 +225,7 @@ mod tests {
         decoded: false,
         gamma: 1024,
         kernel: KernelChoice::Auto,
-        seek: SeekChoice::Auto,
+        seek: SparseChoice::Auto,
     };
 
     fn chosen(facts: PassStats) -> (Mode, bool) {

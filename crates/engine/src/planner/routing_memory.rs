@@ -3,7 +3,7 @@
 use crate::config::DispatchChoice;
 use crate::memory::plan::{GraphShape, PassMemory};
 use crate::messages::routing_size::TableMemory;
-use crate::program::footprint::Sizes;
+use crate::program::footprint::ProgramFootprint;
 
 /// The table may take 1/8 of the free budget.
 ///
@@ -28,7 +28,7 @@ pub(crate) struct RoutingBudget {
 pub(crate) fn routing_budget(
     choice: DispatchChoice,
     shape: &GraphShape,
-    sizes: Sizes,
+    sizes: ProgramFootprint,
     room: &PassMemory,
     free: u64,
     graph: impl Fn(usize) -> TableMemory,
@@ -64,23 +64,23 @@ pub(crate) fn routing_budget(
 mod tests {
     use super::*;
 
-    use graphmill_graph::{Batches, Measure};
+    use graphmill_graph::{Batches, GraphDims};
 
     use crate::planner::routing_stats::graph_bytes;
 
     const BATCHES: u64 = 64;
-    const SIZES: Sizes = Sizes::USUAL;
+    const SIZES: ProgramFootprint = ProgramFootprint::USUAL;
 
     fn batches() -> Batches {
         Batches::new((0..=BATCHES).map(|batch| batch << 17).collect()).unwrap()
     }
 
     fn shape() -> GraphShape {
-        let measure = Measure {
+        let measure = GraphDims {
             batches: batches(),
             cells: BATCHES * BATCHES,
             strips: BATCHES as usize,
-            ..Measure::nothing()
+            ..GraphDims::nothing()
         };
         GraphShape::of(&measure, 2)
     }

@@ -16,7 +16,7 @@
 use graphmill_raw::Element;
 
 use crate::state::rows::Rows;
-use crate::value::{Accumulator, EdgeValue, Sum};
+use crate::value::{Accumulator, EdgeValue, Reduce};
 
 /// Whether a vertex takes part as a source in the next pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,18 +52,18 @@ pub enum Direction {
 pub trait EdgeProgram: Sync {
     /// The arrays that `signal` sees.
     type SignalRows: Rows;
-    /// The arrays that `apply` and `wants` see.
+    /// The arrays that `apply` and `is_pending` see.
     type ApplyRows: Rows;
     /// The edge's value: `()`, or a weight as `f32` or `f64` (1 on a graph without weights).
     type Edge: EdgeValue;
     /// What a source emits.
     type Message: Element;
     /// What one edge carries.
-    type Carried: Copy;
+    type EdgeMessage: Copy;
     /// The fold of what reached one vertex.
     type Accumulator: Accumulator;
     /// What a pass adds up.
-    type Sum: Sum;
+    type Sum: Reduce;
 
     /// The accumulator that no message has reached.
     ///
@@ -72,14 +72,14 @@ pub trait EdgeProgram: Sync {
     /// The destinations that `apply` is called for.
     const REACH: Reach = Reach::Reached;
     /// The fold gives the same bits in any order (integers, minimum, maximum).
-    const EXACT: bool = false;
+    const ORDER_INDEPENDENT: bool = false;
 
     /// The message of an active vertex.
     fn signal(&self, v: u64, row: <Self::SignalRows as Rows>::Row<'_>) -> Option<Self::Message>;
     /// What an edge makes of a message.
-    fn along(&self, message: Self::Message, edge: Self::Edge) -> Self::Carried;
+    fn on_edge(&self, message: Self::Message, edge: Self::Edge) -> Self::EdgeMessage;
     /// Takes one more message into an accumulator.
-    fn fold(&self, accumulator: &mut Self::Accumulator, carried: Self::Carried);
+    fn fold(&self, accumulator: &mut Self::Accumulator, carried: Self::EdgeMessage);
     /// Takes a later partial fold into an earlier one.
     fn merge(&self, accumulator: &mut Self::Accumulator, later: Self::Accumulator);
     /// Updates a destination.
@@ -91,13 +91,13 @@ pub trait EdgeProgram: Sync {
     ) -> (Self::Sum, Activate);
 
     /// True if this destination can still use a message; a pass that pulls passes by those that cannot.
-    fn wants(&self, _v: u64, _row: <Self::ApplyRows as Rows>::Row<'_>) -> bool {
+    fn is_pending(&self, _v: u64, _row: <Self::ApplyRows as Rows>::Row<'_>) -> bool {
         true
     }
     /// True if no message of a later source can change this accumulator; a pass that pulls stops there.
-    fn enough(&self, _accumulator: &Self::Accumulator) -> bool {
+    fn is_final(&self, _accumulator: &Self::Accumulator) -> bool {
         false
     }
-    /// True if `wants` or `enough` ever say something, so that pulling can save work.
-    const PULLS: bool = false;
+    /// True if `is_pending` or `is_final` ever say something, so that pulling can save work.
+    const EARLY_EXIT: bool = false;
 }

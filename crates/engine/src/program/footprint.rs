@@ -1,12 +1,12 @@
 //! Bytes that a program holds for each vertex.
 
 use crate::program::edge::EdgeProgram;
-use crate::state::rows::{Rows, Touched};
+use crate::state::rows::{RowBytes, Rows};
 use crate::value::EdgeValue;
 
 /// Bytes that a program holds for each vertex: what the memory that its passes take depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct ProgramFootprint {
     pub(crate) message: usize,
     pub(crate) accumulator: usize,
     /// Of the rows that a worker borrows from disk.
@@ -18,15 +18,15 @@ pub struct Sizes {
     /// Its folds give the same bits in any order.
     pub(crate) exact: bool,
     /// What signal and apply move of rows that are on disk.
-    pub(crate) signal: Touched,
-    pub(crate) apply: Touched,
+    pub(crate) signal: RowBytes,
+    pub(crate) apply: RowBytes,
     /// In memory for every vertex of the graph, or the program does not run: rows, and messages.
     pub(crate) kept: [usize; 2],
 }
 
-impl Sizes {
+impl ProgramFootprint {
     /// A program of 8-byte values with three columns on disk, a common size among the algorithms.
-    pub const USUAL: Sizes = Sizes {
+    pub const USUAL: ProgramFootprint = ProgramFootprint {
         message: 8,
         accumulator: 8,
         rows: 24,
@@ -40,15 +40,15 @@ impl Sizes {
 
     /// Of a program whose rows are on disk.
     #[must_use]
-    pub fn of<P: EdgeProgram>() -> Sizes {
+    pub fn of<P: EdgeProgram>() -> ProgramFootprint {
         let (signal, apply) = (P::SignalRows::BYTES, P::ApplyRows::BYTES);
-        Sizes {
+        ProgramFootprint {
             message: size_of::<P::Message>(),
             accumulator: size_of::<P::Accumulator>(),
             rows: if signal > apply { signal } else { apply },
             weighted: P::Edge::WEIGHTED,
-            pulls: P::PULLS,
-            exact: P::EXACT,
+            pulls: P::EARLY_EXIT,
+            exact: P::ORDER_INDEPENDENT,
             signal: P::SignalRows::TOUCHED,
             apply: P::ApplyRows::TOUCHED,
             kept: [0; 2],
@@ -57,8 +57,8 @@ impl Sizes {
 
     /// Adds the bytes of rows and of messages that the program keeps in memory for every vertex.
     #[must_use]
-    pub fn keeping(self, rows: usize, messages: usize) -> Sizes {
-        Sizes {
+    pub fn keeping(self, rows: usize, messages: usize) -> ProgramFootprint {
+        ProgramFootprint {
             kept: [rows, messages],
             ..self
         }
@@ -66,8 +66,8 @@ impl Sizes {
 
     /// Of such a program that also looks at such rows of all vertices, between its passes over edges.
     #[must_use]
-    pub fn looking_at<R: Rows>(self) -> Sizes {
-        Sizes {
+    pub fn with_rows<R: Rows>(self) -> ProgramFootprint {
+        ProgramFootprint {
             rows: self.rows.max(R::BYTES),
             ..self
         }
@@ -75,8 +75,8 @@ impl Sizes {
 
     /// Returns the maximum of two programs' footprints.
     #[must_use]
-    pub fn or(self, other: Sizes) -> Sizes {
-        Sizes {
+    pub fn or(self, other: ProgramFootprint) -> ProgramFootprint {
+        ProgramFootprint {
             message: self.message.max(other.message),
             accumulator: self.accumulator.max(other.accumulator),
             rows: self.rows.max(other.rows),

@@ -3,9 +3,9 @@
 use graphmill_raw::Element;
 
 use crate::program::edge::Activate;
-use crate::program::outbox::Sink;
+use crate::program::outbox::Outbox;
 use crate::state::rows::Rows;
-use crate::value::{Accumulator, Sum};
+use crate::value::{Accumulator, Reduce};
 
 /// A program whose vertices address their messages.
 ///
@@ -17,7 +17,7 @@ use crate::value::{Accumulator, Sum};
 ///
 /// The messages of one destination are folded in ascending order of their senders, and the messages of one sender in the order in
 /// which it sent them: so the bits are the same for any number of threads and any budget.
-pub trait SendProgram: Sync {
+pub trait MessageProgram: Sync {
     /// The arrays that `send` sees.
     type SendRows: Rows;
     /// The arrays that `apply` sees.
@@ -27,7 +27,7 @@ pub trait SendProgram: Sync {
     /// The fold of what reached one vertex.
     type Accumulator: Accumulator;
     /// What a pass adds up.
-    type Sum: Sum;
+    type Sum: Reduce;
 
     /// The accumulator that no message has reached.
     const IDENTITY: Self::Accumulator;
@@ -37,7 +37,7 @@ pub trait SendProgram: Sync {
         &self,
         v: u64,
         row: <Self::SendRows as Rows>::Row<'_>,
-        sink: &mut Sink<'_, Self::Message>,
+        sink: &mut Outbox<'_, Self::Message>,
     ) -> (Self::Sum, Activate);
     /// Takes one more message into an accumulator.
     fn fold(&self, accumulator: &mut Self::Accumulator, message: Self::Message);

@@ -2,16 +2,16 @@
 //!
 //! A label program is what breadth-first depths, shortest paths and flooding have in common. It says less than an edge program
 //! and so leaves the engine more freedom: a label may travel as soon as it is known, and again when a lesser one comes. The result
-//! is the same whatever the order, since [`LabelProgram::along`] ascends in the label: the least fixed point.
+//! is the same whatever the order, since [`MonotoneProgram::on_edge`] ascends in the label: the least fixed point.
 
-use graphmill_raw::{Element, Word};
+use graphmill_raw::{AtomicScalar, Element};
 
 use crate::value::EdgeValue;
 
 /// What vertices settle on; the greatest label says that none has come.
 pub trait Label: Element + PartialOrd + std::fmt::Debug {
     /// A number that is ordered as labels are.
-    type Word: Word;
+    type Word: AtomicScalar;
     /// The label that no other is greater than.
     const NONE: Self;
     /// The number of a label.
@@ -61,19 +61,19 @@ floats! {
 }
 
 /// A program whose vertices settle on the least label that reaches them.
-pub trait LabelProgram: Copy + Sync + 'static {
+pub trait MonotoneProgram: Copy + Sync + 'static {
     /// What a vertex settles on.
     type Label: Label;
     /// The edge's value: `()`, or a weight as `f32` or `f64` (1 on a graph without weights).
     type Edge: EdgeValue;
     /// True if no label is lowered after it has reached a vertex.
     ///
-    /// All active vertices then have the same label, and `along` makes the same greater or equal one of it on every edge. A vertex
+    /// All active vertices then have the same label, and `on_edge` makes the same greater or equal one of it on every edge. A vertex
     /// needs at most one message, so it may pull.
-    const UNIFORM: bool = false;
+    const UNIT_STEP: bool = false;
 
     /// Returns the label at the end of an edge: not less than `label`, and monotone in it.
-    fn along(&self, label: Self::Label, edge: Self::Edge) -> Self::Label;
+    fn on_edge(&self, label: Self::Label, edge: Self::Edge) -> Self::Label;
 
     /// Returns the bucket of a label: lower buckets are sent first (delta-stepping).
     ///

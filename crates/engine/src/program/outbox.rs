@@ -9,7 +9,7 @@ pub(crate) trait FullBox<M> {
 }
 
 /// Where vertices put what they send: the box of one worker.
-pub struct Sink<'s, M: Element> {
+pub struct Outbox<'s, M: Element> {
     full: &'s mut dyn FullBox<M>,
     to: Vec<u64>,
     messages: Vec<M>,
@@ -17,16 +17,16 @@ pub struct Sink<'s, M: Element> {
     capacity: usize,
 }
 
-impl<M: Element> std::fmt::Debug for Sink<'_, M> {
+impl<M: Element> std::fmt::Debug for Outbox<'_, M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sink").finish_non_exhaustive()
     }
 }
 
-impl<'s, M: Element> Sink<'s, M> {
+impl<'s, M: Element> Outbox<'s, M> {
     /// Returns an empty box for `capacity` messages, which hands them to `full`.
     pub(crate) fn new(full: &'s mut dyn FullBox<M>, capacity: usize) -> Self {
-        Sink {
+        Outbox {
             full,
             to: Vec::new(),
             messages: Vec::new(),

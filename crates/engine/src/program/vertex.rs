@@ -6,7 +6,7 @@
 
 use graphmill_raw::Element;
 
-use crate::value::{Accumulator, EdgeValue, Sum};
+use crate::value::{Accumulator, EdgeValue, Reduce};
 
 /// A vertex program.
 ///
@@ -23,7 +23,7 @@ use crate::value::{Accumulator, EdgeValue, Sum};
 ///     type Message = f64;
 ///     type Edge = ();
 ///     type Aggregate = ();
-///     const NOTHING: f64 = -0.0;
+///     const IDENTITY: f64 = -0.0;
 ///
 ///     fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<f64>) {
 ///         let vertices = vertex.vertices() as f64;
@@ -42,7 +42,7 @@ use crate::value::{Accumulator, EdgeValue, Sum};
 ///     }
 /// }
 /// ```
-pub trait Pregel: Send + Sync + Sized + 'static {
+pub trait VertexProgram: Send + Sync + Sized + 'static {
     /// What a vertex holds.
     type Value: Element;
     /// What vertices send each other.
@@ -50,26 +50,26 @@ pub trait Pregel: Send + Sync + Sized + 'static {
     /// The edge's value: `()`, or a weight as `f32` or `f64` (1 on a graph without weights).
     type Edge: EdgeValue;
     /// What the vertices of a superstep add up; all see it in the next one.
-    type Aggregate: Sum;
+    type Aggregate: Reduce;
 
     /// The content of an empty mailbox: a message that changes no other when they are combined.
     ///
     /// For a floating-point sum that is `-0.0`, for a minimum the greatest number. If messages combine to it, like +1 and -1 where
-    /// it is 0, the mailbox counts as empty for [`Pregel::compute`] and need not wake its vertex. Choose a message that the program
-    /// does not send, that [`Pregel::along`] does not make, and that no messages combine to.
-    const NOTHING: Self::Message;
+    /// it is 0, the mailbox counts as empty for [`VertexProgram::compute`] and need not wake its vertex. Choose a message that the program
+    /// does not send, that [`VertexProgram::on_edge`] does not make, and that no messages combine to.
+    const IDENTITY: Self::Message;
     /// Combining gives the same bits in any order (integers, minimum, maximum).
-    const EXACT: bool = false;
-    /// True if [`Vertex::send`] is called.
+    const ORDER_INDEPENDENT: bool = false;
+    /// True if [`VertexContext::send`] is called.
     const SENDS: bool = false;
 
     /// Computes a vertex in a superstep; `message` combines the messages sent to it in the last one.
-    fn compute(&self, vertex: &mut Vertex<'_, Self>, message: Option<Self::Message>);
+    fn compute(&self, vertex: &mut VertexContext<'_, Self>, message: Option<Self::Message>);
     /// Takes one more message into a mailbox; in which order they come is not said.
     fn combine(&self, into: &mut Self::Message, message: Self::Message);
     /// What an edge makes of a broadcast.
     #[inline(always)]
-    fn along(&self, message: Self::Message, _edge: Self::Edge) -> Self::Message {
+    fn on_edge(&self, message: Self::Message, _edge: Self::Edge) -> Self::Message {
         message
     }
 }
@@ -83,7 +83,7 @@ pub(crate) struct SuperstepInfo<A> {
 }
 
 /// A vertex in a superstep.
-pub struct Vertex<'v, P: Pregel> {
+pub struct VertexContext<'v, P: VertexProgram> {
     /// What it holds: zeros at first.
     pub value: &'v mut P::Value,
     pub(crate) index: u64,
@@ -95,7 +95,7 @@ pub struct Vertex<'v, P: Pregel> {
     pub(crate) sends: &'v mut dyn FnMut(u64, P::Message),
 }
 
-impl<P: Pregel> Vertex<'_, P> {
+impl<P: VertexProgram> VertexContext<'_, P> {
     /// Its index, 0 to |V| - 1.
     #[inline(always)]
     pub fn index(&self) -> u64 {
@@ -133,7 +133,7 @@ impl<P: Pregel> Vertex<'_, P> {
     }
     /// Sends a message to the vertex with that index, whether or not an arc leads there.
     ///
-    /// The program must declare [`Pregel::SENDS`]. Without it, or if there is no such vertex, the run ends with an error.
+    /// The program must declare [`VertexProgram::SENDS`]. Without it, or if there is no such vertex, the run ends with an error.
     #[inline]
     pub fn send(&mut self, to: u64, message: P::Message) {
         (self.sends)(to, message);
@@ -145,7 +145,7 @@ impl<P: Pregel> Vertex<'_, P> {
     }
 }
 
-impl<P: Pregel> std::fmt::Debug for Vertex<'_, P> {
+impl<P: VertexProgram> std::fmt::Debug for VertexContext<'_, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Vertex")
             .field("index", &self.index)

@@ -8,14 +8,14 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use graphmill_raw::numa::Nodes;
-use graphmill_raw::{Quota, numa};
+use graphmill_raw::{AtomicRange, numa};
 
 /// The positions of some batches, each to be taken once.
 pub(crate) struct NumaQueue<'d> {
     /// The nodes that have processors.
     nodes: &'d [usize],
     /// For each node the positions up to the end of its run, those before its run taken.
-    runs: Vec<Quota>,
+    runs: Vec<AtomicRange>,
 }
 
 impl<'d> NumaQueue<'d> {
@@ -36,7 +36,7 @@ impl<'d> NumaQueue<'d> {
             |node: usize| batches.partition_point(|batch| *batch < first_of(node, count, all));
         let run = |node: usize| {
             let Range { start, end } = begin(node)..begin(node + 1);
-            Quota::new(start as u64, end as u64)
+            AtomicRange::new(start as u64, end as u64)
         };
         NumaQueue {
             runs: (0..count).map(run).collect(),
@@ -56,7 +56,7 @@ impl<'d> NumaQueue<'d> {
 
     /// Returns the number of unclaimed positions.
     pub(crate) fn left(&self) -> usize {
-        self.runs.iter().map(Quota::left).sum::<u64>() as usize
+        self.runs.iter().map(AtomicRange::left).sum::<u64>() as usize
     }
 
     fn take_near(&self, node: usize, can_use: impl Fn(usize) -> bool) -> Option<usize> {

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use graphmill_graph::{Batches, StoredGraph};
-use graphmill_raw::{AlignedBuffer, Element, Mistake, Segments, lock};
-use graphmill_storage::{Budget, Kind, Lease, Tiers};
+use graphmill_raw::{AlignedBuffer, BorrowedSegments, Element, Failpoint, lock};
+use graphmill_storage::{DataKind, Lease, MemoryBudget, Tiers};
 
 use crate::error::EngineError;
 use crate::frontier::bitmap::HierarchicalBitmap;
@@ -22,7 +22,7 @@ use crate::state::degrees::DegreeStorage;
 use crate::state::id_order::IdOrder;
 use crate::state::row_file::{PageTable, PinnedSlots, RowFile, RowFileIo, SlotRef};
 use crate::state::rows::ColumnAccess;
-use crate::state::vertex_array::{ArrayId, Guard, VertexArray, own_cuts};
+use crate::state::vertex_array::{ArrayId, ColumnGuard, VertexArray, own_cuts};
 
 /// An array in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ struct Array {
 /// Where the rows of an array are.
 enum ColumnStorage {
     Memory {
-        rows: Segments<u8>,
+        rows: BorrowedSegments<u8>,
         /// Its pages in checkpoints, if the run writes any.
         copies: Option<CheckpointCopy>,
         _lease: Lease,
@@ -77,13 +77,13 @@ pub(crate) struct ArrayStore {
     id_ranks: IdOrder,
     /// Bytes read to unpack degrees and ranks of ids.
     degree_bytes: AtomicU64,
-    budget: Budget,
+    budget: MemoryBudget,
     tiers: Tiers,
 }
 
 /// The rows of one batch, borrowed for a pass.
 pub(crate) struct BatchRows<'s> {
-    pub(crate) guards: Vec<Guard<'s>>,
+    pub(crate) guards: Vec<ColumnGuard<'s>>,
     batch: usize,
 }
 
@@ -92,7 +92,7 @@ impl ArrayStore {
         (batches, own): (Arc<Batches>, Range<usize>),
         (pages, kept): (RowFile, Option<PinnedSlots>),
         graph: Arc<StoredGraph>,
-        budget: Budget,
+        budget: MemoryBudget,
         tiers: Tiers,
     ) -> Self {
         ArrayStore {
@@ -159,7 +159,10 @@ impl ArrayStore {
         let rows = if self.has_room(bytes, reserve) {
             let (rows, lease) = self.memory("vertex rows", bytes)?;
             ColumnStorage::Memory {
-                rows: Segments::new(rows, own_cuts(&self.batches, &self.own, element_bytes)),
+                rows: BorrowedSegments::new(
+                    rows,
+                    own_cuts(&self.batches, &self.own, element_bytes),
+                ),
                 copies: self.kept.is_some().then(|| CheckpointCopy::new(first)),
                 _lease: lease,
             }
@@ -213,7 +216,7 @@ impl ArrayStore {
 
     /// True if `bytes` bytes of vertex rows and `reserve` fit in the budget, or are not charged to it.
     pub(crate) fn has_room(&self, bytes: u64, reserve: u64) -> bool {
-        let leased = self.tiers.leased(Kind::Vertices, bytes);
+        let leased = self.tiers.leased(DataKind::Vertices, bytes);
         leased == 0 || self.budget.available() >= leased.saturating_add(reserve)
     }
     fn memory(
@@ -223,7 +226,7 @@ impl ArrayStore {
     ) -> Result<(AlignedBuffer, Lease), EngineError> {
         let buffer = self
             .tiers
-            .buffer(Kind::Vertices, &self.budget, what, bytes as usize)?;
+            .buffer(DataKind::Vertices, &self.budget, what, bytes as usize)?;
         Ok(buffer.into_parts())
     }
 
@@ -239,7 +242,7 @@ impl ArrayStore {
     }
 
     /// Takes the rows of an array in memory out of the store; [`ArrayStore::put`] returns them.
-    pub(crate) fn take(&mut self, id: ArrayId) -> Result<Segments<u8>, EngineError> {
+    pub(crate) fn take(&mut self, id: ArrayId) -> Result<BorrowedSegments<u8>, EngineError> {
         let found = self.get(id).is_some();
         match self
             .arrays
@@ -247,14 +250,14 @@ impl ArrayStore {
             .map(|array| &mut array.rows)
         {
             Some(ColumnStorage::Memory { rows, .. }) if found => {
-                let none = Segments::new(AlignedBuffer::zeroed(0)?, vec![0]);
+                let none = BorrowedSegments::new(AlignedBuffer::zeroed(0)?, vec![0]);
                 Ok(std::mem::replace(rows, none))
             }
             _ => Err(EngineError::ForeignArray),
         }
     }
     /// Puts back what was taken.
-    pub(crate) fn put(&mut self, id: ArrayId, taken: Segments<u8>) {
+    pub(crate) fn put(&mut self, id: ArrayId, taken: BorrowedSegments<u8>) {
         let array = self.arrays.get_mut(id.number as usize);
         if let Some(ColumnStorage::Memory { rows, copies, .. }) = array.map(|array| &mut array.rows)
         {
@@ -353,7 +356,7 @@ impl ArrayStore {
                         .degrees_of(self.graph.forward(), frames, batch, into)?;
                     self.degree_bytes
                         .fetch_add(frames.take_bytes_read(), Ordering::Relaxed);
-                    guards.push(Guard::Paged(degrees));
+                    guards.push(ColumnGuard::Paged(degrees));
                     continue;
                 }
             };
@@ -363,10 +366,10 @@ impl ArrayStore {
             };
             guards.push(match &array.rows {
                 ColumnStorage::Memory { rows, .. } if exclusive => {
-                    Guard::Exclusive(rows.write(batch).ok_or_else(busy)?)
+                    ColumnGuard::Exclusive(rows.write(batch).ok_or_else(busy)?)
                 }
                 ColumnStorage::Memory { rows, .. } => {
-                    Guard::Shared(rows.read(batch).ok_or_else(busy)?)
+                    ColumnGuard::Shared(rows.read(batch).ok_or_else(busy)?)
                 }
                 ColumnStorage::Disk { first, table, .. } => {
                     let bytes = span * array.element_bytes;
@@ -377,7 +380,7 @@ impl ArrayStore {
                         &table[first[batch]..first[batch + 1]],
                         &mut rows[..bytes],
                     )?;
-                    Guard::Paged(rows)
+                    ColumnGuard::Paged(rows)
                 }
             });
         }
@@ -385,7 +388,11 @@ impl ArrayStore {
     }
 
     /// The ranks of the ids of a batch, out of the stored graph.
-    fn unpack_ranks(&self, batch: usize, io: &mut RowFileIo) -> Result<Guard<'_>, EngineError> {
+    fn unpack_ranks(
+        &self,
+        batch: usize,
+        io: &mut RowFileIo,
+    ) -> Result<ColumnGuard<'_>, EngineError> {
         let span = self.batches.span(batch) as usize;
         let what = "the ranks of ids of a batch";
         let mut ranks = self.budget.buffer(what, span * size_of::<u64>())?;
@@ -393,7 +400,7 @@ impl ArrayStore {
         let frames = io.frames(&self.graph, &self.budget)?;
         self.graph.ranks_of(frames, batch, into)?;
         self.count_read(frames.take_bytes_read());
-        Ok(Guard::Paged(ranks))
+        Ok(ColumnGuard::Paged(ranks))
     }
 
     /// Ends a borrow: writes the pages with changed rows to new slots.
@@ -422,7 +429,7 @@ impl ArrayStore {
                 Some(dirty) => pages_of(dirty, array.element_bytes, page_bytes),
             };
             match (&array.rows, guard) {
-                (ColumnStorage::Disk { first, written, .. }, Guard::Paged(rows)) => {
+                (ColumnStorage::Disk { first, written, .. }, ColumnGuard::Paged(rows)) => {
                     let rows = &rows[..span * array.element_bytes];
                     let changed: Vec<usize> = changed(first);
                     io.store(&self.pages, rows, changed.into_iter(), |page, slot| {
@@ -434,10 +441,10 @@ impl ArrayStore {
                         copies: Some(copies),
                         ..
                     },
-                    Guard::Exclusive(_),
+                    ColumnGuard::Exclusive(_),
                 ) => {
                     let changed = changed(&copies.first);
-                    let missed = match Mistake::ChangesMissed.is_planted() {
+                    let missed = match Failpoint::ChangesMissed.is_planted() {
                         true => changed.len().div_ceil(2),
                         false => 0,
                     };

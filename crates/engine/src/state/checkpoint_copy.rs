@@ -71,7 +71,7 @@ pub(crate) fn pages_of(
 mod tests {
     use std::collections::BTreeSet;
 
-    use graphmill_storage::Budget;
+    use graphmill_storage::MemoryBudget;
 
     use super::*;
 
@@ -81,7 +81,7 @@ mod tests {
         for element_bytes in [1, 4, 12, 48, 64, 100, 200] {
             for step in [1, 3, 17, 50] {
                 let mut dirty = HierarchicalBitmap::default();
-                dirty.reserve(300, &Budget::new(1 << 20)).unwrap();
+                dirty.reserve(300, &MemoryBudget::new(1 << 20)).unwrap();
                 let mut pages = BTreeSet::new();
                 for i in (0..300).step_by(step) {
                     dirty.insert(i);

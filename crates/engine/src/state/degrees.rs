@@ -5,12 +5,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_graph::{FormatError, FrameReader, StoredGraph};
-use graphmill_raw::Segments;
-use graphmill_storage::{Budget, Kind, Lease, Tiers};
+use graphmill_graph::{FormatError, PageCache, StoredGraph};
+use graphmill_raw::BorrowedSegments;
+use graphmill_storage::{DataKind, Lease, MemoryBudget, Tiers};
 
 use crate::error::EngineError;
-use crate::state::vertex_array::{Guard, own_cuts};
+use crate::state::vertex_array::{ColumnGuard, own_cuts};
 
 /// Frames of 64 KiB that unpacking a batch's degrees reads ahead.
 const DEGREE_FRAMES: usize = 8;
@@ -21,7 +21,7 @@ pub(crate) enum DegreeStorage {
     Unknown,
     /// Unpacked in memory, 32 bits each.
     Memory {
-        degrees: Segments<u8>,
+        degrees: BorrowedSegments<u8>,
         _lease: Lease,
     },
     /// Unpacked from the stored graph, batch by batch.
@@ -41,7 +41,7 @@ impl DegreeStorage {
         &mut self,
         graph: &Arc<StoredGraph>,
         own: &Range<usize>,
-        (tiers, budget): (&Tiers, &Budget),
+        (tiers, budget): (&Tiers, &MemoryBudget),
         reserve: u64,
     ) -> Result<u64, EngineError> {
         if !matches!(self, DegreeStorage::Unknown) {
@@ -51,13 +51,13 @@ impl DegreeStorage {
         let batches = graph.batches();
         let vertices = batches.cut(own.end) - batches.cut(own.start);
         let bytes = vertices * size_of::<u32>() as u64;
-        let leased = tiers.leased(Kind::Vertices, bytes);
+        let leased = tiers.leased(DataKind::Vertices, bytes);
         if leased > 0 && budget.available() < leased.saturating_add(reserve) {
             return Ok(0);
         }
-        let all = tiers.buffer(Kind::Vertices, budget, "out-degrees", bytes as usize)?;
+        let all = tiers.buffer(DataKind::Vertices, budget, "out-degrees", bytes as usize)?;
         let (mut all, lease) = all.into_parts();
-        let mut frames = FrameReader::new(graph, budget, DEGREE_FRAMES)?;
+        let mut frames = PageCache::new(graph, budget, DEGREE_FRAMES)?;
         let mut rest = &mut all.typed_mut::<u32>()[..vertices as usize];
         for batch in own.clone() {
             let (part, later) = rest.split_at_mut(batches.span(batch) as usize);
@@ -69,18 +69,18 @@ impl DegreeStorage {
         }
         let cuts = own_cuts(batches, own, size_of::<u32>());
         *self = DegreeStorage::Memory {
-            degrees: Segments::new(all, cuts),
+            degrees: BorrowedSegments::new(all, cuts),
             _lease: lease,
         };
         Ok(frames.take_bytes_read())
     }
 
     /// Borrows the degrees of a batch. Returns `None` if they are not in memory.
-    pub(crate) fn open(&self, batch: usize) -> Result<Option<Guard<'_>>, EngineError> {
+    pub(crate) fn open(&self, batch: usize) -> Result<Option<ColumnGuard<'_>>, EngineError> {
         match self {
             DegreeStorage::Memory { degrees, .. } => {
                 let narrow = degrees.read(batch).ok_or(EngineError::ForeignArray)?;
-                Ok(Some(Guard::Shared(narrow)))
+                Ok(Some(ColumnGuard::Shared(narrow)))
             }
             DegreeStorage::Unknown | DegreeStorage::Disk => Ok(None),
         }

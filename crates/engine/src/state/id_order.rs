@@ -6,12 +6,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_graph::{Batches, FrameReader, Order, StoredGraph};
-use graphmill_raw::Segments;
-use graphmill_storage::{Budget, Kind, Lease, Tiers};
+use graphmill_graph::{Batches, Order, PageCache, StoredGraph};
+use graphmill_raw::BorrowedSegments;
+use graphmill_storage::{DataKind, Lease, MemoryBudget, Tiers};
 
 use crate::error::EngineError;
-use crate::state::vertex_array::{Guard, own_cuts};
+use crate::state::vertex_array::{ColumnGuard, own_cuts};
 
 /// Frames of 64 KiB that unpacking reads ahead.
 const FRAMES: usize = 8;
@@ -23,7 +23,10 @@ pub(crate) enum IdOrder {
     /// No pass has named them yet.
     Unknown,
     /// Unpacked in memory, 32 bits each.
-    Memory { ranks: Segments<u8>, _lease: Lease },
+    Memory {
+        ranks: BorrowedSegments<u8>,
+        _lease: Lease,
+    },
     /// Unpacked from the stored graph, batch by batch.
     Disk,
 }
@@ -56,7 +59,7 @@ impl IdOrder {
         &mut self,
         graph: &Arc<StoredGraph>,
         own: &Range<usize>,
-        (tiers, budget): (&Tiers, &Budget),
+        (tiers, budget): (&Tiers, &MemoryBudget),
         reserve: u64,
     ) -> Result<u64, EngineError> {
         if !matches!(self, IdOrder::Unknown) {
@@ -67,13 +70,13 @@ impl IdOrder {
         let vertices = batches.cut(own.end) - batches.cut(own.start);
         let bytes = vertices * size_of::<u32>() as u64;
         let fit = batches.vertices() <= 1 << 32;
-        let leased = tiers.leased(Kind::Vertices, bytes);
+        let leased = tiers.leased(DataKind::Vertices, bytes);
         if !fit || leased > 0 && budget.available() < leased.saturating_add(reserve) {
             return Ok(0);
         }
-        let all = tiers.buffer(Kind::Vertices, budget, "ranks of ids", bytes as usize)?;
+        let all = tiers.buffer(DataKind::Vertices, budget, "ranks of ids", bytes as usize)?;
         let (mut all, lease) = all.into_parts();
-        let mut frames = FrameReader::new(graph, budget, FRAMES)?;
+        let mut frames = PageCache::new(graph, budget, FRAMES)?;
         let mut rest = &mut all.typed_mut::<u32>()[..vertices as usize];
         for batch in own.clone() {
             let (part, later) = rest.split_at_mut(batches.span(batch) as usize);
@@ -82,7 +85,7 @@ impl IdOrder {
         }
         let cuts = own_cuts(batches, own, size_of::<u32>());
         *self = IdOrder::Memory {
-            ranks: Segments::new(all, cuts),
+            ranks: BorrowedSegments::new(all, cuts),
             _lease: lease,
         };
         Ok(frames.take_bytes_read())
@@ -93,12 +96,12 @@ impl IdOrder {
         &self,
         batches: &Batches,
         batch: usize,
-    ) -> Result<Option<Guard<'_>>, EngineError> {
+    ) -> Result<Option<ColumnGuard<'_>>, EngineError> {
         match self {
-            IdOrder::Indices => Ok(Some(Guard::Indices(batches.start(batch)))),
+            IdOrder::Indices => Ok(Some(ColumnGuard::Indices(batches.start(batch)))),
             IdOrder::Memory { ranks, .. } => {
                 let ranks = ranks.read(batch).ok_or(EngineError::ForeignArray)?;
-                Ok(Some(Guard::Shared(ranks)))
+                Ok(Some(ColumnGuard::Shared(ranks)))
             }
             IdOrder::Unknown | IdOrder::Disk => Ok(None),
         }

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{Batches, FRAME_BYTES, FrameReader, StoredGraph};
-use graphmill_raw::{Mistake, lock};
-use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Open, Operation, Queue};
+use graphmill_graph::{Batches, FRAME_BYTES, PageCache, StoredGraph};
+use graphmill_raw::{Failpoint, lock};
+use graphmill_storage::{Buffer, Disk, FileHandle, MemoryBudget, Open, Operation, Queue};
 
 use crate::error::EngineError;
 
@@ -59,7 +59,7 @@ impl PinnedSlots {
     }
     /// Records that the current rows no longer use a slot; returns true if a checkpoint does.
     pub(crate) fn retire(&mut self, slot: SlotRef) -> bool {
-        let is_kept = self.has(slot) && !Mistake::SlotsNotKept.is_planted();
+        let is_kept = self.has(slot) && !Failpoint::SlotsNotKept.is_planted();
         if is_kept {
             match self.retired.back_mut() {
                 Some((version, slots)) if *version == self.newest => slots.push(slot),
@@ -226,7 +226,7 @@ pub(crate) struct RowFileIo {
     queue: Box<dyn Queue>,
     free: Vec<Buffer>,
     /// Where degrees are unpacked from; made with the first batch of them.
-    frames: Option<FrameReader>,
+    frames: Option<PageCache>,
 }
 
 impl RowFileIo {
@@ -240,7 +240,7 @@ impl RowFileIo {
 
     pub(crate) fn new(
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         page_bytes: usize,
     ) -> Result<Self, EngineError> {
         let mut free = Vec::with_capacity(DEPTH);
@@ -258,11 +258,11 @@ impl RowFileIo {
     pub(crate) fn frames(
         &mut self,
         graph: &Arc<StoredGraph>,
-        budget: &Budget,
-    ) -> Result<&mut FrameReader, EngineError> {
+        budget: &MemoryBudget,
+    ) -> Result<&mut PageCache, EngineError> {
         Ok(match &mut self.frames {
             Some(frames) => frames,
-            none => none.insert(FrameReader::new(graph, budget, FRAMES)?),
+            none => none.insert(PageCache::new(graph, budget, FRAMES)?),
         })
     }
 
@@ -337,7 +337,7 @@ impl RowFileIo {
                 let is_sound = read >= page_bytes
                     && pages[page].is_some_and(|slot| {
                         crc32fast::hash(&buffer[..page_bytes]) == slot.checksum
-                            || Mistake::PagesNotChecked.is_planted()
+                            || Failpoint::PagesNotChecked.is_planted()
                     });
                 if is_sound {
                     take(page, &buffer[..page_bytes]);

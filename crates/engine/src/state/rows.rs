@@ -5,7 +5,7 @@
 
 use graphmill_raw::Element;
 
-use crate::state::vertex_array::{ArrayId, Guard, VertexArray};
+use crate::state::vertex_array::{ArrayId, ColumnGuard, VertexArray};
 
 /// One array that a pass names, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum ColumnAccess {
 
 /// The bytes that a pass moves of a row on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Touched {
+pub struct RowBytes {
     /// Bytes of elements of arrays that it reads.
     pub(crate) read: usize,
     /// Of these, bytes that it may write.
@@ -31,9 +31,9 @@ pub struct Touched {
     pub(crate) degrees: bool,
 }
 
-impl Touched {
-    const fn and(self, other: Touched) -> Touched {
-        Touched {
+impl RowBytes {
+    const fn and(self, other: RowBytes) -> RowBytes {
+        RowBytes {
             read: self.read + other.read,
             written: self.written + other.written,
             degrees: self.degrees || other.degrees,
@@ -41,8 +41,8 @@ impl Touched {
     }
 
     /// Returns the maximum of both.
-    pub(crate) fn or(self, other: Touched) -> Touched {
-        Touched {
+    pub(crate) fn or(self, other: RowBytes) -> RowBytes {
+        RowBytes {
             read: self.read.max(other.read),
             written: self.written.max(other.written),
             degrees: self.degrees || other.degrees,
@@ -59,11 +59,11 @@ pub trait Rows: Copy + Send + Sync {
     /// Bytes of a row on disk.
     const BYTES: usize;
     /// Returns the bytes that a pass moves of them.
-    const TOUCHED: Touched;
+    const TOUCHED: RowBytes;
     /// The arrays, in order.
     fn needs(&self, out: &mut Vec<ColumnAccess>);
     /// The arrays of one batch out of as many guards, in the same order.
-    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Self::Slices<'b>;
+    fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> Self::Slices<'b>;
     /// The row of the `i`-th vertex of the batch.
     fn row<'r>(slices: &'r mut Self::Slices<'_>, i: usize) -> Self::Row<'r>;
 }
@@ -73,7 +73,7 @@ pub trait SingleColumn: Rows {}
 impl<T: Element> SingleColumn for Read<T> {}
 impl<T: Element> SingleColumn for Write<T> {}
 impl SingleColumn for OutDegree {}
-impl SingleColumn for IdRank {}
+impl SingleColumn for IdOrdinal {}
 
 /// An array that a pass reads.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ pub struct OutDegree;
 
 /// The rank of a vertex in ascending order of ids: ties are broken by it.
 #[derive(Clone, Copy, Debug)]
-pub struct IdRank;
+pub struct IdOrdinal;
 
 impl<T> VertexArray<T> {
     /// This array, to be read by a pass.
@@ -121,7 +121,7 @@ impl<T: Element> Rows for Read<T> {
     type Row<'r> = &'r T;
     type Slices<'b> = &'b [T];
     const BYTES: usize = size_of::<T>();
-    const TOUCHED: Touched = Touched {
+    const TOUCHED: RowBytes = RowBytes {
         read: size_of::<T>(),
         written: 0,
         degrees: false,
@@ -129,7 +129,7 @@ impl<T: Element> Rows for Read<T> {
     fn needs(&self, out: &mut Vec<ColumnAccess>) {
         out.push(ColumnAccess::Read(self.0.id()));
     }
-    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> &'b [T] {
+    fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> &'b [T] {
         guards.first().map_or(&[], |guard| guard.read())
     }
     #[inline(always)]
@@ -142,7 +142,7 @@ impl<T: Element> Rows for Write<T> {
     type Row<'r> = &'r mut T;
     type Slices<'b> = &'b mut [T];
     const BYTES: usize = size_of::<T>();
-    const TOUCHED: Touched = Touched {
+    const TOUCHED: RowBytes = RowBytes {
         read: size_of::<T>(),
         written: size_of::<T>(),
         degrees: false,
@@ -150,7 +150,7 @@ impl<T: Element> Rows for Write<T> {
     fn needs(&self, out: &mut Vec<ColumnAccess>) {
         out.push(ColumnAccess::Write(self.0.id()));
     }
-    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> &'b mut [T] {
+    fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> &'b mut [T] {
         match guards.first_mut() {
             Some(guard) => guard.write(),
             None => &mut [],
@@ -175,7 +175,7 @@ impl Rows for OutDegree {
     type Row<'r> = u64;
     type Slices<'b> = Degrees<'b>;
     const BYTES: usize = size_of::<u64>();
-    const TOUCHED: Touched = Touched {
+    const TOUCHED: RowBytes = RowBytes {
         read: 0,
         written: 0,
         degrees: true,
@@ -183,9 +183,9 @@ impl Rows for OutDegree {
     fn needs(&self, out: &mut Vec<ColumnAccess>) {
         out.push(ColumnAccess::OutDegree);
     }
-    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Degrees<'b> {
+    fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> Degrees<'b> {
         match guards.first() {
-            Some(guard @ Guard::Shared(_)) => Degrees::Narrow(guard.read()),
+            Some(guard @ ColumnGuard::Shared(_)) => Degrees::Narrow(guard.read()),
             Some(guard) => Degrees::Wide(guard.read()),
             None => Degrees::Wide(&[]),
         }
@@ -201,7 +201,7 @@ impl Rows for OutDegree {
 
 /// The ranks of ids of one batch.
 #[derive(Clone, Copy, Debug)]
-pub enum IdRanksOf<'b> {
+pub enum IdOrdinals<'b> {
     /// They are the indices; this is the first one.
     Indices(u64),
     /// All ranks fit in 32 bits, and there was room for them in memory.
@@ -210,11 +210,11 @@ pub enum IdRanksOf<'b> {
     Wide(&'b [u64]),
 }
 
-impl Rows for IdRank {
+impl Rows for IdOrdinal {
     type Row<'r> = u64;
-    type Slices<'b> = IdRanksOf<'b>;
+    type Slices<'b> = IdOrdinals<'b>;
     const BYTES: usize = size_of::<u64>();
-    const TOUCHED: Touched = Touched {
+    const TOUCHED: RowBytes = RowBytes {
         read: 0,
         written: 0,
         degrees: false,
@@ -222,20 +222,20 @@ impl Rows for IdRank {
     fn needs(&self, out: &mut Vec<ColumnAccess>) {
         out.push(ColumnAccess::IdRank);
     }
-    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> IdRanksOf<'b> {
+    fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> IdOrdinals<'b> {
         match guards.first() {
-            Some(Guard::Indices(first)) => IdRanksOf::Indices(*first),
-            Some(guard @ Guard::Shared(_)) => IdRanksOf::Narrow(guard.read()),
-            Some(guard) => IdRanksOf::Wide(guard.read()),
-            None => IdRanksOf::Wide(&[]),
+            Some(ColumnGuard::Indices(first)) => IdOrdinals::Indices(*first),
+            Some(guard @ ColumnGuard::Shared(_)) => IdOrdinals::Narrow(guard.read()),
+            Some(guard) => IdOrdinals::Wide(guard.read()),
+            None => IdOrdinals::Wide(&[]),
         }
     }
     #[inline(always)]
-    fn row(slices: &mut IdRanksOf<'_>, i: usize) -> u64 {
+    fn row(slices: &mut IdOrdinals<'_>, i: usize) -> u64 {
         match slices {
-            IdRanksOf::Indices(first) => *first + i as u64,
-            IdRanksOf::Narrow(ranks) => u64::from(ranks[i]),
-            IdRanksOf::Wide(ranks) => ranks[i],
+            IdOrdinals::Indices(first) => *first + i as u64,
+            IdOrdinals::Narrow(ranks) => u64::from(ranks[i]),
+            IdOrdinals::Wide(ranks) => ranks[i],
         }
     }
 }
@@ -244,13 +244,13 @@ impl Rows for () {
     type Row<'r> = ();
     type Slices<'b> = ();
     const BYTES: usize = 0;
-    const TOUCHED: Touched = Touched {
+    const TOUCHED: RowBytes = RowBytes {
         read: 0,
         written: 0,
         degrees: false,
     };
     fn needs(&self, _: &mut Vec<ColumnAccess>) {}
-    fn slices(_: &mut [Guard<'_>]) {}
+    fn slices(_: &mut [ColumnGuard<'_>]) {}
     #[inline(always)]
     fn row(_: &mut (), _: usize) {}
 }
@@ -261,11 +261,11 @@ macro_rules! tuples {
             type Row<'r> = ($($t::Row<'r>,)+);
             type Slices<'b> = ($($t::Slices<'b>,)+);
             const BYTES: usize = 0 $(+ $t::BYTES)+;
-            const TOUCHED: Touched = <() as Rows>::TOUCHED$(.and($t::TOUCHED))+;
+            const TOUCHED: RowBytes = <() as Rows>::TOUCHED$(.and($t::TOUCHED))+;
             fn needs(&self, out: &mut Vec<ColumnAccess>) {
                 $(self.$i.needs(out);)+
             }
-            fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Self::Slices<'b> {
+            fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> Self::Slices<'b> {
                 let mut rest = guards.iter_mut();
                 // Each element of a tuple is one array.
                 ($($t::slices(rest.next().map_or(&mut [], std::slice::from_mut)),)+)

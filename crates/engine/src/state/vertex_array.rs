@@ -51,7 +51,7 @@ impl<T> VertexArray<T> {
 }
 
 /// The borrowed elements of one array in one batch.
-pub enum Guard<'s> {
+pub enum ColumnGuard<'s> {
     /// Resident, shared.
     Shared(SegmentRef<'s, u8>),
     /// Resident, exclusive.
@@ -62,21 +62,21 @@ pub enum Guard<'s> {
     Indices(u64),
 }
 
-impl Guard<'_> {
+impl ColumnGuard<'_> {
     pub(crate) fn read<T: Element>(&self) -> &[T] {
         let bytes: &[u8] = match self {
-            Guard::Shared(bytes) => bytes,
-            Guard::Exclusive(bytes) => bytes,
-            Guard::Paged(bytes) => bytes,
-            Guard::Indices(_) => &[],
+            ColumnGuard::Shared(bytes) => bytes,
+            ColumnGuard::Exclusive(bytes) => bytes,
+            ColumnGuard::Paged(bytes) => bytes,
+            ColumnGuard::Indices(_) => &[],
         };
         elements(bytes)
     }
     pub(crate) fn write<T: Element>(&mut self) -> &mut [T] {
         match self {
-            Guard::Shared(_) | Guard::Indices(_) => &mut [],
-            Guard::Exclusive(bytes) => elements_mut(bytes),
-            Guard::Paged(bytes) => elements_mut(bytes),
+            ColumnGuard::Shared(_) | ColumnGuard::Indices(_) => &mut [],
+            ColumnGuard::Exclusive(bytes) => elements_mut(bytes),
+            ColumnGuard::Paged(bytes) => elements_mut(bytes),
         }
     }
 }

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use graphmill_fabric::{
-    Channel, Courier, Fabric, FabricError, Network, Operation, Outflow, all_gather, all_reduce,
-    barrier, local, receive_all, simulated,
+    Channel, Fabric, FabricError, FabricOperation, FramedSender, NetworkModel, Shuffle, all_gather,
+    all_reduce, barrier, local, receive_all, simulated,
 };
 use graphmill_raw::AlignedBuffer;
 
@@ -17,7 +17,7 @@ fn fabrics(ranks: usize) -> Vec<Vec<Box<dyn Fabric>>> {
         fabrics.into_iter().map(boxed).collect()
     }
     let mut all = vec![boxed(local(ranks))];
-    all.extend((0..20).map(|seed| boxed(simulated(seed, ranks, Network::default()))));
+    all.extend((0..20).map(|seed| boxed(simulated(seed, ranks, NetworkModel::default()))));
     all
 }
 
@@ -44,8 +44,8 @@ fn frame(bytes: &[u8]) -> AlignedBuffer {
     buffer
 }
 
-fn send(to: usize, channel: Channel, bytes: &[u8]) -> Operation {
-    Operation::Send {
+fn send(to: usize, channel: Channel, bytes: &[u8]) -> FabricOperation {
+    FabricOperation::Send {
         to,
         channel,
         buffer: frame(bytes),
@@ -53,8 +53,8 @@ fn send(to: usize, channel: Channel, bytes: &[u8]) -> Operation {
     }
 }
 
-fn receive(from: usize, channel: Channel, room: usize) -> Operation {
-    Operation::Receive {
+fn receive(from: usize, channel: Channel, room: usize) -> FabricOperation {
+    FabricOperation::Receive {
         from,
         channel,
         buffer: frame(&vec![0; room]),
@@ -120,7 +120,7 @@ fn a_frame_stays_with_its_sender_until_there_is_room() {
             if fabric.rank() == 0 {
                 let mut buffer = frame(b"bytes");
                 buffer[0] = b'B';
-                let operation = Operation::Send {
+                let operation = FabricOperation::Send {
                     to: 1,
                     channel: 0,
                     buffer,
@@ -186,7 +186,7 @@ fn a_rank_that_ends_without_a_word_is_lost() {
 fn frames_that_are_too_long_or_for_nobody_are_errors() {
     for fabrics in fabrics(1) {
         each(fabrics, |fabric| {
-            let beyond = Operation::Send {
+            let beyond = FabricOperation::Send {
                 to: 0,
                 channel: 0,
                 buffer: frame(&[0; 4]),
@@ -233,7 +233,7 @@ fn parcels_come_from_all_while_all_send() {
         // Simulated ranks have one thread each.
         for fabrics in fabrics(ranks).into_iter().take(1) {
             let heard = each(fabrics, |fabric| {
-                let courier = Courier::new(fabric, 100).unwrap();
+                let courier = Shuffle::new(fabric, 100).unwrap();
                 let (rank, mut came) = (fabric.rank(), vec![Vec::new(); ranks]);
                 std::thread::scope(|scope| {
                     let threads = [0, 1].map(|thread| {
@@ -282,7 +282,7 @@ fn parcels_come_from_all_while_all_send() {
 fn a_rank_that_cannot_take_in_ends_those_who_send() {
     for fabrics in fabrics(3).into_iter().take(1) {
         let outcomes = each(fabrics, |fabric| {
-            let courier = Courier::new(fabric, 8).unwrap();
+            let courier = Shuffle::new(fabric, 8).unwrap();
             let outcome = std::thread::scope(|scope| {
                 let courier = &courier;
                 let sender = scope.spawn(move || {
@@ -347,7 +347,7 @@ fn bytes_of_one_rank_reach_another_in_order() {
                     };
                     receive_all(fabric, 1, &patient, take).unwrap();
                 } else {
-                    let mut flow = Outflow::new(fabric, 0);
+                    let mut flow = FramedSender::new(fabric, 0);
                     for part in all.chunks(1000) {
                         flow.put(part, &patient).unwrap();
                     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::mpirun::{self, Ended};
 use graphmill_fabric::{
-    Channel, Completion, Fabric, FabricError, MpiFabric, Operation, all_gather, barrier,
+    Channel, Fabric, FabricCompletion, FabricError, FabricOperation, MpiFabric, all_gather, barrier,
 };
 use graphmill_raw::AlignedBuffer;
 
@@ -85,7 +85,7 @@ fn frame(bytes: usize, with: u8) -> AlignedBuffer {
     buffer
 }
 
-fn next(fabric: &dyn Fabric) -> Completion {
+fn next(fabric: &dyn Fabric) -> FabricCompletion {
     loop {
         if let Some(completion) = fabric.wait(Duration::from_secs(1)) {
             return completion;
@@ -129,14 +129,14 @@ fn rank_sends_frames() {
         for number in 0..frames {
             let channel = (number % 2) as Channel;
             let with = (rank as u64 * frames + number) as u8;
-            let send = Operation::Send {
+            let send = FabricOperation::Send {
                 to: peer,
                 channel,
                 buffer: frame(bytes, with),
                 range: 4096..bytes,
             };
             fabric.submit(send, u64::MAX);
-            let receive = Operation::Receive {
+            let receive = FabricOperation::Receive {
                 from: peer,
                 channel,
                 buffer: frame(bytes, 0),
@@ -167,13 +167,13 @@ fn a_frame_that_is_too_long_is_an_error() {
 fn rank_sends_too_much() {
     let fabric = fabric();
     let operation = match fabric.rank() {
-        0 => Operation::Send {
+        0 => FabricOperation::Send {
             to: 1,
             channel: 0,
             buffer: frame(100, 1),
             range: 0..100,
         },
-        _ => Operation::Receive {
+        _ => FabricOperation::Receive {
             from: 0,
             channel: 0,
             buffer: frame(99, 0),

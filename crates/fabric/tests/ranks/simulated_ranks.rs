@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use graphmill_fabric::{
-    Fabric, FabricError, Network, Operation, SimFabric, all_gather, barrier, simulated,
+    Fabric, FabricError, FabricOperation, NetworkModel, SimFabric, all_gather, barrier, simulated,
 };
-use graphmill_raw::{AlignedBuffer, Random};
+use graphmill_raw::{AlignedBuffer, SplitMix64};
 
 /// What became of ranks that say their number to all, again and again.
 #[derive(Debug, Default, PartialEq)]
@@ -20,7 +20,7 @@ struct Outcome {
     ends: Vec<(usize, Duration, FabricError)>,
 }
 
-fn run(seed: u64, ranks: usize, network: Network) -> Outcome {
+fn run(seed: u64, ranks: usize, network: NetworkModel) -> Outcome {
     let outcome = Mutex::new(Outcome::default());
     let rank = |fabric: SimFabric| {
         let (rank, said) = (fabric.rank(), [fabric.rank() as u8; 100]);
@@ -50,7 +50,7 @@ const RANKS: usize = 4;
 
 /// A rank, another one, and a time before ranks have said all, by a seed.
 fn drawn(seed: u64) -> ([usize; 2], Duration) {
-    let mut random = Random::new(seed);
+    let mut random = SplitMix64::new(seed);
     let rank = random.below(RANKS as u64) as usize;
     let other = (rank + 1 + random.below(RANKS as u64 - 1) as usize) % RANKS;
     let at = Duration::from_nanos(random.below(10_000_000));
@@ -58,18 +58,18 @@ fn drawn(seed: u64) -> ([usize; 2], Duration) {
 }
 
 /// The same network with a rank that crashes, a connection that breaks, or a rank that goes silent.
-fn faulty([rank, other]: [usize; 2], at: Duration) -> [Network; 3] {
-    let sound = Network::default();
+fn faulty([rank, other]: [usize; 2], at: Duration) -> [NetworkModel; 3] {
+    let sound = NetworkModel::default();
     [
-        Network {
+        NetworkModel {
             crashes: [Some((rank, at)), None],
             ..sound
         },
-        Network {
+        NetworkModel {
             broken: Some(([rank, other], at)),
             ..sound
         },
-        Network {
+        NetworkModel {
             silent: Some((rank, at)),
             ..sound
         },
@@ -80,8 +80,8 @@ fn faulty([rank, other]: [usize; 2], at: Duration) -> [Network; 3] {
 fn a_seed_is_a_run() {
     let runs: Vec<_> = (0..5)
         .map(|seed| {
-            let first = run(seed, 5, Network::default());
-            assert_eq!(first, run(seed, 5, Network::default()));
+            let first = run(seed, 5, NetworkModel::default());
+            assert_eq!(first, run(seed, 5, NetworkModel::default()));
             assert_eq!((first.heard.len(), first.ends.len()), (100, 0));
             first
         })
@@ -93,7 +93,7 @@ fn a_seed_is_a_run() {
 fn a_seed_is_a_run_up_to_what_breaks_and_after_it() {
     for seed in 0..10 {
         let (pair, at) = drawn(seed);
-        let sound = run(seed, RANKS, Network::default());
+        let sound = run(seed, RANKS, NetworkModel::default());
         for network in faulty(pair, at) {
             let first = run(seed, RANKS, network);
             assert_eq!(first, run(seed, RANKS, network), "seed {seed}");
@@ -198,9 +198,9 @@ fn a_rank_that_goes_silent_ends_all_a_while_later() {
 fn a_silent_rank_neither_hears_nor_is_heard_when_one_fails() {
     let (silent, full) = (1, "its disk is full");
     for failing in [silent, 2] {
-        let network = Network {
+        let network = NetworkModel {
             silent: Some((silent, Duration::ZERO)),
-            ..Network::default()
+            ..NetworkModel::default()
         };
         let end = |fabric: SimFabric| {
             if fabric.rank() == failing {
@@ -228,23 +228,23 @@ fn a_silent_rank_neither_hears_nor_is_heard_when_one_fails() {
 
 #[test]
 fn frames_under_way_do_not_arrive_once_the_connection_is_broken() {
-    let network = Network {
+    let network = NetworkModel {
         delay_max: Duration::from_secs(1),
         broken: Some(([0, 1], Duration::from_nanos(1))),
-        ..Network::default()
+        ..NetworkModel::default()
     };
     let work = |fabric: SimFabric| {
         let (other, channel) = (1 - fabric.rank(), 0);
         for token in 0..10 {
             let buffer = AlignedBuffer::zeroed(8).unwrap();
             let operation = match fabric.rank() {
-                0 => Operation::Send {
+                0 => FabricOperation::Send {
                     to: other,
                     channel,
                     buffer,
                     range: 0..8,
                 },
-                _ => Operation::Receive {
+                _ => FabricOperation::Receive {
                     from: other,
                     channel,
                     buffer,
@@ -296,7 +296,7 @@ fn a_rank_that_is_done_with_the_others_is_not_lost() {
 fn ranks_that_wait_for_each_other_are_told() {
     let ends = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for fabric in simulated(7, 3, Network::default()) {
+        for fabric in simulated(7, 3, NetworkModel::default()) {
             let ends = &ends;
             scope.spawn(move || {
                 // One does not come.
@@ -305,7 +305,7 @@ fn ranks_that_wait_for_each_other_are_told() {
                         if fabric.in_flight() == 0 {
                             let room = AlignedBuffer::zeroed(8).unwrap();
                             fabric.submit(
-                                Operation::Receive {
+                                FabricOperation::Receive {
                                     from: 1,
                                     channel: 0,
                                     buffer: room,

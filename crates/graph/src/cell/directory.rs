@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use graphmill_storage::{Budget, Lease};
+use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::cell::source_index::{BITMAP_LINES_MAX, bitmap_bytes, block_list_bytes};
 use crate::codec::varint;
@@ -177,7 +177,7 @@ pub(crate) fn put_file(
 
 /// Memory that grows by small steps, each leased before it is used.
 pub(crate) struct Ledger<'b> {
-    budget: &'b Budget,
+    budget: &'b MemoryBudget,
     what: &'static str,
     left: u64,
     leases: Vec<Lease>,
@@ -186,7 +186,7 @@ pub(crate) struct Ledger<'b> {
 impl<'b> Ledger<'b> {
     pub(crate) const STEP: u64 = 32 << 10;
 
-    pub(crate) fn new(budget: &'b Budget, what: &'static str) -> Self {
+    pub(crate) fn new(budget: &'b MemoryBudget, what: &'static str) -> Self {
         Ledger {
             budget,
             what,
@@ -261,7 +261,7 @@ pub(crate) fn parse(
     batches: usize,
     edge: EdgeKind,
     strip_edges_max: u64,
-    budget: &Budget,
+    budget: &MemoryBudget,
 ) -> Result<Directory, DirectoryError> {
     let mut reader = DirectoryReader { bytes, at: 0 };
     let mut ledger = Ledger::new(budget, "the directory of cells");
@@ -455,7 +455,7 @@ mod tests {
 
     #[test]
     fn a_directory_comes_back_with_positions_and_strips() {
-        let budget = Budget::new(1 << 20);
+        let budget = MemoryBudget::new(1 << 20);
         let directory = parse(&example(), 4, EdgeKind::F32, 15, &budget).unwrap();
         let column = &directory.columns[0];
         assert_eq!((column.edges(), column.strips()), (45, &[0..2, 2..3][..]));
@@ -481,7 +481,7 @@ mod tests {
 
     #[test]
     fn a_broken_directory_is_refused_whatever_is_broken() {
-        let budget = Budget::new(1 << 20);
+        let budget = MemoryBudget::new(1 << 20);
         let good = example();
         for cut in 0..good.len() {
             assert!(
@@ -516,7 +516,7 @@ mod tests {
         assert!(parse(&good, 5, EdgeKind::F32, 15, &budget).is_err());
         assert!(parse(&good, 3, EdgeKind::F32, 15, &budget).is_err());
         assert!(parse(&good, 4, EdgeKind::F64, 15, &budget).is_err());
-        let small = Budget::new(100);
+        let small = MemoryBudget::new(100);
         assert!(matches!(
             parse(&good, 4, EdgeKind::F32, 15, &small),
             Err(DirectoryError::Other(_))

@@ -28,7 +28,7 @@ pub(crate) const BITMAP_LINES_MAX: u64 = (1u64 << 31).div_ceil(LINE_SOURCES as u
 
 /// Where the edges of a source begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct EdgePosition {
     /// Number of the block in the cell.
     pub block: usize,
     /// Where the block begins, in bytes from the cell's first.
@@ -152,11 +152,11 @@ impl<'a> SourceIndex<'a> {
     ///
     /// Without a bitmap the block may hold no edge of the source.
     #[inline]
-    pub fn seek(&self, source: u32) -> Option<Place> {
+    pub fn seek(&self, source: u32) -> Option<EdgePosition> {
         if !self.has_bitmap() {
             return match self.entries.is_empty() {
                 // One block of few edges.
-                true => Some(Place {
+                true => Some(EdgePosition {
                     block: 0,
                     offset: 0,
                     group: Group::Unknown,
@@ -176,7 +176,7 @@ impl<'a> SourceIndex<'a> {
             }
             (block, before, offset) = (block + 1, next & !CONTINUES, at);
         }
-        Some(Place {
+        Some(EdgePosition {
             block,
             offset,
             group: Group::Number(rank.wrapping_sub(before) as usize),
@@ -203,7 +203,7 @@ impl<'a> SourceIndex<'a> {
         Some((rank, (head >> 32) as usize))
     }
 
-    fn bisect(&self, source: u32) -> Option<Place> {
+    fn bisect(&self, source: u32) -> Option<EdgePosition> {
         let first =
             |entry: &[u8; ENTRY]| u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
         let mut block = self
@@ -213,7 +213,7 @@ impl<'a> SourceIndex<'a> {
         while block > 0 && self.continues(block) && self.entry(block)?.0 == source {
             block -= 1;
         }
-        Some(Place {
+        Some(EdgePosition {
             block,
             offset: self.offset(block)?,
             group: self.sample(block, source),
@@ -326,11 +326,11 @@ mod tests {
     use crate::codec::block::encode::BlockEncoder;
     use crate::codec::block::layout::BLOCK_EDGES_MAX;
     use crate::codec::block::view::{BlockView, GroupWalk};
-    use graphmill_storage::Random;
+    use graphmill_storage::SplitMix64;
 
     #[test]
     fn seeks_find_the_edges_that_a_scan_finds() {
-        let mut random = Random::new(3);
+        let mut random = SplitMix64::new(3);
         for round in 0..60u64 {
             let span = 1 + random.below([10, 1000, 100_000][round as usize % 3]);
             let edges = [1, 100, 5000, 20_000][round as usize % 4];
@@ -391,7 +391,7 @@ mod tests {
                         .collect();
                     let mut found = Vec::new();
                     let mut place = index.seek(source);
-                    while let Some(Place {
+                    while let Some(EdgePosition {
                         block,
                         offset,
                         group,
@@ -419,7 +419,7 @@ mod tests {
                             found.push(u64::from(source) << 32 | u64::from(d))
                         });
                         if number + 1 == view.groups() && index.continues(block + 1) {
-                            place = index.offset(block + 1).map(|offset| Place {
+                            place = index.offset(block + 1).map(|offset| EdgePosition {
                                 block: block + 1,
                                 offset,
                                 group: Group::Number(0),

@@ -222,7 +222,7 @@ impl PforEncoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graphmill_storage::Random;
+    use graphmill_storage::SplitMix64;
 
     fn write(values: &[u32]) -> (Vec<u8>, Vec<u8>) {
         let (mut heads, mut bodies) = (Vec::new(), Vec::new());
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn every_mix_of_widths_reads_back() {
-        let mut random = Random::new(5);
+        let mut random = SplitMix64::new(5);
         for round in 0..2000u64 {
             let count = random.below(200) as usize;
             let narrow = random.below(33) as u32;
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn any_bytes_are_read_without_leaving_them() {
-        let mut random = Random::new(6);
+        let mut random = SplitMix64::new(6);
         for _ in 0..2000 {
             let heads: Vec<u8> = (0..random.below(6))
                 .map(|_| random.below(256) as u8)

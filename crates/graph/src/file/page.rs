@@ -5,8 +5,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use graphmill_raw::Mistake;
-use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Lease, Open, Operation, Queue};
+use graphmill_raw::Failpoint;
+use graphmill_storage::{Buffer, Disk, FileHandle, Lease, MemoryBudget, Open, Operation, Queue};
 use serde::{Deserialize, Serialize};
 
 use crate::error::FormatError;
@@ -18,7 +18,7 @@ pub(crate) const GRAIN: u64 = 4096;
 
 /// Which of the two sets of columns a file belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Side {
+pub enum FileSide {
     /// `columns/`, and the files of the whole graph.
     Forward,
     /// `reverse/`: the graph with every arc turned round.
@@ -64,7 +64,7 @@ impl FileKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId {
     /// Its set of columns.
-    pub side: Side,
+    pub side: FileSide,
     /// What it holds.
     pub kind: FileKind,
     /// Its number among files of its kind and side.
@@ -72,7 +72,7 @@ pub struct FileId {
 }
 
 impl FileId {
-    pub(crate) fn new(side: Side, kind: FileKind, number: u32) -> Self {
+    pub(crate) fn new(side: FileSide, kind: FileKind, number: u32) -> Self {
         FileId { side, kind, number }
     }
     /// Where the file lies in the graph's directory.
@@ -106,8 +106,8 @@ impl FileId {
 impl fmt::Display for FileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let folder = match self.side {
-            Side::Forward => "columns",
-            Side::Reverse => "reverse",
+            FileSide::Forward => "columns",
+            FileSide::Reverse => "reverse",
         };
         match self.kind {
             FileKind::Data => write!(f, "{folder}/{:05}.data", self.number),
@@ -160,7 +160,7 @@ pub(crate) struct MetadataReader {
 }
 
 impl MetadataReader {
-    pub(crate) fn new(disk: &dyn Disk, budget: &Budget) -> Result<Self, FormatError> {
+    pub(crate) fn new(disk: &dyn Disk, budget: &MemoryBudget) -> Result<Self, FormatError> {
         let buffer = budget.buffer("a frame of the stored graph", FRAME_BYTES as usize)?;
         Ok(MetadataReader {
             queue: disk.queue(1)?,
@@ -243,7 +243,7 @@ impl PagedFile {
     pub(crate) fn open(
         disk: &dyn Disk,
         fetch: &mut MetadataReader,
-        budget: &Budget,
+        budget: &MemoryBudget,
         graph: &Path,
         graph_id: u64,
         id: FileId,
@@ -325,7 +325,7 @@ impl PagedFile {
         let found = self.id.checksum(graph_id, frame, bytes);
         match self.table.get(frame as usize) {
             Some(&expected) if expected == found => Ok(()),
-            Some(_) if Mistake::FramesNotChecked.is_planted() => Ok(()),
+            Some(_) if Failpoint::FramesNotChecked.is_planted() => Ok(()),
             expected => Err(FormatError::Frame {
                 path: self.id.path(graph),
                 frame,
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_checksum_says_where_the_frame_belongs() {
-        let id = FileId::new(Side::Forward, FileKind::Data, 3);
+        let id = FileId::new(FileSide::Forward, FileKind::Data, 3);
         let bytes = [7u8; 4096];
         let sum = id.checksum(1, 2, &bytes);
         assert_ne!(sum, id.checksum(1, 3, &bytes), "frame");
@@ -379,7 +379,7 @@ mod tests {
         assert_ne!(
             sum,
             FileId {
-                side: Side::Reverse,
+                side: FileSide::Reverse,
                 ..id
             }
             .checksum(1, 2, &bytes),

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use graphmill_storage::{
-    Budget, Buffer, Completion, Disk, FileHandle, Lease, Open, Operation, Queue,
+    Buffer, Completion, Disk, FileHandle, Lease, MemoryBudget, Open, Operation, Queue,
 };
 
 use crate::error::FormatError;
@@ -37,13 +37,13 @@ pub(crate) struct PagedWriter {
     streams: Vec<PageStream>,
     /// Temporary files are made durable too.
     syncs_all: bool,
-    budget: Budget,
+    budget: MemoryBudget,
 }
 
 impl PagedWriter {
     pub(crate) fn new(
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         graph_id: u64,
     ) -> Result<Self, FormatError> {
         Ok(PagedWriter {

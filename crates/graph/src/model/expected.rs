@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::batches::Batches;
-use crate::model::numbers::Senders;
+use crate::model::numbers::SenderCounts;
 
 /// How edges are spread over vertices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Likeness {
+pub enum DegreeModel {
     /// As in R-MAT with the Graph 500 parameters (A 0.57, B and C 0.19).
     #[default]
     Kronecker,
@@ -30,7 +30,7 @@ pub(super) struct DegreeClass {
 
 /// A model of a graph with a given number of vertices and edges.
 #[derive(Clone, Debug)]
-pub struct Expected {
+pub struct GraphModel {
     pub(super) classes: Vec<DegreeClass>,
     pub(super) vertices: u64,
     pub(super) arcs: u64,
@@ -40,10 +40,10 @@ pub struct Expected {
 /// The chance that an end of an edge has a 0 in one of its bits: quadrants A and B, or A and C.
 const ZERO: f64 = 0.76;
 
-impl Expected {
+impl GraphModel {
     /// Of `edges` between vertices 0..`vertices`, at least one of them; undirected ones are two arcs each.
     #[must_use]
-    pub fn new(like: Likeness, vertices: u64, edges: u64, directed: bool) -> Self {
+    pub fn new(like: DegreeModel, vertices: u64, edges: u64, directed: bool) -> Self {
         let arcs = if directed {
             edges
         } else {
@@ -51,11 +51,11 @@ impl Expected {
         };
         let mean = arcs as f64 / vertices as f64;
         let classes = match like {
-            Likeness::Uniform => vec![DegreeClass {
+            DegreeModel::Uniform => vec![DegreeClass {
                 vertices: vertices as f64,
                 degree: mean,
             }],
-            Likeness::Kronecker => {
+            DegreeModel::Kronecker => {
                 let levels = u64::BITS - vertices.saturating_sub(1).leading_zeros();
                 let n = f64::from(levels);
                 // The number of ones in a label is binomial.
@@ -73,7 +73,7 @@ impl Expected {
                 (0..=levels).map(class).collect()
             }
         };
-        Expected {
+        GraphModel {
             classes,
             vertices,
             arcs,
@@ -101,7 +101,7 @@ impl Expected {
         self.classes.iter().map(having).sum()
     }
 
-    pub(crate) fn senders(&self, vertices: u64, ranges: &[Range<u64>]) -> Senders {
+    pub(crate) fn senders(&self, vertices: u64, ranges: &[Range<u64>]) -> SenderCounts {
         let length = |range: &Range<u64>| range.end - range.start;
         let share = |length: u64| length as f64 / vertices.max(1) as f64;
         // Ranges have few lengths.
@@ -114,7 +114,7 @@ impl Expected {
             let of = |to: &Range<u64>| (share(length(from)) * having[&length(to)]) as u64;
             ranges.iter().map(of).collect()
         };
-        Senders {
+        SenderCounts {
             all: (ranges.iter())
                 .map(|from| (share(length(from)) * all) as u64)
                 .collect(),
@@ -122,7 +122,7 @@ impl Expected {
         }
     }
 
-    /// Calls `f` as [`Outline::needs`](crate::Outline::needs) does.
+    /// Calls `f` as [`GraphProfile::needs`](crate::Outline::needs) does.
     pub(crate) fn needs(
         &self,
         batches: &Batches,
@@ -165,14 +165,14 @@ mod tests {
     #[test]
     fn classes_have_all_vertices_and_all_arcs() {
         for (like, vertices, edges, directed) in [
-            (Likeness::Kronecker, 1 << 16, 1 << 20, true),
-            (Likeness::Kronecker, 1 << 38, 1 << 40, false),
-            (Likeness::Kronecker, 1_000_003, 5_000_000, true),
-            (Likeness::Uniform, 1_000_003, 5_000_000, false),
-            (Likeness::Kronecker, 1, 7, true),
-            (Likeness::Kronecker, u64::MAX, u64::MAX, false),
+            (DegreeModel::Kronecker, 1 << 16, 1 << 20, true),
+            (DegreeModel::Kronecker, 1 << 38, 1 << 40, false),
+            (DegreeModel::Kronecker, 1_000_003, 5_000_000, true),
+            (DegreeModel::Uniform, 1_000_003, 5_000_000, false),
+            (DegreeModel::Kronecker, 1, 7, true),
+            (DegreeModel::Kronecker, u64::MAX, u64::MAX, false),
         ] {
-            let graph = Expected::new(like, vertices, edges, directed);
+            let graph = GraphModel::new(like, vertices, edges, directed);
             let all: f64 = graph.classes.iter().map(|class| class.vertices).sum();
             let arcs = |class: &DegreeClass| class.vertices * class.degree;
             let arcs: f64 = graph.classes.iter().map(arcs).sum();
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn those_who_have_edges_to_a_group_of_columns_are_counted_once() {
         let batches = Batches::new(vec![0, 300, 600, 900, 1000]).unwrap();
-        let graph = Expected::new(Likeness::Kronecker, 1000, 5000, true);
+        let graph = GraphModel::new(DegreeModel::Kronecker, 1000, 5000, true);
         // The last column is in no group; the first two are in one, or each in its own.
         let count = |groups: [Option<usize>; 4]| {
             let mut counts = Vec::new();

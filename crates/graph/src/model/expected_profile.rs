@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use graphmill_storage::Random;
+use graphmill_storage::SplitMix64;
 
 use crate::batches::Batches;
 use crate::cell::directory::{self, CellSizes, FileRoots};
@@ -13,11 +13,11 @@ use crate::codec::block::encode::BlockEncoder;
 use crate::codec::block::layout::BLOCK_EDGES_MAX;
 use crate::codec::varint;
 use crate::manifest::IdKind;
-use crate::model::expected::Expected;
-use crate::model::numbers::{ColumnOutline, FileBytes, file_bytes};
-use crate::model::profile::{Outline, ProfileSource};
-use crate::open::footprint::Measure;
-use crate::spec::Shape;
+use crate::model::expected::GraphModel;
+use crate::model::numbers::{ColumnModel, FileBytes, file_bytes};
+use crate::model::profile::{GraphProfile, ProfileSource};
+use crate::open::footprint::GraphDims;
+use crate::spec::GraphSpec;
 use crate::vertex::degree_pages::put_degrees;
 use crate::vertex::fanout_pages::FanoutPage;
 use crate::vertex::ids::id::expected_bytes;
@@ -48,12 +48,12 @@ const PAGES_DRAWN: usize = 4;
 /// Batches of a graph have one or two spans, unless they are cut by their edges.
 const SPANS_MAX: usize = 3;
 
-impl Expected {
+impl GraphModel {
     /// Returns the profile of the stored graph whose vertices are cut as `shape` says.
     ///
     /// With integer `ids` only [occurring](Expected::occurring) vertices are stored, otherwise ids are dense.
     #[must_use]
-    pub fn outline(&self, shape: &Shape, ids: IdKind) -> Outline {
+    pub fn outline(&self, shape: &GraphSpec, ids: IdKind) -> GraphProfile {
         let batches = &shape.batches;
         let spans = spans_of(batches);
         let of_cell = self.cells(&spans, shape);
@@ -62,7 +62,7 @@ impl Expected {
             true => span,
             false => usual.round() as u64,
         };
-        let mut columns: Vec<ColumnOutline> = (0..batches.len())
+        let mut columns: Vec<ColumnModel> = (0..batches.len())
             .map(|batch| {
                 let destination = class_of(batches.span(batch));
                 let mut sum = CellModel::default();
@@ -77,7 +77,7 @@ impl Expected {
                     sum.sources_bytes += count * cell.sources_bytes;
                 }
                 let (cells, edges) = (sum.present.round() as u64, sum.edges.round() as u64);
-                ColumnOutline {
+                ColumnModel {
                     cells,
                     strips: strips_of(cells, edges, shape.strip_edges_max),
                     edges,
@@ -94,9 +94,8 @@ impl Expected {
         for (number, run) in shape.files.iter().enumerate() {
             let of = &mut columns[run.clone()];
             of.iter_mut().for_each(|column| column.file = number as u32);
-            let sum = |bytes: fn(&ColumnOutline) -> u64| {
-                of.iter().map(bytes).fold(0, u64::saturating_add)
-            };
+            let sum =
+                |bytes: fn(&ColumnModel) -> u64| of.iter().map(bytes).fold(0, u64::saturating_add);
             let add = |to: &mut u64, payload| *to = to.saturating_add(file_bytes(payload));
             add(&mut files.data, sum(|column| column.data_bytes));
             add(&mut files.index, sum(|column| column.block_list_bytes));
@@ -121,7 +120,7 @@ impl Expected {
             .iter()
             .map(|column| column.cells)
             .fold(0, u64::saturating_add);
-        let measure = Measure {
+        let measure = GraphDims {
             batches: batches.clone(),
             own: None,
             ids,
@@ -132,10 +131,10 @@ impl Expected {
             strips_of_column: columns.iter().map(|of| of.strips).max().unwrap_or(1),
             strips: columns.iter().map(|of| of.strips).sum(),
         };
-        Outline {
+        GraphProfile {
             arcs: self.arcs,
             columns,
-            open_bytes: Outline::open_bytes(&measure, shape.files.len() as u64, &files),
+            open_bytes: GraphProfile::open_bytes(&measure, shape.files.len() as u64, &files),
             measure,
             files,
             source: ProfileSource::Expected(self.clone()),
@@ -143,8 +142,12 @@ impl Expected {
     }
 
     /// A cell of each pair of spans.
-    fn cells(&self, spans: &BTreeMap<u64, u64>, shape: &Shape) -> BTreeMap<(u64, u64), CellModel> {
-        let mut random = Random::new(self.arcs ^ self.vertices.rotate_left(32));
+    fn cells(
+        &self,
+        spans: &BTreeMap<u64, u64>,
+        shape: &GraphSpec,
+    ) -> BTreeMap<(u64, u64), CellModel> {
+        let mut random = SplitMix64::new(self.arcs ^ self.vertices.rotate_left(32));
         let mut cells = BTreeMap::new();
         for source in spans.keys() {
             for destination in spans.keys() {
@@ -159,8 +162,8 @@ impl Expected {
     fn cell(
         &self,
         [source, destination]: [u64; 2],
-        shape: &Shape,
-        random: &mut Random,
+        shape: &GraphSpec,
+        random: &mut SplitMix64,
     ) -> CellModel {
         let vertices = shape.vertices().max(1) as f64;
         let shares = [source, destination].map(|span| span as f64 / vertices);
@@ -203,7 +206,7 @@ impl Expected {
         sources: f64,
         destinations: f64,
         places: &DestinationSampler,
-        random: &mut Random,
+        random: &mut SplitMix64,
     ) -> Vec<u64> {
         let mut keys = Vec::new();
         for class in &self.classes {
@@ -229,7 +232,7 @@ impl Expected {
             return [0.0; 2];
         }
         let share = PAGE_VERTICES.min(vertices) as f64 / vertices as f64;
-        let (mut random, mut page) = (Random::new(self.arcs), FanoutPage::default());
+        let (mut random, mut page) = (SplitMix64::new(self.arcs), FanoutPage::default());
         let (mut bytes, mut sums) = (Vec::new(), [0.0; 2]);
         for _ in 0..PAGES_DRAWN {
             let mut degrees = [0u64; PAGE_VERTICES as usize];
@@ -276,7 +279,7 @@ fn spans_of(batches: &Batches) -> BTreeMap<u64, u64> {
 }
 
 /// Returns the batches that `degree` edges lead to, ascending.
-fn destinations(degree: u64, batches: u64, random: &mut Random) -> Vec<u64> {
+fn destinations(degree: u64, batches: u64, random: &mut SplitMix64) -> Vec<u64> {
     if degree > 8 * batches {
         // Hardly a batch is missed.
         return (0..batches).collect();
@@ -295,7 +298,7 @@ fn strips_of(cells: u64, edges: u64, edges_max: u64) -> usize {
 }
 
 /// Bytes of the directory, if all cells of a column are alike.
-fn directory_bytes(columns: &[ColumnOutline], shape: &Shape) -> u64 {
+fn directory_bytes(columns: &[ColumnModel], shape: &GraphSpec) -> u64 {
     let (mut bytes, mut all) = (Vec::new(), 0u64);
     for run in &shape.files {
         bytes.clear();
@@ -387,7 +390,7 @@ struct DestinationSampler {
 }
 
 impl DestinationSampler {
-    fn new(graph: &Expected, span: u64, share: f64, random: &mut Random) -> Self {
+    fn new(graph: &GraphModel, span: u64, share: f64, random: &mut SplitMix64) -> Self {
         let width = span.div_ceil(PLACES_MAX);
         let places = span.div_ceil(width) as usize;
         let mut sums = vec![0.0; places];
@@ -411,7 +414,7 @@ impl DestinationSampler {
         DestinationSampler { sums, width, span }
     }
 
-    fn draw(&self, random: &mut Random) -> u64 {
+    fn draw(&self, random: &mut SplitMix64) -> u64 {
         let at = random.unit() * self.sums.last().copied().unwrap_or(0.0);
         let place = self.sums.partition_point(|sum| *sum <= at) as u64;
         (place * self.width + random.below(self.width)).min(self.span - 1)
@@ -419,13 +422,13 @@ impl DestinationSampler {
 }
 
 /// A number of this mean: one of the two whole ones around it.
-fn count(mean: f64, random: &mut Random) -> u64 {
+fn count(mean: f64, random: &mut SplitMix64) -> u64 {
     let whole = mean.floor();
     whole as u64 + u64::from(random.unit() < mean - whole)
 }
 
 /// A number of events of this mean, given that there is one.
-fn at_least_one(mean: f64, random: &mut Random) -> u64 {
+fn at_least_one(mean: f64, random: &mut SplitMix64) -> u64 {
     /// From this mean on, the numbers follow a normal distribution.
     const MANY: f64 = 30.0;
     if mean >= MANY {
@@ -448,12 +451,12 @@ fn at_least_one(mean: f64, random: &mut Random) -> u64 {
 mod tests {
     use super::*;
 
-    use crate::model::expected::Likeness;
+    use crate::model::expected::DegreeModel;
     use crate::spec::EdgeKind;
 
     #[test]
     fn numbers_of_events_have_their_mean() {
-        let mut random = Random::new(5);
+        let mut random = SplitMix64::new(5);
         for mean in [1e-9, 0.1, 1.0, 7.0, 29.0, 31.0, 5000.0] {
             let all: u64 = (0..20_000).map(|_| at_least_one(mean, &mut random)).sum();
             let wanted = mean / -(-mean).exp_m1();
@@ -468,7 +471,7 @@ mod tests {
             let cuts = (0..=u64::div_ceil(vertices, size)).map(|b| vertices.min(b * size));
             let batches = Batches::new(cuts.collect()).unwrap();
             let count = batches.len();
-            let shape = Shape {
+            let shape = GraphSpec {
                 batches,
                 edge: EdgeKind::F64,
                 directed: true,
@@ -477,7 +480,7 @@ mod tests {
                 files: (0..count).map(|b| b..b + 1).collect(),
                 reverse_files: None,
             };
-            let graph = Expected::new(Likeness::Kronecker, vertices.max(1), edges, true);
+            let graph = GraphModel::new(DegreeModel::Kronecker, vertices.max(1), edges, true);
             let outline = graph.outline(&shape, IdKind::Integer);
             assert_eq!(outline.columns.len(), count);
             assert!(outline.files.all() >= edges);

@@ -4,7 +4,7 @@ use crate::file::page::FileRoot;
 
 /// The cells into one destination batch; of an expected graph what they are on average.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ColumnOutline {
+pub struct ColumnModel {
     /// Cells that are not empty.
     pub cells: u64,
     /// Strips that they are folded in, 1 at least.
@@ -76,7 +76,7 @@ impl FileBytes {
 
 /// Of the vertices of each partition how many have edges at all, and to which partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Senders {
+pub struct SenderCounts {
     /// To any.
     pub all: Vec<u64>,
     /// By partition of the vertex, then by that of its edges.

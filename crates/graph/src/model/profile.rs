@@ -5,19 +5,19 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_storage::Budget;
+use graphmill_storage::MemoryBudget;
 
 use crate::cell::directory::Cell;
 use crate::error::FormatError;
 use crate::file::page::{FRAME_BYTES, FileKind, PagedFile};
-use crate::manifest::Meta;
-use crate::model::expected::Expected;
-use crate::model::numbers::{ColumnOutline, FileBytes, Senders, file_bytes};
+use crate::manifest::Manifest;
+use crate::model::expected::GraphModel;
+use crate::model::numbers::{ColumnModel, FileBytes, SenderCounts, file_bytes};
 use crate::open::column_set::ColumnFileSet;
-use crate::open::footprint::Measure;
+use crate::open::footprint::GraphDims;
 use crate::open::stored_graph::StoredGraph;
 use crate::partition::partition;
-use crate::read::page_cache::FrameReader;
+use crate::read::page_cache::PageCache;
 use crate::spec::EdgeKind;
 use crate::vertex::fanout_pages::FanoutChunk;
 use crate::vertex::packed::PAGE_VERTICES;
@@ -25,13 +25,13 @@ use crate::vertex::page_index::PageIndex;
 
 /// A graph in numbers.
 #[derive(Clone, Debug)]
-pub struct Outline {
+pub struct GraphProfile {
     /// What the memory of a run depends on.
-    pub measure: Measure,
+    pub measure: GraphDims,
     /// Stored edges.
     pub arcs: u64,
     /// The cells into each destination batch.
-    pub columns: Vec<ColumnOutline>,
+    pub columns: Vec<ColumnModel>,
     /// Of whole files, padding and checksums included.
     pub files: FileBytes,
     /// Bytes of the budget that the open graph takes.
@@ -42,17 +42,17 @@ pub struct Outline {
 /// Who knows which vertices have edges to where.
 #[derive(Clone, Debug)]
 pub(crate) enum ProfileSource {
-    Expected(Expected),
+    Expected(GraphModel),
     Stored(Arc<StoredGraph>),
 }
 
-impl Outline {
+impl GraphProfile {
     /// Of a graph that is open on a budget of its own.
-    pub fn of_stored(graph: &Arc<StoredGraph>, budget: &Budget) -> Self {
+    pub fn of_stored(graph: &Arc<StoredGraph>, budget: &MemoryBudget) -> Self {
         let set = graph.forward();
         let column = |column: &crate::cell::directory::Column| {
             let sum = |of: fn(&Cell) -> u64| column.cells().iter().map(of).sum();
-            ColumnOutline {
+            ColumnModel {
                 cells: column.cells().len() as u64,
                 strips: column.strips().len().max(1),
                 edges: column.edges(),
@@ -66,7 +66,7 @@ impl Outline {
         let sides = || [Some(set), graph.reverse()].into_iter().flatten();
         let bytes = |kind| sides().map(|set| set.bytes(kind)).sum::<u64>();
         let own = |framed: Option<&PagedFile>| framed.map_or(0, |framed| framed.root.file_bytes());
-        Outline {
+        GraphProfile {
             measure: graph.measure(),
             arcs: graph.arcs(),
             columns: set.columns().iter().map(column).collect(),
@@ -87,7 +87,7 @@ impl Outline {
     }
 
     /// Returns the bytes of the budget that an open graph of `column_files` column files takes.
-    pub(crate) fn open_bytes(measure: &Measure, column_files: u64, files: &FileBytes) -> u64 {
+    pub(crate) fn open_bytes(measure: &GraphDims, column_files: u64, files: &FileBytes) -> u64 {
         let batches = measure.batches.len() as u64;
         let pages = measure.batches.vertices().div_ceil(PAGE_VERTICES);
         let strips = measure.strips as u64 * size_of::<Range<usize>>() as u64;
@@ -96,7 +96,7 @@ impl Outline {
             batches * size_of::<crate::cell::directory::Column>() as u64 + strips,
             column_files * size_of::<ColumnFileSet>() as u64,
             2 * PageIndex::memory(pages),
-            Meta::cuts_bytes(batches + 1),
+            Manifest::cuts_bytes(batches + 1),
             files.all() / FRAME_BYTES * size_of::<u32>() as u64,
         ];
         parts.into_iter().fold(0, u64::saturating_add)
@@ -125,7 +125,11 @@ impl Outline {
     ///
     /// # Errors
     /// Reading fails, or the budget has no room for a frame.
-    pub fn senders(&self, cuts: &[usize], budget: &Budget) -> Result<Senders, FormatError> {
+    pub fn senders(
+        &self,
+        cuts: &[usize],
+        budget: &MemoryBudget,
+    ) -> Result<SenderCounts, FormatError> {
         let batches = &self.measure.batches;
         let ranges: Vec<Range<u64>> = (cuts.windows(2))
             .map(|cut| batches.cut(cut[0])..batches.cut(cut[1]))
@@ -136,9 +140,9 @@ impl Outline {
             }
             ProfileSource::Stored(graph) => graph,
         };
-        let mut reader = FrameReader::new(graph, budget, 2)?;
+        let mut reader = PageCache::new(graph, budget, 2)?;
         let owner = |batch: usize| cuts.partition_point(|cut| *cut <= batch).saturating_sub(1);
-        let mut senders = Senders {
+        let mut senders = SenderCounts {
             all: Vec::new(),
             to: Vec::new(),
         };
@@ -163,7 +167,7 @@ impl Outline {
         &self,
         groups: usize,
         groups_of: impl Fn(usize) -> Vec<Option<usize>>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         mut f: impl FnMut(usize, &[f64]),
     ) -> Result<(), FormatError> {
         let batches = &self.measure.batches;
@@ -174,7 +178,7 @@ impl Outline {
             }
             ProfileSource::Stored(graph) => graph,
         };
-        let mut reader = FrameReader::new(graph, budget, 2)?;
+        let mut reader = PageCache::new(graph, budget, 2)?;
         for batch in 0..batches.len() {
             let of_column = groups_of(batch);
             let group = |column: usize| of_column.get(column).copied().flatten();
@@ -226,7 +230,7 @@ impl Outline {
 /// Returns how many of some vertices have edges, and how many have edges to each group of columns.
 fn having(
     graph: &StoredGraph,
-    reader: &mut FrameReader,
+    reader: &mut PageCache,
     range: &Range<u64>,
     groups: usize,
     group_of: impl Fn(usize) -> Option<usize>,

@@ -6,7 +6,7 @@ use graphmill_storage::Lease;
 
 use crate::cell::directory::{self, Column};
 use crate::file::extent::Extent;
-use crate::file::page::{FileId, FileKind, PagedFile, Side};
+use crate::file::page::{FileId, FileKind, FileSide, PagedFile};
 use crate::spec::EdgeKind;
 use crate::vertex::page_index::PageIndex;
 
@@ -18,7 +18,7 @@ pub(crate) type ColumnFileSet = [Option<PagedFile>; FileKind::OF_COLUMNS.len()];
 /// One set of columns: the graph, or the graph with every arc turned round.
 #[derive(Debug)]
 pub struct ColumnSet {
-    pub(crate) side: Side,
+    pub(crate) side: FileSide,
     pub(crate) columns: Vec<Column>,
     pub(crate) directory: PagedFile,
     pub(crate) degrees: PagedFile,
@@ -32,7 +32,7 @@ pub struct ColumnSet {
 
 impl ColumnSet {
     /// Which set it is.
-    pub fn side(&self) -> Side {
+    pub fn side(&self) -> FileSide {
         self.side
     }
     /// The cells into batch `d`.

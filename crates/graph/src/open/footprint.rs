@@ -1,19 +1,19 @@
 //! The counts that the memory of an open graph depends on, or bounds on them for one that is not open.
 //!
-//! A [`Forecast`] is made where opening was refused for want of memory. It reads `graph.json` and asks for the lengths of the files,
+//! A [`OpenFootprint`] is made where opening was refused for want of memory. It reads `graph.json` and asks for the lengths of the files,
 //! so it takes little memory itself, and what it says is enough: counts that are only in the directories are bounded by the
 //! directories' lengths, by the batches and by the edges.
 
 use std::ops::Range;
 use std::path::Path;
 
-use graphmill_storage::{Budget, Disk};
+use graphmill_storage::{Disk, MemoryBudget};
 
 use crate::batches::Batches;
 use crate::cell::directory::DirectoryBounds;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, PagedFile, Side};
-use crate::manifest::{IdKind, Meta};
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, FileSide, PagedFile};
+use crate::manifest::{IdKind, Manifest};
 use crate::open::column_set::{ColumnFileSet, ColumnSet};
 use crate::open::stored_graph::StoredGraph;
 use crate::spec::EdgeKind;
@@ -26,7 +26,7 @@ use crate::vertex::page_index::PageIndex;
 ///
 /// These are the columns of the graph, and of its reverse if it was imported with `--reverse`.
 #[derive(Clone, Debug)]
-pub struct Measure {
+pub struct GraphDims {
     /// The cut of the vertices.
     pub batches: Batches,
     /// The batches that this rank owns of them; none said where there is one rank, which owns all.
@@ -47,11 +47,11 @@ pub struct Measure {
     pub strips: usize,
 }
 
-impl Measure {
+impl GraphDims {
     /// A graph without vertices: no graph takes less.
     #[must_use]
-    pub fn nothing() -> Measure {
-        Measure {
+    pub fn nothing() -> GraphDims {
+        GraphDims {
             batches: Batches::default(),
             own: None,
             ids: IdKind::Dense,
@@ -67,11 +67,11 @@ impl Measure {
 
 /// What a graph takes that is not open.
 #[derive(Clone, Debug)]
-pub struct Forecast {
+pub struct OpenFootprint {
     /// Bytes of the budget that opening takes at most at one time; what stays is less.
     pub opening_bytes: u64,
     /// No count is less than it will turn out to be.
-    pub measure: Measure,
+    pub measure: GraphDims,
 }
 
 /// Memory for the description while it is parsed that a forecast may take beside the budget.
@@ -82,12 +82,12 @@ const LIST_TRAILER_BYTES: u64 = 16;
 
 impl StoredGraph {
     /// What memory depends on.
-    pub fn measure(&self) -> Measure {
+    pub fn measure(&self) -> GraphDims {
         self.measure_of(None)
     }
 
     /// The same for a rank that owns some of the batches.
-    pub fn measure_of(&self, own: Option<Range<usize>>) -> Measure {
+    pub fn measure_of(&self, own: Option<Range<usize>>) -> GraphDims {
         let reverse = self.reverse().filter(|_| self.directed());
         let ways = || [Some(self.forward()), reverse].into_iter().flatten();
         let strips = || {
@@ -100,7 +100,7 @@ impl StoredGraph {
             let columns = set.columns().iter();
             columns.map(|column| column.cells().len() as u64).sum()
         };
-        Measure {
+        GraphDims {
             batches: self.batches().clone(),
             own,
             ids: self.id_kind(),
@@ -117,16 +117,18 @@ impl StoredGraph {
     ///
     /// # Errors
     /// It is not a graph, or of another format; its description makes no sense, or is itself larger than a forecast may read.
-    pub fn forecast(disk: &dyn Disk, path: &Path) -> Result<Forecast, FormatError> {
-        let (mut meta, _cuts) = Meta::read(disk, &Budget::new(DESCRIPTION_BYTES_MAX), path)?;
+    pub fn forecast(disk: &dyn Disk, path: &Path) -> Result<OpenFootprint, FormatError> {
+        let (mut meta, _cuts) =
+            Manifest::read(disk, &MemoryBudget::new(DESCRIPTION_BYTES_MAX), path)?;
         let batches = Batches::new(std::mem::take(&mut meta.batches))?;
         let columns = |side| ColumnTotals::new(disk, path, &meta, &batches, side);
-        let forward = columns(Side::Forward)?;
-        let mut kept = Meta::cuts_bytes(batches.cuts().len() as u64) + FRAME_BYTES + forward.kept;
+        let forward = columns(FileSide::Forward)?;
+        let mut kept =
+            Manifest::cuts_bytes(batches.cuts().len() as u64) + FRAME_BYTES + forward.kept;
         let mut passing = forward.passing;
         let (mut ways, mut most) = (1, forward.most);
         if meta.reverse.is_some() {
-            let reverse = columns(Side::Reverse)?;
+            let reverse = columns(FileSide::Reverse)?;
             kept += reverse.kept;
             passing = passing.max(reverse.passing);
             if meta.directed {
@@ -137,7 +139,7 @@ impl StoredGraph {
             }
         }
         if meta.ids.kind != IdKind::Dense {
-            let length = |kind| length(disk, &FileId::new(Side::Forward, kind, 0).path(path));
+            let length = |kind| length(disk, &FileId::new(FileSide::Forward, kind, 0).path(path));
             let (data, index) = (length(FileKind::Ids)?, length(FileKind::IdsIndex)?);
             kept += checksums(data) + checksums(index);
             kept += index_bytes(data / FRAME_BYTES, index);
@@ -148,9 +150,9 @@ impl StoredGraph {
             order = Order::Degree;
             kept += checksums(length(disk, &ORDER.path(path))?);
         }
-        Ok(Forecast {
-            opening_bytes: Meta::reading_bytes(disk, path)?.max(kept + passing),
-            measure: Measure {
+        Ok(OpenFootprint {
+            opening_bytes: Manifest::reading_bytes(disk, path)?.max(kept + passing),
+            measure: GraphDims {
                 ids: meta.ids.kind,
                 order,
                 edge: meta.edge,
@@ -178,9 +180,9 @@ impl ColumnTotals {
     fn new(
         disk: &dyn Disk,
         path: &Path,
-        meta: &Meta,
+        meta: &Manifest,
         batches: &Batches,
-        side: Side,
+        side: FileSide,
     ) -> Result<ColumnTotals, FormatError> {
         let directory = FileId::new(side, FileKind::Directory, 0).path(path);
         let directory_bytes = length(disk, &directory)?;

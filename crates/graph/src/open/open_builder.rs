@@ -9,15 +9,15 @@
 
 use std::path::Path;
 
-use graphmill_storage::{Budget, Disk, Lease, Open};
+use graphmill_storage::{Disk, Lease, MemoryBudget, Open};
 
 use crate::batches::Batches;
 use crate::cell::directory::{self, Column, DirectoryError};
 use crate::error::FormatError;
 use crate::file::page::{
-    FRAME_BYTES, FileId, FileKind, FileRoot, MetadataReader, PagedFile, Side, seed,
+    FRAME_BYTES, FileId, FileKind, FileRoot, FileSide, MetadataReader, PagedFile, seed,
 };
-use crate::manifest::{ColumnsMeta, IdKind, Meta};
+use crate::manifest::{ColumnsMeta, IdKind, Manifest};
 use crate::open::column_set::{ColumnFileSet, ColumnSet};
 use crate::spec::EdgeKind;
 use crate::vertex::degree_pages::DEGREE_PAGE_BYTES_MAX;
@@ -30,10 +30,10 @@ use crate::vertex::page_index::PageIndex;
 pub(super) struct OpenBuilder<'a> {
     pub(super) disk: &'a dyn Disk,
     pub(super) fetch: MetadataReader,
-    pub(super) budget: &'a Budget,
+    pub(super) budget: &'a MemoryBudget,
     pub(super) path: &'a Path,
     pub(super) graph_id: u64,
-    pub(super) meta: &'a Meta,
+    pub(super) meta: &'a Manifest,
     pub(super) batches: &'a Batches,
     /// Whether column files may be elsewhere.
     pub(super) in_part: bool,
@@ -77,7 +77,7 @@ impl OpenBuilder<'_> {
     }
     pub(super) fn columns(
         &mut self,
-        side: Side,
+        side: FileSide,
         meta: &ColumnsMeta,
     ) -> Result<ColumnSet, FormatError> {
         let directory = self.open(FileId::new(side, FileKind::Directory, 0), meta.directory)?;
@@ -195,8 +195,11 @@ impl OpenBuilder<'_> {
         if ids.kind == IdKind::Dense {
             return Ok(IdIndex::dense());
         }
-        let data = self.open(FileId::new(Side::Forward, FileKind::Ids, 0), ids.data)?;
-        let index = self.open(FileId::new(Side::Forward, FileKind::IdsIndex, 0), ids.index)?;
+        let data = self.open(FileId::new(FileSide::Forward, FileKind::Ids, 0), ids.data)?;
+        let index = self.open(
+            FileId::new(FileSide::Forward, FileKind::IdsIndex, 0),
+            ids.index,
+        )?;
         let (bytes, _lease) = self.read(&index, 0..index.root.payload)?;
         IdIndex::new(
             ids.kind,

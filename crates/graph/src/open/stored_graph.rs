@@ -6,14 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use graphmill_storage::{Budget, Disk, FileHandle, Lease, Open};
+use graphmill_storage::{Disk, FileHandle, Lease, MemoryBudget, Open};
 
 use crate::batches::Batches;
 use crate::cell::directory::{self, Column};
 use crate::error::FormatError;
 use crate::file::extent::Extent;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, MetadataReader, PagedFile, Side, seed};
-use crate::manifest::{IdKind, Meta};
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, seed};
+use crate::manifest::{IdKind, Manifest};
 use crate::open::column_set::ColumnSet;
 use crate::open::open_builder::OpenBuilder;
 use crate::spec::EdgeKind;
@@ -29,7 +29,7 @@ pub struct StoredGraph {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     graph_id: u64,
-    meta: Arc<Meta>,
+    meta: Arc<Manifest>,
     batches: Arc<Batches>,
     forward: Arc<ColumnSet>,
     reverse: Option<Arc<ColumnSet>>,
@@ -48,7 +48,11 @@ impl StoredGraph {
     /// # Errors
     /// It is not a graph, or of another format; a file is missing, has another length or other checksums than those written down; a
     /// directory makes no sense; the budget is too small.
-    pub fn open(disk: &Arc<dyn Disk>, budget: &Budget, path: &Path) -> Result<Self, FormatError> {
+    pub fn open(
+        disk: &Arc<dyn Disk>,
+        budget: &MemoryBudget,
+        path: &Path,
+    ) -> Result<Self, FormatError> {
         Self::open_with(disk, budget, path, false)
     }
 
@@ -60,7 +64,7 @@ impl StoredGraph {
     /// As for [`open`](Self::open).
     pub fn open_in_part(
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         path: &Path,
     ) -> Result<Self, FormatError> {
         Self::open_with(disk, budget, path, true)
@@ -68,11 +72,11 @@ impl StoredGraph {
 
     fn open_with(
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         path: &Path,
         in_part: bool,
     ) -> Result<Self, FormatError> {
-        let (mut meta, cuts) = Meta::read(&**disk, budget, path)?;
+        let (mut meta, cuts) = Manifest::read(&**disk, budget, path)?;
         let describe = |what: String| FormatError::Description {
             path: path.join("graph.json"),
             what,
@@ -106,9 +110,9 @@ impl StoredGraph {
             batches: &batches,
             in_part,
         };
-        let forward = opening.columns(Side::Forward, &meta.columns)?;
+        let forward = opening.columns(FileSide::Forward, &meta.columns)?;
         let reverse = match &meta.reverse {
-            Some(columns) => Some(opening.columns(Side::Reverse, columns)?),
+            Some(columns) => Some(opening.columns(FileSide::Reverse, columns)?),
             None => None,
         };
         let ids = opening.ids()?;
@@ -185,7 +189,7 @@ impl StoredGraph {
         self.graph_id
     }
     /// What `graph.json` says.
-    pub fn meta(&self) -> &Meta {
+    pub fn meta(&self) -> &Manifest {
         &self.meta
     }
     /// The directory it was opened from.
@@ -287,7 +291,7 @@ impl StoredGraph {
     }
     /// Bytes of graph.json.
     pub(crate) fn description_bytes(&self) -> Result<u64, FormatError> {
-        Meta::file_bytes(&*self.disk, &self.path)
+        Manifest::file_bytes(&*self.disk, &self.path)
     }
     /// All files but graph.json.
     pub(crate) fn all_files(&self) -> impl Iterator<Item = &PagedFile> {
@@ -357,7 +361,7 @@ impl StoredGraph {
     /// # Errors
     /// The graph has no reverse.
     #[inline]
-    pub fn side(&self, side: Side) -> Result<&ColumnSet, FormatError> {
+    pub fn side(&self, side: FileSide) -> Result<&ColumnSet, FormatError> {
         [Some(self.forward()), self.reverse()]
             .into_iter()
             .flatten()

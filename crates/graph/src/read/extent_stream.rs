@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use graphmill_storage::{Budget, Buffer, Completion, FileHandle, Operation, Queue};
+use graphmill_storage::{Buffer, Completion, FileHandle, MemoryBudget, Operation, Queue};
 
 use crate::error::FormatError;
 use crate::file::extent::Extent;
@@ -84,7 +84,7 @@ impl ExtentReader {
     /// The budget has no room for the buffers: [`memory`](Self::memory).
     pub fn new(
         graph: &Arc<StoredGraph>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         chunk_bytes: usize,
         depth: usize,
     ) -> Result<Self, FormatError> {

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Buffer, Kind, Tiers};
+use graphmill_storage::{Buffer, DataKind, MemoryBudget, Tiers};
 
 use crate::error::FormatError;
-use crate::file::page::Side;
+use crate::file::page::FileSide;
 use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
-use crate::read::page_cache::FrameReader;
+use crate::read::page_cache::PageCache;
 use crate::vertex::fanout_pages::each_batch;
 use crate::vertex::packed::PAGE_VERTICES;
 
@@ -17,7 +17,7 @@ use crate::vertex::packed::PAGE_VERTICES;
 #[derive(Debug)]
 pub struct FanoutTable {
     graph: Arc<StoredGraph>,
-    side: Side,
+    side: FileSide,
     pages: Range<u64>,
     /// Where in the file the bytes begin.
     start: u64,
@@ -45,9 +45,9 @@ impl FanoutTable {
     /// The graph has no such side, reading fails, or the budget has no room.
     pub fn load(
         graph: &Arc<StoredGraph>,
-        side: Side,
-        reader: &mut FrameReader,
-        (tiers, budget): (&Tiers, &Budget),
+        side: FileSide,
+        reader: &mut PageCache,
+        (tiers, budget): (&Tiers, &MemoryBudget),
         range: Range<u64>,
     ) -> Result<Self, FormatError> {
         let set = graph.side(side)?;
@@ -56,7 +56,7 @@ impl FanoutTable {
         let length = (place.end - place.start) as usize;
         let mut bytes = None;
         if length > 0 {
-            let mut buffer = tiers.buffer(Kind::Index, budget, "fan-out lists", length)?;
+            let mut buffer = tiers.buffer(DataKind::Index, budget, "fan-out lists", length)?;
             let (mut at, mut part) = (0, Vec::new());
             while at < length {
                 part.clear();

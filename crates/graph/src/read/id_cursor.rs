@@ -4,13 +4,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_storage::Budget;
+use graphmill_storage::MemoryBudget;
 
 use crate::error::FormatError;
 use crate::file::page::FRAME_BYTES;
 use crate::manifest::IdKind;
 use crate::open::stored_graph::StoredGraph;
-use crate::read::page_cache::FrameReader;
+use crate::read::page_cache::PageCache;
 use crate::vertex::ids::id::{IDS, Id, RESTART};
 use crate::vertex::ids::page::IdPageCursor;
 
@@ -20,7 +20,7 @@ const FRAMES: usize = 8;
 /// Gives the ids of a graph in ascending order of ranks.
 pub struct IdCursor {
     graph: Arc<StoredGraph>,
-    reader: FrameReader,
+    reader: PageCache,
     /// Rank of the next id.
     next: u64,
     /// The page that the walk is in, its number, and the ranks of its ids.
@@ -38,13 +38,17 @@ impl IdCursor {
     ///
     /// # Errors
     /// The budget has no room for [`IdCursor::BYTES`].
-    pub fn new(graph: &Arc<StoredGraph>, budget: &Budget, from: u64) -> Result<Self, FormatError> {
+    pub fn new(
+        graph: &Arc<StoredGraph>,
+        budget: &MemoryBudget,
+        from: u64,
+    ) -> Result<Self, FormatError> {
         let frames = match graph.ids().kind {
             IdKind::Dense => 1,
             _ => FRAMES,
         };
         Ok(IdCursor {
-            reader: FrameReader::new(graph, budget, frames)?,
+            reader: PageCache::new(graph, budget, frames)?,
             graph: Arc::clone(graph),
             next: from,
             page: Vec::new(),

@@ -4,7 +4,7 @@ use crate::error::FormatError;
 use crate::file::page::FRAME_BYTES;
 use crate::manifest::IdKind;
 use crate::open::stored_graph::StoredGraph;
-use crate::read::page_cache::FrameReader;
+use crate::read::page_cache::PageCache;
 use crate::vertex::ids::id::{IDS, VertexId};
 
 impl StoredGraph {
@@ -14,7 +14,7 @@ impl StoredGraph {
     /// Reading fails.
     pub fn index_of(
         &self,
-        reader: &mut FrameReader,
+        reader: &mut PageCache,
         id: &VertexId,
     ) -> Result<Option<u64>, FormatError> {
         match self.rank_of_id(reader, id)? {
@@ -28,7 +28,7 @@ impl StoredGraph {
     /// Reading fails.
     pub fn rank_of_id(
         &self,
-        reader: &mut FrameReader,
+        reader: &mut PageCache,
         id: &VertexId,
     ) -> Result<Option<u64>, FormatError> {
         let ids = self.ids();
@@ -55,7 +55,7 @@ impl StoredGraph {
     ///
     /// # Errors
     /// Reading fails; there is no such vertex.
-    pub fn id_of(&self, reader: &mut FrameReader, v: u64) -> Result<VertexId, FormatError> {
+    pub fn id_of(&self, reader: &mut PageCache, v: u64) -> Result<VertexId, FormatError> {
         let rank = self.rank_of(reader, v)?;
         self.id_of_rank(reader, rank)
     }
@@ -63,7 +63,7 @@ impl StoredGraph {
     ///
     /// # Errors
     /// Reading fails; there is no such vertex.
-    pub fn id_of_rank(&self, reader: &mut FrameReader, rank: u64) -> Result<VertexId, FormatError> {
+    pub fn id_of_rank(&self, reader: &mut PageCache, rank: u64) -> Result<VertexId, FormatError> {
         if rank >= self.vertices() {
             return Err(FormatError::misuse(format!(
                 "vertex number {rank} of a graph of {} vertices",

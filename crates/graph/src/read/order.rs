@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::error::FormatError;
 use crate::file::page::FRAME_BYTES;
 use crate::open::stored_graph::StoredGraph;
-use crate::read::page_cache::FrameReader;
+use crate::read::page_cache::PageCache;
 use crate::vertex::order::{ORDER, Order, entry_bytes};
 
 impl StoredGraph {
@@ -22,7 +22,7 @@ impl StoredGraph {
     /// Reading fails; a rank does not fit a `T`.
     pub fn ranks_of<T: TryFrom<u64>>(
         &self,
-        reader: &mut FrameReader,
+        reader: &mut PageCache,
         batch: usize,
         out: &mut [T],
     ) -> Result<(), FormatError> {
@@ -49,7 +49,7 @@ impl StoredGraph {
     /// Reading fails.
     pub fn each_rank(
         &self,
-        reader: &mut FrameReader,
+        reader: &mut PageCache,
         indices: Range<u64>,
         each: impl FnMut(u64),
     ) -> Result<(), FormatError> {
@@ -59,7 +59,7 @@ impl StoredGraph {
     ///
     /// # Errors
     /// Reading fails; there is no such vertex.
-    pub fn rank_of(&self, reader: &mut FrameReader, v: u64) -> Result<u64, FormatError> {
+    pub fn rank_of(&self, reader: &mut PageCache, v: u64) -> Result<u64, FormatError> {
         let mut found = v;
         self.entries(reader, 0, v..v.saturating_add(1), |rank| found = rank)?;
         Ok(found)
@@ -68,7 +68,7 @@ impl StoredGraph {
     ///
     /// # Errors
     /// Reading fails; there is no such vertex.
-    pub fn index_of_rank(&self, reader: &mut FrameReader, rank: u64) -> Result<u64, FormatError> {
+    pub fn index_of_rank(&self, reader: &mut PageCache, rank: u64) -> Result<u64, FormatError> {
         let (mut found, second) = (rank, self.vertices());
         self.entries(reader, second, rank..rank.saturating_add(1), |index| {
             found = index
@@ -78,7 +78,7 @@ impl StoredGraph {
     /// Calls `each` with a range of entries of the list whose first entry is number `first` of the file.
     pub(crate) fn entries(
         &self,
-        reader: &mut FrameReader,
+        reader: &mut PageCache,
         first: u64,
         range: Range<u64>,
         mut each: impl FnMut(u64),

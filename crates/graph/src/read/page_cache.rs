@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Buffer, Operation, Queue};
+use graphmill_storage::{Buffer, MemoryBudget, Operation, Queue};
 
 use crate::error::FormatError;
 use crate::file::page::{FRAME_BYTES, FileId, cut_off};
@@ -20,7 +20,7 @@ struct CachedPage {
 }
 
 /// Reads ranges of a graph's files, frame by frame, each checked before its bytes are given out.
-pub struct FrameReader {
+pub struct PageCache {
     graph: Arc<StoredGraph>,
     queue: Box<dyn Queue>,
     slots: Vec<CachedPage>,
@@ -28,14 +28,14 @@ pub struct FrameReader {
     bytes_read: u64,
 }
 
-impl FrameReader {
+impl PageCache {
     /// A reader that keeps `frames` frames of 64 KiB, at least one.
     ///
     /// # Errors
     /// The budget has no room for them.
     pub fn new(
         graph: &Arc<StoredGraph>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         frames: usize,
     ) -> Result<Self, FormatError> {
         let frames = frames.max(1);
@@ -50,7 +50,7 @@ impl FrameReader {
             });
         }
         let queue = graph.disk().queue(frames.min(32))?;
-        Ok(FrameReader {
+        Ok(PageCache {
             graph: Arc::clone(graph),
             queue,
             slots,

@@ -6,7 +6,7 @@ use crate::error::FormatError;
 use crate::file::page::FRAME_BYTES;
 use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
-use crate::read::page_cache::FrameReader;
+use crate::read::page_cache::PageCache;
 use crate::vertex::degree_pages::DegreePage;
 use crate::vertex::fanout_pages::{
     CHUNKS_AT, FanoutChunk, chunk_place, each_batch, each_chunk, each_in_chunk,
@@ -21,7 +21,7 @@ impl StoredGraph {
     pub fn degrees_of<T: TryFrom<u64>>(
         &self,
         set: &ColumnSet,
-        reader: &mut FrameReader,
+        reader: &mut PageCache,
         batch: usize,
         out: &mut [T],
     ) -> Result<(), FormatError> {
@@ -34,7 +34,7 @@ impl StoredGraph {
     pub fn degrees_in<T: TryFrom<u64>>(
         &self,
         set: &ColumnSet,
-        reader: &mut FrameReader,
+        reader: &mut PageCache,
         range: Range<u64>,
         out: &mut [T],
     ) -> Result<(), FormatError> {
@@ -90,7 +90,7 @@ impl StoredGraph {
     pub fn fanouts_in(
         &self,
         set: &ColumnSet,
-        reader: &mut FrameReader,
+        reader: &mut PageCache,
         range: Range<u64>,
         mut f: impl FnMut(u64, &FanoutChunk<'_>) -> Option<()>,
     ) -> Result<(), FormatError> {
@@ -121,7 +121,7 @@ impl StoredGraph {
     pub fn fanout_of(
         &self,
         set: &ColumnSet,
-        reader: &mut FrameReader,
+        reader: &mut PageCache,
         v: u64,
         f: impl FnMut(usize),
     ) -> Result<(), FormatError> {

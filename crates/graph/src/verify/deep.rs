@@ -16,7 +16,7 @@ use std::hash::BuildHasher;
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Lease};
+use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::cell::directory::Cell;
 use crate::cell::source_index::{SourceIndexBuilder, bitmap_memory};
@@ -26,8 +26,8 @@ use crate::file::page::{FileId, FileKind};
 use crate::manifest::NAME;
 use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
-use crate::read::page_cache::FrameReader;
-use crate::spec::Shape;
+use crate::read::page_cache::PageCache;
+use crate::spec::GraphSpec;
 use crate::vertex::degree_pages::{DegreePage, put_degrees};
 use crate::vertex::fanout_pages::{ChunkEncoder, PAIR_BYTES};
 use crate::vertex::packed::PAGE_VERTICES;
@@ -92,13 +92,13 @@ struct ArcHashes {
 
 /// Where the walk over the cells is.
 #[derive(Clone, Copy)]
-pub(super) struct CellPosition<'g> {
+pub(super) struct WalkPosition<'g> {
     pub(super) set: &'g ColumnSet,
     pub(super) column: usize,
     pub(super) cell: Cell,
 }
 
-impl CellPosition<'_> {
+impl WalkPosition<'_> {
     fn file(&self, kind: FileKind) -> FileId {
         FileId::new(self.set.side(), kind, self.set.column(self.column).file())
     }
@@ -107,8 +107,8 @@ impl CellPosition<'_> {
 /// The walk's own encoders, and what it has seen.
 pub(super) struct DeepVerifier<'g> {
     graph: &'g Arc<StoredGraph>,
-    budget: &'g Budget,
-    frames: FrameReader,
+    budget: &'g MemoryBudget,
+    frames: PageCache,
     key: HashKey,
     encoder: BlockEncoder,
     index: SourceIndexBuilder,
@@ -129,7 +129,7 @@ pub(super) struct DeepVerifier<'g> {
 impl<'g> DeepVerifier<'g> {
     pub(super) fn new(
         graph: &'g Arc<StoredGraph>,
-        budget: &'g Budget,
+        budget: &'g MemoryBudget,
     ) -> Result<Self, FormatError> {
         let batches = graph.batches().len();
         // The hashes of the cells and of the tables; a page of degrees, as stored and as computed.
@@ -137,7 +137,7 @@ impl<'g> DeepVerifier<'g> {
         Ok(DeepVerifier {
             graph,
             budget,
-            frames: FrameReader::new(graph, budget, FRAMES)?,
+            frames: PageCache::new(graph, budget, FRAMES)?,
             key: HashKey::random(),
             encoder: BlockEncoder::default(),
             index: SourceIndexBuilder::default(),
@@ -159,7 +159,7 @@ impl<'g> DeepVerifier<'g> {
         self.arcs.push(ArcHashes::default());
     }
     /// Memory for the bitmap of a cell, before its first block.
-    pub(super) fn memory(&self, at: CellPosition<'_>) -> Result<Lease, FormatError> {
+    pub(super) fn memory(&self, at: WalkPosition<'_>) -> Result<Lease, FormatError> {
         let (span, ratio) = (
             self.graph.batches().span(at.cell.source_batch()),
             self.graph.meta().csr_ratio,
@@ -168,7 +168,7 @@ impl<'g> DeepVerifier<'g> {
         Ok(self.budget.lease("the bitmap of a cell", bytes)?)
     }
     /// The error for a part of a cell.
-    fn wrong(&self, at: CellPosition<'_>, file: FileKind, byte: u64, what: &str) -> FormatError {
+    fn wrong(&self, at: WalkPosition<'_>, file: FileKind, byte: u64, what: &str) -> FormatError {
         let (from, to) = (at.cell.source_batch(), at.column);
         let what = format!("{what} of the cell of batches {from} to {to} {NOT_OF_EDGES}");
         self.graph.malformed(at.file(file), byte, what)
@@ -181,7 +181,7 @@ impl<'g> DeepVerifier<'g> {
     /// Takes the next block of a cell, which holds those keys.
     pub(super) fn block(
         &mut self,
-        at: CellPosition<'_>,
+        at: WalkPosition<'_>,
         block: &[u8],
         keys: &[u64],
     ) -> Result<(), FormatError> {
@@ -251,7 +251,7 @@ impl<'g> DeepVerifier<'g> {
         }
     }
     /// Ends a cell.
-    pub(super) fn end_cell(&mut self, at: CellPosition<'_>) -> Result<(), FormatError> {
+    pub(super) fn end_cell(&mut self, at: WalkPosition<'_>) -> Result<(), FormatError> {
         let (graph, cell) = (self.graph, at.cell);
         let span = graph.batches().span(cell.source_batch());
         self.again.clear();
@@ -427,7 +427,7 @@ impl<'g> DeepVerifier<'g> {
 }
 
 /// The shape that a graph was written in.
-fn shape_of(graph: &StoredGraph) -> Shape {
+fn shape_of(graph: &StoredGraph) -> GraphSpec {
     let files = |set: &ColumnSet| {
         let mut files: Vec<Range<usize>> = Vec::new();
         for (batch, column) in set.columns().iter().enumerate() {
@@ -439,7 +439,7 @@ fn shape_of(graph: &StoredGraph) -> Shape {
         files
     };
     let meta = graph.meta();
-    Shape {
+    GraphSpec {
         batches: graph.batches().clone(),
         edge: meta.edge,
         directed: meta.directed,

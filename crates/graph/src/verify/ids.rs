@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Stop};
+use graphmill_storage::{CancelToken, MemoryBudget};
 
 use crate::error::FormatError;
 use crate::open::stored_graph::StoredGraph;
-use crate::read::page_cache::FrameReader;
+use crate::read::page_cache::PageCache;
 use crate::vertex::ids::id::{IDS, Id, SIGN};
 
 /// Frames that are read ahead.
@@ -15,14 +15,14 @@ const FRAMES: usize = 4;
 /// Checks the ids of a graph; ends early when `stop` is requested.
 pub(crate) fn verify(
     graph: &Arc<StoredGraph>,
-    budget: &Budget,
-    stop: &Stop,
+    budget: &MemoryBudget,
+    stop: &CancelToken,
 ) -> Result<(), FormatError> {
     let (ids, pages) = (graph.ids(), graph.ids().pages() as u64);
-    let mut reader = FrameReader::new(graph, budget, FRAMES)?;
+    let mut reader = PageCache::new(graph, budget, FRAMES)?;
     let (mut integer, mut text) = (None, None::<Vec<u8>>);
     for number in 0..pages {
-        if stop.requested() {
+        if stop.is_cancelled() {
             return Ok(());
         }
         let bytes = reader.frame_ahead(IDS, number, pages - 1)?;

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Stop};
+use graphmill_storage::{CancelToken, MemoryBudget};
 
 use crate::error::FormatError;
 use crate::open::stored_graph::StoredGraph;
-use crate::read::page_cache::FrameReader;
+use crate::read::page_cache::PageCache;
 use crate::vertex::order::{ORDER, Order, entry_bytes};
 
 /// Frames that are read ahead.
@@ -21,13 +21,13 @@ const RUN: u64 = 1 << 20;
 /// Checks the order of a graph; ends early when `stop` is requested.
 pub(crate) fn verify(
     graph: &Arc<StoredGraph>,
-    budget: &Budget,
-    stop: &Stop,
+    budget: &MemoryBudget,
+    stop: &CancelToken,
 ) -> Result<(), FormatError> {
     if graph.order() == Order::Id {
         return Ok(());
     }
-    let mut reader = FrameReader::new(graph, budget, FRAMES)?;
+    let mut reader = PageCache::new(graph, budget, FRAMES)?;
     let vertices = graph.vertices();
     let window = (budget.available() / 2 / size_of::<u64>() as u64).max(WINDOW_MIN);
     let window = window.min(vertices);
@@ -44,7 +44,7 @@ pub(crate) fn verify(
             }
         })?;
         for from in (0..vertices).step_by(RUN as usize) {
-            if stop.requested() {
+            if stop.is_cancelled() {
                 return Ok(());
             }
             let (mut v, mut broken) = (from, None);

@@ -6,13 +6,13 @@ mod model;
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk, Random, SimDisk, Stop};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, SplitMix64};
 
 use crate::cell::directory::{self, CellSizes, FileRoots};
 use crate::codec::varint;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, Side, seed};
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, FileSide, seed};
 use crate::file::page_writer::PagedWriter;
-use crate::manifest::{ColumnsMeta, IdKind, Meta};
+use crate::manifest::{ColumnsMeta, IdKind, Manifest};
 use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
 use crate::spec::EdgeKind;
@@ -30,13 +30,13 @@ const GRAPH: &str = "graph";
 /// A stored graph whose files are changed, and summed up again.
 struct Crafted {
     disk: Arc<dyn Disk>,
-    budget: Budget,
+    budget: MemoryBudget,
 }
 
 impl Crafted {
     fn new(model: &Model) -> Crafted {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(3));
-        let budget = Budget::new(64 << 20);
+        let budget = MemoryBudget::new(64 << 20);
         model.write(&disk, &budget, Path::new(GRAPH)).unwrap();
         Crafted { disk, budget }
     }
@@ -47,16 +47,16 @@ impl Crafted {
         self.open().unwrap()
     }
     fn verify(&self) -> Result<Verified, FormatError> {
-        verify(&self.open()?, &self.budget, &Stop::new(), |_| {})
+        verify(&self.open()?, &self.budget, &CancelToken::new(), |_| {})
     }
     fn verify_deep(&self) -> Result<Verified, FormatError> {
-        verify_deep(&self.open()?, &self.budget, &Stop::new(), |_| {})
+        verify_deep(&self.open()?, &self.budget, &CancelToken::new(), |_| {})
     }
 
     /// Changes what `graph.json` says.
-    fn meta(&self, change: impl FnOnce(&mut Meta)) {
+    fn meta(&self, change: impl FnOnce(&mut Manifest)) {
         let path = Path::new(GRAPH);
-        let (mut meta, _cuts) = Meta::read(&*self.disk, &self.budget, path).unwrap();
+        let (mut meta, _cuts) = Manifest::read(&*self.disk, &self.budget, path).unwrap();
         change(&mut meta);
         meta.write(&*self.disk, &self.budget, path).unwrap();
     }
@@ -83,7 +83,7 @@ impl Crafted {
             FileKind::Order => self.meta(|meta| meta.order = Some(root)),
             FileKind::Directory | FileKind::Degrees | FileKind::Fanout => {
                 self.meta(|meta| match (id.side, &mut meta.reverse) {
-                    (Side::Reverse, Some(reverse)) => of(reverse),
+                    (FileSide::Reverse, Some(reverse)) => of(reverse),
                     _ => of(&mut meta.columns),
                 });
             }
@@ -111,7 +111,7 @@ impl Crafted {
         writer.finish().unwrap()[0]
     }
     /// Changes a table over vertices page by page.
-    fn pages(&self, kind: FileKind, side: Side, change: impl FnOnce(&mut Vec<(u64, Vec<u8>)>)) {
+    fn pages(&self, kind: FileKind, side: FileSide, change: impl FnOnce(&mut Vec<(u64, Vec<u8>)>)) {
         let graph = self.graph();
         let set = graph.side(side).unwrap();
         let index = match kind {
@@ -140,7 +140,7 @@ impl Crafted {
             PageIndex::put(bytes, position, &list);
         });
     }
-    fn degrees(&self, side: Side, change: impl FnOnce(&mut [u64; PAGE_VERTICES as usize])) {
+    fn degrees(&self, side: FileSide, change: impl FnOnce(&mut [u64; PAGE_VERTICES as usize])) {
         self.pages(FileKind::Degrees, side, |pages| {
             let page = DegreePage::parse(&pages[0].1).unwrap();
             let mut degrees = std::array::from_fn(|i| page.get(i));
@@ -202,7 +202,7 @@ fn example() -> Model {
 }
 
 fn forward(kind: FileKind) -> FileId {
-    FileId::new(Side::Forward, kind, 0)
+    FileId::new(FileSide::Forward, kind, 0)
 }
 
 /// Adds to the little-endian number of four bytes at `at`.
@@ -246,33 +246,33 @@ fn crafted_changes_are_damage_only_deep_verify_finds() {
     type Change = fn(&Crafted);
     let changes: &[(&str, &str, Change)] = &[
         ("a degree", "the degrees of batch 0", |graph| {
-            graph.degrees(Side::Forward, |degrees| degrees[3] += 1);
+            graph.degrees(FileSide::Forward, |degrees| degrees[3] += 1);
         }),
         ("two degrees", "the degrees of batch 0", |graph| {
-            graph.degrees(Side::Forward, |degrees| degrees.swap(7, 8));
+            graph.degrees(FileSide::Forward, |degrees| degrees.swap(7, 8));
         }),
         (
             "a degree beyond the last vertex",
             "a page of degrees",
             |graph| {
-                graph.degrees(Side::Forward, |degrees| degrees[901] = 1);
+                graph.degrees(FileSide::Forward, |degrees| degrees[901] = 1);
             },
         ),
         (
             "a degree of the reverse",
             "the degrees of batch 2",
             |graph| {
-                graph.degrees(Side::Reverse, |degrees| degrees[700] += 1);
+                graph.degrees(FileSide::Reverse, |degrees| degrees[700] += 1);
             },
         ),
         ("no degrees", "the degrees of batch 0", |graph| {
-            graph.pages(FileKind::Degrees, Side::Forward, Vec::clear);
+            graph.pages(FileKind::Degrees, FileSide::Forward, Vec::clear);
         }),
         ("no fan-out", "the fan-out of batch 0", |graph| {
-            graph.pages(FileKind::Fanout, Side::Forward, Vec::clear);
+            graph.pages(FileKind::Fanout, FileSide::Forward, Vec::clear);
         }),
         ("a batch less in the fan-out", "fan-out", |graph| {
-            graph.pages(FileKind::Fanout, Side::Forward, |pages| {
+            graph.pages(FileKind::Fanout, FileSide::Forward, |pages| {
                 // The last byte of the first chunk, whose form is a bitmap.
                 let end = u32::from_le_bytes(*pages[0].1.first_chunk().unwrap()) as usize;
                 let byte = pages[0].1[..end]
@@ -283,7 +283,7 @@ fn crafted_changes_are_damage_only_deep_verify_finds() {
             });
         }),
         ("a batch more in the fan-out", "fan-out", |graph| {
-            graph.pages(FileKind::Fanout, Side::Reverse, |pages| {
+            graph.pages(FileKind::Fanout, FileSide::Reverse, |pages| {
                 let chunk = 256 + 8 + 1..pages[0].1.len();
                 let byte = pages[0].1[chunk]
                     .iter_mut()
@@ -318,10 +318,13 @@ fn crafted_changes_are_damage_only_deep_verify_finds() {
             });
         }),
         ("a source more in a bitmap", "the bitmap", |graph| {
-            graph.payload(FileId::new(Side::Reverse, FileKind::Bitmaps, 0), |bytes| {
-                let byte = bytes[8..64].iter_mut().find(|byte| **byte < 255).unwrap();
-                *byte |= *byte + 1;
-            });
+            graph.payload(
+                FileId::new(FileSide::Reverse, FileKind::Bitmaps, 0),
+                |bytes| {
+                    let byte = bytes[8..64].iter_mut().find(|byte| **byte < 255).unwrap();
+                    *byte |= *byte + 1;
+                },
+            );
         }),
         ("sources before a line", "the bitmap", |graph| {
             graph.payload(forward(FileKind::Bitmaps), |bytes| add(bytes, 0, 1));
@@ -351,7 +354,7 @@ fn crafted_changes_are_damage_only_deep_verify_finds() {
             "weights of the reverse",
             "its reverse has other edges",
             |graph| {
-                let weights = FileId::new(Side::Reverse, FileKind::Weights, 0);
+                let weights = FileId::new(FileSide::Reverse, FileKind::Weights, 0);
                 graph.payload(weights, |bytes| {
                     let (first, rest) = bytes.split_at_mut(4);
                     let mut others = rest.as_chunks::<4>().0.iter();
@@ -440,7 +443,7 @@ fn any_crafted_byte_is_damage_or_changes_nothing() {
         .all_files()
         .filter(|file| file.id.kind != FileKind::Ids);
     let files: Vec<(FileId, u64)> = files.map(|file| (file.id, file.root.payload)).collect();
-    let mut random = Random::new(9);
+    let mut random = SplitMix64::new(9);
     let mut intact = 0;
     for round in 0..300 {
         let (id, payload) = files[round % files.len()];

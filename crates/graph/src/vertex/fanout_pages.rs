@@ -359,11 +359,11 @@ impl<'c> FanoutChunk<'c> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graphmill_storage::Random;
+    use graphmill_storage::SplitMix64;
 
     #[test]
     fn fan_out_comes_back_in_both_forms() {
-        let mut random = Random::new(1);
+        let mut random = SplitMix64::new(1);
         for (batches, pairs) in [
             (1, 100),
             (2, 5000),
@@ -409,7 +409,7 @@ mod tests {
         page.pairs.sort_by_key(|&(_, batch)| batch);
         let mut bytes = Vec::new();
         page.put(&mut bytes, 30);
-        let mut random = Random::new(2);
+        let mut random = SplitMix64::new(2);
         for _ in 0..3000 {
             let mut bad = bytes.clone();
             let at = random.below(bad.len() as u64) as usize;

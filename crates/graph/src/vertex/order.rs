@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::file::page::{FileId, FileKind, Side};
+use crate::file::page::{FileId, FileKind, FileSide};
 
 /// The order in which vertices get their indices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub enum Order {
 }
 
 pub(crate) const ORDER: FileId = FileId {
-    side: Side::Forward,
+    side: FileSide::Forward,
     kind: FileKind::Order,
     number: 0,
 };

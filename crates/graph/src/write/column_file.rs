@@ -11,7 +11,7 @@ use crate::codec::block::encode::BlockEncoder;
 use crate::codec::block::layout::BLOCK_EDGES_MAX;
 use crate::codec::varint;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, Side};
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileSide};
 use crate::file::page_writer::{PagedWriter, Temporary};
 use crate::spec::EdgeKind;
 use crate::weight_range::WeightRange;
@@ -50,7 +50,7 @@ const FIXED_BYTES: u64 = 512 << 10;
 /// Writes one column file: data, index, bitmaps, weights and the spool.
 pub struct ColumnFileWriter {
     shared: Arc<WriterState>,
-    side: Side,
+    side: FileSide,
     number: usize,
     batches: Range<usize>,
     writer: PagedWriter,
@@ -131,7 +131,7 @@ impl SourceRunEncoder {
 impl ColumnFileWriter {
     pub(super) fn new(
         shared: &Arc<WriterState>,
-        side: Side,
+        side: FileSide,
         number: usize,
     ) -> Result<Self, FormatError> {
         let batches = shared.files(side).get(number).cloned();

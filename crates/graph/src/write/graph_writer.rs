@@ -10,16 +10,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use graphmill_storage::{Budget, Disk};
+use graphmill_storage::{Disk, MemoryBudget};
 
 use crate::batches::Batches;
 use crate::cell::directory::{self, CellSizes};
 use crate::codec::varint;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, Side};
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileSide};
 use crate::file::page_writer::PagedWriter;
-use crate::manifest::{ColumnsMeta, FORMAT, Meta};
-use crate::spec::{EdgeKind, Shape};
+use crate::manifest::{ColumnsMeta, FORMAT, Manifest};
+use crate::spec::{EdgeKind, GraphSpec};
 use crate::vertex::ids::writer::IdsSummary;
 use crate::weight_range::WeightRange;
 use crate::write::vertex_tables;
@@ -29,7 +29,7 @@ use crate::write::shared::{ColumnFileManifest, SPOOL, WriterState, chunk_bytes, 
 
 /// What only the import knows, for `graph.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct FinishInfo {
     /// The vertex ids, as many as the shape has vertices.
     pub ids: IdsSummary,
     /// Edges in the input, before policies and doubling.
@@ -47,7 +47,7 @@ pub struct Facts {
 /// # Errors
 /// The folder cannot be listed, or one of them not removed.
 pub fn remove_temporary(disk: &dyn Disk, folder: &Path) -> Result<(), FormatError> {
-    for side in [Side::Forward, Side::Reverse] {
+    for side in [FileSide::Forward, FileSide::Reverse] {
         let Some(columns) =
             folder_of(folder, side).filter(|path| disk.is_dir(path).unwrap_or(false))
         else {
@@ -79,9 +79,9 @@ impl GraphWriter {
     /// The column files of the shape do not cover its batches, or the directory cannot be made.
     pub fn create(
         disk: Arc<dyn Disk>,
-        budget: Budget,
+        budget: MemoryBudget,
         staging: &Path,
-        shape: Shape,
+        shape: GraphSpec,
     ) -> Result<Self, FormatError> {
         shape.check()?;
         disk.create_dir_all(&staging.join("columns"))?;
@@ -120,7 +120,7 @@ impl GraphWriter {
     /// # Errors
     /// The files cannot be made, or the budget has no room: see [`memory`](Self::memory).
     pub fn column_file(&self, i: usize) -> Result<ColumnFileWriter, FormatError> {
-        ColumnFileWriter::new(&self.shared, Side::Forward, i)
+        ColumnFileWriter::new(&self.shared, FileSide::Forward, i)
     }
     /// Returns a writer for column file `i` of the reverse graph.
     ///
@@ -129,7 +129,7 @@ impl GraphWriter {
     /// # Errors
     /// As for [`column_file`](Self::column_file).
     pub fn reverse_column_file(&self, i: usize) -> Result<ColumnFileWriter, FormatError> {
-        ColumnFileWriter::new(&self.shared, Side::Reverse, i)
+        ColumnFileWriter::new(&self.shared, FileSide::Reverse, i)
     }
     /// Returns the bytes that one open column file takes of a budget of `total` bytes.
     ///
@@ -144,7 +144,7 @@ impl GraphWriter {
     /// Returns the bytes of the budget that [`finish`](Self::finish) takes at most, without cell records.
     ///
     /// The graph has `arcs` edges in `cells` cells. One column file has `cells_of_file` of them.
-    pub fn memory_to_finish(shape: &Shape, arcs: u64, cells: u64, cells_of_file: u64) -> u64 {
+    pub fn memory_to_finish(shape: &GraphSpec, arcs: u64, cells: u64, cells_of_file: u64) -> u64 {
         let directory =
             DIRECTORY_CELL_BYTES * cells_of_file + PagedWriter::memory(FRAME_BYTES as usize);
         directory.max(vertex_tables::memory(&shape.batches, arcs, cells))
@@ -167,7 +167,7 @@ impl GraphWriter {
     ///
     /// # Errors
     /// A column file was not written, the ids are not as many as the vertices, the disk fails, or the budget has no room.
-    pub fn finish(self, facts: Facts) -> Result<(), FormatError> {
+    pub fn finish(self, facts: FinishInfo) -> Result<(), FormatError> {
         let shared = &*self.shared;
         let (shape, disk) = (&shared.shape, &*shared.disk);
         if facts.ids.count() != shape.vertices() {
@@ -178,9 +178,9 @@ impl GraphWriter {
             );
             return Err(FormatError::misuse(what));
         }
-        let (columns, arcs, weights) = self.columns(Side::Forward)?;
+        let (columns, arcs, weights) = self.columns(FileSide::Forward)?;
         let reverse = match &shape.reverse_files {
-            Some(_) => Some(self.columns(Side::Reverse)?),
+            Some(_) => Some(self.columns(FileSide::Reverse)?),
             None => None,
         };
         if let Some((_, reverse_arcs, _)) = reverse.filter(|reverse| reverse.1 != arcs) {
@@ -194,7 +194,7 @@ impl GraphWriter {
         }
         disk.sync_dir(&shared.staging)?;
         let order = *shared.order.lock().unwrap_or_else(PoisonError::into_inner);
-        let meta = Meta {
+        let meta = Manifest {
             format: FORMAT,
             program: facts.program,
             graph_id: format!("{:016x}", shared.graph_id),
@@ -220,7 +220,10 @@ impl GraphWriter {
     /// Writes the directory, degrees and fan-out of one side.
     ///
     /// Returns their roots, the number of edges and the range of weights.
-    fn columns(&self, side: Side) -> Result<(ColumnsMeta, u64, Option<WeightRange>), FormatError> {
+    fn columns(
+        &self,
+        side: FileSide,
+    ) -> Result<(ColumnsMeta, u64, Option<WeightRange>), FormatError> {
         let shared = &*self.shared;
         let mut done = shared.done.lock().unwrap_or_else(PoisonError::into_inner);
         let files: Vec<ColumnFileManifest> = (0..shared.files(side).len())

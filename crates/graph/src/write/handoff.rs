@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::cell::directory::CellSizes;
 use crate::error::FormatError;
-use crate::file::page::{FileId, FileKind, FileRoot, Side};
+use crate::file::page::{FileId, FileKind, FileRoot, FileSide};
 use crate::spec::EdgeKind;
 use crate::weight_range::WeightRange;
 use crate::write::graph_writer::GraphWriter;
@@ -24,7 +24,7 @@ const CELLS: usize = 1 << 10;
 impl GraphWriter {
     /// Encodes all column files that were written here, in parts of any length, and passes them to `say`.
     ///
-    /// [`Listener::take`] decodes them at the writer that finishes the graph in the same directory. This writer
+    /// [`ManifestDecoder::take`] decodes them at the writer that finishes the graph in the same directory. This writer
     /// owns the files: drop it after the other has finished.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl GraphWriter {
     /// `say` fails.
     pub fn tell_of<E>(
         &self,
-        side: Side,
+        side: FileSide,
         number: usize,
         mut say: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -55,14 +55,14 @@ impl GraphWriter {
     }
 
     /// Whether a column file is complete.
-    pub fn has(&self, side: Side, number: usize) -> bool {
+    pub fn has(&self, side: FileSide, number: usize) -> bool {
         let done = &self.shared.done;
         let done = done.lock().unwrap_or_else(PoisonError::into_inner);
         done.contains_key(&(side, number))
     }
 
     /// The files that a column file consists of, its temporary one too.
-    pub fn paths_of(&self, side: Side, number: usize) -> Vec<PathBuf> {
+    pub fn paths_of(&self, side: FileSide, number: usize) -> Vec<PathBuf> {
         let shared = &self.shared;
         let kinds = [
             FileKind::Data,
@@ -86,7 +86,7 @@ impl GraphWriter {
 
     /// The file of the order of the vertices.
     pub fn order_path(&self) -> PathBuf {
-        FileId::new(Side::Forward, FileKind::Order, 0).path(&self.shared.staging)
+        FileId::new(FileSide::Forward, FileKind::Order, 0).path(&self.shared.staging)
     }
 
     /// Resumes with the order that another writer [made](Self::order_made).
@@ -103,7 +103,7 @@ impl GraphWriter {
     pub fn spools(&self) -> Vec<String> {
         let done = &self.shared.done;
         let done = done.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = |(side, number): &(Side, usize)| {
+        let name = |(side, number): &(FileSide, usize)| {
             let id = FileId::new(*side, FileKind::Data, *number as u32);
             let path = Path::new(&id.to_string()).with_extension(SPOOL);
             path.to_string_lossy().into_owned()
@@ -112,8 +112,8 @@ impl GraphWriter {
     }
 
     /// Takes in what another writer of the same graph tells.
-    pub fn listen(&self) -> Listener {
-        Listener {
+    pub fn listen(&self) -> ManifestDecoder {
+        ManifestDecoder {
             shared: Arc::clone(&self.shared),
             left: Vec::new(),
             file: None,
@@ -125,7 +125,7 @@ impl ColumnFileManifest {
     /// Tells of it, in parts of any length.
     fn tell<E>(
         &self,
-        (side, number): (Side, usize),
+        (side, number): (FileSide, usize),
         say: &mut impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut said = vec![side as u8];
@@ -163,7 +163,7 @@ impl ColumnFileManifest {
 }
 
 /// Takes in what one other writer tells of the column files it has written.
-pub struct Listener {
+pub struct ManifestDecoder {
     shared: Arc<WriterState>,
     /// Bytes that came and are not taken in.
     left: Vec<u8>,
@@ -172,13 +172,13 @@ pub struct Listener {
 }
 
 struct PartialManifest {
-    side: Side,
+    side: FileSide,
     number: usize,
     cells: usize,
     done: ColumnFileManifest,
 }
 
-impl Listener {
+impl ManifestDecoder {
     /// Takes in more of it.
     ///
     /// # Errors
@@ -210,8 +210,8 @@ impl Listener {
         let misuse = || FormatError::misuse("what a writer of the graph tells makes no sense");
         let (side, fields) = said.split_first().ok_or_else(misuse)?;
         let side = match side {
-            0 => Side::Forward,
-            1 => Side::Reverse,
+            0 => FileSide::Forward,
+            1 => FileSide::Reverse,
             _ => return Err(misuse()),
         };
         let mut fields = numbers(fields);

@@ -5,14 +5,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use graphmill_storage::{Budget, Disk, Lease};
+use graphmill_storage::{Disk, Lease, MemoryBudget};
 
 use crate::cell::directory::{CellSizes, FileRoots};
 use crate::error::FormatError;
 use crate::file::extent::CHUNK_BYTES;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, Side};
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, FileSide};
 use crate::file::page_writer::Temporary;
-use crate::spec::Shape;
+use crate::spec::GraphSpec;
 use crate::weight_range::WeightRange;
 
 /// What the spool and the directory say of one cell.
@@ -27,7 +27,7 @@ pub(crate) struct CellMeta {
 pub(super) const SPOOL: &str = "spool";
 
 /// The folder of the column files of a side.
-pub(super) fn folder_of(graph: &Path, side: Side) -> Option<PathBuf> {
+pub(super) fn folder_of(graph: &Path, side: FileSide) -> Option<PathBuf> {
     let data = FileId::new(side, FileKind::Data, 0).path(graph);
     data.parent().map(Path::to_path_buf)
 }
@@ -44,28 +44,28 @@ pub(crate) struct ColumnFileManifest {
 /// What all parts of the writer know.
 pub(crate) struct WriterState {
     pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) budget: Budget,
+    pub(crate) budget: MemoryBudget,
     pub(crate) staging: PathBuf,
-    pub(crate) shape: Shape,
+    pub(crate) shape: GraphSpec,
     pub(crate) graph_id: u64,
     /// True if the files stay when the writer is dropped unfinished, so that another writer can resume.
     pub(super) keeps: bool,
-    pub(super) done: Mutex<BTreeMap<(Side, usize), ColumnFileManifest>>,
+    pub(super) done: Mutex<BTreeMap<(FileSide, usize), ColumnFileManifest>>,
     /// The order of the vertices, where it is not that of ids.
     pub(crate) order: Mutex<Option<FileRoot>>,
 }
 
 impl WriterState {
-    pub(super) fn files(&self, side: Side) -> &[Range<usize>] {
+    pub(super) fn files(&self, side: FileSide) -> &[Range<usize>] {
         match side {
-            Side::Forward => &self.shape.files,
-            Side::Reverse => self.shape.reverse_files.as_deref().unwrap_or(&[]),
+            FileSide::Forward => &self.shape.files,
+            FileSide::Reverse => self.shape.reverse_files.as_deref().unwrap_or(&[]),
         }
     }
     /// Notes that a column file is complete.
     pub(super) fn note(
         &self,
-        side: Side,
+        side: FileSide,
         number: usize,
         file: ColumnFileManifest,
     ) -> Result<(), FormatError> {
@@ -78,14 +78,14 @@ impl WriterState {
         }
     }
     /// The temporary file of a column file.
-    pub(super) fn spool(&self, side: Side, number: usize) -> Temporary {
+    pub(super) fn spool(&self, side: FileSide, number: usize) -> Temporary {
         Temporary {
             disk: Arc::clone(&self.disk),
             path: self.spool_path(side, number),
             stays: self.keeps,
         }
     }
-    pub(super) fn spool_path(&self, side: Side, number: usize) -> PathBuf {
+    pub(super) fn spool_path(&self, side: FileSide, number: usize) -> PathBuf {
         let data = FileId::new(side, FileKind::Data, number as u32);
         data.path(&self.staging).with_extension(SPOOL)
     }

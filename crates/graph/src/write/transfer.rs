@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use graphmill_storage::{Budget, Disk, Open};
+use graphmill_storage::{Disk, MemoryBudget, Open};
 
 use crate::error::FormatError;
 use crate::file::page::{FRAME_BYTES, GRAIN, MetadataReader};
@@ -54,7 +54,7 @@ pub fn common_files(disk: &dyn Disk, folder: &Path) -> Result<Vec<String>, Forma
 /// Reading fails, or `say` fails.
 pub fn send_files<E: From<FormatError>>(
     disk: &dyn Disk,
-    budget: &Budget,
+    budget: &MemoryBudget,
     folder: &Path,
     names: &[String],
     mut say: impl FnMut(&[u8]) -> Result<(), E>,
@@ -84,7 +84,7 @@ pub fn send_files<E: From<FormatError>>(
 /// Writes files that come from another host into a folder; they are durable when it has ended.
 pub struct CopiedFiles<'d> {
     disk: &'d dyn Disk,
-    budget: Budget,
+    budget: MemoryBudget,
     folder: PathBuf,
     /// Bytes that came and make no head yet.
     left: Vec<u8>,
@@ -102,7 +102,7 @@ struct Copying {
 
 impl<'d> CopiedFiles<'d> {
     /// Into an existing folder.
-    pub fn new(disk: &'d dyn Disk, budget: &Budget, folder: &Path) -> Self {
+    pub fn new(disk: &'d dyn Disk, budget: &MemoryBudget, folder: &Path) -> Self {
         CopiedFiles {
             disk,
             budget: budget.clone(),

@@ -11,7 +11,7 @@ use crate::batches::Batches;
 use crate::cell::directory::Ledger;
 use crate::codec::varint;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, GRAIN, MetadataReader, Side};
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, FileSide, GRAIN, MetadataReader};
 use crate::file::page_writer::PagedWriter;
 use crate::vertex::degree_pages::put_degrees;
 use crate::vertex::fanout_pages::FanoutPage;
@@ -325,7 +325,7 @@ impl Tables<'_> {
 /// Writes degrees and fan-out of one side; their roots. `arcs`: what the degrees must add up to.
 pub(crate) fn write(
     shared: &WriterState,
-    side: Side,
+    side: FileSide,
     files: &[ColumnFileManifest],
     arcs: u64,
 ) -> Result<(FileRoot, FileRoot), FormatError> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::model::Model;
 use graphmill_graph::{
-    FormatError, FrameReader, GraphWriter, IdCursor, IdsSummary, StoredGraph, VertexId, verify,
+    FormatError, GraphWriter, IdCursor, IdsSummary, PageCache, StoredGraph, VertexId, verify,
 };
-use graphmill_storage::{Budget, Disk, SimDisk, Stop};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk};
 
 const FRAME: usize = 64 << 10;
 
@@ -57,11 +57,11 @@ fn a_page_of_ids_that_says_it_begins_or_ends_elsewhere() {
     let mut model = Model::random(1, 5000, 1000, 100);
     model.ids = Some(ids.clone());
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
-    let budget = Budget::new(64 << 20);
+    let budget = MemoryBudget::new(64 << 20);
     model.write(&disk, &budget, Path::new("graph")).unwrap();
     let read = |v: usize| {
         let graph = Arc::new(StoredGraph::open(&disk, &budget, Path::new("graph"))?);
-        let mut reader = FrameReader::new(&graph, &budget, 2)?;
+        let mut reader = PageCache::new(&graph, &budget, 2)?;
         let told = (
             graph.id_of(&mut reader, v as u64)?,
             graph.index_of(&mut reader, &ids[v])?,
@@ -99,7 +99,7 @@ fn a_page_of_ids_that_says_it_begins_or_ends_elsewhere() {
 /// A graph without edges whose order is those two lists.
 fn ordered(ranks: &[u64], indices: &[u64]) -> Result<Arc<StoredGraph>, FormatError> {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
-    let (budget, path) = (Budget::new(64 << 20), Path::new("graph"));
+    let (budget, path) = (MemoryBudget::new(64 << 20), Path::new("graph"));
     let model = Model::new(vec![0, 3, 5], vec![]);
     let writer = GraphWriter::create(disk.clone(), budget.clone(), path, model.shape()).unwrap();
     writer.column_file(0).unwrap().finish().unwrap();
@@ -115,7 +115,13 @@ fn ordered(ranks: &[u64], indices: &[u64]) -> Result<Arc<StoredGraph>, FormatErr
 fn an_order_that_is_no_permutation() {
     let check = |ranks: &[u64], indices: &[u64]| {
         let graph = ordered(ranks, indices).unwrap();
-        verify(&graph, &Budget::new(64 << 20), &Stop::new(), |_| {}).map(drop)
+        verify(
+            &graph,
+            &MemoryBudget::new(64 << 20),
+            &CancelToken::new(),
+            |_| {},
+        )
+        .map(drop)
     };
     check(&[0, 1, 2, 3, 4], &[0, 1, 2, 3, 4]).unwrap();
     check(&[2, 0, 1, 4, 3], &[1, 2, 0, 4, 3]).unwrap();

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::model::{Model, Told, read};
 use graphmill_graph::{EdgeKind, FormatError, StoredGraph, VertexId, verify};
-use graphmill_storage::{Budget, Disk, Fault, FaultKind, On, Random, SimDisk, Stop};
+use graphmill_storage::{
+    CancelToken, Disk, Fault, FaultKind, MemoryBudget, On, SimDisk, SplitMix64,
+};
 
 const GRAPH: &str = "graph";
 
@@ -27,7 +29,7 @@ struct Stored {
 fn store(model: &Model) -> Stored {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(3));
     model
-        .write(&disk, &Budget::new(64 << 20), Path::new(GRAPH))
+        .write(&disk, &MemoryBudget::new(64 << 20), Path::new(GRAPH))
         .unwrap();
     let mut files = Vec::new();
     for dir in [GRAPH, "graph/columns", "graph/reverse"] {
@@ -46,9 +48,9 @@ fn store(model: &Model) -> Stored {
 }
 
 fn open_and_verify(disk: &Arc<dyn Disk>) -> Result<(), FormatError> {
-    let budget = Budget::new(64 << 20);
+    let budget = MemoryBudget::new(64 << 20);
     let graph = Arc::new(StoredGraph::open(disk, &budget, Path::new(GRAPH))?);
-    verify(&graph, &budget, &Stop::new(), |_| {}).map(drop)
+    verify(&graph, &budget, &CancelToken::new(), |_| {}).map(drop)
 }
 
 impl Stored {
@@ -64,7 +66,7 @@ impl Stored {
             "{what} of {name}: {error}"
         );
         if whole {
-            match read(&self.disk, &Budget::new(64 << 20), Path::new(GRAPH)) {
+            match read(&self.disk, &MemoryBudget::new(64 << 20), Path::new(GRAPH)) {
                 Ok(told) => assert!(told == self.told, "{what} of {name} gave a wrong answer"),
                 Err(error) => assert!(
                     error.to_string().contains(name),
@@ -82,7 +84,7 @@ fn a_flipped_bit_in_any_byte() {
     let mut model = example(1, 1000);
     (model.cuts, model.file_batches) = (vec![0, 700, 900], 1);
     let stored = store(&model);
-    let mut random = Random::new(2);
+    let mut random = SplitMix64::new(2);
     for (at, (_, good)) in stored.files.iter().enumerate() {
         let mut bad = good.clone();
         for byte in 0..good.len() {
@@ -102,7 +104,7 @@ fn a_flipped_bit_in_any_byte() {
 #[test]
 fn thousands_of_flips_in_a_larger_graph() {
     let stored = store(&example(4, 60_000));
-    let mut random = Random::new(5);
+    let mut random = SplitMix64::new(5);
     for ending in ["index", "bitmaps"] {
         let is_one = |path: &Path| path.extension().is_some_and(|found| found == ending);
         let mut of_kind = stored.files.iter().filter(|(path, _)| is_one(path));
@@ -124,7 +126,7 @@ fn thousands_of_flips_in_a_larger_graph() {
 #[test]
 fn files_cut_off_or_extended() {
     let stored = store(&example(6, 20_000));
-    let mut random = Random::new(7);
+    let mut random = SplitMix64::new(7);
     for (at, (_, good)) in stored.files.iter().enumerate() {
         let mut lengths = vec![
             0,
@@ -198,7 +200,7 @@ fn a_bit_that_the_disk_flips_on_the_way() {
     let sim = SimDisk::new(13);
     let disk: Arc<dyn Disk> = Arc::new(sim.clone());
     model
-        .write(&disk, &Budget::new(64 << 20), Path::new(GRAPH))
+        .write(&disk, &MemoryBudget::new(64 << 20), Path::new(GRAPH))
         .unwrap();
     let told = model.told();
     let mut noticed = 0;
@@ -209,7 +211,7 @@ fn a_bit_that_the_disk_flips_on_the_way() {
             nth: after,
             for_good: false,
         });
-        match read(&disk, &Budget::new(64 << 20), Path::new(GRAPH)) {
+        match read(&disk, &MemoryBudget::new(64 << 20), Path::new(GRAPH)) {
             Ok(found) => assert!(found == told, "a wrong answer after flip {after}"),
             Err(_) => noticed += 1,
         }
@@ -221,7 +223,7 @@ fn a_bit_that_the_disk_flips_on_the_way() {
 #[test]
 fn a_write_that_fails_leaves_no_graph() {
     let model = example(14, 2000);
-    let budget = Budget::new(64 << 20);
+    let budget = MemoryBudget::new(64 << 20);
     for on in [On::Write, On::Sync, On::Name] {
         for after in 1.. {
             let sim = SimDisk::new(after);
@@ -245,7 +247,7 @@ fn a_write_that_fails_leaves_no_graph() {
                     // Only the very last sync comes after graph.json has its name.
                     if let Ok(graph) = opened {
                         assert_eq!(on, On::Sync);
-                        verify(&Arc::new(graph), &budget, &Stop::new(), |_| {}).unwrap();
+                        verify(&Arc::new(graph), &budget, &CancelToken::new(), |_| {}).unwrap();
                     }
                 }
             }
@@ -257,7 +259,7 @@ fn a_write_that_fails_leaves_no_graph() {
 fn a_lease_that_fails_is_an_error_that_names_it() {
     let model = example(15, 20_000);
     let told = model.told();
-    let budget = Budget::new(64 << 20);
+    let budget = MemoryBudget::new(64 << 20);
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
     model.write(&disk, &budget, Path::new(GRAPH)).unwrap();
     for n in 1.. {

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::model::{Model, read};
-use graphmill_graph::{EdgeKind, FrameReader, Order, StoredGraph, VertexId, verify};
-use graphmill_storage::{Budget, Disk, Random, SimDisk, Stop};
+use graphmill_graph::{EdgeKind, Order, PageCache, StoredGraph, VertexId, verify};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, SplitMix64};
 
 fn check(model: &Model) -> Arc<StoredGraph> {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(9));
-    let budget = Budget::new(64 << 20);
+    let budget = MemoryBudget::new(64 << 20);
     let path = Path::new("graph");
     model.write(&disk, &budget, path).unwrap();
     assert_eq!(
@@ -37,7 +37,7 @@ fn check(model: &Model) -> Arc<StoredGraph> {
         );
     }
     let graph = Arc::new(StoredGraph::open(&disk, &budget, path).unwrap());
-    let seen = verify(&graph, &budget, &Stop::new(), |_| {}).unwrap();
+    let seen = verify(&graph, &budget, &CancelToken::new(), |_| {}).unwrap();
     assert_eq!(
         seen.edges,
         model.edges.len() as u64 * if model.reverse { 2 } else { 1 }
@@ -108,8 +108,8 @@ fn an_order_of_the_vertices_other_than_that_of_ids() {
         model.order = Some((0..vertices).map(|rank| rank * 7919 % vertices).collect());
         let graph = check(&model);
         assert_eq!(graph.order(), Order::Degree);
-        let budget = Budget::new(64 << 20);
-        let mut reader = FrameReader::new(&graph, &budget, 2).unwrap();
+        let budget = MemoryBudget::new(64 << 20);
+        let mut reader = PageCache::new(&graph, &budget, 2).unwrap();
         let mut ranks = vec![0u32; graph.batches().span(0) as usize];
         graph.ranks_of(&mut reader, 0, &mut ranks).unwrap();
         assert!(
@@ -155,7 +155,7 @@ fn batches_of_one_vertex_cost_tens_of_bytes_each() {
 
 #[test]
 fn a_hub_column_is_cut_into_strips() {
-    let mut random = Random::new(8);
+    let mut random = SplitMix64::new(8);
     let edges = (0..60_000).map(|_| (random.below(4000), 10, 0.0)).collect();
     let mut model = Model::new((0..=4000).step_by(100).collect(), edges);
     model.strip_edges_max = 7000;
@@ -168,7 +168,7 @@ fn a_hub_column_is_cut_into_strips() {
 fn indices_beyond_32_bits_take_no_more_bytes() {
     let far = 1u64 << 40;
     let spread = |base: u64| {
-        let mut random = Random::new(10);
+        let mut random = SplitMix64::new(10);
         (0..40_000)
             .map(|_| {
                 (
@@ -198,7 +198,7 @@ fn indices_beyond_32_bits_take_no_more_bytes() {
         bytes(&near)
     );
     // Ends far apart: sources in one end of the range, destinations in the other.
-    let mut random = Random::new(11);
+    let mut random = SplitMix64::new(11);
     let edges = (0..5000)
         .map(|_| (random.below(1 << 20), far - 1 - random.below(1 << 20), 0.0))
         .collect();
@@ -208,7 +208,7 @@ fn indices_beyond_32_bits_take_no_more_bytes() {
 
 #[test]
 fn dictionaries_of_integers_and_texts() {
-    let mut random = Random::new(12);
+    let mut random = SplitMix64::new(12);
     let vertices = 60_000u64;
     let mut model = Model::random(13, vertices, 20_000, 1000);
     let mut id = 0;
@@ -236,8 +236,8 @@ fn dictionaries_of_integers_and_texts() {
     texts.truncate(vertices as usize);
     model.ids = Some(texts.into_iter().map(VertexId::Text).collect());
     let graph = check(&model);
-    let budget = Budget::new(1 << 20);
-    let mut reader = FrameReader::new(&graph, &budget, 1).unwrap();
+    let budget = MemoryBudget::new(1 << 20);
+    let mut reader = PageCache::new(&graph, &budget, 1).unwrap();
     for absent in [
         VertexId::Text(b"https://example.org/".to_vec()),
         VertexId::Integer(5),
@@ -254,7 +254,7 @@ fn the_same_bytes_for_any_budget_and_any_runs() {
     let files = |model: &Model, budget: u64| {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(budget));
         model
-            .write(&disk, &Budget::new(budget), Path::new("g"))
+            .write(&disk, &MemoryBudget::new(budget), Path::new("g"))
             .unwrap();
         let mut files = Vec::new();
         for dir in ["g", "g/columns"] {
@@ -276,7 +276,7 @@ fn the_same_bytes_for_any_budget_and_any_runs() {
 fn edges_out_of_order_or_outside_their_batch_are_refused() {
     use graphmill_graph::{FormatError, GraphWriter, IdsSummary};
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
-    let budget = Budget::new(64 << 20);
+    let budget = MemoryBudget::new(64 << 20);
     let model = Model::new(vec![0, 10, 20, 30, 40], vec![]);
     type Call<'a> = (usize, usize, &'a [u64]);
     let cases: [&[Call<'_>]; 8] = [

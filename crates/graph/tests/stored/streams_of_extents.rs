@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::model::Model;
-use graphmill_graph::{Extent, ExtentReader, FileId, FileKind, FrameReader, Side, StoredGraph};
-use graphmill_storage::{Budget, Disk, Random, SimDisk};
+use graphmill_graph::{Extent, ExtentReader, FileId, FileKind, FileSide, PageCache, StoredGraph};
+use graphmill_storage::{Disk, MemoryBudget, SimDisk, SplitMix64};
 
 struct Setup {
     disk: Arc<dyn Disk>,
-    budget: Budget,
+    budget: MemoryBudget,
     graph: Arc<StoredGraph>,
     file: FileId,
     bytes: Vec<u8>,
@@ -17,19 +17,19 @@ struct Setup {
 
 fn setup(seed: u64) -> Setup {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(seed));
-    let budget = Budget::new(64 << 20);
+    let budget = MemoryBudget::new(64 << 20);
     let mut model = Model::random(seed, 100_000, 100_000, 400_000);
     model.file_batches = 1;
     model.write(&disk, &budget, Path::new("graph")).unwrap();
     let graph = Arc::new(StoredGraph::open(&disk, &budget, Path::new("graph")).unwrap());
     let file = FileId {
-        side: Side::Forward,
+        side: FileSide::Forward,
         kind: FileKind::Data,
         number: 0,
     };
     let mut bytes = Vec::new();
     let all = 0..graph.forward().bytes(FileKind::Data);
-    FrameReader::new(&graph, &budget, 4)
+    PageCache::new(&graph, &budget, 4)
         .unwrap()
         .read(file, all, &mut bytes)
         .unwrap();
@@ -46,7 +46,7 @@ fn setup(seed: u64) -> Setup {
 #[test]
 fn random_extents_consumed_in_random_parts() {
     let s = setup(1);
-    let mut random = Random::new(2);
+    let mut random = SplitMix64::new(2);
     for round in 0..60 {
         let mut reader =
             ExtentReader::new(&s.graph, &s.budget, 65536 << (round % 3), 2 + round % 4).unwrap();
@@ -171,7 +171,7 @@ fn extents_outside_their_file_are_refused() {
             ..s.file
         },
         FileId {
-            side: Side::Reverse,
+            side: FileSide::Reverse,
             ..s.file
         },
     ] {

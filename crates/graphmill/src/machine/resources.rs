@@ -9,8 +9,8 @@ use std::sync::Arc;
 use graphmill_engine::Charge;
 use graphmill_fabric::{CountedFabric, Fabric, all_gather};
 use graphmill_storage::{
-    Budget, Clock, CountedDisk, Disk, IoChoice, Placement, Stop, StorageError, SystemClock, Tiers,
-    Workers, open_disk,
+    CancelToken, Clock, CountedDisk, Disk, IoChoice, MemoryBudget, Placement, StorageError,
+    SystemClock, Tiers, WorkerPool, open_disk,
 };
 
 use crate::error::Error;
@@ -49,13 +49,13 @@ pub struct SimulatedMachine {
 /// Memory, disk, threads and time of one run, and the wish that it ends.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    budget: Budget,
+    budget: MemoryBudget,
     disk: Arc<dyn Disk>,
-    workers: Arc<Workers>,
+    workers: Arc<WorkerPool>,
     tiers: Tiers,
     charge: Option<Charge>,
     clock: Arc<dyn Clock>,
-    stop: Stop,
+    stop: CancelToken,
     tmp: Option<PathBuf>,
     fabric: Option<Arc<CountedFabric<Arc<dyn Fabric>>>>,
     /// The disk, which it counts for.
@@ -67,7 +67,7 @@ impl Machine {
     ///
     /// # Errors
     /// The system has no more threads, or not the way to the disk or the tier of memory that was asked for.
-    pub fn open(config: &MachineConfig, stop: Stop) -> Result<Machine, StorageError> {
+    pub fn open(config: &MachineConfig, stop: CancelToken) -> Result<Machine, StorageError> {
         let real = match &config.simulated {
             Some(simulated) => Arc::clone(&simulated.disk),
             None => open_disk(config.io)?,
@@ -76,11 +76,11 @@ impl Machine {
         let disk: Arc<dyn Disk> = Arc::clone(&counted) as _;
         let threads = config.threads.unwrap_or_else(default_threads).max(1);
         let workers = match &config.simulated {
-            Some(simulated) => Workers::simulated(simulated.seed, threads, Arc::clone(&disk))?,
-            None => Workers::threads(threads, Arc::clone(&disk))?,
+            Some(simulated) => WorkerPool::simulated(simulated.seed, threads, Arc::clone(&disk))?,
+            None => WorkerPool::threads(threads, Arc::clone(&disk))?,
         };
         Ok(Machine {
-            budget: Budget::new(config.memory.unwrap_or_else(default_memory)),
+            budget: MemoryBudget::new(config.memory.unwrap_or_else(default_memory)),
             workers: Arc::new(workers),
             disk,
             counted,
@@ -142,7 +142,7 @@ impl Machine {
     /// What every rank says, in order.
     pub(crate) fn gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         match &self.fabric {
-            Some(fabric) => all_gather(&**fabric, mine, &|| match self.stop.requested() {
+            Some(fabric) => all_gather(&**fabric, mine, &|| match self.stop.is_cancelled() {
                 true => Err(Error::Stopped),
                 false => Ok(()),
             }),
@@ -151,7 +151,7 @@ impl Machine {
     }
 
     /// The memory that everything large is leased from.
-    pub fn budget(&self) -> &Budget {
+    pub fn budget(&self) -> &MemoryBudget {
         &self.budget
     }
 
@@ -161,7 +161,7 @@ impl Machine {
     }
 
     /// The threads.
-    pub fn workers(&self) -> &Arc<Workers> {
+    pub fn workers(&self) -> &Arc<WorkerPool> {
         &self.workers
     }
 
@@ -181,7 +181,7 @@ impl Machine {
     }
 
     /// The wish that work ends.
-    pub fn stop(&self) -> &Stop {
+    pub fn stop(&self) -> &CancelToken {
         &self.stop
     }
 

@@ -9,23 +9,23 @@ pub(super) const ROWS_MAX: usize = 1 << 16;
 
 /// User's ids of vertices, one a row: of the row's own vertex, or of another that is its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Labels {
+pub enum IdColumn {
     /// Integer ids.
     Integers(Vec<u64>),
     /// Integer ids, some of them negative.
     Signed(Vec<i64>),
     /// Text ids.
-    Texts(Texts),
+    Texts(StringColumn),
 }
 
 /// Byte strings back to back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Texts {
+pub struct StringColumn {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Texts {
+impl StringColumn {
     /// Adds one text.
     pub fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
@@ -65,13 +65,13 @@ impl Texts {
     }
 }
 
-impl Labels {
+impl IdColumn {
     /// How many labels.
     pub fn len(&self) -> usize {
         match self {
-            Labels::Integers(ids) => ids.len(),
-            Labels::Signed(ids) => ids.len(),
-            Labels::Texts(texts) => texts.len(),
+            IdColumn::Integers(ids) => ids.len(),
+            IdColumn::Signed(ids) => ids.len(),
+            IdColumn::Texts(texts) => texts.len(),
         }
     }
 
@@ -81,28 +81,28 @@ impl Labels {
     }
 
     /// No ids of a kind.
-    pub(super) fn of(kind: IdKind) -> Labels {
+    pub(super) fn of(kind: IdKind) -> IdColumn {
         match kind {
-            IdKind::Dense | IdKind::Integer => Labels::Integers(Vec::new()),
-            IdKind::Signed => Labels::Signed(Vec::new()),
-            IdKind::Text => Labels::Texts(Texts::default()),
+            IdKind::Dense | IdKind::Integer => IdColumn::Integers(Vec::new()),
+            IdKind::Signed => IdColumn::Signed(Vec::new()),
+            IdKind::Text => IdColumn::Texts(StringColumn::default()),
         }
     }
 
     /// Bytes of the texts.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Labels::Integers(_) | Labels::Signed(_) => 0,
-            Labels::Texts(texts) => texts.all().len(),
+            IdColumn::Integers(_) | IdColumn::Signed(_) => 0,
+            IdColumn::Texts(texts) => texts.all().len(),
         }
     }
 
     /// Adds an id of the kind of all; of another kind there is none.
     pub(super) fn push(&mut self, id: Id<'_>) {
         match (self, id) {
-            (Labels::Integers(ids), Id::Integer(id)) => ids.push(id),
-            (Labels::Signed(ids), Id::Signed(id)) => ids.push(id),
-            (Labels::Texts(texts), Id::Text(id)) => texts.push(id),
+            (IdColumn::Integers(ids), Id::Integer(id)) => ids.push(id),
+            (IdColumn::Signed(ids), Id::Signed(id)) => ids.push(id),
+            (IdColumn::Texts(texts), Id::Text(id)) => texts.push(id),
             _ => {}
         }
     }
@@ -117,7 +117,7 @@ pub enum Values {
     U32(Vec<u32>),
     U64(Vec<u64>),
     /// The value is a vertex, under the user's id.
-    Vertex(Labels),
+    Vertex(IdColumn),
 }
 
 impl Values {
@@ -142,7 +142,7 @@ impl Values {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// The vertex of each row.
-    pub ids: Labels,
+    pub ids: IdColumn,
     /// Its value; anything where unreached.
     pub values: Values,
     /// Which rows have a value; absent when all have.

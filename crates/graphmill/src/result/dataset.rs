@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use graphmill_fabric::Fabric;
-use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError};
+use graphmill_storage::{DirLock, Disk, LockMode, Owner, StorageError, WorkDir};
 
 use crate::error::Error;
 use crate::machine::resources::{Machine, folder_of};
@@ -25,9 +25,9 @@ pub(crate) struct PartWriter {
     /// Where this rank writes.
     path: PathBuf,
     /// At the rank that made it.
-    scratch: Option<Scratch>,
+    scratch: Option<WorkDir>,
     /// At the others.
-    hold: Option<Hold>,
+    hold: Option<DirLock>,
     /// It has its name, or another rank sees to that.
     is_named: bool,
 }
@@ -41,7 +41,7 @@ impl PartWriter {
         let format = ResultFormat::of(path)?;
         let to = machine.check_parts(path)?;
         let disk = machine.disk();
-        let scratch = Scratch::create(disk, &folder_of(&to), "result")?;
+        let scratch = WorkDir::create(disk, &folder_of(&to), "result")?;
         let said = machine.gather(scratch.path().as_os_str().as_bytes())?;
         let path_of = |said: &Vec<u8>| PathBuf::from(OsString::from_vec(said.clone()));
         // The first rank whose folder this one sees: its own at the latest.
@@ -55,7 +55,7 @@ impl PartWriter {
         let path = path_of(&said[maker]);
         let hold = match maker == machine.rank() {
             true => None,
-            false => disk.hold(&path, Holding::Unlocked, Owner::Own)?,
+            false => disk.hold(&path, LockMode::Unlocked, Owner::Own)?,
         };
         // An unused directory is deleted once all ranks have looked for it.
         machine.meet()?;
@@ -144,7 +144,7 @@ fn is_part(path: &Path) -> bool {
 }
 
 /// Gives a folder its name; a result that has it goes.
-fn put(disk: &dyn Disk, scratch: Scratch, to: &Path) -> Result<(), StorageError> {
+fn put(disk: &dyn Disk, scratch: WorkDir, to: &Path) -> Result<(), StorageError> {
     if !disk.exists(to)? {
         return scratch.rename(to);
     }

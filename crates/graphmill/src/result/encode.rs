@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graphmill_graph::{IdCursor, StoredGraph};
-use graphmill_storage::{Job, JobError, Lease, Step, Stop, Worker, Workers};
+use graphmill_storage::{CancelToken, Job, JobError, Lease, Step, Worker, WorkerPool};
 
 use crate::error::Error;
 use crate::machine::resources::Machine;
@@ -138,8 +138,8 @@ pub(super) trait Encoder: Sync {
 
 /// Encodes tasks on all workers.
 pub(super) struct EncodePool {
-    workers: Arc<Workers>,
-    stop: Stop,
+    workers: Arc<WorkerPool>,
+    stop: CancelToken,
     tasks: Vec<Mutex<EncodeTask>>,
     lanes: Vec<Mutex<EncodeScratch>>,
     _lease: Option<Lease>,
@@ -234,7 +234,7 @@ impl EncodePool {
 
     /// Encodes some tasks.
     fn encode(&mut self, encoder: &dyn Encoder, tasks: Range<usize>) -> Result<(), Error> {
-        if self.stop.requested() {
+        if self.stop.is_cancelled() {
             return Err(Error::Stopped);
         }
         let round = EncodeRound {

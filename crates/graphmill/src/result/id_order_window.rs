@@ -7,10 +7,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_algorithms::Values as Array;
+use graphmill_algorithms::OutputValues as Array;
 use graphmill_engine::Engine;
-use graphmill_graph::{FRAME_BYTES, FrameReader, Measure, Order, StoredGraph};
-use graphmill_storage::{Budget, Lease};
+use graphmill_graph::{FRAME_BYTES, GraphDims, Order, PageCache, StoredGraph};
+use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::error::Error;
 use crate::result::block::ROWS_MAX;
@@ -24,7 +24,7 @@ const ENTRY_BYTES: u64 = 8;
 const MARKED_BYTES: u64 = ENTRY_BYTES + 1;
 
 /// Vertices of a window at least: few windows of small batches.
-fn vertices_least(graph: &Measure) -> u64 {
+fn vertices_least(graph: &GraphDims) -> u64 {
     let rows = graph.batches.widest().max(ROWS_MAX as u64);
     rows.min(graph.batches.vertices())
 }
@@ -32,7 +32,7 @@ fn vertices_least(graph: &Measure) -> u64 {
 /// Puts values in the order of ids.
 pub(super) struct IdOrderWindow {
     graph: Arc<StoredGraph>,
-    ranks: FrameReader,
+    ranks: PageCache,
     /// The batches whose values are asked for.
     batches: Range<usize>,
     /// The rank of the first vertex of the next window, and vertices of a window.
@@ -46,7 +46,7 @@ pub(super) struct IdOrderWindow {
 
 impl IdOrderWindow {
     /// Bytes of the budget that it takes of a graph at least.
-    pub(super) fn bytes_least(graph: &Measure) -> u64 {
+    pub(super) fn bytes_least(graph: &GraphDims) -> u64 {
         match graph.order {
             Order::Id => 0,
             // A batch with its ranks, and a window.
@@ -58,7 +58,7 @@ impl IdOrderWindow {
     }
 
     /// Returns the additional bytes with which one window covers all vertices.
-    pub(super) fn bytes_wanted(graph: &Measure) -> u64 {
+    pub(super) fn bytes_wanted(graph: &GraphDims) -> u64 {
         match graph.order {
             Order::Id => 0,
             Order::Degree => 2 * MARKED_BYTES * graph.batches.vertices(),
@@ -70,7 +70,7 @@ impl IdOrderWindow {
     /// It leaves `leave` bytes of the free memory, and half of the rest.
     pub(super) fn new(
         graph: &Arc<StoredGraph>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         array: &Array,
         batches: Range<usize>,
         leave: u64,
@@ -83,7 +83,7 @@ impl IdOrderWindow {
         let bytes = batch + MARKED_BYTES * vertices;
         Ok(IdOrderWindow {
             graph: Arc::clone(graph),
-            ranks: FrameReader::new(graph, budget, FRAMES)?,
+            ranks: PageCache::new(graph, budget, FRAMES)?,
             batches,
             next: 0,
             vertices,
@@ -142,7 +142,7 @@ impl IdOrderWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graphmill_storage::Stop;
+    use graphmill_storage::CancelToken;
 
     use crate::algorithms;
     use crate::config::Config;
@@ -155,7 +155,7 @@ mod tests {
     fn many_windows_give_what_one_gives() {
         let folder = tempfile::tempdir().unwrap();
         let (edges, path) = (folder.path().join("edges.txt"), folder.path().join("graph"));
-        let machine = Machine::open(&MachineConfig::default(), Stop::new()).unwrap();
+        let machine = Machine::open(&MachineConfig::default(), CancelToken::new()).unwrap();
         let line = |i: u64| format!("{} {}\n", i * i % 300_007, i * 7919 % 300_017);
         let text: String = (0..300_000).map(line).collect();
         machine.disk().write_small(&edges, text.as_bytes()).unwrap();

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use graphmill_graph::{FormatError, Id, TEXT_ID_BYTES_MAX};
 
 use crate::error::Error;
-use crate::result::block::Labels;
+use crate::result::block::IdColumn;
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
 use crate::result::rows::{ResultRows, RowBlock};
 use crate::result::sizes::{NAMES_BYTES, OUTPUT_BYTES};
@@ -119,7 +119,7 @@ impl Distinct {
 /// Distinct vertices and their names.
 pub(super) struct VertexNames {
     distinct: Distinct,
-    labels: Labels,
+    labels: IdColumn,
 }
 
 impl VertexNames {
@@ -133,7 +133,7 @@ impl VertexNames {
         distinct: Distinct,
         bytes_max: u64,
     ) -> Result<Option<VertexNames>, Error> {
-        let mut labels = Labels::of(rows.graph.id_kind());
+        let mut labels = IdColumn::of(rows.graph.id_kind());
         let (bytes, mut next) = (Cell::new(0), distinct.stretches());
         let look_up = LookUp {
             ranks: &distinct.ranks,
@@ -157,9 +157,9 @@ impl VertexNames {
     pub(super) fn of_rank(&self, rank: u64) -> Id<'_> {
         let place = self.distinct.place(rank);
         match &self.labels {
-            Labels::Integers(ids) => Id::Integer(place.map_or(0, |place| ids[place])),
-            Labels::Signed(ids) => Id::Signed(place.map_or(0, |place| ids[place])),
-            Labels::Texts(texts) => Id::Text(place.map_or(&[], |place| texts.get(place))),
+            IdColumn::Integers(ids) => Id::Integer(place.map_or(0, |place| ids[place])),
+            IdColumn::Signed(ids) => Id::Signed(place.map_or(0, |place| ids[place])),
+            IdColumn::Texts(texts) => Id::Text(place.map_or(&[], |place| texts.get(place))),
         }
     }
 }
@@ -194,17 +194,17 @@ impl Encoder for LookUp<'_> {
 }
 
 /// Adds names that were written by [`LookUp`].
-fn append(labels: &mut Labels, mut bytes: &[u8]) {
+fn append(labels: &mut IdColumn, mut bytes: &[u8]) {
     match labels {
-        Labels::Integers(ids) => {
+        IdColumn::Integers(ids) => {
             let numbers = bytes.as_chunks().0.iter();
             ids.extend(numbers.map(|id| u64::from_le_bytes(*id)));
         }
-        Labels::Signed(ids) => {
+        IdColumn::Signed(ids) => {
             let numbers = bytes.as_chunks().0.iter();
             ids.extend(numbers.map(|id| i64::from_le_bytes(*id)));
         }
-        Labels::Texts(texts) => {
+        IdColumn::Texts(texts) => {
             while let Some((length, rest)) = bytes.split_first_chunk() {
                 let length = u32::from_le_bytes(*length) as usize;
                 let (text, rest) = rest.split_at(length.min(rest.len()));

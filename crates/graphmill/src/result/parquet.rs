@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::io::Write;
 use std::sync::Arc;
 
-use graphmill_algorithms::Values as Array;
+use graphmill_algorithms::OutputValues as Array;
 use graphmill_graph::{Id, IdKind};
 use graphmill_storage::Lease;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};

@@ -9,10 +9,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_algorithms::{Output, Values as Array};
+use graphmill_algorithms::{Output, OutputValues as Array};
 use graphmill_engine::Engine;
-use graphmill_graph::{FRAME_BYTES, IdKind, Measure, Order, StoredGraph};
-use graphmill_storage::{Budget, Lease};
+use graphmill_graph::{FRAME_BYTES, GraphDims, IdKind, Order, StoredGraph};
+use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::error::Error;
 use crate::result::encode::EncodeTask;
@@ -38,23 +38,23 @@ const PAGE_BYTES: u64 = 1 << 13;
 const WORKERS_BYTES: u64 = 64 << 20;
 
 /// Bytes of memory that the result of a run on `graph` takes on its way out, at least.
-pub(crate) fn bytes_needed(graph: &Measure) -> u64 {
+pub(crate) fn bytes_needed(graph: &GraphDims) -> u64 {
     let rows = row_bytes(graph) + paged_bytes(graph) + 16 * FRAME_BYTES;
     rows + IdOrderWindow::bytes_least(graph) + WRITER_BYTES
 }
 
 /// Bytes with which values are put in the order of ids in one go, and all workers encode them.
-pub(crate) fn bytes_wanted(graph: &Measure) -> u64 {
+pub(crate) fn bytes_wanted(graph: &GraphDims) -> u64 {
     bytes_needed(graph) + IdOrderWindow::bytes_wanted(graph) + WORKERS_BYTES
 }
 
 /// Bytes of the widest batch of values while it is read from disk.
-fn paged_bytes(graph: &Measure) -> u64 {
+fn paged_bytes(graph: &GraphDims) -> u64 {
     (graph.batches.widest() * size_of::<u64>() as u64).next_multiple_of(PAGE_BYTES)
 }
 
 /// Bytes of the widest batch of values, of a block while it is encoded, and of the names in it.
-fn row_bytes(graph: &Measure) -> u64 {
+fn row_bytes(graph: &GraphDims) -> u64 {
     let rows = graph.batches.vertices().min(BLOCK_ROWS);
     let block = match graph.ids {
         IdKind::Dense | IdKind::Integer | IdKind::Signed => rows * ROW_BYTES as u64,
@@ -76,7 +76,7 @@ pub(crate) struct ResultRows<'a> {
     engine: &'a Engine,
     pub(super) output: &'a Output,
     pub(super) graph: Arc<StoredGraph>,
-    pub(super) budget: Budget,
+    pub(super) budget: MemoryBudget,
     /// The range of ranks that holds the ranks of the rows.
     pub(super) ranks: Range<u64>,
     /// True if some ranks of the range have no row.
@@ -100,7 +100,7 @@ impl<'a> ResultRows<'a> {
         engine: &'a Engine,
         output: &'a Output,
         graph: &Arc<StoredGraph>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         batches: Range<usize>,
     ) -> Result<ResultRows<'a>, Error> {
         let measure = graph.measure();

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use graphmill_algorithms::{Output, Values as Array};
+use graphmill_algorithms::{Output, OutputValues as Array};
 use graphmill_engine::VertexArray;
 use graphmill_graph::Order;
 
 use crate::import_config::ImportConfig;
 use crate::machine::resources::{Machine, MachineConfig};
 use crate::progress::unwatched;
-use crate::result::block::{Labels, Values};
+use crate::result::block::{IdColumn, Values};
 use crate::result::rows::bytes_needed;
 use crate::session::Session;
 use crate::validate::compare::validate;
@@ -103,11 +103,11 @@ fn csv_like_parquet(session: &mut Session, at: &Path, output: &Output) -> String
     String::from_utf8(csv).unwrap()
 }
 
-fn id(labels: &Labels, row: usize) -> Vec<u8> {
+fn id(labels: &IdColumn, row: usize) -> Vec<u8> {
     match labels {
-        Labels::Integers(ids) => ids[row].to_string().into(),
-        Labels::Signed(ids) => ids[row].to_string().into(),
-        Labels::Texts(texts) => texts.get(row).to_vec(),
+        IdColumn::Integers(ids) => ids[row].to_string().into(),
+        IdColumn::Signed(ids) => ids[row].to_string().into(),
+        IdColumn::Texts(texts) => texts.get(row).to_vec(),
     }
 }
 

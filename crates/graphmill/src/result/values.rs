@@ -1,6 +1,6 @@
 //! The values of some vertices as they are in a vertex array.
 
-use graphmill_algorithms::Values as Array;
+use graphmill_algorithms::OutputValues as Array;
 use graphmill_engine::Engine;
 
 use crate::error::Error;

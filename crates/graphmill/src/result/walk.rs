@@ -3,7 +3,7 @@
 use graphmill_graph::{Id, IdKind};
 
 use crate::error::Error;
-use crate::result::block::{Block, Labels, Values};
+use crate::result::block::{Block, IdColumn, Values};
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
 use crate::result::names::{Distinct, ROWS_LEAST, VertexNames, fewer_ids};
 use crate::result::rows::{GROUP_ROWS, ResultRows, TEXT_BYTES};
@@ -93,7 +93,7 @@ struct RowBlockEncoder {
 
 impl Encoder for RowBlockEncoder {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
-        let (mut ids, mut vertices) = (Labels::of(self.kind), Labels::of(self.kind));
+        let (mut ids, mut vertices) = (IdColumn::of(self.kind), IdColumn::of(self.kind));
         let from = task.row;
         lane.ids.seek(task.next);
         while task.next < task.range.end && ids.bytes().max(vertices.bytes()) < TEXT_BYTES {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use graphmill_storage::Output;
+use graphmill_storage::OutputFile;
 
 use crate::error::Error;
 use crate::machine::resources::Machine;
@@ -43,7 +43,7 @@ pub(crate) fn write(
         sink.flush().map_err(ResultError::from)?;
         return Ok(sink.bytes);
     }
-    let sink = Output::create(disk, budget, path, CHUNK_BYTES)?;
+    let sink = OutputFile::create(disk, budget, path, CHUNK_BYTES)?;
     let mut pool = EncodePool::new(machine, &rows.graph, &rows.memory())?;
     let sink = write_to(sink, format, rows, &mut pool, note)?;
     Ok(sink.publish()?)

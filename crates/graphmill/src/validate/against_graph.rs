@@ -7,18 +7,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_algorithms::judge::{Held, Objection};
-use graphmill_algorithms::{Given, Judge, Takes};
+use graphmill_algorithms::check::{Violation, ViolationValue};
+use graphmill_algorithms::{ResultChecker, ResultType, ResultValue};
 use graphmill_engine::EngineError;
-use graphmill_graph::{FrameReader, Order, StoredGraph};
-use graphmill_storage::{Budget, Lease, Stop};
+use graphmill_graph::{Order, PageCache, StoredGraph};
+use graphmill_storage::{CancelToken, Lease, MemoryBudget};
 
 use crate::algorithms;
 use crate::error::Error;
 use crate::machine::resources::Machine;
 use crate::open::OpenFor;
 use crate::plan::Plan;
-use crate::progress::Watcher;
+use crate::progress::ProgressFn;
 use crate::validate::edge_reader::ArcReader;
 use crate::validate::id_lookup::IdLookup;
 use crate::validate::open::open;
@@ -43,7 +43,12 @@ impl Plan {
     /// # Errors
     /// Graph, result, disk, memory or options are not what they should be; see [`Error`]. Differences are no errors: they are in the
     /// [`Verdict`].
-    pub fn judge(&self, result: &Path, stop: &Stop, watcher: &Watcher) -> Result<Verdict, Error> {
+    pub fn judge(
+        &self,
+        result: &Path,
+        stop: &CancelToken,
+        watcher: &ProgressFn,
+    ) -> Result<Verdict, Error> {
         let machine = Machine::open(&self.machine(), stop.clone())?;
         // Before edges are imported for nothing.
         drop(open(&machine, result, ValueReading::Words)?);
@@ -72,7 +77,7 @@ impl Plan {
             verdict.differs(|| text);
             verdict.may_be_more = true;
         }
-        if stop.requested() {
+        if stop.is_cancelled() {
             return Err(Error::Stopped);
         }
         Ok(verdict)
@@ -82,7 +87,11 @@ impl Plan {
 /// Leases memory for the judge and for which vertices have a row.
 ///
 /// The memory for reading must be free in addition.
-fn lease(budget: &Budget, graph: &StoredGraph, judge: &dyn Judge) -> Result<Lease, Error> {
+fn lease(
+    budget: &MemoryBudget,
+    graph: &StoredGraph,
+    judge: &dyn ResultChecker,
+) -> Result<Lease, Error> {
     // Whether a vertex has a row, and its rank where that is not its index.
     let each = match graph.order() {
         Order::Id => 1,
@@ -105,10 +114,10 @@ fn lease(budget: &Budget, graph: &StoredGraph, judge: &dyn Judge) -> Result<Leas
 /// Returns the ranks of all vertices by index; empty if indices are ranks.
 ///
 /// The caller has leased the bytes.
-fn ranks(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<Vec<u64>, Error> {
+fn ranks(graph: &Arc<StoredGraph>, budget: &MemoryBudget) -> Result<Vec<u64>, Error> {
     let mut ranks = Vec::new();
     if graph.order() == Order::Degree {
-        let mut reader = FrameReader::new(graph, budget, FRAMES)?;
+        let mut reader = PageCache::new(graph, budget, FRAMES)?;
         ranks.reserve_exact(graph.vertices() as usize);
         graph.each_rank(&mut reader, 0..graph.vertices(), |rank| ranks.push(rank))?;
     }
@@ -120,7 +129,7 @@ fn rows(
     machine: &Machine,
     result: &Path,
     graph: &Arc<StoredGraph>,
-    judge: &mut dyn Judge,
+    judge: &mut dyn ResultChecker,
     names: &mut IdLookup,
 ) -> Result<Verdict, Error> {
     let mut verdict = Verdict {
@@ -146,14 +155,14 @@ fn rows(
         }
         *has_row = true;
         let is_taken = match judge.takes() {
-            Takes::Vertices => names_vertex(vertex, &value, judge, names)?,
+            ResultType::Vertices => names_vertex(vertex, &value, judge, names)?,
             takes => number(takes, &value).is_some_and(|number| judge.value(vertex, number)),
         };
         if !is_taken {
             let expected = match judge.takes() {
-                Takes::Integers => "a whole number",
-                Takes::Singles | Takes::Doubles => "a number",
-                Takes::Vertices => "a vertex of the graph",
+                ResultType::Integers => "a whole number",
+                ResultType::Singles | ResultType::Doubles => "a number",
+                ResultType::Vertices => "a vertex of the graph",
             };
             verdict.differs(|| format!("vertex {id} has {value}, expected {expected}"));
         }
@@ -173,45 +182,45 @@ fn rows(
 fn names_vertex(
     vertex: u64,
     value: &Value,
-    judge: &mut dyn Judge,
+    judge: &mut dyn ResultChecker,
     names: &mut IdLookup,
 ) -> Result<bool, Error> {
     let id = match value {
-        Value::Unreached => return Ok(judge.value(vertex, Given::Nothing)),
+        Value::Unreached => return Ok(judge.value(vertex, ResultValue::Nothing)),
         Value::Integer(id) => RowId::Integer(*id),
         Value::Text(text) => RowId::parse(text),
         Value::Infinity | Value::LongMax | Value::Float(_) => return Ok(false),
     };
     if let Some(named) = names.rank_of_value(id)? {
-        return Ok(judge.value(vertex, Given::Integer(named)));
+        return Ok(judge.value(vertex, ResultValue::Integer(named)));
     }
     // Where no vertex has that name, others say so that there is none.
     let says_none = matches!(value, Value::Text(text) if &**text == b"inf");
-    Ok(says_none && judge.value(vertex, Given::Nothing))
+    Ok(says_none && judge.value(vertex, ResultValue::Nothing))
 }
 
 /// A value as a number, or as none; nothing when it is neither.
-fn number(takes: Takes, value: &Value) -> Option<Given> {
+fn number(takes: ResultType, value: &Value) -> Option<ResultValue> {
     let parsed = match value {
         Value::Text(text) => Value::parse(text),
         value => value.clone(),
     };
     match (parsed, value) {
-        (Value::Unreached | Value::Infinity | Value::LongMax, _) => Some(Given::Nothing),
-        (Value::Integer(number), _) => Some(Given::Integer(number)),
+        (Value::Unreached | Value::Infinity | Value::LongMax, _) => Some(ResultValue::Nothing),
+        (Value::Integer(number), _) => Some(ResultValue::Integer(number)),
         // Rounded once: by way of 64 bits it would be rounded twice.
-        (Value::Float(_), Value::Text(text)) if takes == Takes::Singles => {
+        (Value::Float(_), Value::Text(text)) if takes == ResultType::Singles => {
             let number: f32 = str::from_utf8(text).ok()?.parse().ok()?;
-            Some(Given::Float(number.into()))
+            Some(ResultValue::Float(number.into()))
         }
-        (Value::Float(bits), _) => Some(Given::Float(f64::from_bits(bits))),
+        (Value::Float(bits), _) => Some(ResultValue::Float(f64::from_bits(bits))),
         (Value::Text(_), _) => None,
     }
 }
 
 /// An objection with the user's ids.
-fn told(objection: Objection, names: &mut IdLookup) -> Result<String, Error> {
-    let Objection::Vertex {
+fn told(objection: Violation, names: &mut IdLookup) -> Result<String, Error> {
+    let Violation::Vertex {
         vertex,
         found,
         expected,
@@ -220,8 +229,8 @@ fn told(objection: Objection, names: &mut IdLookup) -> Result<String, Error> {
     else {
         return Ok(objection.to_string());
     };
-    let mut text = |held: Held| match held {
-        Held::Vertex(vertex) => Ok(names.id_of(vertex)?.to_string()),
+    let mut text = |held: ViolationValue| match held {
+        ViolationValue::Vertex(vertex) => Ok(names.id_of(vertex)?.to_string()),
         held => Ok::<_, Error>(held.to_string()),
     };
     let (found, expected) = (text(found)?, text(expected)?);

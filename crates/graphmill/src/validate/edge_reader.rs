@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use graphmill_graph::{
-    BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FRAME_BYTES, FrameReader, StoredGraph,
+    BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FRAME_BYTES, PageCache, StoredGraph,
 };
-use graphmill_storage::{Budget, Lease, Stop};
+use graphmill_storage::{CancelToken, Lease, MemoryBudget};
 
 use crate::error::Error;
 
@@ -19,9 +19,9 @@ const LIST_BYTES: u64 = CHUNK_BYTES + 16 * BLOCK_EDGES_MAX as u64;
 /// Reads the arcs of a graph.
 pub(super) struct ArcReader {
     graph: Arc<StoredGraph>,
-    cells: FrameReader,
+    cells: PageCache,
     /// Where the arcs have weights and they are wanted.
-    weights: Option<FrameReader>,
+    weights: Option<PageCache>,
     bytes: Vec<u8>,
     weight_bytes: Vec<u8>,
     sources: Box<[u32; BLOCK_EDGES_MAX]>,
@@ -35,16 +35,16 @@ impl ArcReader {
 
     pub(super) fn new(
         graph: &Arc<StoredGraph>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         wants_weights: bool,
     ) -> Result<ArcReader, Error> {
         let lists = budget.lease("blocks of edges", LIST_BYTES)?;
         let has_weights = wants_weights && graph.edge_kind() != EdgeKind::None;
         Ok(ArcReader {
             graph: Arc::clone(graph),
-            cells: FrameReader::new(graph, budget, FRAMES)?,
+            cells: PageCache::new(graph, budget, FRAMES)?,
             weights: match has_weights {
-                true => Some(FrameReader::new(graph, budget, FRAMES)?),
+                true => Some(PageCache::new(graph, budget, FRAMES)?),
                 false => None,
             },
             bytes: Vec::with_capacity(CHUNK_BYTES as usize),
@@ -64,7 +64,7 @@ impl ArcReader {
     /// A frame or a cell is not what was written, or work was to stop.
     pub(super) fn each(
         &mut self,
-        stop: &Stop,
+        stop: &CancelToken,
         mut each: impl FnMut(u64, u64, f64),
     ) -> Result<(), Error> {
         let graph = Arc::clone(&self.graph);
@@ -80,7 +80,7 @@ impl ArcReader {
         &mut self,
         column: usize,
         cell: &Cell,
-        stop: &Stop,
+        stop: &CancelToken,
         each: &mut impl FnMut(u64, u64, f64),
     ) -> Result<(), Error> {
         let graph = Arc::clone(&self.graph);
@@ -93,7 +93,7 @@ impl ArcReader {
         let mut weight_at = graph.weights_extent(column, cell).bytes.start;
         let (mut at, mut left) = (extent.bytes.start, cell.edges());
         while at < extent.bytes.end {
-            if stop.requested() {
+            if stop.is_cancelled() {
                 return Err(Error::Stopped);
             }
             let end = (at + CHUNK_BYTES).min(extent.bytes.end);

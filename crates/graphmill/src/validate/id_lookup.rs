@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use graphmill_graph::{FRAME_BYTES, FrameReader, IdKind, StoredGraph, VertexId};
-use graphmill_storage::Budget;
+use graphmill_graph::{FRAME_BYTES, IdKind, PageCache, StoredGraph, VertexId};
+use graphmill_storage::MemoryBudget;
 
 use crate::error::Error;
 use crate::validate::text::RowId;
@@ -16,7 +16,7 @@ const FRAMES_MIN: u64 = 16;
 /// Looks up vertices by the ids that a result has for them.
 pub(super) struct IdLookup {
     graph: Arc<StoredGraph>,
-    reader: FrameReader,
+    reader: PageCache,
     /// The vertex that a row named last: most rows of a component name the same.
     last: Option<(RowId, Option<u64>)>,
 }
@@ -28,7 +28,7 @@ impl IdLookup {
     /// `leave` bytes of the budget are for others.
     pub(super) fn new(
         graph: &Arc<StoredGraph>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         leave: u64,
     ) -> Result<IdLookup, Error> {
         let free = budget.available().saturating_sub(leave);
@@ -39,7 +39,7 @@ impl IdLookup {
         };
         Ok(IdLookup {
             graph: Arc::clone(graph),
-            reader: FrameReader::new(graph, budget, frames as usize)?,
+            reader: PageCache::new(graph, budget, frames as usize)?,
             last: None,
         })
     }

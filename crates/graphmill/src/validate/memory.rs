@@ -1,10 +1,10 @@
 //! Memory that grows with the files, leased in steps and given back at the end.
 
-use graphmill_storage::{Budget, BudgetError, Lease};
+use graphmill_storage::{BudgetError, Lease, MemoryBudget};
 
 /// Memory that grows with the files, leased in steps and given back at the end.
 pub(super) struct SteppedLease<'a> {
-    budget: &'a Budget,
+    budget: &'a MemoryBudget,
     leases: Vec<Lease>,
     spare: usize,
 }
@@ -12,7 +12,7 @@ pub(super) struct SteppedLease<'a> {
 impl<'a> SteppedLease<'a> {
     const STEP_BYTES: usize = 1 << 20;
 
-    pub(super) fn new(budget: &'a Budget) -> SteppedLease<'a> {
+    pub(super) fn new(budget: &'a MemoryBudget) -> SteppedLease<'a> {
         SteppedLease {
             budget,
             leases: Vec::new(),

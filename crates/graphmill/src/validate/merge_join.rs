@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::path::Path;
 
-use graphmill_storage::Budget;
+use graphmill_storage::MemoryBudget;
 
 use crate::validate::comparison::Comparison;
 use crate::validate::memory::SteppedLease;
@@ -19,7 +19,7 @@ const RESULT: usize = 0;
 const REFERENCE: usize = 1;
 
 pub(super) fn compare(
-    budget: &Budget,
+    budget: &MemoryBudget,
     paths: [&Path; 2],
     rule: Rule,
     open: impl Fn(&Path) -> Result<RowIter, ValidateError>,

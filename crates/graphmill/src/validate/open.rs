@@ -7,7 +7,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
-use graphmill_storage::ByteFile;
+use graphmill_storage::RandomAccessFile;
 
 use crate::machine::resources::Machine;
 use crate::paths::DESCRIPTION;
@@ -28,7 +28,7 @@ pub(super) fn open(
 ) -> Result<RowIter, ValidateError> {
     let stop = machine.stop().clone();
     let rows = rows_of(machine, path, reading)?;
-    Ok(Box::new(rows.map(move |row| match stop.requested() {
+    Ok(Box::new(rows.map(move |row| match stop.is_cancelled() {
         true => Err(ValidateError::Stopped),
         false => row,
     })))
@@ -52,7 +52,7 @@ fn rows_of(
     if machine.disk().is_dir(path)? {
         return rows_of_parts(machine, path, reading);
     }
-    let file = ByteFile::open(machine.disk(), machine.budget(), path, CHUNK_BYTES)?;
+    let file = RandomAccessFile::open(machine.disk(), machine.budget(), path, CHUNK_BYTES)?;
     let unreadable = |source| ValidateError::Read {
         path: path.to_path_buf(),
         source,

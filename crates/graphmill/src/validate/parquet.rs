@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use graphmill_ingest::ParquetBytes;
-use graphmill_storage::{Budget, ByteFile, Lease};
+use graphmill_storage::{Lease, MemoryBudget, RandomAccessFile};
 use parquet::basic::ConvertedType;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
@@ -22,8 +22,8 @@ const BATCH_ROWS: usize = 4096;
 
 /// Reads the footer of the file.
 pub(super) fn rows(
-    file: ByteFile,
-    budget: &Budget,
+    file: RandomAccessFile,
+    budget: &MemoryBudget,
     path: &Path,
     reading: ValueReading,
 ) -> Result<RowIter, ValidateError> {
@@ -60,7 +60,7 @@ pub(super) fn rows(
 
 struct ParquetRows {
     reader: SerializedFileReader<ParquetBytes>,
-    budget: Budget,
+    budget: MemoryBudget,
     path: PathBuf,
     reading: ValueReading,
     groups_read: usize,

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
-use graphmill_storage::Budget;
+use graphmill_storage::MemoryBudget;
 
 use crate::validate::merge_join::compare;
 use crate::validate::text::{ResultRow, RowId, RowIter, TextRows, Value, ValueReading};
@@ -25,7 +25,7 @@ fn compared(result: &str, reference: &str, rule: Rule) -> Result<Verdict, Valida
         )))
     };
     compare(
-        &Budget::new(64 << 20),
+        &MemoryBudget::new(64 << 20),
         [Path::new("result"), Path::new("reference")],
         rule,
         open,
@@ -300,7 +300,7 @@ fn ascending_files_need_no_memory_and_others_ask_for_it() {
             ))
         };
         compare(
-            &Budget::new(budget),
+            &MemoryBudget::new(budget),
             [Path::new("a"), Path::new("b")],
             Rule::Exact,
             open,

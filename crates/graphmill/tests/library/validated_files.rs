@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill::{Machine, MachineConfig, Rule, Stop, ValidateError, Verdict, validate};
+use graphmill::{CancelToken, Machine, MachineConfig, Rule, ValidateError, Verdict, validate};
 use parquet::data_type::{ByteArrayType, DataType, DoubleType, FloatType, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
 use tempfile::TempDir;
@@ -15,7 +15,7 @@ fn machine() -> Machine {
         threads: Some(1),
         ..MachineConfig::default()
     };
-    Machine::open(&config, Stop::default()).expect("a machine")
+    Machine::open(&config, CancelToken::default()).expect("a machine")
 }
 
 fn write(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {

@@ -7,7 +7,7 @@
 
 use graphmill_graph::EdgeKind;
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Budget, Buffer, Disk};
+use graphmill_storage::{Buffer, Disk, MemoryBudget};
 
 use crate::error::IngestError;
 use crate::external::bucket_file::{BucketFile, BucketWriter};
@@ -133,7 +133,7 @@ impl<'a> Distributor<'a> {
         indices: IndexLookup<'a>,
         (bucket_file, shuffle): (&'a BucketFile, Option<&'a BucketShuffle<'a>>),
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         slab_bytes: usize,
         meter: &'a Meter<'a>,
     ) -> Result<Self, IngestError> {

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Budget, Disk, Lease, Stop};
+use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget};
 
 use super::distribute::{DistributionPlan, Distributor};
 use crate::error::IngestError;
@@ -45,7 +45,7 @@ impl GatheredReader {
     pub(crate) fn new(
         gathered: &Gathered<'_>,
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
     ) -> Result<Self, IngestError> {
         let chunk_bytes = gathered.bucket_file.chunk_bytes();
         Ok(Self {
@@ -77,7 +77,7 @@ impl Gathered<'_> {
         unit: u64,
         indices: &OrderWindow,
         reader: &mut GatheredReader,
-        stop: &Stop,
+        stop: &CancelToken,
         sink: &mut Distributor<'_>,
     ) -> Result<(), IngestError> {
         let DistributionPlan {

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use graphmill_graph::{ColumnFileWriter, EdgeKind};
-use graphmill_storage::{Buffer, Stop};
+use graphmill_storage::{Buffer, CancelToken};
 
 use super::dedup::{Weighted, resolve};
 use super::distribute::DistributionPlan;
@@ -92,7 +92,7 @@ pub(crate) struct BucketSort<'a> {
     pub(crate) columns: &'a ColumnFiles,
     pub(crate) bucket_file: &'a BucketFile,
     pub(crate) duplicates: Duplicates,
-    pub(crate) stop: &'a Stop,
+    pub(crate) stop: &'a CancelToken,
     /// The file's number within its set of columns.
     pub(crate) number: usize,
 }
@@ -415,7 +415,7 @@ impl BucketSort<'_> {
                     "the arcs of a bucket are not those that were counted",
                 ));
             }
-            if self.stop.requested() {
+            if self.stop.is_cancelled() {
                 return Err(IngestError::Stopped);
             }
             let part = &mut records[from..to];

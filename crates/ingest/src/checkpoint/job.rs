@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_storage::{Clock, Disk, Scratch};
+use graphmill_storage::{Clock, Disk, WorkDir};
 
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
@@ -79,22 +79,22 @@ impl JobIdentity {
         ports: (&Arc<dyn Disk>, &dyn Clock),
         folder: &Path,
         comm: &ImportCommunicator<'_>,
-    ) -> Result<Option<Scratch>, IngestError> {
+    ) -> Result<Option<WorkDir>, IngestError> {
         let name = format!("import-{:08x}-{:05}", self.output, self.rank);
-        let named = Scratch::named(ports, folder, &name)?;
+        let named = WorkDir::named(ports, folder, &name)?;
         let have_all = comm.all_true(named.is_some())?;
         let named = named.filter(|_| have_all);
-        Ok(named.map(|named| named.with_last(JOB_FILE)))
+        Ok(named.map(|named| named.removed_last(JOB_FILE)))
     }
 
-    /// The directory of its graph which the rank `maker` makes, as for [`Scratch::named`].
+    /// The directory of its graph which the rank `maker` makes, as for [`WorkDir::named`].
     pub(crate) fn staging(
         &self,
         ports: (&Arc<dyn Disk>, &dyn Clock),
         folder: &Path,
         maker: usize,
-    ) -> Result<Option<Scratch>, IngestError> {
+    ) -> Result<Option<WorkDir>, IngestError> {
         let name = format!("graph-{:08x}-{maker:05}", self.output);
-        Ok(Scratch::named(ports, folder, &name)?)
+        Ok(WorkDir::named(ports, folder, &name)?)
     }
 }

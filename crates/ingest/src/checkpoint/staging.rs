@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use graphmill_graph::remove_temporary;
-use graphmill_storage::{Clock, Disk, Hold, Holding, Owner, Scratch};
+use graphmill_storage::{Clock, DirLock, Disk, LockMode, Owner, WorkDir};
 
 use super::job::JobIdentity;
 use super::step_log::remove_marks;
@@ -18,9 +18,9 @@ use crate::error::IngestError;
 pub(crate) struct StagingDir<'a> {
     path: PathBuf,
     /// On the rank that made the directory.
-    scratch: Option<Scratch>,
+    scratch: Option<WorkDir>,
     /// On the other ranks.
-    hold: Option<Hold>,
+    hold: Option<DirLock>,
     /// True if the directory has its final name, or if another rank renames it.
     is_named: bool,
     /// True if the directory stays without its final name.
@@ -43,8 +43,8 @@ impl<'a> StagingDir<'a> {
         comm: ImportCommunicator<'a>,
         job: Option<&JobIdentity>,
     ) -> Result<Self, IngestError> {
-        let mut scratch = Scratch::create(disk, folder, "import")?;
-        let say = |scratch: &Scratch| comm.gather(scratch.path().as_os_str().as_bytes().to_vec());
+        let mut scratch = WorkDir::create(disk, folder, "import")?;
+        let say = |scratch: &WorkDir| comm.gather(scratch.path().as_os_str().as_bytes().to_vec());
         let mut paths = say(&scratch)?;
         let path_of = |payload: &Vec<u8>| PathBuf::from(OsString::from_vec(payload.clone()));
         // The first rank whose directory this one sees: its own at the latest.
@@ -79,7 +79,7 @@ impl<'a> StagingDir<'a> {
         let path = path_of(&paths[maker]);
         let hold = match maker == comm.rank() {
             true => None,
-            false => disk.hold(&path, Holding::Unlocked, Owner::Own)?,
+            false => disk.hold(&path, LockMode::Unlocked, Owner::Own)?,
         };
         Ok(StagingDir {
             path,
@@ -173,14 +173,14 @@ impl Drop for StagingDir<'_> {
 #[cfg(test)]
 mod tests {
     use graphmill_fabric::{Fabric, local};
-    use graphmill_storage::{SimDisk, Stop, SystemClock};
+    use graphmill_storage::{CancelToken, SimDisk, SystemClock};
 
     use super::*;
 
     #[test]
     fn a_rank_that_ends_leaves_the_folder_to_whoever_gives_it_its_name() {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
-        let (clock, stop, asked) = (SystemClock::new(), Stop::new(), Stop::new());
+        let (clock, stop, asked) = (SystemClock::new(), CancelToken::new(), CancelToken::new());
         let to = Path::new("/graph");
         let fabrics = local(2);
         let [first, second] = [(&fabrics[0], &stop), (&fabrics[1], &asked)]

@@ -24,17 +24,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use graphmill_graph::{Side, common_files};
-use graphmill_raw::{Mistake, lock};
+use graphmill_graph::{FileSide, common_files};
+use graphmill_raw::{Failpoint, lock};
 use graphmill_storage::{
-    ByteFile, Disk, FileAside, HOLD_ATTEMPTS, HOLD_PAUSE, Hold, Holding, Open, Owner, RecordReader,
-    RecordWriter, StorageError, is_broken, is_missing, is_this_machine, machine_id,
-    remove_dir_but_last, unheld,
+    AtomicFile, DirLock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, LockMode, Open, Owner, RandomAccessFile,
+    RecordReader, RecordWriter, StorageError, host_id, is_corrupt, is_missing, is_this_host,
+    remove_dir_keeping_last, unheld,
 };
 
 use super::job::{JOB_FILE, JobIdentity};
 use crate::error::IngestError;
-use crate::options::Machine;
+use crate::options::ImportResources;
 
 /// The magic bytes and the version of a record.
 const MAGIC: &[u8; 8] = b"GMSTEP\0\x02";
@@ -59,11 +59,11 @@ const MARK: &str = ".kept-";
 const ENDING: &str = "step";
 
 /// Writes a record.
-pub(crate) type StepWriter = RecordWriter<FileAside>;
+pub(crate) type StepWriter = RecordWriter<AtomicFile>;
 
 /// The log of the steps that this rank has ended.
 pub(crate) struct StepLog<'a> {
-    machine: Machine<'a>,
+    machine: ImportResources<'a>,
     /// The directory of temporary files, with the records.
     temporary: PathBuf,
     /// The directory of the graph so far.
@@ -95,7 +95,7 @@ impl<'a> StepLog<'a> {
     ///
     /// Another import may have left its records there. The import makes its graph in `graph`.
     pub(crate) fn open(
-        machine: Machine<'a>,
+        machine: ImportResources<'a>,
         (temporary, graph): (&Path, &Path),
         job: String,
         every: Duration,
@@ -125,7 +125,7 @@ impl<'a> StepLog<'a> {
                 log.former = PathBuf::from(OsString::from_vec(there.graph.clone()));
             }
             // The import may have begun on another machine, which must not take it for a dead one.
-            let ours = machine_id(&**machine.disk, &log.temporary).into_bytes();
+            let ours = host_id(&**machine.disk, &log.temporary).into_bytes();
             if there.machine != ours {
                 log.write_job(&PendingRecord {
                     machine: ours,
@@ -140,7 +140,7 @@ impl<'a> StepLog<'a> {
     pub(crate) fn begin(&self) {
         self.write_job(&PendingRecord {
             job: self.job.as_bytes().to_vec(),
-            machine: machine_id(&**self.machine.disk, &self.temporary).into_bytes(),
+            machine: host_id(&**self.machine.disk, &self.temporary).into_bytes(),
             graph: std::path::absolute(&self.graph)
                 .map(|path| path.into_os_string().into_vec())
                 .unwrap_or_default(),
@@ -172,7 +172,7 @@ impl<'a> StepLog<'a> {
     ///
     /// An import's leftovers go if no rank had ended a step, if its graph has its final name, or if they belong to ranks that `own`
     /// does not have. A leftover that cannot be removed does no harm.
-    pub(crate) fn remove_dead(machine: Machine<'a>, folder: &Path, own: &JobIdentity) {
+    pub(crate) fn remove_dead(machine: ImportResources<'a>, folder: &Path, own: &JobIdentity) {
         let disk = &**machine.disk;
         // One rank of one import at a time: two would take each other for imports that resume, and leave the leftovers in place.
         let _turn = lock_dir(machine, folder);
@@ -200,7 +200,7 @@ impl<'a> StepLog<'a> {
             let pending = log.read(JOB, PendingRecord::decode).ok().flatten();
             let is_ours = match &pending {
                 Some(pending) => std::str::from_utf8(&pending.machine)
-                    .is_ok_and(|machine| is_this_machine(machine, disk, folder)),
+                    .is_ok_and(|machine| is_this_host(machine, disk, folder)),
                 // Killed before it had begun.
                 None => is_local_here,
             };
@@ -231,7 +231,7 @@ impl<'a> StepLog<'a> {
                 if !is_beside && !disk.is_local(graph) {
                     continue;
                 }
-                let Ok(Some(_hold)) = disk.hold(graph, Holding::Alone, Owner::Own) else {
+                let Ok(Some(_hold)) = disk.hold(graph, LockMode::Alone, Owner::Own) else {
                     // Other ranks work there.
                     continue;
                 };
@@ -246,7 +246,7 @@ impl<'a> StepLog<'a> {
                 }
             }
             let is_job = |path: &Path| path.ends_with(JOB_FILE);
-            let _ = remove_dir_but_last(disk, &log.temporary, is_job);
+            let _ = remove_dir_keeping_last(disk, &log.temporary, is_job);
         }
     }
 
@@ -282,7 +282,7 @@ impl<'a> StepLog<'a> {
     ) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
         for path in files.temporary {
-            if Mistake::StepNotSynced.is_planted() {
+            if Failpoint::StepNotSynced.is_planted() {
                 break;
             }
             disk.sync(&disk.open(path, Open::Update)?)?;
@@ -309,7 +309,7 @@ impl<'a> StepLog<'a> {
         }
         let path = self.path(name);
         let wrong = |source| record_error(&path, source);
-        let file = FileAside::create(self.machine.disk, self.machine.budget, &path, CHUNK_BYTES)?;
+        let file = AtomicFile::create(self.machine.disk, self.machine.budget, &path, CHUNK_BYTES)?;
         let mut out = RecordWriter::new(file, MAGIC).map_err(wrong)?;
         let files_of_record = files.temporary.iter().copied();
         let files_of_record = files_of_record.chain(files.graph.iter().map(PathBuf::as_path));
@@ -337,7 +337,7 @@ impl<'a> StepLog<'a> {
         if !disk.exists(&path)? {
             return Ok(None);
         }
-        let file = ByteFile::open(disk, self.machine.budget, &path, CHUNK_BYTES)?;
+        let file = RandomAccessFile::open(disk, self.machine.budget, &path, CHUNK_BYTES)?;
         let read = || {
             let mut from = RecordReader::open(&file, MAGIC)?;
             for (path, bytes) in files_of_record(&mut from)? {
@@ -351,7 +351,7 @@ impl<'a> StepLog<'a> {
             Ok(Some(taken))
         };
         match read() {
-            Err(error) if is_broken(&error) || is_too_large(&error) => Ok(None),
+            Err(error) if is_corrupt(&error) || is_too_large(&error) => Ok(None),
             read => read.map_err(|source| record_error(&path, source)),
         }
     }
@@ -375,7 +375,7 @@ impl<'a> StepLog<'a> {
         // A directory that cannot be removed does no harm.
         if is_graph_dir(&self.former, &self.temporary)
             && disk.is_local(&self.former)
-            && let Ok(Some(_hold)) = disk.hold(&self.former, Holding::Alone, Owner::Own)
+            && let Ok(Some(_hold)) = disk.hold(&self.former, LockMode::Alone, Owner::Own)
         {
             let _ = disk.remove_dir_all(&self.former);
         }
@@ -425,12 +425,13 @@ impl<'a> StepLog<'a> {
         let mut kept = Vec::new();
         for name in self.names()? {
             let path = self.path(&name);
-            let file = ByteFile::open(self.machine.disk, self.machine.budget, &path, CHUNK_BYTES)?;
+            let file =
+                RandomAccessFile::open(self.machine.disk, self.machine.budget, &path, CHUNK_BYTES)?;
             let files = match RecordReader::open(&file, MAGIC)
                 .and_then(|mut from| files_of_record(&mut from))
             {
                 // It is none.
-                Err(error) if is_broken(&error) => Vec::new(),
+                Err(error) if is_corrupt(&error) => Vec::new(),
                 files => files.map_err(|source| record_error(&path, source))?,
             };
             kept.push(path);
@@ -480,12 +481,12 @@ fn name_of(path: &Path) -> Option<&str> {
 /// Locks the directory of leftovers; `None` if another process holds it for long, or without locks.
 ///
 /// Each leftover has a lock of its own.
-fn lock_dir(machine: Machine<'_>, folder: &Path) -> Option<Hold> {
+fn lock_dir(machine: ImportResources<'_>, folder: &Path) -> Option<DirLock> {
     for attempt in 0..HOLD_ATTEMPTS {
         if attempt > 0 {
             machine.clock.wait(HOLD_PAUSE);
         }
-        let hold = (machine.disk).hold(folder, Holding::Alone, Owner::Anybody);
+        let hold = (machine.disk).hold(folder, LockMode::Alone, Owner::Anybody);
         match hold {
             Ok(None) => {}
             held => return held.ok().flatten(),
@@ -562,10 +563,10 @@ impl PendingRecord {
 }
 
 /// Returns the name of the record of some column files, given the first of them.
-pub(crate) fn column_record(side: Side, number: usize) -> String {
+pub(crate) fn column_record(side: FileSide, number: usize) -> String {
     match side {
-        Side::Forward => format!("{COLUMNS}{number:05}"),
-        Side::Reverse => format!("{REVERSE}{number:05}"),
+        FileSide::Forward => format!("{COLUMNS}{number:05}"),
+        FileSide::Reverse => format!("{REVERSE}{number:05}"),
     }
 }
 

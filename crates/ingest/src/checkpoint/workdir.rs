@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use graphmill_graph::FormatError;
-use graphmill_storage::Scratch;
+use graphmill_storage::WorkDir;
 
 use super::job::JobIdentity;
 use super::staging::StagingDir;
 use super::step_log::StepLog;
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
-use crate::options::{ImportOptions, Machine};
+use crate::options::{ImportOptions, ImportResources};
 
 pub(crate) struct ImportDirs<'a> {
     // Drop order: the directory with the job record goes last.
     pub(crate) staging: StagingDir<'a>,
-    pub(crate) temporary: Scratch,
+    pub(crate) temporary: WorkDir,
     /// The log of the checkpoint, if one is written.
     pub(crate) log: Option<StepLog<'a>>,
 }
@@ -25,7 +25,7 @@ impl<'a> ImportDirs<'a> {
     ///
     /// They are the job's, with its checkpoint, if no other process works there; else new ones.
     pub(crate) fn open(
-        machine: Machine<'a>,
+        machine: ImportResources<'a>,
         comm: ImportCommunicator<'a>,
         parent: &Path,
         job: Option<JobIdentity>,
@@ -50,7 +50,7 @@ impl<'a> ImportDirs<'a> {
         let job = job.filter(|_| staging.is_of_job());
         let temporary = match named.filter(|_| staging.is_of_job()) {
             Some(named) => named,
-            None => Scratch::create(machine.disk, folder, "temporary")?,
+            None => WorkDir::create(machine.disk, folder, "temporary")?,
         };
         if options.turns_round() && staging.makers().iter().any(|maker| *maker != 0) {
             return Err(IngestError::NotShared {

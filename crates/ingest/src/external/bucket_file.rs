@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use graphmill_raw::lock;
 use graphmill_storage::{
-    Budget, Buffer, Disk, FileHandle, Lease, Open, Operation, Queue, RecordReader, RecordWriter,
-    Stop, StorageError, broken,
+    Buffer, CancelToken, Disk, FileHandle, Lease, MemoryBudget, Open, Operation, Queue,
+    RecordReader, RecordWriter, StorageError, broken,
 };
 
 use super::shuffle::BucketShuffle;
@@ -36,7 +36,7 @@ pub(crate) const GRAIN: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct ChunkWriter {
     queue: Box<dyn Queue>,
-    budget: Budget,
+    budget: MemoryBudget,
     free: Vec<Buffer>,
     buffer_bytes: usize,
     made: usize,
@@ -48,7 +48,7 @@ impl ChunkWriter {
     /// At most `buffers` buffers of `buffer_bytes`, made when first needed.
     pub(crate) fn new(
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         buffer_bytes: usize,
         buffers: usize,
     ) -> Result<Self, IngestError> {
@@ -131,7 +131,7 @@ impl ChunkReader {
     /// `buffers` buffers of `buffer_bytes`, a multiple of the chunks to be read.
     pub(crate) fn new(
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         buffer_bytes: usize,
         buffers: usize,
     ) -> Result<Self, IngestError> {
@@ -150,7 +150,7 @@ impl ChunkReader {
         file: &FileHandle,
         chunk_bytes: usize,
         runs: impl IntoIterator<Item = (u64, u64)>,
-        stop: &Stop,
+        stop: &CancelToken,
         mut each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let piece_bytes = self.free.first().map_or(chunk_bytes, |buffer| {
@@ -197,7 +197,7 @@ impl ChunkReader {
                 let read = done.result?;
                 early.extend(done.buffer.map(|buffer| (done.token, buffer, read)));
             };
-            if stop.requested() {
+            if stop.is_cancelled() {
                 return Err(IngestError::Stopped);
             }
             if read.div_ceil(chunk_bytes) != bytes.div_ceil(chunk_bytes) {
@@ -296,7 +296,7 @@ impl BucketFile {
         &self,
         bucket: usize,
         chunk_reader: &mut ChunkReader,
-        stop: &Stop,
+        stop: &CancelToken,
         each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         self.read_chunks(bucket, 0..self.chunks(bucket), chunk_reader, stop, each)
@@ -308,7 +308,7 @@ impl BucketFile {
         bucket: usize,
         chunks: Range<usize>,
         chunk_reader: &mut ChunkReader,
-        stop: &Stop,
+        stop: &CancelToken,
         each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let runs = chunks.map(|chunk| {
@@ -342,7 +342,7 @@ impl BucketFile {
     /// The file at `path` that [was encoded](BucketFile::encode) there.
     pub(crate) fn decode(
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         path: &Path,
         from: &mut RecordReader<'_>,
     ) -> io::Result<Self> {
@@ -382,7 +382,7 @@ pub(crate) fn fill<T: Send>(
     bucket_file: &BucketFile,
     shuffle: Option<&BucketShuffle<'_>>,
     disk: &dyn Disk,
-    budget: &Budget,
+    budget: &MemoryBudget,
     slab_bytes: usize,
     work: impl FnOnce() -> Result<T, IngestError>,
 ) -> Result<(T, u64), IngestError> {
@@ -418,7 +418,7 @@ pub(crate) const SLABS: usize = 4;
 #[derive(Debug)]
 pub(crate) struct BucketWriter<'a> {
     bucket_file: &'a BucketFile,
-    budget: Budget,
+    budget: MemoryBudget,
     chunk_writer: ChunkWriter,
     slab_bytes: usize,
     slab: Option<Slab>,
@@ -436,7 +436,7 @@ impl<'a> BucketWriter<'a> {
     pub(crate) fn new(
         bucket_file: &'a BucketFile,
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         slab_bytes: usize,
     ) -> Result<Self, IngestError> {
         let slab_bytes = slab_bytes.max(bucket_file.chunk_bytes);

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use graphmill_graph::EdgeKind;
 use graphmill_raw::lock;
 use graphmill_storage::{
-    Budget, Buffer, Disk, FileHandle, Lease, Open, RecordReader, RecordWriter, Stop, StorageError,
-    broken,
+    Buffer, CancelToken, Disk, FileHandle, Lease, MemoryBudget, Open, RecordReader, RecordWriter,
+    StorageError, broken,
 };
 
 use super::bucket_file::{ChunkReader, ChunkWriter, GRAIN, HEADER_BYTES, seal_chunk};
@@ -167,7 +167,7 @@ impl OrderedEdgeFile {
     /// The file at `path` that [was encoded](OrderedEdgeFile::encode) there, of edges with such weights.
     pub(crate) fn decode(
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         (path, weights): (&Path, EdgeKind),
         from: &mut RecordReader<'_>,
     ) -> io::Result<Self> {
@@ -216,7 +216,7 @@ impl OrderedEdgeFile {
         &self,
         unit: u64,
         chunk_reader: &mut ChunkReader,
-        stop: &Stop,
+        stop: &CancelToken,
         sink: &mut impl EdgeBatchSink,
     ) -> Result<(), IngestError> {
         let from = unit as usize * UNIT_CHUNKS;
@@ -326,7 +326,7 @@ fn word(bytes: &[u8]) -> u64 {
 pub(crate) struct EdgeFileWriter<'a> {
     edge_file: &'a TempEdgeFile,
     chunk_writer: ChunkWriter,
-    budget: Budget,
+    budget: MemoryBudget,
     chunks: Vec<EdgeChunk>,
     open: Option<(EdgeChunk, Buffer)>,
     /// Bytes in use of the open chunk, with its header.
@@ -346,7 +346,7 @@ impl<'a> EdgeFileWriter<'a> {
     pub(crate) fn new(
         edge_file: &'a TempEdgeFile,
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         buffers: usize,
     ) -> Result<Self, IngestError> {
         let chunk_writer = ChunkWriter::new(disk, budget, edge_file.chunk_bytes, buffers.max(2))?;

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use graphmill_raw::lock;
-use graphmill_storage::{Job, JobError, Step, Stop, Worker, Workers};
+use graphmill_storage::{CancelToken, Job, JobError, Step, Worker, WorkerPool};
 
 use crate::error::IngestError;
 
@@ -14,7 +14,7 @@ struct NumberedTasks<'a, S, M, W> {
     states: Vec<Mutex<Option<S>>>,
     make: M,
     work: W,
-    stop: &'a Stop,
+    stop: &'a CancelToken,
     /// The failed task with the smallest number, and why it failed.
     failure: Mutex<Option<(u64, IngestError)>>,
 }
@@ -26,7 +26,7 @@ where
     W: Fn(&mut S, u64) -> Result<(), IngestError> + Sync,
 {
     fn task(&self, worker: usize, task: u64) -> Result<(), IngestError> {
-        if self.stop.requested() {
+        if self.stop.is_cancelled() {
             return Err(IngestError::Stopped);
         }
         let mut state = lock(&self.states[worker]);
@@ -68,9 +68,9 @@ where
 ///
 /// `make` creates a worker's state before its first task. Returns the states of the workers that took part.
 pub(crate) fn run<S, M, W>(
-    workers: &Workers,
+    workers: &WorkerPool,
     lanes: usize,
-    stop: &Stop,
+    stop: &CancelToken,
     tasks: u64,
     make: M,
     work: W,

@@ -145,7 +145,7 @@ fn least_first<R: SortRecord>(records: &mut [R], scratch: &mut [R], low: u32, hi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graphmill_storage::Random;
+    use graphmill_storage::SplitMix64;
 
     fn check(keys: &[u64]) {
         let mut expected = keys.to_vec();
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn sorts_keys_of_any_number_and_width() {
-        let mut random = Random::new(1);
+        let mut random = SplitMix64::new(1);
         for count in [0usize, 1, 2, 255, 256, 257, 4095, 4096, 70_000, 300_000] {
             for bits in [1u32, 8, 9, 10, 18, 27, 43, 63, 64] {
                 let keys: Vec<u64> = (0..count)
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn sorts_keys_that_hardly_differ() {
-        let mut random = Random::new(2);
+        let mut random = SplitMix64::new(2);
         check(&[7; 5000]);
         let keys: Vec<u64> = (0..200_000)
             .map(|_| 0xabcd_0000_0000_1234 | (random.next_u64() & 0xf0_0000_0000))

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk, RecordReader, RecordWriter, Stop, broken};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, RecordReader, RecordWriter, broken};
 
 use super::bucket_file::ChunkReader;
 use super::edge_file::{EDGE_CHUNK_BYTES_MAX, EdgeBatchSink, OrderedEdgeFile};
@@ -33,7 +33,7 @@ impl<'a> EdgeReplay<'a> {
     /// Reads the edges of `input` that [were encoded](EdgeReplay::encode), or of their edge file.
     pub(crate) fn decode(
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         (input, folder): (&'a dyn EdgeSource, &Path),
         from: &mut RecordReader<'_>,
     ) -> io::Result<Self> {
@@ -117,7 +117,7 @@ impl<'a> EdgeReplay<'a> {
     pub(crate) fn reader(
         &self,
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
     ) -> Result<EdgeReplayReader<'_>, IngestError> {
         match self {
             Self::Input(source, _) => Ok(EdgeReplayReader::Input(source.reader(disk, budget)?)),
@@ -135,7 +135,7 @@ impl<'a> EdgeReplay<'a> {
         &self,
         unit: u64,
         reader: &mut EdgeReplayReader<'_>,
-        stop: &Stop,
+        stop: &CancelToken,
         sink: &mut impl EdgeBatchSink,
     ) -> Result<(), IngestError> {
         match (self, reader) {

@@ -1,7 +1,7 @@
 //! The shuffle: records of a bucket file on their way to the rank that owns their bucket.
 
-use graphmill_fabric::{Courier, FabricError};
-use graphmill_storage::{Budget, Lease};
+use graphmill_fabric::{FabricError, Shuffle};
+use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::comm::{ImportCommunicator, mismatch};
 use crate::error::IngestError;
@@ -11,7 +11,7 @@ use crate::error::IngestError;
 /// All ranks fill the buckets; a record for a bucket of another rank is sent there.
 #[derive(Debug)]
 pub(crate) struct BucketShuffle<'a> {
-    courier: Courier<'a>,
+    courier: Shuffle<'a>,
     comm: ImportCommunicator<'a>,
     rank: usize,
     /// The rank of each bucket.
@@ -22,7 +22,7 @@ pub(crate) struct BucketShuffle<'a> {
 impl<'a> BucketShuffle<'a> {
     /// Returns the bytes of memory of a shuffle between `ranks` ranks, for chunks of `chunk_bytes` bytes.
     pub(crate) fn memory(ranks: usize, chunk_bytes: usize) -> u64 {
-        Courier::memory(ranks, chunk_bytes)
+        Shuffle::memory(ranks, chunk_bytes)
     }
 
     /// Creates the shuffle for chunks of up to `chunk_bytes` bytes; `None` if this is the only rank.
@@ -30,7 +30,7 @@ impl<'a> BucketShuffle<'a> {
     /// `chunk_bytes` is the same on all ranks.
     pub(crate) fn new(
         comm: &ImportCommunicator<'a>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         owners: Vec<usize>,
         chunk_bytes: usize,
     ) -> Result<Option<Self>, IngestError> {
@@ -40,7 +40,7 @@ impl<'a> BucketShuffle<'a> {
         let memory = Self::memory(comm.count(), chunk_bytes);
         Ok(Some(BucketShuffle {
             _lease: budget.lease("parcels for other ranks", memory)?,
-            courier: Courier::new(fabric, chunk_bytes)?,
+            courier: Shuffle::new(fabric, chunk_bytes)?,
             comm: *comm,
             rank: comm.rank(),
             owners,
@@ -107,7 +107,7 @@ impl<'a> BucketShuffle<'a> {
 }
 
 /// A guard that ends the other side of the shuffle if this one panics.
-struct GiveUp<'c, 'f>(&'c Courier<'f>);
+struct GiveUp<'c, 'f>(&'c Shuffle<'f>);
 
 impl Drop for GiveUp<'_, '_> {
     fn drop(&mut self) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{Budget, Disk, Lease, Stop};
+use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget};
 
 use super::edge_at::EdgeGenerator;
 use super::rule::{Generated, PIECE_EDGES};
@@ -48,7 +48,7 @@ impl EdgeSource for Generated {
     fn reader(
         &self,
         _: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
     ) -> Result<Box<dyn PieceReader + '_>, IngestError> {
         Ok(Box::new(GeneratorReader::new(*self, budget)?))
     }
@@ -66,7 +66,7 @@ impl GeneratorReader {
     /// Bytes of the budget that one takes.
     pub(super) const BYTES: u64 = (BATCH_EDGES_MAX * size_of::<(u64, u64, f64)>()) as u64;
 
-    pub(super) fn new(graph: Generated, budget: &Budget) -> Result<Self, IngestError> {
+    pub(super) fn new(graph: Generated, budget: &MemoryBudget) -> Result<Self, IngestError> {
         let lease = budget.lease("drawing edges", Self::BYTES)?;
         Ok(GeneratorReader {
             generator: EdgeGenerator::new(graph),
@@ -81,14 +81,14 @@ impl PieceReader for GeneratorReader {
     fn read(
         &mut self,
         piece: u64,
-        stop: &Stop,
+        stop: &CancelToken,
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
         let mut report = PieceReport::default();
         let end = self.generator.graph.edges.min((piece + 1) * PIECE_EDGES);
         let mut from = piece * PIECE_EDGES;
         while from < end {
-            if stop.requested() {
+            if stop.is_cancelled() {
                 return Err(IngestError::Stopped);
             }
             let to = end.min(from + BATCH_EDGES_MAX as u64);

@@ -3,7 +3,7 @@
 //! Every vertex has arcs at the same distances. In ascending order, those that lead into a range of vertices stand side by
 //! side, and where they begin moves on with the source. So nothing has to be sorted but the distances themselves.
 
-use graphmill_storage::{Budget, Buffer, StorageError};
+use graphmill_storage::{Buffer, MemoryBudget, StorageError};
 
 use super::circulant::Circulant;
 use crate::options::SelfLoops;
@@ -59,7 +59,7 @@ impl SortedArcs {
         graph: Circulant,
         ways: ArcDirections,
         self_loops: SelfLoops,
-        budget: &Budget,
+        budget: &MemoryBudget,
     ) -> Result<Self, StorageError> {
         let count = Self::count(graph, ways, self_loops) as usize;
         let mut steps = budget.buffer(

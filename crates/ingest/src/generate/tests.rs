@@ -2,7 +2,7 @@
 
 use graphmill_graph::EdgeKind;
 
-use graphmill_storage::Budget;
+use graphmill_storage::MemoryBudget;
 
 use super::circulant::Circulant;
 use super::edge_at::EdgeGenerator;
@@ -245,7 +245,7 @@ fn consecutive_and_scattered_neighbours_are_those_of_the_definition() {
 
 #[test]
 fn steps_tell_the_arcs_into_any_range_in_order() {
-    let budget = Budget::new(16 << 20);
+    let budget = MemoryBudget::new(16 << 20);
     for (vertices, degree, gap) in [
         (1, 0, 1),
         (1, 3, 1),
@@ -336,7 +336,7 @@ fn arcs_of(steps: &SortedArcs, start: u64, span: u64, source: u64) -> Vec<(u64, 
 fn steps_go_beyond_indices_of_32_bits() {
     let (vertices, degree, gap) = ((1 << 33) + 7, 5, (1 << 31) + 3);
     let graph = Circulant::new(vertices, degree, gap);
-    let budget = Budget::new(1 << 20);
+    let budget = MemoryBudget::new(1 << 20);
     let steps = SortedArcs::new(graph, ArcDirections::Forth, SelfLoops::Keep, &budget).unwrap();
     // In the middle, and at the end of the range, where neighbours wrap around to the beginning.
     for start in [1 << 32, vertices - 20] {

@@ -7,8 +7,10 @@ use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use graphmill_raw::Marks;
-use graphmill_storage::{Budget, BudgetError, Buffer, Lease, RecordReader, RecordWriter, broken};
+use graphmill_raw::AtomicBitmap;
+use graphmill_storage::{
+    BudgetError, Buffer, Lease, MemoryBudget, RecordReader, RecordWriter, broken,
+};
 
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
@@ -29,7 +31,7 @@ const CHUNK_ENTRIES: usize = 2 * CHUNK_WORDS;
 
 #[derive(Debug)]
 struct BitmapChunk {
-    ids: Marks,
+    ids: AtomicBitmap,
     _lease: Lease,
 }
 
@@ -37,13 +39,13 @@ struct BitmapChunk {
 #[derive(Debug)]
 pub(crate) struct IdBitmap {
     chunks: Vec<OnceLock<BitmapChunk>>,
-    budget: Budget,
+    budget: MemoryBudget,
     overflowed: AtomicBool,
 }
 
 impl IdBitmap {
     /// An empty set that takes at most `bytes_max` of `budget`, its ranks included, bit by bit as ids grow.
-    pub(crate) fn new(budget: &Budget, bytes_max: u64) -> Self {
+    pub(crate) fn new(budget: &MemoryBudget, bytes_max: u64) -> Self {
         let chunks =
             (bytes_max / (CHUNK_BYTES + RANK_BYTES)).min(1 << (u64::BITS - CHUNK_SHIFT - 1));
         let chunks = (0..chunks).map(|_| OnceLock::new()).collect();
@@ -88,7 +90,7 @@ impl IdBitmap {
         let lease = self.budget.lease("the bitmap of ids", CHUNK_BYTES)?;
         // Another worker may have been faster; then this chunk and its lease go.
         let _ = self.chunks[chunk].set(BitmapChunk {
-            ids: Marks::new(1 << CHUNK_SHIFT),
+            ids: AtomicBitmap::new(1 << CHUNK_SHIFT),
             _lease: lease,
         });
         Ok(())
@@ -127,7 +129,7 @@ impl IdBitmap {
 
     /// Reads the bitmap that [was encoded](IdBitmap::encode); it takes at most `bytes_max` of `budget`.
     pub(crate) fn decode(
-        budget: &Budget,
+        budget: &MemoryBudget,
         bytes_max: u64,
         from: &mut RecordReader<'_>,
     ) -> io::Result<Self> {
@@ -248,7 +250,7 @@ impl RankBitmap {
     }
 
     /// Reads the bitmap that [was encoded](RankBitmap::encode).
-    pub(crate) fn decode(budget: &Budget, from: &mut RecordReader<'_>) -> io::Result<Self> {
+    pub(crate) fn decode(budget: &MemoryBudget, from: &mut RecordReader<'_>) -> io::Result<Self> {
         let total = from.number()?;
         let bases = from.numbers()?;
         let count = from.count(size_of::<u64>() as u64)? as usize;
@@ -309,20 +311,20 @@ impl RankBitmap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graphmill_storage::Random;
-    use graphmill_storage::Stop;
+    use graphmill_storage::CancelToken;
+    use graphmill_storage::SplitMix64;
     use std::collections::BTreeSet;
 
     fn alone() -> ImportCommunicator<'static> {
-        static STOP: OnceLock<Stop> = OnceLock::new();
-        ImportCommunicator::new(None, STOP.get_or_init(Stop::default))
+        static STOP: OnceLock<CancelToken> = OnceLock::new();
+        ImportCommunicator::new(None, STOP.get_or_init(CancelToken::default))
     }
 
     #[test]
     fn ranks_follow_ascending_ids() {
-        let budget = Budget::new(64 << 20);
+        let budget = MemoryBudget::new(64 << 20);
         let id_bitmap = IdBitmap::new(&budget, 32 << 20);
-        let mut random = Random::new(3);
+        let mut random = SplitMix64::new(3);
         let mut ids: BTreeSet<u64> = (0..5000).map(|_| random.next_u64() % (20 << 20)).collect();
         ids.extend([0, 63, 64, 511, 512, (1 << 22) - 1, 1 << 22]);
         for &id in &ids {
@@ -354,7 +356,7 @@ mod tests {
 
     #[test]
     fn an_id_beyond_memory_ends_the_bitmap() {
-        let budget = Budget::new(64 << 20);
+        let budget = MemoryBudget::new(64 << 20);
         let id_bitmap = IdBitmap::new(&budget, 3 << 20);
         assert!(id_bitmap.reserve(1 << 22));
         assert!(!id_bitmap.reserve(1 << 40));
@@ -369,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_lease_refused_ends_the_bitmap_too() {
-        let budget = Budget::new(3 << 18);
+        let budget = MemoryBudget::new(3 << 18);
         let id_bitmap = IdBitmap::new(&budget, 64 << 20);
         assert!(id_bitmap.reserve(5));
         assert!(!id_bitmap.reserve(5 << 22));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk, Stop, Workers};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, WorkerPool};
 
 use super::histogram::RangeHistogram;
 use super::scan::count_arcs;
@@ -19,9 +19,9 @@ use crate::progress::Meter;
 pub(crate) struct CountContext<'a> {
     pub(crate) meter: &'a Meter<'a>,
     pub(crate) disk: &'a Arc<dyn Disk>,
-    pub(crate) workers: &'a Workers,
-    pub(crate) budget: &'a Budget,
-    pub(crate) stop: &'a Stop,
+    pub(crate) workers: &'a WorkerPool,
+    pub(crate) budget: &'a MemoryBudget,
+    pub(crate) stop: &'a CancelToken,
     pub(crate) source: &'a EdgeReplay<'a>,
     pub(crate) indices: &'a IdToIndex,
     pub(crate) vertices: u64,

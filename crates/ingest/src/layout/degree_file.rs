@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use graphmill_raw::{AlignedBuffer, lock};
-use graphmill_storage::{Budget, Buffer, Disk, RecordReader, RecordWriter, Stop, broken};
+use graphmill_storage::{
+    Buffer, CancelToken, Disk, MemoryBudget, RecordReader, RecordWriter, broken,
+};
 
 use super::arc_count::CountContext;
 use crate::comm::ImportCommunicator;
@@ -66,7 +68,7 @@ impl Sections {
 
     /// Returns as many sections as fit the memory and `bytes_max` bytes of counters, but one at least.
     pub(crate) fn new(
-        budget: &Budget,
+        budget: &MemoryBudget,
         lanes: u64,
         source: &EdgeReplay<'_>,
         numbers: u64,
@@ -177,7 +179,7 @@ impl OutDegrees {
     /// Reads the degrees in the file at `path` that [were encoded](OutDegrees::encode) there.
     pub(crate) fn decode(
         disk: &dyn Disk,
-        budget: &Budget,
+        budget: &MemoryBudget,
         path: &Path,
         from: &mut RecordReader<'_>,
     ) -> io::Result<Self> {
@@ -214,8 +216,8 @@ impl OutDegrees {
     pub(crate) fn walk(
         &self,
         disk: &dyn Disk,
-        budget: &Budget,
-        stop: &Stop,
+        budget: &MemoryBudget,
+        stop: &CancelToken,
         end: u64,
         mut each: impl FnMut(u64, &mut [u64]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use graphmill_graph::{Batches, OrderWriter};
-use graphmill_storage::{Budget, Disk, Lease, Stop};
+use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget};
 
 use super::batch_cut::{batch_arcs_max, batch_vertices_max};
 use super::degree_file::OutDegrees;
@@ -114,8 +114,8 @@ fn of_vertices(run: &mut [u64]) -> &[u64] {
 pub(crate) struct DegreeOrder<'a> {
     degrees: &'a OutDegrees,
     disk: &'a dyn Disk,
-    budget: &'a Budget,
-    stop: &'a Stop,
+    budget: &'a MemoryBudget,
+    stop: &'a CancelToken,
     /// The first turn of each degree.
     turns: DegreeCounts,
     batches: Batches,
@@ -136,8 +136,8 @@ impl<'a> DegreeOrder<'a> {
     pub(crate) fn new(
         degrees: &'a OutDegrees,
         disk: &'a dyn Disk,
-        budget: &'a Budget,
-        stop: &'a Stop,
+        budget: &'a MemoryBudget,
+        stop: &'a CancelToken,
         batches: Batches,
     ) -> Result<Self, IngestError> {
         let bytes = Self::bytes(batches.vertices(), degrees.arcs());

@@ -271,7 +271,7 @@ fn unpack_keys<const BYTES: usize>(mut records: &[u8], mut each: impl FnMut(u64)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graphmill_storage::Random;
+    use graphmill_storage::SplitMix64;
 
     #[test]
     fn a_key_holds_both_ends_and_sorts_as_the_stored_graph_does() {
@@ -287,7 +287,7 @@ mod tests {
                 .collect();
             let layout = EdgeKeyLayout::new(cuts.clone());
             let columns = layout.columns(files.clone(), 3);
-            let mut random = Random::new(9);
+            let mut random = SplitMix64::new(9);
             let vertices = *cuts.last().unwrap();
             let mut placed = Vec::new();
             for _ in 0..500 {
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn what_is_packed_comes_back() {
-        let mut random = Random::new(4);
+        let mut random = SplitMix64::new(4);
         for bits in [1u32, 8, 9, 20, 30, 33, 43, 56, 64] {
             for (kind, sequenced) in [
                 (EdgeKind::None, false),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use graphmill_storage::{Budget, Buffer, RecordReader, RecordWriter, StorageError, broken};
+use graphmill_storage::{Buffer, MemoryBudget, RecordReader, RecordWriter, StorageError, broken};
 
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
@@ -31,7 +31,7 @@ pub(crate) struct RangeHistogram {
 
 impl RangeHistogram {
     /// An empty histogram, leased from `budget`.
-    pub(crate) fn new(budget: &Budget) -> Result<Self, StorageError> {
+    pub(crate) fn new(budget: &MemoryBudget) -> Result<Self, StorageError> {
         let counts = budget.buffer(
             "counts of edges by range of ids",
             GRANULES_MAX * size_of::<u64>(),
@@ -83,7 +83,7 @@ impl RangeHistogram {
     }
 
     /// Reads the counts that [were encoded](RangeHistogram::encode).
-    pub(crate) fn decode(budget: &Budget, from: &mut RecordReader<'_>) -> io::Result<Self> {
+    pub(crate) fn decode(budget: &MemoryBudget, from: &mut RecordReader<'_>) -> io::Result<Self> {
         let mut histogram = Self::new(budget).map_err(io::Error::other)?;
         histogram.shift = from.word()?.min(u64::BITS - 1);
         let counts = histogram.counts.typed_mut::<u64>();
@@ -107,8 +107,8 @@ impl RangeHistogram {
 mod tests {
     use super::*;
 
-    fn budget() -> Budget {
-        Budget::new(16 << 20)
+    fn budget() -> MemoryBudget {
+        MemoryBudget::new(16 << 20)
     }
 
     #[test]

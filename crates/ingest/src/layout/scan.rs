@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk, Stop, Workers};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, WorkerPool};
 
 use super::histogram::RangeHistogram;
 use crate::comm::ImportCommunicator;
@@ -23,9 +23,9 @@ pub(crate) const EDGE_FILE_BUFFERS: usize = 4;
 /// The input and the resources of a scan.
 pub(crate) struct Scan<'a> {
     pub(crate) disk: &'a Arc<dyn Disk>,
-    pub(crate) workers: &'a Workers,
-    pub(crate) budget: &'a Budget,
-    pub(crate) stop: &'a Stop,
+    pub(crate) workers: &'a WorkerPool,
+    pub(crate) budget: &'a MemoryBudget,
+    pub(crate) stop: &'a CancelToken,
     pub(crate) meter: &'a Meter<'a>,
     pub(crate) source: &'a dyn EdgeSource,
     /// Ids are marked here, unless the source knows its vertices.

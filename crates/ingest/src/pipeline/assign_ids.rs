@@ -326,7 +326,7 @@ impl<'a> ImportContext<'a> {
                 let mut writer = writer(IdKind::Integer)?;
                 if let Some(writer) = &mut writer {
                     ranks.for_each(|ids| {
-                        if machine.stop.requested() {
+                        if machine.stop.is_cancelled() {
                             return Err(IngestError::Stopped);
                         }
                         ids.iter().try_for_each(|&id| writer.push_integer(id))?;

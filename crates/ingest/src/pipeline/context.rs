@@ -6,12 +6,12 @@ use std::time::Duration;
 use crate::checkpoint::step_log::StepLog;
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
-use crate::options::{ImportOptions, Machine};
+use crate::options::{ImportOptions, ImportResources};
 use crate::report::ImportReport;
 use crate::source::EdgeSource;
 
 pub(super) struct ImportContext<'a> {
-    pub(super) machine: Machine<'a>,
+    pub(super) machine: ImportResources<'a>,
     /// The log of the checkpoint, if one is written.
     pub(super) log: Option<&'a StepLog<'a>>,
     pub(super) options: &'a ImportOptions,

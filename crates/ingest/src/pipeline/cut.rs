@@ -1,6 +1,6 @@
 //! Step 3 of an import, *cut*: counts alone say where batches and column files end, and with them where every arc goes.
 
-use graphmill_graph::{Batches, EdgeKind, Order, Shape};
+use graphmill_graph::{Batches, EdgeKind, GraphSpec, Order};
 use graphmill_storage::Lease;
 
 use super::assign_ids::ArcStats;
@@ -31,7 +31,7 @@ pub(crate) struct ShuffleTarget<'p> {
 
 /// The plan that follows from counts.
 pub(crate) struct CutPlan {
-    pub(crate) shape: Shape,
+    pub(crate) shape: GraphSpec,
     pub(crate) plan: distribute::DistributionPlan,
     /// The rank that writes the column file of each bucket.
     pub(crate) owners: Vec<usize>,
@@ -68,7 +68,7 @@ pub(crate) fn cut(
     counted: &CutInput<'_>,
     ranks: usize,
     options: &ImportOptions,
-) -> Result<(Shape, distribute::DistributionPlan, Vec<usize>), IngestError> {
+) -> Result<(GraphSpec, distribute::DistributionPlan, Vec<usize>), IngestError> {
     let CutInput {
         vertices,
         edges,
@@ -94,7 +94,7 @@ pub(crate) fn cut(
     if let (Some(arcs_out), Some(files)) = (arcs_out, &reverse_files) {
         owners.extend(arcs_out.owners(&cuts, files, ranks));
     }
-    let shape = Shape {
+    let shape = GraphSpec {
         batches: Batches::new(cuts.clone())?,
         edge: weights,
         directed: options.directed,

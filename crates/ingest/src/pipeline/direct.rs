@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{ColumnFileWriter, EdgeKind, GraphWriter, IdsSummary, Side};
+use graphmill_graph::{ColumnFileWriter, EdgeKind, FileSide, GraphWriter, IdsSummary};
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Buffer;
 
@@ -44,7 +44,7 @@ pub(super) struct DirectSource<'a> {
 struct DirectSide<'a> {
     files: &'a [Range<usize>],
     steps: SortedArcs,
-    side: Side,
+    side: FileSide,
 }
 
 impl<'a> ImportContext<'a> {
@@ -121,8 +121,8 @@ impl<'a> ImportContext<'a> {
                         machine.budget,
                     )?,
                     side: match ways {
-                        ArcDirections::Back => Side::Reverse,
-                        ArcDirections::Forth | ArcDirections::Both => Side::Forward,
+                        ArcDirections::Back => FileSide::Reverse,
+                        ArcDirections::Forth | ArcDirections::Both => FileSide::Forward,
                     },
                 })
             })
@@ -154,8 +154,8 @@ impl<'a> ImportContext<'a> {
         let work = |run: &mut CellBuffer<'_>, task: u64| {
             let (half, number) = files[task as usize];
             let mut writer = match half.side {
-                Side::Forward => graph.column_file(number)?,
-                Side::Reverse => graph.reverse_column_file(number)?,
+                FileSide::Forward => graph.column_file(number)?,
+                FileSide::Reverse => graph.reverse_column_file(number)?,
             };
             for batch in half.files[number].clone() {
                 run.column(&half.steps, batch, &mut writer)?;
@@ -241,7 +241,7 @@ fn cells(cut: &CutPlan, half: &DirectSide<'_>, batch: usize) -> u64 {
 /// One worker's arcs on their way to a column file: some of one cell.
 struct CellBuffer<'a> {
     plan: &'a DistributionPlan,
-    stop: &'a graphmill_storage::Stop,
+    stop: &'a graphmill_storage::CancelToken,
     meter: &'a Meter<'a>,
     drawn: WeightRng,
     keys: Buffer,
@@ -350,7 +350,7 @@ impl<'a> CellBuffer<'a> {
         (batch, source_batch): (usize, usize),
         writer: &mut ColumnFileWriter,
     ) -> Result<(), IngestError> {
-        if self.stop.requested() {
+        if self.stop.is_cancelled() {
             return Err(IngestError::Stopped);
         }
         let count = std::mem::take(&mut self.count);

@@ -1,6 +1,6 @@
 //! Step 6 of an import, *finish*: the vertices' files are written, with the numbers of retained and dropped edges.
 
-use graphmill_graph::{CopiedFiles, Facts, GraphWriter, IdsSummary, common_files, send_files};
+use graphmill_graph::{CopiedFiles, FinishInfo, GraphWriter, IdsSummary, common_files, send_files};
 
 use super::context::ImportContext;
 use crate::build::sort_bucket::ArcCounts;
@@ -57,7 +57,7 @@ impl ImportContext<'_> {
             self.done("finish");
             return Ok(());
         };
-        graph.finish(Facts {
+        graph.finish(FinishInfo {
             ids,
             input_edges: report.edges,
             dropped: dropped

@@ -21,8 +21,8 @@ use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
 use crate::generate::rule::Generated;
 use crate::layout::batch_cut::keys_hold;
-use crate::options::{ImportOptions, Machine};
-use crate::report::{ImportReport, Moved};
+use crate::options::{ImportOptions, ImportResources};
+use crate::report::{ImportReport, ImportTraffic};
 use crate::source::EdgeSource;
 
 /// Imports the edges of `source`, and the ends of the edges of `vertices` as vertices without edges.
@@ -32,7 +32,7 @@ use crate::source::EdgeSource;
 /// that would do), `stop` was requested, or something has the output's name. Nothing is left behind then but what
 /// [is kept](ImportOptions::keep_every).
 pub fn import(
-    machine: Machine<'_>,
+    machine: ImportResources<'_>,
     source: &dyn EdgeSource,
     vertices: Option<&dyn EdgeSource>,
     options: &ImportOptions,
@@ -47,7 +47,7 @@ pub fn import(
 /// # Errors
 /// As for [`import`].
 pub fn generate(
-    machine: Machine<'_>,
+    machine: ImportResources<'_>,
     graph: &Generated,
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
@@ -60,7 +60,7 @@ pub fn generate(
 }
 
 fn store(
-    machine: Machine<'_>,
+    machine: ImportResources<'_>,
     source: &dyn EdgeSource,
     vertices: Option<&dyn EdgeSource>,
     computed: Option<DirectSource<'_>>,
@@ -69,7 +69,7 @@ fn store(
     let counted = Arc::new(CountedDisk::new(Arc::clone(machine.disk)));
     let disk: Arc<dyn Disk> = Arc::clone(&counted) as Arc<dyn Disk>;
     let fabric = machine.fabric.map(CountedFabric::new);
-    let machine = Machine {
+    let machine = ImportResources {
         disk: &disk,
         fabric: fabric.as_ref().map(|fabric| fabric as &dyn Fabric),
         ..machine
@@ -156,12 +156,12 @@ fn store(
 }
 
 /// Returns the bytes that each rank has moved, given the bytes that this rank has moved.
-fn moved(comm: &ImportCommunicator<'_>, mine: [u64; 3]) -> Result<Vec<Moved>, IngestError> {
+fn moved(comm: &ImportCommunicator<'_>, mine: [u64; 3]) -> Result<Vec<ImportTraffic>, IngestError> {
     let [read, written, sent] = mine.map(|mine| comm.all_gather_u64(mine));
     let (read, written, sent) = (read?, written?, sent?);
     let each = read.into_iter().zip(written).zip(sent);
     Ok(each
-        .map(|((read, written), sent)| Moved {
+        .map(|((read, written), sent)| ImportTraffic {
             read,
             written,
             sent,

@@ -4,7 +4,7 @@
 //! file, the order of degree where it is asked for. What an input takes beyond that, its steps refuse themselves, each before it begins.
 
 use graphmill_graph::{EdgeKind, GraphWriter, Order};
-use graphmill_storage::{Budget, Workers};
+use graphmill_storage::{MemoryBudget, WorkerPool};
 
 use super::{scan, write};
 use crate::error::IngestError;
@@ -23,8 +23,8 @@ const TABLES_BYTES: u64 = 128 << 10;
 /// # Errors
 /// [`IngestError::TooLittleMemory`].
 pub fn check_memory(
-    budget: &Budget,
-    workers: &Workers,
+    budget: &MemoryBudget,
+    workers: &WorkerPool,
     reader_bytes: u64,
     weights: EdgeKind,
     vertices: bool,
@@ -36,7 +36,7 @@ pub fn check_memory(
 
 /// Checks the budget as [`check_memory`] does, for `lanes` workers.
 pub(crate) fn check(
-    budget: &Budget,
+    budget: &MemoryBudget,
     lanes: u64,
     reader_bytes: u64,
     weights: EdgeKind,

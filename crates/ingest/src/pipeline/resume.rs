@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use graphmill_graph::{GraphWriter, IdsSummary, Side};
+use graphmill_graph::{FileSide, GraphWriter, IdsSummary};
 use graphmill_raw::lock;
 use graphmill_storage::{RecordReader, RecordWriter, broken};
 
@@ -44,7 +44,7 @@ pub(super) enum ResumePoint<'a> {
 }
 
 /// Column files that are complete, with what was kept of their arcs.
-pub(super) type DoneFiles = BTreeMap<(Side, usize), ArcCounts>;
+pub(super) type DoneFiles = BTreeMap<(FileSide, usize), ArcCounts>;
 
 impl<'a> ImportContext<'a> {
     /// Returns the last step that all ranks have ended, and removes the files of later ones.
@@ -297,7 +297,7 @@ impl<'a> ImportContext<'a> {
     pub(super) fn done_files(
         &self,
         graph: &GraphWriter,
-        mine: impl Iterator<Item = (Side, usize)>,
+        mine: impl Iterator<Item = (FileSide, usize)>,
     ) -> Result<DoneFiles, IngestError> {
         let mut done = DoneFiles::new();
         let Some(log) = self.log else {
@@ -311,8 +311,8 @@ impl<'a> ImportContext<'a> {
             let whole = log.read(&name, |from| {
                 for _ in 0..from.number()? {
                     let side = match from.word()? {
-                        0 => Side::Forward,
-                        _ => Side::Reverse,
+                        0 => FileSide::Forward,
+                        _ => FileSide::Reverse,
                     };
                     let number = from.number()? as usize;
                     let kept = ArcCounts {
@@ -358,7 +358,7 @@ impl<'a> ImportContext<'a> {
 pub(super) struct CompletedFiles<'i, 'a> {
     log: Option<&'i StepLog<'a>>,
     graph: &'i GraphWriter,
-    files: Mutex<Vec<(Side, usize, ArcCounts)>>,
+    files: Mutex<Vec<(FileSide, usize, ArcCounts)>>,
 }
 
 impl<'i, 'a> CompletedFiles<'i, 'a> {
@@ -371,7 +371,7 @@ impl<'i, 'a> CompletedFiles<'i, 'a> {
     }
 
     /// Adds a complete file, and writes a record of all new ones if it is due.
-    pub(super) fn add(&self, side: Side, number: usize, kept: ArcCounts) {
+    pub(super) fn add(&self, side: FileSide, number: usize, kept: ArcCounts) {
         lock(&self.files).push((side, number, kept));
         if self.log.is_some_and(StepLog::is_due) {
             self.checkpoint();

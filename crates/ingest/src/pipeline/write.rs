@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{EdgeKind, GraphWriter, Shape, Side};
+use graphmill_graph::{EdgeKind, FileSide, GraphSpec, GraphWriter};
 
 use super::buckets::Buckets;
 use super::context::{ImportContext, read_ahead};
@@ -62,7 +62,7 @@ impl WriteMemory {
 
     /// Creates the demand of a shape and a plan, with `tables_bytes` bytes for the tables of batches.
     pub(crate) fn from_shape(
-        shape: &Shape,
+        shape: &GraphSpec,
         plan: &distribute::DistributionPlan,
         tables_bytes: u64,
     ) -> Self {
@@ -162,9 +162,9 @@ impl ImportContext<'_> {
 
         let place = |bucket: usize| match &plan.reverse {
             Some(reverse) if bucket >= reverse.bucket_first => {
-                (reverse, Side::Reverse, bucket - reverse.bucket_first)
+                (reverse, FileSide::Reverse, bucket - reverse.bucket_first)
             }
-            _ => (&plan.forward, Side::Forward, bucket),
+            _ => (&plan.forward, FileSide::Forward, bucket),
         };
         // The largest first, so that workers end together.
         let mut order: Vec<usize> = (0..plan.buckets()).collect();
@@ -231,8 +231,8 @@ impl ImportContext<'_> {
             let bucket = order[task as usize];
             let (columns, side, number) = place(bucket);
             let mut writer = match side {
-                Side::Forward => graph.column_file(number)?,
-                Side::Reverse => graph.reverse_column_file(number)?,
+                FileSide::Forward => graph.column_file(number)?,
+                FileSide::Reverse => graph.reverse_column_file(number)?,
             };
             let file = sort_bucket::BucketSort {
                 plan,
@@ -249,7 +249,7 @@ impl ImportContext<'_> {
             )?;
             writer.finish()?;
             // Transposed arcs are the same arcs: they are counted once.
-            if side == Side::Forward {
+            if side == FileSide::Forward {
                 kept.add(written);
             }
             completed.add(side, number, written);
@@ -268,7 +268,9 @@ impl ImportContext<'_> {
             completed.checkpoint();
         }
         let states = states?;
-        let before = done.iter().filter(|((side, _), _)| *side == Side::Forward);
+        let before = done
+            .iter()
+            .filter(|((side, _), _)| *side == FileSide::Forward);
         let mut kept = ArcCounts::default();
         before.for_each(|(_, part)| kept.add(*part));
         states.into_iter().for_each(|(_, part)| kept.add(part));

@@ -1,6 +1,6 @@
 //! Raw pairs: little-endian source and destination, 32 or 64 bits each, one after the other and nothing else.
 
-use graphmill_storage::Stop;
+use graphmill_storage::CancelToken;
 
 use super::input_file::{IdWidth, InputFile};
 use super::read_ahead::ByteRuns;
@@ -14,14 +14,14 @@ pub(crate) fn pairs(
     width: IdWidth,
     file: &InputFile,
     mut limit: u64,
-    stop: &Stop,
+    stop: &CancelToken,
     sink: &mut dyn EdgeSink,
 ) -> Result<PieceReport, IngestError> {
     let mut report = PieceReport::default();
     let mut edges = Vec::with_capacity(BATCH_EDGES_MAX);
     let (mut kept, mut taken) = (0, 0);
     loop {
-        if stop.requested() {
+        if stop.is_cancelled() {
             return Err(IngestError::Stopped);
         }
         let (run, last) = runs.next(kept)?;

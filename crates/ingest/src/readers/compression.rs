@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
-use graphmill_storage::{Budget, Buffer, Lease};
+use graphmill_storage::{Buffer, Lease, MemoryBudget};
 
 use super::read_ahead::{ByteRuns, HEADROOM_BYTES, ReadAhead};
 use crate::error::IngestError;
@@ -141,7 +141,7 @@ pub(crate) struct Unpacker {
 
 impl Unpacker {
     /// Leases `bytes`: the largest [`Compression::leased_bytes`] of the files to unpack.
-    pub(crate) fn new(budget: &Budget, bytes: u64) -> Result<Self, IngestError> {
+    pub(crate) fn new(budget: &MemoryBudget, bytes: u64) -> Result<Self, IngestError> {
         let buffer = budget.buffer("a buffer to unpack edges", HEADROOM_BYTES + RUN_BYTES)?;
         let state = bytes.saturating_sub((HEADROOM_BYTES + RUN_BYTES) as u64);
         Ok(Self {

@@ -14,7 +14,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk, Open};
+use graphmill_storage::{Disk, MemoryBudget, Open};
 
 use super::compression::{Compression, Unpacker};
 use super::foreign::{by_ending, by_magic, by_text};
@@ -36,7 +36,7 @@ enum FileFormat {
 /// A detector of the files of an input and of their formats.
 pub(crate) struct Finder<'a> {
     pub(crate) disk: &'a Arc<dyn Disk>,
-    pub(crate) budget: &'a Budget,
+    pub(crate) budget: &'a MemoryBudget,
     pub(crate) format: Format,
     pub(crate) weighted: bool,
     pub(crate) skips: bool,
@@ -58,7 +58,7 @@ impl Finder<'_> {
             }
             let before = input.edges.len() + input.vertices.len();
             let mut files = Vec::new();
-            self.files_of(&mut input, path, &mut files, 0)?;
+            self.input_files(&mut input, path, &mut files, 0)?;
             for path in files {
                 self.add(&mut input, &path)?;
             }
@@ -70,7 +70,7 @@ impl Finder<'_> {
     }
 
     /// The files of a directory that are meant; the others are noted.
-    fn files_of(
+    fn input_files(
         &self,
         input: &mut InputFiles,
         folder: &Path,
@@ -83,10 +83,10 @@ impl Finder<'_> {
         // With what the directories in it hold, in order of names.
         let mut files = Vec::new();
         for path in self.disk.list(folder)? {
-            if says_something_else(&path) {
+            if content_mismatch(&path) {
                 input.left_out.push(path);
             } else if self.disk.is_dir(&path)? {
-                self.files_of(input, &path, &mut files, depth + 1)?;
+                self.input_files(input, &path, &mut files, depth + 1)?;
             } else {
                 files.push(path);
             }
@@ -328,7 +328,7 @@ fn has_ending(name: &Path, ending: &str) -> bool {
 ///
 /// # Errors
 /// A directory cannot be read, or is more than 64 directories deep.
-pub fn files_of(disk: &dyn Disk, paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
+pub fn input_files(disk: &dyn Disk, paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
     fn add(
         disk: &dyn Disk,
         path: &Path,
@@ -343,7 +343,7 @@ pub fn files_of(disk: &dyn Disk, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Inge
             return Err(too_deep(path));
         }
         let mut within = disk.list(path)?;
-        within.retain(|path| !says_something_else(path));
+        within.retain(|path| !content_mismatch(path));
         within
             .iter()
             .try_for_each(|path| add(disk, path, depth + 1, files))
@@ -363,7 +363,7 @@ fn too_deep(folder: &Path) -> IngestError {
 /// True if a file of an input directory holds no edges by convention.
 ///
 /// That is a hidden file, a description, or `FILE.graphmill`, which holds a graph that was made of a file.
-pub fn says_something_else(path: &Path) -> bool {
+pub fn content_mismatch(path: &Path) -> bool {
     let hidden = path
         .file_name()
         .is_some_and(|name| matches!(name.as_encoded_bytes(), [b'.' | b'_', ..]));

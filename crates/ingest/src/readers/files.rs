@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{Budget, GRAIN_BYTES, Lease};
+use graphmill_storage::{GRAIN_BYTES, Lease, MemoryBudget};
 
 use super::compression::Compression;
 use super::input_file::{FileContent, Format, InputFile, InputFiles};
@@ -102,7 +102,7 @@ impl FileSource {
         input: InputFiles,
         columns: RecordKind,
         options: &ReadOptions,
-        budget: &Budget,
+        budget: &MemoryBudget,
     ) -> Result<Self, IngestError> {
         let file = |file: &InputFile| name_bytes(&file.path) + size_of::<InputFile>() as u64;
         let list_bytes = input.edges.iter().map(file).sum::<u64>()

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_storage::FileStamp;
+use graphmill_storage::FileIdentity;
 
 use super::compression::Compression;
 use super::parquet::ParquetFile;
@@ -94,7 +94,7 @@ pub struct InputFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
     /// The file's identity when it was first opened.
-    pub(crate) stamp: FileStamp,
+    pub(crate) stamp: FileIdentity,
     pub(crate) content: FileContent,
     pub(crate) compression: Compression,
     /// The state at the byte before each piece, of a file with quotes.

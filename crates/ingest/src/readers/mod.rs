@@ -29,7 +29,7 @@ mod read_ahead;
 mod text;
 mod thrift;
 
-pub use detect::{files_of, says_something_else};
+pub use detect::{content_mismatch, input_files};
 pub use files::{FileSource, OnError, ReadNotice, ReadOptions};
 pub use input_file::{Format, InputFile};
 pub use parquet_bytes::{ParquetBytes, guarded};

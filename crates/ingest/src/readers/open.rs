@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{Budget, Disk, Stop};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget};
 
 use super::compression::Compression;
 use super::detect::Finder;
@@ -40,10 +40,10 @@ impl FileSource {
     /// A file cannot be read, is of a format that is not read, or does not fit `options` or the other files.
     pub fn open(
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         paths: &[PathBuf],
         options: &ReadOptions,
-        stop: &Stop,
+        stop: &CancelToken,
     ) -> Result<Self, IngestError> {
         let mut finder = Finder {
             disk,
@@ -113,11 +113,11 @@ impl FileSource {
     /// As for [`open`](Self::open).
     pub fn open_vertices(
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         paths: &[PathBuf],
         ids: Ids,
         options: &ReadOptions,
-        stop: &Stop,
+        stop: &CancelToken,
     ) -> Result<Self, IngestError> {
         let text = TextOptions {
             source_column: None,
@@ -162,8 +162,8 @@ impl FileSource {
     fn detect(
         &mut self,
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
-        stop: &Stop,
+        budget: &MemoryBudget,
+        stop: &CancelToken,
     ) -> Result<(Ids, Option<FirstText>), IngestError> {
         let mut left = DETECT_BYTES;
         let (mut headers, mut edges) = (false, false);
@@ -251,8 +251,8 @@ impl FileSource {
     fn count_quotes(
         &mut self,
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
-        stop: &Stop,
+        budget: &MemoryBudget,
+        stop: &CancelToken,
     ) -> Result<(), IngestError> {
         let mut bytes = None;
         for number in 0..self.input.edges.len() {
@@ -279,7 +279,7 @@ fn states_of_pieces(
     bytes: &mut ReadAhead,
     file: &InputFile,
     piece_bytes: u64,
-    stop: &Stop,
+    stop: &CancelToken,
 ) -> Result<Vec<LexState>, IngestError> {
     let FileContent::Text(dialect, head) = &file.content else {
         return Ok(Vec::new());
@@ -294,7 +294,7 @@ fn states_of_pieces(
     let (mut state, mut offset, mut kept) = (None, head.bytes, 0);
     bytes.open(&file.path, file.bytes, head.bytes, file.bytes)?;
     loop {
-        if stop.requested() {
+        if stop.is_cancelled() {
             return Err(IngestError::Stopped);
         }
         let (run, last) = bytes.next(kept)?;
@@ -411,7 +411,7 @@ impl EdgeSource for FileSource {
     fn reader(
         &self,
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
     ) -> Result<Box<dyn PieceReader + '_>, IngestError> {
         Ok(Box::new(FileReader::new(self, disk, budget)?))
     }

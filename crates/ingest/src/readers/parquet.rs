@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{Budget, ByteFile, Disk, Lease, Stop};
+use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget, RandomAccessFile};
 use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType};
@@ -65,11 +65,11 @@ impl ParquetFile {
     /// Reads the footer, and finds the columns as [`DialectRequest`] wants them.
     pub(crate) fn open(
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         request: DialectRequest<'_>,
     ) -> Result<Self, IngestError> {
         let path = request.path;
-        let file = ByteFile::open(disk, budget, path, 64 << 10)?;
+        let file = RandomAccessFile::open(disk, budget, path, 64 << 10)?;
         // The footer's length stands before the last four bytes.
         let bytes = file.bytes();
         let mut tail = [0; 8];
@@ -249,11 +249,11 @@ impl ParquetFile {
     pub(crate) fn read(
         &self,
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         path: &Path,
         group: usize,
         want: RowRequest,
-        stop: &Stop,
+        stop: &CancelToken,
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
         let rows_before: i64 = self.metadata.row_groups()[..group]
@@ -267,7 +267,7 @@ impl ParquetFile {
             .sum();
         let mut readers = Vec::with_capacity(self.wanted.len());
         for chunk in self.chunks(group) {
-            let file = ByteFile::open(disk, budget, path, CHUNK_BYTES)?;
+            let file = RandomAccessFile::open(disk, budget, path, CHUNK_BYTES)?;
             let is_gzip = matches!(chunk.compression(), Compression::GZIP(_));
             let most = PageSize {
                 bytes: chunk.uncompressed_size().max(0) as u64,
@@ -284,7 +284,7 @@ impl ParquetFile {
         let mut batch = EdgeBatch::new(want);
         let (mut done, mut reported) = (0, 0);
         while done < rows {
-            if stop.requested() {
+            if stop.is_cancelled() {
                 return Err(IngestError::Stopped);
             }
             let cells = guarded(|| {
@@ -373,7 +373,7 @@ pub(crate) struct RowRequest {
 }
 
 /// A value of a wanted column.
-enum ParquetValue {
+enum CellValue {
     Null,
     Signed(i64),
     Unsigned(u64),
@@ -417,9 +417,9 @@ impl EdgeBatch {
     /// Adds an edge; the error names the wrong cell.
     fn push(
         &mut self,
-        source: &ParquetValue,
-        destination: &ParquetValue,
-        weight: Option<&ParquetValue>,
+        source: &CellValue,
+        destination: &CellValue,
+        weight: Option<&CellValue>,
     ) -> Result<(), (usize, CellProblem)> {
         let weight = match weight {
             Some(weight) => {
@@ -464,14 +464,14 @@ impl EdgeBatch {
     }
 }
 
-fn integer_of(cell: &ParquetValue, signed: bool) -> Result<u64, CellProblem> {
+fn integer_of(cell: &CellValue, signed: bool) -> Result<u64, CellProblem> {
     let number = match cell {
-        ParquetValue::Null => return Err(CellProblem::Null),
-        ParquetValue::Signed(number) if *number < 0 => Integer::Negative(*number),
-        ParquetValue::Signed(number) => Integer::Unsigned(*number as u64),
-        ParquetValue::Unsigned(number) => Integer::Unsigned(*number),
-        ParquetValue::Float(_) => return Err(CellProblem::NotInteger),
-        ParquetValue::Text(text) => Integer::parse(text.data()).ok_or(CellProblem::NotInteger)?,
+        CellValue::Null => return Err(CellProblem::Null),
+        CellValue::Signed(number) if *number < 0 => Integer::Negative(*number),
+        CellValue::Signed(number) => Integer::Unsigned(*number as u64),
+        CellValue::Unsigned(number) => Integer::Unsigned(*number),
+        CellValue::Float(_) => return Err(CellProblem::NotInteger),
+        CellValue::Text(text) => Integer::parse(text.data()).ok_or(CellProblem::NotInteger)?,
     };
     match (number, signed) {
         (Integer::Unsigned(number), false) => Ok(number),
@@ -482,27 +482,27 @@ fn integer_of(cell: &ParquetValue, signed: bool) -> Result<u64, CellProblem> {
     }
 }
 
-fn text_of(cell: &ParquetValue) -> Result<TextId, CellProblem> {
+fn text_of(cell: &CellValue) -> Result<TextId, CellProblem> {
     match cell {
-        ParquetValue::Null => Err(CellProblem::Null),
-        ParquetValue::Signed(number) => Ok(TextId::Number(number.to_string())),
-        ParquetValue::Unsigned(number) => Ok(TextId::Number(number.to_string())),
-        ParquetValue::Float(_) => Err(CellProblem::NoId),
-        ParquetValue::Text(text) if text.is_empty() => Err(CellProblem::Empty),
-        ParquetValue::Text(text) => match text_id(text.data(), 1) {
+        CellValue::Null => Err(CellProblem::Null),
+        CellValue::Signed(number) => Ok(TextId::Number(number.to_string())),
+        CellValue::Unsigned(number) => Ok(TextId::Number(number.to_string())),
+        CellValue::Float(_) => Err(CellProblem::NoId),
+        CellValue::Text(text) if text.is_empty() => Err(CellProblem::Empty),
+        CellValue::Text(text) => match text_id(text.data(), 1) {
             Ok(_) => Ok(TextId::Page(text.clone())),
             Err(LineProblem::LongId { .. } | _) => Err(CellProblem::NoId),
         },
     }
 }
 
-fn weight_of(cell: &ParquetValue, kind: EdgeKind) -> Result<f64, CellProblem> {
+fn weight_of(cell: &CellValue, kind: EdgeKind) -> Result<f64, CellProblem> {
     let weight = match cell {
-        ParquetValue::Null => return Err(CellProblem::Null),
-        ParquetValue::Signed(number) => *number as f64,
-        ParquetValue::Unsigned(number) => *number as f64,
-        ParquetValue::Float(number) => *number,
-        ParquetValue::Text(_) => return Err(CellProblem::NotWeight),
+        CellValue::Null => return Err(CellProblem::Null),
+        CellValue::Signed(number) => *number as f64,
+        CellValue::Unsigned(number) => *number as f64,
+        CellValue::Float(number) => *number,
+        CellValue::Text(_) => return Err(CellProblem::NotWeight),
     };
     let rounded = match kind {
         EdgeKind::F32 => f64::from(weight as f32),
@@ -516,22 +516,20 @@ fn weight_of(cell: &ParquetValue, kind: EdgeKind) -> Result<f64, CellProblem> {
 }
 
 /// The next cells of a column, at most a batch.
-fn cells(column: &mut ColumnReader, kind: ParquetType) -> ParquetResult<Vec<ParquetValue>> {
+fn cells(column: &mut ColumnReader, kind: ParquetType) -> ParquetResult<Vec<CellValue>> {
     use ColumnReader::*;
     match column {
         Int32ColumnReader(column) => cells_of(column, |&value| match kind {
-            ParquetType::Unsigned => ParquetValue::Unsigned(u64::from(value as u32)),
-            _ => ParquetValue::Signed(value.into()),
+            ParquetType::Unsigned => CellValue::Unsigned(u64::from(value as u32)),
+            _ => CellValue::Signed(value.into()),
         }),
         Int64ColumnReader(column) => cells_of(column, |&value| match kind {
-            ParquetType::Unsigned => ParquetValue::Unsigned(value as u64),
-            _ => ParquetValue::Signed(value),
+            ParquetType::Unsigned => CellValue::Unsigned(value as u64),
+            _ => CellValue::Signed(value),
         }),
-        FloatColumnReader(column) => cells_of(column, |&value| ParquetValue::Float(value.into())),
-        DoubleColumnReader(column) => cells_of(column, |&value| ParquetValue::Float(value)),
-        ByteArrayColumnReader(column) => {
-            cells_of(column, |value| ParquetValue::Text(value.clone()))
-        }
+        FloatColumnReader(column) => cells_of(column, |&value| CellValue::Float(value.into())),
+        DoubleColumnReader(column) => cells_of(column, |&value| CellValue::Float(value)),
+        ByteArrayColumnReader(column) => cells_of(column, |value| CellValue::Text(value.clone())),
         _ => Err(ParquetError::General(
             "a column has another type than its schema says".into(),
         )),
@@ -540,8 +538,8 @@ fn cells(column: &mut ColumnReader, kind: ParquetType) -> ParquetResult<Vec<Parq
 
 fn cells_of<T: DataType>(
     column: &mut ColumnReaderImpl<T>,
-    cell: impl Fn(&T::T) -> ParquetValue,
-) -> ParquetResult<Vec<ParquetValue>> {
+    cell: impl Fn(&T::T) -> CellValue,
+) -> ParquetResult<Vec<CellValue>> {
     let (mut levels, mut values) = (Vec::new(), Vec::new());
     let (records, _, _) =
         column.read_records(BATCH_EDGES_MAX, Some(&mut levels), None, &mut values)?;
@@ -551,10 +549,10 @@ fn cells_of<T: DataType>(
     }
     let mut values = values.iter();
     let mut next = |level: &i16| match level {
-        0 => Some(ParquetValue::Null),
+        0 => Some(CellValue::Null),
         _ => values.next().map(&cell),
     };
-    let cells: Option<Vec<ParquetValue>> = levels.iter().take(records).map(&mut next).collect();
+    let cells: Option<Vec<CellValue>> = levels.iter().take(records).map(&mut next).collect();
     cells.ok_or_else(|| {
         ParquetError::General("a column has fewer values than its levels say".into())
     })

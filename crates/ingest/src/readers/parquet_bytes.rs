@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
-use graphmill_storage::{ByteFile, ByteReader};
+use graphmill_storage::{ByteReader, RandomAccessFile};
 use memchr::memmem;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
@@ -19,7 +19,7 @@ use super::thrift::{self, PageSize};
 /// A file whose pages have a limited size.
 #[derive(Clone, Debug)]
 pub struct ParquetBytes {
-    file: ByteFile,
+    file: RandomAccessFile,
     /// `None`: the footer is read, not pages.
     page_size_max: Option<PageSize>,
     /// Pages are packed with gzip, whose unpacked size no header bounds.
@@ -29,7 +29,7 @@ pub struct ParquetBytes {
 impl ParquetBytes {
     /// The file, for its footer.
     #[must_use]
-    pub fn new(file: ByteFile) -> Self {
+    pub fn new(file: RandomAccessFile) -> Self {
         Self {
             file,
             page_size_max: None,
@@ -39,7 +39,7 @@ impl ParquetBytes {
 
     /// Returns the file, for pages of at most this size.
     #[must_use]
-    pub(super) fn bounded(file: ByteFile, most: PageSize, gzip: bool) -> Self {
+    pub(super) fn bounded(file: RandomAccessFile, most: PageSize, gzip: bool) -> Self {
         Self {
             file,
             page_size_max: Some(most),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk, GRAIN_BYTES, Lease, Stop};
+use graphmill_storage::{CancelToken, Disk, GRAIN_BYTES, Lease, MemoryBudget};
 
 use super::binary;
 use super::compression::{Compression, Unpacker};
@@ -33,14 +33,14 @@ pub(super) struct FileReader<'a> {
     /// For a row group of a Parquet file.
     _group: Lease,
     disk: Arc<dyn Disk>,
-    budget: Budget,
+    budget: MemoryBudget,
 }
 
 impl<'a> FileReader<'a> {
     pub(super) fn new(
         source: &'a FileSource,
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
     ) -> Result<Self, IngestError> {
         let unpacker_bytes = source.unpacker_bytes();
         let unpacker = if unpacker_bytes > 0 {
@@ -70,7 +70,7 @@ impl<'a> FileReader<'a> {
         file: &InputFile,
         range: Range<u64>,
         parser: &mut Parser<'_>,
-        stop: &Stop,
+        stop: &CancelToken,
         sink: &mut dyn EdgeSink,
     ) -> Result<u64, ParseError> {
         let FileContent::Text(_, head) = &file.content else {
@@ -103,7 +103,7 @@ impl<'a> FileReader<'a> {
         file: &InputFile,
         width: IdWidth,
         range: Range<u64>,
-        stop: &Stop,
+        stop: &CancelToken,
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
         match (file.compression, &mut self.unpacker) {
@@ -135,7 +135,7 @@ impl<'a> FileReader<'a> {
         &mut self,
         fault: ParseError,
         file: &InputFile,
-        stop: &Stop,
+        stop: &CancelToken,
     ) -> Result<T, IngestError> {
         let path = file.path.clone();
         Err(match fault {
@@ -163,7 +163,7 @@ impl<'a> FileReader<'a> {
         &mut self,
         file: &InputFile,
         end: u64,
-        stop: &Stop,
+        stop: &CancelToken,
     ) -> Result<u64, IngestError> {
         match (file.compression, &mut self.unpacker) {
             (Compression::None, _) => {
@@ -181,10 +181,10 @@ impl<'a> FileReader<'a> {
 }
 
 /// Line ends in the first `end` bytes of `runs`.
-fn count_lines(runs: &mut impl ByteRuns, end: u64, stop: &Stop) -> Result<u64, IngestError> {
+fn count_lines(runs: &mut impl ByteRuns, end: u64, stop: &CancelToken) -> Result<u64, IngestError> {
     let (mut lines, mut left, mut before) = (0, end, b'\n');
     loop {
-        if stop.requested() {
+        if stop.is_cancelled() {
             return Err(IngestError::Stopped);
         }
         let (run, last) = runs.next(0)?;
@@ -202,7 +202,7 @@ impl PieceReader for FileReader<'_> {
     fn read(
         &mut self,
         piece: u64,
-        stop: &Stop,
+        stop: &CancelToken,
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
         let source = self.source;
@@ -286,12 +286,12 @@ fn lines(
     mut skip: u64,
     end: u64,
     parser: &mut Parser<'_>,
-    stop: &Stop,
+    stop: &CancelToken,
     sink: &mut dyn EdgeSink,
 ) -> Result<u64, ParseError> {
     let (mut kept, mut taken) = (0, 0);
     loop {
-        if stop.requested() {
+        if stop.is_cancelled() {
             return Err(IngestError::Stopped.into());
         }
         let (run, last) = runs.next(kept)?;

@@ -8,7 +8,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Buffer, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
+use graphmill_storage::{
+    Buffer, Disk, FileHandle, GRAIN_BYTES, MemoryBudget, Open, Operation, Queue,
+};
 
 use crate::error::IngestError;
 
@@ -55,7 +57,7 @@ struct OpenedFile {
 #[derive(Debug)]
 pub(crate) struct ReadAhead {
     disk: Arc<dyn Disk>,
-    budget: Budget,
+    budget: MemoryBudget,
     queue: Box<dyn Queue>,
     free: Vec<Buffer>,
     ahead: VecDeque<QueuedRead>,
@@ -71,7 +73,7 @@ impl ReadAhead {
     /// Bytes that one leases.
     pub(crate) const LEASED_BYTES: u64 = (BUFFERS * (HEADROOM_BYTES + READ_BYTES)) as u64;
 
-    pub(crate) fn new(disk: &Arc<dyn Disk>, budget: &Budget) -> Result<Self, IngestError> {
+    pub(crate) fn new(disk: &Arc<dyn Disk>, budget: &MemoryBudget) -> Result<Self, IngestError> {
         let free = (0..BUFFERS)
             .map(|_| Self::buffer(budget))
             .collect::<Result<_, _>>()?;
@@ -89,7 +91,7 @@ impl ReadAhead {
         })
     }
 
-    fn buffer(budget: &Budget) -> Result<Buffer, IngestError> {
+    fn buffer(budget: &MemoryBudget) -> Result<Buffer, IngestError> {
         Ok(budget.buffer("buffers to read edges", HEADROOM_BYTES + READ_BYTES)?)
     }
 

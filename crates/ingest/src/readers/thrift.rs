@@ -14,7 +14,7 @@ use super::parquet_bytes::broken;
 
 /// What a field holds.
 #[derive(Debug)]
-enum Field {
+enum ThriftType {
     /// Anything: a number that Parquet does not define.
     Any,
     Bool,
@@ -27,19 +27,21 @@ enum Field {
     DictionaryValues,
     Double,
     Bytes,
-    List(&'static Field),
+    List(&'static ThriftType),
     /// The fields with the numbers 1, 2 and so on.
-    Struct(&'static [Field]),
+    Struct(&'static [ThriftType]),
 }
 
-use Field::{Any, Bool, Byte, Bytes, DictionaryValues, Double, Integer, List, PageBytes, Struct};
+use ThriftType::{
+    Any, Bool, Byte, Bytes, DictionaryValues, Double, Integer, List, PageBytes, Struct,
+};
 
-const DATA_PAGE_HEADER: Field = Struct(&[Integer, Integer, Integer, Integer, STATISTICS]);
-const DICTIONARY_PAGE_HEADER: Field = Struct(&[DictionaryValues, Integer, Bool]);
-const DATA_PAGE_HEADER_V2: Field = Struct(&[
+const DATA_PAGE_HEADER: ThriftType = Struct(&[Integer, Integer, Integer, Integer, STATISTICS]);
+const DICTIONARY_PAGE_HEADER: ThriftType = Struct(&[DictionaryValues, Integer, Bool]);
+const DATA_PAGE_HEADER_V2: ThriftType = Struct(&[
     Integer, Integer, Integer, Integer, Integer, Integer, Bool, STATISTICS,
 ]);
-const PAGE_HEADER: Field = Struct(&[
+const PAGE_HEADER: ThriftType = Struct(&[
     Integer,
     PageBytes,
     Integer,
@@ -50,11 +52,11 @@ const PAGE_HEADER: Field = Struct(&[
     DATA_PAGE_HEADER_V2,
 ]);
 
-const EMPTY: Field = Struct(&[]);
-const STATISTICS: Field = Struct(&[Bytes, Bytes, Integer, Integer, Bytes, Bytes, Bool, Bool]);
-const KEY_VALUES: Field = List(&Struct(&[Bytes, Bytes]));
-const TIME: Field = Struct(&[Bool, Struct(&[EMPTY, EMPTY, EMPTY])]);
-const LOGICAL_TYPE: Field = Struct(&[
+const EMPTY: ThriftType = Struct(&[]);
+const STATISTICS: ThriftType = Struct(&[Bytes, Bytes, Integer, Integer, Bytes, Bytes, Bool, Bool]);
+const KEY_VALUES: ThriftType = List(&Struct(&[Bytes, Bytes]));
+const TIME: ThriftType = Struct(&[Bool, Struct(&[EMPTY, EMPTY, EMPTY])]);
+const LOGICAL_TYPE: ThriftType = Struct(&[
     EMPTY,
     EMPTY,
     EMPTY,
@@ -74,7 +76,7 @@ const LOGICAL_TYPE: Field = Struct(&[
     Struct(&[Bytes]),
     Struct(&[Bytes, Integer]),
 ]);
-const SCHEMA_ELEMENT: Field = Struct(&[
+const SCHEMA_ELEMENT: ThriftType = Struct(&[
     Integer,
     Integer,
     Integer,
@@ -86,10 +88,10 @@ const SCHEMA_ELEMENT: Field = Struct(&[
     Integer,
     LOGICAL_TYPE,
 ]);
-const BOUNDING_BOX: Field = Struct(&[
+const BOUNDING_BOX: ThriftType = Struct(&[
     Double, Double, Double, Double, Double, Double, Double, Double,
 ]);
-const COLUMN_METADATA: Field = Struct(&[
+const COLUMN_METADATA: ThriftType = Struct(&[
     Integer,
     List(&Integer),
     List(&Bytes),
@@ -108,7 +110,7 @@ const COLUMN_METADATA: Field = Struct(&[
     Struct(&[Integer, List(&Integer), List(&Integer)]),
     Struct(&[BOUNDING_BOX, List(&Integer)]),
 ]);
-const COLUMN_CHUNK: Field = Struct(&[
+const COLUMN_CHUNK: ThriftType = Struct(&[
     Bytes,
     Integer,
     COLUMN_METADATA,
@@ -119,7 +121,7 @@ const COLUMN_CHUNK: Field = Struct(&[
     Any,
     Bytes,
 ]);
-const ROW_GROUP: Field = Struct(&[
+const ROW_GROUP: ThriftType = Struct(&[
     List(&COLUMN_CHUNK),
     Integer,
     Integer,
@@ -128,7 +130,7 @@ const ROW_GROUP: Field = Struct(&[
     Integer,
     Integer,
 ]);
-const FOOTER: Field = Struct(&[
+const FOOTER: ThriftType = Struct(&[
     Integer,
     List(&SCHEMA_ELEMENT),
     Integer,
@@ -162,7 +164,7 @@ pub(super) fn page_size(from: &mut dyn Read) -> ParquetResult<PageSize> {
     check(from, &PAGE_HEADER)
 }
 
-fn check(from: &mut dyn Read, field: &Field) -> ParquetResult<PageSize> {
+fn check(from: &mut dyn Read, field: &ThriftType) -> ParquetResult<PageSize> {
     let mut reader = Reader {
         from,
         size: PageSize::default(),
@@ -199,7 +201,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Goes past a value of a type.
-    fn value(&mut self, kind: u8, field: &Field, levels: u32) -> Result<(), Error> {
+    fn value(&mut self, kind: u8, field: &ThriftType, levels: u32) -> Result<(), Error> {
         let levels = levels.checked_sub(1).ok_or(ErrorKind::UnexpectedEof)?;
         let is_defined = match field {
             Any => true,
@@ -293,7 +295,7 @@ impl Reader<'_> {
         }
     }
 
-    fn element(&mut self, kind: u8, field: &Field, levels: u32) -> Result<(), Error> {
+    fn element(&mut self, kind: u8, field: &ThriftType, levels: u32) -> Result<(), Error> {
         if matches!(kind, TRUE | FALSE) {
             let what = "it has a list of booleans where there is none";
             return Err(Error::new(ErrorKind::InvalidData, what));
@@ -330,7 +332,7 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Field, check, page_size};
+    use super::{ThriftType, check, page_size};
 
     #[test]
     fn endless_lists_are_refused_wherever_they_are() {
@@ -346,7 +348,7 @@ mod tests {
             (&[0x19, 0xf7, 0xff, 0xff, 0x03], true),
             (&[0x1c; 100], true),
         ] {
-            let refused = check(&mut &*bytes, &Field::Struct(&[])).is_err();
+            let refused = check(&mut &*bytes, &ThriftType::Struct(&[])).is_err();
             assert_eq!(refused, is_refused, "{bytes:?}");
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::common::{Bench, Look, Memory, random_source};
 use graphmill_graph::{EdgeKind, Order, StoredGraph, verify};
 use graphmill_ingest::{Duplicates, ImportOptions, ImportReport, IngestError};
-use graphmill_storage::{Budget, Fault, FaultKind, On};
+use graphmill_storage::{Fault, FaultKind, MemoryBudget, On};
 
 const GRAPH: &str = "/data/graph";
 
@@ -152,7 +152,7 @@ fn a_flipped_bit_is_seen_now_or_when_the_graph_is_read() {
             if bench.files(Path::new(GRAPH)) == files {
                 continue;
             }
-            let budget = Budget::new(64 << 20);
+            let budget = MemoryBudget::new(64 << 20);
             let check = StoredGraph::open(&bench.disk, &budget, Path::new(GRAPH))
                 .and_then(|graph| verify(&Arc::new(graph), &budget, &bench.stop, |_| {}));
             assert!(

@@ -9,7 +9,7 @@ use graphmill_ingest::{
     Duplicates, EdgeSink, EdgeSource, Generated, GraphRule, Ids, ImportOptions, IngestError,
     SelfLoops,
 };
-use graphmill_storage::{Budget, Fault, FaultKind, On, Random};
+use graphmill_storage::{Fault, FaultKind, MemoryBudget, On, SplitMix64};
 
 const GRAPH: &str = "/data/graph";
 
@@ -64,7 +64,7 @@ impl EdgeSink for Collect {
 }
 
 fn drawn(bench: &Bench, graph: &Generated) -> Collect {
-    let budget = Budget::new(1 << 20);
+    let budget = MemoryBudget::new(1 << 20);
     let mut reader = graph.reader(&bench.disk, &budget).expect("a reader");
     let mut all = Collect::default();
     for piece in 0..graph.pieces() {
@@ -138,7 +138,7 @@ fn check(
     }
 }
 
-fn options(random: &mut Random) -> ImportOptions {
+fn options(random: &mut SplitMix64) -> ImportOptions {
     let duplicates = [
         Duplicates::Keep,
         Duplicates::Keep,
@@ -161,7 +161,7 @@ const WEIGHTS: [EdgeKind; 3] = [EdgeKind::None, EdgeKind::F32, EdgeKind::F64];
 
 #[test]
 fn consecutive_and_scattered() {
-    let mut random = Random::new(5);
+    let mut random = SplitMix64::new(5);
     for (rule, edges) in circulants() {
         for round in 0..5 {
             let weights = WEIGHTS[random.below(3) as usize];
@@ -172,7 +172,7 @@ fn consecutive_and_scattered() {
 
 #[test]
 fn kronecker_uniform_and_grid() {
-    let mut random = Random::new(6);
+    let mut random = SplitMix64::new(6);
     for rule in [
         GraphRule::Kronecker {
             scale: 9,

@@ -10,10 +10,12 @@ use crate::common::{Bench, Memory};
 use graphmill_fabric::{Fabric, local};
 use graphmill_graph::{EdgeKind, Order, StoredGraph, VertexId, verify};
 use graphmill_ingest::{
-    Duplicates, Generated, GraphRule, Ids, ImportOptions, IngestError, Machine, Progress, generate,
-    import,
+    Duplicates, Generated, GraphRule, Ids, ImportOptions, ImportProgress, ImportResources,
+    IngestError, generate, import,
 };
-use graphmill_storage::{Budget, Fault, FaultKind, On, Random, SimDisk, Stop, SystemClock};
+use graphmill_storage::{
+    CancelToken, Fault, FaultKind, MemoryBudget, On, SimDisk, SplitMix64, SystemClock,
+};
 
 const GRAPH: &str = "/data/graph";
 const BUDGET: u64 = 8 << 20;
@@ -37,7 +39,7 @@ struct Case<'a> {
 #[derive(Debug, Default)]
 struct Heard(Mutex<BTreeSet<&'static str>>);
 
-impl Progress for Heard {
+impl ImportProgress for Heard {
     fn update(&self, _: &'static str, _: u64, _: u64) {}
     fn goes_on(&self, step: &'static str, files: usize) {
         let step = if files > 0 { "column files" } else { step };
@@ -61,8 +63,8 @@ impl Case<'_> {
 
     fn import(&self, benches: &[Bench], heard: &Heard) -> Vec<Result<(), IngestError>> {
         let one = |bench: &Bench, fabric: Option<&dyn Fabric>| {
-            let (budget, clock) = (Budget::new(BUDGET), SystemClock::new());
-            let machine = Machine {
+            let (budget, clock) = (MemoryBudget::new(BUDGET), SystemClock::new());
+            let machine = ImportResources {
                 disk: &bench.disk,
                 workers: &bench.simulated(1, 2),
                 budget: &budget,
@@ -124,7 +126,7 @@ impl Case<'_> {
         let wanted = self.files(&fresh);
         let operations: Vec<u64> = fresh.iter().map(|bench| bench.sim.operations()).collect();
         let heard = Heard::default();
-        let mut random = Random::new(5);
+        let mut random = SplitMix64::new(5);
         for (of, operations) in operations.into_iter().enumerate() {
             let step = (operations / times).max(1);
             let mut nth = 1 + random.below(step);
@@ -175,7 +177,7 @@ fn on(sim: SimDisk) -> Bench {
     Bench {
         disk: Arc::new(sim.clone()),
         sim,
-        stop: Stop::new(),
+        stop: CancelToken::new(),
     }
 }
 
@@ -190,8 +192,8 @@ fn options() -> ImportOptions {
 }
 
 fn edges(ids: Ids, count: u64, id: impl Fn(u64) -> VertexId) -> Memory {
-    let mut random = Random::new(11);
-    let edge = |random: &mut Random| {
+    let mut random = SplitMix64::new(11);
+    let edge = |random: &mut SplitMix64| {
         let (from, to) = (random.below(count / 4), random.below(count / 4));
         (id(from), id(to), (random.below(100)) as f64)
     };
@@ -633,10 +635,10 @@ fn nobody_goes_on_with_what_is_damaged() {
         }
         if case.files(&left) != wanted {
             // Column files that were complete say themselves that they are damaged, as if they had been later.
-            let budget = Budget::new(BUDGET);
+            let budget = MemoryBudget::new(BUDGET);
             let graph = StoredGraph::open(&left[0].disk, &budget, Path::new(GRAPH));
-            let verified =
-                graph.and_then(|graph| verify(&Arc::new(graph), &budget, &Stop::new(), |_| {}));
+            let verified = graph
+                .and_then(|graph| verify(&Arc::new(graph), &budget, &CancelToken::new(), |_| {}));
             assert!(verified.is_err(), "at {nth}");
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::common::{Bench, Look, Memory, arcs, naive, random_source};
 use graphmill_graph::{EdgeKind, Order, StoredGraph, VertexId};
 use graphmill_ingest::{Duplicates, Ids, ImportOptions, SelfLoops};
-use graphmill_storage::{Budget, Random};
+use graphmill_storage::{MemoryBudget, SplitMix64};
 
 const GRAPH: &str = "/data/graph";
 
@@ -107,7 +107,7 @@ fn on_random_inputs_with_all_policies() {
     ];
     let sizes = [None, Some(1), Some(7), Some(64), Some(1024)];
     for seed in 0..60u64 {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::new(seed);
         let weights = [EdgeKind::None, EdgeKind::F32, EdgeKind::F64][random.below(3) as usize];
         let look = looks[(seed % 5) as usize];
         let vertices = 1 + random.below(300);
@@ -294,7 +294,7 @@ fn with_ids_and_indices_beyond_32_bits() {
         .import(&source, None, &options, &bench.threads(2), 64 << 20)
         .unwrap();
     assert_eq!((report.vertices, report.arcs), ((1 << 33) + 100, 200));
-    let budget = Budget::new(256 << 20);
+    let budget = MemoryBudget::new(256 << 20);
     let graph = Arc::new(StoredGraph::open(&bench.disk, &budget, Path::new(GRAPH)).unwrap());
     let far = |n: u64| (1 << 33) + n;
     let mut expected: Vec<_> = (0..200u64)

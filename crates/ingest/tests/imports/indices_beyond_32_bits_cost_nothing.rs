@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::common::{Bench, Memory, arcs};
-use graphmill_graph::{EdgeKind, FrameReader, StoredGraph, VertexId};
+use graphmill_graph::{EdgeKind, PageCache, StoredGraph, VertexId};
 use graphmill_ingest::{Ids, ImportOptions};
-use graphmill_storage::{Budget, Random};
+use graphmill_storage::{MemoryBudget, SplitMix64};
 
 const GRAPH: &str = "/data/graph";
 
@@ -18,7 +18,7 @@ const BATCH: u64 = 1 << 20;
 
 /// Random edges between `VERTICES` vertices from `first` on, the last ones that there are.
 fn source(first: u64) -> Memory {
-    let mut random = Random::new(9);
+    let mut random = SplitMix64::new(9);
     let mut vertex = || VertexId::Integer(first + random.below(VERTICES));
     let edges = (0..30_000).map(|i| (vertex(), vertex(), f64::from(i)));
     Memory {
@@ -48,12 +48,12 @@ fn store(first: u64) -> Stored {
     bench
         .import(&source(first), None, &options, &bench.threads(2), 256 << 20)
         .expect("an import");
-    let budget = Budget::new(256 << 20);
+    let budget = MemoryBudget::new(256 << 20);
     let graph = StoredGraph::open(&bench.disk, &budget, Path::new(GRAPH));
     let graph = Arc::new(graph.expect("a graph"));
     assert_eq!(graph.vertices(), first + VERTICES);
     let before = (first / BATCH) as usize;
-    let mut reader = FrameReader::new(&graph, &budget, 8).expect("a reader");
+    let mut reader = PageCache::new(&graph, &budget, 8).expect("a reader");
     let mut read = |extent: graphmill_graph::Extent| {
         let mut bytes = Vec::new();
         reader

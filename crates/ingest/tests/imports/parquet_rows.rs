@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
 use graphmill_ingest::{EdgeSink, EdgeSource, FileSource, Ids, IngestError, OnError, ReadOptions};
-use graphmill_storage::{Budget, Disk, SimDisk, Stop};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -123,27 +123,35 @@ impl EdgeSink for Edges {
 fn read_within(
     bytes: &[u8],
     options: &ReadOptions,
-    budget: &Budget,
+    budget: &MemoryBudget,
 ) -> Result<(String, String), String> {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
     disk.write_small(Path::new("a.parquet"), bytes).unwrap();
     let say = |error: IngestError| error.to_string();
-    let source = FileSource::open(&disk, budget, &["a.parquet".into()], options, &Stop::new())
-        .map_err(say)?;
+    let source = FileSource::open(
+        &disk,
+        budget,
+        &["a.parquet".into()],
+        options,
+        &CancelToken::new(),
+    )
+    .map_err(say)?;
     let mut edges = Edges {
         signed: source.ids() == Ids::Signed,
         ..Edges::default()
     };
     let mut reader = source.reader(&disk, budget).map_err(say)?;
     for piece in 0..source.pieces() {
-        let report = reader.read(piece, &Stop::new(), &mut edges).map_err(say)?;
+        let report = reader
+            .read(piece, &CancelToken::new(), &mut edges)
+            .map_err(say)?;
         assert_eq!(report.lines, report.edges + report.skipped);
     }
     Ok((edges.found.join(" "), source.notices(true).join("\n")))
 }
 
 fn read(bytes: &[u8], options: &ReadOptions) -> Result<(String, String), String> {
-    read_within(bytes, options, &Budget::new(64 << 20))
+    read_within(bytes, options, &MemoryBudget::new(64 << 20))
 }
 
 const TEXTS: &str = "message m { OPTIONAL BYTE_ARRAY id_l (UTF8); OPTIONAL BYTE_ARRAY id_r (UTF8); REQUIRED DOUBLE weight; }";
@@ -306,10 +314,11 @@ fn row_group_is_charged_to_the_budget() {
         Column::Double(&weights),
     ]];
     let bytes = file(TEXTS, groups, Compression::SNAPPY, true);
-    let budget = Budget::new(32 << 20);
+    let budget = MemoryBudget::new(32 << 20);
     let (edges, _) = read_within(&bytes, &ReadOptions::default(), &budget).unwrap();
     assert_eq!(edges.matches('>').count(), 50_000);
     assert!(budget.peak() > 3 << 20, "{}", budget.peak());
-    let error = read_within(&bytes, &ReadOptions::default(), &Budget::new(3 << 20)).unwrap_err();
+    let error =
+        read_within(&bytes, &ReadOptions::default(), &MemoryBudget::new(3 << 20)).unwrap_err();
     assert!(error.contains("row group"), "{error}");
 }

@@ -6,7 +6,7 @@ use crate::common::{Bench, Look, random_source};
 use graphmill_fabric::FabricError;
 use graphmill_graph::{EdgeKind, Order};
 use graphmill_ingest::{Duplicates, ImportOptions, IngestError, SelfLoops};
-use graphmill_storage::Random;
+use graphmill_storage::SplitMix64;
 
 const GRAPH: &str = "/data/graph";
 
@@ -28,7 +28,7 @@ fn on_random_inputs_with_all_policies() {
     ];
     let sizes = [None, Some(1), Some(7), Some(64)];
     for seed in 0..60u64 {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::new(seed);
         let mut below = |end: usize| random.below(end as u64) as usize;
         let weights = [EdgeKind::None, EdgeKind::F32, EdgeKind::F64][below(3)];
         let look = looks[(seed % 5) as usize];
@@ -116,7 +116,7 @@ fn a_rank_with_too_little_memory_ends_all_and_nothing_is_left() {
 #[test]
 fn hosts_with_disks_of_their_own_have_their_columns_and_all_else() {
     for seed in 0..20u64 {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::new(seed);
         let mut below = |end: usize| random.below(end as u64) as usize;
         let look = [Look::Gaps, Look::Huge, Look::Words][(seed % 3) as usize];
         let source = random_source(seed, look, 300, 3000, EdgeKind::F32, false);

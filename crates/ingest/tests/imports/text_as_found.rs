@@ -10,7 +10,7 @@ use graphmill_ingest::{
     Comments, Delimiter, EdgeSink, EdgeSource, FileSource, Format, Header, Ids, IngestError,
     OnError, Quote, ReadOptions,
 };
-use graphmill_storage::{Budget, Disk, SimDisk, Stop};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk};
 
 /// Edges as text: `a>b`, with weights `a>b:1`.
 #[derive(Default)]
@@ -61,17 +61,19 @@ fn folder(files: &[(&str, &[u8])]) -> Arc<dyn Disk> {
 
 /// Reads the edges of a directory, and the notices about it.
 fn read_all(disk: &Arc<dyn Disk>, options: &ReadOptions) -> Result<(String, String), String> {
-    let budget = Budget::new(64 << 20);
+    let budget = MemoryBudget::new(64 << 20);
     let say = |error: IngestError| error.to_string();
-    let source =
-        FileSource::open(disk, &budget, &["in".into()], options, &Stop::new()).map_err(say)?;
+    let source = FileSource::open(disk, &budget, &["in".into()], options, &CancelToken::new())
+        .map_err(say)?;
     let mut edges = Edges {
         signed: source.ids() == Ids::Signed,
         ..Edges::default()
     };
     let mut reader = source.reader(disk, &budget).map_err(say)?;
     for piece in 0..source.pieces() {
-        let report = reader.read(piece, &Stop::new(), &mut edges).map_err(say)?;
+        let report = reader
+            .read(piece, &CancelToken::new(), &mut edges)
+            .map_err(say)?;
         let parts = report.edges + report.comments + report.blank + report.headers + report.skipped;
         assert_eq!(report.lines, parts);
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::common::{Bench, Look, Memory, degrees, naive, random_source, ranks};
 use graphmill_graph::{EdgeKind, Order, StoredGraph};
 use graphmill_ingest::{Duplicates, ImportOptions, SelfLoops};
-use graphmill_storage::Budget;
+use graphmill_storage::MemoryBudget;
 
 const GRAPH: &str = "/data/graph";
 
@@ -19,7 +19,7 @@ fn check(seed: u64, source: &Memory, options: &ImportOptions) -> u64 {
     bench
         .import(source, None, options, &bench.threads(2), 64 << 20)
         .expect("an import");
-    let budget = Budget::new(64 << 20);
+    let budget = MemoryBudget::new(64 << 20);
     let path = Path::new(GRAPH);
     let graph = Arc::new(StoredGraph::open(&bench.disk, &budget, path).expect("a graph"));
     assert_eq!(graph.order(), Order::Degree);

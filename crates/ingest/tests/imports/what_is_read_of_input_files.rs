@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_ingest::{
-    EdgeSink, EdgeSource, FileSource, Format, Ids, ImportOptions, IngestError, Machine,
-    PieceReport, Progress, ReadOptions, import,
+    EdgeSink, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportProgress, ImportResources,
+    IngestError, PieceReport, ReadOptions, import,
 };
-use graphmill_storage::{Budget, Disk, SimDisk, Stop, SystemClock, Workers};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, SystemClock, WorkerPool};
 
 /// A folder with files of these names and contents, on a disk of its own.
 fn folder(files: &[(&str, &str)]) -> Arc<dyn Disk> {
@@ -23,8 +23,8 @@ fn folder(files: &[(&str, &str)]) -> Arc<dyn Disk> {
 }
 
 fn open(disk: &Arc<dyn Disk>, options: &ReadOptions) -> Result<FileSource, IngestError> {
-    let budget = Budget::new(64 << 20);
-    FileSource::open(disk, &budget, &["/in".into()], options, &Stop::new())
+    let budget = MemoryBudget::new(64 << 20);
+    FileSource::open(disk, &budget, &["/in".into()], options, &CancelToken::new())
 }
 
 /// The names of some paths, on one line.
@@ -98,10 +98,10 @@ impl EdgeSink for Nowhere {
 /// Reads everything.
 fn read(disk: &Arc<dyn Disk>, options: &ReadOptions) -> Result<PieceReport, IngestError> {
     let source = open(disk, options)?;
-    let mut reader = source.reader(disk, &Budget::new(64 << 20))?;
+    let mut reader = source.reader(disk, &MemoryBudget::new(64 << 20))?;
     let mut report = PieceReport::default();
     for piece in 0..source.pieces() {
-        report.add(reader.read(piece, &Stop::new(), &mut Nowhere)?);
+        report.add(reader.read(piece, &CancelToken::new(), &mut Nowhere)?);
     }
     Ok(report)
 }
@@ -166,7 +166,7 @@ struct Meddler {
     bytes: Vec<u8>,
 }
 
-impl Progress for Meddler {
+impl ImportProgress for Meddler {
     fn update(&self, step: &'static str, done: u64, _total: u64) {
         if step == self.step && done == 0 {
             let path = Path::new("/in/edges.u64");
@@ -193,12 +193,12 @@ fn pairs_that_change_between_two_readings_are_an_error() {
             step,
             bytes: pairs(factor, 2),
         };
-        let machine = Machine {
+        let machine = ImportResources {
             disk: &disk,
-            workers: &Workers::threads(1, Arc::clone(&disk)).unwrap(),
-            budget: &Budget::new(64 << 20),
+            workers: &WorkerPool::threads(1, Arc::clone(&disk)).unwrap(),
+            budget: &MemoryBudget::new(64 << 20),
             clock: &SystemClock::new(),
-            stop: &Stop::new(),
+            stop: &CancelToken::new(),
             progress: &meddler,
             fabric: None,
         };

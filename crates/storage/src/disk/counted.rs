@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::port::{
-    Completion, Disk, FileHandle, FileStamp, Hold, Holding, Open, Operation, Owner, Queue, Target,
+    Completion, DirLock, Disk, FileHandle, FileIdentity, LockMode, Open, Operation, Owner, Queue,
+    Target,
 };
 use crate::error::StorageError;
 
@@ -81,9 +82,9 @@ impl Disk for CountedDisk {
     fn hold(
         &self,
         dir: &Path,
-        how: Holding,
+        how: LockMode,
         owner: Owner<'_>,
-    ) -> Result<Option<Hold>, StorageError> {
+    ) -> Result<Option<DirLock>, StorageError> {
         self.disk.hold(dir, how, owner)
     }
     fn share(&self, dir: &Path, like: &Path) -> Result<(), StorageError> {
@@ -113,7 +114,7 @@ impl Disk for CountedDisk {
     fn exists(&self, path: &Path) -> Result<bool, StorageError> {
         self.disk.exists(path)
     }
-    fn stamp(&self, path: &Path) -> Result<FileStamp, StorageError> {
+    fn stamp(&self, path: &Path) -> Result<FileIdentity, StorageError> {
         self.disk.stamp(path)
     }
     fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError> {
@@ -172,13 +173,13 @@ impl Queue for CountedQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::Budget;
     use crate::disk::sim::SimDisk;
+    use crate::memory_budget::MemoryBudget;
 
     #[test]
     fn what_is_read_and_written_is_counted() {
         let disk = CountedDisk::new(Arc::new(SimDisk::new(1)));
-        let budget = Budget::new(1 << 20);
+        let budget = MemoryBudget::new(1 << 20);
         let path = Path::new("/file");
         let file = disk.open(path, Open::Create).unwrap();
         let mut queue = disk.queue(1).unwrap();

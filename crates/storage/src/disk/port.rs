@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::budget::Buffer;
 use crate::error::StorageError;
+use crate::memory_budget::Buffer;
 
 /// The grain of direct I/O, in bytes.
 ///
@@ -54,7 +54,7 @@ impl Open {
 
 /// How a directory is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holding {
+pub enum LockMode {
     /// With others who share it.
     Shared,
     /// By one holder only.
@@ -84,7 +84,7 @@ pub enum Target {
 }
 
 /// A hold on a directory; dropping it releases the directory.
-pub type Hold = Box<dyn Any + Send + Sync>;
+pub type DirLock = Box<dyn Any + Send + Sync>;
 
 /// The properties of a file that change when it is written, replaced or renamed.
 ///
@@ -92,7 +92,7 @@ pub type Hold = Box<dyn Any + Send + Sync>;
 /// file and the time of its last change of any kind cannot. What the stamp misses is a change within the same tick of the file
 /// system's clock, a few milliseconds, that keeps the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileStamp {
+pub struct FileIdentity {
     /// Number of the file in its file system.
     pub inode: u64,
     /// Length in bytes.
@@ -176,13 +176,13 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`StorageError::NotOwn`]: it is a link, or not a directory of this owner. [`StorageError::Path`]: the file system has no locks
-    /// ([`has_no_locks`](crate::has_no_locks)), or it may not be opened.
+    /// ([`locks_unsupported`](crate::has_no_locks)), or it may not be opened.
     fn hold(
         &self,
         dir: &Path,
-        how: Holding,
+        how: LockMode,
         owner: Owner<'_>,
-    ) -> Result<Option<Hold>, StorageError>;
+    ) -> Result<Option<DirLock>, StorageError>;
 
     /// Gives others the rights to a directory of this user that they have to the one at `like`.
     ///
@@ -248,7 +248,7 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`StorageError::Path`]: there is nothing of that name, or the system cannot say.
-    fn stamp(&self, path: &Path) -> Result<FileStamp, StorageError>;
+    fn stamp(&self, path: &Path) -> Result<FileIdentity, StorageError>;
 
     /// All bytes of a file that has at most `max` of them.
     ///

@@ -27,17 +27,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use graphmill_raw::Random;
+use graphmill_raw::SplitMix64;
 
 use self::faults::{Fate, Fault, FaultKind, On, error_of};
-use self::names::{Change, Entry, Names, at, children, is_dir, parent, put, take};
+use self::names::{Change, DirEntry, Names, at, children, is_dir, parent, put, take};
 use self::queue::SimQueue;
 use self::world::{SimFile, World};
-use super::port::{Disk, FileHandle, FileStamp, Hold, Holding, Open, Owner, Queue, Target};
+use super::port::{DirLock, Disk, FileHandle, FileIdentity, LockMode, Open, Owner, Queue, Target};
 use super::transfer::own;
+use crate::cancel::CancelToken;
 use crate::error::StorageError;
 use crate::lock::lock;
-use crate::stop::Stop;
 
 /// A disk in memory. Clones share it.
 #[derive(Clone, Debug)]
@@ -63,8 +63,8 @@ impl SimDisk {
 
     /// Requests `stop` at the `nth` operation from now; 1 is the next.
     ///
-    /// A second request to the same [`Stop`] makes it stop at once.
-    pub fn ask_at(&self, nth: u64, stop: &Stop) {
+    /// A second request to the same [`CancelToken`] makes it stop at once.
+    pub fn ask_at(&self, nth: u64, stop: &CancelToken) {
         let mut fate = lock(&self.world.fate);
         let at = fate.operations + nth;
         fate.wishes.push((at, stop.clone()));
@@ -88,7 +88,7 @@ impl SimDisk {
     #[must_use]
     pub fn after_power_cut(&self, seed: u64) -> SimDisk {
         let left = SimDisk::new(seed);
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::new(seed);
         let there = lock(&self.world.names).after_power_cut(&mut random);
         lock(&left.world.names).begin(there);
         left
@@ -115,11 +115,11 @@ impl Disk for SimDisk {
         let mut names = lock(&self.world.names);
         let content = match (names.now.get(path), how) {
             (Some(_), how) if how.creates() => Err(io::ErrorKind::AlreadyExists),
-            (Some(Entry::File(content)), _) => Ok(Arc::clone(content)),
-            (Some(Entry::Dir(_)), _) => Err(io::ErrorKind::IsADirectory),
+            (Some(DirEntry::File(content)), _) => Ok(Arc::clone(content)),
+            (Some(DirEntry::Dir(_)), _) => Err(io::ErrorKind::IsADirectory),
             (None, how) if how.creates() && is_dir(&names.now, parent(path)) => {
                 let content = Arc::default();
-                let made = Change::Put(path.to_path_buf(), Entry::File(Arc::clone(&content)));
+                let made = Change::Put(path.to_path_buf(), DirEntry::File(Arc::clone(&content)));
                 names.change(parent(path), made);
                 Ok(content)
             }
@@ -133,7 +133,7 @@ impl Disk for SimDisk {
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
-        let random = Random::new(lock(&self.world.fate).random.next_u64());
+        let random = SplitMix64::new(lock(&self.world.fate).random.next_u64());
         let world = Arc::clone(&self.world);
         Ok(Box::new(SimQueue::new(world, random, depth)))
     }
@@ -170,10 +170,10 @@ impl Disk for SimDisk {
         let problem = match (names.now.get(from), names.now.get(to)) {
             (None, _) => Some(io::ErrorKind::NotFound),
             _ if !is_dir(&names.now, parent(to)) => Some(io::ErrorKind::NotFound),
-            (Some(Entry::File(_)), Some(Entry::Dir(_))) => Some(io::ErrorKind::IsADirectory),
-            (Some(Entry::Dir(_)), Some(Entry::File(_))) => Some(io::ErrorKind::NotADirectory),
-            (Some(Entry::Dir(_)), _) if full => Some(io::ErrorKind::DirectoryNotEmpty),
-            (Some(Entry::Dir(_)), _) if to != from && to.starts_with(from) => {
+            (Some(DirEntry::File(_)), Some(DirEntry::Dir(_))) => Some(io::ErrorKind::IsADirectory),
+            (Some(DirEntry::Dir(_)), Some(DirEntry::File(_))) => Some(io::ErrorKind::NotADirectory),
+            (Some(DirEntry::Dir(_)), _) if full => Some(io::ErrorKind::DirectoryNotEmpty),
+            (Some(DirEntry::Dir(_)), _) if to != from && to.starts_with(from) => {
                 Some(io::ErrorKind::InvalidInput)
             }
             _ => None,
@@ -221,11 +221,11 @@ impl Disk for SimDisk {
         at("remove", path, self.world.fail(On::Name))?;
         let mut names = lock(&self.world.names);
         match names.now.get(path) {
-            Some(Entry::File(_)) => {
+            Some(DirEntry::File(_)) => {
                 names.change(parent(path), Change::Gone(path.to_path_buf()));
                 Ok(())
             }
-            Some(Entry::Dir(_)) => at("remove", path, Err(io::ErrorKind::IsADirectory.into())),
+            Some(DirEntry::Dir(_)) => at("remove", path, Err(io::ErrorKind::IsADirectory.into())),
             None => at("remove", path, Err(io::ErrorKind::NotFound.into())),
         }
     }
@@ -235,14 +235,14 @@ impl Disk for SimDisk {
         let mut names = lock(&self.world.names);
         let full = children(&names.now, path).next().is_some();
         match names.now.get(path) {
-            Some(Entry::Dir(_)) if full => {
+            Some(DirEntry::Dir(_)) if full => {
                 at("remove", path, Err(io::ErrorKind::DirectoryNotEmpty.into()))
             }
-            Some(Entry::Dir(_)) => {
+            Some(DirEntry::Dir(_)) => {
                 names.change(parent(path), Change::Gone(path.to_path_buf()));
                 Ok(())
             }
-            Some(Entry::File(_)) => at("remove", path, Err(io::ErrorKind::NotADirectory.into())),
+            Some(DirEntry::File(_)) => at("remove", path, Err(io::ErrorKind::NotADirectory.into())),
             None => at("remove", path, Err(io::ErrorKind::NotFound.into())),
         }
     }
@@ -261,25 +261,30 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn hold(&self, dir: &Path, how: Holding, _: Owner<'_>) -> Result<Option<Hold>, StorageError> {
+    fn hold(
+        &self,
+        dir: &Path,
+        how: LockMode,
+        _: Owner<'_>,
+    ) -> Result<Option<DirLock>, StorageError> {
         at("lock", dir, self.world.fail(On::Name))?;
         let no_locks = lock(&self.world.fate).no_locks.clone();
-        if how != Holding::Unlocked && no_locks.is_some_and(|below| dir.starts_with(below)) {
+        if how != LockMode::Unlocked && no_locks.is_some_and(|below| dir.starts_with(below)) {
             return at("lock", dir, Err(io::ErrorKind::Unsupported.into()));
         }
         let names = lock(&self.world.names);
-        let Some(Entry::Dir(holders)) = names.now.get(dir) else {
+        let Some(DirEntry::Dir(holders)) = names.now.get(dir) else {
             return Ok(None);
         };
         let is_free = |holders: &Arc<()>| Arc::strong_count(holders) == 1;
         let held = match how {
-            Holding::Shared => is_free(&holders.alone).then_some(&holders.shared),
-            Holding::Alone => {
+            LockMode::Shared => is_free(&holders.alone).then_some(&holders.shared),
+            LockMode::Alone => {
                 (is_free(&holders.alone) && is_free(&holders.shared)).then_some(&holders.alone)
             }
-            Holding::Unlocked => return Ok(Some(Box::new(()))),
+            LockMode::Unlocked => return Ok(Some(Box::new(()))),
         };
-        Ok(held.map(|held| Box::new(Arc::clone(held)) as Hold))
+        Ok(held.map(|held| Box::new(Arc::clone(held)) as DirLock))
     }
 
     fn share(&self, dir: &Path, _: &Path) -> Result<(), StorageError> {
@@ -336,18 +341,18 @@ impl Disk for SimDisk {
     }
 
     /// A simulated disk has no clock: the bytes stand for the time of the change.
-    fn stamp(&self, path: &Path) -> Result<FileStamp, StorageError> {
+    fn stamp(&self, path: &Path) -> Result<FileIdentity, StorageError> {
         at("look at", path, self.world.fail(On::Name))?;
         let held = match lock(&self.world.names).now.get(path) {
-            Some(Entry::File(content)) => lock(content).bytes.clone(),
-            Some(Entry::Dir(_)) => Vec::new(),
+            Some(DirEntry::File(content)) => lock(content).bytes.clone(),
+            Some(DirEntry::Dir(_)) => Vec::new(),
             None => return at("look at", path, Err(io::ErrorKind::NotFound.into())),
         };
         let sum = held.iter().fold(0_i64, |sum, &byte| {
             sum.wrapping_mul(0x0100_0000_01b3)
                 .wrapping_add(i64::from(byte) + 1)
         });
-        Ok(FileStamp {
+        Ok(FileIdentity {
             inode: 0,
             bytes: held.len() as u64,
             modified: (0, 0),
@@ -359,8 +364,8 @@ impl Disk for SimDisk {
         let fault = self.world.fate(On::Read);
         at("read", path, fault.and_then(error_of).map_or(Ok(()), Err))?;
         let mut bytes = match lock(&self.world.names).now.get(path) {
-            Some(Entry::File(content)) => lock(content).bytes.clone(),
-            Some(Entry::Dir(_)) => {
+            Some(DirEntry::File(content)) => lock(content).bytes.clone(),
+            Some(DirEntry::Dir(_)) => {
                 return at("read", path, Err(io::ErrorKind::IsADirectory.into()));
             }
             None => return at("open", path, Err(io::ErrorKind::NotFound.into())),
@@ -386,11 +391,11 @@ impl Disk for SimDisk {
         if !is_dir(&names.now, parent(path)) {
             return at("write", path, Err(io::ErrorKind::NotFound.into()));
         }
-        if matches!(names.now.get(path), Some(Entry::Dir(_))) {
+        if matches!(names.now.get(path), Some(DirEntry::Dir(_))) {
             return at("write", path, Err(io::ErrorKind::IsADirectory.into()));
         }
         // A new file under the old name: who has the old one open keeps it.
-        let new = Entry::of(bytes);
+        let new = DirEntry::of(bytes);
         names.change(parent(path), Change::Put(path.to_path_buf(), new));
         at("sync", parent(path), self.world.fail(On::Sync))?;
         names.sync(parent(path));

@@ -20,9 +20,10 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, retry_on_intr};
 
-use self::dirs::{HeldDirs, Place};
+use self::dirs::{HeldDirs, NamedEntry};
 use super::port::{
-    Disk, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open, Owner, Queue, Target,
+    DirLock, Disk, FileHandle, FileIdentity, GRAIN_BYTES, IoChoice, LockMode, Open, Owner, Queue,
+    Target,
 };
 use super::system_file::{SystemFile, at};
 use super::threads::{Pool, ThreadsQueue};
@@ -271,9 +272,9 @@ impl Disk for SystemDisk {
     fn hold(
         &self,
         dir: &Path,
-        how: Holding,
+        how: LockMode,
         owner: Owner<'_>,
-    ) -> Result<Option<Hold>, StorageError> {
+    ) -> Result<Option<DirLock>, StorageError> {
         let is_own = owner != Owner::Anybody;
         let place = match self.dirs.place(dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -300,9 +301,9 @@ impl Disk for SystemDisk {
         };
         let lock = |how| retry_on_intr(|| rustix::fs::flock(&descriptor, how));
         let locked = match how {
-            Holding::Shared => lock(FlockOperation::NonBlockingLockShared),
-            Holding::Alone => lock(FlockOperation::NonBlockingLockExclusive),
-            Holding::Unlocked => Ok(()),
+            LockMode::Shared => lock(FlockOperation::NonBlockingLockShared),
+            LockMode::Alone => lock(FlockOperation::NonBlockingLockExclusive),
+            LockMode::Unlocked => Ok(()),
         };
         match locked {
             Err(Errno::WOULDBLOCK) => return Ok(None),
@@ -400,9 +401,9 @@ impl Disk for SystemDisk {
         found(path, exists())
     }
 
-    fn stamp(&self, path: &Path) -> Result<FileStamp, StorageError> {
+    fn stamp(&self, path: &Path) -> Result<FileIdentity, StorageError> {
         let facts = self.look(path)?;
-        Ok(FileStamp {
+        Ok(FileIdentity {
             inode: facts.st_ino,
             bytes: u64::try_from(facts.st_size).unwrap_or(0),
             modified: (facts.st_mtime, facts.st_mtime_nsec as i64),
@@ -613,7 +614,7 @@ fn check_link(folder: &Path, link: &Stat) -> io::Result<()> {
     }
 }
 
-fn open(place: &Place<'_>, how: Open) -> io::Result<OwnedFd> {
+fn open(place: &NamedEntry<'_>, how: Open) -> io::Result<OwnedFd> {
     let flags = place.open_flags()
         | match how {
             Open::Read => OFlags::RDONLY,

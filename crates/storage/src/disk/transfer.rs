@@ -12,8 +12,8 @@ use graphmill_raw::uring::Action;
 use rustix::process::{Resource, getrlimit};
 
 use super::port::{Completion, DiskFile, FileHandle, GRAIN_BYTES, Operation};
-use crate::budget::Buffer;
 use crate::error::StorageError;
+use crate::memory_budget::Buffer;
 
 /// An operation on a file of type `F`.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use super::port::{Completion, Operation, Queue};
 use super::stall;
 use super::system_file::SystemFile;
 use super::transfer::{Next, Transfer};
-use crate::budget::{Buffer, Lease};
 use crate::error::StorageError;
+use crate::memory_budget::{Buffer, Lease};
 
 /// A queue with a ring of its own.
 #[derive(Debug)]

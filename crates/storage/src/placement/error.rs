@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use graphmill_raw::numa::Nodes;
 
-use super::kind::Kind;
-use super::tier::Where;
+use super::kind::DataKind;
+use super::tier::Tier;
 
 const WHERE: &str = "dram, numa:NODES[:bind|preferred|interleave], file:PATH, model or slow";
 
@@ -38,9 +38,9 @@ pub enum PlacementError {
     #[error("--place {}={place}: only edges can be {place}", kind.name())]
     OnlyEdges {
         /// The kind of data.
-        kind: Kind,
+        kind: DataKind,
         /// Where.
-        place: Where,
+        place: Tier,
     },
     /// Data lies on the slow tier, and no option says which tier that is.
     #[error(
@@ -60,7 +60,7 @@ pub enum PlacementError {
     #[error("--slow-tier {tier} conflicts with --place: no kind of data lies there; leave one out")]
     NothingSlow {
         /// The tier.
-        tier: Where,
+        tier: Tier,
     },
     /// Accesses to the slow tier are to be charged for, and nothing lies there.
     #[error(

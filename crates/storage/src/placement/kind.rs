@@ -2,7 +2,7 @@
 
 /// A kind of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DataKind {
     /// Vertex arrays; degrees and ranks of ids in memory.
     Vertices,
     /// Messages, accumulators, mailboxes.
@@ -13,17 +13,22 @@ pub enum Kind {
     Edges,
 }
 
-impl Kind {
+impl DataKind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Kind; 4] = [Kind::Vertices, Kind::Messages, Kind::Index, Kind::Edges];
+    pub const ALL: [DataKind; 4] = [
+        DataKind::Vertices,
+        DataKind::Messages,
+        DataKind::Index,
+        DataKind::Edges,
+    ];
 
     /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Vertices => "vertices",
-            Kind::Messages => "messages",
-            Kind::Index => "index",
-            Kind::Edges => "edges",
+            DataKind::Vertices => "vertices",
+            DataKind::Messages => "messages",
+            DataKind::Index => "index",
+            DataKind::Edges => "edges",
         }
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 
 fn parse(asked: &[&str], slow: Option<&str>) -> Result<[String; 4], String> {
     let placement = Placement::parse(asked, slow).map_err(|error| error.to_string())?;
-    Ok(Kind::ALL.map(|kind| placement.at(kind).to_string()))
+    Ok(DataKind::ALL.map(|kind| placement.at(kind).to_string()))
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
 fn slow_is_the_tier_that_was_called_so() {
     let of = |asked: &[&str], slow| {
         let placement = Placement::parse(asked, slow).unwrap();
-        Kind::ALL.map(|kind| placement.is_slow(kind))
+        DataKind::ALL.map(|kind| placement.is_slow(kind))
     };
     assert_eq!(of(&[], Some("numa:0")), [false, false, true, true]);
     assert_eq!(of(&["edges=numa:0"], None), [false; 4]);

@@ -7,7 +7,7 @@ use graphmill_raw::numa::{Nodes, Policy};
 
 /// A tier of memory, or another way to reach data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Where {
+pub enum Tier {
     /// The memory that the system gives of itself: of the node that is near, then of others.
     Dram,
     /// Memory of some nodes. CXL memory, and Optane memory used as RAM, are nodes.
@@ -29,15 +29,15 @@ pub enum Where {
     Stream,
 }
 
-impl fmt::Display for Where {
+impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Where::Dram => write!(f, "dram"),
-            Where::Numa { nodes, policy } => write!(f, "numa:{nodes}:{}", name_of(*policy)),
-            Where::File(path) => write!(f, "file:{}", path.display()),
-            Where::Model => write!(f, "model"),
-            Where::Auto => write!(f, "auto"),
-            Where::Stream => write!(f, "stream"),
+            Tier::Dram => write!(f, "dram"),
+            Tier::Numa { nodes, policy } => write!(f, "numa:{nodes}:{}", name_of(*policy)),
+            Tier::File(path) => write!(f, "file:{}", path.display()),
+            Tier::Model => write!(f, "model"),
+            Tier::Auto => write!(f, "auto"),
+            Tier::Stream => write!(f, "stream"),
         }
     }
 }
@@ -50,31 +50,31 @@ fn name_of(policy: Policy) -> &'static str {
     }
 }
 
-impl Where {
+impl Tier {
     /// True if it is the same memory as another place, or a part of it.
-    pub(super) fn is_within(&self, other: &Where) -> bool {
+    pub(super) fn is_within(&self, other: &Tier) -> bool {
         match (self, other) {
-            (Where::Numa { nodes, .. }, Where::Numa { nodes: others, .. }) => {
+            (Tier::Numa { nodes, .. }, Tier::Numa { nodes: others, .. }) => {
                 nodes.without(others).count() == 0
             }
-            (Where::File(path), Where::File(other)) => whole(path).starts_with(whole(other)),
+            (Tier::File(path), Tier::File(other)) => whole(path).starts_with(whole(other)),
             _ => self == other,
         }
     }
 
     /// A tier by its name, if there is such a name.
-    pub(super) fn named(text: &str) -> Option<Where> {
+    pub(super) fn named(text: &str) -> Option<Tier> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         match (name, rest) {
-            ("dram", "") => Some(Where::Dram),
-            ("model", "") => Some(Where::Model),
-            ("auto", "") => Some(Where::Auto),
-            ("stream", "") => Some(Where::Stream),
-            ("file", path) if !path.is_empty() => Some(Where::File(path.into())),
+            ("dram", "") => Some(Tier::Dram),
+            ("model", "") => Some(Tier::Model),
+            ("auto", "") => Some(Tier::Auto),
+            ("stream", "") => Some(Tier::Stream),
+            ("file", path) if !path.is_empty() => Some(Tier::File(path.into())),
             ("numa", rest) => {
                 let (nodes, policy) = rest.split_once(':').unwrap_or((rest, "bind"));
                 let all = [Policy::Bind, Policy::Preferred, Policy::Interleave];
-                Some(Where::Numa {
+                Some(Tier::Numa {
                     nodes: nodes.parse().ok()?,
                     policy: all.into_iter().find(|of| name_of(*of) == policy)?,
                 })

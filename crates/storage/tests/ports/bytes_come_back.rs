@@ -7,7 +7,7 @@
 )]
 
 use crate::disks::{all, byte_at, file_of, read};
-use graphmill_storage::{Budget, Open, Operation, StorageError};
+use graphmill_storage::{MemoryBudget, Open, Operation, StorageError};
 
 #[test]
 fn whole_files_at_any_depth_and_length() {
@@ -20,7 +20,7 @@ fn whole_files_at_any_depth_and_length() {
             assert_eq!(file.len().unwrap(), length, "{}", place.name);
             let file = place.disk.open(file.path(), Open::Read).unwrap();
             for depth in [1, 3, 64] {
-                let budget = Budget::new(1 << 30);
+                let budget = MemoryBudget::new(1 << 30);
                 let mut queue = place.disk.queue(depth).unwrap();
                 let mut submitted = 0;
                 for offset in (0..length + 20_000).step_by(8192) {
@@ -73,7 +73,7 @@ fn a_poll_never_waits_and_block_leaves_the_completion() {
     for place in all() {
         let file = file_of(&place, "file", 8192, 8192);
         let mut queue = place.disk.queue(2).unwrap();
-        let buffer = Budget::new(4096).buffer("test", 4096).unwrap();
+        let buffer = MemoryBudget::new(4096).buffer("test", 4096).unwrap();
         queue.submit(
             Operation::Read {
                 file: file.clone(),
@@ -100,7 +100,7 @@ fn syncs_and_empty_transfers_complete() {
         let file = file_of(&place, "file", 4096, 4096);
         let mut queue = place.disk.queue(2).unwrap();
         queue.submit(Operation::Sync { file: file.clone() }, 1);
-        let buffer = Budget::new(4096).buffer("test", 4096).unwrap();
+        let buffer = MemoryBudget::new(4096).buffer("test", 4096).unwrap();
         queue.submit(
             Operation::Write {
                 file: file.clone(),
@@ -126,7 +126,7 @@ fn syncs_and_empty_transfers_complete() {
 fn a_queue_dropped_with_operations_in_flight_gives_their_memory_back() {
     for place in all() {
         let file = file_of(&place, "file", 1 << 20, 1 << 18);
-        let budget = Budget::new(1 << 20);
+        let budget = MemoryBudget::new(1 << 20);
         let mut queue = place.disk.queue(3).unwrap();
         for offset in (0..1 << 20).step_by(1 << 16) {
             let buffer = budget.buffer("test", 1 << 16).unwrap();
@@ -160,7 +160,7 @@ fn operations_off_the_grain_or_outside_their_buffer_are_refused() {
         ];
         #[expect(clippy::reversed_empty_ranges, reason = "it is the case tested")]
         for (offset, range) in cases.into_iter().chain([(0, 8192..4096)]) {
-            let buffer = Budget::new(8192).buffer("test", 8192).unwrap();
+            let buffer = MemoryBudget::new(8192).buffer("test", 8192).unwrap();
             queue.submit(
                 Operation::Write {
                     file: file.clone(),
@@ -191,7 +191,7 @@ fn an_error_names_the_file_the_operation_and_the_place() {
         let file = file_of(&place, "file", 4096, 4096);
         let file = place.disk.open(file.path(), Open::Read).unwrap();
         let mut queue = place.disk.queue(2).unwrap();
-        let buffer = Budget::new(8192).buffer("test", 8192).unwrap();
+        let buffer = MemoryBudget::new(8192).buffer("test", 8192).unwrap();
         queue.submit(
             Operation::Write {
                 file: file.clone(),
@@ -269,7 +269,7 @@ fn a_queue_outlives_the_thread_that_submitted() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for offset in (0..1 << 16).step_by(4096) {
-                    let buffer = Budget::new(4096).buffer("test", 4096).unwrap();
+                    let buffer = MemoryBudget::new(4096).buffer("test", 4096).unwrap();
                     let file = file.clone();
                     queue.submit(
                         Operation::Read {
@@ -283,7 +283,7 @@ fn a_queue_outlives_the_thread_that_submitted() {
                 }
                 // Writes that extend a file take the kernel's slow way, on threads of its own.
                 for offset in (1 << 20..2 << 20).step_by(1 << 16) {
-                    let buffer = Budget::new(1 << 16).buffer("test", 1 << 16).unwrap();
+                    let buffer = MemoryBudget::new(1 << 16).buffer("test", 1 << 16).unwrap();
                     let file = update.clone();
                     queue.submit(
                         Operation::Write {

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use crate::disks::{all, byte_at, file_of};
 use graphmill_storage::{
-    Budget, FileHandle, IoChoice, Job, JobError, Open, Operation, SimDisk, Step, StorageError,
-    Worker, Workers, open_disk,
+    FileHandle, IoChoice, Job, JobError, MemoryBudget, Open, Operation, SimDisk, Step,
+    StorageError, Worker, WorkerPool, open_disk,
 };
 
 /// A job made of a function.
@@ -26,11 +26,11 @@ impl<F: Fn(&mut Worker) -> Result<Step, JobError> + Sync> Job for Steps<F> {
 }
 
 /// One, two and five workers on threads, and three in simulation with several seeds.
-fn all_workers() -> Vec<Workers> {
+fn all_workers() -> Vec<WorkerPool> {
     let threads = [1, 2, 5]
-        .map(|count| Workers::threads(count, open_disk(IoChoice::Threads).unwrap()).unwrap());
+        .map(|count| WorkerPool::threads(count, open_disk(IoChoice::Threads).unwrap()).unwrap());
     let simulated =
-        (0..5).map(|seed| Workers::simulated(seed, 3, Arc::new(SimDisk::new(seed))).unwrap());
+        (0..5).map(|seed| WorkerPool::simulated(seed, 3, Arc::new(SimDisk::new(seed))).unwrap());
     threads.into_iter().chain(simulated).collect()
 }
 
@@ -132,14 +132,14 @@ fn workers_that_wait_wake_when_others_work() {
 #[test]
 fn workers_that_wait_wake_when_their_operation_is_complete() {
     /// Each worker reads its share of the file and adds up its bytes.
-    struct Sum {
+    struct Reduce {
         file: FileHandle,
-        budget: Budget,
+        budget: MemoryBudget,
         next: AtomicU64,
         sum: AtomicU64,
         waited: AtomicBool,
     }
-    impl Job for Sum {
+    impl Job for Reduce {
         fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
             if let Some(done) = worker.queue.poll() {
                 let read = done.result?;
@@ -177,12 +177,12 @@ fn workers_that_wait_wake_when_their_operation_is_complete() {
         let file = file_of(&place, "file", length, 65536);
         let file = place.disk.open(file.path(), Open::Read).unwrap();
         for workers in [
-            Workers::threads(3, place.disk.clone()).unwrap(),
-            Workers::simulated(9, 3, place.disk.clone()).unwrap(),
+            WorkerPool::threads(3, place.disk.clone()).unwrap(),
+            WorkerPool::simulated(9, 3, place.disk.clone()).unwrap(),
         ] {
-            let job = Sum {
+            let job = Reduce {
                 file: file.clone(),
-                budget: Budget::new(1 << 20),
+                budget: MemoryBudget::new(1 << 20),
                 next: AtomicU64::new(0),
                 sum: AtomicU64::new(0),
                 waited: AtomicBool::new(false),
@@ -199,10 +199,10 @@ fn what_a_failed_job_left_in_flight_does_not_reach_the_next() {
     for place in all() {
         let file = file_of(&place, "file", 1 << 20, 1 << 18);
         for workers in [
-            Workers::threads(2, place.disk.clone()).unwrap(),
-            Workers::simulated(9, 2, place.disk.clone()).unwrap(),
+            WorkerPool::threads(2, place.disk.clone()).unwrap(),
+            WorkerPool::simulated(9, 2, place.disk.clone()).unwrap(),
         ] {
-            let budget = Budget::new(1 << 20);
+            let budget = MemoryBudget::new(1 << 20);
             let failing = Steps(|worker: &mut Worker| {
                 for offset in (0..1 << 19).step_by(1 << 16) {
                     let buffer = budget.buffer("test", 1 << 16)?;
@@ -233,7 +233,7 @@ fn what_a_failed_job_left_in_flight_does_not_reach_the_next() {
 #[test]
 fn a_simulation_takes_turns_by_its_seed() {
     let turns = |seed| {
-        let workers = Workers::simulated(seed, 3, Arc::new(SimDisk::new(0))).unwrap();
+        let workers = WorkerPool::simulated(seed, 3, Arc::new(SimDisk::new(0))).unwrap();
         let turns = Mutex::new(Vec::new());
         let job = Steps(|worker: &mut Worker| {
             let mut turns = turns.lock().unwrap();
@@ -254,7 +254,7 @@ fn a_simulation_takes_turns_by_its_seed() {
 
 #[test]
 fn a_simulation_in_which_all_wait_for_ever_is_an_error() {
-    let workers = Workers::simulated(4, 2, Arc::new(SimDisk::new(0))).unwrap();
+    let workers = WorkerPool::simulated(4, 2, Arc::new(SimDisk::new(0))).unwrap();
     let result = workers.run(&Steps(|_: &mut Worker| Ok(Step::Waiting)));
     assert!(
         matches!(result, Err(StorageError::Stuck { seed: 4 })),

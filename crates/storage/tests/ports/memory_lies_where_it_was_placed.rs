@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use graphmill_storage::{Budget, Kind, Placement, PlacementError, StorageError, Tiers};
+use graphmill_storage::{DataKind, MemoryBudget, Placement, PlacementError, StorageError, Tiers};
 
 fn tiers(asked: &[&str]) -> Tiers {
     let placement = Placement::parse(asked, None).expect("a placement");
@@ -36,10 +36,10 @@ fn it_is_zeroed_memory_on_every_tier() {
     ];
     for place in places {
         let tiers = tiers(&[&format!("messages={place}")]);
-        let budget = Budget::new(1 << 30);
+        let budget = MemoryBudget::new(1 << 30);
         for bytes in [0, 1, 5000, (2 << 20) + 1] {
             let mut buffer = tiers
-                .buffer(Kind::Messages, &budget, "test", bytes)
+                .buffer(DataKind::Messages, &budget, "test", bytes)
                 .unwrap();
             assert_eq!(buffer.len(), bytes);
             assert!(buffer.iter().all(|byte| *byte == 0), "{place}");
@@ -59,17 +59,19 @@ fn the_budget_pays_for_memory_and_not_for_files() {
         "index=numa:0",
     ];
     let tiers = tiers(&asked);
-    let budget = Budget::new(8192);
+    let budget = MemoryBudget::new(8192);
     let edges = tiers
-        .buffer(Kind::Edges, &budget, "edges", 1 << 20)
+        .buffer(DataKind::Edges, &budget, "edges", 1 << 20)
         .unwrap();
     assert_eq!((edges.len(), budget.available()), (1 << 20, 8192));
-    let index = tiers.buffer(Kind::Index, &budget, "index", 5000).unwrap();
+    let index = tiers
+        .buffer(DataKind::Index, &budget, "index", 5000)
+        .unwrap();
     assert_eq!((index.len(), budget.available()), (5000, 0));
-    let error = tiers.buffer(Kind::Vertices, &budget, "rows", 1);
+    let error = tiers.buffer(DataKind::Vertices, &budget, "rows", 1);
     assert!(matches!(error, Err(StorageError::Budget(_))));
     assert_eq!(
-        [Kind::Edges, Kind::Index].map(|kind| tiers.leased(kind, 10)),
+        [DataKind::Edges, DataKind::Index].map(|kind| tiers.leased(kind, 10)),
         [0, 10]
     );
 }
@@ -81,8 +83,8 @@ fn files_of_a_file_system_in_memory_are_paid_for() {
         return;
     }
     let tiers = tiers(&["edges=file:/dev/shm"]);
-    let budget = Budget::new(8192);
-    let error = tiers.buffer(Kind::Edges, &budget, "edges", 1 << 20);
+    let budget = MemoryBudget::new(8192);
+    let error = tiers.buffer(DataKind::Edges, &budget, "edges", 1 << 20);
     assert!(matches!(error, Err(StorageError::Budget(_))));
 }
 
@@ -92,9 +94,9 @@ fn a_file_system_in_memory_holds_no_more_than_is_paid_for() {
         return;
     };
     let tiers = tiers(&[&format!("messages=file:{}", folder.path().display())]);
-    let budget = Budget::new(1 << 30);
+    let budget = MemoryBudget::new(1 << 30);
     let buffers: Vec<_> = (0..10)
-        .map(|_| tiers.buffer(Kind::Messages, &budget, "box", 5000))
+        .map(|_| tiers.buffer(DataKind::Messages, &budget, "box", 5000))
         .collect::<Result<_, _>>()
         .expect("boxes");
     let open = std::fs::read_dir("/proc/self/fd").expect("open files");

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::disks::{all, byte_at, file_of, read};
 use graphmill_storage::{
-    Clock, Holding, Open, Owner, Scratch, StorageError, SystemClock, is_this_machine, machine_id,
+    Clock, LockMode, Open, Owner, StorageError, SystemClock, WorkDir, host_id, is_this_host,
 };
 
 fn kind(error: StorageError) -> std::io::ErrorKind {
@@ -133,8 +133,8 @@ fn only_an_empty_directory_is_removed_alone() {
 fn a_folder_to_work_in_goes_with_what_was_made_for_it() {
     for place in all() {
         let (disk, dir) = (&place.disk, place.dir.join("a/b"));
-        let first = Scratch::create(disk, &dir, "first").unwrap();
-        let second = Scratch::create(disk, &dir, "second").unwrap();
+        let first = WorkDir::create(disk, &dir, "first").unwrap();
+        let second = WorkDir::create(disk, &dir, "second").unwrap();
         assert_eq!(disk.list(&dir).unwrap(), [first.path(), second.path()]);
         disk.create_dir_all(&first.path().join("c")).unwrap();
         disk.write_small(&second.path().join("file"), b"1").unwrap();
@@ -143,14 +143,14 @@ fn a_folder_to_work_in_goes_with_what_was_made_for_it() {
         assert_eq!(disk.list(&dir).unwrap(), [dir.join("kept")]);
         assert_eq!(disk.read_small(&dir.join("kept/file"), 1).unwrap(), b"1");
         disk.remove_dir_all(&place.dir.join("a")).unwrap();
-        drop(Scratch::create(disk, &dir, "third").unwrap());
+        drop(WorkDir::create(disk, &dir, "third").unwrap());
         assert!(disk.list(&place.dir).unwrap().is_empty(), "{}", place.name);
     }
 }
 
 #[test]
 fn a_directory_is_held_by_many_or_by_one() {
-    use Holding::{Alone, Shared};
+    use LockMode::{Alone, Shared};
     for place in all() {
         let (disk, dir) = (&place.disk, place.dir.join("held"));
         let hold = |how| disk.hold(&dir, how, Owner::Own).unwrap();
@@ -170,7 +170,7 @@ fn a_directory_is_held_by_many_or_by_one() {
 fn folders_of_the_dead_go_and_those_of_the_living_stay() {
     for place in all() {
         let (disk, dir) = (&place.disk, place.dir.join("a"));
-        let living = Scratch::create(disk, &dir, "run").unwrap();
+        let living = WorkDir::create(disk, &dir, "run").unwrap();
         let name = living.path().file_name().unwrap().to_str().unwrap();
         // Not held: its process is gone. The other was made on another machine.
         let dead = dir.join(format!("{name}7"));
@@ -180,12 +180,12 @@ fn folders_of_the_dead_go_and_those_of_the_living_stay() {
             disk.write_small(&left.join("b/file"), b"1").unwrap();
         }
         // Made before the machine was started anew: which that was, a machine may not say.
-        let ours = machine_id(&**disk, &dir);
+        let ours = host_id(&**disk, &dir);
         let before = format!("{}{}", &ours[..8], "0".repeat(ours.len() - 8));
         let earlier = dir.join(format!(".graphmill-run@{before}-1-0"));
         disk.create_dir_all(&earlier).unwrap();
-        let goes = is_this_machine(&before, &**disk, &dir);
-        let next = Scratch::create(disk, &dir, "import").unwrap();
+        let goes = is_this_host(&before, &**disk, &dir);
+        let next = WorkDir::create(disk, &dir, "import").unwrap();
         let mut left = vec![living.path(), next.path(), &other];
         left.extend((!goes).then_some(&*earlier));
         left.sort();
@@ -195,7 +195,7 @@ fn folders_of_the_dead_go_and_those_of_the_living_stay() {
 
 /// A clock whose first wait lets go of something.
 #[derive(Debug)]
-struct LetsGo<'a>(&'a Mutex<Option<Scratch>>);
+struct LetsGo<'a>(&'a Mutex<Option<WorkDir>>);
 
 impl Clock for LetsGo<'_> {
     fn now(&self) -> Duration {
@@ -211,7 +211,7 @@ fn a_named_folder_is_had_when_nobody_looks_at_it_any_more() {
     for place in all() {
         let clock = SystemClock::new();
         let named = |clock: &dyn Clock| {
-            let named = Scratch::named((&place.disk, clock), &place.dir, "one");
+            let named = WorkDir::named((&place.disk, clock), &place.dir, "one");
             named.unwrap()
         };
         let first = named(&clock).unwrap();

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::disks::byte_at;
 use graphmill_storage::{
-    Budget, Disk, Fault, FaultKind, On, Open, Operation, SimDisk, StorageError,
+    Disk, Fault, FaultKind, MemoryBudget, On, Open, Operation, SimDisk, StorageError,
 };
 
 const PIECES: u64 = 8;
@@ -26,7 +26,7 @@ fn fault(kind: FaultKind, on: On, nth: u64, for_good: bool) -> Fault {
 
 /// Writes a file, syncs it, reads it back; the order in which the reads completed, and what they read.
 fn job(disk: &SimDisk, name: &str) -> Result<(Vec<u64>, Vec<u8>), StorageError> {
-    let budget = Budget::new(1 << 20);
+    let budget = MemoryBudget::new(1 << 20);
     disk.create_dir_all(Path::new("/d"))?;
     let file = disk.open(&Path::new("/d").join(name), Open::Create)?;
     let mut queue = disk.queue(3)?;
@@ -233,7 +233,7 @@ fn a_read_sees_a_write_only_when_that_was_complete() {
             let disk = SimDisk::new(seed);
             let file = disk.open(Path::new("/file"), Open::Create).unwrap();
             disk.set_len(&file, 4096).unwrap();
-            let budget = Budget::new(8192);
+            let budget = MemoryBudget::new(8192);
             let mut queue = disk.queue(2).unwrap();
             let mut written = budget.buffer("test", 4096).unwrap();
             written.fill(1);

@@ -12,11 +12,11 @@ fn more_letters_than_memory_holds_go_by_way_of_the_disk() {
     graph.store(&disk, &path, 300, 500, false);
     let letters = |memory: u64, threads: usize| {
         let scratch = tempfile::tempdir().unwrap();
-        let mode = mode(EdgesAt::Auto, threads, Bytes(memory));
+        let mode = mode(EdgeResidency::Auto, threads, Bytes(memory));
         let mut engine = engine(&path, scratch.path(), mode, memory).unwrap();
         let values = engine.vertex_array::<u64>("letters").unwrap();
         engine
-            .pregel(Letters { each: EACH }, values, Version::Pull, None)
+            .pregel(Letters { each: EACH }, values, PregelMode::Pull, None)
             .unwrap();
         let mut sends = engine
             .metrics()
@@ -46,11 +46,17 @@ fn saying_which_letters_are_for_whom_is_paid_for() {
     let path = folder.path().join("graph");
     graph.store(&disk, &path, 1, 500, false);
     let fits = |more| {
-        run(&path, mode(EdgesAt::Auto, 1, LeastAnd(more)), |engine| {
-            let values = engine.vertex_array::<u64>("letters")?;
-            let letters = Letters { each: EACH };
-            Ok(engine.pregel(letters, values, Version::Pull, None).is_ok())
-        })
+        run(
+            &path,
+            mode(EdgeResidency::Auto, 1, LeastAnd(more)),
+            |engine| {
+                let values = engine.vertex_array::<u64>("letters")?;
+                let letters = Letters { each: EACH };
+                Ok(engine
+                    .pregel(letters, values, PregelMode::Pull, None)
+                    .is_ok())
+            },
+        )
     };
     // Each vertex is a batch, and sends to so many others.
     let others: BTreeSet<u64> = (0..EACH).map(|i| address(0, i, graph.vertices)).collect();
@@ -69,7 +75,7 @@ fn sleeping_vertices_cost_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
     graph.store(&disk, &path, 2000, 500, false);
-    let edges = [EdgesAt::Auto, EdgesAt::Disk];
+    let edges = [EdgeResidency::Auto, EdgeResidency::Disk];
     for (version, edges) in VERSIONS.iter().flat_map(|v| edges.map(|edges| (*v, edges))) {
         let mode = mode(edges, 2, Bytes(0));
         let mut engine = engine(&path, folder.path(), mode, 1 << 28).unwrap();
@@ -81,14 +87,14 @@ fn sleeping_vertices_cost_nothing() {
         assert_eq!(last, 1, "one vertex came closer in the last superstep");
         let passes = &engine.metrics().supersteps;
         let late: Vec<_> = passes.iter().skip(10).collect();
-        let is_small = |pass: &&graphmill_engine::Superstep| pass.active <= 1 && pass.edges <= 1;
+        let is_small = |pass: &&graphmill_engine::PassMetrics| pass.active <= 1 && pass.edges <= 1;
         assert!(
             late.len() >= 90 && late.iter().all(is_small),
             "{version:?}, {edges:?}"
         );
-        let is_known = |pass: &&graphmill_engine::Superstep| match version {
-            Version::Pull => matches!(pass.mode, How::Seek | How::Send),
-            Version::Push => matches!(pass.mode, How::Seek | How::Push),
+        let is_known = |pass: &&graphmill_engine::PassMetrics| match version {
+            PregelMode::Pull => matches!(pass.mode, How::Seek | How::Send),
+            PregelMode::Push => matches!(pass.mode, How::Seek | How::Push),
         };
         assert!(late.iter().all(is_known), "{version:?}, {edges:?}");
     }
@@ -106,11 +112,11 @@ fn mailboxes_of_each_workers_own_are_for_lists_in_memory() {
         let mode = mode(edges, 4, Bytes(memory));
         let mut engine = engine(&path, folder.path(), mode, memory)?;
         let values = engine.vertex_array::<f64>("values")?;
-        engine.pregel(Paths { source: 0 }, values, Version::Push, Some(3))
+        engine.pregel(Paths { source: 0 }, values, PregelMode::Push, Some(3))
     };
     // What an engine asks for, and three sets of mailboxes with the values, 7 MB; six sets more would be 11 MB.
-    assert_eq!(paths(33 << 20, EdgesAt::Disk).unwrap(), 2);
-    assert_eq!(paths(64 << 20, EdgesAt::Memory).unwrap(), 2);
+    assert_eq!(paths(33 << 20, EdgeResidency::Disk).unwrap(), 2);
+    assert_eq!(paths(64 << 20, EdgeResidency::Memory).unwrap(), 2);
 }
 
 #[test]
@@ -121,10 +127,10 @@ fn what_fits_goes_on_fitting_with_more_memory() {
     let path = folder.path().join("graph");
     graph.store(&disk, &path, 1 << 20, u64::MAX, false);
     let fits = |memory: u64| {
-        let mode = mode(EdgesAt::Auto, 1, Bytes(memory));
+        let mode = mode(EdgeResidency::Auto, 1, Bytes(memory));
         let mut engine = engine(&path, folder.path(), mode, memory)?;
         let values = engine.vertex_array::<f64>("values")?;
-        engine.pregel(Paths { source: 0 }, values, Version::Push, Some(1))
+        engine.pregel(Paths { source: 0 }, values, PregelMode::Push, Some(1))
     };
     let enough: Vec<u64> = (10..80)
         .map(|quarter| quarter << 18)

@@ -5,15 +5,18 @@ use std::sync::Arc;
 
 use super::*;
 use graphmill_fabric::{Fabric, local};
-use graphmill_graph::{EdgeKind, Facts, GraphWriter, IdsSummary, Shape, StoredGraph};
+use graphmill_graph::{EdgeKind, FinishInfo, GraphSpec, GraphWriter, IdsSummary, StoredGraph};
 use graphmill_storage::{
-    Budget, Disk, IoChoice, Random, Stop, SystemClock, Tiers, Workers, open_disk,
+    CancelToken, Disk, IoChoice, MemoryBudget, SplitMix64, SystemClock, Tiers, WorkerPool,
+    open_disk,
 };
 
-use crate::config::{Combiner, DispatchChoice, EdgesAt, KernelChoice, SeekChoice, Settings};
+use crate::config::{
+    Combiner, DispatchChoice, EdgeResidency, EngineConfig, KernelChoice, SparseChoice,
+};
 use crate::engine::Engine;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
-use crate::program::footprint::Sizes;
+use crate::program::footprint::ProgramFootprint;
 use crate::state::rows::{Read, Write};
 
 const VERTICES: u64 = 12 * SPAN;
@@ -22,7 +25,7 @@ const RANKS: usize = 4;
 
 /// Gives each vertex up to three edges: most cells exist, and most vertices have no edge to most ranks.
 fn arcs() -> Vec<(u64, u64)> {
-    let mut random = Random::new(11);
+    let mut random = SplitMix64::new(11);
     let of = |v| {
         let count = random.below(4);
         let to: Vec<_> = (0..count).map(|_| (v, random.below(VERTICES))).collect();
@@ -35,7 +38,7 @@ fn store(disk: &Arc<dyn Disk>, path: &Path) {
     let cuts = (0..=VERTICES).step_by(SPAN as usize).collect();
     let batches = Batches::new(cuts).expect("batches");
     let files: Vec<_> = (0..batches.len()).map(|b| b..b + 1).collect();
-    let shape = Shape {
+    let shape = GraphSpec {
         batches: batches.clone(),
         edge: EdgeKind::None,
         directed: true,
@@ -44,7 +47,7 @@ fn store(disk: &Arc<dyn Disk>, path: &Path) {
         files,
         reverse_files: None,
     };
-    let budget = Budget::new(1 << 30);
+    let budget = MemoryBudget::new(1 << 30);
     let writer = GraphWriter::create(disk.clone(), budget, path, shape).expect("a graph");
     let mut arcs = arcs();
     let cell = |&(s, d): &(u64, u64)| [d, s].map(|v| batches.batch_of(v));
@@ -63,7 +66,7 @@ fn store(disk: &Arc<dyn Disk>, path: &Path) {
         }
         file.finish().expect("a column");
     }
-    let facts = Facts {
+    let facts = FinishInfo {
         ids: IdsSummary::dense(VERTICES),
         input_edges: arcs.len() as u64,
         dropped: Default::default(),
@@ -86,16 +89,16 @@ impl EdgeProgram for AddUp {
     type ApplyRows = Write<u64>;
     type Edge = ();
     type Message = u64;
-    type Carried = u64;
+    type EdgeMessage = u64;
     type Accumulator = u64;
     type Sum = u64;
     const IDENTITY: u64 = 0;
-    const EXACT: bool = true;
+    const ORDER_INDEPENDENT: bool = true;
 
     fn signal(&self, v: u64, _: &u64) -> Option<u64> {
         sends(v).then_some(v)
     }
-    fn along(&self, message: u64, (): ()) -> u64 {
+    fn on_edge(&self, message: u64, (): ()) -> u64 {
         message
     }
     fn fold(&self, accumulator: &mut u64, carried: u64) {
@@ -114,26 +117,26 @@ impl EdgeProgram for AddUp {
 fn engine(disk: &Arc<dyn Disk>, at: &Path, fabric: &Arc<dyn Fabric>) -> Engine {
     let scratch = at.join(format!("rank-{}", fabric.rank()));
     std::fs::create_dir_all(&scratch).expect("a folder");
-    let budget = Budget::new(1 << 30);
+    let budget = MemoryBudget::new(1 << 30);
     let graph = StoredGraph::open(disk, &budget, &at.join("graph")).expect("a graph");
-    let settings = Settings {
+    let settings = EngineConfig {
         budget,
         tiers: Tiers::default(),
         disk: disk.clone(),
-        workers: Arc::new(Workers::threads(1, disk.clone()).expect("a worker")),
+        workers: Arc::new(WorkerPool::threads(1, disk.clone()).expect("a worker")),
         clock: Arc::new(SystemClock::new()),
-        stop: Stop::new(),
+        stop: CancelToken::new(),
         scratch,
         fabric: Some(fabric.clone()),
         alpha: None,
         kernel: KernelChoice::Auto,
-        seek: SeekChoice::Never,
+        seek: SparseChoice::Never,
         gamma: 1024,
         filter_ratio: None,
         dispatch: DispatchChoice::Auto,
-        edges: EdgesAt::Auto,
+        edges: EdgeResidency::Auto,
         combiner: Combiner::Auto,
-        sizes: Sizes::USUAL,
+        sizes: ProgramFootprint::USUAL,
         charge: None,
         on_pass: None,
         checkpoints: None,
@@ -151,7 +154,7 @@ fn pass(engine: &mut Engine, room: u64) -> (u64, u64, u64) {
     let on_disk = needs.lists.all_on_disk();
     engine.held.set_filter_for_test(needs);
     let sum = engine.vertex_array::<u64>("sum").expect("an array");
-    let all = engine.all_vertices().expect("a set");
+    let all = engine.full_set().expect("a set");
     let passed = engine.process_edges(&AddUp, sum.read(), sum.write(), &all, Direction::Forward);
     let (sum, _) = passed.expect("a pass");
     let last = engine.metrics().supersteps.last().expect("a pass");

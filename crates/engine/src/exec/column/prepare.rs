@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::Kind;
+use graphmill_storage::DataKind;
 
 use crate::cache::adjacency::AdjacencyLists;
 use crate::cache::cells::CellCache;
 use crate::cache::degree_sketch::DegreeSketch;
 use crate::cache::graph_cache::GraphCache;
-use crate::config::{DispatchChoice, EdgesAt};
+use crate::config::{DispatchChoice, EdgeResidency};
 use crate::context::{ExecContext, Orientations};
 use crate::error::EngineError;
 use crate::exchange::filter::filter_budgets;
@@ -26,7 +26,7 @@ use crate::planner::routing_memory::RoutingBudget;
 use crate::planner::routing_stats::graph_bytes;
 use crate::planner::{routing, routing_memory};
 use crate::program::edge::{Direction, EdgeProgram, Reach};
-use crate::program::footprint::Sizes;
+use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::column_groups;
 use crate::value::EdgeValue;
 
@@ -185,7 +185,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             direction,
             symmetric,
             turned: ways.turned.is_some(),
-            pulls: P::PULLS,
+            pulls: P::EARLY_EXIT,
             every: P::REACH == Reach::Every,
             active: pass.active.len(),
             edges: 0,
@@ -229,7 +229,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         held: &mut GraphCache,
     ) -> bool {
         let machine = &ways.orientation(turned);
-        if machine.edges == EdgesAt::Memory {
+        if machine.edges == EdgeResidency::Memory {
             return true;
         }
         let room = machine.budget.available().saturating_sub(self.keep);
@@ -325,13 +325,13 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let machine = &ways.stored;
         let (shape, budget) = (machine.shape, &machine.budget);
         self.weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
-        let own = Sizes {
+        let own = ProgramFootprint {
             rows: pass.staged_bytes(),
             weighted: self.weighted,
-            ..Sizes::of::<P>()
+            ..ProgramFootprint::of::<P>()
         };
         // Room that passes over vertices take stays free between those over edges, where messages have theirs all the same.
-        let more = Sizes {
+        let more = ProgramFootprint {
             rows: own.rows.max(shape.row_bytes(pass.borrowed)),
             ..own
         };
@@ -376,8 +376,8 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let in_memory = |free: u64| shape.plan(sizes, free).filter(|room| room.held.is_none());
         // Edges that the budget does not pay for have room: loading them takes some, but messages have that afterwards.
         let turned = Self::goes_turned(ways, direction);
-        let is_paid = machine.tiers.leased(Kind::Edges, 1) > 0;
-        if machine.edges == EdgesAt::Memory
+        let is_paid = machine.tiers.leased(DataKind::Edges, 1) > 0;
+        if machine.edges == EdgeResidency::Memory
             && !is_paid
             && held.orientation(turned).is_fully_cached().is_none()
         {
@@ -457,7 +457,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     fn memory_with_routing(
         &self,
         machine: &ExecContext,
-        sizes: Sizes,
+        sizes: ProgramFootprint,
         room: &PassMemory,
         filtered: bool,
     ) -> Result<Option<RoutingBudget>, EngineError> {
@@ -509,7 +509,8 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let own = pass.active.own_len();
         let active = [own, pass.active.len().saturating_sub(own)];
         let held = self.room.and_then(|room| room.held);
-        let waits = pass.is_dense() && routing::waits(P::EXACT, &machine.ranks.own(), held);
+        let waits =
+            pass.is_dense() && routing::waits(P::ORDER_INDEPENDENT, &machine.ranks.own(), held);
         let width = size_of::<P::Message>();
         let before = machine.budget.available();
         let dispatched = dispatcher.choose(machine, active, (width, waits), self.for_dispatch)?;
@@ -533,8 +534,10 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         self.slot.readers.clear();
         self.keep += machine.budget.available() - before;
         let room = match machine.edges {
-            EdgesAt::Disk => 0,
-            EdgesAt::Auto | EdgesAt::Memory => machine.budget.available().saturating_sub(self.keep),
+            EdgeResidency::Disk => 0,
+            EdgeResidency::Auto | EdgeResidency::Memory => {
+                machine.budget.available().saturating_sub(self.keep)
+            }
         };
         held.pin(machine, turned, self.weighted, room)
     }

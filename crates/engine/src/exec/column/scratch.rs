@@ -58,7 +58,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
 
     /// True if a sparse pass folds as a dense one does.
     pub(crate) fn seekable(stored: &ExecContext) -> bool {
-        P::EXACT || stored.shape.strips <= 1
+        P::ORDER_INDEPENDENT || stored.shape.strips <= 1
     }
 
     /// True if sparse passes go over lists.

@@ -22,7 +22,7 @@ use crate::exec::column::phase::signal::SignalPhase;
 use crate::exec::column::phase::slot::phase::SlotPhase;
 use crate::exec::column::phase::sparse::{adjacency, index_lookup};
 use crate::exec::column::scratch::ColumnScratch;
-use crate::metrics::run::{Mode, Superstep};
+use crate::metrics::run::{Mode, PassMetrics};
 use crate::planner::kernel::KernelPlan;
 use crate::planner::routing::RoutingDecision;
 use crate::program::edge::{Direction, EdgeProgram, Reach};
@@ -44,7 +44,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     let KernelPlan { mode, turned } = workspace.choose(&pass, ways, direction, held)?;
     let machine = &ways.orientation(turned);
     let pass = Pass { machine, ..pass };
-    done.report = Superstep::new(mode);
+    done.report = PassMetrics::new(mode);
     done.report.active = match P::REACH {
         Reach::Reached => pass.active.len(),
         // Whether or not they have something to say, all are worked on.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_graph::Cell;
-use graphmill_raw::{AtomicWord, Forest, Word};
+use graphmill_raw::{AtomicCell, AtomicScalar, UnionFind};
 use graphmill_storage::Step;
 
 use crate::cache::adjacency::AdjacencyLists;
@@ -17,7 +17,7 @@ use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::in_memory::edge_scan;
 use crate::exec::in_memory::round::{RoundJob, run_round};
-use crate::metrics::run::{Mode, Superstep};
+use crate::metrics::run::{Mode, PassMetrics};
 
 /// Vertices of the sample.
 const SAMPLE: usize = 1024;
@@ -29,19 +29,19 @@ const AHEAD: usize = 16;
 /// Unites the ends of all edges; the forest is flat at the end.
 ///
 /// `against` are the edges of the other orientation, if the graph stores them apart. `tell` receives the metrics of each step.
-pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
+pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
     machine: &ExecContext,
     lists: &AdjacencyLists,
     against: Option<&AdjacencyLists>,
-    forest: Forest<'_, I, A>,
-    mut tell: impl FnMut(Superstep),
+    forest: UnionFind<'_, I, A>,
+    mut tell: impl FnMut(PassMetrics),
 ) -> Result<(), EngineError> {
     let vertices = forest.len();
-    let pass = |messages: usize, edges: u64| Superstep {
+    let pass = |messages: usize, edges: u64| PassMetrics {
         active: messages as u64,
         messages: messages as u64,
         edges,
-        ..Superstep::new(Mode::Push)
+        ..PassMetrics::new(Mode::Push)
     };
     // Who has no such neighbour is his own. How many one has is not to be foreseen: it is read before it is known whether it counts.
     let first = |v: usize| {
@@ -116,9 +116,9 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
 }
 
 /// Has every vertex point at its root.
-pub(crate) fn flatten<I: Word, A: AtomicWord<I>>(
+pub(crate) fn flatten<I: AtomicScalar, A: AtomicCell<I>>(
     machine: &ExecContext,
-    forest: Forest<'_, I, A>,
+    forest: UnionFind<'_, I, A>,
 ) -> Result<(), EngineError> {
     all(machine, forest.len(), |v| {
         let later = forest.pointer(I::of_index((v + AHEAD) as u64));
@@ -128,11 +128,11 @@ pub(crate) fn flatten<I: Word, A: AtomicWord<I>>(
 }
 
 /// Unites the ends of all arcs, cell by cell as they are stored; flat at the end.
-pub(crate) fn unite_cells<I: Word, A: AtomicWord<I>>(
+pub(crate) fn unite_cells<I: AtomicScalar, A: AtomicCell<I>>(
     machine: &ExecContext,
     pins: &CellCache,
-    forest: Forest<'_, I, A>,
-    mut tell: impl FnMut(Superstep),
+    forest: UnionFind<'_, I, A>,
+    mut tell: impl FnMut(PassMetrics),
 ) -> Result<(), EngineError> {
     let vertices = forest.len();
     all(machine, vertices, |v| {
@@ -154,7 +154,7 @@ pub(crate) fn unite_cells<I: Word, A: AtomicWord<I>>(
 }
 
 /// The root that most vertices of a sample have.
-fn most_frequent<I: Word, A: AtomicWord<I>>(forest: Forest<'_, I, A>) -> Option<I> {
+fn most_frequent<I: AtomicScalar, A: AtomicCell<I>>(forest: UnionFind<'_, I, A>) -> Option<I> {
     let stride = forest.len().div_ceil(SAMPLE).max(1);
     let sampled = (0..forest.len()).step_by(stride);
     let mut roots: Vec<I> = sampled

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use graphmill_raw::{Marks, Quota};
-use graphmill_storage::{Budget, Lease};
+use graphmill_raw::{AtomicBitmap, AtomicRange};
+use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
@@ -32,9 +32,9 @@ const LOOSE: usize = BLOCK - 1;
 /// The pool from which all workers take their blocks.
 pub(crate) struct BlockPool {
     /// As many as there is memory for.
-    blocks: Quota,
+    blocks: AtomicRange,
     /// Vertices for which there was no block.
-    overflow: Marks,
+    overflow: AtomicBitmap,
     /// Number of marks by workers since the last reset.
     ///
     /// Workers add to it. The thread that takes all marks resets it while no worker runs.
@@ -51,16 +51,20 @@ impl BlockPool {
     /// They hold a block for each bucket of each worker, and twice as many entries as there are vertices.
     pub(crate) fn memory(vertices: u64, workers: usize) -> u64 {
         let blocks = 2 * vertices.div_ceil(BLOCK as u64) + (workers * BUCKETS) as u64;
-        blocks * Self::block_bytes() + Marks::bytes(vertices)
+        blocks * Self::block_bytes() + AtomicBitmap::bytes(vertices)
     }
 
-    pub(crate) fn new(budget: &Budget, vertices: u64, workers: usize) -> Result<Self, EngineError> {
+    pub(crate) fn new(
+        budget: &MemoryBudget,
+        vertices: u64,
+        workers: usize,
+    ) -> Result<Self, EngineError> {
         let bytes = Self::memory(vertices, workers);
-        let blocks = (bytes - Marks::bytes(vertices)) / Self::block_bytes();
+        let blocks = (bytes - AtomicBitmap::bytes(vertices)) / Self::block_bytes();
         let lease = budget.lease("vertices that wait", bytes)?;
         Ok(BlockPool {
-            blocks: Quota::new(0, blocks),
-            overflow: Marks::new(vertices),
+            blocks: AtomicRange::new(0, blocks),
+            overflow: AtomicBitmap::new(vertices),
             overflowed: AtomicUsize::new(0),
             _lease: lease,
         })
@@ -105,10 +109,10 @@ impl BlockPool {
         for word in 0..self.overflow.words() {
             let mut bits = self.overflow.take(word);
             while bits != 0 {
-                block.push((word * Marks::WORD) as u32 + bits.trailing_zeros());
+                block.push((word * AtomicBitmap::WORD) as u32 + bits.trailing_zeros());
                 bits &= bits - 1;
             }
-            if block.len() + Marks::WORD > LOOSE {
+            if block.len() + AtomicBitmap::WORD > LOOSE {
                 blocks.push(std::mem::replace(&mut block, Vec::with_capacity(LOOSE)));
                 if blocks.len() == MARKED_AT_ONCE {
                     return blocks;

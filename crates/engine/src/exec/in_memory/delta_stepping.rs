@@ -8,7 +8,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use graphmill_raw::{AtomicWord, lock};
+use graphmill_raw::{AtomicCell, lock};
 
 use crate::cache::adjacency::value_of;
 use crate::error::EngineError;
@@ -16,8 +16,8 @@ use crate::exec::in_memory::bucket_queue::{BLOCK, BlockPool, BucketQueue, Vertex
 use crate::exec::in_memory::round::{
     AHEAD, RoundContext, UpdateBuffer, current_bucket, each_block,
 };
-use crate::metrics::run::{Mode, Superstep};
-use crate::program::monotone::{Label, LabelProgram};
+use crate::metrics::run::{Mode, PassMetrics};
+use crate::program::monotone::{Label, MonotoneProgram};
 
 /// Waiting vertices scanned for each sender above which buckets are too narrow.
 const MOST_LOOKS: u64 = 8;
@@ -28,11 +28,11 @@ const WIDER: u32 = 2;
 ///
 /// `tell` receives the metrics of each round and says whether to end after it. Returns the vertices whose labels are then
 /// yet to be sent.
-pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
+pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
     ground: &RoundContext<'_, P>,
     store: &BlockPool,
     first: Vec<VertexBlock>,
-    mut tell: impl FnMut(Superstep) -> Result<bool, EngineError>,
+    mut tell: impl FnMut(PassMetrics) -> Result<bool, EngineError>,
 ) -> Result<Vec<VertexBlock>, EngineError> {
     let machine = ground.machine;
     let piles: Vec<_> = (0..machine.workers.count())
@@ -69,11 +69,11 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         let [looked, sent, edges] = [looked, sent, edges].map(AtomicU64::into_inner);
         before = edges;
         (looks, sends) = (looks + looked, sends + sent);
-        let is_to_end = tell(Superstep {
+        let is_to_end = tell(PassMetrics {
             active: looked,
             messages: sent,
             edges,
-            ..Superstep::new(Mode::Push)
+            ..PassMetrics::new(Mode::Push)
         })?;
         rounds += 1;
         if fell_behind.load(Ordering::Relaxed) {
@@ -131,7 +131,7 @@ fn left(piles: &[Mutex<BucketQueue<'_>>], store: &BlockPool) -> Vec<VertexBlock>
 /// Returns the number of senders and of edges. Records if a label falls behind the bucket, which no label of a sound
 /// program does.
 #[inline(always)]
-fn send<P: LabelProgram, const WORDS: usize>(
+fn send<P: MonotoneProgram, const WORDS: usize>(
     ground: &RoundContext<'_, P>,
     (bucket, wide, fell_behind): (Option<u64>, u32, &AtomicBool),
     block: &VertexBlock,
@@ -169,7 +169,7 @@ fn send<P: LabelProgram, const WORDS: usize>(
                 _ => (),
             }
             sent += 1;
-            let along = |record: &_| program.along(label, value_of(record)).word();
+            let along = |record: &_| program.on_edge(label, value_of(record)).word();
             let full = |found: &mut UpdateBuffer<_>| pile_up(found, piles);
             edges += ground.lower::<WORDS>(v, along, alone, &mut found, full);
         }

@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use graphmill_raw::{AtomicWord, Marks, lock};
+use graphmill_raw::{AtomicBitmap, AtomicCell, lock};
 use graphmill_storage::{Lease, Step};
 
 use crate::cache::adjacency::{AdjacencyLists, with_words};
@@ -18,8 +18,8 @@ use crate::exec::in_memory::pass_limit::PassLimit;
 use crate::exec::in_memory::round::{
     AHEAD, RoundContext, RoundJob, UpdateBuffer, WordOf, current_bucket, each_block, run_round,
 };
-use crate::metrics::run::{Mode, Superstep};
-use crate::program::monotone::{Label, LabelProgram};
+use crate::metrics::run::{Mode, PassMetrics};
+use crate::program::monotone::{Label, MonotoneProgram};
 use crate::value::EdgeValue;
 
 /// A level is pulled if its edges are one part in 15 of the unexplored ones (alpha of the paper).
@@ -31,24 +31,24 @@ const WORDS_AT_ONCE: usize = 64;
 
 /// Returns the bytes of the budget without the lists and the pool of blocks.
 pub(crate) fn memory(vertices: u64) -> u64 {
-    2 * Marks::bytes(vertices)
+    2 * AtomicBitmap::bytes(vertices)
 }
 
 /// Two bitmaps over the vertices.
 struct Bitmaps {
-    front: Marks,
-    next: Marks,
+    front: AtomicBitmap,
+    next: AtomicBitmap,
     _lease: Lease,
 }
 
 /// Propagates the labels of the vertices in `first`, all the same, level by level.
 ///
 /// `tell` receives the metrics of each level and says whether to end after it. Returns the vertices of the next level then.
-pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
+pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
     ground: &RoundContext<'_, P>,
     store: &BlockPool,
     first: Vec<VertexBlock>,
-    mut tell: impl FnMut(Superstep) -> Result<bool, EngineError>,
+    mut tell: impl FnMut(PassMetrics) -> Result<bool, EngineError>,
 ) -> Result<Vec<VertexBlock>, EngineError> {
     let machine = ground.machine;
     let (vertices, arcs) = (machine.batches.vertices(), machine.graph.arcs());
@@ -81,7 +81,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         let Some(against) = ground.against.filter(|_| pulls) else {
             limit.pass()?;
             unseen = unseen.saturating_sub(edges);
-            label = ground.program.along(label, P::Edge::ONE);
+            label = ground.program.on_edge(label, P::Edge::ONE);
             let (along, of_next) = (AtomicU64::new(0), AtomicU64::new(0));
             let word = label.word();
             let work = |block: &VertexBlock, piles: &mut BucketQueue<'_>, alone| {
@@ -95,11 +95,11 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
                 // The rest is too much for one worker.
                 current_bucket(machine, &piles, u64::MAX, work)?;
             }
-            is_to_end = tell(Superstep {
+            is_to_end = tell(PassMetrics {
                 active: count,
                 messages: count,
                 edges: along.into_inner(),
-                ..Superstep::new(Mode::Push)
+                ..PassMetrics::new(Mode::Push)
             })?;
             edges = of_next.into_inner();
             level += 1;
@@ -124,7 +124,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         let mut awake = count;
         loop {
             limit.pass()?;
-            label = ground.program.along(label, P::Edge::ONE);
+            label = ground.program.on_edge(label, P::Edge::ONE);
             let pull = Pull {
                 ground,
                 against,
@@ -136,11 +136,11 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
                 edges: AtomicU64::new(0),
             };
             run_round(machine, &pull, arcs)?;
-            is_to_end = tell(Superstep {
+            is_to_end = tell(PassMetrics {
                 active: awake,
                 messages: awake,
                 edges: pull.edges.into_inner(),
-                ..Superstep::new(Mode::Pull)
+                ..PassMetrics::new(Mode::Pull)
             })?;
             let before = std::mem::replace(&mut awake, pull.woken.into_inner());
             std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
@@ -203,12 +203,12 @@ fn add_marked(piles: &[Mutex<BucketQueue<'_>>], store: &BlockPool) {
 }
 
 impl Bitmaps {
-    fn new<P: LabelProgram>(ground: &RoundContext<'_, P>) -> Result<Self, EngineError> {
+    fn new<P: MonotoneProgram>(ground: &RoundContext<'_, P>) -> Result<Self, EngineError> {
         let vertices = ground.machine.batches.vertices();
         Ok(Bitmaps {
             _lease: ground.machine.budget.lease("levels", memory(vertices))?,
-            front: Marks::new(vertices),
-            next: Marks::new(vertices),
+            front: AtomicBitmap::new(vertices),
+            next: AtomicBitmap::new(vertices),
         })
     }
 }
@@ -217,7 +217,7 @@ impl Bitmaps {
 ///
 /// Returns the number of edges, and the number of edges of the vertices that joined.
 #[inline(always)]
-fn push<P: LabelProgram, const WORDS: usize>(
+fn push<P: MonotoneProgram, const WORDS: usize>(
     ground: &RoundContext<'_, P>,
     label: WordOf<P>,
     block: &VertexBlock,
@@ -244,27 +244,27 @@ fn push<P: LabelProgram, const WORDS: usize>(
 }
 
 /// Each vertex that has no label yet looks for a neighbour in the level.
-struct Pull<'r, P: LabelProgram> {
+struct Pull<'r, P: MonotoneProgram> {
     ground: &'r RoundContext<'r, P>,
     against: &'r AdjacencyLists,
     /// Of the next level.
     label: WordOf<P>,
-    front: &'r Marks,
-    next: &'r Marks,
+    front: &'r AtomicBitmap,
+    next: &'r AtomicBitmap,
     /// The first unclaimed word.
     at: AtomicUsize,
     woken: AtomicU64,
     edges: AtomicU64,
 }
 
-impl<P: LabelProgram> RoundJob for Pull<'_, P> {
+impl<P: MonotoneProgram> RoundJob for Pull<'_, P> {
     fn part(&self, _: usize) -> Step {
         // Records of the edges that are pulled along may hold other things than those that are pushed along.
         with_words!(self.against, |WORDS| self.words::<WORDS>())
     }
 }
 
-impl<P: LabelProgram> Pull<'_, P> {
+impl<P: MonotoneProgram> Pull<'_, P> {
     /// Some words of the bitmap, if there are any left.
     fn words<const WORDS: usize>(&self) -> Step {
         let from = self.at.fetch_add(WORDS_AT_ONCE, Ordering::Relaxed);
@@ -286,7 +286,7 @@ impl<P: LabelProgram> Pull<'_, P> {
             while waiting != 0 {
                 let bit = waiting.trailing_zeros() as usize;
                 waiting &= waiting - 1;
-                let v = word * Marks::WORD + bit;
+                let v = word * AtomicBitmap::WORD + bit;
                 for record in self.against.of::<WORDS>(v) {
                     edges += 1;
                     if is_called(record[0] as usize) {
@@ -312,10 +312,10 @@ impl<P: LabelProgram> Pull<'_, P> {
     /// It has no branch on the labels, which would be mispredicted.
     #[inline(always)]
     fn waiting<const WORDS: usize>(&self, word: usize) -> u64 {
-        let first = word * Marks::WORD;
+        let first = word * AtomicBitmap::WORD;
         let labels = self.ground.labels.get(first..).unwrap_or(&[]);
         let mut waiting = 0;
-        for (bit, at) in labels.iter().take(Marks::WORD).enumerate() {
+        for (bit, at) in labels.iter().take(AtomicBitmap::WORD).enumerate() {
             waiting |= u64::from(at.load() > self.label) << bit;
         }
         let mut left = waiting;
@@ -330,7 +330,7 @@ impl<P: LabelProgram> Pull<'_, P> {
 
 /// Moves a level from a bitmap, which it empties, to bucket queues.
 struct BitmapToQueue<'r, 's> {
-    bits: &'r Marks,
+    bits: &'r AtomicBitmap,
     at: AtomicUsize,
     /// Its bucket.
     level: u64,
@@ -348,7 +348,7 @@ impl RoundJob for BitmapToQueue<'_, '_> {
         for word in from..words.min(from + WORDS_AT_ONCE) {
             let mut bits = self.bits.take(word);
             while bits != 0 {
-                let v = (word * Marks::WORD) as u32 + bits.trailing_zeros();
+                let v = (word * AtomicBitmap::WORD) as u32 + bits.trailing_zeros();
                 piles.push(self.level, v);
                 bits &= bits - 1;
             }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, FormatError};
 use graphmill_raw::lock;
-use graphmill_storage::{Job, JobError, Kind, Step, Worker};
+use graphmill_storage::{DataKind, Job, JobError, Step, Worker};
 
 use crate::cache::cells::CellCache;
 use crate::context::{ExecContext, run};
@@ -13,7 +13,7 @@ use crate::error::EngineError;
 use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::graph_view::join;
 use crate::memory::plan::StreamBuffers;
-use crate::metrics::run::{Mode, Superstep};
+use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
 use crate::schedule::numa::NumaQueue;
 
@@ -47,7 +47,7 @@ pub(crate) fn visit(
     pins: &CellCache,
     wanted: impl Fn(usize, &Cell) -> bool + Sync,
     visit: impl Fn(SourceEdges<'_>) + Sync,
-) -> Result<Superstep, EngineError> {
+) -> Result<PassMetrics, EngineError> {
     let workers = machine.workers.count();
     let chunk_bytes = machine.budget.available() / (8 * (workers * (DEPTH + 1)) as u64);
     let chunk_bytes = chunk_bytes.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
@@ -71,13 +71,13 @@ pub(crate) fn visit(
         bytes_read: AtomicU64::new(0),
     };
     run(machine, &job)?;
-    Ok(Superstep {
+    Ok(PassMetrics {
         active: machine.batches.vertices(),
         messages: machine.batches.vertices(),
         edges: job.edges.into_inner(),
         cells: job.cells.into_inner(),
         bytes_read: job.bytes_read.into_inner(),
-        ..Superstep::new(Mode::Scatter)
+        ..PassMetrics::new(Mode::Scatter)
     })
 }
 
@@ -142,7 +142,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
                 }
                 left = 0;
                 let traffic = machine.traffic.of(worker.index);
-                traffic.read(Kind::Edges, Access::Sequential, cell.data_bytes());
+                traffic.read(DataKind::Edges, Access::Sequential, cell.data_bytes());
             }
             while left > 0 {
                 readers.pump(worker.queue.as_mut())?;

@@ -2,19 +2,19 @@
 
 use std::sync::Mutex;
 
-use graphmill_raw::{AtomicWord, Share, Shares, Word, lock, prefetch};
+use graphmill_raw::{AtomicCell, AtomicScalar, WorkPool, WorkShare, lock, prefetch};
 use graphmill_storage::{Job, JobError, Step, Worker};
 
 use crate::cache::adjacency::AdjacencyLists;
 use crate::context::{ExecContext, run};
 use crate::error::EngineError;
 use crate::exec::in_memory::bucket_queue::{BucketQueue, VertexBlock};
-use crate::program::monotone::{Label, LabelProgram};
+use crate::program::monotone::{Label, MonotoneProgram};
 
 /// The number of a label of a program.
-pub(crate) type WordOf<P> = <<P as LabelProgram>::Label as Label>::Word;
+pub(crate) type WordOf<P> = <<P as MonotoneProgram>::Label as Label>::Word;
 /// The atomic form of such a number.
-pub(crate) type Atomic<P> = <WordOf<P> as Word>::Atomic;
+pub(crate) type Atomic<P> = <WordOf<P> as AtomicScalar>::Atomic;
 
 /// Edges, about, that are not worth waking another thread for.
 const SMALL: u64 = 4096;
@@ -26,7 +26,7 @@ const ALONE: usize = 1024;
 const BLOCKS_AT_ONCE: usize = 64;
 
 /// The context that all rounds of a program share.
-pub(crate) struct RoundContext<'g, P: LabelProgram> {
+pub(crate) struct RoundContext<'g, P: MonotoneProgram> {
     pub(crate) machine: &'g ExecContext<'g>,
     pub(crate) program: &'g P,
     /// Along the way that labels travel.
@@ -46,7 +46,7 @@ const NEAR_BYTES: usize = 512 << 10;
 /// Edges of a long list whose labels are on their way.
 const EDGES_AHEAD: usize = 16;
 
-impl<P: LabelProgram> RoundContext<'_, P> {
+impl<P: MonotoneProgram> RoundContext<'_, P> {
     /// Prefetches the data of the edges of a few vertices.
     ///
     /// First come the beginnings of the lists, then the lists, then the labels they lead to unless these are few.
@@ -70,7 +70,7 @@ impl<P: LabelProgram> RoundContext<'_, P> {
         }
     }
 
-    /// Lowers the labels of a vertex's neighbours to the labels that `along` makes on the edges to them.
+    /// Lowers the labels of a vertex's neighbours to the labels that `on_edge` makes on the edges to them.
     ///
     /// `pile_up` receives the updates when the buffer is full. Returns the number of edges.
     #[inline(always)]
@@ -198,7 +198,7 @@ pub(crate) fn each_block<'s>(
 ) -> Result<(), EngineError> {
     let round = BlockSource {
         piles,
-        shares: Shares::new(std::mem::take(blocks), 0),
+        shares: WorkPool::new(std::mem::take(blocks), 0),
         own: false,
         alone: edges < SMALL || piles.len() == 1,
         work,
@@ -227,7 +227,7 @@ pub(crate) fn current_bucket<'s>(
         .count();
     let round = BlockSource {
         piles,
-        shares: Shares::new(Vec::new(), busy),
+        shares: WorkPool::new(Vec::new(), busy),
         own: true,
         alone: false,
         work,
@@ -268,7 +268,7 @@ fn alone_with<'s>(
 struct BlockSource<'r, 's, W> {
     piles: &'r [Mutex<BucketQueue<'s>>],
     /// Unclaimed blocks, and the number of workers that have a block, or blocks of their own.
-    shares: Shares<VertexBlock>,
+    shares: WorkPool<VertexBlock>,
     /// True if the blocks belong to the current bucket; blocks that the work adds count then too.
     own: bool,
     alone: bool,
@@ -292,9 +292,9 @@ impl<'s, W: Fn(&VertexBlock, &mut BucketQueue<'s>, bool) -> u64 + Sync> RoundJob
         let mut block = match own {
             Some(block) => block,
             None => match self.shares.take() {
-                Share::Part(block) => block,
-                Share::NotYet => return Step::Waiting,
-                Share::NoMore => return Step::Finished,
+                WorkShare::Part(block) => block,
+                WorkShare::NotYet => return Step::Waiting,
+                WorkShare::NoMore => return Step::Finished,
             },
         };
         for blocks in 1.. {

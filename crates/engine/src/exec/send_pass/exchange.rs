@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use graphmill_raw::{Element, lock};
-use graphmill_storage::{Buffer, Kind};
+use graphmill_storage::{Buffer, DataKind};
 
 use crate::comm::communicator::mismatch;
 use crate::context::ExecContext;
@@ -14,7 +14,7 @@ use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
 use crate::exchange::frame::Frame;
 use crate::exec::send_pass::block::{BlockStorage, SortedBlock, bytes_of, load, store};
 use crate::state::row_file::RowFileIo;
-use crate::value::Sum;
+use crate::value::Reduce;
 
 /// Sends sorted blocks to the ranks that own their batches, and receives the blocks of other ranks.
 ///
@@ -235,7 +235,7 @@ impl PartialBlock {
         };
         Ok(PartialBlock {
             bytes: (machine.tiers).buffer(
-                Kind::Messages,
+                DataKind::Messages,
                 &machine.budget,
                 "sent messages",
                 bytes,

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_raw::{AlignedBuffer, Element, lock};
-use graphmill_storage::{Job, JobError, Kind, Step, Worker};
+use graphmill_storage::{DataKind, Job, JobError, Step, Worker};
 
 use crate::context::{ExecContext, run};
 use crate::error::EngineError;
@@ -23,11 +23,11 @@ use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::traffic::Access;
 use crate::program::edge::Activate;
-use crate::program::message::SendProgram;
-use crate::program::outbox::{FullBox, Sink};
+use crate::program::message::MessageProgram;
+use crate::program::outbox::{FullBox, Outbox};
 use crate::schedule::numa::NumaQueue;
 use crate::state::rows::{ColumnAccess, Rows};
-use crate::value::Sum;
+use crate::value::Reduce;
 
 /// Messages of a box, at most and at least.
 const BOX_MAX: usize = 1 << 18;
@@ -108,7 +108,7 @@ impl BatchSender<'_> {
         let mut bytes =
             machine
                 .tiers
-                .buffer(Kind::Messages, &machine.budget, "sent messages", bytes)?;
+                .buffer(DataKind::Messages, &machine.budget, "sent messages", bytes)?;
         for (place, i) in order.iter().enumerate() {
             write_at(&mut bytes, place * size_of::<u64>(), to[*i as usize]);
             let at = count * size_of::<u64>() + place * size_of::<M>();
@@ -116,7 +116,7 @@ impl BatchSender<'_> {
         }
         let at = if is_kept {
             let traffic = machine.traffic.of(self.worker);
-            traffic.write(Kind::Messages, Access::Sequential, bytes.len() as u64);
+            traffic.write(DataKind::Messages, Access::Sequential, bytes.len() as u64);
             BlockStorage::Memory(bytes)
         } else {
             let mut io = lock(&machine.row_io[self.worker]);
@@ -135,7 +135,7 @@ impl BatchSender<'_> {
 }
 
 /// Returns the bytes of accumulators, rows and sets of a pass's workers, without boxes and blocks.
-fn fixed_bytes<P: SendProgram>(
+fn fixed_bytes<P: MessageProgram>(
     machine: &ExecContext,
     send: &[ColumnAccess],
     apply: &[ColumnAccess],
@@ -161,7 +161,7 @@ fn boxes_of<M>(machine: &ExecContext, capacity: usize) -> (u64, u64) {
 }
 
 /// Bytes of the budget that a pass can do with.
-pub(crate) fn least<P: SendProgram>(
+pub(crate) fn least<P: MessageProgram>(
     machine: &ExecContext,
     send: &[ColumnAccess],
     apply: &[ColumnAccess],
@@ -171,7 +171,7 @@ pub(crate) fn least<P: SendProgram>(
 }
 
 /// One pass of sends; see the module's page.
-pub(crate) fn pass<P: SendProgram>(
+pub(crate) fn pass<P: MessageProgram>(
     machine: &ExecContext,
     program: &P,
     send: &[ColumnAccess],
@@ -265,7 +265,7 @@ pub(crate) fn pass<P: SendProgram>(
 }
 
 /// Sending as a job: each step is one batch.
-struct SendPhase<'p, P: SendProgram> {
+struct SendPhase<'p, P: MessageProgram> {
     program: &'p P,
     office: &'p Outboxes<'p>,
     needs: &'p [ColumnAccess],
@@ -276,7 +276,7 @@ struct SendPhase<'p, P: SendProgram> {
     deal: NumaQueue<'p>,
 }
 
-impl<P: SendProgram> SendPhase<'_, P> {
+impl<P: MessageProgram> SendPhase<'_, P> {
     fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {
         let machine = self.office.machine;
         let batch = self.batches[position];
@@ -293,7 +293,7 @@ impl<P: SendProgram> SendPhase<'_, P> {
             failed: Ok(()),
             worker,
         };
-        let mut sink = Sink::new(&mut poster, self.office.capacity);
+        let mut sink = Outbox::new(&mut poster, self.office.capacity);
         {
             let mut next = self.senders.batch(batch)?;
             let mut rows = P::SendRows::slices(&mut open.guards);
@@ -321,7 +321,7 @@ impl<P: SendProgram> SendPhase<'_, P> {
     }
 }
 
-impl<P: SendProgram> Job for SendPhase<'_, P> {
+impl<P: MessageProgram> Job for SendPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.office.machine.check_stop()?;
         let Some(position) = self.deal.take() else {
@@ -333,7 +333,7 @@ impl<P: SendProgram> Job for SendPhase<'_, P> {
 }
 
 /// Folding what was posted as a job: each step is one destination batch.
-struct ReceivePhase<'p, P: SendProgram> {
+struct ReceivePhase<'p, P: MessageProgram> {
     program: &'p P,
     machine: &'p ExecContext<'p>,
     needs: &'p [ColumnAccess],
@@ -346,7 +346,7 @@ struct ReceivePhase<'p, P: SendProgram> {
     deal: NumaQueue<'p>,
 }
 
-impl<P: SendProgram> ReceivePhase<'_, P> {
+impl<P: MessageProgram> ReceivePhase<'_, P> {
     fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {
         let (machine, program) = (self.machine, self.program);
         let batch = self.batches[position];
@@ -372,7 +372,7 @@ impl<P: SendProgram> ReceivePhase<'_, P> {
                 continue;
             };
             let folds = (places.len() * size_of::<P::Accumulator>()) as u64;
-            traffic.change(Kind::Messages, Access::Random, folds);
+            traffic.change(DataKind::Messages, Access::Random, folds);
             let mut fold = |to: Option<u64>, message: Option<P::Message>| {
                 let local = to.and_then(|to| usize::try_from(to.checked_sub(start)?).ok());
                 let place = local.filter(|local| *local < span);
@@ -385,7 +385,7 @@ impl<P: SendProgram> ReceivePhase<'_, P> {
             match &post.at {
                 BlockStorage::Memory(bytes) => {
                     let read = bytes_of::<P::Message>(places.len()) as u64;
-                    traffic.read(Kind::Messages, Access::Sequential, read);
+                    traffic.read(DataKind::Messages, Access::Sequential, read);
                     for place in places {
                         fold(
                             read_at(bytes, place * size_of::<u64>()),
@@ -428,14 +428,14 @@ impl<P: SendProgram> ReceivePhase<'_, P> {
         *lock(&self.sums[position]) = sum;
         machine.count_rows(worker, self.needs, applied, false);
         let bytes = applied * size_of::<P::Accumulator>() as u64;
-        traffic.change(Kind::Messages, Access::Random, bytes);
+        traffic.change(DataKind::Messages, Access::Random, bytes);
         machine
             .arrays
             .close(open, self.needs, Some(&folded), &mut io)
     }
 }
 
-impl<P: SendProgram> Job for ReceivePhase<'_, P> {
+impl<P: MessageProgram> Job for ReceivePhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
         let Some(position) = self.deal.take() else {

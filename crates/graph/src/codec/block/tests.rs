@@ -2,11 +2,11 @@ use super::encode::BlockEncoder;
 use super::group::Group;
 use super::layout::{BLOCK_EDGES_MAX, Codec, HEADER};
 use super::view::{BlockView, GroupWalk};
-use graphmill_storage::Random;
+use graphmill_storage::SplitMix64;
 
 /// Sorted keys of one block: `sources` source groups of about `edges / sources` edges.
 fn keys(
-    random: &mut Random,
+    random: &mut SplitMix64,
     edges: usize,
     sources: u64,
     src_span: u64,
@@ -69,7 +69,7 @@ fn decode(view: &BlockView<'_>) -> Vec<u64> {
 
 #[test]
 fn every_way_to_read_a_block_gives_what_was_written() {
-    let mut random = Random::new(1);
+    let mut random = SplitMix64::new(1);
     let mut encoder = BlockEncoder::default();
     let mut seen = [false; 2];
     for round in 0..400u64 {
@@ -134,7 +134,7 @@ fn a_group_that_begins_beyond_the_last_edge_is_empty_and_ends_the_block() {
 
 #[test]
 fn batches_at_both_ends_of_the_numbers_do_not_overflow() {
-    let mut random = Random::new(4);
+    let mut random = SplitMix64::new(4);
     let keys = keys(&mut random, 500, 90, 1000, 1 << 10, true);
     let mut bytes = Vec::new();
     BlockEncoder::default().encode(&keys, 10, 0, &mut bytes);
@@ -150,7 +150,7 @@ fn batches_at_both_ends_of_the_numbers_do_not_overflow() {
 
 #[test]
 fn whatever_the_bytes_nothing_is_read_outside_and_numbers_stay_in_range() {
-    let mut random = Random::new(2);
+    let mut random = SplitMix64::new(2);
     let mut encoder = BlockEncoder::default();
     for round in 0..3000 {
         let keys = keys(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, Side};
+use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileSide};
 
 /// Bytes of a text id, at most.
 pub const TEXT_ID_BYTES_MAX: usize = 4096;
@@ -85,7 +85,7 @@ impl fmt::Display for VertexId {
 }
 
 pub(crate) const IDS: FileId = FileId {
-    side: Side::Forward,
+    side: FileSide::Forward,
     kind: FileKind::Ids,
     number: 0,
 };

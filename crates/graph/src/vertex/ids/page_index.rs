@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use graphmill_storage::{Budget, Lease};
+use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::codec::varint;
 use crate::error::FormatError;
@@ -55,7 +55,7 @@ impl IdIndex {
         data: PagedFile,
         index: PagedFile,
         bytes: &[u8],
-        budget: &Budget,
+        budget: &MemoryBudget,
         path: &Path,
     ) -> Result<Self, FormatError> {
         let broken =

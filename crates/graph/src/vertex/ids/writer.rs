@@ -7,11 +7,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk};
+use graphmill_storage::{Disk, MemoryBudget};
 
 use crate::codec::varint;
 use crate::error::FormatError;
-use crate::file::page::{FileId, FileKind, FileRoot, Side};
+use crate::file::page::{FileId, FileKind, FileRoot, FileSide};
 use crate::file::page_writer::PagedWriter;
 use crate::manifest::{IdKind, IdsMeta};
 use crate::vertex::ids::id::{HEADER, PAGE, RESTART, TEXT_ID_BYTES_MAX};
@@ -46,7 +46,7 @@ impl IdsSummary {
         match self.meta.kind {
             IdKind::Dense => Vec::new(),
             _ => [FileKind::Ids, FileKind::IdsIndex]
-                .map(|kind| FileId::new(Side::Forward, kind, 0).path(graph))
+                .map(|kind| FileId::new(FileSide::Forward, kind, 0).path(graph))
                 .into(),
         }
     }
@@ -124,7 +124,7 @@ impl IdsWriter {
     /// The files cannot be made, or the budget has no room (about 1 MiB).
     pub fn create(
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         staging: &Path,
         kind: IdKind,
     ) -> Result<Self, FormatError> {
@@ -135,13 +135,13 @@ impl IdsWriter {
         let data = writer.add(
             &**disk,
             staging,
-            FileId::new(Side::Forward, FileKind::Ids, 0),
+            FileId::new(FileSide::Forward, FileKind::Ids, 0),
             4 * PAGE,
         )?;
         let index = writer.add(
             &**disk,
             staging,
-            FileId::new(Side::Forward, FileKind::IdsIndex, 0),
+            FileId::new(FileSide::Forward, FileKind::IdsIndex, 0),
             PAGE,
         )?;
         Ok(IdsWriter {

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_graph::{
-    BLOCK_EDGES_MAX, Batches, BlockView, EdgeKind, Extent, ExtentReader, Facts, FanoutTable,
-    FormatError, FrameReader, GraphWriter, Group, GroupWalk, IdCursor, IdKind, IdsSummary,
-    IdsWriter, Shape, Side, SourceIndex, StoredGraph, VertexId,
+    BLOCK_EDGES_MAX, Batches, BlockView, EdgeKind, Extent, ExtentReader, FanoutTable, FileSide,
+    FinishInfo, FormatError, GraphSpec, GraphWriter, Group, GroupWalk, IdCursor, IdKind,
+    IdsSummary, IdsWriter, PageCache, SourceIndex, StoredGraph, VertexId,
 };
-use graphmill_storage::{Budget, Disk, Random, Tiers};
+use graphmill_storage::{Disk, MemoryBudget, SplitMix64, Tiers};
 
 /// Source, destination, weight.
 pub(crate) type Edge = (u64, u64, f64);
@@ -55,7 +55,7 @@ impl Model {
     }
     /// Random edges over batches of about `span` vertices; a tenth of them into one hub.
     pub(crate) fn random(seed: u64, vertices: u64, span: u64, edges: usize) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::new(seed);
         let cuts: Vec<u64> = (0..vertices)
             .step_by(span as usize)
             .chain([vertices])
@@ -79,8 +79,8 @@ impl Model {
             .map(|b| b..(b + self.file_batches).min(batches))
             .collect()
     }
-    pub(crate) fn shape(&self) -> Shape {
-        Shape {
+    pub(crate) fn shape(&self) -> GraphSpec {
+        GraphSpec {
             batches: Batches::new(self.cuts.clone()).unwrap(),
             edge: self.edge,
             directed: self.directed,
@@ -90,8 +90,8 @@ impl Model {
             reverse_files: self.reverse.then(|| self.files()),
         }
     }
-    pub(crate) fn facts(&self, ids: IdsSummary) -> Facts {
-        Facts {
+    pub(crate) fn facts(&self, ids: IdsSummary) -> FinishInfo {
+        FinishInfo {
             ids,
             input_edges: self.edges.len() as u64,
             dropped: BTreeMap::from([("loops".into(), 7)]),
@@ -102,7 +102,7 @@ impl Model {
     pub(crate) fn write(
         &self,
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         path: &Path,
     ) -> Result<(), FormatError> {
         let writer = GraphWriter::create(disk.clone(), budget.clone(), path, self.shape())?;
@@ -256,14 +256,14 @@ pub(crate) struct Told {
 /// Reads everything back by streams, and compares seeks with what the streams gave.
 pub(crate) fn read(
     disk: &Arc<dyn Disk>,
-    budget: &Budget,
+    budget: &MemoryBudget,
     path: &Path,
 ) -> Result<Told, FormatError> {
     let graph = Arc::new(StoredGraph::open(disk, budget, path)?);
-    let mut reader = FrameReader::new(&graph, budget, 6)?;
-    let forward = read_side(&graph, budget, &mut reader, Side::Forward)?;
+    let mut reader = PageCache::new(&graph, budget, 6)?;
+    let forward = read_side(&graph, budget, &mut reader, FileSide::Forward)?;
     let reverse = match graph.reverse() {
-        Some(_) => Some(read_side(&graph, budget, &mut reader, Side::Reverse)?),
+        Some(_) => Some(read_side(&graph, budget, &mut reader, FileSide::Reverse)?),
         None => None,
     };
     let mut cursor = IdCursor::new(&graph, budget, 0)?;
@@ -305,9 +305,9 @@ pub(crate) fn read(
 
 fn read_side(
     graph: &Arc<StoredGraph>,
-    budget: &Budget,
-    frames: &mut FrameReader,
-    side: Side,
+    budget: &MemoryBudget,
+    frames: &mut PageCache,
+    side: FileSide,
 ) -> Result<SideTold, FormatError> {
     let set = graph.side(side)?;
     let batches = graph.batches().clone();
@@ -448,8 +448,8 @@ fn read_side(
 /// Finds the edges of some sources of a cell by its index, with its bitmap and without.
 fn check_seeks(
     graph: &Arc<StoredGraph>,
-    frames: &mut FrameReader,
-    side: Side,
+    frames: &mut PageCache,
+    side: FileSide,
     d: usize,
     cell: &graphmill_graph::Cell,
     edges: &[Edge],

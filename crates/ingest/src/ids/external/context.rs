@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{Budget, Disk, Stop, Workers};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, WorkerPool};
 
 use super::splitters::IdSample;
 use crate::comm::ImportCommunicator;
@@ -13,7 +13,7 @@ use crate::error::IngestError;
 use crate::external::bucket_file::{BucketFile, ChunkReader, fill};
 use crate::external::reread::EdgeReplay;
 use crate::external::shuffle::BucketShuffle;
-use crate::progress::Progress;
+use crate::progress::ImportProgress;
 
 /// Chunks of ids or edges that a worker has in memory.
 pub(super) const WRITE_AHEAD: usize = 4;
@@ -21,9 +21,9 @@ pub(super) const WRITE_AHEAD: usize = 4;
 /// The resources of an external sort.
 pub(crate) struct SortContext<'a> {
     pub(crate) disk: &'a Arc<dyn Disk>,
-    pub(crate) budget: &'a Budget,
-    pub(crate) workers: &'a Workers,
-    pub(crate) stop: &'a Stop,
+    pub(crate) budget: &'a MemoryBudget,
+    pub(crate) workers: &'a WorkerPool,
+    pub(crate) stop: &'a CancelToken,
     /// The ranks that build it together: each has a run of the ids.
     pub(crate) comm: ImportCommunicator<'a>,
     /// A directory for temporary files.
@@ -83,7 +83,7 @@ impl<'a> SortContext<'a> {
 
 /// The ends of edges to resolve.
 pub(crate) struct EdgeEnds<'a> {
-    pub(crate) progress: &'a dyn Progress,
+    pub(crate) progress: &'a dyn ImportProgress,
     /// The edges; `edges` of them at all ranks, and `edges_here` from number `first` on at this one.
     pub(crate) source: &'a EdgeReplay<'a>,
     pub(crate) edges: u64,

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use graphmill_storage::Stop;
+use graphmill_storage::CancelToken;
 
 use super::context::SortContext;
 use super::splitters::{IdSample, Splitters};
@@ -189,7 +189,7 @@ impl BucketTask {
     pub(super) fn read(
         &self,
         chunk_reader: &mut ChunkReader,
-        stop: &Stop,
+        stop: &CancelToken,
         mut each: impl FnMut(&[u8], u64) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         self.occurrences

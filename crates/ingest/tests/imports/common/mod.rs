@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use graphmill_fabric::{Fabric, LocalFabric, local};
 use graphmill_graph::{
-    BLOCK_EDGES_MAX, BlockView, ColumnSet, FrameReader, IdCursor, StoredGraph, verify,
+    BLOCK_EDGES_MAX, BlockView, ColumnSet, IdCursor, PageCache, StoredGraph, verify,
 };
 use graphmill_ingest::{
-    EdgeSource, Generated, ImportOptions, ImportReport, IngestError, Machine, Silent, generate,
-    import,
+    EdgeSource, Generated, ImportOptions, ImportReport, ImportResources, IngestError, NoProgress,
+    generate, import,
 };
-use graphmill_storage::{Budget, Disk, SimDisk, Stop, SystemClock, Workers};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, SystemClock, WorkerPool};
 
 #[allow(unused_imports, reason = "each test uses a part of it")]
 pub(crate) use naive::{Plain, degrees, naive};
@@ -28,7 +28,7 @@ pub(crate) use source::{Look, Memory, random_source};
 pub(crate) struct Bench {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) sim: SimDisk,
-    pub(crate) stop: Stop,
+    pub(crate) stop: CancelToken,
 }
 
 impl Bench {
@@ -39,7 +39,7 @@ impl Bench {
         Self {
             disk,
             sim,
-            stop: Stop::new(),
+            stop: CancelToken::new(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Bench {
         source: &dyn EdgeSource,
         vertices: Option<&Memory>,
         options: &ImportOptions,
-        workers: &Workers,
+        workers: &WorkerPool,
         budget_bytes: u64,
     ) -> Result<ImportReport, IngestError> {
         let vertices = vertices.map(|list| list as &dyn EdgeSource);
@@ -61,7 +61,7 @@ impl Bench {
         &self,
         graph: &Generated,
         options: &ImportOptions,
-        workers: &Workers,
+        workers: &WorkerPool,
         budget_bytes: u64,
     ) -> Result<ImportReport, IngestError> {
         self.on(workers, budget_bytes, |machine| {
@@ -71,19 +71,19 @@ impl Bench {
 
     fn on(
         &self,
-        workers: &Workers,
+        workers: &WorkerPool,
         budget_bytes: u64,
-        work: impl FnOnce(Machine<'_>) -> Result<ImportReport, IngestError>,
+        work: impl FnOnce(ImportResources<'_>) -> Result<ImportReport, IngestError>,
     ) -> Result<ImportReport, IngestError> {
-        let budget = Budget::new(budget_bytes);
+        let budget = MemoryBudget::new(budget_bytes);
         let clock = SystemClock::new();
-        let report = work(Machine {
+        let report = work(ImportResources {
             disk: &self.disk,
             workers,
             budget: &budget,
             clock: &clock,
             stop: &self.stop,
-            progress: &Silent,
+            progress: &NoProgress,
             fabric: None,
         });
         assert_eq!(
@@ -115,14 +115,14 @@ impl Bench {
     ) -> Vec<Result<ImportReport, IngestError>> {
         let vertices = vertices.map(|list| list as &dyn EdgeSource);
         let one = |fabric: LocalFabric, (host, (threads, bytes)): (&Bench, (usize, u64))| {
-            let (budget, clock) = (Budget::new(bytes), SystemClock::new());
-            let machine = Machine {
+            let (budget, clock) = (MemoryBudget::new(bytes), SystemClock::new());
+            let machine = ImportResources {
                 disk: &host.disk,
                 workers: &host.threads(threads),
                 budget: &budget,
                 clock: &clock,
                 stop: &host.stop,
-                progress: &Silent,
+                progress: &NoProgress,
                 fabric: Some(&fabric),
             };
             let report = import(machine, source, vertices, options);
@@ -154,16 +154,16 @@ impl Bench {
         options: &ImportOptions,
         nth: u64,
     ) -> Result<ImportReport, IngestError> {
-        let budget = Budget::new(32 << 20);
+        let budget = MemoryBudget::new(32 << 20);
         budget.fail_nth(nth);
         let (clock, workers) = (SystemClock::new(), self.simulated(nth, 2));
-        let machine = Machine {
+        let machine = ImportResources {
             disk: &self.disk,
             workers: &workers,
             budget: &budget,
             clock: &clock,
             stop: &self.stop,
-            progress: &Silent,
+            progress: &NoProgress,
             fabric: None,
         };
         let report = import(machine, source, None, options);
@@ -175,12 +175,12 @@ impl Bench {
         report
     }
 
-    pub(crate) fn threads(&self, count: usize) -> Workers {
-        Workers::threads(count, self.disk.clone()).unwrap()
+    pub(crate) fn threads(&self, count: usize) -> WorkerPool {
+        WorkerPool::threads(count, self.disk.clone()).unwrap()
     }
 
-    pub(crate) fn simulated(&self, seed: u64, count: usize) -> Workers {
-        Workers::simulated(seed, count, self.disk.clone()).unwrap()
+    pub(crate) fn simulated(&self, seed: u64, count: usize) -> WorkerPool {
+        WorkerPool::simulated(seed, count, self.disk.clone()).unwrap()
     }
 
     /// The bytes of all files below `path`, by name.
@@ -203,7 +203,7 @@ impl Bench {
 
     /// Reads the graph in `path`, after a check of every byte.
     pub(crate) fn read(&self, path: &Path) -> Plain {
-        let budget = Budget::new(256 << 20);
+        let budget = MemoryBudget::new(256 << 20);
         let graph = Arc::new(StoredGraph::open(&self.disk, &budget, path).unwrap());
         verify(&graph, &budget, &self.stop, |_| {}).unwrap();
         let mut cursor = IdCursor::new(&graph, &budget, 0).unwrap();
@@ -237,8 +237,8 @@ impl Bench {
 }
 
 /// The rank of each vertex.
-pub(crate) fn ranks(graph: &Arc<StoredGraph>, budget: &Budget) -> Vec<u64> {
-    let mut reader = FrameReader::new(graph, budget, 8).unwrap();
+pub(crate) fn ranks(graph: &Arc<StoredGraph>, budget: &MemoryBudget) -> Vec<u64> {
+    let mut reader = PageCache::new(graph, budget, 8).unwrap();
     let mut ranks = Vec::new();
     graph
         .each_rank(&mut reader, 0..graph.vertices(), |rank| ranks.push(rank))
@@ -250,10 +250,10 @@ pub(crate) fn ranks(graph: &Arc<StoredGraph>, budget: &Budget) -> Vec<u64> {
 fn checked_arcs(
     graph: &Arc<StoredGraph>,
     set: &ColumnSet,
-    budget: &Budget,
+    budget: &MemoryBudget,
 ) -> Vec<(u64, u64, u64)> {
     let arcs = arcs(graph, set, budget);
-    let mut reader = FrameReader::new(graph, budget, 8).unwrap();
+    let mut reader = PageCache::new(graph, budget, 8).unwrap();
     let batches = graph.batches();
     let mut degrees = vec![0u64; graph.vertices() as usize];
     for arc in &arcs {
@@ -278,9 +278,9 @@ fn checked_arcs(
 pub(crate) fn arcs(
     graph: &Arc<StoredGraph>,
     set: &ColumnSet,
-    budget: &Budget,
+    budget: &MemoryBudget,
 ) -> Vec<(u64, u64, u64)> {
-    let mut reader = FrameReader::new(graph, budget, 8).unwrap();
+    let mut reader = PageCache::new(graph, budget, 8).unwrap();
     let batches = graph.batches();
     let mut arcs = Vec::new();
     let (mut scratch, mut sources) = ([0; BLOCK_EDGES_MAX], [0; BLOCK_EDGES_MAX]);

@@ -6,7 +6,7 @@ use graphmill_graph::{EdgeKind, VertexId};
 use graphmill_ingest::{
     BATCH_EDGES_MAX, EdgeSink, EdgeSource, Ids, IngestError, PieceReader, PieceReport,
 };
-use graphmill_storage::{Budget, Disk, Random, Stop};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SplitMix64};
 
 /// One edge: two ids and a weight.
 pub(crate) type Edge = (VertexId, VertexId, f64);
@@ -52,7 +52,7 @@ impl EdgeSource for Memory {
     fn reader(
         &self,
         _: &Arc<dyn Disk>,
-        _: &Budget,
+        _: &MemoryBudget,
     ) -> Result<Box<dyn PieceReader + '_>, IngestError> {
         Ok(Box::new(self))
     }
@@ -62,13 +62,13 @@ impl PieceReader for &Memory {
     fn read(
         &mut self,
         piece: u64,
-        _: &Stop,
+        _: &CancelToken,
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
         let edges = &self.pieces[piece as usize];
         // Uneven batches, so that nothing relies on their size.
         let mut rest = &edges[..];
-        let mut random = Random::new(piece);
+        let mut random = SplitMix64::new(piece);
         while !rest.is_empty() {
             let (now, later) = rest
                 .split_at((1 + random.below(BATCH_EDGES_MAX as u64 / 8) as usize).min(rest.len()));
@@ -144,7 +144,7 @@ pub(crate) fn random_source(
     weights: EdgeKind,
     rereads_fast: bool,
 ) -> Memory {
-    let mut random = Random::new(seed);
+    let mut random = SplitMix64::new(seed);
     let mut used = Vec::new();
     for vertex in 0..vertices {
         used.push(match look {

@@ -1,6 +1,6 @@
 //! The bytes of a simulated file: those that there are, and those that a power cut leaves.
 
-use graphmill_raw::Random;
+use graphmill_raw::SplitMix64;
 
 /// The bytes of a file, and what of them a power cut leaves.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,7 @@ impl Content {
         self.lost.append(&mut self.written);
     }
     /// Returns what a power cut leaves: of each write all, nothing, or some sectors.
-    pub(super) fn after_power_cut(&self, random: &mut Random) -> Vec<u8> {
+    pub(super) fn after_power_cut(&self, random: &mut SplitMix64) -> Vec<u8> {
         let mut left = self.durable.clone();
         if self.bytes.len() > left.len() && random.below(2) == 0 {
             left.resize(self.bytes.len(), 0);

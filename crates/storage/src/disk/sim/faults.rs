@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use graphmill_raw::Random;
+use graphmill_raw::SplitMix64;
 
-use crate::stop::Stop;
+use crate::cancel::CancelToken;
 
 /// Which operations a fault may hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +55,10 @@ pub struct Fault {
 /// The planned faults and wishes, and the count of operations.
 #[derive(Debug)]
 pub(super) struct Fate {
-    pub(super) random: Random,
+    pub(super) random: SplitMix64,
     pub(super) faults: Vec<Fault>,
     /// Requests to stop, each with the number of its operation.
-    pub(super) wishes: Vec<(u64, Stop)>,
+    pub(super) wishes: Vec<(u64, CancelToken)>,
     pub(super) operations: u64,
     /// Below this nothing can be held.
     pub(super) no_locks: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub(super) struct Fate {
 impl Fate {
     pub(super) fn new(seed: u64) -> Self {
         Fate {
-            random: Random::new(seed),
+            random: SplitMix64::new(seed),
             faults: Vec::new(),
             wishes: Vec::new(),
             operations: 0,
@@ -81,7 +81,7 @@ impl Fate {
         let now = self.operations;
         self.wishes.retain(|(at, stop)| {
             match *at == now {
-                true if stop.asked() => stop.insist(),
+                true if stop.asked() => stop.force(),
                 true => stop.request(),
                 false => {}
             }

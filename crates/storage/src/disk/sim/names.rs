@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use graphmill_raw::Random;
+use graphmill_raw::SplitMix64;
 
 use super::content::Content;
 use crate::error::StorageError;
@@ -20,24 +20,24 @@ pub(super) struct Names {
     pending: Vec<(PathBuf, Change)>,
 }
 
-pub(super) type Tree = BTreeMap<PathBuf, Entry>;
+pub(super) type Tree = BTreeMap<PathBuf, DirEntry>;
 
 #[derive(Clone, Debug)]
-pub(super) enum Entry {
+pub(super) enum DirEntry {
     Dir(Holders),
     File(Arc<Mutex<Content>>),
 }
 
-impl Entry {
+impl DirEntry {
     /// A file whose bytes are durable.
-    pub(super) fn of(bytes: Vec<u8>) -> Entry {
-        Entry::File(Arc::new(Mutex::new(Content::of(bytes))))
+    pub(super) fn of(bytes: Vec<u8>) -> DirEntry {
+        DirEntry::File(Arc::new(Mutex::new(Content::of(bytes))))
     }
 
     /// Returns the entry as it is on disk, without its holders.
-    fn unheld(&self) -> Entry {
+    fn unheld(&self) -> DirEntry {
         match self {
-            Entry::Dir(_) => Entry::Dir(Holders::default()),
+            DirEntry::Dir(_) => DirEntry::Dir(Holders::default()),
             file => file.clone(),
         }
     }
@@ -46,7 +46,7 @@ impl Entry {
 /// A change of names.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    Put(PathBuf, Entry),
+    Put(PathBuf, DirEntry),
     Gone(PathBuf),
     Move(PathBuf, PathBuf),
 }
@@ -70,7 +70,7 @@ impl Change {
 
 impl Names {
     /// Returns the names and files that a power cut leaves.
-    pub(super) fn after_power_cut(&self, random: &mut Random) -> Tree {
+    pub(super) fn after_power_cut(&self, random: &mut SplitMix64) -> Tree {
         let mut tree = self.durable.clone();
         let mut of_dirs = BTreeMap::new();
         for (dir, _) in &self.pending {
@@ -90,8 +90,8 @@ impl Names {
         for (path, entry) in tree {
             if is_dir(&there, parent(&path)) {
                 let entry = match entry {
-                    Entry::Dir(_) => Entry::Dir(Holders::default()),
-                    Entry::File(content) => Entry::of(lock(&content).after_power_cut(random)),
+                    DirEntry::Dir(_) => DirEntry::Dir(Holders::default()),
+                    DirEntry::File(content) => DirEntry::of(lock(&content).after_power_cut(random)),
                 };
                 there.insert(path, entry);
             }
@@ -101,9 +101,9 @@ impl Names {
 
     /// All that there is, apart from this.
     pub(super) fn copied(&self) -> Tree {
-        let own = |entry: &Entry| match entry {
-            Entry::Dir(_) => Entry::Dir(Holders::default()),
-            Entry::File(content) => Entry::of(lock(content).bytes.clone()),
+        let own = |entry: &DirEntry| match entry {
+            DirEntry::Dir(_) => DirEntry::Dir(Holders::default()),
+            DirEntry::File(content) => DirEntry::of(lock(content).bytes.clone()),
         };
         let all = self.now.iter();
         all.map(|(path, entry)| (path.clone(), own(entry)))
@@ -133,12 +133,12 @@ impl Names {
     pub(super) fn make_dir(&mut self, dir: &Path) -> Result<bool, StorageError> {
         match self.now.get(dir) {
             None => {
-                let made = Change::Put(dir.to_path_buf(), Entry::Dir(Holders::default()));
+                let made = Change::Put(dir.to_path_buf(), DirEntry::Dir(Holders::default()));
                 self.change(parent(dir), made);
                 Ok(true)
             }
-            Some(Entry::Dir(_)) => Ok(false),
-            Some(Entry::File(_)) => at(
+            Some(DirEntry::Dir(_)) => Ok(false),
+            Some(DirEntry::File(_)) => at(
                 "make directory",
                 dir,
                 Err(io::ErrorKind::NotADirectory.into()),
@@ -161,7 +161,7 @@ pub(super) struct Holders {
 }
 
 pub(super) fn is_dir(names: &Tree, path: &Path) -> bool {
-    path.parent().is_none() || matches!(names.get(path), Some(Entry::Dir(_)))
+    path.parent().is_none() || matches!(names.get(path), Some(DirEntry::Dir(_)))
 }
 
 /// The directory a path is in; the start of relative paths is a directory as the root is.
@@ -175,7 +175,7 @@ pub(super) fn children<'n>(names: &'n Tree, dir: &'n Path) -> impl Iterator<Item
 }
 
 /// Removes a file, or a directory with its contents; returns them by names within it.
-pub(super) fn take(names: &mut Tree, from: &Path) -> Vec<(PathBuf, Entry)> {
+pub(super) fn take(names: &mut Tree, from: &Path) -> Vec<(PathBuf, DirEntry)> {
     let within = |path: &Path| path.strip_prefix(from).ok().map(Path::to_path_buf);
     let taken = names.extract_if(.., |path, _| path.starts_with(from));
     taken
@@ -184,7 +184,7 @@ pub(super) fn take(names: &mut Tree, from: &Path) -> Vec<(PathBuf, Entry)> {
 }
 
 /// Puts what was taken under another name.
-pub(super) fn put(names: &mut Tree, to: &Path, taken: Vec<(PathBuf, Entry)>) {
+pub(super) fn put(names: &mut Tree, to: &Path, taken: Vec<(PathBuf, DirEntry)>) {
     for (within, entry) in taken {
         // Joining nothing would put a slash at the end.
         let path = match within.as_os_str().is_empty() {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use graphmill_raw::Random;
+use graphmill_raw::SplitMix64;
 use graphmill_raw::uring::Action;
 
 use super::faults::{FaultKind, On, error_of};
@@ -16,7 +16,7 @@ use crate::lock::lock;
 #[derive(Debug)]
 pub(super) struct SimQueue {
     world: Arc<World>,
-    random: Random,
+    random: SplitMix64,
     depth: usize,
     running: Vec<Transfer<SimFile>>,
     backlog: VecDeque<Transfer<SimFile>>,
@@ -25,7 +25,7 @@ pub(super) struct SimQueue {
 
 impl SimQueue {
     /// Makes a queue that carries out `depth` operations at a time.
-    pub(super) fn new(world: Arc<World>, random: Random, depth: usize) -> Self {
+    pub(super) fn new(world: Arc<World>, random: SplitMix64, depth: usize) -> Self {
         SimQueue {
             world,
             random,

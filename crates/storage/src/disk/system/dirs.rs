@@ -38,12 +38,12 @@ impl Drop for HeldDir {
 
 /// A name in a directory.
 #[derive(Debug)]
-pub(super) struct Place<'p> {
+pub(super) struct NamedEntry<'p> {
     dir: Option<Arc<OwnedFd>>,
     pub(super) name: &'p Path,
 }
 
-impl Place<'_> {
+impl NamedEntry<'_> {
     pub(super) fn dir(&self) -> BorrowedFd<'_> {
         self.dir.as_ref().map_or(CWD, |dir| dir.as_fd())
     }
@@ -125,7 +125,7 @@ impl HeldDirs {
     }
 
     /// Where a path is: a name below the innermost directory that is held above it.
-    pub(super) fn place<'p>(&self, path: &'p Path) -> io::Result<Place<'p>> {
+    pub(super) fn place<'p>(&self, path: &'p Path) -> io::Result<NamedEntry<'p>> {
         let above = {
             let dirs = self.lock();
             let below = |(held, dir): &(PathBuf, Arc<OwnedFd>)| {
@@ -136,7 +136,7 @@ impl HeldDirs {
             all.min_by_key(|(_, below)| below.components().count())
         };
         let Some((mut dir, below)) = above else {
-            return Ok(Place {
+            return Ok(NamedEntry {
                 dir: None,
                 name: path,
             });
@@ -148,7 +148,7 @@ impl HeldDirs {
             };
             let name = Path::new(name);
             if components.peek().is_none() {
-                return Ok(Place {
+                return Ok(NamedEntry {
                     dir: Some(dir),
                     name,
                 });

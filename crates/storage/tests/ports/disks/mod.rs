@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_storage::{
-    Budget, Disk, FileHandle, IoChoice, Open, Operation, Queue, SimDisk, open_disk,
+    Disk, FileHandle, IoChoice, MemoryBudget, Open, Operation, Queue, SimDisk, open_disk,
 };
 
 /// A disk under test.
@@ -68,7 +68,7 @@ pub(crate) fn file_of(place: &Place, name: &str, length: u64, piece: usize) -> F
         .disk
         .open(&place.dir.join(name), Open::Create)
         .unwrap();
-    let budget = Budget::new(1 << 30);
+    let budget = MemoryBudget::new(1 << 30);
     let mut queue = place.disk.queue(4).unwrap();
     for offset in (0..length).step_by(piece) {
         let mut buffer = budget.buffer("test", piece).unwrap();
@@ -96,7 +96,7 @@ pub(crate) fn file_of(place: &Place, name: &str, length: u64, piece: usize) -> F
 
 /// Reads `bytes` bytes (a multiple of 4096) at `offset` and gives those that came.
 pub(crate) fn read(queue: &mut dyn Queue, file: &FileHandle, offset: u64, bytes: usize) -> Vec<u8> {
-    let buffer = Budget::new(1 << 30).buffer("test", bytes).unwrap();
+    let buffer = MemoryBudget::new(1 << 30).buffer("test", bytes).unwrap();
     queue.submit(
         Operation::Read {
             file: file.clone(),

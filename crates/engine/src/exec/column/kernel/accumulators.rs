@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Buffer, Kind};
+use graphmill_storage::{Buffer, DataKind};
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
@@ -43,7 +43,7 @@ impl<A: Accumulator> Accumulators<A> {
         let (tiers, budget) = (&machine.tiers, &machine.budget);
         let bytes = entries * size_of::<A>();
         Ok(Accumulators {
-            memory: tiers.buffer(Kind::Messages, budget, "accumulators", bytes)?,
+            memory: tiers.buffer(DataKind::Messages, budget, "accumulators", bytes)?,
             home: None,
             entry: PhantomData,
         })

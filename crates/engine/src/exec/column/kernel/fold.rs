@@ -135,7 +135,7 @@ fn scatter_inlined<P: EdgeProgram>(
             &mut scratch.destinations,
             #[inline(always)]
             |group, destination, i| {
-                let carried = program.along(carried[group & (BLOCK_EDGES_MAX - 1)], edge(i));
+                let carried = program.on_edge(carried[group & (BLOCK_EDGES_MAX - 1)], edge(i));
                 program.fold(&mut accumulators[destination as usize & mask], carried);
             }
         ));
@@ -152,7 +152,7 @@ fn scatter_inlined<P: EdgeProgram>(
             edges += destinations.len() as u64;
             for (i, destination) in destinations.iter().enumerate() {
                 let carried =
-                    program.along(carried[group & (BLOCK_EDGES_MAX - 1)], edge(first + i));
+                    program.on_edge(carried[group & (BLOCK_EDGES_MAX - 1)], edge(first + i));
                 program.fold(&mut accumulators[*destination as usize & mask], carried);
             }
         }
@@ -162,7 +162,7 @@ fn scatter_inlined<P: EdgeProgram>(
 
 /// Folds, for each source of a block, the messages of its list; returns the number of messages folded.
 ///
-/// `wants` says which sources can still use one.
+/// `is_pending` says which sources can still use one.
 pub(crate) fn gather<P: EdgeProgram>(
     program: &P,
     input: FoldInput<'_, P::Message>,
@@ -216,10 +216,10 @@ fn gather_inlined<P: EdgeProgram>(
                     outside = true;
                     continue;
                 };
-                if P::PULLS && program.enough(accumulator) {
+                if P::EARLY_EXIT && program.is_final(accumulator) {
                     break;
                 }
-                program.fold(accumulator, program.along(*message, edge(first + i)));
+                program.fold(accumulator, program.on_edge(*message, edge(first + i)));
                 folded += 1;
             }
         }

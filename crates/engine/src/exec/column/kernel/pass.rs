@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-use graphmill_storage::Kind;
+use graphmill_storage::DataKind;
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::HierarchicalBitmap;
-use crate::metrics::run::Superstep;
+use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
 use crate::program::edge::{Activate, EdgeProgram};
 use crate::state::row_file::RowFileIo;
 use crate::state::rows::{ColumnAccess, Rows};
-use crate::value::{Accumulator, Sum};
+use crate::value::{Accumulator, Reduce};
 
 /// The request of an edge pass: no phase changes it.
 pub(crate) struct Pass<'p, P: EdgeProgram> {
@@ -54,7 +54,7 @@ pub(crate) struct PassOutput<S> {
     /// Of this rank's batches, in order.
     pub(crate) sums: Vec<S>,
     pub(crate) activated: ActiveSet,
-    pub(crate) report: Superstep,
+    pub(crate) report: PassMetrics,
 }
 
 /// Ends a sparse pass for one batch: applies its reached destinations in order.
@@ -95,7 +95,7 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
                 outside = Some(i as u64);
                 return;
             }
-            if accumulator.same(&P::IDENTITY) {
+            if accumulator.bit_eq(&P::IDENTITY) {
                 return;
             }
             let row = P::ApplyRows::row(&mut rows, i);
@@ -120,7 +120,7 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     machine
         .traffic
         .of(0)
-        .change(Kind::Messages, Access::Random, bytes);
+        .change(DataKind::Messages, Access::Random, bytes);
     done.activated.recount(batch);
     done.sums.push(sum);
     machine

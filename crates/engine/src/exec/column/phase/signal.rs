@@ -1,7 +1,7 @@
 //! The signal phase: active vertices to messages, batch by batch.
 
 use graphmill_raw::lock;
-use graphmill_storage::{Job, JobError, Kind, Step, Worker};
+use graphmill_storage::{DataKind, Job, JobError, Step, Worker};
 
 use crate::error::EngineError;
 use crate::exec::column::kernel::pass::Pass;
@@ -87,7 +87,7 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
         if self.messages.in_memory() {
             let bytes = count * size_of::<P::Message>() as u64;
             let traffic = machine.traffic.of(worker);
-            traffic.write(Kind::Messages, Access::of(full), bytes);
+            traffic.write(DataKind::Messages, Access::of(full), bytes);
         }
         self.messages.commit(batch, writer, count, worker)?;
         machine.arrays.close(open, needs, Some(&set), &mut io)

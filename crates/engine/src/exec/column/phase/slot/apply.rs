@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use graphmill_raw::lock;
-use graphmill_storage::Kind;
+use graphmill_storage::DataKind;
 
 use crate::error::EngineError;
 use crate::exec::column::kernel::accumulators::Accumulators;
@@ -16,7 +16,7 @@ use crate::program::edge::{Activate, EdgeProgram, Reach};
 use crate::schedule::tasks::StripRef;
 use crate::state::array_store::BatchRows;
 use crate::state::rows::Rows;
-use crate::value::{Accumulator, Sum};
+use crate::value::{Accumulator, Reduce};
 
 impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// Merges the strips of a group into their batches, and applies each batch whose strips are all merged.
@@ -61,7 +61,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                 None => merge.total = Some(later),
                 Some(total) => {
                     for (total, later) in total.iter_mut().zip(&mut *later) {
-                        if !later.same(&P::IDENTITY) {
+                        if !later.bit_eq(&P::IDENTITY) {
                             self.program.merge(total, *later);
                             *later = P::IDENTITY;
                         }
@@ -116,7 +116,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         {
             let mut rows = P::ApplyRows::slices(&mut open.guards);
             for (i, accumulator) in total[..span].iter_mut().enumerate() {
-                if P::REACH == Reach::Every || !accumulator.same(&P::IDENTITY) {
+                if P::REACH == Reach::Every || !accumulator.bit_eq(&P::IDENTITY) {
                     let row = P::ApplyRows::row(&mut rows, i);
                     let (summand, activate) =
                         self.program.apply(start + i as u64, row, *accumulator);
@@ -137,12 +137,12 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let (one, all) = (size_of::<P::Accumulator>() as u64, applied == span as u64);
         self.machine.count_rows(worker, self.needs, applied, all);
         let traffic = self.machine.traffic.of(worker);
-        traffic.read(Kind::Messages, Access::Sequential, span as u64 * one);
-        traffic.write(Kind::Messages, Access::of(all), applied * one);
+        traffic.read(DataKind::Messages, Access::Sequential, span as u64 * one);
+        traffic.write(DataKind::Messages, Access::of(all), applied * one);
         // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
         if let Some(beyond) = total[span..1usize << self.machine.batches.bits(batch)]
             .iter()
-            .position(|a| !a.same(&P::IDENTITY))
+            .position(|a| !a.bit_eq(&P::IDENTITY))
         {
             return Err(self
                 .machine

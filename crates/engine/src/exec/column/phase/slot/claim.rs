@@ -157,7 +157,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let held = self.messages.window_batches();
         let ranks = &self.machine.ranks;
         // A fold that gives the same bits in any order takes the batches that are ready first.
-        let comes = |from: &usize| match P::EXACT && !self.messages.is_ready(*from) {
+        let comes = |from: &usize| match P::ORDER_INDEPENDENT && !self.messages.is_ready(*from) {
             true => ranks.distance(ranks.owner(*from)),
             false => 0,
         };

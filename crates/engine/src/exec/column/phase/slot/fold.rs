@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use graphmill_graph::{BlockView, EdgeKind};
 use graphmill_raw::lock;
-use graphmill_storage::Kind;
+use graphmill_storage::DataKind;
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
@@ -199,7 +199,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                 false => 0,
             };
             let bytes = bytes + edges * width;
-            traffic.read(Kind::Edges, Access::Sequential, bytes as u64);
+            traffic.read(DataKind::Edges, Access::Sequential, bytes as u64);
         }
         let (message, accumulator) = (size_of::<P::Message>(), size_of::<P::Accumulator>());
         let (messages, accumulators, access) = match self.kernel {
@@ -207,9 +207,17 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             FoldSide::Gather => (folded, groups, Access::Sequential),
         };
         if self.messages.in_memory() {
-            traffic.read(Kind::Messages, Access::Random, messages * message as u64);
+            traffic.read(
+                DataKind::Messages,
+                Access::Random,
+                messages * message as u64,
+            );
         }
-        traffic.change(Kind::Messages, access, accumulators * accumulator as u64);
+        traffic.change(
+            DataKind::Messages,
+            access,
+            accumulators * accumulator as u64,
+        );
     }
 
     /// Folds one block into its target; the number of edges that carried a message.
@@ -234,7 +242,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         }
         let accumulators = &mut accumulators[..machine.batches.span(batch) as usize];
         // Workers that fold strips of the same batch cannot share its rows.
-        if P::PULLS && rows.is_none() && machine.strips(batch) == 1 {
+        if P::EARLY_EXIT && rows.is_none() && machine.strips(batch) == 1 {
             let mut io = lock(&machine.row_io[worker]);
             *rows = Some(machine.arrays.open(batch, self.needs, &mut io)?);
         }
@@ -245,7 +253,8 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         };
         let mut slices = P::ApplyRows::slices(&mut open.guards);
         let start = machine.batches.start(batch);
-        let wants = |i: usize| program.wants(start + i as u64, P::ApplyRows::row(&mut slices, i));
+        let wants =
+            |i: usize| program.is_pending(start + i as u64, P::ApplyRows::row(&mut slices, i));
         Ok(fold::gather(program, input, accumulators, scratch, wants))
     }
 }

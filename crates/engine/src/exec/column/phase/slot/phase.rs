@@ -29,12 +29,12 @@ use crate::exec::column::phase::slot::scratch::SlotScratch;
 use crate::exec::column::phase::slot::task::{GroupTask, TaskProgress};
 use crate::frontier::active_set::ActiveSet;
 use crate::messages::buffer::MessageBuffer;
-use crate::metrics::run::Superstep;
+use crate::metrics::run::PassMetrics;
 use crate::program::edge::EdgeProgram;
 use crate::schedule::numa::{NumaQueue, node_of_batch};
 use crate::schedule::tasks::{ColumnLayout, FoldSide, StripRef, column_groups};
 use crate::state::rows::ColumnAccess;
-use crate::value::Sum;
+use crate::value::Reduce;
 
 /// A slot phase as a job.
 pub(crate) struct SlotPhase<'p, P: EdgeProgram> {
@@ -157,7 +157,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         self,
         room: &mut SlotScratch<P::Accumulator, P::Message>,
         sums: &mut Vec<P::Sum>,
-        report: &mut Superstep,
+        report: &mut PassMetrics,
     ) {
         room.free = self
             .free

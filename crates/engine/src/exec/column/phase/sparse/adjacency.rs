@@ -5,7 +5,7 @@
 //! whatever the size of the graph; that needs an accumulator for every vertex, `IDENTITY` between passes.
 
 use graphmill_raw::{lock, prefetch};
-use graphmill_storage::Kind;
+use graphmill_storage::DataKind;
 
 use crate::cache::adjacency::{AdjacencyLists, value_of, with_words};
 use crate::context::ExecContext;
@@ -86,7 +86,7 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
                     for record in list {
                         let destination = record[0] as usize;
                         reached.insert(destination);
-                        let carried = program.along(message, value_of(record));
+                        let carried = program.on_edge(message, value_of(record));
                         program.fold(&mut accumulators[destination], carried);
                     }
                 }
@@ -109,7 +109,7 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
     let traffic = machine.traffic.of(0);
     lists.count(traffic, sources, edges);
     let bytes = edges * size_of::<P::Accumulator>() as u64;
-    traffic.change(Kind::Messages, Access::Random, bytes);
+    traffic.change(DataKind::Messages, Access::Random, bytes);
     machine.arrays.end_phase();
     for batch in 0..machine.batches.len() {
         let range = machine.batches.range(batch);

@@ -11,9 +11,9 @@
 
 use std::collections::VecDeque;
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Group, GroupWalk, Place};
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, EdgePosition, Group, GroupWalk};
 use graphmill_raw::{Element, lock};
-use graphmill_storage::{Kind, Lease, Queue};
+use graphmill_storage::{DataKind, Lease, Queue};
 
 use crate::cache::cells::CellCache;
 use crate::comm::communicator::mismatch;
@@ -27,7 +27,7 @@ use crate::exec::column::kernel::pass::{Pass, PassOutput, apply_reached};
 use crate::exec::column::phase::sparse::read_plan;
 use crate::exec::column::phase::sparse::read_plan::{CellLookup, ColumnReadPlan};
 use crate::frontier::bitmap::HierarchicalBitmap;
-use crate::metrics::run::Superstep;
+use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
 use crate::program::edge::EdgeProgram;
 use crate::state::rows::Rows;
@@ -261,7 +261,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         machine
             .traffic
             .of(0)
-            .change(Kind::Messages, Access::Random, bytes);
+            .change(DataKind::Messages, Access::Random, bytes);
         done.report.cells += plan.cells.len() as u64;
         done.report.cells_sought += plan.cells.len() as u64;
         if let Some(streams) = streams {
@@ -301,7 +301,7 @@ fn signal_to_all<P: EdgeProgram>(
     pass: Pass<'_, P>,
     room: &mut SparseScratch<P>,
     pins: &CellCache,
-    report: &mut Superstep,
+    report: &mut PassMetrics,
 ) -> Result<(), EngineError> {
     let machine = pass.machine;
     let ranks = &machine.ranks;
@@ -405,7 +405,7 @@ impl<M: Element> FrameSource for MessageList<'_, M> {
 fn signal<P: EdgeProgram>(
     pass: Pass<'_, P>,
     pins: &CellCache,
-    report: &mut Superstep,
+    report: &mut PassMetrics,
     mut say: impl FnMut(u64, P::Message, usize),
 ) -> Result<(), EngineError> {
     let Pass {
@@ -493,7 +493,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
         for (source, message) in queue {
             let source = (source - start) as u32;
             let mut place = index.seek(source);
-            while let Some(Place {
+            while let Some(EdgePosition {
                 block: number,
                 offset: at,
                 group,
@@ -543,11 +543,11 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
                     let local = destination as usize & mask;
                     self.reached.insert(local);
                     let value = edge_value::<P::Edge>(kind, weights, edge);
-                    program.fold(&mut accumulators[local], program.along(*message, value));
+                    program.fold(&mut accumulators[local], program.on_edge(*message, value));
                 });
                 // The edges of a source may continue in the next block.
                 if index.goes_on(number + 1, source) {
-                    place = index.offset(number + 1).map(|offset| Place {
+                    place = index.offset(number + 1).map(|offset| EdgePosition {
                         block: number + 1,
                         offset,
                         group: Group::Number(0),
@@ -561,11 +561,11 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
         if pinned.is_some() {
             let of_edges = cell_bytes * u128::from(edges) / u128::from(cell.edges().max(1));
             let bytes = of_edges as u64 + edges * width as u64;
-            traffic.read(Kind::Edges, Access::Random, bytes);
+            traffic.read(DataKind::Edges, Access::Random, bytes);
         }
         if self.pins.block_lists() {
             let words = (queue.len() * size_of::<u64>()) as u64;
-            traffic.read(Kind::Index, Access::Random, words);
+            traffic.read(DataKind::Index, Access::Random, words);
         }
         Ok(())
     }

@@ -434,13 +434,13 @@ fn wait(
 mod tests {
     use super::*;
 
-    use graphmill_graph::{FileKind, Side};
+    use graphmill_graph::{FileKind, FileSide};
 
     #[test]
     fn extents_that_are_read_as_one_hold_each_where_it_was_said() {
         const F: u64 = FRAME_BYTES;
         let file = FileId {
-            side: Side::Forward,
+            side: FileSide::Forward,
             kind: FileKind::Index,
             number: 0,
         };

@@ -1,8 +1,8 @@
 //! Parts of some work that threads share out between them, each thread with parts of its own besides, until nobody has any.
 //!
-//! 1. A thread is busy from when it takes a part ([`Shares::take`]) until it has done that and all of its own, those that it found on
-//!    the way included ([`Shares::leave`]).
-//! 2. While it is busy it may share some of its own ([`Shares::share`]), if others look for parts in vain.
+//! 1. A thread is busy from when it takes a part ([`WorkPool::take`]) until it has done that and all of its own, those that it found on
+//!    the way included ([`WorkPool::leave`]).
+//! 2. While it is busy it may share some of its own ([`WorkPool::share`]), if others look for parts in vain.
 //! 3. Who finds no part, nor anybody busy, knows that all is done.
 //!
 //! Only the number of busy threads is reached without the lock. It rises, and is judged, with the parts locked: so who finds none
@@ -12,14 +12,14 @@ use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 /// Parts that nobody has taken yet, and how many threads are busy with others.
 #[derive(Debug)]
-pub struct Shares<T> {
+pub struct WorkPool<T> {
     parts: Mutex<Vec<T>>,
     busy: AtomicUsize,
 }
 
 /// What a thread gets that looks for a part.
 #[derive(Debug)]
-pub enum Share<T> {
+pub enum WorkShare<T> {
     /// A part; the thread is busy now.
     Part(T),
     /// Nothing, but others are busy and may share some yet.
@@ -28,25 +28,25 @@ pub enum Share<T> {
     NoMore,
 }
 
-impl<T> Shares<T> {
+impl<T> WorkPool<T> {
     /// Some parts, beside so many threads that are busy with parts of their own from the start.
     pub fn new(parts: Vec<T>, busy: usize) -> Self {
-        Shares {
+        WorkPool {
             parts: Mutex::new(parts),
             busy: AtomicUsize::new(busy),
         }
     }
 
     /// Takes a part, for a thread that is not busy.
-    pub fn take(&self) -> Share<T> {
+    pub fn take(&self) -> WorkShare<T> {
         let mut parts = lock(&self.parts);
         match (parts.pop(), self.busy.load(Ordering::Relaxed)) {
             (Some(part), _) => {
                 self.busy.fetch_add(1, Ordering::Relaxed);
-                Share::Part(part)
+                WorkShare::Part(part)
             }
-            (None, 0) => Share::NoMore,
-            (None, _) => Share::NotYet,
+            (None, 0) => WorkShare::NoMore,
+            (None, _) => WorkShare::NotYet,
         }
     }
 
@@ -75,10 +75,10 @@ mod tests {
 
     #[test]
     fn parts_are_shared_while_anybody_is_busy() {
-        let shares = Shares::new(vec![1], 1);
-        assert!(matches!(shares.take(), Share::Part(1)));
+        let shares = WorkPool::new(vec![1], 1);
+        assert!(matches!(shares.take(), WorkShare::Part(1)));
         assert_eq!(shares.busy(), 2);
-        assert!(matches!(shares.take(), Share::NotYet));
+        assert!(matches!(shares.take(), WorkShare::NotYet));
         let two = |parts: &mut Vec<i32>| {
             parts.extend([2, 3]);
             true
@@ -87,12 +87,12 @@ mod tests {
         assert!(!shares.share(two), "there are some");
         shares.leave();
         shares.leave();
-        assert!(matches!(shares.take(), Share::Part(3)));
-        assert!(matches!(shares.take(), Share::Part(2)));
+        assert!(matches!(shares.take(), WorkShare::Part(3)));
+        assert!(matches!(shares.take(), WorkShare::Part(2)));
         shares.leave();
-        assert!(matches!(shares.take(), Share::NotYet));
+        assert!(matches!(shares.take(), WorkShare::NotYet));
         shares.leave();
-        assert!(matches!(shares.take(), Share::NoMore));
+        assert!(matches!(shares.take(), WorkShare::NoMore));
     }
 }
 
@@ -102,14 +102,14 @@ mod every_order {
     use std::time::Duration;
 
     use super::*;
-    use crate::news::News;
+    use crate::event_count::EventCount;
     use crate::sync::{nearly_every_order, thread};
 
-    type Take = fn(&Shares<u32>) -> Share<u32>;
+    type Take = fn(&WorkPool<u32>) -> WorkShare<u32>;
 
     struct Work {
-        shares: Shares<u32>,
-        news: News,
+        shares: WorkPool<u32>,
+        news: EventCount,
         threads: usize,
         undone: AtomicUsize,
     }
@@ -122,12 +122,12 @@ mod every_order {
                 let seen = self.news.seen();
                 if own.pop().is_none() {
                     match take(&self.shares) {
-                        Share::Part(_) => (),
-                        Share::NotYet => {
+                        WorkShare::Part(_) => (),
+                        WorkShare::NotYet => {
                             self.news.wait(seen, Duration::MAX);
                             continue;
                         }
-                        Share::NoMore => break,
+                        WorkShare::NoMore => break,
                     }
                 }
                 self.undone.fetch_sub(1, Ordering::Relaxed);
@@ -153,8 +153,8 @@ mod every_order {
         nearly_every_order(interruptions, move || {
             let busy = own.iter().filter(|own| **own > 0).count();
             let work = Arc::new(Work {
-                shares: Shares::new((0..shared).collect(), busy),
-                news: News::default(),
+                shares: WorkPool::new((0..shared).collect(), busy),
+                news: EventCount::default(),
                 threads: own.len(),
                 undone: AtomicUsize::new((own.iter().sum::<u32>() + shared) as usize),
             });
@@ -172,18 +172,18 @@ mod every_order {
 
     #[test]
     fn threads_go_when_all_is_done() {
-        all_is_done(3, &[0, 0], 3, Shares::take);
-        all_is_done(3, &[2, 0], 0, Shares::take);
-        all_is_done(3, &[3, 1], 0, Shares::take);
+        all_is_done(3, &[0, 0], 3, WorkPool::take);
+        all_is_done(3, &[2, 0], 0, WorkPool::take);
+        all_is_done(3, &[3, 1], 0, WorkPool::take);
         // One that shares, one that takes, and one that judges; with three interruptions it takes a minute and a half.
-        all_is_done(2, &[2, 0, 0], 0, Shares::take);
+        all_is_done(2, &[2, 0, 0], 0, WorkPool::take);
     }
 
     #[test]
     #[cfg(shuttle)]
     fn many_threads_go_when_all_is_done() {
-        all_is_done(0, &[6, 0, 2, 0, 0], 3, Shares::take);
-        all_is_done(0, &[9, 0, 0, 0], 0, Shares::take);
+        all_is_done(0, &[6, 0, 2, 0, 0], 3, WorkPool::take);
+        all_is_done(0, &[9, 0, 0, 0], 0, WorkPool::take);
     }
 
     #[test]
@@ -194,10 +194,10 @@ mod every_order {
             match (part, shares.busy()) {
                 (Some(part), _) => {
                     shares.busy.fetch_add(1, Ordering::Relaxed);
-                    Share::Part(part)
+                    WorkShare::Part(part)
                 }
-                (None, 0) => Share::NoMore,
-                (None, _) => Share::NotYet,
+                (None, 0) => WorkShare::NoMore,
+                (None, _) => WorkShare::NotYet,
             }
         });
     }
@@ -207,10 +207,10 @@ mod every_order {
     fn a_thread_that_is_counted_too_late_is_noticed() {
         all_is_done(3, &[0, 0], 1, |shares| {
             let found = match (&mut *lock(&shares.parts), shares.busy()) {
-                (parts, 0) if parts.is_empty() => Share::NoMore,
-                (parts, _) => parts.pop().map_or(Share::NotYet, Share::Part),
+                (parts, 0) if parts.is_empty() => WorkShare::NoMore,
+                (parts, _) => parts.pop().map_or(WorkShare::NotYet, WorkShare::Part),
             };
-            if let Share::Part(_) = found {
+            if let WorkShare::Part(_) = found {
                 shares.busy.fetch_add(1, Ordering::Relaxed);
             }
             found

@@ -8,7 +8,7 @@
 //! Only this user can enter it, and no link leads out of it (`disk/system/dirs.rs`).
 //!
 //! A new directory deletes those beside it that killed processes left. A name tells the machine, and a lock tells whether the process lives
-//! (`machine.rs`).
+//! (`host_id.rs`).
 //! What other machines or users left stays, and so does everything on a file system without locks.
 
 use std::fmt;
@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clock::Clock;
-use crate::disk::port::{Disk, Hold, Holding, Owner};
+use crate::disk::port::{DirLock, Disk, LockMode, Owner};
 use crate::error::StorageError;
-use crate::machine::{HOLD_ATTEMPTS, HOLD_PAUSE, is_this_machine, machine_id, unheld};
+use crate::host_id::{HOLD_ATTEMPTS, HOLD_PAUSE, host_id, is_this_host, unheld};
 
 /// Attempts while another process removes the parent of this directory.
 const ATTEMPTS_MAX: u32 = 16;
@@ -29,10 +29,10 @@ const ATTEMPTS_MAX: u32 = 16;
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A directory that is deleted when it is dropped.
-pub struct Scratch {
+pub struct WorkDir {
     disk: Arc<dyn Disk>,
     path: Option<PathBuf>,
-    _hold: Option<Hold>,
+    _hold: Option<DirLock>,
     /// The directories above it that were not there before, the innermost first.
     made: Vec<PathBuf>,
     stays: AtomicBool,
@@ -40,7 +40,7 @@ pub struct Scratch {
     last: Option<&'static str>,
 }
 
-impl fmt::Debug for Scratch {
+impl fmt::Debug for WorkDir {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scratch")
             .field("path", &self.path)
@@ -48,7 +48,7 @@ impl fmt::Debug for Scratch {
     }
 }
 
-impl Scratch {
+impl WorkDir {
     /// Creates a directory in `folder`, named after `what`, and removes those that dead processes left.
     ///
     /// `folder` is created if it does not exist.
@@ -59,8 +59,8 @@ impl Scratch {
         disk: &Arc<dyn Disk>,
         folder: &Path,
         what: &str,
-    ) -> Result<Scratch, StorageError> {
-        let mut scratch = Scratch::below(disk, folder)?;
+    ) -> Result<WorkDir, StorageError> {
+        let mut scratch = WorkDir::below(disk, folder)?;
         remove_dead(&**disk, folder);
         let mut machine = None;
         let process = std::process::id();
@@ -68,7 +68,7 @@ impl Scratch {
         loop {
             // No two threads try the same name.
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let machine = machine.get_or_insert_with(|| machine_id(&**disk, folder));
+            let machine = machine.get_or_insert_with(|| host_id(&**disk, folder));
             let path = folder.join(format!("{PREFIX}{what}@{machine}-{process}-{number}"));
             if disk.exists(&path)? {
                 continue;
@@ -106,8 +106,8 @@ impl Scratch {
         (disk, clock): (&Arc<dyn Disk>, &dyn Clock),
         folder: &Path,
         name: &str,
-    ) -> Result<Option<Scratch>, StorageError> {
-        let mut scratch = Scratch::below(disk, folder)?;
+    ) -> Result<Option<WorkDir>, StorageError> {
+        let mut scratch = WorkDir::below(disk, folder)?;
         let path = folder.join(format!("{PREFIX}{name}"));
         for attempt in 0..HOLD_ATTEMPTS {
             if attempt > 0 {
@@ -116,9 +116,9 @@ impl Scratch {
             disk.create_dir_all(folder)?;
             disk.create_dir(&path)?;
             disk.sync_dir(folder)?;
-            let held = disk.hold(&path, Holding::Alone, Owner::Own);
+            let held = disk.hold(&path, LockMode::Alone, Owner::Own);
             match held {
-                Err(error) if has_no_locks(&error) => {
+                Err(error) if locks_unsupported(&error) => {
                     // Not where there is something in it.
                     let _ = disk.remove_dir(&path);
                     return Ok(None);
@@ -145,7 +145,7 @@ impl Scratch {
     }
 
     /// Prepares a directory below one that may not exist yet.
-    fn below(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Scratch, StorageError> {
+    fn below(disk: &Arc<dyn Disk>, folder: &Path) -> Result<WorkDir, StorageError> {
         let mut made = Vec::new();
         for above in folder.ancestors() {
             if above.as_os_str().is_empty() || disk.exists(above)? {
@@ -153,7 +153,7 @@ impl Scratch {
             }
             made.push(above.to_path_buf());
         }
-        Ok(Scratch {
+        Ok(WorkDir {
             disk: Arc::clone(disk),
             path: None,
             _hold: None,
@@ -165,7 +165,7 @@ impl Scratch {
 
     /// Deletes the named file last, since it identifies the directory if the deletion is killed.
     #[must_use]
-    pub fn with_last(mut self, file: &'static str) -> Scratch {
+    pub fn removed_last(mut self, file: &'static str) -> WorkDir {
         self.last = Some(file);
         self
     }
@@ -196,7 +196,7 @@ impl Scratch {
 const PREFIX: &str = ".graphmill-";
 
 /// True if an error says that the file system has no locks.
-pub fn has_no_locks(error: &StorageError) -> bool {
+pub fn locks_unsupported(error: &StorageError) -> bool {
     let StorageError::Path { source, .. } = error else {
         return false;
     };
@@ -206,9 +206,9 @@ pub fn has_no_locks(error: &StorageError) -> bool {
 }
 
 /// Locks a new directory; without a lock if the file system has none.
-fn hold(disk: &dyn Disk, path: &Path) -> Result<Option<Hold>, StorageError> {
-    match disk.hold(path, Holding::Alone, Owner::Own) {
-        Err(error) if has_no_locks(&error) => disk.hold(path, Holding::Unlocked, Owner::Own),
+fn hold(disk: &dyn Disk, path: &Path) -> Result<Option<DirLock>, StorageError> {
+    match disk.hold(path, LockMode::Alone, Owner::Own) {
+        Err(error) if locks_unsupported(&error) => disk.hold(path, LockMode::Unlocked, Owner::Own),
         held => held,
     }
 }
@@ -223,7 +223,7 @@ fn remove_dead(disk: &dyn Disk, folder: &Path) {
         name.and_then(|(_, name)| name.split_once('-'))
             .is_some_and(|(machine, numbers)| {
                 let are_numbers = numbers.bytes().all(|b| b == b'-' || b.is_ascii_digit());
-                are_numbers && is_this_machine(machine, disk, folder)
+                are_numbers && is_this_host(machine, disk, folder)
             })
     };
     for (path, _hold) in unheld(disk, folder, is_ours) {
@@ -235,7 +235,7 @@ fn remove_dead(disk: &dyn Disk, folder: &Path) {
 ///
 /// # Errors
 /// As for [`Disk::remove_dir_all`].
-pub fn remove_dir_but_last(
+pub fn remove_dir_keeping_last(
     disk: &dyn Disk,
     dir: &Path,
     is_last: impl Fn(&Path) -> bool,
@@ -257,7 +257,7 @@ pub fn is_missing(error: &StorageError) -> bool {
     matches!(error, StorageError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
 
-impl Drop for Scratch {
+impl Drop for WorkDir {
     fn drop(&mut self) {
         if self.stays.load(Ordering::Relaxed) {
             return;
@@ -265,7 +265,9 @@ impl Drop for Scratch {
         // Errors have no receiver here; what stays is named after the process.
         if let Some(path) = &self.path {
             let _ = match self.last {
-                Some(last) => remove_dir_but_last(&*self.disk, path, |path| path.ends_with(last)),
+                Some(last) => {
+                    remove_dir_keeping_last(&*self.disk, path, |path| path.ends_with(last))
+                }
                 None => self.disk.remove_dir_all(path),
             };
         }

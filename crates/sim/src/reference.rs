@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphmill::EdgeKind;
 
-use crate::case::Case;
+use crate::scenario::Scenario;
 
 /// Returns the first mistake in a result, if any.
-pub(crate) fn wrong(case: &Case, result: &[u8]) -> Option<String> {
+pub(crate) fn wrong(case: &Scenario, result: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(result);
     let rows: BTreeMap<u64, String> = text
         .lines()
@@ -46,7 +46,7 @@ fn differs(rows: &BTreeMap<u64, String>, is_right: impl Fn(u64, f64) -> bool) ->
 }
 
 /// Arcs with weights: an undirected edge is two, a loop one.
-fn arcs(case: &Case) -> Vec<(u64, u64, f64)> {
+fn arcs(case: &Scenario) -> Vec<(u64, u64, f64)> {
     let mut arcs = Vec::new();
     for (from, to, weight) in &case.edges {
         let weight = match case.import.weights {
@@ -61,12 +61,12 @@ fn arcs(case: &Case) -> Vec<(u64, u64, f64)> {
     arcs
 }
 
-fn option<'c>(case: &'c Case, name: &str) -> &'c str {
+fn option<'c>(case: &'c Scenario, name: &str) -> &'c str {
     let found = case.options.iter().find(|option| option.0 == name);
     found.map_or("", |(_, value)| value)
 }
 
-fn ranks(case: &Case, ids: &BTreeSet<u64>) -> BTreeMap<u64, f64> {
+fn ranks(case: &Scenario, ids: &BTreeSet<u64>) -> BTreeMap<u64, f64> {
     let arcs = arcs(case);
     let mut degrees: BTreeMap<u64, f64> = BTreeMap::new();
     for (from, ..) in &arcs {
@@ -90,7 +90,7 @@ fn ranks(case: &Case, ids: &BTreeSet<u64>) -> BTreeMap<u64, f64> {
 }
 
 /// The least distances from the source, by relaxing all arcs until nothing changes.
-fn distances(case: &Case, are_hops: bool) -> BTreeMap<u64, f64> {
+fn distances(case: &Scenario, are_hops: bool) -> BTreeMap<u64, f64> {
     let mut distances = BTreeMap::new();
     let source: u64 = option(case, "source").parse().unwrap_or(u64::MAX);
     distances.insert(source, 0.0);
@@ -114,7 +114,11 @@ fn distances(case: &Case, are_hops: bool) -> BTreeMap<u64, f64> {
 }
 
 /// Vertices have the same component if and only if they are connected, and it is the least id of those.
-fn components(case: &Case, ids: &BTreeSet<u64>, rows: &BTreeMap<u64, String>) -> Option<String> {
+fn components(
+    case: &Scenario,
+    ids: &BTreeSet<u64>,
+    rows: &BTreeMap<u64, String>,
+) -> Option<String> {
     let mut least: BTreeMap<u64, u64> = ids.iter().map(|id| (*id, *id)).collect();
     loop {
         let mut has_changed = false;

@@ -1,16 +1,16 @@
 //! A result before its judge: the caller passes arcs and values one by one, then asks for the verdict.
 //!
-//! A [`Case`] stores them as the plain lists that the judges take. Invariant: nothing is allocated before [`Judge::open`], and all later
-//! allocations, the judge's own lists included, are at most [`Judge::bytes`].
+//! A [`RecordedResult`] stores them as the plain lists that the judges take. Invariant: nothing is allocated before [`ResultChecker::open`], and all later
+//! allocations, the judge's own lists included, are at most [`ResultChecker::bytes`].
 
 use graphmill_graph::StoredGraph;
 
-use crate::judge::{Objection, bytes_of};
+use crate::check::{Violation, bytes_of};
 
 /// A judge of one algorithm's results on one graph, with the options of the run.
-pub trait Judge {
+pub trait ResultChecker {
     /// Returns the type of the result's values.
-    fn takes(&self) -> Takes;
+    fn takes(&self) -> ResultType;
     /// Bytes of memory, for all that is handed over and for the verdict.
     fn bytes(&self) -> u64;
     /// Allocates memory for arcs and values; the caller has leased the bytes.
@@ -18,17 +18,17 @@ pub trait Judge {
     /// Hands over an arc; there are as many as the graph has, with weight 1 where it has none.
     fn arc(&mut self, source: u64, destination: u64, weight: f64);
     /// Hands over the value of a vertex of the graph; false when it is none that the algorithm gives.
-    fn value(&mut self, vertex: u64, value: Given) -> bool;
+    fn value(&mut self, vertex: u64, value: ResultValue) -> bool;
     /// The verdict, once every arc and every vertex's value is there.
     ///
     /// # Errors
-    /// The first [`Objection`].
-    fn verdict(&self) -> Result<(), Objection>;
+    /// The first [`Violation`].
+    fn verdict(&self) -> Result<(), Violation>;
 }
 
 /// The type of a result's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum ResultType {
     /// Integers.
     Integers,
     /// Floating-point numbers of 32 bits.
@@ -41,7 +41,7 @@ pub enum Takes {
 
 /// A value as a result has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Given {
+pub enum ResultValue {
     /// None: the vertex was not reached.
     Nothing,
     /// An integer, or the index of a vertex.
@@ -51,8 +51,8 @@ pub enum Given {
 }
 
 /// The lists of one judge, and what it does with them.
-pub(crate) struct Case<A, V, F> {
-    takes: Takes,
+pub(crate) struct RecordedResult<A, V, F> {
+    takes: ResultType,
     vertices: u64,
     arcs_max: u64,
     /// Bytes of the judge without the lists, from the numbers of vertices and arcs.
@@ -62,17 +62,17 @@ pub(crate) struct Case<A, V, F> {
     judge: F,
 }
 
-impl<A: Listed, V: Held, F> Case<A, V, F>
+impl<A: FromArc, V: FromValue, F> RecordedResult<A, V, F>
 where
-    F: Fn(u64, &[A], &[V]) -> Result<(), Objection>,
+    F: Fn(u64, &[A], &[V]) -> Result<(), Violation>,
 {
     pub(crate) fn new(
         graph: &StoredGraph,
-        takes: Takes,
+        takes: ResultType,
         besides: fn(u64, u64) -> u64,
         judge: F,
-    ) -> Case<A, V, F> {
-        Case {
+    ) -> RecordedResult<A, V, F> {
+        RecordedResult {
             takes,
             vertices: graph.vertices(),
             arcs_max: graph.arcs(),
@@ -84,11 +84,11 @@ where
     }
 }
 
-impl<A: Listed, V: Held, F> Judge for Case<A, V, F>
+impl<A: FromArc, V: FromValue, F> ResultChecker for RecordedResult<A, V, F>
 where
-    F: Fn(u64, &[A], &[V]) -> Result<(), Objection>,
+    F: Fn(u64, &[A], &[V]) -> Result<(), Violation>,
 {
-    fn takes(&self) -> Takes {
+    fn takes(&self) -> ResultType {
         self.takes
     }
 
@@ -109,7 +109,7 @@ where
         self.arcs.push(A::of(source, destination, weight));
     }
 
-    fn value(&mut self, vertex: u64, value: Given) -> bool {
+    fn value(&mut self, vertex: u64, value: ResultValue) -> bool {
         match (self.values.get_mut(vertex as usize), V::of(value)) {
             (Some(place), Some(value)) => {
                 *place = value;
@@ -119,74 +119,74 @@ where
         }
     }
 
-    fn verdict(&self) -> Result<(), Objection> {
+    fn verdict(&self) -> Result<(), Violation> {
         (self.judge)(self.vertices, &self.arcs, &self.values)
     }
 }
 
 /// An arc as a judge takes it.
-pub(crate) trait Listed {
+pub(crate) trait FromArc {
     fn of(source: u64, destination: u64, weight: f64) -> Self;
 }
 
-impl Listed for (u64, u64) {
+impl FromArc for (u64, u64) {
     fn of(source: u64, destination: u64, _: f64) -> Self {
         (source, destination)
     }
 }
 
-impl Listed for (u64, u64, f32) {
+impl FromArc for (u64, u64, f32) {
     /// As the engine narrows weights that are stored wider.
     fn of(source: u64, destination: u64, weight: f64) -> Self {
         (source, destination, weight as f32)
     }
 }
 
-impl Listed for (u64, u64, f64) {
+impl FromArc for (u64, u64, f64) {
     fn of(source: u64, destination: u64, weight: f64) -> Self {
         (source, destination, weight)
     }
 }
 
 /// A value as a judge takes it; none of what cannot be one.
-pub(crate) trait Held: Copy + Default {
-    fn of(value: Given) -> Option<Self>;
+pub(crate) trait FromValue: Copy + Default {
+    fn of(value: ResultValue) -> Option<Self>;
 }
 
-impl Held for u64 {
-    fn of(value: Given) -> Option<u64> {
+impl FromValue for u64 {
+    fn of(value: ResultValue) -> Option<u64> {
         match value {
-            Given::Integer(number) => Some(number),
+            ResultValue::Integer(number) => Some(number),
             // Other programs write whole numbers as floats.
-            Given::Float(number) => {
+            ResultValue::Float(number) => {
                 let is_whole = number.fract() == 0.0 && (0.0..u64::MAX as f64).contains(&number);
                 is_whole.then_some(number as u64)
             }
-            Given::Nothing => None,
+            ResultValue::Nothing => None,
         }
     }
 }
 
-impl Held for f64 {
-    fn of(value: Given) -> Option<f64> {
+impl FromValue for f64 {
+    fn of(value: ResultValue) -> Option<f64> {
         match value {
-            Given::Integer(number) => Some(number as f64),
-            Given::Float(number) => Some(number),
-            Given::Nothing => None,
+            ResultValue::Integer(number) => Some(number as f64),
+            ResultValue::Float(number) => Some(number),
+            ResultValue::Nothing => None,
         }
     }
 }
 
-impl Held for f32 {
-    fn of(value: Given) -> Option<f32> {
+impl FromValue for f32 {
+    fn of(value: ResultValue) -> Option<f32> {
         f64::of(value).map(|number| number as f32)
     }
 }
 
-impl<T: Held> Held for Option<T> {
-    fn of(value: Given) -> Option<Option<T>> {
+impl<T: FromValue> FromValue for Option<T> {
+    fn of(value: ResultValue) -> Option<Option<T>> {
         match value {
-            Given::Nothing => Some(None),
+            ResultValue::Nothing => Some(None),
             value => T::of(value).map(Some),
         }
     }

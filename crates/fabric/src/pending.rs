@@ -6,7 +6,7 @@ use std::ops::Range;
 use graphmill_raw::AlignedBuffer;
 
 use crate::error::FabricError;
-use crate::port::{Channel, Completion};
+use crate::port::{Channel, FabricCompletion};
 
 /// A frame on its way.
 #[derive(Debug)]
@@ -25,16 +25,16 @@ pub(crate) struct Awaited {
 
 /// One rank's frames of another, on one channel: those who come first wait in line.
 #[derive(Debug, Default)]
-struct Line {
+struct PendingLine {
     sent: VecDeque<Sent>,
     awaited: VecDeque<Awaited>,
 }
 
 /// The unmatched frames and receives of one rank, by sender and channel.
 #[derive(Debug, Default)]
-pub(crate) struct Lines(BTreeMap<(usize, Channel), Line>);
+pub(crate) struct PendingFrames(BTreeMap<(usize, Channel), PendingLine>);
 
-impl Lines {
+impl PendingFrames {
     /// A frame comes; it and the memory that waited for it, if some did.
     pub(crate) fn send(
         &mut self,
@@ -76,7 +76,7 @@ impl Lines {
     }
 }
 
-impl Line {
+impl PendingLine {
     fn pair(&mut self) -> Option<(Sent, Awaited)> {
         let awaited = self.awaited.pop_front()?;
         match self.sent.pop_front() {
@@ -90,7 +90,7 @@ impl Line {
 }
 
 /// Moves a frame to the memory that waits for it: how it ends for the sender, and for the receiver.
-pub(crate) fn deliver(from: usize, sent: Sent, mut awaited: Awaited) -> [Completion; 2] {
+pub(crate) fn deliver(from: usize, sent: Sent, mut awaited: Awaited) -> [FabricCompletion; 2] {
     let bytes = sent.range.len();
     let room = awaited.buffer.len();
     let result = match awaited.buffer.get_mut(..bytes) {
@@ -101,12 +101,12 @@ pub(crate) fn deliver(from: usize, sent: Sent, mut awaited: Awaited) -> [Complet
         None => Err(FabricError::TooLong { from, room }),
     };
     [
-        Completion {
+        FabricCompletion {
             token: sent.token,
             buffer: Some(sent.buffer),
             result: Ok(bytes),
         },
-        Completion {
+        FabricCompletion {
             token: awaited.token,
             buffer: Some(awaited.buffer),
             result,

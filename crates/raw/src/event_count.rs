@@ -1,9 +1,9 @@
 //! News that threads have for each other: who finds nothing to do sleeps until there is some.
 //!
-//! 1. A thread notes how many news there were ([`News::seen`]) before it looks for something to do.
-//! 2. When it finds nothing it waits until there are more ([`News::wait`]): it counts itself among those asleep, and then touches the
+//! 1. A thread notes how many news there were ([`EventCount::seen`]) before it looks for something to do.
+//! 2. When it finds nothing it waits until there are more ([`EventCount::wait`]): it counts itself among those asleep, and then touches the
 //!    count of news without changing it.
-//! 3. Who has news counts them first, and looks for sleepers then ([`News::tell`]).
+//! 3. Who has news counts them first, and looks for sleepers then ([`EventCount::tell`]).
 //!
 //! Of two who touch the count one comes second, and sees what the other did before: either the sleeper sees the news, or the teller
 //! sees the sleeper. So nobody sleeps through news.
@@ -18,14 +18,14 @@ const SPINS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 100 };
 
 /// How many news there were, and who sleeps until there are more.
 #[derive(Debug, Default)]
-pub struct News {
+pub struct EventCount {
     count: AtomicU64,
     asleep: AtomicUsize,
     bed: Mutex<()>,
     bell: Condvar,
 }
 
-impl News {
+impl EventCount {
     /// How many news there were up to now.
     pub fn seen(&self) -> u64 {
         self.count.load(Ordering::Acquire)
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn old_news_wake_nobody_and_new_ones_do() {
-        let news = News::default();
+        let news = EventCount::default();
         let seen = news.seen();
         news.wait(seen, Duration::from_millis(1));
         assert_eq!(news.seen(), seen);
@@ -93,9 +93,9 @@ mod every_order {
     use crate::sync::{AtomicU32, nearly_every_order, thread};
 
     /// Some threads each do a part of some work and tell of it, one waits for all parts; nobody wakes who waits for too long.
-    fn parts(tellers: u32, tell: fn(&News)) {
+    fn parts(tellers: u32, tell: fn(&EventCount)) {
         nearly_every_order(3, move || {
-            let shared = Arc::new((News::default(), AtomicU32::new(0)));
+            let shared = Arc::new((EventCount::default(), AtomicU32::new(0)));
             for _ in 0..tellers {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
@@ -117,8 +117,8 @@ mod every_order {
 
     #[test]
     fn nobody_sleeps_through_news() {
-        parts(1, News::tell);
-        parts(2, News::tell);
+        parts(1, EventCount::tell);
+        parts(2, EventCount::tell);
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod every_order {
     #[test]
     #[cfg(shuttle)]
     fn many_tell() {
-        parts(5, News::tell);
+        parts(5, EventCount::tell);
     }
 
     #[test]

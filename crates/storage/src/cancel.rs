@@ -7,34 +7,34 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 ///
 /// Work that a later run resumes is patient: it continues to a point where stopping loses nothing, unless it is asked twice.
 #[derive(Clone, Debug, Default)]
-pub struct Stop {
-    wish: Arc<Wish>,
+pub struct CancelToken {
+    wish: Arc<CancelState>,
     /// Another flag that asks for the same, at once.
     other: Option<Arc<AtomicBool>>,
 }
 
 #[derive(Debug, Default)]
-struct Wish {
+struct CancelState {
     asked: AtomicBool,
     insisted: AtomicBool,
-    /// Number of living [`Patience`] guards.
+    /// Number of living [`GracefulGuard`] guards.
     patient: AtomicUsize,
 }
 
 /// A guard: while it lives, work continues after the first request to a point where it can stop.
 #[derive(Debug)]
-pub struct Patience(Arc<Wish>);
+pub struct GracefulGuard(Arc<CancelState>);
 
-impl Stop {
+impl CancelToken {
     /// Makes one without a request.
     pub fn new() -> Self {
-        Stop::default()
+        CancelToken::default()
     }
 
     /// Returns a clone that `other` stops too, at once; the other clones ignore that flag.
     #[must_use]
     pub fn or(&self, other: Arc<AtomicBool>) -> Self {
-        Stop {
+        CancelToken {
             wish: Arc::clone(&self.wish),
             other: Some(other),
         }
@@ -46,16 +46,16 @@ impl Stop {
     }
 
     /// Asks everybody to stop at once.
-    pub fn insist(&self) {
+    pub fn force(&self) {
         self.request();
         self.wish.insisted.store(true, Ordering::Relaxed);
     }
 
     /// Work is patient from now on.
     #[must_use]
-    pub fn be_patient(&self) -> Patience {
+    pub fn graceful(&self) -> GracefulGuard {
         self.wish.patient.fetch_add(1, Ordering::Relaxed);
-        Patience(Arc::clone(&self.wish))
+        GracefulGuard(Arc::clone(&self.wish))
     }
 
     /// True if there is a request, so that patient work ends where it can.
@@ -69,13 +69,13 @@ impl Stop {
     }
 
     /// True if work is to stop now.
-    pub fn requested(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         (self.asked() && !self.is_patient()) || self.other.as_deref().is_some_and(is_set)
     }
 }
 
-impl Drop for Patience {
+impl Drop for GracefulGuard {
     fn drop(&mut self) {
         self.0.patient.fetch_sub(1, Ordering::Relaxed);
     }
@@ -87,38 +87,38 @@ mod tests {
 
     #[test]
     fn clones_share_one_wish() {
-        let stop = Stop::new();
+        let stop = CancelToken::new();
         let clone = stop.clone();
-        assert!(!clone.requested());
+        assert!(!clone.is_cancelled());
         stop.request();
-        assert!(clone.requested());
+        assert!(clone.is_cancelled());
     }
 
     #[test]
     fn another_flag_stops_those_who_know_of_it() {
-        let (stop, other) = (Stop::new(), Arc::new(AtomicBool::new(false)));
+        let (stop, other) = (CancelToken::new(), Arc::new(AtomicBool::new(false)));
         let both = stop.or(Arc::clone(&other));
-        assert!(!both.requested());
+        assert!(!both.is_cancelled());
         other.store(true, Ordering::Relaxed);
-        assert!(both.requested() && !stop.requested());
+        assert!(both.is_cancelled() && !stop.is_cancelled());
         stop.request();
-        assert!(stop.or(Arc::default()).requested());
+        assert!(stop.or(Arc::default()).is_cancelled());
     }
 
     #[test]
     fn patient_work_is_asked_twice() {
-        let stop = Stop::new();
-        let (one, two) = (stop.be_patient(), stop.clone().be_patient());
+        let stop = CancelToken::new();
+        let (one, two) = (stop.graceful(), stop.clone().graceful());
         stop.request();
-        assert!(stop.asked() && !stop.requested());
+        assert!(stop.asked() && !stop.is_cancelled());
         drop(one);
-        assert!(!stop.requested());
-        stop.insist();
-        assert!(stop.requested() && !stop.is_patient());
+        assert!(!stop.is_cancelled());
+        stop.force();
+        assert!(stop.is_cancelled() && !stop.is_patient());
         drop(two);
-        let stop = Stop::new();
-        drop(stop.be_patient());
+        let stop = CancelToken::new();
+        drop(stop.graceful());
         stop.request();
-        assert!(stop.requested());
+        assert!(stop.is_cancelled());
     }
 }

@@ -8,7 +8,7 @@ use std::io;
 ///
 /// # Errors
 /// The system refuses; the limit is what it was.
-pub fn allow_open_files() -> io::Result<()> {
+pub fn raise_nofile_limit() -> io::Result<()> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,

@@ -4,14 +4,14 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::budget::{Budget, Buffer};
 use crate::disk::port::{Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
 use crate::error::StorageError;
 use crate::lock::lock;
+use crate::memory_budget::{Buffer, MemoryBudget};
 
 /// An open file; clones share one chunk of its bytes.
 #[derive(Debug, Clone)]
-pub struct ByteFile {
+pub struct RandomAccessFile {
     length: u64,
     chunk: Arc<Mutex<Chunk>>,
 }
@@ -28,19 +28,19 @@ struct Chunk {
     filled: usize,
 }
 
-impl ByteFile {
+impl RandomAccessFile {
     /// Opens an existing file and reads it in chunks of `chunk_bytes`, a multiple of [`GRAIN_BYTES`].
     ///
     /// # Errors
     /// The file does not exist or cannot be read, or the budget has no room for a chunk.
     pub fn open(
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         path: &Path,
         chunk_bytes: usize,
-    ) -> Result<ByteFile, StorageError> {
+    ) -> Result<RandomAccessFile, StorageError> {
         let file = disk.open(path, Open::Read)?;
-        Ok(ByteFile {
+        Ok(RandomAccessFile {
             length: file.len()?,
             chunk: Arc::new(Mutex::new(Chunk {
                 file,
@@ -116,10 +116,10 @@ impl Chunk {
     }
 }
 
-/// Reads a [`ByteFile`] on from some offset.
+/// Reads a [`RandomAccessFile`] on from some offset.
 #[derive(Debug)]
 pub struct ByteReader {
-    file: ByteFile,
+    file: RandomAccessFile,
     offset: u64,
 }
 

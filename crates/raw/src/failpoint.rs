@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A mistake in how versions of a run are published, read, or gone on with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mistake {
+pub enum Failpoint {
     /// The pages of a version are not made durable before its file is.
     PagesNotSynced,
     /// A step of an import is said to have ended before what it wrote is durable.
@@ -51,30 +51,30 @@ pub enum Mistake {
     SumsOutOfOrder,
 }
 
-impl Mistake {
+impl Failpoint {
     /// All of them.
-    pub const ALL: [Mistake; 21] = [
-        Mistake::PagesNotSynced,
-        Mistake::StepNotSynced,
-        Mistake::FileNotSynced,
-        Mistake::WrittenInPlace,
-        Mistake::OldVersionGoesFirst,
-        Mistake::SlotsNotKept,
-        Mistake::OwnNewestTaken,
-        Mistake::FoundNotDurable,
-        Mistake::OtherVersionsStay,
-        Mistake::PagesNotChecked,
-        Mistake::VersionNotChecked,
-        Mistake::FramesNotChecked,
-        Mistake::ChangesMissed,
-        Mistake::SetsForgotten,
-        Mistake::EntriesForgotten,
-        Mistake::DecisionForgotten,
-        Mistake::PatienceForgotten,
-        Mistake::FailedSyncIgnored,
-        Mistake::FailedListIgnored,
-        Mistake::EndNotSaid,
-        Mistake::SumsOutOfOrder,
+    pub const ALL: [Failpoint; 21] = [
+        Failpoint::PagesNotSynced,
+        Failpoint::StepNotSynced,
+        Failpoint::FileNotSynced,
+        Failpoint::WrittenInPlace,
+        Failpoint::OldVersionGoesFirst,
+        Failpoint::SlotsNotKept,
+        Failpoint::OwnNewestTaken,
+        Failpoint::FoundNotDurable,
+        Failpoint::OtherVersionsStay,
+        Failpoint::PagesNotChecked,
+        Failpoint::VersionNotChecked,
+        Failpoint::FramesNotChecked,
+        Failpoint::ChangesMissed,
+        Failpoint::SetsForgotten,
+        Failpoint::EntriesForgotten,
+        Failpoint::DecisionForgotten,
+        Failpoint::PatienceForgotten,
+        Failpoint::FailedSyncIgnored,
+        Failpoint::FailedListIgnored,
+        Failpoint::EndNotSaid,
+        Failpoint::SumsOutOfOrder,
     ];
 
     /// Whether it is planted.
@@ -92,7 +92,7 @@ static PLANTED: AtomicU8 = AtomicU8::new(0);
 
 /// Plants a mistake in this process, in place of the one before.
 #[cfg(feature = "planted")]
-pub fn plant(mistake: Option<Mistake>) {
+pub fn plant(mistake: Option<Failpoint>) {
     PLANTED.store(
         mistake.map_or(0, |mistake| mistake as u8 + 1),
         Ordering::Relaxed,

@@ -3,14 +3,14 @@
 
 /// A seeded sequence of numbers: the same on every machine and in every version.
 #[derive(Clone, Debug)]
-pub struct Random {
+pub struct SplitMix64 {
     state: u64,
 }
 
-impl Random {
+impl SplitMix64 {
     /// The sequence of `seed`.
     pub fn new(seed: u64) -> Self {
-        Random { state: seed }
+        SplitMix64 { state: seed }
     }
 
     /// The next number, of all 2^64.
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn the_sequence_is_that_of_the_paper() {
         // The first outputs of Java's SplittableRandom(1234567) and of the reference C code.
-        let mut random = Random::new(1_234_567);
+        let mut random = SplitMix64::new(1_234_567);
         let first = [
             6457827717110365317,
             3203168211198807973,
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn numbers_keep_to_their_range() {
-        let mut random = Random::new(0);
+        let mut random = SplitMix64::new(0);
         assert_eq!(random.below(0), 0);
         let mut seen = [0; 7];
         for _ in 0..7000 {

@@ -9,7 +9,7 @@ use std::fmt;
 /// Why a judge refuses a result (or cannot judge it).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Objection {
+pub enum Violation {
     /// The vector is not one value a vertex.
     #[error("the graph has {vertices} vertices, the result {values} values")]
     Length {
@@ -44,9 +44,9 @@ pub enum Objection {
         /// The vertex.
         vertex: u64,
         /// Its value in the result.
-        found: Held,
+        found: ViolationValue,
         /// The value that the judge computed.
-        expected: Held,
+        expected: ViolationValue,
         /// The condition that fails.
         rule: &'static str,
     },
@@ -64,7 +64,7 @@ pub enum Objection {
 
 /// A value that an objection names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Held {
+pub enum ViolationValue {
     /// None.
     Nothing,
     /// A number, as text.
@@ -73,12 +73,12 @@ pub enum Held {
     Vertex(u64),
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for ViolationValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Held::Nothing => f.write_str("nothing"),
-            Held::Number(number) => f.write_str(number),
-            Held::Vertex(vertex) => vertex.fmt(f),
+            ViolationValue::Nothing => f.write_str("nothing"),
+            ViolationValue::Number(number) => f.write_str(number),
+            ViolationValue::Vertex(vertex) => vertex.fmt(f),
         }
     }
 }
@@ -110,9 +110,9 @@ pub(crate) fn check_shape(
     vertices: u64,
     values: usize,
     arcs: impl Iterator<Item = (u64, u64)>,
-) -> Result<(), Objection> {
+) -> Result<(), Violation> {
     if values as u64 != vertices {
-        return Err(Objection::Length {
+        return Err(Violation::Length {
             vertices,
             values: values as u64,
         });
@@ -127,11 +127,11 @@ pub(crate) fn check_vertex(
     what: &'static str,
     vertex: u64,
     vertices: u64,
-) -> Result<(), Objection> {
+) -> Result<(), Violation> {
     if vertex < vertices {
         Ok(())
     } else {
-        Err(Objection::NoSuchVertex {
+        Err(Violation::NoSuchVertex {
             what,
             vertex,
             vertices,
@@ -145,10 +145,13 @@ pub(crate) fn wrong<T: fmt::Display>(
     found: Option<T>,
     expected: Option<T>,
     rule: &'static str,
-) -> Objection {
-    let held =
-        |value: Option<T>| value.map_or(Held::Nothing, |value| Held::Number(value.to_string()));
-    Objection::Vertex {
+) -> Violation {
+    let held = |value: Option<T>| {
+        value.map_or(ViolationValue::Nothing, |value| {
+            ViolationValue::Number(value.to_string())
+        })
+    };
+    Violation::Vertex {
         vertex: vertex as u64,
         found: held(found),
         expected: held(expected),
@@ -162,9 +165,9 @@ pub(crate) fn wrong_vertex(
     found: Option<u64>,
     expected: Option<u64>,
     rule: &'static str,
-) -> Objection {
-    let held = |value: Option<u64>| value.map_or(Held::Nothing, Held::Vertex);
-    Objection::Vertex {
+) -> Violation {
+    let held = |value: Option<u64>| value.map_or(ViolationValue::Nothing, ViolationValue::Vertex);
+    Violation::Vertex {
         vertex: vertex as u64,
         found: held(found),
         expected: held(expected),

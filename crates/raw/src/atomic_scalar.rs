@@ -1,6 +1,6 @@
 //! Numbers that several threads read and change at once, where the memory is otherwise plain numbers.
 //!
-//! All accesses are relaxed: a number stands for itself alone, and what ends the threads' work (a [`crate::Team`] that
+//! All accesses are relaxed: a number stands for itself alone, and what ends the threads' work (a [`crate::ForkJoinPool`] that
 //! returns) makes all of them visible.
 
 #![cfg_attr(
@@ -12,9 +12,9 @@ use crate::aligned_buffer::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// A number that an atomic holds.
-pub trait Word: Element + Ord + std::fmt::Debug {
+pub trait AtomicScalar: Element + Ord + std::fmt::Debug {
     /// The atomic.
-    type Atomic: AtomicWord<Self>;
+    type Atomic: AtomicCell<Self>;
     /// The number of an index, which fits.
     fn of_index(index: u64) -> Self;
     /// The index of a number.
@@ -25,7 +25,7 @@ pub trait Word: Element + Ord + std::fmt::Debug {
 }
 
 /// What the lock-free structures ask of an atomic number.
-pub trait AtomicWord<T>: Sync {
+pub trait AtomicCell<T>: Sync {
     /// Its value now.
     fn load(&self) -> T;
     /// Gives it a value.
@@ -60,7 +60,7 @@ pub trait AtomicWord<T>: Sync {
 
 macro_rules! words {
     ($($word:ty: $atomic:ty;)*) => {$(
-        impl Word for $word {
+        impl AtomicScalar for $word {
             type Atomic = $atomic;
             #[inline(always)]
             fn of_index(index: u64) -> $word {
@@ -84,7 +84,7 @@ macro_rules! words {
                 unsafe { std::slice::from_raw_parts(words.as_mut_ptr().cast(), words.len()) }
             }
         }
-        impl AtomicWord<$word> for $atomic {
+        impl AtomicCell<$word> for $atomic {
             #[inline(always)]
             fn load(&self) -> $word {
                 self.load(Ordering::Relaxed)
@@ -118,7 +118,7 @@ mod tests {
             for _ in 0..3 {
                 scope.spawn(|| {
                     for _ in 0..rounds {
-                        let mut old = AtomicWord::load(&shared[0]);
+                        let mut old = AtomicCell::load(&shared[0]);
                         while let Err(found) = shared[0].exchange(old, old + 1) {
                             old = found;
                         }
@@ -126,7 +126,7 @@ mod tests {
                 });
             }
         });
-        AtomicWord::store(&shared[1], 8);
+        AtomicCell::store(&shared[1], 8);
         assert_eq!(words, [3 * rounds, 8]);
     }
 }
@@ -148,7 +148,7 @@ mod every_order {
             };
             let mine = number.lower(to[1], alone);
             let theirs = theirs.join().unwrap();
-            assert_eq!(AtomicWord::load(&*number), to[0].min(to[1]), "the lesser");
+            assert_eq!(AtomicCell::load(&*number), to[0].min(to[1]), "the lesser");
             assert!(if to[0] < to[1] { theirs } else { mine });
         });
     }

@@ -8,9 +8,9 @@
 
 use std::io::{self, BufReader, Read, Write};
 
-use graphmill_raw::Mistake;
+use graphmill_raw::Failpoint;
 
-use crate::byte_file::{ByteFile, ByteReader};
+use crate::random_access_file::{ByteReader, RandomAccessFile};
 
 /// Bytes that are read at a time.
 const PIECE_BYTES: usize = 4096;
@@ -87,7 +87,7 @@ impl<W: Write> RecordWriter<W> {
 /// Reads a record.
 #[derive(Debug)]
 pub struct RecordReader<'f> {
-    file: &'f ByteFile,
+    file: &'f RandomAccessFile,
     from: BufReader<ByteReader>,
     at: u64,
 }
@@ -98,7 +98,7 @@ pub struct RecordReader<'f> {
 )]
 impl<'f> RecordReader<'f> {
     /// Opens the record in a file, after it has read the whole file and checked its checksum.
-    pub fn open(file: &'f ByteFile, magic: &[u8; 8]) -> io::Result<Self> {
+    pub fn open(file: &'f RandomAccessFile, magic: &[u8; 8]) -> io::Result<Self> {
         let mut all = RecordReader::at(file, 0);
         let mut hasher = crc32fast::Hasher::new();
         let mut left = file.bytes().checked_sub(SUM_BYTES).ok_or_else(broken)?;
@@ -109,7 +109,7 @@ impl<'f> RecordReader<'f> {
             hasher.update(part);
             left -= part.len() as u64;
         }
-        if all.word()? != hasher.finalize() && !Mistake::VersionNotChecked.is_planted() {
+        if all.word()? != hasher.finalize() && !Failpoint::VersionNotChecked.is_planted() {
             return Err(broken());
         }
         let mut record = RecordReader::at(file, 0);
@@ -120,7 +120,7 @@ impl<'f> RecordReader<'f> {
     }
     /// A record that was opened before, from some byte of the file on.
     #[must_use]
-    pub fn at(file: &'f ByteFile, at: u64) -> Self {
+    pub fn at(file: &'f RandomAccessFile, at: u64) -> Self {
         RecordReader {
             file,
             from: BufReader::with_capacity(PIECE_BYTES, file.reader_from(at)),
@@ -204,7 +204,7 @@ pub fn broken() -> io::Error {
 
 /// True if an error says that a file is not what was written.
 #[must_use]
-pub fn is_broken(error: &io::Error) -> bool {
+pub fn is_corrupt(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, UnexpectedEof};
     matches!(error.kind(), InvalidData | UnexpectedEof)
 }
@@ -215,17 +215,17 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::budget::Budget;
     use crate::disk::port::Disk;
     use crate::disk::sim::SimDisk;
+    use crate::memory_budget::MemoryBudget;
 
     const MAGIC: &[u8; 8] = b"GMTEST\0\x01";
 
-    fn file(bytes: &[u8]) -> ByteFile {
+    fn file(bytes: &[u8]) -> RandomAccessFile {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
         let path = Path::new("/record");
         disk.write_small(path, bytes).unwrap();
-        ByteFile::open(&disk, &Budget::new(1 << 20), path, PIECE_BYTES).unwrap()
+        RandomAccessFile::open(&disk, &MemoryBudget::new(1 << 20), path, PIECE_BYTES).unwrap()
     }
 
     fn written() -> Vec<u8> {
@@ -274,11 +274,11 @@ mod tests {
         );
         assert_eq!(read(&bytes).unwrap(), expected);
         for at in 0..bytes.len() {
-            assert!(is_broken(&read(&bytes[..at]).unwrap_err()), "cut at {at}");
+            assert!(is_corrupt(&read(&bytes[..at]).unwrap_err()), "cut at {at}");
             for bit in 0..8 {
                 let mut bad = bytes.clone();
                 bad[at] ^= 1 << bit;
-                assert!(is_broken(&read(&bad).unwrap_err()), "byte {at} bit {bit}");
+                assert!(is_corrupt(&read(&bad).unwrap_err()), "byte {at} bit {bit}");
             }
         }
     }
@@ -292,7 +292,7 @@ mod tests {
             let (all, sum) = bad.split_at_mut(bytes.len() - 4);
             sum.copy_from_slice(&crc32fast::hash(all).to_le_bytes());
             if let Err(error) = read(&bad) {
-                assert!(is_broken(&error), "byte {at}: {error}");
+                assert!(is_corrupt(&error), "byte {at}: {error}");
             }
         }
     }

@@ -6,26 +6,26 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use graphmill_storage::{Disk, Fault, FaultKind, On, Random, SimDisk};
+use graphmill_storage::{Disk, Fault, FaultKind, On, SimDisk, SplitMix64};
 
-use crate::case::Case;
+use crate::check::says_bug;
 use crate::cluster::{GRAPH, Outcome, RESULT, versions};
 use crate::fault::{Faults, Moment};
-use crate::judge::says_bug;
+use crate::scenario::Scenario;
 
 /// A graph that is stored, and the right answer.
-struct Job {
-    case: Case,
+struct StoredCase {
+    case: Scenario,
     disk: SimDisk,
     wanted: Vec<u8>,
     memory: u64,
 }
 
-impl Job {
-    fn new(seed: u64) -> Result<Job, String> {
-        let case = Case {
+impl StoredCase {
+    fn new(seed: u64) -> Result<StoredCase, String> {
+        let case = Scenario {
             attempts: 0,
-            ..Case::draw(seed)
+            ..Scenario::draw(seed)
         };
         let disk = case.disk().map_err(|error| error.to_string())?;
         if let failed @ (Outcome::Failed(_) | Outcome::Panicked(_)) =
@@ -38,7 +38,7 @@ impl Job {
             other => return Err(format!("undisturbed: {other:?}")),
         };
         let memory = case.least(&disk) + case.slack;
-        Ok(Job {
+        Ok(StoredCase {
             case,
             disk,
             wanted,
@@ -98,7 +98,7 @@ impl Job {
 /// # Errors
 /// The power cut after which the job does not end as it should.
 pub fn every_power_cut(seed: u64, state: u64) -> Result<u64, String> {
-    let job = Job::new(seed)?;
+    let job = StoredCase::new(seed)?;
     let mut count = 0;
     for (of, nth) in job.moments()? {
         let mut disks = job.disks();
@@ -123,7 +123,7 @@ pub fn every_power_cut(seed: u64, state: u64) -> Result<u64, String> {
 /// # Errors
 /// The failure that is not reported as it should, or from which the job does not resume.
 pub fn every_failure(seed: u64) -> Result<u64, String> {
-    let job = Job::new(seed)?;
+    let job = StoredCase::new(seed)?;
     let mut count = 0;
     for (of, nth) in job.moments()? {
         for (kind, on) in [
@@ -167,7 +167,7 @@ pub fn every_failure(seed: u64) -> Result<u64, String> {
 /// # Errors
 /// The failure from which the job does not resume.
 pub fn every_failed_sync(seed: u64) -> Result<u64, String> {
-    let job = Job::new(seed)?;
+    let job = StoredCase::new(seed)?;
     let mut count = 0;
     for of in 0..job.disks().len() {
         for nth in 1.. {
@@ -204,7 +204,7 @@ pub fn every_failed_sync(seed: u64) -> Result<u64, String> {
 /// # Errors
 /// The power cut that lost a checkpoint, or after which the run does not resume.
 pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
-    let job = Job::new(seed)?;
+    let job = StoredCase::new(seed)?;
     let mut count = 0;
     for of in 0..job.disks().len() {
         for nth in 1.. {
@@ -254,7 +254,7 @@ pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
 /// # Errors
 /// The operation that lost a checkpoint, or after which the run does not resume.
 pub fn every_failed_name(seed: u64) -> Result<u64, String> {
-    let job = Job::new(seed)?;
+    let job = StoredCase::new(seed)?;
     let stopped = job.disks();
     job.attempt(&stopped, &Faults::stopping_after(2), 0);
     let before = versions(&stopped, job.case.ranks).last().copied();
@@ -303,7 +303,7 @@ pub fn every_failed_name(seed: u64) -> Result<u64, String> {
 /// # Errors
 /// The moment after which the run does not end so, or does not resume.
 pub fn every_wish(seed: u64) -> Result<u64, String> {
-    let job = Job::new(seed)?;
+    let job = StoredCase::new(seed)?;
     let mut count = 0;
     for rank in 0..job.case.ranks {
         // Where it has ended: between all calls, if it is asked there, and between many, if it is asked meanwhile.
@@ -351,7 +351,7 @@ pub fn every_wish(seed: u64) -> Result<u64, String> {
 /// # Errors
 /// There is a checkpoint without a named directory, or none with one; or the run does not resume.
 pub fn without_locks(seed: u64) -> Result<bool, String> {
-    let job = Job::new(seed)?;
+    let job = StoredCase::new(seed)?;
     let disks = job.disks();
     disks
         .iter()
@@ -372,7 +372,7 @@ pub fn without_locks(seed: u64) -> Result<bool, String> {
 /// # Errors
 /// The change that had an effect and no error.
 pub fn mutations(seed: u64, numbers: Range<u64>) -> Result<(u64, u64), String> {
-    let job = Job::new(seed)?;
+    let job = StoredCase::new(seed)?;
     // A run that was stopped between passes, and one pass earlier.
     let stopped = [1, 2].map(|passes| {
         let disks = job.disks();
@@ -388,7 +388,7 @@ pub fn mutations(seed: u64, numbers: Range<u64>) -> Result<(u64, u64), String> {
     let read = |disk: &SimDisk, path: &Path| disk.read_small(path, u64::MAX).unwrap_or_default();
     let (count, mut noticed) = (numbers.end - numbers.start, 0);
     for number in numbers {
-        let mut random = Random::new(seed << 32 | number);
+        let mut random = SplitMix64::new(seed << 32 | number);
         let mut disks: Vec<SimDisk> = others.iter().map(|disk| disk.copied(number)).collect();
         disks.insert(0, stopped.copied(number));
         let disk = &disks[0];

@@ -1,9 +1,9 @@
 //! Vertex indices as values of vertex arrays: 32 bits where the graph has fewer than 2^32 - 1 vertices, else 64.
 
-use graphmill_engine::{Accumulator, Label, Word};
+use graphmill_engine::{Accumulator, AtomicScalar, Label};
 
 /// An integer that holds a vertex index, or [`Label::NONE`].
-pub trait Index: Accumulator + Label + Word {
+pub trait VertexIndex: Accumulator + Label + AtomicScalar {
     /// A number and an index in order: first by the number, then by the index.
     type Numbered: Accumulator + Ord;
     /// A value greater than all others.
@@ -23,7 +23,7 @@ pub trait Index: Accumulator + Label + Word {
     fn index_of(numbered: Self::Numbered) -> Self;
 }
 
-impl Index for u32 {
+impl VertexIndex for u32 {
     /// In one word, which is compared at once.
     type Numbered = u64;
     const LAST: u64 = u64::MAX;
@@ -39,7 +39,7 @@ impl Index for u32 {
     }
 }
 
-impl Index for u64 {
+impl VertexIndex for u64 {
     type Numbered = [u64; 2];
     const LAST: [u64; 2] = [u64::MAX; 2];
     const ZERO: u64 = 0;

@@ -7,26 +7,26 @@
 
 use std::marker::PhantomData;
 
-use crate::shared_words::{AtomicWord, Word};
+use crate::atomic_scalar::{AtomicCell, AtomicScalar};
 
 /// A forest whose pointers are atomics of the caller's.
 #[derive(Debug)]
-pub struct Forest<'f, I, A> {
+pub struct UnionFind<'f, I, A> {
     pointers: &'f [A],
     index: PhantomData<I>,
 }
 
-impl<I, A> Clone for Forest<'_, I, A> {
+impl<I, A> Clone for UnionFind<'_, I, A> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<I, A> Copy for Forest<'_, I, A> {}
+impl<I, A> Copy for UnionFind<'_, I, A> {}
 
-impl<'f, I: Word, A: AtomicWord<I>> Forest<'f, I, A> {
+impl<'f, I: AtomicScalar, A: AtomicCell<I>> UnionFind<'f, I, A> {
     /// Over pointers of which each is not greater than its own place.
     pub fn new(pointers: &'f [A]) -> Self {
-        Forest {
+        UnionFind {
             pointers,
             index: PhantomData,
         }
@@ -52,7 +52,7 @@ impl<'f, I: Word, A: AtomicWord<I>> Forest<'f, I, A> {
     /// Where a node points: its root, once the forest is flat.
     #[inline(always)]
     pub fn pointer(&self, v: I) -> I {
-        self.pointers.get(v.index()).map_or(v, AtomicWord::load)
+        self.pointers.get(v.index()).map_or(v, AtomicCell::load)
     }
 
     /// Has the pointer of a node on its way into the cache.
@@ -133,7 +133,7 @@ mod tests {
             }
         }
         let mut pointers: Vec<u32> = (0..nodes).collect();
-        let forest = Forest::new(u32::shared(&mut pointers));
+        let forest = UnionFind::new(u32::shared(&mut pointers));
         std::thread::scope(|scope| {
             for first in 0..3 {
                 scope.spawn(move || {
@@ -173,7 +173,7 @@ mod every_order {
             };
             pairs[1].iter().for_each(|(a, b)| unite(&pointers, *a, *b));
             theirs.join().unwrap();
-            let forest = Forest::<u32, _>::new(&pointers);
+            let forest = UnionFind::<u32, _>::new(&pointers);
             (0..nodes as usize).for_each(|v| forest.flatten(v));
             assert!((0..nodes).all(|v| forest.pointer(v) == 0));
         });
@@ -181,7 +181,7 @@ mod every_order {
 
     #[test]
     fn no_union_is_lost() {
-        let unite = |pointers: &[AtomicU32], a, b| Forest::new(pointers).unite(a, b);
+        let unite = |pointers: &[AtomicU32], a, b| UnionFind::new(pointers).unite(a, b);
         become_one(3, [&[(1, 2)], &[(0, 2)]], unite);
         become_one(4, [&[(2, 3), (1, 3)], &[(0, 3)]], unite);
     }
@@ -189,7 +189,7 @@ mod every_order {
     #[test]
     #[cfg(shuttle)]
     fn no_union_of_many_is_lost() {
-        let unite = |pointers: &[AtomicU32], a, b| Forest::new(pointers).unite(a, b);
+        let unite = |pointers: &[AtomicU32], a, b| UnionFind::new(pointers).unite(a, b);
         let paths: [&[_]; 2] = [
             &[(7, 6), (5, 4), (3, 2), (1, 0), (6, 5)],
             &[(4, 3), (2, 1), (0, 7), (5, 2), (6, 1)],
@@ -208,14 +208,14 @@ mod every_order {
             };
             parts[1].iter().for_each(|v| flatten(&pointers, *v));
             theirs.join().unwrap();
-            let forest = Forest::<u32, _>::new(&pointers);
+            let forest = UnionFind::<u32, _>::new(&pointers);
             assert!((0..4).all(|v| forest.pointer(v) == 0));
         });
     }
 
     #[test]
     fn a_tree_is_made_flat_by_several() {
-        let flatten = |pointers: &[AtomicU32], v| Forest::<u32, _>::new(pointers).flatten(v);
+        let flatten = |pointers: &[AtomicU32], v| UnionFind::<u32, _>::new(pointers).flatten(v);
         become_flat([&[3, 1], &[2, 0]], flatten);
         become_flat([&[1, 2, 3], &[3, 2, 1]], flatten);
     }
@@ -225,7 +225,7 @@ mod every_order {
     fn a_single_step_up_is_not_enough() {
         // Right where those above were flat before: in order of nodes, on one thread.
         let hasty = |pointers: &[AtomicU32], v: usize| {
-            let forest = Forest::<u32, _>::new(pointers);
+            let forest = UnionFind::<u32, _>::new(pointers);
             forest.point(v, forest.pointer(forest.pointer(v as u32)));
         };
         become_flat([&[3, 1], &[2, 0]], hasty);
@@ -236,7 +236,7 @@ mod every_order {
     fn a_root_that_is_hooked_without_a_look_is_noticed() {
         // A plain store in place of the exchange: what another thread hung there meanwhile is gone.
         let careless = |pointers: &[AtomicU32], a: u32, b: u32| {
-            let forest = Forest::<u32, _>::new(pointers);
+            let forest = UnionFind::<u32, _>::new(pointers);
             let root = |mut v: u32| {
                 while forest.pointer(v) != v {
                     v = forest.pointer(v);

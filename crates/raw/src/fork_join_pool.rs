@@ -1,6 +1,6 @@
 //! Threads that run one borrowed function at a time, all of them, the caller among them.
 //!
-//! 1. [`Team::run`] puts the function in `call`, sets `running`, and moves `generation` on.
+//! 1. [`ForkJoinPool::run`] puts the function in `call`, sets `running`, and moves `generation` on.
 //! 2. Each thread sees the new generation, runs the function, and takes itself off `running`.
 //! 3. `run` returns when `running` is 0. So the function is borrowed for exactly as long as threads use it, and no
 //!    thread can miss a generation.
@@ -26,17 +26,17 @@ const SPINS: usize = if cfg!(miri) { 2 } else { 1000 };
 /// After so many looks it lets others have the processor: the thread it waits for may be among them.
 const SPINS_PER_YIELD: usize = 50;
 
-/// A fixed number of threads, counting the one that calls [`Team::run`].
+/// A fixed number of threads, counting the one that calls [`ForkJoinPool::run`].
 #[derive(Debug)]
-pub struct Team {
-    shared: Arc<Shared>,
+pub struct ForkJoinPool {
+    shared: Arc<PoolState>,
     threads: Vec<JoinHandle<()>>,
     /// Held through a run: one at a time.
     turn: Mutex<()>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PoolState {
     generation: AtomicU64,
     running: AtomicUsize,
     spins: usize,
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Call {
     }
 }
 
-impl Team {
+impl ForkJoinPool {
     /// `threads` threads (at least 1), of which `threads - 1` are started here as `NAME-1`, `NAME-2`, ...
     ///
     /// Those stay each on a processor of its own where there are as many that this process may use, counted from the one that the
@@ -68,7 +68,7 @@ impl Team {
     ///
     /// # Errors
     /// The system starts no more threads.
-    pub fn new(threads: usize, name: &str) -> std::io::Result<Team> {
+    pub fn new(threads: usize, name: &str) -> std::io::Result<ForkJoinPool> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let mut own = numa::processors();
         let here = own.iter().position(|own| *own == numa::here().0);
@@ -77,9 +77,9 @@ impl Team {
             own.clear();
         }
         let spins = if threads <= processors { SPINS } else { 0 };
-        Team::start(threads, name, spins, move |shared, index| {
+        ForkJoinPool::start(threads, name, spins, move |shared, index| {
             if let Some(own) = own.get(index) {
-                numa::stay_on(*own);
+                numa::pin_thread(*own);
             }
             shared.serve(index);
         })
@@ -90,16 +90,16 @@ impl Team {
         threads: usize,
         name: &str,
         spins: usize,
-        serve: impl Fn(&Shared, usize) + Clone + Send + 'static,
-    ) -> std::io::Result<Team> {
-        let shared = Shared {
+        serve: impl Fn(&PoolState, usize) + Clone + Send + 'static,
+    ) -> std::io::Result<ForkJoinPool> {
+        let shared = PoolState {
             generation: AtomicU64::new(0),
             running: AtomicUsize::new(0),
             spins,
             call: Mutex::new(None),
             panic: Mutex::new(None),
         };
-        let mut team = Team {
+        let mut team = ForkJoinPool {
             shared: Arc::new(shared),
             threads: Vec::new(),
             turn: Mutex::new(()),
@@ -154,7 +154,7 @@ impl Team {
     }
 }
 
-impl Shared {
+impl PoolState {
     /// What a started thread does until the team goes.
     fn serve(&self, index: usize) {
         self.serve_and_say(index, Ordering::Release);
@@ -181,7 +181,7 @@ impl Shared {
     }
 }
 
-impl Drop for Team {
+impl Drop for ForkJoinPool {
     fn drop(&mut self) {
         *lock(&self.shared.call) = None;
         self.shared.generation.fetch_add(1, Ordering::Release);
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn each_index_runs_once_a_call() {
         for threads in [1, 2, 5] {
-            let team = Team::new(threads, "test").unwrap();
+            let team = ForkJoinPool::new(threads, "test").unwrap();
             let calls: Vec<AtomicUsize> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
             let rounds = if cfg!(miri) { 5 } else { 500 };
             for round in 1..=rounds {
@@ -239,7 +239,7 @@ mod tests {
     fn threads_stay_on_processors_of_their_own_where_there_are_enough() {
         let allowed = numa::processors();
         for threads in [allowed.len(), allowed.len() + 1] {
-            let team = Team::new(threads, "test").unwrap();
+            let team = ForkJoinPool::new(threads, "test").unwrap();
             let may_use = Mutex::new(vec![Vec::new(); threads]);
             team.run(&|index| lock(&may_use)[index] = numa::processors());
             let may_use = may_use.into_inner().unwrap();
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn calls_from_several_threads_take_turns() {
-        let team = Team::new(2, "test").unwrap();
+        let team = ForkJoinPool::new(2, "test").unwrap();
         let inside = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..3 {
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_panic_on_any_thread_comes_back_and_the_team_goes_on() {
-        let team = Team::new(3, "test").unwrap();
+        let team = ForkJoinPool::new(3, "test").unwrap();
         for bad in 0..3 {
             let returned = AtomicUsize::new(0);
             let result = catch_unwind(AssertUnwindSafe(|| {
@@ -300,9 +300,9 @@ mod every_order {
     use crate::sync::{Watch, nearly_every_order};
 
     /// Some calls, one after the other, of functions that borrow what the caller has written and writes again.
-    fn calls(threads: usize, spins: usize, serve: fn(&Shared, usize)) {
+    fn calls(threads: usize, spins: usize, serve: fn(&PoolState, usize)) {
         nearly_every_order(3, move || {
-            let team = Team::start(threads, "test", spins, serve).unwrap();
+            let team = ForkJoinPool::start(threads, "test", spins, serve).unwrap();
             for _ in 0..2 {
                 let (lent, calls) = (Watch::default(), AtomicUsize::new(0));
                 lent.write();
@@ -318,16 +318,16 @@ mod every_order {
 
     #[test]
     fn a_function_is_lent_for_as_long_as_threads_run_it() {
-        calls(2, 0, Shared::serve);
-        calls(2, 1, Shared::serve);
-        calls(3, 0, Shared::serve);
+        calls(2, 0, PoolState::serve);
+        calls(2, 1, PoolState::serve);
+        calls(3, 0, PoolState::serve);
     }
 
     #[test]
     #[cfg(shuttle)]
     fn many_threads_run_it() {
-        calls(6, 0, Shared::serve);
-        calls(6, 2, Shared::serve);
+        calls(6, 0, PoolState::serve);
+        calls(6, 2, PoolState::serve);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::disk::port::{Disk, Hold, Holding, Owner};
+use crate::disk::port::{DirLock, Disk, LockMode, Owner};
 
 /// Attempts to lock a directory that another process may hold briefly, and the time between two.
 pub const HOLD_ATTEMPTS: u32 = 16;
@@ -22,7 +22,7 @@ const LASTING: usize = 8;
 const NONE: &str = "00000000";
 
 /// This machine, as a part of the name of a file that lies in `folder`.
-pub fn machine_id(disk: &dyn Disk, folder: &Path) -> String {
+pub fn host_id(disk: &dyn Disk, folder: &Path) -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let lasting = match disk.is_local(folder) {
         true => std::fs::read_to_string("/etc/machine-id").unwrap_or_default(),
@@ -44,8 +44,8 @@ fn id_of(lasting: &str, boot: &str) -> String {
 }
 
 /// Whether that is this machine, so that locks in `folder` tell the dead from the living.
-pub fn is_this_machine(id: &str, disk: &dyn Disk, folder: &Path) -> bool {
-    is_same(id, &machine_id(disk, folder))
+pub fn is_this_host(id: &str, disk: &dyn Disk, folder: &Path) -> bool {
+    is_same(id, &host_id(disk, folder))
 }
 
 /// Whether they are of one start of a machine, or of two, where both know which machine that is.
@@ -62,10 +62,10 @@ pub fn unheld<'d>(
     disk: &'d dyn Disk,
     folder: &Path,
     is_wanted: impl Fn(&Path) -> bool + 'd,
-) -> impl Iterator<Item = (PathBuf, Hold)> + 'd {
+) -> impl Iterator<Item = (PathBuf, DirLock)> + 'd {
     let there = disk.list(folder).unwrap_or_default().into_iter();
     there.filter_map(move |path| {
-        let hold = is_wanted(&path).then(|| disk.hold(&path, Holding::Alone, Owner::Own));
+        let hold = is_wanted(&path).then(|| disk.hold(&path, LockMode::Alone, Owner::Own));
         Some((path, hold?.ok()??))
     })
 }

@@ -1,26 +1,26 @@
 //! A file written from front to back beside its place and renamed onto it when it is complete.
 //!
 //! Invariants: `offset` is a multiple of the chunk, so every write keeps to the grain of direct I/O; the last one is padded and the
-//! file cut to its length. Until [`FileAside::publish`] nothing stands under the name; a file aside that was not published is
+//! file cut to its length. Until [`AtomicFile::publish`] nothing stands under the name; a file aside that was not published is
 //! removed when dropped.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_raw::Mistake;
+use graphmill_raw::Failpoint;
 
-use crate::budget::{Budget, Buffer};
 use crate::disk::port::{Completion, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
 use crate::error::StorageError;
-use crate::scratch::Scratch;
+use crate::memory_budget::{Buffer, MemoryBudget};
+use crate::work_dir::WorkDir;
 
 /// Chunks that are filled or on their way to the disk.
 const CHUNKS: usize = 2;
 
 /// The name that a file gets which is on its way to it; of any other file its own.
 #[must_use]
-pub fn name_to_be(name: &str) -> &str {
+pub fn final_name(name: &str) -> &str {
     let number = |name: &'_ str| name.rfind('.');
     let small = name
         .strip_prefix('.')
@@ -31,7 +31,7 @@ pub fn name_to_be(name: &str) -> &str {
 
 /// A file on its way to its name; a [`Write`].
 #[derive(Debug)]
-pub struct FileAside {
+pub struct AtomicFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     aside: PathBuf,
@@ -47,10 +47,10 @@ pub struct FileAside {
     offset: u64,
     is_published: bool,
     /// The directory it is in until it has its name, unless that is its parent.
-    _folder: Option<Scratch>,
+    _folder: Option<WorkDir>,
 }
 
-impl FileAside {
+impl AtomicFile {
     /// Bytes of memory for a file that is written in chunks of `chunk_bytes`.
     #[must_use]
     pub const fn memory(chunk_bytes: usize) -> u64 {
@@ -65,10 +65,10 @@ impl FileAside {
     /// The directory cannot be written, or the budget has no room for the chunks.
     pub fn create(
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         path: &Path,
         chunk_bytes: usize,
-    ) -> Result<FileAside, StorageError> {
+    ) -> Result<AtomicFile, StorageError> {
         // A killed process with the same number may have left a file of that name.
         let mut number = 0;
         let aside = loop {
@@ -83,36 +83,36 @@ impl FileAside {
         Self::open(disk, budget, path, (aside, None), chunk_bytes)
     }
 
-    /// Creates a file as [`FileAside::create`] does, in a directory of its own beside `path`.
+    /// Creates a file as [`AtomicFile::create`] does, in a directory of its own beside `path`.
     ///
     /// If the process is killed, the next call for the same place deletes the directory with its contents.
     ///
     /// # Errors
-    /// As for [`FileAside::create`].
+    /// As for [`AtomicFile::create`].
     pub fn create_apart(
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         path: &Path,
         chunk_bytes: usize,
-    ) -> Result<FileAside, StorageError> {
+    ) -> Result<AtomicFile, StorageError> {
         let above = path.parent().unwrap_or(Path::new(""));
         let above = match above.as_os_str().is_empty() {
             true => Path::new("."),
             false => above,
         };
-        let folder = Scratch::create(disk, above, "file")?;
+        let folder = WorkDir::create(disk, above, "file")?;
         let aside = folder.path().join(path.file_name().unwrap_or_default());
         Self::open(disk, budget, path, (aside, Some(folder)), chunk_bytes)
     }
 
     fn open(
         disk: &Arc<dyn Disk>,
-        budget: &Budget,
+        budget: &MemoryBudget,
         path: &Path,
-        (aside, folder): (PathBuf, Option<Scratch>),
+        (aside, folder): (PathBuf, Option<WorkDir>),
         chunk_bytes: usize,
-    ) -> Result<FileAside, StorageError> {
-        let aside = match Mistake::WrittenInPlace.is_planted() {
+    ) -> Result<AtomicFile, StorageError> {
+        let aside = match Failpoint::WrittenInPlace.is_planted() {
             true => path.to_path_buf(),
             false => aside,
         };
@@ -121,7 +121,7 @@ impl FileAside {
             spare.push(budget.buffer("chunks of a file to write", chunk_bytes)?);
         }
         let queue = disk.queue(CHUNKS)?;
-        Ok(FileAside {
+        Ok(AtomicFile {
             file: disk.open(&aside, Open::Create)?,
             disk: Arc::clone(disk),
             path: path.to_path_buf(),
@@ -152,7 +152,7 @@ impl FileAside {
             self.accept(completion)?;
         }
         self.disk.set_len(&self.file, length)?;
-        if !Mistake::FileNotSynced.is_planted() {
+        if !Failpoint::FileNotSynced.is_planted() {
             self.disk.sync(&self.file)?;
         }
         if self.aside != self.path {
@@ -203,7 +203,7 @@ impl FileAside {
     }
 }
 
-impl Write for FileAside {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let (filled, chunk_bytes) = (self.filled, self.chunk_bytes);
         let chunk = self.chunk()?;
@@ -216,13 +216,13 @@ impl Write for FileAside {
         Ok(count)
     }
 
-    /// Does nothing: bytes are on the disk after [`FileAside::publish`].
+    /// Does nothing: bytes are on the disk after [`AtomicFile::publish`].
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-impl Drop for FileAside {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.is_published {
             while self.queue.wait().is_some() {}
@@ -257,7 +257,7 @@ mod tests {
             (".partial", ".partial"),
             ("", ""),
         ] {
-            assert_eq!(name_to_be(name), to_be);
+            assert_eq!(final_name(name), to_be);
         }
     }
 
@@ -275,8 +275,8 @@ mod tests {
         ] {
             let bytes: Vec<u8> = (0..length).map(|i| (i * 7 % 251) as u8).collect();
             let path = folder.path().join(format!("{length}"));
-            let budget = Budget::new(FileAside::memory(CHUNK_BYTES));
-            let mut file = FileAside::create(&disk, &budget, &path, CHUNK_BYTES).unwrap();
+            let budget = MemoryBudget::new(AtomicFile::memory(CHUNK_BYTES));
+            let mut file = AtomicFile::create(&disk, &budget, &path, CHUNK_BYTES).unwrap();
             for part in bytes.chunks(10_003) {
                 file.write_all(part).unwrap();
             }
@@ -294,8 +294,8 @@ mod tests {
         let disk = open_disk(IoChoice::Threads).unwrap();
         let path = folder.path().join("result");
         disk.write_small(&path, b"old").unwrap();
-        for create in [FileAside::create, FileAside::create_apart] {
-            let mut file = create(&disk, &Budget::new(1 << 30), &path, CHUNK_BYTES).unwrap();
+        for create in [AtomicFile::create, AtomicFile::create_apart] {
+            let mut file = create(&disk, &MemoryBudget::new(1 << 30), &path, CHUNK_BYTES).unwrap();
             file.write_all(&[1; 2 * CHUNK_BYTES]).unwrap();
             drop(file);
             assert_eq!(names(folder.path()), ["result"]);
@@ -309,14 +309,14 @@ mod tests {
         let disk = open_disk(IoChoice::Threads).unwrap();
         let path = folder.path().join("result");
         // A killed process leaves a directory without a lock.
-        let left = Scratch::create(&disk, folder.path(), "file").unwrap();
+        let left = WorkDir::create(&disk, folder.path(), "file").unwrap();
         let dead = PathBuf::from(format!("{}-1", left.path().display()));
         disk.create_dir_all(&dead).unwrap();
         disk.write_small(&dead.join("result"), b"half").unwrap();
         drop(left);
         assert_eq!(names(folder.path()).len(), 1);
-        let budget = Budget::new(1 << 30);
-        let mut file = FileAside::create_apart(&disk, &budget, &path, CHUNK_BYTES).unwrap();
+        let budget = MemoryBudget::new(1 << 30);
+        let mut file = AtomicFile::create_apart(&disk, &budget, &path, CHUNK_BYTES).unwrap();
         file.write_all(b"new").unwrap();
         file.publish().unwrap();
         assert_eq!(names(folder.path()), ["result"]);

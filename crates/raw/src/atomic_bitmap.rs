@@ -1,17 +1,17 @@
 //! Marks that several threads make at once, each a bit, and that are taken out a word of bits at a time.
 //!
 //! Marks of one word never get into each other's way: each is added by a single operation. All accesses are relaxed: who reads them
-//! comes after those who made them (a [`crate::Team`] that returned).
+//! comes after those who made them (a [`crate::ForkJoinPool`] that returned).
 
 use crate::sync::{AtomicU64, Ordering};
 
 /// A mark or none for each of some places.
 #[derive(Debug)]
-pub struct Marks {
+pub struct AtomicBitmap {
     words: Vec<AtomicU64>,
 }
 
-impl Marks {
+impl AtomicBitmap {
     /// Places whose marks are in one word.
     pub const WORD: usize = u64::BITS as usize;
 
@@ -23,7 +23,7 @@ impl Marks {
     /// So many places without a mark.
     pub fn new(places: u64) -> Self {
         let words = places.div_ceil(Self::WORD as u64);
-        Marks {
+        AtomicBitmap {
             words: (0..words).map(|_| AtomicU64::new(0)).collect(),
         }
     }
@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn marks_are_taken_out_word_by_word() {
-        let marks = Marks::new(130);
-        assert_eq!((marks.words(), Marks::bytes(130)), (3, 24));
+        let marks = AtomicBitmap::new(130);
+        assert_eq!((marks.words(), AtomicBitmap::bytes(130)), (3, 24));
         [0, 63, 64, 129, 1000]
             .into_iter()
             .for_each(|place| marks.mark(place));
@@ -120,9 +120,9 @@ mod every_order {
     use crate::sync::{every_order, thread};
 
     /// Two threads mark places of one word while a third takes marks out: each mark comes out once, then or later.
-    fn marked_and_taken(mark: fn(&Marks, usize), take: fn(&Marks, usize) -> u64) {
+    fn marked_and_taken(mark: fn(&AtomicBitmap, usize), take: fn(&AtomicBitmap, usize) -> u64) {
         every_order(move || {
-            let marks = Arc::new(Marks::new(64));
+            let marks = Arc::new(AtomicBitmap::new(64));
             let threads = [1, 63].map(|place| {
                 let marks = Arc::clone(&marks);
                 thread::spawn(move || mark(&marks, place))
@@ -139,27 +139,27 @@ mod every_order {
 
     #[test]
     fn each_mark_comes_out_once() {
-        marked_and_taken(Marks::mark, Marks::take);
+        marked_and_taken(AtomicBitmap::mark, AtomicBitmap::take);
     }
 
     #[test]
     #[should_panic(expected = "no mark is lost")]
     fn a_mark_that_is_stored_over_another_is_noticed() {
-        let store = |marks: &Marks, place: usize| {
+        let store = |marks: &AtomicBitmap, place: usize| {
             let before = marks.words[0].load(Ordering::Relaxed);
             marks.set(0, before | 1 << place);
         };
-        marked_and_taken(store, Marks::take);
+        marked_and_taken(store, AtomicBitmap::take);
     }
 
     #[test]
     #[should_panic(expected = "no mark is lost")]
     fn a_word_that_is_emptied_after_a_look_is_noticed() {
-        let empty = |marks: &Marks, word: usize| {
+        let empty = |marks: &AtomicBitmap, word: usize| {
             let found = marks.words[word].load(Ordering::Relaxed);
             marks.set(word, 0);
             found
         };
-        marked_and_taken(Marks::mark, empty);
+        marked_and_taken(AtomicBitmap::mark, empty);
     }
 }

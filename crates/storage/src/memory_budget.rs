@@ -7,33 +7,33 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use graphmill_raw::{AlignedBuffer, Element, Quota};
+use graphmill_raw::{AlignedBuffer, AtomicRange, Element};
 
 use crate::error::{BudgetError, StorageError};
 
 /// A number of bytes that all clones share and lease parts of.
 #[derive(Clone, Debug)]
-pub struct Budget {
+pub struct MemoryBudget {
     books: Arc<Books>,
 }
 
 #[derive(Debug)]
 struct Books {
-    bytes: Quota,
+    bytes: AtomicRange,
     peak: AtomicU64,
     /// The lease that many leases ahead is refused; 0: none.
     refuse: AtomicU64,
 }
 
-impl Budget {
+impl MemoryBudget {
     /// A budget of `total` bytes.
     pub fn new(total: u64) -> Self {
         let books = Books {
-            bytes: Quota::new(0, total),
+            bytes: AtomicRange::new(0, total),
             peak: AtomicU64::new(0),
             refuse: AtomicU64::new(0),
         };
-        Budget {
+        MemoryBudget {
             books: Arc::new(books),
         }
     }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn leases_add_up_and_come_back() {
-        let budget = Budget::new(100);
+        let budget = MemoryBudget::new(100);
         let first = budget.lease("first", 60).unwrap();
         let second = budget.clone().lease("second", 40).unwrap();
         assert_eq!(
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_nth_lease_fails_once() {
-        let budget = Budget::new(100);
+        let budget = MemoryBudget::new(100);
         for n in 1..5 {
             budget.fail_nth(n);
             for i in 1..8 {
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_buffer_pays_for_whole_pages() {
-        let budget = Budget::new(3 * 4096);
+        let budget = MemoryBudget::new(3 * 4096);
         let mut buffer = budget.buffer("pages", 4097).unwrap();
         assert_eq!((buffer.len(), budget.available()), (4097, 4096));
         buffer.typed_mut::<u16>()[2047] = 9 << 8;
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_buffer_the_system_cannot_give_leaves_the_budget_whole() {
-        let budget = Budget::new(u64::MAX);
+        let budget = MemoryBudget::new(u64::MAX);
         assert!(matches!(
             budget.buffer("the sky", 1 << 62),
             Err(StorageError::Memory(_))
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn threads_together_never_lease_more_than_there_is() {
-        let budget = Budget::new(10);
+        let budget = MemoryBudget::new(10);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

@@ -9,15 +9,15 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// So many units, which threads take and give back.
 #[derive(Debug)]
-pub struct Quota {
+pub struct AtomicRange {
     taken: AtomicU64,
     limit: u64,
 }
 
-impl Quota {
+impl AtomicRange {
     /// `limit` units, of which `taken` are taken.
     pub fn new(taken: u64, limit: u64) -> Self {
-        Quota {
+        AtomicRange {
             taken: AtomicU64::new(taken),
             limit,
         }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn units_are_taken_up_to_the_limit_and_come_back() {
-        let quota = Quota::new(1, 5);
+        let quota = AtomicRange::new(1, 5);
         assert_eq!([quota.take(3), quota.take(2)], [Ok(1), Err(1)]);
         assert_eq!([quota.take(0), quota.take(u64::MAX)], [Ok(4), Err(1)]);
         quota.give_back(2);
@@ -81,11 +81,12 @@ mod every_order {
     use crate::sync::{every_order, thread};
 
     /// Two threads take units one by one until none are left: each is taken once, and nothing is beyond the limit.
-    fn numbered(take: fn(&Quota, u64) -> Result<u64, u64>) {
+    fn numbered(take: fn(&AtomicRange, u64) -> Result<u64, u64>) {
         every_order(move || {
-            let quota = Arc::new(Quota::new(4, 7));
-            let all_of =
-                move |quota: &Quota| std::iter::from_fn(|| take(quota, 1).ok()).collect::<Vec<_>>();
+            let quota = Arc::new(AtomicRange::new(4, 7));
+            let all_of = move |quota: &AtomicRange| {
+                std::iter::from_fn(|| take(quota, 1).ok()).collect::<Vec<_>>()
+            };
             let theirs = {
                 let quota = Arc::clone(&quota);
                 thread::spawn(move || all_of(&quota))
@@ -98,10 +99,10 @@ mod every_order {
     }
 
     /// Two threads each take so many units of some for a while: never more than there are, and in the end all are there again.
-    fn borrowed(units: u64, limit: u64, give_back: fn(&Quota, u64)) {
+    fn borrowed(units: u64, limit: u64, give_back: fn(&AtomicRange, u64)) {
         every_order(move || {
-            let shared = Arc::new((Quota::new(0, limit), AtomicU64::new(0)));
-            let use_some = move |(quota, used): &(Quota, AtomicU64)| match quota.take(units) {
+            let shared = Arc::new((AtomicRange::new(0, limit), AtomicU64::new(0)));
+            let use_some = move |(quota, used): &(AtomicRange, AtomicU64)| match quota.take(units) {
                 Ok(_) => {
                     assert!(used.fetch_add(units, Ordering::Relaxed) + units <= limit);
                     used.fetch_sub(units, Ordering::Relaxed);
@@ -121,7 +122,7 @@ mod every_order {
 
     #[test]
     fn units_are_taken_once_each() {
-        numbered(Quota::take);
+        numbered(AtomicRange::take);
     }
 
     #[test]
@@ -137,8 +138,8 @@ mod every_order {
 
     #[test]
     fn units_are_used_by_no_more_than_there_are_for() {
-        borrowed(2, 3, Quota::give_back);
-        borrowed(1, 2, Quota::give_back);
+        borrowed(2, 3, AtomicRange::give_back);
+        borrowed(1, 2, AtomicRange::give_back);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::option::{OptionKind, OptionSpec};
 
 /// The options of a run.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct AlgorithmOptions {
     /// Values and flags (`"true"`) by name.
     pub values: BTreeMap<String, String>,
     /// Indices of the vertices that options name, by the option's name.
@@ -92,7 +92,7 @@ pub(crate) const SOURCE: OptionSpec = OptionSpec {
     help: "The vertex to start from",
 };
 
-impl Settings {
+impl AlgorithmOptions {
     pub(crate) fn value<'s>(&'s self, name: &str, default: &'s str) -> &'s str {
         self.values.get(name).map_or(default, String::as_str)
     }

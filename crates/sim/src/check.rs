@@ -2,12 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use graphmill_storage::{Disk, Random, SimDisk};
+use graphmill_storage::{Disk, SimDisk, SplitMix64};
 
-use crate::case::Case;
 use crate::cluster::{GRAPH, Outcome, RESULT, versions};
 use crate::fault::Faults;
-use crate::oracle;
+use crate::reference;
+use crate::scenario::Scenario;
 
 /// The outcome of a seed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Told {
 /// # Errors
 /// The condition that does not hold.
 pub fn judge(seed: u64) -> Result<Told, String> {
-    let case = Case::draw(seed);
+    let case = Scenario::draw(seed);
     let mut story = Vec::new();
     carry_out(&case, &mut story).map_err(|what| {
         story.push(what);
@@ -34,8 +34,8 @@ pub fn judge(seed: u64) -> Result<Told, String> {
 }
 
 /// Carries out a case and adds its events to `story`, for the report of an error.
-fn carry_out(case: &Case, story: &mut Vec<String>) -> Result<Told, String> {
-    let mut random = Random::new(case.seed ^ 0x5eed);
+fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
+    let mut random = SplitMix64::new(case.seed ^ 0x5eed);
     let mut told = Told::default();
     let disk = case.disk().map_err(|error| error.to_string())?;
     let disk = imported(case, disk, &mut random, &mut told)?;
@@ -43,7 +43,7 @@ fn carry_out(case: &Case, story: &mut Vec<String>) -> Result<Told, String> {
         Outcome::Done(bytes) => bytes,
         other => return Err(format!("undisturbed: {other:?}")),
     };
-    if let Some(what) = oracle::wrong(case, &wanted) {
+    if let Some(what) = reference::wrong(case, &wanted) {
         return Err(format!("wrong answer: {what}"));
     }
     let memory = case.least(&disk) + case.slack;
@@ -132,9 +132,9 @@ fn carry_out(case: &Case, story: &mut Vec<String>) -> Result<Told, String> {
 
 /// The graph, whose import may fail once or twice.
 fn imported(
-    case: &Case,
+    case: &Scenario,
     disk: SimDisk,
-    random: &mut Random,
+    random: &mut SplitMix64,
     told: &mut Told,
 ) -> Result<SimDisk, String> {
     let mut disks = vec![disk];

@@ -1,7 +1,7 @@
 //! Parcels from every rank to every other, in no order, while all of them work.
 //!
 //! Any thread of a rank sends parcels. It waits while the memory for parcels to that rank is in flight. One thread of each rank receives
-//! ([`Courier::take_in`]). A receiver sends nothing in response, so some thread always makes progress.
+//! ([`Shuffle::take_in`]). A receiver sends nothing in response, so some thread always makes progress.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use graphmill_raw::AlignedBuffer;
 
 use crate::error::FabricError;
-use crate::port::{Channel, Completion, Fabric, Operation};
+use crate::port::{Channel, Fabric, FabricCompletion, FabricOperation};
 
 /// The channel of parcels.
 const CHANNEL: Channel = crate::collective::CHANNEL - 2;
@@ -26,15 +26,15 @@ const REST: Duration = Duration::from_millis(1);
 
 /// One rank's parcels to the others.
 #[derive(Debug)]
-pub struct Courier<'f> {
+pub struct Shuffle<'f> {
     fabric: &'f dyn Fabric,
     parcel_bytes: usize,
-    state: Mutex<State>,
+    state: Mutex<ShuffleState>,
     news: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct ShuffleState {
     /// Memory to send to each rank by.
     free: Vec<Vec<AlignedBuffer>>,
     flying: usize,
@@ -43,7 +43,7 @@ struct State {
     failure: Option<FabricError>,
 }
 
-impl<'f> Courier<'f> {
+impl<'f> Shuffle<'f> {
     /// Bytes of memory of one courier between `ranks` ranks, for parcels of up to `parcel_bytes`.
     pub fn memory(ranks: usize, parcel_bytes: usize) -> u64 {
         let frame = AlignedBuffer::footprint(LABEL_BYTES + parcel_bytes);
@@ -64,10 +64,10 @@ impl<'f> Courier<'f> {
             let frame = || AlignedBuffer::zeroed(LABEL_BYTES + parcel_bytes);
             free.push((0..count).map(|_| frame()).collect::<Result<_, _>>()?);
         }
-        Ok(Courier {
+        Ok(Shuffle {
             fabric,
             parcel_bytes,
-            state: Mutex::new(State {
+            state: Mutex::new(ShuffleState {
                 free,
                 flying: 0,
                 ended: false,
@@ -77,7 +77,7 @@ impl<'f> Courier<'f> {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ShuffleState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -110,7 +110,7 @@ impl<'f> Courier<'f> {
         let end = LABEL_BYTES + bytes.len();
         buffer[..LABEL_BYTES].copy_from_slice(&label.to_le_bytes());
         buffer[LABEL_BYTES..end].copy_from_slice(bytes);
-        let send = Operation::Send {
+        let send = FabricOperation::Send {
             to,
             channel: CHANNEL,
             buffer,
@@ -185,7 +185,7 @@ impl<'f> Courier<'f> {
                 idle()?;
                 continue;
             };
-            let Completion {
+            let FabricCompletion {
                 token,
                 buffer,
                 result,
@@ -219,7 +219,7 @@ impl<'f> Courier<'f> {
 
     fn receive(&self, from: usize, buffer: AlignedBuffer) {
         let token = (self.fabric.ranks() + from) as u64;
-        let receive = Operation::Receive {
+        let receive = FabricOperation::Receive {
             from,
             channel: CHANNEL,
             buffer,

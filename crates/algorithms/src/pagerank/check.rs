@@ -1,8 +1,8 @@
 //! Checks ranks by serial iterations, or by how little one more of them changes.
 
 use super::rounding::Bounded;
-use super::walk::Walk;
-use crate::judge::{Objection, bytes_of, wrong};
+use super::walk::PowerIteration;
+use crate::check::{Violation, bytes_of, wrong};
 
 pub use super::rounding::Rounding;
 pub use super::walk::{Equation, Weigh};
@@ -12,16 +12,16 @@ pub use super::walk::{Equation, Weigh};
 /// The iterations start from the chances of a jump (1/|V| everywhere without sources). Parallel arcs count each.
 ///
 /// # Errors
-/// The first [`Objection`] found.
-pub fn judge_iterations<A: Weigh>(
+/// The first [`Violation`] found.
+pub fn check_iterations<A: Weigh>(
     vertices: u64,
     arcs: &[A],
     equation: Equation<'_>,
     iterations: u32,
     ranks: &[f64],
     tolerance: f64,
-) -> Result<(), Objection> {
-    let walk = Walk::new(vertices, arcs, equation, ranks.len())?;
+) -> Result<(), Violation> {
+    let walk = PowerIteration::new(vertices, arcs, equation, ranks.len())?;
     let mut expected = walk.jump.clone();
     for _ in 0..iterations {
         expected = walk.step(&expected);
@@ -57,16 +57,16 @@ pub struct Ending {
 /// If the change of an iteration is so close to the tolerance that rounding decides whether the run ended there, both results are accepted.
 ///
 /// # Errors
-/// The first [`Objection`] found.
-pub fn judge_run<A: Weigh>(
+/// The first [`Violation`] found.
+pub fn check_run<A: Weigh>(
     vertices: u64,
     arcs: &[A],
     equation: Equation<'_>,
     ending: Ending,
     ranks: &[f64],
     rounding: Rounding,
-) -> Result<(), Objection> {
-    let walk = Walk::new(vertices, arcs, equation, ranks.len())?;
+) -> Result<(), Violation> {
+    let walk = PowerIteration::new(vertices, arcs, equation, ranks.len())?;
     let mut expected = Bounded::new(&walk, rounding);
     for _ in 0..ending.iterations {
         let (change, doubt) = expected.step();
@@ -83,7 +83,7 @@ pub fn judge_run<A: Weigh>(
     expected.check(ranks)
 }
 
-/// Bytes of memory of [`judge_run`], without arcs and scores.
+/// Bytes of memory of [`check_run`], without arcs and scores.
 pub(crate) fn bytes(vertices: u64, _: u64) -> u64 {
     // Out-degrees, their weights and chances of a jump, and the five lists of the bound.
     bytes_of(&[(vertices.saturating_mul(8), size_of::<u64>())])
@@ -95,15 +95,15 @@ pub(crate) fn bytes(vertices: u64, _: u64) -> u64 {
 /// `tolerance * damping / (1 - damping)` of the fixed point after that iteration.
 ///
 /// # Errors
-/// The first [`Objection`] found.
-pub fn judge_fixed_point<A: Weigh>(
+/// The first [`Violation`] found.
+pub fn check_fixed_point<A: Weigh>(
     vertices: u64,
     arcs: &[A],
     equation: Equation<'_>,
     ranks: &[f64],
     tolerance: f64,
-) -> Result<(), Objection> {
-    let walk = Walk::new(vertices, arcs, equation, ranks.len())?;
+) -> Result<(), Violation> {
+    let walk = PowerIteration::new(vertices, arcs, equation, ranks.len())?;
     let next = walk.step(ranks);
     let change: f64 = ranks
         .iter()
@@ -114,7 +114,7 @@ pub fn judge_fixed_point<A: Weigh>(
         Ok(())
     } else {
         let what = "the change of all ranks by one more iteration";
-        Err(Objection::Whole {
+        Err(Violation::Whole {
             what,
             found: change.to_string(),
             allowed: tolerance.to_string(),

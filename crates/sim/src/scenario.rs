@@ -3,12 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use graphmill::{EdgeKind, Every, ImportConfig, Order};
-use graphmill_storage::Random;
+use graphmill::{CheckpointInterval, EdgeKind, ImportConfig, Order};
+use graphmill_storage::SplitMix64;
 
 /// A graph, a question and a cluster.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub struct Scenario {
     /// Where all of it comes from.
     pub seed: u64,
     /// Edges between ids, with weights.
@@ -30,17 +30,17 @@ pub struct Case {
     /// True if the run names a checkpoint directory.
     pub named: bool,
     /// Interval between checkpoints.
-    pub every: Every,
+    pub every: CheckpointInterval,
     /// Number of checkpoints that are kept.
     pub keep: usize,
     /// Number of attempts with faults.
     pub attempts: usize,
 }
 
-impl Case {
+impl Scenario {
     /// The case of a seed.
-    pub fn draw(seed: u64) -> Case {
-        let mut random = Random::new(seed);
+    pub fn draw(seed: u64) -> Scenario {
+        let mut random = SplitMix64::new(seed);
         let mut one_of = |count: u64| random.below(count);
         let directed = one_of(2) == 0;
         let ranks = [1, 1, 2, 3, 4][one_of(5) as usize];
@@ -96,11 +96,11 @@ impl Case {
             ),
         };
         let every = match one_of(4) {
-            0 => Every::Calls(1 + one_of(3)),
-            1 => Every::Time(Duration::from_millis(one_of(200))),
-            _ => Every::Calls(1),
+            0 => CheckpointInterval::Calls(1 + one_of(3)),
+            1 => CheckpointInterval::Time(Duration::from_millis(one_of(200))),
+            _ => CheckpointInterval::Calls(1),
         };
-        Case {
+        Scenario {
             seed,
             edges,
             import: ImportConfig {
@@ -132,7 +132,7 @@ impl Case {
     }
 }
 
-impl fmt::Display for Case {
+impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

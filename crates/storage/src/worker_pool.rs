@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use graphmill_raw::{News, Random, Team};
+use graphmill_raw::{EventCount, ForkJoinPool, SplitMix64};
 
 use crate::disk::port::{Disk, Queue};
 use crate::error::{JobError, StorageError};
@@ -50,7 +50,7 @@ pub trait Job: Sync {
 /// One of the workers, as a step sees it.
 #[derive(Debug)]
 pub struct Worker {
-    /// Its number, below [`Workers::count`].
+    /// Its number, below [`WorkerPool::count`].
     pub index: usize,
     /// Its own way to the disk.
     pub queue: Box<dyn Queue>,
@@ -58,7 +58,7 @@ pub struct Worker {
 
 /// A fixed number of workers.
 #[derive(Debug)]
-pub struct Workers {
+pub struct WorkerPool {
     workers: Vec<Mutex<Worker>>,
     order: Order,
     /// What the system calls the thread of each worker, once it has worked.
@@ -67,21 +67,24 @@ pub struct Workers {
 
 #[derive(Debug)]
 enum Order {
-    Threads(Team),
-    Simulated { seed: u64, random: Mutex<Random> },
+    Threads(ForkJoinPool),
+    Simulated {
+        seed: u64,
+        random: Mutex<SplitMix64>,
+    },
 }
 
-impl Workers {
-    /// Starts `count` workers, at least 1, among them the thread that calls [`Workers::run`].
+impl WorkerPool {
+    /// Starts `count` workers, at least 1, among them the thread that calls [`WorkerPool::run`].
     ///
     /// The other threads live as long as `self`.
     ///
     /// # Errors
     /// The system refuses a thread or a queue.
     pub fn threads(count: usize, disk: Arc<dyn Disk>) -> Result<Self, StorageError> {
-        let team =
-            Team::new(count.max(1), "worker").map_err(|source| StorageError::Thread { source })?;
-        Ok(Workers {
+        let team = ForkJoinPool::new(count.max(1), "worker")
+            .map_err(|source| StorageError::Thread { source })?;
+        Ok(WorkerPool {
             workers: workers(count, &*disk)?,
             order: Order::Threads(team),
             threads: vec![OnceLock::new(); count.max(1)],
@@ -95,9 +98,9 @@ impl Workers {
     pub fn simulated(seed: u64, count: usize, disk: Arc<dyn Disk>) -> Result<Self, StorageError> {
         let order = Order::Simulated {
             seed,
-            random: Mutex::new(Random::new(seed)),
+            random: Mutex::new(SplitMix64::new(seed)),
         };
-        Ok(Workers {
+        Ok(WorkerPool {
             workers: workers(count, &*disk)?,
             order,
             threads: Vec::new(),
@@ -130,7 +133,7 @@ impl Workers {
     /// [`StorageError::Job`] with the first error of a step, [`StorageError::Panic`] for a step that panicked; [`StorageError::Stuck`] in a
     /// simulation only. The other workers end their steps first.
     pub fn run(&self, job: &dyn Job) -> Result<(), StorageError> {
-        let run = Run::default();
+        let run = JobRun::default();
         match &self.order {
             Order::Threads(team) => team.run(&|index| {
                 if let Some(worker) = self.workers.get(index) {
@@ -159,14 +162,14 @@ fn workers(count: usize, disk: &dyn Disk) -> Result<Vec<Mutex<Worker>>, StorageE
 
 /// State that the workers share during one job.
 #[derive(Debug, Default)]
-struct Run {
+struct JobRun {
     failed: AtomicBool,
     failure: Mutex<Option<StorageError>>,
     /// Steps that did something: the news that waiting workers wait for.
-    news: News,
+    news: EventCount,
 }
 
-impl Run {
+impl JobRun {
     /// One worker's part of a job, on its own thread.
     fn work(&self, job: &dyn Job, worker: &mut Worker) {
         while !self.failed.load(Ordering::Relaxed) {
@@ -185,7 +188,13 @@ impl Run {
     }
 
     /// All workers' parts, one step at a time.
-    fn simulate(&self, job: &dyn Job, workers: &[Mutex<Worker>], seed: u64, random: &mut Random) {
+    fn simulate(
+        &self,
+        job: &dyn Job,
+        workers: &[Mutex<Worker>],
+        seed: u64,
+        random: &mut SplitMix64,
+    ) {
         let mut busy: Vec<_> = workers.iter().map(|worker| lock(worker)).collect();
         let mut idle_steps = 0_u64;
         while !busy.is_empty() && !self.failed.load(Ordering::Relaxed) {
