@@ -3,7 +3,7 @@
 
     .ci/checks/lines.py [DIRECTORY]
 
-Also names the files of more than 600 lines and the functions of more than 100, as they stand in the editor but without their tests.
+Fails if a file has more than 600 lines as it stands in the editor, or a function more than 100.
 """
 import re
 import sys
@@ -60,6 +60,8 @@ def main():
     print(f"{sum(sums.values()):7,} in all")
     for what in long:
         print(what)
+    if long:
+        sys.exit("divide them by subject")
 
 
 if __name__ == "__main__":
