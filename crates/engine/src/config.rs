@@ -165,7 +165,7 @@ pub struct EngineConfig {
 
 impl std::fmt::Debug for EngineConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settings")
+        f.debug_struct("EngineConfig")
             .field("budget", &self.budget)
             .field("scratch", &self.scratch)
             .field("kernel", &self.kernel)
