@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `port.rs` | [`Fabric`]: the verbs; [`FabricOperation`], [`FabricCompletion`] |
 //! | `collective.rs` | [`all_gather`], [`all_reduce`], [`barrier`], [`FramedSender`]: all ranks at once, or two, over any fabric |
-//! | `shuffle.rs` | [`Shuffle`]: parcels to all others, while all of them work |
+//! | `shuffle.rs` | [`Shuffle`]: parcels to all others, while all of them work; imports use it |
 //! | `counted.rs` | [`CountedFabric`]: counts the bytes that pass through another fabric |
 //! | `pending.rs` | frames that wait for each other, for fabrics within one process |
 //! | `local.rs` | [`local()`]: ranks that are threads of one process |

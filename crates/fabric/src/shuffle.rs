@@ -2,6 +2,8 @@
 //!
 //! Any thread of a rank sends parcels. It waits while the memory for parcels to that rank is in flight. One thread of each rank receives
 //! ([`Shuffle::take_in`]). A receiver sends nothing in response, so some thread always makes progress.
+//!
+//! Imports use it. The passes of the engine exchange frames in turns instead.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -44,15 +46,15 @@ struct ShuffleState {
 }
 
 impl<'f> Shuffle<'f> {
-    /// Bytes of memory of one courier between `ranks` ranks, for parcels of up to `parcel_bytes`.
+    /// Bytes of memory of one shuffle between `ranks` ranks, for parcels of up to `parcel_bytes`.
     pub fn memory(ranks: usize, parcel_bytes: usize) -> u64 {
         let frame = AlignedBuffer::footprint(LABEL_BYTES + parcel_bytes);
         ranks.saturating_sub(1) as u64 * (FLYING as u64 + 1) * frame
     }
 
-    /// Makes a courier for parcels of up to `parcel_bytes`.
+    /// Makes a shuffle for parcels of up to `parcel_bytes`.
     ///
-    /// All ranks make one. No other code may use the fabric until all ranks have [received](Courier::take_in) all parcels.
+    /// All ranks make one. No other code may use the fabric until all ranks have [received](Shuffle::take_in) all parcels.
     ///
     /// # Errors
     /// The system has no memory for the buffers.
@@ -123,7 +125,7 @@ impl<'f> Shuffle<'f> {
     /// Tells all ranks that this one sends no more.
     ///
     /// # Errors
-    /// As for [`send`](Courier::send).
+    /// As for [`send`](Shuffle::send).
     pub fn end(&self) -> Result<(), FabricError> {
         let (rank, ranks) = (self.fabric.rank(), self.fabric.ranks());
         (1..ranks).try_for_each(|distance| self.put((rank + distance) % ranks, LAST, &[]))?;

@@ -3,7 +3,7 @@
 //! One folder an import, named by what went into it: `STAMP-OPTIONS`, hashes of the files and of the import's options with the
 //! format of stored graphs. So a file that changed, or other options, never meet an old graph; graphs of older stamps are removed.
 //!
-//! The stamp is made of each file's name and [`FileIdentity`](graphmill_storage::FileStamp): its number in the file system, its size,
+//! The stamp is made of each file's name and [`FileIdentity`](graphmill_storage::FileIdentity): its number in the file system, its size,
 //! and the times when it was modified and when anything about it changed, in nanoseconds. A file that was written in place, or
 //! replaced by another of the same size and time of modification, so has another stamp. The bytes are not read: that would take
 //! as long as the import saves. A copy of the file, or one that was renamed and back, is imported again.

@@ -7,7 +7,7 @@
 //! A [`Config`] is a request, a [`Plan`] the same resolved and checked, a [`Run`] its outcome:
 //!
 //! ```
-//! use graphmill::{Config, Plan, Stop, unwatched};
+//! use graphmill::{CancelToken, Config, Plan, unwatched};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
@@ -16,7 +16,7 @@
 //! let mut config = Config::new("pagerank", &edges).option("iterations", "50");
 //! config.output = Some(ranks);
 //! config.top = 1;
-//! let run = Plan::new(config)?.run(&Stop::new(), &unwatched())?;
+//! let run = Plan::new(config)?.run(&CancelToken::new(), &unwatched())?;
 //! assert_eq!(run.top[0].vertex, "me");
 //! # Ok(())
 //! # }
@@ -42,7 +42,7 @@
 //!     const IDENTITY: f64 = f64::INFINITY;
 //!
 //!     fn signal(&self, _: u64, distance: &f64) -> Option<f64> { Some(*distance) }
-//!     fn along(&self, distance: f64, weight: f64) -> f64 { distance + weight }
+//!     fn on_edge(&self, distance: f64, weight: f64) -> f64 { distance + weight }
 //!     fn fold(&self, least: &mut f64, distance: f64) { *least = least.min(distance) }
 //!     fn merge(&self, least: &mut f64, later: f64) { *least = least.min(later) }
 //!     fn apply(&self, _: u64, distance: &mut f64, least: f64) -> ((), Activate) {
@@ -84,14 +84,14 @@
 //!
 //! struct PageRank { rounds: u64 }
 //!
-//! impl Pregel for PageRank {
+//! impl VertexProgram for PageRank {
 //!     type Value = f64;
 //!     type Message = f64;
 //!     type Edge = ();
 //!     type Aggregate = ();
 //!     const IDENTITY: f64 = -0.0;
 //!
-//!     fn compute(&self, me: &mut Vertex<'_, Self>, sum: Option<f64>) {
+//!     fn compute(&self, me: &mut VertexContext<'_, Self>, sum: Option<f64>) {
 //!         let vertices = me.vertices() as f64;
 //!         *me.value = match me.superstep() {
 //!             0 => 1.0 / vertices,
@@ -111,7 +111,7 @@
 //! # machine.import(&[edges], &graph, &ImportConfig::default(), &unwatched())?;
 //! # let mut session = machine.session(&machine.graph(&graph)?, Default::default(), &unwatched())?;
 //! let rank = session.vertex_array::<f64>("rank")?;
-//! session.pregel(PageRank { rounds: 10 }, rank, Version::Pull, None)?;
+//! session.pregel(PageRank { rounds: 10 }, rank, PregelMode::Pull, None)?;
 //! # let mut ranks = Vec::new();
 //! # session.read_batch(&rank, 0, &mut ranks)?;
 //! # assert!((ranks[3] - 0.15 / 4.0).abs() < 1e-12 && ranks[0] > ranks[1]);

@@ -97,7 +97,7 @@ impl WorkDir {
 
     /// Opens the directory `name` in `folder`, with the contents that another process left there.
     ///
-    /// A directory with contents stays until it [is to go](Scratch::stay).
+    /// A directory with contents stays until it [is to go](WorkDir::stay).
     /// Returns `None` if a living process has it, or if the file system has no locks.
     ///
     /// # Errors

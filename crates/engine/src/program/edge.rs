@@ -4,11 +4,11 @@
 //! and Fig. 2, with the accumulator kept apart from the row so that a fold needs no access to the destination):
 //!
 //! ```text
-//! signal(v, row)      at an active source            -> a message, or none
-//! along(message, e)   on each edge                   -> what this edge carries
-//! fold(acc, carried)  at the destination, from IDENTITY
-//! merge(acc, acc)     of two partial folds of one destination
-//! apply(v, row, acc)  once per destination reached   -> a summand, and whether it is active next
+//! signal(v, row)       at an active source            -> a message, or none
+//! on_edge(message, e)  on each edge                   -> what this edge carries
+//! fold(acc, carried)   at the destination, from IDENTITY
+//! merge(acc, acc)      of two partial folds of one destination
+//! apply(v, row, acc)   once per destination reached   -> a summand, and whether it is active next
 //! ```
 //!
 //! A function has exclusive access to its row, so programs hold no atomics and no locks.

@@ -122,7 +122,7 @@ impl GraphModel {
         }
     }
 
-    /// Calls `f` as [`GraphProfile::needs`](crate::Outline::needs) does.
+    /// Calls `f` as [`GraphProfile::needs`](crate::GraphProfile::needs) does.
     pub(crate) fn needs(
         &self,
         batches: &Batches,

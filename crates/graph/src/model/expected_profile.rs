@@ -51,7 +51,7 @@ const SPANS_MAX: usize = 3;
 impl GraphModel {
     /// Returns the profile of the stored graph whose vertices are cut as `shape` says.
     ///
-    /// With integer `ids` only [occurring](Expected::occurring) vertices are stored, otherwise ids are dense.
+    /// With integer `ids` only [occurring](GraphModel::occurring) vertices are stored, otherwise ids are dense.
     #[must_use]
     pub fn outline(&self, shape: &GraphSpec, ids: IdKind) -> GraphProfile {
         let batches = &shape.batches;

@@ -107,7 +107,7 @@ impl GraphWriter {
     ///
     /// They stay until the caller [removes them](remove_temporary). If the graph is not finished, another writer
     /// resumes with [its order](Self::order_made) and the column files. For each of these it
-    /// [takes in](crate::Listener::take) what this writer [sends](Self::tell_of).
+    /// [takes in](crate::ManifestDecoder::take) what this writer [sends](Self::tell_of).
     #[must_use]
     pub fn keeping(mut self) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {

@@ -176,7 +176,7 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     /// [`StorageError::NotOwn`]: it is a link, or not a directory of this owner. [`StorageError::Path`]: the file system has no locks
-    /// ([`locks_unsupported`](crate::has_no_locks)), or it may not be opened.
+    /// ([`locks_unsupported`](crate::locks_unsupported)), or it may not be opened.
     fn hold(
         &self,
         dir: &Path,
