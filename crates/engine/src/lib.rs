@@ -23,7 +23,7 @@
 //! | `state/` | [`VertexArray`]: typed columns over the vertices, and the rows that a pass names |
 //! | `frontier/` | [`ActiveSet`]: the vertices that signal next |
 //! | `driver_log.rs` | the logged results of driver calls, to replay them |
-//! | `comm/` | collectives of all ranks, and the memory of frames |
+//! | `comm/` | collectives of all ranks; the memory of frames, and the constants of flow control |
 //! | `metrics/` | [`Metrics`] of passes; [`TierBytes`]: bytes moved in memory; [`Charge`]: the time of a slow tier |
 //! | `schedule/` | column groups, and NUMA nodes |
 //! | `graph_view.rs` | the stored graph in one direction |

@@ -1,4 +1,4 @@
-//! Communication between ranks: collectives, and the memory of frames.
+//! Communication between ranks: collectives, the memory of frames, and the constants of flow control.
 
 pub(crate) mod communicator;
 pub(crate) mod wire;

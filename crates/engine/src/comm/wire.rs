@@ -1,4 +1,6 @@
-//! Bytes from rank to rank: messages in frames, all ranks to all others at once, and rows, one to one.
+//! Bytes from rank to rank: the memory of frames, the constants of flow control, and rows, one rank to one.
+//!
+//! `exchange/all_to_all.rs` sends messages, all ranks to all others at once, in these frames.
 
 use std::time::Duration;
 

@@ -5,8 +5,9 @@
 //! if the list of sources is that many times as long. There is no filter against the arcs of a directed graph. A batch with
 //! no message that a rank needs is not read for it.
 //!
-//! With messages in memory, the phase overlaps the phases before and after it: a batch is sent as soon as it is signalled,
-//! and folded as soon as it has arrived.
+//! The phase always overlaps the signal phase: a batch is sent as soon as it is signalled, or once it is written if messages
+//! are on disk. It overlaps the slot phase only if at least a sixteenth of the vertices is active (`Pass::is_dense`): a
+//! batch is then folded as soon as it has arrived. Otherwise the exchange ends before the slot phase begins.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, TryLockError};
