@@ -1,33 +1,38 @@
-//! A stored graph and a program: give me the result.
+//! Runs programs over a stored graph.
 //!
-//! The crate runs signal/slot programs over a stored graph, in memory when it fits and from disk when it does not.
-//! It knows nothing of edge files, of algorithms or of how a result is written.
+//! A program sends messages along the arcs of a graph, and folds (aggregates) them at their destinations. The crate runs
+//! programs in memory if the graph fits there, otherwise from disk. It knows nothing of edge files, of algorithms, or of
+//! the format of a result.
 //!
-//! | file or directory, lower ones last | what it holds |
+//! A file or directory uses only entries below it in this table. Tests and `fuzzing.rs` use any entry.
+//!
+//! | file or directory | content |
 //! | --- | --- |
-//! | `driver/` | [`Engine`] beyond single passes: Pregel programs, fixpoints, components, replay after a kill, results |
-//! | `estimate/` | [`estimate_run`]: an estimate of the bytes that a run would read, write and send |
-//! | `engine.rs` | [`Engine`]: a stored graph, its vertex arrays, and one pass of each kind |
-//! | `exec/column/` | the column executor; `superstep.rs` has the order of its phases on one page |
-//! | `exec/in_memory/` | the in-memory executor, over adjacency lists |
-//! | `exec/vertex_pass.rs`, `exec/send_pass/` | passes over vertices, and of addressed messages |
-//! | `cache/` | cells, adjacency lists and degrees that stay in memory from pass to pass |
+//! | `driver/` | operations of [`Engine`] above single passes: vertex programs, label programs, components, resuming, reading rows |
+//! | `estimate/` | [`estimate_run`]: the bytes that a run would read, write and send |
+//! | `engine.rs` | [`Engine`]: a stored graph, its vertex arrays, and one operation for each kind of pass |
+//! | `exec/in_memory/` | searches, shortest paths and components over adjacency lists in memory |
+//! | `exec/send_pass/` | passes that send messages to any vertex |
+//! | `exec/vertex_pass.rs` | passes over rows, without messages |
+//! | `exec/column/` | passes over edges: `superstep.rs` calls their phases in order |
+//! | `cache/` | cells, adjacency lists and degrees that stay in memory between passes |
 //! | `exchange/` | messages between ranks: filters, frames, the all-to-all exchange |
-//! | `planner/` | decisions by cost: the kernel of a pass, and how messages are routed |
+//! | `planner/` | decisions by cost: the kernel of a pass (its inner loop), and the routing of messages |
 //! | `messages/` | the messages of a pass, in memory and on disk |
-//! | `context.rs` | the read-only context that all phases share |
+//! | `context.rs` | the read-only context that all phases of a pass share |
 //! | `checkpoint/` | checkpoints of a run, and resuming from them |
-//! | `config.rs` | [`EngineConfig`] and all options |
+//! | `config.rs` | [`EngineConfig`]: the resources and options of an engine |
 //! | `memory/` | how a pass shares out the memory budget |
-//! | `program/` | [`EdgeProgram`] and the other kinds of programs: the narrow waist |
-//! | `state/` | [`VertexArray`]: typed columns over the vertices, and the rows that a pass names |
-//! | `frontier/` | [`ActiveSet`]: the vertices that signal next |
-//! | `driver_log.rs` | the logged results of driver calls, to replay them |
-//! | `comm/` | collectives of all ranks; the memory of frames, and the constants of flow control |
-//! | `metrics/` | [`Metrics`] of passes; [`TierBytes`]: bytes moved in memory; [`Charge`]: the time of a slow tier |
-//! | `schedule/` | column groups, and NUMA nodes |
-//! | `graph_view.rs` | the stored graph in one direction |
-//! | `value.rs`, `error.rs` | values that programs compute with; [`EngineError`] |
+//! | `program/` | [`EdgeProgram`] and the other program interfaces, which algorithms implement |
+//! | `state/` | [`VertexArray`]: one typed value for each vertex; the rows that a pass reads and writes |
+//! | `frontier/` | [`ActiveSet`]: the vertices that send in a pass |
+//! | `driver_log.rs` | the log of a driver program (the part of an algorithm that calls passes): its calls and their results |
+//! | `comm/` | collective operations of ranks; the memory for frames, and the constants of flow control |
+//! | `metrics/` | [`Metrics`] of passes; [`TierBytes`]: bytes moved in memory; [`Charge`]: the cost model of a slow tier |
+//! | `schedule/` | column groups (the arcs that one worker folds together), and NUMA nodes |
+//! | `graph_view.rs` | a stored graph, as stored or transposed |
+//! | `value.rs` | the values that programs compute with |
+//! | `error.rs` | [`EngineError`] |
 //! | `fuzzing.rs` | entry points of fuzz targets |
 
 #![forbid(unsafe_code)]

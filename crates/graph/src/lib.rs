@@ -1,21 +1,25 @@
-//! The stored graph: a directory with batches, cells, a dictionary and their checksums.
+//! Reads, writes and verifies stored graphs.
 //!
-//! Here is a graph, give me its bytes; here are its bytes, give me the graph. The crate knows nothing of programs, messages or
-//! supersteps, nor where edges came from. Every byte is in docs/reference/file-format.md.
+//! A stored graph is a directory. A batch is a range of its vertices, and a cell holds the arcs from one batch to another.
+//! The files hold the cells, the vertex ids, the degrees, and checksums of all bytes. docs/reference/file-format.md
+//! describes every byte. The crate knows nothing of programs, messages or passes, nor of the origin of the edges.
 //!
-//! | directory | contents |
+//! | file or directory | content |
 //! | --- | --- |
-//! | `batches.rs`, `partition.rs` | [`Batches`]: the cut of the vertices; [`partition()`]: the cut of the batches among ranks |
-//! | `spec.rs`, `manifest.rs`, `weight_range.rs` | [`GraphSpec`]: the layout, fixed before edges are written; [`Manifest`]: graph.json |
-//! | `codec/` | [`BlockView`]: at most 4,096 edges of a cell, the unit of the codec and of the kernels; LEB128 |
-//! | `file/` | [`FileId`]: the files of a graph; their frames and checksums |
-//! | `cell/` | [`Column`], [`Cell`]: where the cells are; [`SourceIndex`]: where in a cell a source's edges are |
-//! | `vertex/` | degrees and fan-out in pages; the dictionary between ids and indices; [`Order`] of the vertices |
-//! | `open/` | [`StoredGraph`]: an open graph, its [`ColumnSet`]s, and what memory it takes |
-//! | `read/` | [`ExtentReader`]: streams of cells, read ahead; [`PageCache`]: small reads that wait; [`IdCursor`], [`FanoutTable`] |
-//! | `write/` | [`GraphWriter`], [`ColumnFileWriter`]: edges in order to column files, degrees, fan-out; [`CopiedFiles`] |
-//! | `model/` | [`GraphProfile`]: a graph in numbers, of one that is stored or of an [`GraphModel`] one |
-//! | `verify.rs`, `verify/` | [`verify`]: is it what was written? [`verify_deep`]: is all of it true? |
+//! | `batches.rs` | [`Batches`]: the boundaries of the batches |
+//! | `partition.rs` | [`partition()`]: divides the batches among ranks |
+//! | `spec.rs` | [`GraphSpec`]: the layout of a graph, known before its arcs are written |
+//! | `manifest.rs` | [`Manifest`]: the content of `graph.json` |
+//! | `weight_range.rs` | [`WeightRange`]: the least and the greatest weight |
+//! | `codec/` | [`BlockView`]: a block of at most 4,096 arcs of a cell, encoded together; integers of variable length (LEB128) |
+//! | `file/` | [`FileId`]: the name of a file of a graph; pages and their checksums |
+//! | `cell/` | [`Column`] and [`Cell`]: positions of cells in files; [`SourceIndex`]: positions of a source's arcs in a cell |
+//! | `vertex/` | for each vertex: its degree, its id, its place in the [`Order`], and its fan-out list (the destination batches of its arcs) |
+//! | `open/` | [`StoredGraph`]: an open graph; its [`ColumnSet`]s; the memory that an open graph takes |
+//! | `read/` | [`ExtentReader`]: streams cells and reads ahead; [`PageCache`]: reads single pages and waits for them; [`IdCursor`]: ids in order; [`FanoutTable`]: fan-out lists |
+//! | `write/` | [`GraphWriter`], [`ColumnFileWriter`]: write arcs, then degrees and fan-out lists; [`CopiedFiles`]: files from another host |
+//! | `model/` | [`GraphProfile`]: counts and bytes of a graph that is stored, or that a [`GraphModel`] describes |
+//! | `verify.rs`, `verify/` | [`verify`]: checks the checksums and the cells of a graph; [`verify_deep`]: also compares its tables with its cells |
 //! | `error.rs` | [`FormatError`] |
 
 #[cfg(test)]

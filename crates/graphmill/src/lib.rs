@@ -1,10 +1,10 @@
-//! Graph algorithms on graphs of any size: here is a question about a graph, give me the answer.
+//! Runs graph algorithms on graphs of any size, from an edge file to a result file.
 //!
-//! This is the crate that a user names; all others are behind it. It knows the way from a file of edges to a file of results, and
-//! leaves every step to the crate that knows it: edges to `graphmill-ingest`, passes to `graphmill-engine`, algorithms to
-//! `graphmill-algorithms`.
+//! A Rust program needs this crate alone. The crate calls others for the single steps: `graphmill-ingest` reads edges,
+//! `graphmill-engine` makes the passes over a graph, and `graphmill-algorithms` has the algorithms.
 //!
-//! A [`Config`] is a request, a [`Plan`] the same resolved and checked, a [`Run`] its outcome:
+//! A [`Config`] is a request. A [`Plan`] is a request that was checked, with all defaults filled in. A [`Run`] is the outcome of
+//! a plan:
 //!
 //! ```
 //! use graphmill::{CancelToken, Config, Plan, unwatched};
@@ -22,8 +22,9 @@
 //! # }
 //! ```
 //!
-//! A program of one's own is a few small functions (DFOGraph, Fig. 2b: single-source shortest paths) that a [`Session`] runs over a
-//! stored graph, in memory or from disk, on all processors, with the same bits every time:
+//! You can write an edge program of your own: a few small functions that say what vertices send along edges. A [`Session`] runs
+//! the program over a stored graph, in memory or from disk, on all processors. The result has the same bits every time. This
+//! program finds single-source shortest paths (DFOGraph, Fig. 2b):
 //!
 //! ```
 //! use graphmill::prelude::*;
@@ -76,7 +77,7 @@
 //! # }
 //! ```
 //!
-//! The same from where a vertex stands: a vertex program. PageRank as in Fig. 2 of the iPregel paper:
+//! A vertex program says what one vertex computes in one round (superstep). This one is PageRank as in Fig. 2 of the iPregel paper:
 //!
 //! ```
 //! use graphmill::prelude::*;
@@ -119,25 +120,31 @@
 //! # }
 //! ```
 //!
-//! | file | contents |
+//! | file or directory | content |
 //! | --- | --- |
-//! | `config.rs`, `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: a request, the same checked, its outcome |
-//! | `import_config.rs`, `import.rs` | [`ImportConfig`]: edges to a stored graph |
-//! | `import_cache.rs` | [`CachedGraph`]: graphs that a run keeps beside its edges |
-//! | `generate.rs` | [`Generation`]: graphs by rule, stored or as files of edges |
-//! | `algorithms.rs`, `session.rs` | the registry; [`Session`]: a graph with an engine over it |
-//! | `launch.rs`, `start.rs` | [`run_on_ranks`], [`run_as_rank`]: one job on several ranks, all started alike |
-//! | `machine/` | [`Machine`]: memory, disk, threads of a run; [`MpiJob`]; [`Timeline`]: how busy a rank was |
-//! | `paths.rs`, `preflight.rs` | checks of inputs and outputs before any work |
-//! | `open.rs` | opens a stored graph if the budget has room for it and for the work that follows |
+//! | `config.rs` | [`Config`]: the request for a run |
+//! | `plan.rs` | [`Plan`]: a request that was checked |
+//! | `run.rs` | [`Run`]: the outcome of a plan |
+//! | `import_config.rs`, `import.rs` | [`ImportConfig`]: the options of an import; from edges to a stored graph |
+//! | `import_cache.rs` | [`CachedGraph`]: a graph that a run keeps beside its edge file |
+//! | `generate.rs` | [`Generation`]: a generated graph, as a stored graph or as an edge file |
+//! | `algorithms.rs` | the list of all algorithms, and the check of their options |
+//! | `session.rs` | [`Session`]: an open graph, and the engine that runs programs over it |
+//! | `launch.rs`, `start.rs` | [`run_on_ranks`], [`run_as_rank`]: run one job on several ranks; compare the options of all ranks |
+//! | `machine/` | [`Machine`]: memory, disk and threads of a run; [`MpiJob`]; [`Timeline`]: how busy a rank was |
+//! | `paths.rs`, `preflight.rs` | check the paths of inputs and outputs before any work |
+//! | `open.rs` | opens a stored graph if the budget is enough for the graph and for the run |
 //! | `checkpoint_dir.rs` | the directory of the checkpoints of a run |
-//! | `estimate.rs` | [`EstimateRequest`], [`Estimate`]: what an import and a run would take |
+//! | `hash.rs` | the hash in the names of cached graphs and checkpoint directories |
+//! | `estimate.rs` | [`EstimateRequest`], [`Estimate`]: space, memory, traffic and time of an import and a run |
 //! | `summary.rs` | [`Summary`]: a result in a few numbers |
-//! | `result/` | rows with the user's ids, as [`Block`]s, Parquet and CSV |
-//! | `info.rs` | [`GraphInfo`]: facts about a stored graph; verifying it |
-//! | `validate/` | [`validate()`]: a result against a reference; [`Plan::judge`]: against its graph |
-//! | `spool.rs` | [`Spool`]: edges from standard input |
-//! | `progress.rs`, `error.rs` | [`Progress`], [`Error`]; `result_error.rs`, `validate_error.rs`: its parts |
+//! | `result/` | rows with the user's ids: as [`Block`]s in memory, as Parquet, as CSV |
+//! | `info.rs` | [`GraphInfo`]: facts about a stored graph; also verifies one |
+//! | `validate/` | [`validate()`]: compares a result with a reference; [`Plan::judge`]: checks a result against its graph |
+//! | `spool.rs` | [`Spool`]: a temporary file of the edges from standard input |
+//! | `progress.rs` | [`Progress`]: what a run reports while it works |
+//! | `error.rs` | [`Error`]: all errors of the crate |
+//! | `result_error.rs`, `validate_error.rs` | the errors of results and of validation, which [`Error`] contains |
 
 #![forbid(unsafe_code)]
 

@@ -1,22 +1,25 @@
-//! Edge files in, a stored graph out.
+//! Imports edge files into a stored graph.
 //!
-//! This crate turns an edge list into a stored graph, inside a memory budget and with all cores. It knows
-//! files of edges and how a graph is written; it never runs an algorithm.
+//! The import stays within a memory budget and uses all cores. The crate reads edge files or generates edges by a rule. It
+//! sorts the edges and writes them as a stored graph. It never runs an algorithm.
 //!
-//! | file | content |
+//! | file or directory | content |
 //! | --- | --- |
-//! | `pipeline/` | [`import`]: the steps in their order, and each of them |
+//! | `pipeline/` | [`import`]: the steps of an import, and their order |
 //! | `estimate.rs` | [`outlook()`]: the bytes that an import would read, write and send |
-//! | `checkpoint/` | the checkpoint of an interrupted import, and the directories where it works |
-//! | `build/` | arcs to the buckets of column files; a bucket to a column file: sort, duplicates, cells |
-//! | `layout/` | counts of arcs; where batches and column files end; the order of degree; the key that orders arcs |
-//! | `ids/` | from ids to indices: a bitmap in memory, or a dictionary on disk |
-//! | `external/` | temporary files of buckets and of edges, the shuffle, sorting, numbered tasks |
-//! | `readers/` | [`FileSource`]: files of edges |
-//! | `generate/` | [`Generated`]: graphs made by rule |
-//! | `comm.rs` | the ranks that import together |
-//! | `options.rs`, `progress.rs`, `report.rs` | [`ImportOptions`], [`ImportProgress`], [`ImportReport`] |
-//! | `source.rs`, `limits.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel, and their limits |
+//! | `checkpoint/` | the checkpoint of an interrupted import, and the directories of an import |
+//! | `build/` | from arcs to buckets, one for each column file; from a bucket to a column file: sorting, duplicates, cells |
+//! | `layout/` | counts of arcs; the boundaries of batches and column files; the order of vertices by degree; the sort key of an arc |
+//! | `ids/` | from ids to vertex indices, with a bitmap in memory or a dictionary on disk |
+//! | `external/` | temporary files of arcs and of edges, the exchange of arcs between ranks, sorting, parallel tasks |
+//! | `readers/` | [`FileSource`]: edges from files |
+//! | `generate/` | [`Generated`]: edges of a graph that is made by a rule |
+//! | `comm.rs` | communication between the ranks of an import |
+//! | `options.rs` | [`ImportOptions`] |
+//! | `progress.rs` | [`ImportProgress`] |
+//! | `report.rs` | [`ImportReport`] |
+//! | `source.rs` | [`EdgeSource`] produces edges, [`EdgeSink`] takes them |
+//! | `limits.rs` | the greatest length of an id; how many edges a sink takes at once |
 //! | `error.rs` | [`IngestError`] |
 //! | `fuzzing.rs` | entry points of fuzz targets |
 
