@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_raw::Failpoint;
+use graphmill_raw::failpoint;
 
 use crate::disk::port::{Completion, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
 use crate::error::StorageError;
@@ -112,10 +112,7 @@ impl AtomicFile {
         (aside, folder): (PathBuf, Option<WorkDir>),
         chunk_bytes: usize,
     ) -> Result<AtomicFile, StorageError> {
-        let aside = match Failpoint::WrittenInPlace.is_planted() {
-            true => path.to_path_buf(),
-            false => aside,
-        };
+        failpoint!(WrittenInPlace: aside = path.to_path_buf());
         let mut spare = Vec::with_capacity(CHUNKS);
         for _ in 0..CHUNKS {
             spare.push(budget.buffer("chunks of a file to write", chunk_bytes)?);
@@ -152,9 +149,13 @@ impl AtomicFile {
             self.accept(completion)?;
         }
         self.disk.set_len(&self.file, length)?;
-        if !Failpoint::FileNotSynced.is_planted() {
-            self.disk.sync(&self.file)?;
-        }
+        failpoint!(FileNotSynced => return self.rename(length));
+        self.disk.sync(&self.file)?;
+        self.rename(length)
+    }
+
+    /// Gives the file its name.
+    fn rename(mut self, length: u64) -> Result<u64, StorageError> {
         if self.aside != self.path {
             self.disk.inherit(&self.file, &self.path)?;
             self.disk.rename(&self.aside, &self.path)?;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphmill_raw::Failpoint;
+use graphmill_raw::failpoint;
 use graphmill_storage::{
     AtomicFile, CancelToken, Disk, GracefulGuard, Lease, MemoryBudget, RandomAccessFile,
     StorageError, final_name, is_corrupt,
@@ -146,14 +146,18 @@ impl Checkpointer {
             recovery.found = recovery.newest(ranks, &there, page_bytes)?;
         }
         let found = recovery.found.as_ref().map(|found| found.record.number);
-        if found.is_some() && !Failpoint::FoundNotDurable.is_planted() {
+        let is_found = found.is_some();
+        failpoint!(FoundNotDurable: is_found = false);
+        if is_found {
             // The process that wrote it may have died or failed before its name was durable.
             recovery.disk.sync_dir(&recovery.asked.folder)?;
             ranks.total([])?;
         }
         let were_any = !there.is_empty();
         for (number, path) in there {
-            match Some(number) == found || Failpoint::OtherVersionsStay.is_planted() {
+            let is_kept = Some(number) == found;
+            failpoint!(OtherVersionsStay: is_kept = true);
+            match is_kept {
                 true => recovery.published.push_back(number),
                 false => recovery.disk.remove_file(&path)?,
             }
@@ -207,9 +211,8 @@ impl Checkpointer {
             while !rest.is_empty() {
                 versions.push(<[u64; 2]>::take(&mut rest).ok_or_else(mismatch)?);
             }
-            if !Failpoint::OwnNewestTaken.is_planted() {
-                common.retain(|version| versions.contains(version));
-            }
+            failpoint!(OwnNewestTaken => continue);
+            common.retain(|version| versions.contains(version));
         }
         let folder = || {
             let own = &self.asked.folder;
@@ -411,8 +414,8 @@ impl Checkpointer {
 
     fn defer_cancel_if(&mut self, is_kept: bool) {
         // A run that is already cancelled does not start the next pass.
-        let is_forgotten = Failpoint::PatienceForgotten.is_planted();
-        if self.patience.is_none() && is_kept && !self.stop.asked() && !is_forgotten {
+        failpoint!(PatienceForgotten => return);
+        if self.patience.is_none() && is_kept && !self.stop.asked() {
             self.patience = Some(self.stop.graceful());
         }
     }
@@ -441,7 +444,8 @@ impl Checkpointer {
     }
     /// Records that the next call depends on a decision: no checkpoint is written before that call.
     pub(crate) fn decided(&mut self) {
-        self.is_decided = !Failpoint::DecisionForgotten.is_planted();
+        failpoint!(DecisionForgotten => return);
+        self.is_decided = true;
     }
 
     /// Returns the work due before the next call; all ranks agree on it.
@@ -512,18 +516,23 @@ impl Checkpointer {
                 .lease("versions", AtomicFile::memory(CHUNK_BYTES))?,
         );
         self.published.push_back(number);
-        if !Failpoint::OldVersionGoesFirst.is_planted() {
-            // All have prepared it.
-            ranks.total([])?;
-        }
+        failpoint!(OldVersionGoesFirst => self.remove_old()?);
+        // All have prepared it.
+        ranks.total([])?;
+        self.remove_old()?;
+        (self.calls, self.when) = (0, now());
+        self.is_on_its_way = false;
+        Ok(self.published.front().copied().unwrap_or(number))
+    }
+
+    /// Deletes the checkpoints that are too many.
+    fn remove_old(&mut self) -> Result<(), EngineError> {
         while self.published.len() > self.asked.keep.max(1) {
             if let Some(old) = self.published.pop_front() {
                 self.disk.remove_file(&self.path(old))?;
             }
         }
-        (self.calls, self.when) = (0, now());
-        self.is_on_its_way = false;
-        Ok(self.published.front().copied().unwrap_or(number))
+        Ok(())
     }
 
     /// Deletes all checkpoints: the run has succeeded.

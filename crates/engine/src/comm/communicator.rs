@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_fabric::{Fabric, FabricError, all_gather, all_reduce};
-use graphmill_raw::Failpoint;
+use graphmill_raw::failpoint;
 use graphmill_storage::CancelToken;
 
 use crate::error::EngineError;
@@ -136,9 +136,7 @@ impl Communicator {
         for said in &mut said {
             totals.add(<[u64; N]>::take(said).ok_or_else(mismatch)?);
         }
-        if Failpoint::SumsOutOfOrder.is_planted() {
-            said.reverse();
-        }
+        failpoint!(SumsOutOfOrder => said.reverse());
         for _ in phases {
             for said in &mut said {
                 for _ in 0..u64::take(said).ok_or_else(mismatch)? {

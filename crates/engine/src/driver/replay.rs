@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use graphmill_fabric::FabricError;
-use graphmill_raw::{Failpoint, lock};
+use graphmill_raw::lock;
 
 use crate::checkpoint::checkpointer::{Checkpointer, ResumeInfo};
 use crate::checkpoint::snapshot::{LogPage, Snapshot};
@@ -182,12 +182,7 @@ impl Engine {
             arrays: arrays.save(&mut lock(io))?,
             ..Snapshot::default()
         };
-        if !Failpoint::PagesNotSynced.is_planted() {
-            let synced = arrays.pages().sync();
-            if !Failpoint::FailedSyncIgnored.is_planted() {
-                synced?;
-            }
-        }
+        arrays.pages().sync()?;
         let sets = self.active.of_driver();
         let oldest = recovery.publish(ranks, &mut record, &sets, || clock.now())?;
         arrays.published(record.number, record.slots(), oldest);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use graphmill_graph::Batches;
-use graphmill_raw::{Failpoint, lock};
+use graphmill_raw::{failpoint, lock};
 use graphmill_storage::MemoryBudget;
 
 use crate::comm::communicator::{Communicator, mismatch};
@@ -127,7 +127,8 @@ impl ActiveSet {
     pub(crate) fn restore_or_register(&mut self, total: u64) -> Result<(), EngineError> {
         let pool = Arc::clone(&self.pool);
         let (number, saved) = pool.history().adopt();
-        if let Some(saved) = saved.filter(|_| !Failpoint::SetsForgotten.is_planted()) {
+        failpoint!(SetsForgotten: saved = None);
+        if let Some(saved) = saved {
             let mut from = saved.members();
             for _ in 0..saved.read(from.number())? {
                 let batch = saved.read(from.number())? as usize;

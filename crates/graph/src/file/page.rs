@@ -5,7 +5,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use graphmill_raw::Failpoint;
+use graphmill_raw::failpoint;
 use graphmill_storage::{Buffer, Disk, FileHandle, Lease, MemoryBudget, Open, Operation, Queue};
 use serde::{Deserialize, Serialize};
 
@@ -323,9 +323,10 @@ impl PagedFile {
         bytes: &[u8],
     ) -> Result<(), FormatError> {
         let found = self.id.checksum(graph_id, frame, bytes);
-        match self.table.get(frame as usize) {
+        let expected = self.table.get(frame as usize);
+        failpoint!(GraphPagesNotChecked: expected = expected.and(Some(&found)));
+        match expected {
             Some(&expected) if expected == found => Ok(()),
-            Some(_) if Failpoint::FramesNotChecked.is_planted() => Ok(()),
             expected => Err(FormatError::Frame {
                 path: self.id.path(graph),
                 frame,

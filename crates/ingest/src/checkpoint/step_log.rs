@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use graphmill_graph::{FileSide, common_files};
-use graphmill_raw::{Failpoint, lock};
+use graphmill_raw::{failpoint, lock};
 use graphmill_storage::{
     AtomicFile, DirLock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, LockMode, Open, Owner, RandomAccessFile,
     RecordReader, RecordWriter, StorageError, host_id, is_corrupt, is_missing, is_this_host,
@@ -282,9 +282,7 @@ impl<'a> StepLog<'a> {
     ) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
         for path in files.temporary {
-            if Failpoint::StepNotSynced.is_planted() {
-                break;
-            }
+            failpoint!(StepNotSynced => break);
             disk.sync(&disk.open(path, Open::Update)?)?;
         }
         let mut folders: Vec<&Path> = files
