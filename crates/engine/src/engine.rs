@@ -198,7 +198,7 @@ impl Engine {
             settings.tiers.clone(),
         );
         let turned = graph
-            .turned()
+            .transpose()
             .map(|graph| GraphView::new(Arc::new(graph), &settings.budget))
             .transpose()?;
         let workers = settings.workers.count();

@@ -160,7 +160,7 @@ fn main() {
     let mut out = vec![0u32; 1 << BATCH_BITS];
     for batch in 0..batches {
         graph
-            .degrees_of(set, &mut reader, batch, &mut out)
+            .degrees(set, &mut reader, batch, &mut out)
             .expect("degrees");
     }
     report(

@@ -191,7 +191,7 @@ fn verify_cell(
         } else {
             ""
         };
-        graph.malformed(
+        graph.corrupt(
             extent.file,
             extent.bytes.start,
             format!("the cell of batches {from} to {to}{side} {what}"),

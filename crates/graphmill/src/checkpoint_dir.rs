@@ -18,7 +18,7 @@ use graphmill_graph::StoredGraph;
 use graphmill_raw::failpoint;
 use graphmill_storage::{
     Clock, DirLock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, LockMode, Open, Owner, StorageError,
-    final_name, host_id, is_missing, is_this_host, locks_unsupported, unheld,
+    final_name, host_id, is_missing, is_this_host, locks_unsupported, unlocked_dirs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -337,7 +337,7 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
         let Ok(Some(_base)) = disk.hold(base, LockMode::Unlocked, Owner::Own) else {
             continue;
         };
-        for (folder, _hold) in unheld(disk, base, |_| true) {
+        for (folder, _hold) in unlocked_dirs(disk, base, |_| true) {
             let there = disk.list(&folder).unwrap_or_default();
             let mut machines = there.iter().filter_map(|path| machine_of(path)).peekable();
             // Without working locks, another machine may lock it just now; it also leaves its file there.

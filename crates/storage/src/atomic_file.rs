@@ -1,7 +1,7 @@
 //! A file written from front to back beside its place and renamed onto it when it is complete.
 //!
 //! Invariants: `offset` is a multiple of the chunk, so every write keeps to the grain of direct I/O; the last one is padded and the
-//! file cut to its length. Until [`AtomicFile::publish`] nothing stands under the name; a file aside that was not published is
+//! file cut to its length. Until [`AtomicFile::commit`] nothing stands under the name; a file aside that was not published is
 //! removed when dropped.
 
 use std::io::{self, Write};
@@ -45,7 +45,7 @@ pub struct AtomicFile {
     filled: usize,
     /// Bytes submitted so far: where the chunk being filled belongs.
     offset: u64,
-    is_published: bool,
+    is_committed: bool,
     /// The directory it is in until it has its name, unless that is its parent.
     _folder: Option<WorkDir>,
 }
@@ -129,7 +129,7 @@ impl AtomicFile {
             spare,
             filled: 0,
             offset: 0,
-            is_published: false,
+            is_committed: false,
             _folder: folder,
         })
     }
@@ -138,7 +138,7 @@ impl AtomicFile {
     ///
     /// # Errors
     /// A write, the sync or the rename failed; the file aside is removed.
-    pub fn publish(mut self) -> Result<u64, StorageError> {
+    pub fn commit(mut self) -> Result<u64, StorageError> {
         let length = self.offset + self.filled as u64;
         let padded = self.filled.next_multiple_of(GRAIN_BYTES);
         if let Some(buffer) = &mut self.filling {
@@ -160,7 +160,7 @@ impl AtomicFile {
             self.disk.inherit(&self.file, &self.path)?;
             self.disk.rename(&self.aside, &self.path)?;
         }
-        self.is_published = true;
+        self.is_committed = true;
         Ok(length)
     }
 
@@ -217,7 +217,7 @@ impl Write for AtomicFile {
         Ok(count)
     }
 
-    /// Does nothing: bytes are on the disk after [`AtomicFile::publish`].
+    /// Does nothing: bytes are on the disk after [`AtomicFile::commit`].
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -225,7 +225,7 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        if !self.is_published {
+        if !self.is_committed {
             while self.queue.wait().is_some() {}
             // Whatever led here is reported; that the file aside stays is the lesser trouble.
             let _ = self.disk.remove_file(&self.aside);
@@ -282,7 +282,7 @@ mod tests {
                 file.write_all(part).unwrap();
             }
             assert!(!disk.exists(&path).unwrap());
-            assert_eq!(file.publish().unwrap(), length as u64);
+            assert_eq!(file.commit().unwrap(), length as u64);
             assert_eq!(disk.read_small(&path, length as u64).unwrap(), bytes);
             assert_eq!(budget.available(), budget.total());
         }
@@ -319,7 +319,7 @@ mod tests {
         let budget = MemoryBudget::new(1 << 30);
         let mut file = AtomicFile::create_apart(&disk, &budget, &path, CHUNK_BYTES).unwrap();
         file.write_all(b"new").unwrap();
-        file.publish().unwrap();
+        file.commit().unwrap();
         assert_eq!(names(folder.path()), ["result"]);
         assert_eq!(disk.read_small(&path, 9).unwrap(), b"new");
     }

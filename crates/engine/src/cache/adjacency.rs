@@ -279,7 +279,7 @@ impl Loading<'_> {
         let (machine, graph) = (self.machine, self.machine.graph);
         let span = machine.batches.span(batch) as usize;
         let mut frames = PageCache::new(graph, &machine.budget, DEGREE_FRAMES)?;
-        graph.degrees_of(graph.forward(), &mut frames, batch, &mut begins[..span])?;
+        graph.degrees(graph.forward(), &mut frames, batch, &mut begins[..span])?;
         machine.arrays.count_read(frames.take_bytes_read());
         // The position of the next edge of each vertex, from the first of the batch.
         let mut cursors = vec![0_u64; span];
@@ -323,7 +323,7 @@ impl Loading<'_> {
         let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
         let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
         for (column, position, cell) in cells_of(machine, batch) {
-            let broken = || machine.graph.broken_cell(column, cell);
+            let broken = || machine.graph.corrupt_cell(column, cell);
             let (mut bytes, weights) = self
                 .pins
                 .cell(machine, column, position)

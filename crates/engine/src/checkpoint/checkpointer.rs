@@ -415,7 +415,7 @@ impl Checkpointer {
     fn defer_cancel_if(&mut self, is_kept: bool) {
         // A run that is already cancelled does not start the next pass.
         failpoint!(PatienceForgotten => return);
-        if self.patience.is_none() && is_kept && !self.stop.asked() {
+        if self.patience.is_none() && is_kept && !self.stop.is_requested() {
             self.patience = Some(self.stop.graceful());
         }
     }
@@ -464,7 +464,7 @@ impl Checkpointer {
         };
         // Clocks of ranks differ, and who hears of a wish to end.
         let is_kept = self.interval().is_some() || self.is_worth_keeping(now);
-        let said = [is_due, self.stop.asked(), is_kept].map(u64::from);
+        let said = [is_due, self.stop.is_requested(), is_kept].map(u64::from);
         let [due, ends, kept] = ranks.total(said)?;
         let end = ends > 0;
         Ok(DueAction {
@@ -510,7 +510,7 @@ impl Checkpointer {
                 path: path.clone(),
                 source,
             })?;
-        file.publish()?;
+        file.commit()?;
         self.room = Some(
             self.budget
                 .lease("versions", AtomicFile::memory(CHUNK_BYTES))?,

@@ -353,7 +353,7 @@ impl ArrayStore {
                         .unwrap_or(&mut []);
                     let frames = io.frames(&self.graph, &self.budget)?;
                     self.graph
-                        .degrees_of(self.graph.forward(), frames, batch, into)?;
+                        .degrees(self.graph.forward(), frames, batch, into)?;
                     self.degree_bytes
                         .fetch_add(frames.take_bytes_read(), Ordering::Relaxed);
                     guards.push(ColumnGuard::Paged(degrees));

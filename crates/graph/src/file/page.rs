@@ -337,7 +337,7 @@ impl PagedFile {
         }
     }
     /// Bytes that make no sense although they have their checksum.
-    pub(crate) fn malformed(
+    pub(crate) fn corrupt(
         &self,
         graph: &Path,
         offset: u64,

@@ -95,7 +95,7 @@ impl OpenBuilder<'_> {
             files: roots,
             mut leases,
         } = parsed.map_err(|fault| match fault {
-            DirectoryError::At { offset, what } => directory.malformed(self.path, offset, what),
+            DirectoryError::At { offset, what } => directory.corrupt(self.path, offset, what),
             DirectoryError::Other(error) => *error,
         })?;
         drop((bytes, lease));
@@ -105,7 +105,7 @@ impl OpenBuilder<'_> {
                 "its cells have {arcs} edges, graph.json says {}",
                 self.meta.arcs
             );
-            return Err(directory.malformed(self.path, 0, what));
+            return Err(directory.corrupt(self.path, 0, what));
         }
         leases.push(self.budget.lease(
             "column files",
@@ -151,7 +151,7 @@ impl OpenBuilder<'_> {
     ) -> Result<PageIndex, FormatError> {
         let path = self.path;
         let broken = || {
-            framed.malformed(
+            framed.corrupt(
                 path,
                 framed.root.payload,
                 "its list of pages makes no sense",
@@ -186,7 +186,7 @@ impl OpenBuilder<'_> {
         let order = self.open(ORDER, root)?;
         if Some(root.payload) != payload_bytes(self.meta.vertices) {
             let what = format!("it is not the order of {} vertices", self.meta.vertices);
-            return Err(order.malformed(self.path, 0, what));
+            return Err(order.corrupt(self.path, 0, what));
         }
         Ok(Some(order))
     }

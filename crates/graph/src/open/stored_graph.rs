@@ -136,7 +136,7 @@ impl StoredGraph {
     /// The forward columns of one are the reverse columns of the other. Both share all that is in memory.
     /// An undirected graph has none, because it is its own transpose.
     #[must_use]
-    pub fn turned(&self) -> Option<StoredGraph> {
+    pub fn transpose(&self) -> Option<StoredGraph> {
         if self.symmetric() {
             return None;
         }
@@ -236,13 +236,13 @@ impl StoredGraph {
         self.forward.weights_extent(column, cell, self.meta.edge)
     }
     /// The error for a cell whose blocks are not as many as the directory says.
-    pub fn broken_cell(&self, column: usize, cell: &directory::Cell) -> FormatError {
+    pub fn corrupt_cell(&self, column: usize, cell: &directory::Cell) -> FormatError {
         let extent = self.data_extent(column, cell);
         let what = format!(
             "the cell of batches {} to {column} makes no sense",
             cell.source_batch()
         );
-        self.malformed(extent.file, extent.bytes.start, what)
+        self.corrupt(extent.file, extent.bytes.start, what)
     }
     /// The error for a number beyond the last vertex of a batch, found in a cell of its column.
     pub fn outside_batch(&self, batch: usize, local: u64) -> FormatError {
@@ -256,7 +256,7 @@ impl StoredGraph {
             .cells()
             .first()
             .map_or(0, |cell| cell.data().start);
-        self.malformed(
+        self.corrupt(
             file,
             at,
             format!("an edge ends at vertex {local} of batch {batch}, which has fewer"),
@@ -265,10 +265,10 @@ impl StoredGraph {
     /// The error for degrees of a batch's vertices that its cells contradict.
     pub fn degrees_disagree(&self, batch: usize) -> FormatError {
         let what = format!("the degrees of batch {batch} are not those of its cells");
-        self.malformed(self.forward.degrees.id, 0, what)
+        self.corrupt(self.forward.degrees.id, 0, what)
     }
     /// The error for bytes that make no sense although they have their checksum.
-    pub fn malformed(&self, file: FileId, offset: u64, what: impl Into<String>) -> FormatError {
+    pub fn corrupt(&self, file: FileId, offset: u64, what: impl Into<String>) -> FormatError {
         FormatError::Malformed {
             path: file.path(&self.path),
             frame: offset / FRAME_BYTES,
@@ -329,7 +329,7 @@ impl StoredGraph {
             return Ok(());
         }
         let what = "a weight is no number, or outside the range of graph.json";
-        Err(self.malformed(framed.id, at, what))
+        Err(self.corrupt(framed.id, at, what))
     }
     /// An open file.
     pub(crate) fn handle(&self, id: FileId) -> Result<FileHandle, FormatError> {

@@ -81,6 +81,6 @@ impl StoredGraph {
         found.ok_or_else(|| self.broken_page(page as u64))
     }
     pub(crate) fn broken_page(&self, page: u64) -> FormatError {
-        self.malformed(IDS, page * FRAME_BYTES, "a page of ids makes no sense")
+        self.corrupt(IDS, page * FRAME_BYTES, "a page of ids makes no sense")
     }
 }

@@ -115,7 +115,7 @@ impl StoredGraph {
             }
             if most >= vertices {
                 let what = format!("it names vertex {most} of {vertices}");
-                return Err(self.malformed(ORDER, at, what));
+                return Err(self.corrupt(ORDER, at, what));
             }
             at = start + FRAME_BYTES;
         }

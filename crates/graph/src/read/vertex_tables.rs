@@ -18,7 +18,7 @@ impl StoredGraph {
     ///
     /// # Errors
     /// Reading fails; a degree does not fit a `T`.
-    pub fn degrees_of<T: TryFrom<u64>>(
+    pub fn degrees<T: TryFrom<u64>>(
         &self,
         set: &ColumnSet,
         reader: &mut PageCache,
@@ -65,7 +65,7 @@ impl StoredGraph {
             bytes.clear();
             reader.read(file, place.clone(), &mut bytes)?;
             let page = DegreePage::parse(&bytes).ok_or_else(|| {
-                self.malformed(file, place.start, "a page of degrees makes no sense")
+                self.corrupt(file, place.start, "a page of degrees makes no sense")
             })?;
             let first = number * PAGE_VERTICES;
             for v in next..first.max(next) {
@@ -109,7 +109,7 @@ impl StoredGraph {
                 }
             })
             .ok_or_else(|| {
-                self.malformed(file, place.start, "a page of the fan-out makes no sense")
+                self.corrupt(file, place.start, "a page of the fan-out makes no sense")
             })?;
         }
         Ok(())
@@ -118,7 +118,7 @@ impl StoredGraph {
     ///
     /// # Errors
     /// Reading fails.
-    pub fn fanout_of(
+    pub fn destination_batches(
         &self,
         set: &ColumnSet,
         reader: &mut PageCache,
@@ -158,7 +158,7 @@ impl StoredGraph {
             }
         };
         done.ok_or_else(|| {
-            self.malformed(file, place.start, "a page of the fan-out makes no sense")
+            self.corrupt(file, place.start, "a page of the fan-out makes no sense")
         })
     }
 }

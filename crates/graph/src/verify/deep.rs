@@ -171,7 +171,7 @@ impl<'g> DeepVerifier<'g> {
     fn wrong(&self, at: WalkPosition<'_>, file: FileKind, byte: u64, what: &str) -> FormatError {
         let (from, to) = (at.cell.source_batch(), at.column);
         let what = format!("{what} of the cell of batches {from} to {to} {NOT_OF_EDGES}");
-        self.graph.malformed(at.file(file), byte, what)
+        self.graph.corrupt(at.file(file), byte, what)
     }
     fn read(&mut self, file: FileId, range: Range<u64>) -> Result<(), FormatError> {
         self.stored.clear();
@@ -286,7 +286,7 @@ impl<'g> DeepVerifier<'g> {
             ] {
                 if !is_same {
                     let what = format!("{what} of batch {batch} {NOT_OF_EDGES}");
-                    return Err(self.graph.malformed(file, 0, what));
+                    return Err(self.graph.corrupt(file, 0, what));
                 }
             }
         }
@@ -318,7 +318,7 @@ impl<'g> DeepVerifier<'g> {
                 .any(|degree| *degree > 0);
             if self.again != self.stored || beyond {
                 let what = "a page of degrees makes no sense";
-                return Err(graph.malformed(file, place.start, what));
+                return Err(graph.corrupt(file, place.start, what));
             }
         }
         Ok(())
@@ -348,7 +348,7 @@ impl<'g> DeepVerifier<'g> {
             });
             if read.is_none() || !is_sound {
                 let what = "a page of the fan-out makes no sense";
-                return Err(graph.malformed(file, place.start, what));
+                return Err(graph.corrupt(file, place.start, what));
             }
         }
         self.stored.shrink_to(SCRATCH_BYTES);

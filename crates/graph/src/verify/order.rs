@@ -59,7 +59,7 @@ pub(crate) fn verify(
             })?;
             if let Some(v) = broken {
                 let what = format!("vertex index {v} has a rank that is another vertex's");
-                return Err(graph.malformed(ORDER, v * entry_bytes(vertices), what));
+                return Err(graph.corrupt(ORDER, v * entry_bytes(vertices), what));
             }
         }
         first += window;

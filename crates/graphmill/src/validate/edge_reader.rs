@@ -88,7 +88,7 @@ impl ArcReader {
         let (from, to) = (batches.start(cell.source_batch()), batches.start(column));
         let (source_span, span) = (batches.span(cell.source_batch()), batches.span(column));
         let global_offset = to.wrapping_sub(from) as i64;
-        let broken = || graph.broken_cell(column, cell);
+        let broken = || graph.corrupt_cell(column, cell);
         let extent = graph.data_extent(column, cell);
         let mut weight_at = graph.weights_extent(column, cell).bytes.start;
         let (mut at, mut left) = (extent.bytes.start, cell.edges());

@@ -59,7 +59,7 @@ impl IdIndex {
         path: &Path,
     ) -> Result<Self, FormatError> {
         let broken =
-            |at: usize| index.malformed(path, at as u64, "the list of first ids makes no sense");
+            |at: usize| index.corrupt(path, at as u64, "the list of first ids makes no sense");
         // A page has at least one id, and an entry two bytes.
         if data.root.payload / FRAME_BYTES != pages
             || !data.root.payload.is_multiple_of(FRAME_BYTES)

@@ -397,7 +397,7 @@ fn read_side(
             continue;
         }
         let mut out = vec![0u32; batches.span(b) as usize];
-        graph.degrees_of(set, frames, b, &mut out)?;
+        graph.degrees(set, frames, b, &mut out)?;
         degrees.extend(
             batches
                 .range(b)
@@ -428,7 +428,7 @@ fn read_side(
     };
     for v in asked {
         let (mut list, mut resident) = (Vec::new(), Vec::new());
-        graph.fanout_of(set, frames, v, |batch| list.push(batch))?;
+        graph.destination_batches(set, frames, v, |batch| list.push(batch))?;
         table
             .as_ref()
             .unwrap()

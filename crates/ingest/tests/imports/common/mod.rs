@@ -263,7 +263,7 @@ fn checked_arcs(
         let range = batches.range(batch);
         let mut found = vec![0u64; batches.span(batch) as usize];
         graph
-            .degrees_of(set, &mut reader, batch, &mut found)
+            .degrees(set, &mut reader, batch, &mut found)
             .unwrap();
         assert_eq!(
             found,

@@ -500,7 +500,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
             }) = place.take()
             {
                 if number < last.0 || at < last.1 {
-                    return Err(machine.graph.broken_cell(column, cell).into());
+                    return Err(machine.graph.corrupt_cell(column, cell).into());
                 }
                 if number > last.0 {
                     walk.restart();
@@ -534,7 +534,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
                 };
                 let (block, _) = BlockView::parse(bytes, offset)
                     .map_err(broken)?
-                    .ok_or_else(|| machine.graph.broken_cell(column, cell))?;
+                    .ok_or_else(|| machine.graph.corrupt_cell(column, cell))?;
                 let Some(group) = block.group_by(&mut walk, group, source) else {
                     break;
                 };

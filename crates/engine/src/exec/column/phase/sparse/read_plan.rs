@@ -142,7 +142,7 @@ pub(crate) fn block_range(
     let at = index.offset(block).unwrap_or(0);
     let next = index.offset(block + 1).unwrap_or(cell.data_bytes());
     if at > next || next > cell.data_bytes() || next - at > BLOCK_BYTES_MAX {
-        return Err(machine.graph.broken_cell(column, cell).into());
+        return Err(machine.graph.corrupt_cell(column, cell).into());
     }
     Ok(at..next)
 }
