@@ -131,7 +131,7 @@ fn main() {
         let mut bytes = 0;
         while !reader.is_done() {
             reader.pump(&mut *queue).expect("reads");
-            while let Some(now) = reader.front().expect("sound frames") {
+            while let Some(now) = reader.front().expect("sound pages") {
                 let now = now.len();
                 bytes += now;
                 reader.consume(now);

@@ -8,7 +8,7 @@
 //! | `batches.rs`, `partition.rs` | [`Batches`]: the cut of the vertices; [`partition()`]: the cut of the batches among ranks |
 //! | `spec.rs`, `manifest.rs`, `weight_range.rs` | [`GraphSpec`]: the layout, fixed before edges are written; [`Manifest`]: graph.json |
 //! | `codec/` | [`BlockView`]: at most 4,096 edges of a cell, the unit of the codec and of the kernels; LEB128 |
-//! | `file/` | [`FileId`]: the files of a graph; their frames and checksums |
+//! | `file/` | [`FileId`]: the files of a graph; their pages and checksums |
 //! | `cell/` | [`Column`], [`Cell`]: where the cells are; [`SourceIndex`]: where in a cell a source's edges are |
 //! | `vertex/` | degrees and fan-out in pages; the dictionary between ids and indices; [`Order`] of the vertices |
 //! | `open/` | [`StoredGraph`]: an open graph, its [`ColumnSet`]s, and what memory it takes |
@@ -46,7 +46,7 @@ pub use codec::block::layout::{BLOCK_EDGES_MAX, Codec};
 pub use codec::block::view::{BlockView, GroupWalk};
 pub use error::FormatError;
 pub use file::extent::{CHUNK_BYTES, Extent};
-pub use file::page::{FRAME_BYTES, FileId, FileKind, FileSide};
+pub use file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileSide};
 pub use manifest::{FORMAT, IdKind, Manifest};
 pub use model::expected::{DegreeModel, GraphModel};
 pub use model::numbers::{ColumnModel, FileBytes, SenderCounts, file_bytes};

@@ -102,7 +102,8 @@ mod every_order {
     fn borrowed(units: u64, limit: u64, give_back: fn(&AtomicRange, u64)) {
         every_order(move || {
             let shared = Arc::new((AtomicRange::new(0, limit), AtomicU64::new(0)));
-            let use_some = move |(quota, used): &(AtomicRange, AtomicU64)| match quota.claim(units) {
+            let use_some = move |(quota, used): &(AtomicRange, AtomicU64)| match quota.claim(units)
+            {
                 Ok(_) => {
                     assert!(used.fetch_add(units, Ordering::Relaxed) + units <= limit);
                     used.fetch_sub(units, Ordering::Relaxed);

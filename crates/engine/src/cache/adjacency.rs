@@ -6,7 +6,7 @@
 //! A list is in ascending order of destinations. A record is the destination's index in one word of 32 bits; where weights
 //! were asked for, one or two words more hold the edge's.
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FRAME_BYTES, PageCache};
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, PageCache};
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, prefetch};
 use graphmill_storage::{DataKind, Job, JobError, Lease, Step, Worker};
 
@@ -62,7 +62,8 @@ impl AdjacencyLists {
         let record = 4 * words(Self::kind_of(machine, weighted)) as u64;
         let begins = AlignedBuffer::footprint(8 * (batches.vertices() as usize + 1));
         let records = graph.arcs().saturating_mul(record).saturating_add(4096);
-        let worker = 8 * batches.widest() + (DEGREE_FRAMES as u64) * FRAME_BYTES + SCRATCH_BYTES;
+        let worker =
+            8 * batches.widest() + (DEGREE_FRAMES as u64) * DISK_PAGE_BYTES + SCRATCH_BYTES;
         let starts = 5 * 8 * batches.len() as u64;
         let begins = machine.tiers.leased(DataKind::Index, begins);
         let records = machine.tiers.leased(DataKind::Edges, records);

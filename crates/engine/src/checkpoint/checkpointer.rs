@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use graphmill_fabric::protocol_error;
 use graphmill_raw::failpoint;
 use graphmill_storage::{
     AtomicFile, CancelToken, Disk, GracefulGuard, Lease, MemoryBudget, RandomAccessFile,
@@ -23,7 +24,7 @@ use graphmill_storage::{
 };
 
 use crate::checkpoint::snapshot::Snapshot;
-use crate::comm::communicator::{Communicator, mismatch};
+use crate::comm::communicator::Communicator;
 use crate::config::{CheckpointInterval, CheckpointPolicy};
 use crate::driver_log::{DriverLog, LogEntries, SavedSet};
 use crate::error::EngineError;
@@ -204,12 +205,12 @@ impl Checkpointer {
         let (mut all_had, mut none) = (false, None);
         for (rank, said) in ranks.gather(said)?.into_iter().enumerate() {
             let mut rest = &said[..];
-            let [files, had] = <[u64; 2]>::take(&mut rest).ok_or_else(mismatch)?;
+            let [files, had] = <[u64; 2]>::take(&mut rest).ok_or_else(protocol_error)?;
             all_had |= had != 0;
             none = none.or((files == 0).then_some(rank));
             let mut versions = Vec::new();
             while !rest.is_empty() {
-                versions.push(<[u64; 2]>::take(&mut rest).ok_or_else(mismatch)?);
+                versions.push(<[u64; 2]>::take(&mut rest).ok_or_else(protocol_error)?);
             }
             failpoint!(OwnNewestTaken => continue);
             common.retain(|version| versions.contains(version));

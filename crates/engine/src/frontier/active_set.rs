@@ -8,11 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use graphmill_fabric::protocol_error;
 use graphmill_graph::Batches;
 use graphmill_raw::{failpoint, lock};
 use graphmill_storage::MemoryBudget;
 
-use crate::comm::communicator::{Communicator, mismatch};
+use crate::comm::communicator::Communicator;
 use crate::driver_log::DriverLog;
 use crate::error::EngineError;
 use crate::frontier::bitmap::{BatchBitmaps, HierarchicalBitmap};
@@ -157,7 +158,7 @@ impl ActiveSet {
     ) -> Result<(), EngineError> {
         let pool = Arc::clone(&self.pool);
         if let Some(said) = pool.history().answer(what)? {
-            self.total = <u64 as Reduce>::take(&mut &said[..]).ok_or_else(mismatch)?;
+            self.total = <u64 as Reduce>::take(&mut &said[..]).ok_or_else(protocol_error)?;
             return Ok(());
         }
         work(self)?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{Batches, FRAME_BYTES, PageCache, StoredGraph};
+use graphmill_graph::{Batches, DISK_PAGE_BYTES, PageCache, StoredGraph};
 use graphmill_raw::{failpoint, lock};
 use graphmill_storage::{Buffer, Disk, FileHandle, MemoryBudget, Open, Operation, Queue};
 
@@ -235,7 +235,7 @@ pub(crate) struct RowFileIo {
 
 impl RowFileIo {
     /// Bytes of the budget that [`RowFileIo::frames`] takes.
-    pub(crate) const FRAMES_BYTES: u64 = FRAMES as u64 * FRAME_BYTES;
+    pub(crate) const FRAMES_BYTES: u64 = FRAMES as u64 * DISK_PAGE_BYTES;
 
     /// Returns the bytes of the budget that it takes, without frames.
     pub(crate) fn memory(page_bytes: usize) -> u64 {

@@ -1,7 +1,7 @@
 //! A stored graph, open: its description, its directory and its checksums in memory, the rest on disk.
 //!
 //! Opening reads `graph.json`, the directories, the checksum tables of all files and the sparse indices of degrees,
-//! fan-out and ids; every file's length and table is checked then, every frame when it is read.
+//! fan-out and ids; every file's length and table is checked then, every page when it is read.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,9 @@ use crate::batches::Batches;
 use crate::cell::directory::{self, Column};
 use crate::error::FormatError;
 use crate::file::extent::Extent;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, seed};
+use crate::file::page::{
+    DISK_PAGE_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, seed,
+};
 use crate::manifest::{IdKind, Manifest};
 use crate::open::column_set::ColumnSet;
 use crate::open::open_builder::OpenBuilder;
@@ -271,18 +273,18 @@ impl StoredGraph {
     pub fn corrupt(&self, file: FileId, offset: u64, what: impl Into<String>) -> FormatError {
         FormatError::Malformed {
             path: file.path(&self.path),
-            frame: offset / FRAME_BYTES,
+            page: offset / DISK_PAGE_BYTES,
             offset,
             what: what.into(),
         }
     }
     /// Bytes of a file's payload.
-    pub(crate) fn framed(&self, id: FileId) -> Result<&PagedFile, FormatError> {
+    pub(crate) fn paged(&self, id: FileId) -> Result<&PagedFile, FormatError> {
         let found = match id.kind {
             FileKind::Ids => self.ids.data(),
             FileKind::IdsIndex => self.ids.index(),
             FileKind::Order => self.order_file(),
-            _ => self.side(id.side)?.framed(id),
+            _ => self.side(id.side)?.paged(id),
         };
         // Only files of columns may be missing in an open graph.
         found.ok_or_else(|| FormatError::Elsewhere {
@@ -305,31 +307,26 @@ impl StoredGraph {
     #[inline]
     pub(crate) fn check(
         &self,
-        framed: &PagedFile,
-        frame: u64,
+        paged: &PagedFile,
+        page: u64,
         bytes: &[u8],
     ) -> Result<(), FormatError> {
-        framed.check(&self.path, seed(framed.id, self.graph_id), frame, bytes)?;
-        match framed.id.kind {
-            FileKind::Weights => self.check_weights(framed, frame, bytes),
+        paged.check(&self.path, seed(paged.id, self.graph_id), page, bytes)?;
+        match paged.id.kind {
+            FileKind::Weights => self.check_weights(paged, page, bytes),
             _ => Ok(()),
         }
     }
     /// Rejects weights that are not numbers or outside the range of graph.json: algorithms rely on it.
-    fn check_weights(
-        &self,
-        framed: &PagedFile,
-        frame: u64,
-        bytes: &[u8],
-    ) -> Result<(), FormatError> {
-        let at = frame * FRAME_BYTES;
-        let payload = framed.root.payload.saturating_sub(at).min(FRAME_BYTES);
+    fn check_weights(&self, paged: &PagedFile, page: u64, bytes: &[u8]) -> Result<(), FormatError> {
+        let at = page * DISK_PAGE_BYTES;
+        let payload = paged.root.payload.saturating_sub(at).min(DISK_PAGE_BYTES);
         let weights = bytes.get(..payload as usize).unwrap_or(bytes);
         if WeightRange::holds(self.meta.weights, weights, self.meta.edge) {
             return Ok(());
         }
         let what = "a weight is no number, or outside the range of graph.json";
-        Err(self.corrupt(framed.id, at, what))
+        Err(self.corrupt(paged.id, at, what))
     }
     /// An open file.
     pub(crate) fn handle(&self, id: FileId) -> Result<FileHandle, FormatError> {

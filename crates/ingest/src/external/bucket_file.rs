@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use graphmill_fabric::protocol_error;
 use graphmill_raw::lock;
 use graphmill_storage::{
     Buffer, CancelToken, Disk, FileHandle, Lease, MemoryBudget, Open, Operation, Queue,
@@ -22,7 +23,6 @@ use graphmill_storage::{
 };
 
 use super::shuffle::BucketShuffle;
-use crate::comm::mismatch;
 use crate::error::IngestError;
 
 /// Length, checksum and offset of a chunk, in front of its records.
@@ -529,7 +529,7 @@ impl<'a> BucketWriter<'a> {
         let end = HEADER_BYTES + records.len();
         let bytes = end.next_multiple_of(GRAIN);
         if bytes > self.bucket_file.chunk_bytes {
-            return Err(mismatch());
+            return Err(protocol_error().into());
         }
         if self
             .slab
