@@ -35,9 +35,22 @@ mod switch {
 
     static ACTIVE: AtomicU8 = AtomicU8::new(0);
 
-    /// A mistake in how checkpoints or files are written, read, or resumed from.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Failpoint {
+    macro_rules! failpoints {
+        ($($(#[$doc:meta])* $name:ident,)*) => {
+            /// A mistake in how checkpoints or files are written, read, or resumed from.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum Failpoint {
+                $($(#[$doc])* $name,)*
+            }
+
+            impl Failpoint {
+                /// All failpoints, in the order of their declaration.
+                pub const ALL: &[Failpoint] = &[$(Failpoint::$name,)*];
+            }
+        };
+    }
+
+    failpoints! {
         /// The pages of a version are not made durable before its file is.
         PagesNotSynced,
         /// A step of an import is said to have ended before what it wrote is durable.
@@ -83,34 +96,6 @@ mod switch {
     }
 
     impl Failpoint {
-        /// All failpoints, in the order of their declaration.
-        pub const ALL: [Failpoint; 21] = {
-            use Failpoint::*;
-            [
-                PagesNotSynced,
-                StepNotSynced,
-                FileNotSynced,
-                WrittenInPlace,
-                OldVersionGoesFirst,
-                SlotsNotKept,
-                OwnNewestTaken,
-                FoundNotDurable,
-                OtherVersionsStay,
-                PagesNotChecked,
-                VersionNotChecked,
-                GraphPagesNotChecked,
-                ChangesMissed,
-                SetsForgotten,
-                EntriesForgotten,
-                DecisionForgotten,
-                PatienceForgotten,
-                FailedSyncIgnored,
-                FailedListIgnored,
-                EndNotSaid,
-                SumsOutOfOrder,
-            ]
-        };
-
         /// Returns true if this failpoint is active.
         #[inline(always)]
         pub fn is_active(self) -> bool {

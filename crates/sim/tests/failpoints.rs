@@ -58,7 +58,7 @@ fn every_failpoint_is_found() {
     // Panics that mistakes lead to are caught, and told with the seed.
     std::panic::set_hook(Box::new(|_| ()));
     let mut missed = Vec::new();
-    for mistake in Failpoint::ALL {
+    for mistake in Failpoint::ALL.iter().copied() {
         activate(Some(mistake));
         match found(mistake) {
             Some(what) => println!("{mistake:?}: {}", what.lines().last().unwrap_or_default()),

@@ -5,6 +5,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
+//! | `growing_lease.rs` | [`GrowingLease`]: a lease that grows in steps |
 //! | `memory_budget.rs` | [`MemoryBudget`]: the memory a run may take; [`Lease`] and [`Buffer`]: parts of it |
 //! | `disk.rs` | [`open_disk`] |
 //! | `disk/port.rs` | [`Disk`], [`Queue`]: files by completion |
@@ -32,6 +33,7 @@ mod checksummed_record;
 mod clock;
 mod disk;
 mod error;
+mod growing_lease;
 mod host_id;
 mod lock;
 mod memory_budget;
@@ -57,6 +59,7 @@ pub use disk::sim::SimDisk;
 pub use disk::sim::faults::{Fault, FaultKind, On};
 pub use error::{BudgetError, JobError, StorageError, is_of_disk, is_of_open_files};
 pub use graphmill_raw::SplitMix64;
+pub use growing_lease::GrowingLease;
 pub use host_id::{HOLD_ATTEMPTS, HOLD_PAUSE, host_id, is_this_host, unlocked_dirs};
 pub use memory_budget::{Buffer, Lease, MemoryBudget};
 pub use memory_files::is_in_memory;

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use graphmill_storage::{Lease, MemoryBudget};
+use graphmill_storage::{GrowingLease, Lease, MemoryBudget};
 
 use crate::cell::source_index::{BITMAP_LINES_MAX, bitmap_bytes, block_list_bytes};
 use crate::codec::varint;
@@ -175,38 +175,8 @@ pub(crate) fn put_file(
     }
 }
 
-/// Memory that grows by small steps, each leased before it is used.
-pub(crate) struct Ledger<'b> {
-    budget: &'b MemoryBudget,
-    what: &'static str,
-    left: u64,
-    leases: Vec<Lease>,
-}
-
-impl<'b> Ledger<'b> {
-    pub(crate) const STEP: u64 = 32 << 10;
-
-    pub(crate) fn new(budget: &'b MemoryBudget, what: &'static str) -> Self {
-        Ledger {
-            budget,
-            what,
-            left: 0,
-            leases: Vec::new(),
-        }
-    }
-    pub(crate) fn take(&mut self, bytes: u64) -> Result<(), FormatError> {
-        if bytes > self.left {
-            let step = (bytes - self.left).max(Self::STEP);
-            self.leases.push(self.budget.lease(self.what, step)?);
-            self.left += step;
-        }
-        self.left -= bytes;
-        Ok(())
-    }
-    pub(crate) fn into_leases(self) -> Vec<Lease> {
-        self.leases
-    }
-}
+/// Bytes by which the memory of tables grows.
+pub(crate) const LEASE_STEP_BYTES: u64 = 32 << 10;
 
 /// Upper bounds on a directory's contents, from its length and the graph's description.
 pub(crate) struct DirectoryBounds {
@@ -230,7 +200,7 @@ impl DirectoryBounds {
         let bytes = batches * (size_of::<Column>() + size_of::<FileRoots>()) as u64
             + cells.saturating_mul(size_of::<Cell>() as u64)
             + strips.saturating_mul(size_of::<Range<usize>>() as u64)
-            + Ledger::STEP;
+            + LEASE_STEP_BYTES;
         DirectoryBounds {
             cells,
             strips,
@@ -264,11 +234,11 @@ pub(crate) fn parse(
     budget: &MemoryBudget,
 ) -> Result<Directory, DirectoryError> {
     let mut reader = DirectoryReader { bytes, at: 0 };
-    let mut ledger = Ledger::new(budget, "the directory of cells");
+    let mut lease = GrowingLease::new(budget, "the directory of cells", LEASE_STEP_BYTES);
     let mut take = |bytes: usize| {
-        ledger
+        lease
             .take(bytes as u64)
-            .map_err(|e| DirectoryError::Other(Box::new(e)))
+            .map_err(|e| DirectoryError::Other(Box::new(e.into())))
     };
     let width = edge.bytes() as u64;
     let count = reader.number_to("more files than batches", batches as u64)?;
@@ -325,7 +295,7 @@ pub(crate) fn parse(
     Ok(Directory {
         columns,
         files,
-        leases: ledger.into_leases(),
+        leases: lease.into_leases(),
     })
 }
 

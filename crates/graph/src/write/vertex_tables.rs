@@ -5,11 +5,11 @@
 //! 2. A page of 4096 vertices is collected from the cells of the rows it lies in, then written. Pages without edges are
 //!    passed over, so memory and time follow from the edges, not from the range of indices.
 
-use graphmill_storage::{Disk, FileHandle, Open};
+use graphmill_storage::{Disk, FileHandle, GrowingLease, Open};
 use std::ops::Range;
 
 use crate::batches::Batches;
-use crate::cell::directory::Ledger;
+use crate::cell::directory::LEASE_STEP_BYTES;
 use crate::codec::varint;
 use crate::error::FormatError;
 use crate::file::page::{
@@ -42,7 +42,7 @@ fn pages_bytes(batches: &Batches, arcs: u64) -> u64 {
     let pages = arcs.min(batches.vertices().div_ceil(PAGE_VERTICES));
     let pairs = arcs.min(PAGE_VERTICES.saturating_mul(batches.len() as u64));
     let pairs = pairs.next_multiple_of(PAGE_VERTICES);
-    8 * batches.len() as u64 + 2 * 16 * pages + PAIR_BYTES * pairs + Ledger::STEP
+    8 * batches.len() as u64 + 2 * 16 * pages + PAIR_BYTES * pairs + LEASE_STEP_BYTES
 }
 
 /// Returns the bytes of the budget that [`write`] takes at most if memory is short.
@@ -52,7 +52,7 @@ pub(crate) fn memory(batches: &Batches, arcs: u64, cells: u64) -> u64 {
     let files = 2 * PagedWriter::memory(CHUNK_BYTES) + DISK_PAGE_BYTES;
     let streams = cells.min(batches.len() as u64) * stream_bytes(WINDOW_MIN as u64);
     // Of what the pages leave, a quarter at most holds spools.
-    let row = (streams + Ledger::STEP) * 4 / 3;
+    let row = (streams + LEASE_STEP_BYTES) * 4 / 3;
     files + cells * size_of::<SourceRun>() as u64 + pages_bytes(batches, arcs) + row
 }
 
@@ -105,7 +105,7 @@ struct SourceRunFiles<'a> {
     open: [Option<(usize, FileHandle)>; OPEN_MAX],
     held: Vec<Vec<u8>>,
     fetch: MetadataReader,
-    ledger: Ledger<'a>,
+    lease: GrowingLease<'a>,
 }
 
 /// Bytes of the spool of a file as it lies on disk.
@@ -128,7 +128,7 @@ impl<'a> SourceRunFiles<'a> {
             open: [const { None }; OPEN_MAX],
             held: Vec::new(),
             fetch: MetadataReader::new(disk, &shared.budget)?,
-            ledger: Ledger::new(&shared.budget, "the sources of all cells"),
+            lease: GrowingLease::new(&shared.budget, "the sources of all cells", LEASE_STEP_BYTES),
         };
         let bytes: u64 = files.iter().map(spool_bytes).sum();
         if bytes <= HELD_MAX.min(spare / 4) {
@@ -141,7 +141,7 @@ impl<'a> SourceRunFiles<'a> {
     /// Reads the whole spool of the next file.
     fn hold(&mut self, number: usize) -> Result<(), FormatError> {
         let length = spool_bytes(&self.files[number]);
-        self.ledger.take(length)?;
+        self.lease.take(length)?;
         let file = self.file(number)?;
         let mut whole = Vec::with_capacity(length as usize);
         while (whole.len() as u64) < length {
@@ -280,7 +280,7 @@ impl SourceRunReader {
 /// The page that is being collected, and the files it goes to.
 struct Tables<'a> {
     writer: PagedWriter,
-    ledger: Ledger<'a>,
+    lease: GrowingLease<'a>,
     page: u64,
     degrees: Box<[u64; PAGE_VERTICES as usize]>,
     fanout: FanoutPage,
@@ -302,7 +302,7 @@ impl Tables<'_> {
                 0 => put_degrees(&mut self.bytes, &self.degrees),
                 _ => self.fanout.put(&mut self.bytes, self.batches),
             }
-            self.ledger.take(16)?;
+            self.lease.take(16)?;
             self.pages[stream].push((self.page, self.bytes.len() as u32));
             self.writer.append(stream, &self.bytes)?;
         }
@@ -342,7 +342,7 @@ impl Tables<'_> {
                     self.degrees[v] += stream.edges;
                     sum = sum.saturating_add(stream.edges);
                     if self.fanout.pairs.len() == self.pairs_leased {
-                        self.ledger.take(PAIR_BYTES * PAGE_VERTICES)?;
+                        self.lease.take(PAIR_BYTES * PAGE_VERTICES)?;
                         self.pairs_leased += PAGE_VERTICES as usize;
                         self.fanout.pairs.reserve_exact(PAGE_VERTICES as usize);
                     }
@@ -438,7 +438,7 @@ pub(crate) fn write(
     let mut streams: Vec<SourceRunReader> = Vec::with_capacity(row_max);
     let mut tables = Tables {
         writer,
-        ledger: Ledger::new(budget, "degrees and fan-out"),
+        lease: GrowingLease::new(budget, "degrees and fan-out", LEASE_STEP_BYTES),
         page: 0,
         degrees: Box::new([0; PAGE_VERTICES as usize]),
         fanout: FanoutPage::default(),
@@ -448,7 +448,7 @@ pub(crate) fn write(
         batches: batches.len(),
     };
     // For each batch a place in the union of a chunk.
-    tables.ledger.take(8 * batches.len() as u64)?;
+    tables.lease.take(8 * batches.len() as u64)?;
     let mut sum = 0u64;
     for row in pieces.chunk_by(|a, b| a.source_batch == b.source_batch) {
         if streams.len() < row.len() {
