@@ -65,7 +65,7 @@ mod switch {
         SlotsNotKept,
         /// The newest version of a rank is taken, whatever the others have.
         OwnNewestTaken,
-        /// The others go before the version that is gone on with is durable on all ranks.
+        /// The others are deleted before the checkpoint to resume is durable on all ranks.
         FoundNotDurable,
         /// Versions that only some ranks have stay.
         OtherVersionsStay,
@@ -77,9 +77,9 @@ mod switch {
         GraphPagesNotChecked,
         /// Pages in memory that changed are not all written.
         ChangesMissed,
-        /// Sets of the driver are empty in a run that goes on.
+        /// Sets of the driver are empty in a resumed run.
         SetsForgotten,
-        /// Of what calls were told, changes of sets are left out.
+        /// The log of calls leaves out changes of sets.
         EntriesForgotten,
         /// A version is published between a decision and the call that relies on it.
         DecisionForgotten,
