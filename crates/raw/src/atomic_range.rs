@@ -117,7 +117,7 @@ mod every_order {
             };
             use_some(&shared);
             theirs.join().unwrap();
-            assert_eq!(shared.0.left(), limit, "all are there again");
+            assert_eq!(shared.0.remaining(), limit, "all are there again");
         });
     }
 
