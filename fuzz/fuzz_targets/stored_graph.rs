@@ -145,13 +145,13 @@ fn read_vertices(
     let mut frames = PageCache::new(graph, budget, 4)?;
     for b in (0..batches.len()).filter(|b| batches.span(*b) <= 1 << 16) {
         let mut degrees = vec![0u64; batches.span(b) as usize];
-        let _ = graph.degrees_of(set, &mut frames, b, &mut degrees);
+        let _ = graph.degrees(set, &mut frames, b, &mut degrees);
         let mut small = vec![0u16; batches.span(b) as usize];
-        let _ = graph.degrees_of(set, &mut frames, b, &mut small);
+        let _ = graph.degrees(set, &mut frames, b, &mut small);
     }
     let asked = asked(graph.vertices());
     for v in asked.clone() {
-        let _ = graph.fanout_of(set, &mut frames, v, |batch| assert!(batch < batches.len()));
+        let _ = graph.destination_batches(set, &mut frames, v, |batch| assert!(batch < batches.len()));
     }
     let all = 0..graph.vertices();
     let table = FanoutTable::load(

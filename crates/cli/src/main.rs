@@ -76,7 +76,7 @@ fn ending(error: &anyhow::Error, stop: &CancelToken) -> (Option<String>, u8) {
         Some(format!("error: {error}"))
     };
     // With several ranks one request is enough.
-    let is_asked = stop.asked() || is(graphmill::Error::is_stopped);
+    let is_asked = stop.is_requested() || is(graphmill::Error::is_stopped);
     let code = if is_asked || is(graphmill::Error::is_interrupted) {
         signals::INTERRUPTED
     } else if is_broken_pipe(error) {

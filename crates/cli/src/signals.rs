@@ -51,7 +51,7 @@ pub(crate) fn request_on_signals(stop: &CancelToken) -> std::io::Result<()> {
             let is_urgent = [SIGINT, SIGTERM].contains(&signal);
             let again = asked && is_urgent;
             asked |= is_urgent;
-            if !stop.asked() {
+            if !stop.is_requested() {
                 stop.request();
                 say(match stop.is_patient() {
                     true => "stopping when this pass ends, to go on later; once more to stop now",
@@ -106,7 +106,7 @@ pub(crate) fn end_when_asked(stop: &CancelToken) -> std::io::Result<Arc<()>> {
         let mut left = STEPS;
         while left > 0 && lives.strong_count() > 0 {
             std::thread::sleep(MEETING / STEPS);
-            left -= u32::from(stop.asked());
+            left -= u32::from(stop.is_requested());
         }
         if lives.strong_count() > 0 {
             say("interrupted while it waited for other ranks to start");

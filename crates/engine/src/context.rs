@@ -137,7 +137,7 @@ impl<'e> ExecContext<'e> {
     ) -> Result<(), FormatError> {
         match table {
             Some(table) => table.each(v, f),
-            None => (self.graph).fanout_of(self.graph.forward(), frames, v, f),
+            None => (self.graph).destination_batches(self.graph.forward(), frames, v, f),
         }
     }
     /// Returns the bytes that a sparse pass may have to read.
@@ -182,7 +182,7 @@ impl<'e> ExecContext<'e> {
     pub(crate) fn broken(&self, column: usize, cell: &Cell, found: &FormatError) -> EngineError {
         let extent = self.graph.data_extent(column, cell);
         self.graph
-            .malformed(extent.file, extent.bytes.start, found.to_string())
+            .corrupt(extent.file, extent.bytes.start, found.to_string())
             .into()
     }
     /// Counts rows that a worker had in its hands, of all vertices of a batch or of some.

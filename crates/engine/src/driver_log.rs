@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use graphmill_raw::Failpoint;
+use graphmill_raw::failpoint;
 use graphmill_storage::{RandomAccessFile, RecordReader, StorageError};
 
 use crate::error::EngineError;
@@ -120,8 +120,8 @@ impl DriverLog {
 
     /// Appends the result of a call.
     pub(crate) fn note(&mut self, call: &str, said: &[u8]) {
-        let is_forgotten = call == "insert" && Failpoint::EntriesForgotten.is_planted();
-        if self.is_kept && self.depth == 0 && !is_forgotten {
+        failpoint!(EntriesForgotten => if call == "insert" { return });
+        if self.is_kept && self.depth == 0 {
             self.entries.push(name_of(call), said);
             self.count += 1;
         }

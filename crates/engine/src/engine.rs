@@ -4,15 +4,16 @@ use std::any::{Any, TypeId, type_name};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use graphmill_fabric::protocol_error;
 use graphmill_graph::{
-    Column, EdgeKind, FRAME_BYTES, FormatError, GraphDims, PageCache, StoredGraph, partition,
+    Column, DISK_PAGE_BYTES, EdgeKind, FormatError, GraphDims, PageCache, StoredGraph, partition,
 };
 use graphmill_raw::{AlignedBuffer, Element, lock};
 use graphmill_storage::{MemoryBudget, StorageError, Tiers};
 
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
-use crate::comm::communicator::{Communicator, mismatch};
+use crate::comm::communicator::Communicator;
 use crate::comm::wire::Wire;
 use crate::config::{EngineConfig, PassCallback};
 use crate::context::{EngineState, ExecContext, Orientations, run};
@@ -139,14 +140,14 @@ impl Engine {
         };
         // Before the first pass a program may look for the vertex of most arcs.
         let degrees = AlignedBuffer::footprint(shape.widest * size_of::<u64>());
-        let looking = LOOKING_FRAMES as u64 * FRAME_BYTES + degrees;
+        let looking = LOOKING_FRAMES as u64 * DISK_PAGE_BYTES + degrees;
         own + shape.least(sizes).max(looking)
     }
 
     /// Bytes of the budget that an engine takes before anything is asked of it.
     pub(crate) fn base_memory(graph: &GraphDims, workers: usize) -> u64 {
         RowFileIo::memory(page_bytes(&graph.batches)) * workers as u64
-            + (FRAMES as u64) * FRAME_BYTES
+            + (FRAMES as u64) * DISK_PAGE_BYTES
             + GraphView::memory(graph)
             + GraphShape::of(graph, workers).wire
             + Checkpointer::MEMORY
@@ -198,7 +199,7 @@ impl Engine {
             settings.tiers.clone(),
         );
         let turned = graph
-            .turned()
+            .transpose()
             .map(|graph| GraphView::new(Arc::new(graph), &settings.budget))
             .transpose()?;
         let workers = settings.workers.count();
@@ -613,7 +614,7 @@ impl Engine {
         ranks.add_up(&mut counts)?;
         self.metrics.take_counts(&counts);
         let said = ranks.gather(Metrics::put(&of_rank))?;
-        self.metrics.take(&said).ok_or_else(mismatch)
+        Ok(self.metrics.take(&said).ok_or_else(protocol_error)?)
     }
 
     /// Which rank this engine is of, and of how many.

@@ -97,7 +97,7 @@ pub fn all_reduce<E: From<FabricError>>(
             let came = frames(fabric, send, receive, idle)?;
             let came = came.as_chunks::<NUMBER_BYTES>().0;
             if came.len() != awaited.len() {
-                return Err(mismatch().into());
+                return Err(protocol_error().into());
             }
             for (number, came) in numbers[awaited].iter_mut().zip(came) {
                 let came = u64::from_le_bytes(*came);
@@ -186,7 +186,7 @@ pub fn receive_all<E: From<FabricError>>(
     loop {
         let frame = frames(fabric, None, Some((from, FRAME_BYTES)), idle)?;
         let Some((is_last, bytes)) = frame.split_first() else {
-            return Err(mismatch().into());
+            return Err(protocol_error().into());
         };
         take(bytes)?;
         if *is_last == LAST {
@@ -213,7 +213,7 @@ fn split(mut all: &[u8], count: usize) -> Result<Vec<Vec<u8>>, FabricError> {
             rest.split_at_checked(bytes)
         });
         let Some((part, rest)) = part else {
-            return Err(mismatch());
+            return Err(protocol_error());
         };
         parts.push(part.to_vec());
         all = rest;
@@ -234,9 +234,9 @@ fn exchange<E: From<FabricError>>(
     let first = [&(bytes.len() as u64).to_le_bytes(), now].concat();
     let first = frames(fabric, Some((to, &first)), Some((from, FIRST_BYTES)), idle)?;
     let Some((length, first)) = first.split_first_chunk() else {
-        return Err(mismatch().into());
+        return Err(protocol_error().into());
     };
-    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| mismatch())?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| protocol_error())?;
     let mut received = first.to_vec();
     while !left.is_empty() || received.len() < length {
         let (now, later) = left.split_at(left.len().min(FRAME_BYTES));
@@ -248,11 +248,13 @@ fn exchange<E: From<FabricError>>(
     }
     match received.len() == length {
         true => Ok(received),
-        false => Err(mismatch().into()),
+        false => Err(protocol_error().into()),
     }
 }
 
-fn mismatch() -> FabricError {
+/// Returns the error of ranks that do not make the same calls.
+#[must_use]
+pub fn protocol_error() -> FabricError {
     FabricError::Misuse {
         what: "ranks do not do the same together",
     }

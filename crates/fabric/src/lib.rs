@@ -25,7 +25,7 @@ mod port;
 mod shuffle;
 mod sim;
 
-pub use collective::{FramedSender, all_gather, all_reduce, barrier, receive_all};
+pub use collective::{FramedSender, all_gather, all_reduce, barrier, protocol_error, receive_all};
 pub use counted::CountedFabric;
 pub use error::FabricError;
 pub use local::{LocalFabric, local};

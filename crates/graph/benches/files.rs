@@ -131,7 +131,7 @@ fn main() {
         let mut bytes = 0;
         while !reader.is_done() {
             reader.pump(&mut *queue).expect("reads");
-            while let Some(now) = reader.front().expect("sound frames") {
+            while let Some(now) = reader.front().expect("sound pages") {
                 let now = now.len();
                 bytes += now;
                 reader.consume(now);
@@ -160,7 +160,7 @@ fn main() {
     let mut out = vec![0u32; 1 << BATCH_BITS];
     for batch in 0..batches {
         graph
-            .degrees_of(set, &mut reader, batch, &mut out)
+            .degrees(set, &mut reader, batch, &mut out)
             .expect("degrees");
     }
     report(

@@ -50,30 +50,30 @@ pub enum FormatError {
     },
     /// A file is too short, too long or another one.
     #[error(
-        "{} has {found} bytes where {expected} were written (frame {frame} and later are affected): restore it or import the graph again",
+        "{} has {found} bytes where {expected} were written (page {page} and later are affected): restore it or import the graph again",
         path.display()
     )]
     Length {
         /// Which file.
         path: PathBuf,
-        /// The first frame that is missing or too many.
-        frame: u64,
+        /// The first page that is missing or too many.
+        page: u64,
         /// Bytes that were written.
         expected: u64,
         /// Bytes there are.
         found: u64,
     },
-    /// A frame does not have its checksum.
+    /// A page does not have its checksum.
     #[error(
-        "{}, frame {frame} (byte {offset}) is not what was written there: checksum {found:08x}, expected {expected:08x}; restore the file or import the graph again",
+        "{}, page {page} (byte {offset}) is not what was written there: checksum {found:08x}, expected {expected:08x}; restore the file or import the graph again",
         path.display()
     )]
-    Frame {
+    Page {
         /// Which file.
         path: PathBuf,
-        /// Number of the frame.
-        frame: u64,
-        /// Where the frame begins, in bytes.
+        /// Number of the page.
+        page: u64,
+        /// Where the page begins, in bytes.
         offset: u64,
         /// The checksum in the table.
         expected: u32,
@@ -82,14 +82,14 @@ pub enum FormatError {
     },
     /// A checksum table does not have its checksum.
     #[error(
-        "{}, checksum table (byte {offset}, after frame {frames}) is not what was written there: checksum {found:08x}, expected {expected:08x}; restore the file or import the graph again",
+        "{}, checksum table (byte {offset}, after page {pages}) is not what was written there: checksum {found:08x}, expected {expected:08x}; restore the file or import the graph again",
         path.display()
     )]
     Table {
         /// Which file.
         path: PathBuf,
-        /// Frames the file has.
-        frames: u64,
+        /// Pages the file has.
+        pages: u64,
         /// Where the table begins, in bytes.
         offset: u64,
         /// The checksum that was written down for the table.
@@ -98,12 +98,12 @@ pub enum FormatError {
         found: u32,
     },
     /// Bytes that have their checksum but make no sense: a graph written by a broken program.
-    #[error("{}, frame {frame} (byte {offset}): {what}: import the graph again", path.display())]
+    #[error("{}, page {page} (byte {offset}): {what}: import the graph again", path.display())]
     Malformed {
         /// Which file.
         path: PathBuf,
-        /// Number of the frame.
-        frame: u64,
+        /// Number of the page.
+        page: u64,
         /// Where in the file, in bytes.
         offset: u64,
         /// What does not fit.

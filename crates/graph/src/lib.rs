@@ -50,7 +50,7 @@ pub use codec::block::layout::{BLOCK_EDGES_MAX, Codec};
 pub use codec::block::view::{BlockView, GroupWalk};
 pub use error::FormatError;
 pub use file::extent::{CHUNK_BYTES, Extent};
-pub use file::page::{FRAME_BYTES, FileId, FileKind, FileSide};
+pub use file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileSide};
 pub use manifest::{FORMAT, IdKind, Manifest};
 pub use model::expected::{DegreeModel, GraphModel};
 pub use model::numbers::{ColumnModel, FileBytes, SenderCounts, file_bytes};

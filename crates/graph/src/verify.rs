@@ -1,6 +1,6 @@
 //! Reads a whole graph and checks that it is what was written.
 //!
-//! 1. Every frame of every file against its checksum.
+//! 1. Every page of every file against its checksum.
 //! 2. Where vertices are not in order of ids, that their order is one: a permutation.
 //! 3. Every cell's blocks against the directory: as many edges, in order, inside their batches.
 //! 4. [`verify_deep`] alone: all that repeats what the cells say, against the cells.
@@ -30,8 +30,8 @@ use deep::{DeepVerifier, WalkPosition};
 pub struct Verified {
     /// Files read, without graph.json.
     pub files: u64,
-    /// Frames checked.
-    pub frames: u64,
+    /// Pages checked.
+    pub pages: u64,
     /// Bytes checked: all that the graph has on disk, in the end.
     pub bytes: u64,
     /// Edges counted, in both directions when the graph has a reverse.
@@ -44,7 +44,7 @@ pub struct Verified {
 /// Takes about 4 MiB of the budget, or less if less is free.
 ///
 /// # Errors
-/// The first frame that is not what was written, the first cell that makes no sense, the disk, the budget; when `stop` is
+/// The first page that is not what was written, the first cell that makes no sense, the disk, the budget; when `stop` is
 /// requested the walk ends early and says what it has seen.
 pub fn verify(
     graph: &Arc<StoredGraph>,
@@ -90,16 +90,16 @@ fn walk(
         bytes: graph.description_bytes()?,
         ..Verified::default()
     };
-    for framed in graph.all_files() {
+    for paged in graph.all_files() {
         seen.files += 1;
-        seen.frames += framed.root.frames();
-        seen.bytes += framed.root.table_padded();
-        if framed.id.kind == FileKind::Data {
+        seen.pages += paged.root.pages();
+        seen.bytes += paged.root.table_padded();
+        if paged.id.kind == FileKind::Data {
             continue;
         }
         reader.start(vec![Extent {
-            file: framed.id,
-            bytes: 0..framed.root.payload,
+            file: paged.id,
+            bytes: 0..paged.root.payload,
         }])?;
         while let Some(bytes) = reader.wait(&mut *queue)? {
             let bytes = bytes.len();
@@ -132,7 +132,7 @@ fn walk(
                 // A file's cells lie back to back, so the stream of the file goes through its columns.
                 file = Some(column.file());
                 let mut extent = set.data_extent(d, first);
-                extent.bytes = 0..graph.framed(extent.file)?.root.payload;
+                extent.bytes = 0..graph.paged(extent.file)?.root.payload;
                 reader.start(vec![extent])?;
             }
             for position in 0..column.cells().len() {
@@ -191,7 +191,7 @@ fn verify_cell(
         } else {
             ""
         };
-        graph.malformed(
+        graph.corrupt(
             extent.file,
             extent.bytes.start,
             format!("the cell of batches {from} to {to}{side} {what}"),

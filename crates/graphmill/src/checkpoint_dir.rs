@@ -15,10 +15,10 @@ use std::sync::Arc;
 use graphmill_engine as engine;
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
-use graphmill_raw::Failpoint;
+use graphmill_raw::failpoint;
 use graphmill_storage::{
     Clock, DirLock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, LockMode, Open, Owner, StorageError,
-    final_name, host_id, is_missing, is_this_host, locks_unsupported, unheld,
+    final_name, host_id, is_missing, is_this_host, locks_unsupported, unlocked_dirs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -337,7 +337,7 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
         let Ok(Some(_base)) = disk.hold(base, LockMode::Unlocked, Owner::Own) else {
             continue;
         };
-        for (folder, _hold) in unheld(disk, base, |_| true) {
+        for (folder, _hold) in unlocked_dirs(disk, base, |_| true) {
             let there = disk.list(&folder).unwrap_or_default();
             let mut machines = there.iter().filter_map(|path| machine_of(path)).peekable();
             // Without working locks, another machine may lock it just now; it also leaves its file there.
@@ -387,7 +387,8 @@ impl CheckpointDir {
 
     /// Records on all ranks that the run finished; its checkpoints may go unless one rank failed to.
     fn say_done(&self, machine: &Machine) -> Result<Result<(), Error>, Error> {
-        if self.is_alone || Failpoint::EndNotSaid.is_planted() {
+        failpoint!(EndNotSaid => return Ok(Ok(())));
+        if self.is_alone {
             // No other rank has checkpoints that would be missed.
             return Ok(Ok(()));
         }
@@ -465,11 +466,9 @@ impl CheckpointDir {
 
     /// Whether there is any version.
     fn has_any(&self) -> Result<bool, Error> {
-        let there = match self.disk.list(&self.folder) {
-            Err(_) if Failpoint::FailedListIgnored.is_planted() => Vec::new(),
-            there => there?,
-        };
-        Ok(there.iter().any(|path| engine::is_checkpoint_file(path)))
+        let there = self.disk.list(&self.folder);
+        failpoint!(FailedListIgnored: there = there.or(Ok(Vec::new())));
+        Ok(there?.iter().any(|path| engine::is_checkpoint_file(path)))
     }
 
     /// Lists unnamed directories with checkpoints of other runs, and how those runs differ.

@@ -194,7 +194,7 @@ impl Machine {
                 unit: "edges",
             });
         }
-        let bytes = file.publish()?;
+        let bytes = file.commit()?;
         Ok(Generation::File {
             edges: written,
             bytes,

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_storage::{DirLock, Disk, LockMode, Owner, StorageError, WorkDir, unheld};
+use graphmill_storage::{DirLock, Disk, LockMode, Owner, StorageError, WorkDir, unlocked_dirs};
 
 use crate::error::Error;
 use crate::hash::Fnv1a;
@@ -245,7 +245,7 @@ impl CacheLocation {
             let name = path.file_name().and_then(|name| name.to_str());
             name.is_some_and(|name| KEPT.iter().any(|kept| name.starts_with(kept)))
         };
-        for (kept, _hold) in unheld(&**disk, &self.folder, is_kept) {
+        for (kept, _hold) in unlocked_dirs(&**disk, &self.folder, is_kept) {
             let _ = disk.remove_dir_all(&kept);
         }
     }

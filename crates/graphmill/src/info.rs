@@ -109,7 +109,7 @@ impl Machine {
     /// Reads every byte of the stored graph in the folder `path` and checks it; returns how many there are.
     ///
     /// # Errors
-    /// The first file and frame that is not what was written; [`Error::Stopped`].
+    /// The first file and page that is not what was written; [`Error::Stopped`].
     pub fn verify(&self, path: &Path, watcher: &ProgressFn) -> Result<u64, Error> {
         self.verify_by(path, false, watcher)
     }

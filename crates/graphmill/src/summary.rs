@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use graphmill_algorithms::{Output, OutputValues};
 use graphmill_engine::{Convergence, Engine};
-use graphmill_graph::{FRAME_BYTES, GraphDims, Order, PageCache, StoredGraph};
+use graphmill_graph::{DISK_PAGE_BYTES, GraphDims, Order, PageCache, StoredGraph};
 use graphmill_storage::{Lease, MemoryBudget};
 use serde_json::{Map, Value, json};
 
@@ -88,7 +88,7 @@ fn bytes_needed(graph: &GraphDims) -> u64 {
         // The ranks of ids, too.
         Order::Degree => 3,
     };
-    columns * value_bytes * graph.batches.widest() + 2 * FRAMES * FRAME_BYTES
+    columns * value_bytes * graph.batches.widest() + 2 * FRAMES * DISK_PAGE_BYTES
 }
 
 /// Whether the values of a result are vertices.

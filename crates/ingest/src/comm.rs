@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_fabric::{Fabric, FramedSender, all_gather, all_reduce, receive_all};
+use graphmill_fabric::{Fabric, FramedSender, all_gather, all_reduce, protocol_error, receive_all};
 use graphmill_graph::EdgeKind;
 use graphmill_storage::{CancelToken, Disk, MemoryBudget};
 
@@ -67,7 +67,7 @@ impl<'a> ImportCommunicator<'a> {
         let number = |payload: Vec<u8>| payload.try_into().map(u64::from_le_bytes);
         payload
             .into_iter()
-            .map(|payload| number(payload).map_err(|_| mismatch()))
+            .map(|payload| Ok(number(payload).map_err(|_| protocol_error())?))
             .collect()
     }
 
@@ -197,11 +197,6 @@ impl<'a> ImportCommunicator<'a> {
 
 /// A function that sends bytes to another rank.
 pub(crate) type PayloadWriter<'s> = dyn FnMut(&[u8]) -> Result<(), IngestError> + 's;
-
-/// The error of ranks that are not at the same step.
-pub(crate) fn mismatch() -> IngestError {
-    IngestError::internal("ranks do not do the same together")
-}
 
 /// A run of the pieces of a source.
 #[derive(Debug)]

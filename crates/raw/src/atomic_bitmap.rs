@@ -35,7 +35,7 @@ impl AtomicBitmap {
 
     /// Marks a place. Nothing happens where there is no such place.
     #[inline(always)]
-    pub fn mark(&self, place: usize) {
+    pub fn set(&self, place: usize) {
         if let Some(word) = self.words.get(place / Self::WORD) {
             word.fetch_or(1 << (place % Self::WORD), Ordering::Relaxed);
         }
@@ -44,12 +44,12 @@ impl AtomicBitmap {
     /// Whether a place is marked.
     #[inline(always)]
     pub fn is_marked(&self, place: usize) -> bool {
-        self.look()(place)
+        self.snapshot()(place)
     }
 
     /// Says of places whether they are marked: for many looks, where to look is at hand in registers.
     #[inline(always)]
-    pub fn look(&self) -> impl Fn(usize) -> bool {
+    pub fn snapshot(&self) -> impl Fn(usize) -> bool {
         let words = self.words.as_slice();
         move |place| {
             let word = words.get(place / Self::WORD);
@@ -59,7 +59,7 @@ impl AtomicBitmap {
 
     /// Takes the marks of a word out: one bit a place, the first is the lowest.
     #[inline(always)]
-    pub fn take(&self, word: usize) -> u64 {
+    pub fn take_word(&self, word: usize) -> u64 {
         let Some(word) = self.words.get(word) else {
             return 0;
         };
@@ -72,7 +72,7 @@ impl AtomicBitmap {
 
     /// Gives a word these marks and no others, where no other thread marks places of it.
     #[inline(always)]
-    pub fn set(&self, word: usize, marks: u64) {
+    pub fn set_word(&self, word: usize, marks: u64) {
         if let Some(word) = self.words.get(word) {
             word.store(marks, Ordering::Relaxed);
         }
@@ -100,14 +100,14 @@ mod tests {
         assert_eq!((marks.words(), AtomicBitmap::bytes(130)), (3, 24));
         [0, 63, 64, 129, 1000]
             .into_iter()
-            .for_each(|place| marks.mark(place));
+            .for_each(|place| marks.set(place));
         assert!(marks.is_marked(129) && !marks.is_marked(128) && !marks.is_marked(1000));
-        let all = [0, 1, 2, 3].map(|word| marks.take(word));
+        let all = [0, 1, 2, 3].map(|word| marks.take_word(word));
         assert_eq!(all, [1 | 1 << 63, 1, 2, 0]);
-        assert_eq!(marks.take(0), 0, "they were taken");
-        marks.set(2, 3);
-        assert_eq!(marks.take(2), 3);
-        marks.set(1, 5);
+        assert_eq!(marks.take_word(0), 0, "they were taken");
+        marks.set_word(2, 3);
+        assert_eq!(marks.take_word(2), 3);
+        marks.set_word(1, 5);
         assert!(marks.into_words().eq([0, 5, 0]));
     }
 }
@@ -139,7 +139,7 @@ mod every_order {
 
     #[test]
     fn each_mark_comes_out_once() {
-        marked_and_taken(AtomicBitmap::mark, AtomicBitmap::take);
+        marked_and_taken(AtomicBitmap::set, AtomicBitmap::take_word);
     }
 
     #[test]
@@ -147,9 +147,9 @@ mod every_order {
     fn a_mark_that_is_stored_over_another_is_noticed() {
         let store = |marks: &AtomicBitmap, place: usize| {
             let before = marks.words[0].load(Ordering::Relaxed);
-            marks.set(0, before | 1 << place);
+            marks.set_word(0, before | 1 << place);
         };
-        marked_and_taken(store, AtomicBitmap::take);
+        marked_and_taken(store, AtomicBitmap::take_word);
     }
 
     #[test]
@@ -157,9 +157,9 @@ mod every_order {
     fn a_word_that_is_emptied_after_a_look_is_noticed() {
         let empty = |marks: &AtomicBitmap, word: usize| {
             let found = marks.words[word].load(Ordering::Relaxed);
-            marks.set(word, 0);
+            marks.set_word(word, 0);
             found
         };
-        marked_and_taken(AtomicBitmap::mark, empty);
+        marked_and_taken(AtomicBitmap::set, empty);
     }
 }

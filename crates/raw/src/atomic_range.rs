@@ -28,7 +28,7 @@ impl AtomicRange {
     /// # Errors
     /// Fewer are left: how many.
     #[inline]
-    pub fn take(&self, units: u64) -> Result<u64, u64> {
+    pub fn claim(&self, units: u64) -> Result<u64, u64> {
         self.taken
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
                 self.with(taken, units)
@@ -43,12 +43,12 @@ impl AtomicRange {
     }
 
     /// Gives units back that were taken.
-    pub fn give_back(&self, units: u64) {
+    pub fn release(&self, units: u64) {
         self.taken.fetch_sub(units, Ordering::Relaxed);
     }
 
     /// Units that nobody has taken.
-    pub fn left(&self) -> u64 {
+    pub fn remaining(&self) -> u64 {
         self.limit - self.taken.load(Ordering::Relaxed)
     }
 
@@ -65,11 +65,11 @@ mod tests {
     #[test]
     fn units_are_taken_up_to_the_limit_and_come_back() {
         let quota = AtomicRange::new(1, 5);
-        assert_eq!([quota.take(3), quota.take(2)], [Ok(1), Err(1)]);
-        assert_eq!([quota.take(0), quota.take(u64::MAX)], [Ok(4), Err(1)]);
-        quota.give_back(2);
-        assert_eq!([quota.left(), quota.limit()], [3, 5]);
-        assert_eq!([quota.take(3), quota.take(1)], [Ok(2), Err(0)]);
+        assert_eq!([quota.claim(3), quota.claim(2)], [Ok(1), Err(1)]);
+        assert_eq!([quota.claim(0), quota.claim(u64::MAX)], [Ok(4), Err(1)]);
+        quota.release(2);
+        assert_eq!([quota.remaining(), quota.limit()], [3, 5]);
+        assert_eq!([quota.claim(3), quota.claim(1)], [Ok(2), Err(0)]);
     }
 }
 
@@ -102,7 +102,8 @@ mod every_order {
     fn borrowed(units: u64, limit: u64, give_back: fn(&AtomicRange, u64)) {
         every_order(move || {
             let shared = Arc::new((AtomicRange::new(0, limit), AtomicU64::new(0)));
-            let use_some = move |(quota, used): &(AtomicRange, AtomicU64)| match quota.take(units) {
+            let use_some = move |(quota, used): &(AtomicRange, AtomicU64)| match quota.claim(units)
+            {
                 Ok(_) => {
                     assert!(used.fetch_add(units, Ordering::Relaxed) + units <= limit);
                     used.fetch_sub(units, Ordering::Relaxed);
@@ -116,13 +117,13 @@ mod every_order {
             };
             use_some(&shared);
             theirs.join().unwrap();
-            assert_eq!(shared.0.left(), limit, "all are there again");
+            assert_eq!(shared.0.remaining(), limit, "all are there again");
         });
     }
 
     #[test]
     fn units_are_taken_once_each() {
-        numbered(AtomicRange::take);
+        numbered(AtomicRange::claim);
     }
 
     #[test]
@@ -138,8 +139,8 @@ mod every_order {
 
     #[test]
     fn units_are_used_by_no_more_than_there_are_for() {
-        borrowed(2, 3, AtomicRange::give_back);
-        borrowed(1, 2, AtomicRange::give_back);
+        borrowed(2, 3, AtomicRange::release);
+        borrowed(1, 2, AtomicRange::release);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! News that threads have for each other: who finds nothing to do sleeps until there is some.
 //!
-//! 1. A thread notes how many news there were ([`EventCount::seen`]) before it looks for something to do.
+//! 1. A thread notes how many news there were ([`EventCount::key`]) before it looks for something to do.
 //! 2. When it finds nothing it waits until there are more ([`EventCount::wait`]): it counts itself among those asleep, and then touches the
 //!    count of news without changing it.
-//! 3. Who has news counts them first, and looks for sleepers then ([`EventCount::tell`]).
+//! 3. Who has news counts them first, and looks for sleepers then ([`EventCount::notify_all`]).
 //!
 //! Of two who touch the count one comes second, and sees what the other did before: either the sleeper sees the news, or the teller
 //! sees the sleeper. So nobody sleeps through news.
@@ -27,12 +27,12 @@ pub struct EventCount {
 
 impl EventCount {
     /// How many news there were up to now.
-    pub fn seen(&self) -> u64 {
+    pub fn key(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }
 
     /// Counts news, and wakes those who sleep.
-    pub fn tell(&self) {
+    pub fn notify_all(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
         self.wake();
     }
@@ -46,16 +46,16 @@ impl EventCount {
     }
 
     /// Returns when there are more news than `seen`, or after some time, or for no reason.
-    pub fn wait(&self, seen: u64, longest: Duration) {
+    pub fn wait(&self, key: u64, longest: Duration) {
         for _ in 0..SPINS {
-            if self.seen() != seen {
+            if self.key() != key {
                 return;
             }
             spin();
         }
         self.asleep.fetch_add(1, Ordering::Relaxed);
         let bed = lock(&self.bed);
-        if self.count.fetch_add(0, Ordering::AcqRel) == seen {
+        if self.count.fetch_add(0, Ordering::AcqRel) == key {
             let woken = self.bell.wait_timeout(bed, longest);
             drop(woken.unwrap_or_else(PoisonError::into_inner));
         }
@@ -70,16 +70,16 @@ mod tests {
     #[test]
     fn old_news_wake_nobody_and_new_ones_do() {
         let news = EventCount::default();
-        let seen = news.seen();
-        news.wait(seen, Duration::from_millis(1));
-        assert_eq!(news.seen(), seen);
-        news.tell();
-        news.wait(seen, Duration::MAX);
+        let key = news.key();
+        news.wait(key, Duration::from_millis(1));
+        assert_eq!(news.key(), key);
+        news.notify_all();
+        news.wait(key, Duration::MAX);
         std::thread::scope(|scope| {
-            let seen = news.seen();
-            scope.spawn(|| news.tell());
-            while news.seen() == seen {
-                news.wait(seen, Duration::MAX);
+            let key = news.key();
+            scope.spawn(|| news.notify_all());
+            while news.key() == key {
+                news.wait(key, Duration::MAX);
             }
         });
     }
@@ -106,19 +106,19 @@ mod every_order {
             }
             let (news, done) = &*shared;
             loop {
-                let seen = news.seen();
+                let key = news.key();
                 if done.load(Ordering::Relaxed) == tellers {
                     return;
                 }
-                news.wait(seen, Duration::MAX);
+                news.wait(key, Duration::MAX);
             }
         });
     }
 
     #[test]
     fn nobody_sleeps_through_news() {
-        parts(1, EventCount::tell);
-        parts(2, EventCount::tell);
+        parts(1, EventCount::notify_all);
+        parts(2, EventCount::notify_all);
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod every_order {
     #[test]
     #[cfg(shuttle)]
     fn many_tell() {
-        parts(5, EventCount::tell);
+        parts(5, EventCount::notify_all);
     }
 
     #[test]

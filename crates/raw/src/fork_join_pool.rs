@@ -1,6 +1,6 @@
 //! Threads that run one borrowed function at a time, all of them, the caller among them.
 //!
-//! 1. [`ForkJoinPool::run`] puts the function in `call`, sets `running`, and moves `generation` on.
+//! 1. [`ForkJoinPool::broadcast`] puts the function in `call`, sets `running`, and moves `generation` on.
 //! 2. Each thread sees the new generation, runs the function, and takes itself off `running`.
 //! 3. `run` returns when `running` is 0. So the function is borrowed for exactly as long as threads use it, and no
 //!    thread can miss a generation.
@@ -26,7 +26,7 @@ const SPINS: usize = if cfg!(miri) { 2 } else { 1000 };
 /// After so many looks it lets others have the processor: the thread it waits for may be among them.
 const SPINS_PER_YIELD: usize = 50;
 
-/// A fixed number of threads, counting the one that calls [`ForkJoinPool::run`].
+/// A fixed number of threads, counting the one that calls [`ForkJoinPool::broadcast`].
 #[derive(Debug)]
 pub struct ForkJoinPool {
     shared: Arc<PoolState>,
@@ -123,7 +123,7 @@ impl ForkJoinPool {
     ///
     /// # Panics
     /// `function` panicked somewhere: the panic goes on here, after all threads have returned.
-    pub fn run(&self, function: &(dyn Fn(usize) + Sync)) {
+    pub fn broadcast(&self, function: &(dyn Fn(usize) + Sync)) {
         let _turn = lock(&self.turn);
         let shared = &*self.shared;
         // SAFETY: only the lifetime changes. The threads use the copy only before they leave `running`, and this
@@ -221,7 +221,7 @@ mod tests {
             let calls: Vec<AtomicUsize> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
             let rounds = if cfg!(miri) { 5 } else { 500 };
             for round in 1..=rounds {
-                team.run(&|index| {
+                team.broadcast(&|index| {
                     calls[index].fetch_add(1, Ordering::Relaxed);
                 });
                 assert!(
@@ -241,7 +241,7 @@ mod tests {
         for threads in [allowed.len(), allowed.len() + 1] {
             let team = ForkJoinPool::new(threads, "test").unwrap();
             let may_use = Mutex::new(vec![Vec::new(); threads]);
-            team.run(&|index| lock(&may_use)[index] = numa::processors());
+            team.broadcast(&|index| lock(&may_use)[index] = numa::processors());
             let may_use = may_use.into_inner().unwrap();
             assert_eq!(may_use[0], allowed, "the caller is left alone");
             let mut own: Vec<usize> = may_use[1..].concat();
@@ -262,7 +262,7 @@ mod tests {
             for _ in 0..3 {
                 scope.spawn(|| {
                     for _ in 0..20 {
-                        team.run(&|_| {
+                        team.broadcast(&|_| {
                             assert!(inside.fetch_add(1, Ordering::SeqCst) < 2);
                             inside.fetch_sub(1, Ordering::SeqCst);
                         });
@@ -278,7 +278,7 @@ mod tests {
         for bad in 0..3 {
             let returned = AtomicUsize::new(0);
             let result = catch_unwind(AssertUnwindSafe(|| {
-                team.run(&|index| {
+                team.broadcast(&|index| {
                     assert_ne!(index, bad, "planted");
                     returned.fetch_add(1, Ordering::Relaxed);
                 });
@@ -290,7 +290,7 @@ mod tests {
                 "the others ran to their end"
             );
         }
-        team.run(&|_| ());
+        team.broadcast(&|_| ());
     }
 }
 
@@ -306,7 +306,7 @@ mod every_order {
             for _ in 0..2 {
                 let (lent, calls) = (Watch::default(), AtomicUsize::new(0));
                 lent.write();
-                team.run(&|_| {
+                team.broadcast(&|_| {
                     lent.read();
                     calls.fetch_add(1, Ordering::Relaxed);
                 });

@@ -14,7 +14,7 @@
 //! | `event_count.rs` | [`EventCount`]: who finds nothing to do sleeps until others have news |
 //! | `numa.rs` | [`numa::Nodes`]: nodes of memory and processors |
 //! | `rlimit.rs` | [`raise_nofile_limit()`]: as many open files as the system lets a process have |
-//! | `failpoint.rs` | [`Failpoint`]: mistakes for tests to find |
+//! | `failpoint.rs` | [`failpoint!`]: mistakes for tests to find |
 //! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
 //! | `atomic_range.rs` | [`AtomicRange`]: how much several threads have taken of what there is |
 //! | `splitmix.rs` | [`SplitMix64`]: numbers from a seed |
@@ -53,9 +53,8 @@ pub use atomic_bitmap::AtomicBitmap;
 pub use atomic_range::AtomicRange;
 pub use atomic_scalar::{AtomicCell, AtomicScalar};
 pub use event_count::EventCount;
-pub use failpoint::Failpoint;
-#[cfg(feature = "planted")]
-pub use failpoint::plant;
+#[cfg(feature = "failpoints")]
+pub use failpoint::{Failpoint, activate};
 pub use file_map::FileMap;
 pub use fork_join_pool::ForkJoinPool;
 pub use lock::lock;

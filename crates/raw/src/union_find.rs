@@ -43,7 +43,7 @@ impl<'f, I: AtomicScalar, A: AtomicCell<I>> UnionFind<'f, I, A> {
 
     /// Makes a node point at one of its tree that is not greater, at the start.
     #[inline(always)]
-    pub fn point(&self, v: usize, at: I) {
+    pub fn set_parent(&self, v: usize, at: I) {
         if let Some(pointer) = self.pointers.get(v) {
             pointer.store(at);
         }
@@ -51,7 +51,7 @@ impl<'f, I: AtomicScalar, A: AtomicCell<I>> UnionFind<'f, I, A> {
 
     /// Where a node points: its root, once the forest is flat.
     #[inline(always)]
-    pub fn pointer(&self, v: I) -> I {
+    pub fn parent(&self, v: I) -> I {
         self.pointers.get(v.index()).map_or(v, AtomicCell::load)
     }
 
@@ -63,8 +63,8 @@ impl<'f, I: AtomicScalar, A: AtomicCell<I>> UnionFind<'f, I, A> {
 
     /// Makes the trees of two nodes one.
     #[inline(always)]
-    pub fn unite(&self, a: I, b: I) {
-        let (a, b) = (self.pointer(a), self.pointer(b));
+    pub fn union(&self, a: I, b: I) {
+        let (a, b) = (self.parent(a), self.parent(b));
         if a != b {
             self.hook(a, b);
         }
@@ -73,7 +73,7 @@ impl<'f, I: AtomicScalar, A: AtomicCell<I>> UnionFind<'f, I, A> {
     fn hook(&self, mut a: I, mut b: I) {
         while a != b {
             let (low, high) = if a < b { (a, b) } else { (b, a) };
-            let of_high = self.pointer(high);
+            let of_high = self.parent(high);
             if of_high == low {
                 return;
             }
@@ -86,21 +86,21 @@ impl<'f, I: AtomicScalar, A: AtomicCell<I>> UnionFind<'f, I, A> {
                 }
             }
             // Up by two: a shorter way next time round, whatever others do meanwhile.
-            a = self.pointer(self.pointer(high));
-            b = self.pointer(low);
+            a = self.parent(self.parent(high));
+            b = self.parent(low);
         }
     }
 
     /// Makes a node point at its root, when no trees are being united.
     #[inline(always)]
-    pub fn flatten(&self, v: usize) {
+    pub fn compress(&self, v: usize) {
         let Some(pointer) = self.pointers.get(v) else {
             return;
         };
         let mut at = pointer.load();
         let first = at;
         loop {
-            let above = self.pointer(at);
+            let above = self.parent(at);
             if above == at {
                 break;
             }
@@ -138,12 +138,12 @@ mod tests {
             for first in 0..3 {
                 scope.spawn(move || {
                     for (a, b) in (first..nodes / 2).step_by(3).map(edge) {
-                        forest.unite(a, b);
+                        forest.union(a, b);
                     }
                 });
             }
         });
-        (0..nodes as usize).for_each(|v| forest.flatten(v));
+        (0..nodes as usize).for_each(|v| forest.compress(v));
         assert_eq!(pointers, expected);
     }
 }
@@ -174,14 +174,14 @@ mod every_order {
             pairs[1].iter().for_each(|(a, b)| unite(&pointers, *a, *b));
             theirs.join().unwrap();
             let forest = UnionFind::<u32, _>::new(&pointers);
-            (0..nodes as usize).for_each(|v| forest.flatten(v));
-            assert!((0..nodes).all(|v| forest.pointer(v) == 0));
+            (0..nodes as usize).for_each(|v| forest.compress(v));
+            assert!((0..nodes).all(|v| forest.parent(v) == 0));
         });
     }
 
     #[test]
     fn no_union_is_lost() {
-        let unite = |pointers: &[AtomicU32], a, b| UnionFind::new(pointers).unite(a, b);
+        let unite = |pointers: &[AtomicU32], a, b| UnionFind::new(pointers).union(a, b);
         become_one(3, [&[(1, 2)], &[(0, 2)]], unite);
         become_one(4, [&[(2, 3), (1, 3)], &[(0, 3)]], unite);
     }
@@ -189,7 +189,7 @@ mod every_order {
     #[test]
     #[cfg(shuttle)]
     fn no_union_of_many_is_lost() {
-        let unite = |pointers: &[AtomicU32], a, b| UnionFind::new(pointers).unite(a, b);
+        let unite = |pointers: &[AtomicU32], a, b| UnionFind::new(pointers).union(a, b);
         let paths: [&[_]; 2] = [
             &[(7, 6), (5, 4), (3, 2), (1, 0), (6, 5)],
             &[(4, 3), (2, 1), (0, 7), (5, 2), (6, 1)],
@@ -209,42 +209,42 @@ mod every_order {
             parts[1].iter().for_each(|v| flatten(&pointers, *v));
             theirs.join().unwrap();
             let forest = UnionFind::<u32, _>::new(&pointers);
-            assert!((0..4).all(|v| forest.pointer(v) == 0));
+            assert!((0..4).all(|v| forest.parent(v) == 0));
         });
     }
 
     #[test]
     fn a_tree_is_made_flat_by_several() {
-        let flatten = |pointers: &[AtomicU32], v| UnionFind::<u32, _>::new(pointers).flatten(v);
+        let flatten = |pointers: &[AtomicU32], v| UnionFind::<u32, _>::new(pointers).compress(v);
         become_flat([&[3, 1], &[2, 0]], flatten);
         become_flat([&[1, 2, 3], &[3, 2, 1]], flatten);
     }
 
     #[test]
-    #[should_panic(expected = "pointer(v) == 0")]
+    #[should_panic(expected = "parent(v) == 0")]
     fn a_single_step_up_is_not_enough() {
         // Right where those above were flat before: in order of nodes, on one thread.
         let hasty = |pointers: &[AtomicU32], v: usize| {
             let forest = UnionFind::<u32, _>::new(pointers);
-            forest.point(v, forest.pointer(forest.pointer(v as u32)));
+            forest.set_parent(v, forest.parent(forest.parent(v as u32)));
         };
         become_flat([&[3, 1], &[2, 0]], hasty);
     }
 
     #[test]
-    #[should_panic(expected = "pointer(v) == 0")]
+    #[should_panic(expected = "parent(v) == 0")]
     fn a_root_that_is_hooked_without_a_look_is_noticed() {
         // A plain store in place of the exchange: what another thread hung there meanwhile is gone.
         let careless = |pointers: &[AtomicU32], a: u32, b: u32| {
             let forest = UnionFind::<u32, _>::new(pointers);
             let root = |mut v: u32| {
-                while forest.pointer(v) != v {
-                    v = forest.pointer(v);
+                while forest.parent(v) != v {
+                    v = forest.parent(v);
                 }
                 v
             };
             let (a, b) = (root(a), root(b));
-            forest.point(a.max(b) as usize, a.min(b));
+            forest.set_parent(a.max(b) as usize, a.min(b));
         };
         become_one(3, [&[(1, 2)], &[(0, 2)]], careless);
     }

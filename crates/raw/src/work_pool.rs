@@ -1,8 +1,8 @@
 //! Parts of some work that threads share out between them, each thread with parts of its own besides, until nobody has any.
 //!
-//! 1. A thread is busy from when it takes a part ([`WorkPool::take`]) until it has done that and all of its own, those that it found on
-//!    the way included ([`WorkPool::leave`]).
-//! 2. While it is busy it may share some of its own ([`WorkPool::share`]), if others look for parts in vain.
+//! 1. A thread is busy from when it takes a part ([`WorkPool::claim`]) until it has done that and all of its own, those that it found on
+//!    the way included ([`WorkPool::finish`]).
+//! 2. While it is busy it may share some of its own ([`WorkPool::offer`]), if others look for parts in vain.
 //! 3. Who finds no part, nor anybody busy, knows that all is done.
 //!
 //! Only the number of busy threads is reached without the lock. It rises, and is judged, with the parts locked: so who finds none
@@ -14,7 +14,7 @@ use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 #[derive(Debug)]
 pub struct WorkPool<T> {
     parts: Mutex<Vec<T>>,
-    busy: AtomicUsize,
+    active: AtomicUsize,
 }
 
 /// What a thread gets that looks for a part.
@@ -30,19 +30,19 @@ pub enum WorkShare<T> {
 
 impl<T> WorkPool<T> {
     /// Some parts, beside so many threads that are busy with parts of their own from the start.
-    pub fn new(parts: Vec<T>, busy: usize) -> Self {
+    pub fn new(parts: Vec<T>, active: usize) -> Self {
         WorkPool {
             parts: Mutex::new(parts),
-            busy: AtomicUsize::new(busy),
+            active: AtomicUsize::new(active),
         }
     }
 
     /// Takes a part, for a thread that is not busy.
-    pub fn take(&self) -> WorkShare<T> {
+    pub fn claim(&self) -> WorkShare<T> {
         let mut parts = lock(&self.parts);
-        match (parts.pop(), self.busy.load(Ordering::Relaxed)) {
+        match (parts.pop(), self.active.load(Ordering::Relaxed)) {
             (Some(part), _) => {
-                self.busy.fetch_add(1, Ordering::Relaxed);
+                self.active.fetch_add(1, Ordering::Relaxed);
                 WorkShare::Part(part)
             }
             (None, 0) => WorkShare::NoMore,
@@ -52,20 +52,20 @@ impl<T> WorkPool<T> {
 
     /// Threads that are busy, about.
     #[inline(always)]
-    pub fn busy(&self) -> usize {
-        self.busy.load(Ordering::Relaxed)
+    pub fn active(&self) -> usize {
+        self.active.load(Ordering::Relaxed)
     }
 
     /// Shares what `give` adds, for a thread that is busy, unless there are parts left; what `give` returns, or `false`.
-    pub fn share(&self, give: impl FnOnce(&mut Vec<T>) -> bool) -> bool {
+    pub fn offer(&self, give: impl FnOnce(&mut Vec<T>) -> bool) -> bool {
         let mut parts = lock(&self.parts);
         parts.is_empty() && give(&mut parts)
     }
 
     /// The calling thread, which was busy, has nothing left.
     #[inline]
-    pub fn leave(&self) {
-        self.busy.fetch_sub(1, Ordering::Relaxed);
+    pub fn finish(&self) {
+        self.active.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -76,23 +76,23 @@ mod tests {
     #[test]
     fn parts_are_shared_while_anybody_is_busy() {
         let shares = WorkPool::new(vec![1], 1);
-        assert!(matches!(shares.take(), WorkShare::Part(1)));
-        assert_eq!(shares.busy(), 2);
-        assert!(matches!(shares.take(), WorkShare::NotYet));
+        assert!(matches!(shares.claim(), WorkShare::Part(1)));
+        assert_eq!(shares.active(), 2);
+        assert!(matches!(shares.claim(), WorkShare::NotYet));
         let two = |parts: &mut Vec<i32>| {
             parts.extend([2, 3]);
             true
         };
-        assert!(shares.share(two));
-        assert!(!shares.share(two), "there are some");
-        shares.leave();
-        shares.leave();
-        assert!(matches!(shares.take(), WorkShare::Part(3)));
-        assert!(matches!(shares.take(), WorkShare::Part(2)));
-        shares.leave();
-        assert!(matches!(shares.take(), WorkShare::NotYet));
-        shares.leave();
-        assert!(matches!(shares.take(), WorkShare::NoMore));
+        assert!(shares.offer(two));
+        assert!(!shares.offer(two), "there are some");
+        shares.finish();
+        shares.finish();
+        assert!(matches!(shares.claim(), WorkShare::Part(3)));
+        assert!(matches!(shares.claim(), WorkShare::Part(2)));
+        shares.finish();
+        assert!(matches!(shares.claim(), WorkShare::NotYet));
+        shares.finish();
+        assert!(matches!(shares.claim(), WorkShare::NoMore));
     }
 }
 
@@ -119,28 +119,28 @@ mod every_order {
         fn with(&self, own: u32, take: Take) {
             let mut own: Vec<u32> = (0..own).collect();
             loop {
-                let seen = self.news.seen();
+                let key = self.news.key();
                 if own.pop().is_none() {
                     match take(&self.shares) {
                         WorkShare::Part(_) => (),
                         WorkShare::NotYet => {
-                            self.news.wait(seen, Duration::MAX);
+                            self.news.wait(key, Duration::MAX);
                             continue;
                         }
                         WorkShare::NoMore => break,
                     }
                 }
                 self.undone.fetch_sub(1, Ordering::Relaxed);
-                if self.shares.busy() < self.threads {
-                    self.shares.share(|parts| {
+                if self.shares.active() < self.threads {
+                    self.shares.offer(|parts| {
                         parts.append(&mut own);
                         true
                     });
                 }
                 if own.is_empty() {
-                    self.shares.leave();
+                    self.shares.finish();
                 }
-                self.news.tell();
+                self.news.notify_all();
             }
             // Adding nothing reads the last value there is.
             let undone = self.undone.fetch_add(0, Ordering::Relaxed);
@@ -172,18 +172,18 @@ mod every_order {
 
     #[test]
     fn threads_go_when_all_is_done() {
-        all_is_done(3, &[0, 0], 3, WorkPool::take);
-        all_is_done(3, &[2, 0], 0, WorkPool::take);
-        all_is_done(3, &[3, 1], 0, WorkPool::take);
+        all_is_done(3, &[0, 0], 3, WorkPool::claim);
+        all_is_done(3, &[2, 0], 0, WorkPool::claim);
+        all_is_done(3, &[3, 1], 0, WorkPool::claim);
         // One that shares, one that takes, and one that judges; with three interruptions it takes a minute and a half.
-        all_is_done(2, &[2, 0, 0], 0, WorkPool::take);
+        all_is_done(2, &[2, 0, 0], 0, WorkPool::claim);
     }
 
     #[test]
     #[cfg(shuttle)]
     fn many_threads_go_when_all_is_done() {
-        all_is_done(0, &[6, 0, 2, 0, 0], 3, WorkPool::take);
-        all_is_done(0, &[9, 0, 0, 0], 0, WorkPool::take);
+        all_is_done(0, &[6, 0, 2, 0, 0], 3, WorkPool::claim);
+        all_is_done(0, &[9, 0, 0, 0], 0, WorkPool::claim);
     }
 
     #[test]
@@ -191,9 +191,9 @@ mod every_order {
     fn a_thread_that_judges_without_the_lock_is_noticed() {
         all_is_done(3, &[2, 0], 0, |shares| {
             let part = lock(&shares.parts).pop();
-            match (part, shares.busy()) {
+            match (part, shares.active()) {
                 (Some(part), _) => {
-                    shares.busy.fetch_add(1, Ordering::Relaxed);
+                    shares.active.fetch_add(1, Ordering::Relaxed);
                     WorkShare::Part(part)
                 }
                 (None, 0) => WorkShare::NoMore,
@@ -206,12 +206,12 @@ mod every_order {
     #[should_panic(expected = "nobody goes before all is done")]
     fn a_thread_that_is_counted_too_late_is_noticed() {
         all_is_done(3, &[0, 0], 1, |shares| {
-            let found = match (&mut *lock(&shares.parts), shares.busy()) {
+            let found = match (&mut *lock(&shares.parts), shares.active()) {
                 (parts, 0) if parts.is_empty() => WorkShare::NoMore,
                 (parts, _) => parts.pop().map_or(WorkShare::NotYet, WorkShare::Part),
             };
             if let WorkShare::Part(_) = found {
-                shares.busy.fetch_add(1, Ordering::Relaxed);
+                shares.active.fetch_add(1, Ordering::Relaxed);
             }
             found
         });

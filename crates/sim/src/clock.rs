@@ -48,7 +48,7 @@ impl Clock for Ticking {
         let mut time = self.time();
         time.looks += 1;
         for (_, stop) in time.wishes.iter().filter(|(at, _)| *at == time.looks) {
-            match stop.asked() {
+            match stop.is_requested() {
                 true => stop.force(),
                 false => stop.request(),
             }

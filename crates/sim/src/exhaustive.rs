@@ -60,6 +60,16 @@ impl StoredCase {
         self.case.attempt(disks, self.memory, faults, seed)
     }
 
+    /// Returns true if an attempt gave the answer, false if it failed.
+    fn has_answer(&self, outcome: Outcome) -> Result<bool, String> {
+        match outcome {
+            Outcome::Panicked(text) => Err(format!("panic: {text}")),
+            Outcome::Failed(_) => Ok(false),
+            Outcome::Done(bytes) if bytes == self.wanted => Ok(true),
+            Outcome::Done(_) => Err("wrong answer".into()),
+        }
+    }
+
     /// Resumes without faults, from the newest checkpoint left, and checks the answer.
     fn goes_on(&self, disks: &[SimDisk], seed: u64) -> Result<(), String> {
         let newest = versions(disks, self.case.ranks).last().copied();
@@ -177,12 +187,8 @@ pub fn every_failed_sync(seed: u64) -> Result<u64, String> {
                 let faults = Faults::of_disk(of, fault(FaultKind::Eio, On::Sync, nth, false))
                     .and_of_disk(of, fault(FaultKind::PowerCut, On::Sync, nth + later, true));
                 let what = |what: String| format!("seed {seed}: {faults}: {what}");
-                match job.attempt(&disks, &faults, 0) {
-                    Outcome::Panicked(text) => return Err(what(format!("panic: {text}"))),
-                    Outcome::Failed(_) => has_failed = true,
-                    Outcome::Done(bytes) if bytes == job.wanted => {}
-                    Outcome::Done(_) => return Err(what("wrong answer".into())),
-                }
+                let outcome = job.attempt(&disks, &faults, 0);
+                has_failed |= !job.has_answer(outcome).map_err(what)?;
                 disks[of] = disks[of].after_power_cut(later);
                 job.goes_on(&disks, 1).map_err(what)?;
                 count += 1;
@@ -218,12 +224,8 @@ pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
                 };
                 let mut known = 0;
                 for (is_first, faults) in [(true, &failing), (false, &cut)] {
-                    match job.attempt(&disks, faults, state) {
-                        Outcome::Panicked(text) => return Err(what(format!("panic: {text}"))),
-                        Outcome::Failed(_) => has_failed |= is_first,
-                        Outcome::Done(bytes) if bytes == job.wanted => {}
-                        Outcome::Done(_) => return Err(what("wrong answer".into())),
-                    }
+                    let outcome = job.attempt(&disks, faults, state);
+                    has_failed |= !job.has_answer(outcome).map_err(what)? && is_first;
                     disks[of].heal();
                     // The newest may not be published by all.
                     let there = versions(&disks, job.case.ranks);
@@ -279,12 +281,7 @@ pub fn every_failed_name(seed: u64) -> Result<u64, String> {
             let what = |what: String| format!("seed {seed}: {faults}: {what}");
             let outcome = job.attempt(&disks, &faults, 0);
             disks[of].heal();
-            let has_ended = match outcome {
-                Outcome::Panicked(text) => return Err(what(format!("panic: {text}"))),
-                Outcome::Failed(_) => false,
-                Outcome::Done(bytes) if bytes == job.wanted => true,
-                Outcome::Done(_) => return Err(what("wrong answer".into())),
-            };
+            let has_ended = job.has_answer(outcome).map_err(what)?;
             let after = versions(&disks, job.case.ranks).last().copied();
             if after < before && !has_ended {
                 return Err(what(format!("of version {before:?} {after:?} is left")));

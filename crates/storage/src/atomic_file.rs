@@ -1,14 +1,14 @@
 //! A file written from front to back beside its place and renamed onto it when it is complete.
 //!
 //! Invariants: `offset` is a multiple of the chunk, so every write keeps to the grain of direct I/O; the last one is padded and the
-//! file cut to its length. Until [`AtomicFile::publish`] nothing stands under the name; a file aside that was not published is
+//! file cut to its length. Until [`AtomicFile::commit`] nothing stands under the name; a file aside that was not published is
 //! removed when dropped.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_raw::Failpoint;
+use graphmill_raw::failpoint;
 
 use crate::disk::port::{Completion, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
 use crate::error::StorageError;
@@ -45,7 +45,7 @@ pub struct AtomicFile {
     filled: usize,
     /// Bytes submitted so far: where the chunk being filled belongs.
     offset: u64,
-    is_published: bool,
+    is_committed: bool,
     /// The directory it is in until it has its name, unless that is its parent.
     _folder: Option<WorkDir>,
 }
@@ -112,10 +112,7 @@ impl AtomicFile {
         (aside, folder): (PathBuf, Option<WorkDir>),
         chunk_bytes: usize,
     ) -> Result<AtomicFile, StorageError> {
-        let aside = match Failpoint::WrittenInPlace.is_planted() {
-            true => path.to_path_buf(),
-            false => aside,
-        };
+        failpoint!(WrittenInPlace: aside = path.to_path_buf());
         let mut spare = Vec::with_capacity(CHUNKS);
         for _ in 0..CHUNKS {
             spare.push(budget.buffer("chunks of a file to write", chunk_bytes)?);
@@ -132,7 +129,7 @@ impl AtomicFile {
             spare,
             filled: 0,
             offset: 0,
-            is_published: false,
+            is_committed: false,
             _folder: folder,
         })
     }
@@ -141,7 +138,7 @@ impl AtomicFile {
     ///
     /// # Errors
     /// A write, the sync or the rename failed; the file aside is removed.
-    pub fn publish(mut self) -> Result<u64, StorageError> {
+    pub fn commit(mut self) -> Result<u64, StorageError> {
         let length = self.offset + self.filled as u64;
         let padded = self.filled.next_multiple_of(GRAIN_BYTES);
         if let Some(buffer) = &mut self.filling {
@@ -152,14 +149,18 @@ impl AtomicFile {
             self.accept(completion)?;
         }
         self.disk.set_len(&self.file, length)?;
-        if !Failpoint::FileNotSynced.is_planted() {
-            self.disk.sync(&self.file)?;
-        }
+        failpoint!(FileNotSynced => return self.rename(length));
+        self.disk.sync(&self.file)?;
+        self.rename(length)
+    }
+
+    /// Gives the file its name.
+    fn rename(mut self, length: u64) -> Result<u64, StorageError> {
         if self.aside != self.path {
             self.disk.inherit(&self.file, &self.path)?;
             self.disk.rename(&self.aside, &self.path)?;
         }
-        self.is_published = true;
+        self.is_committed = true;
         Ok(length)
     }
 
@@ -216,7 +217,7 @@ impl Write for AtomicFile {
         Ok(count)
     }
 
-    /// Does nothing: bytes are on the disk after [`AtomicFile::publish`].
+    /// Does nothing: bytes are on the disk after [`AtomicFile::commit`].
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -224,7 +225,7 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        if !self.is_published {
+        if !self.is_committed {
             while self.queue.wait().is_some() {}
             // Whatever led here is reported; that the file aside stays is the lesser trouble.
             let _ = self.disk.remove_file(&self.aside);
@@ -281,7 +282,7 @@ mod tests {
                 file.write_all(part).unwrap();
             }
             assert!(!disk.exists(&path).unwrap());
-            assert_eq!(file.publish().unwrap(), length as u64);
+            assert_eq!(file.commit().unwrap(), length as u64);
             assert_eq!(disk.read_small(&path, length as u64).unwrap(), bytes);
             assert_eq!(budget.available(), budget.total());
         }
@@ -318,7 +319,7 @@ mod tests {
         let budget = MemoryBudget::new(1 << 30);
         let mut file = AtomicFile::create_apart(&disk, &budget, &path, CHUNK_BYTES).unwrap();
         file.write_all(b"new").unwrap();
-        file.publish().unwrap();
+        file.commit().unwrap();
         assert_eq!(names(folder.path()), ["result"]);
         assert_eq!(disk.read_small(&path, 9).unwrap(), b"new");
     }

@@ -59,7 +59,7 @@ impl CancelToken {
     }
 
     /// True if there is a request, so that patient work ends where it can.
-    pub fn asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.wish.asked.load(Ordering::Relaxed)
     }
 
@@ -71,7 +71,7 @@ impl CancelToken {
     /// True if work is to stop now.
     pub fn is_cancelled(&self) -> bool {
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        (self.asked() && !self.is_patient()) || self.other.as_deref().is_some_and(is_set)
+        (self.is_requested() && !self.is_patient()) || self.other.as_deref().is_some_and(is_set)
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
         let stop = CancelToken::new();
         let (one, two) = (stop.graceful(), stop.clone().graceful());
         stop.request();
-        assert!(stop.asked() && !stop.is_cancelled());
+        assert!(stop.is_requested() && !stop.is_cancelled());
         drop(one);
         assert!(!stop.is_cancelled());
         stop.force();

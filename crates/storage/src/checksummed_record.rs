@@ -8,7 +8,7 @@
 
 use std::io::{self, BufReader, Read, Write};
 
-use graphmill_raw::Failpoint;
+use graphmill_raw::failpoint;
 
 use crate::random_access_file::{ByteReader, RandomAccessFile};
 
@@ -48,24 +48,24 @@ impl<W: Write> RecordWriter<W> {
         Ok(record)
     }
     /// A number.
-    pub fn number(&mut self, number: u64) -> io::Result<()> {
+    pub fn put_u64(&mut self, number: u64) -> io::Result<()> {
         self.write_all(&number.to_le_bytes())
     }
     /// A number of 32 bits.
-    pub fn word(&mut self, word: u32) -> io::Result<()> {
+    pub fn put_u32(&mut self, word: u32) -> io::Result<()> {
         self.write_all(&word.to_le_bytes())
     }
     /// Bytes, as many as there are.
-    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.number(bytes.len() as u64)?;
+    pub fn put_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.put_u64(bytes.len() as u64)?;
         self.write_all(bytes)
     }
     /// Numbers, as many as there are.
-    pub fn numbers(&mut self, numbers: impl ExactSizeIterator<Item = u64>) -> io::Result<()> {
-        self.number(numbers.len() as u64)?;
+    pub fn put_u64s(&mut self, numbers: impl ExactSizeIterator<Item = u64>) -> io::Result<()> {
+        self.put_u64(numbers.len() as u64)?;
         numbers
             .into_iter()
-            .try_for_each(|number| self.number(number))
+            .try_for_each(|number| self.put_u64(number))
     }
     /// Whether there is something, and if so what `put` writes of it.
     pub fn optional<T>(
@@ -73,7 +73,7 @@ impl<W: Write> RecordWriter<W> {
         some: Option<T>,
         put: impl FnOnce(T, &mut Self) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.word(u32::from(some.is_some()))?;
+        self.put_u32(u32::from(some.is_some()))?;
         some.map_or(Ok(()), |some| put(some, self))
     }
     /// Ends the record; what it was written into.
@@ -101,7 +101,7 @@ impl<'f> RecordReader<'f> {
     pub fn open(file: &'f RandomAccessFile, magic: &[u8; 8]) -> io::Result<Self> {
         let mut all = RecordReader::at(file, 0);
         let mut hasher = crc32fast::Hasher::new();
-        let mut left = file.bytes().checked_sub(SUM_BYTES).ok_or_else(broken)?;
+        let mut left = file.bytes().checked_sub(SUM_BYTES).ok_or_else(corrupt)?;
         let mut piece = [0; PIECE_BYTES];
         while left > 0 {
             let part = &mut piece[..left.min(PIECE_BYTES as u64) as usize];
@@ -109,13 +109,15 @@ impl<'f> RecordReader<'f> {
             hasher.update(part);
             left -= part.len() as u64;
         }
-        if all.word()? != hasher.finalize() && !Failpoint::VersionNotChecked.is_planted() {
-            return Err(broken());
+        let (stored, found) = (all.word()?, hasher.finalize());
+        failpoint!(VersionNotChecked: stored = found);
+        if stored != found {
+            return Err(corrupt());
         }
         let mut record = RecordReader::at(file, 0);
         match record.array()? == *magic {
             true => Ok(record),
-            false => Err(broken()),
+            false => Err(corrupt()),
         }
     }
     /// A record that was opened before, from some byte of the file on.
@@ -163,7 +165,7 @@ impl<'f> RecordReader<'f> {
         let left = self.file.bytes().saturating_sub(self.at);
         match count <= left / bytes {
             true => Ok(count),
-            false => Err(broken()),
+            false => Err(corrupt()),
         }
     }
     /// Bytes.
@@ -184,21 +186,21 @@ impl<'f> RecordReader<'f> {
         match self.word()? {
             0 => Ok(None),
             1 => take(self).map(Some),
-            _ => Err(broken()),
+            _ => Err(corrupt()),
         }
     }
     /// Ends the record: nothing is left of it.
     pub fn end(self) -> io::Result<()> {
         match self.at.checked_add(SUM_BYTES) == Some(self.file.bytes()) {
             true => Ok(()),
-            false => Err(broken()),
+            false => Err(corrupt()),
         }
     }
 }
 
 /// The error of a file that is not what was written.
 #[must_use]
-pub fn broken() -> io::Error {
+pub fn corrupt() -> io::Error {
     io::ErrorKind::InvalidData.into()
 }
 
@@ -230,15 +232,15 @@ mod tests {
 
     fn written() -> Vec<u8> {
         let mut record = RecordWriter::new(Vec::new(), MAGIC).unwrap();
-        record.number(7).unwrap();
-        record.bytes(b"some").unwrap();
-        record.numbers([1, 2, u64::MAX].into_iter()).unwrap();
-        record.word(9).unwrap();
+        record.put_u64(7).unwrap();
+        record.put_bytes(b"some").unwrap();
+        record.put_u64s([1, 2, u64::MAX].into_iter()).unwrap();
+        record.put_u32(9).unwrap();
         record
-            .optional(Some(8), |number, out| out.number(number))
+            .optional(Some(8), |number, out| out.put_u64(number))
             .unwrap();
         record
-            .optional(None, |number, out| out.number(number))
+            .optional(None, |number, out| out.put_u64(number))
             .unwrap();
         record.finish().unwrap()
     }

@@ -58,7 +58,7 @@ fn is_same(id: &str, ours: &str) -> bool {
 /// Returns the paths in `folder` that satisfy `is_wanted` and have no holder, each with its hold.
 ///
 /// A path is held until its hold is dropped. Paths that cannot be opened are left out.
-pub fn unheld<'d>(
+pub fn unlocked_dirs<'d>(
     disk: &'d dyn Disk,
     folder: &Path,
     is_wanted: impl Fn(&Path) -> bool + 'd,

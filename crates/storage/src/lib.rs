@@ -5,6 +5,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
+//! | `growing_lease.rs` | [`GrowingLease`]: a lease that grows in steps |
 //! | `memory_budget.rs` | [`MemoryBudget`]: the memory a run may take; [`Lease`] and [`Buffer`]: parts of it |
 //! | `disk.rs` | [`open_disk`] |
 //! | `disk/port.rs` | [`Disk`], [`Queue`]: files by completion |
@@ -15,7 +16,7 @@
 //! | `disk/transfer.rs` | the remainder of an operation after a short read or write |
 //! | `placement.rs`, `placement/` | [`Placement`]: the tier of memory of each kind of data |
 //! | `tiers.rs`, `tiers/` | [`Tiers`]: memory by kind of data |
-//! | `host_id.rs` | [`host_id`]: whose a leftover is; [`unheld`]: leftovers of dead processes |
+//! | `host_id.rs` | [`host_id`]: whose a leftover is; [`unlocked_dirs`]: leftovers of dead processes |
 //! | `work_dir.rs` | [`WorkDir`]: a work directory, deleted when dropped |
 //! | `atomic_file.rs`, `random_access_file.rs` | [`AtomicFile`]: a file that appears complete; [`RandomAccessFile`]: one that is read anywhere |
 //! | `checksummed_record.rs` | [`RecordWriter`], [`RecordReader`]: numbers and bytes in a file, with a checksum |
@@ -32,6 +33,7 @@ mod checksummed_record;
 mod clock;
 mod disk;
 mod error;
+mod growing_lease;
 mod host_id;
 mod lock;
 mod memory_budget;
@@ -45,7 +47,7 @@ mod worker_pool;
 
 pub use atomic_file::{AtomicFile, final_name};
 pub use cancel::{CancelToken, GracefulGuard};
-pub use checksummed_record::{RecordReader, RecordWriter, broken, is_corrupt};
+pub use checksummed_record::{RecordReader, RecordWriter, corrupt, is_corrupt};
 pub use clock::{Clock, SimulatedClock, SystemClock};
 pub use disk::counted::CountedDisk;
 pub use disk::open_disk;
@@ -57,7 +59,8 @@ pub use disk::sim::SimDisk;
 pub use disk::sim::faults::{Fault, FaultKind, On};
 pub use error::{BudgetError, JobError, StorageError, is_of_disk, is_of_open_files};
 pub use graphmill_raw::SplitMix64;
-pub use host_id::{HOLD_ATTEMPTS, HOLD_PAUSE, host_id, is_this_host, unheld};
+pub use growing_lease::GrowingLease;
+pub use host_id::{HOLD_ATTEMPTS, HOLD_PAUSE, host_id, is_this_host, unlocked_dirs};
 pub use memory_budget::{Buffer, Lease, MemoryBudget};
 pub use memory_files::is_in_memory;
 pub use output::{OutputFile, write_output};

@@ -54,9 +54,9 @@ impl MemoryBudget {
             .refuse
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
         if countdown == Ok(1) {
-            return Err(refused(books.bytes.left()));
+            return Err(refused(books.bytes.remaining()));
         }
-        let before = books.bytes.take(bytes).map_err(refused)?;
+        let before = books.bytes.claim(bytes).map_err(refused)?;
         books.peak.fetch_max(before + bytes, Ordering::Relaxed);
         Ok(Lease {
             books: Arc::clone(&self.books),
@@ -80,7 +80,7 @@ impl MemoryBudget {
 
     /// Bytes that are not leased.
     pub fn available(&self) -> u64 {
-        self.books.bytes.left()
+        self.books.bytes.remaining()
     }
 
     /// Bytes of the whole budget.
@@ -117,7 +117,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.books.bytes.give_back(self.bytes);
+        self.books.bytes.release(self.bytes);
     }
 }
 

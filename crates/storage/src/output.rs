@@ -58,13 +58,13 @@ impl OutputFile {
         })
     }
 
-    /// Ends the output, as [`AtomicFile::publish`] does; returns its length.
+    /// Ends the output, as [`AtomicFile::commit`] does; returns its length.
     ///
     /// # Errors
     /// As there.
-    pub fn publish(self) -> Result<u64, StorageError> {
+    pub fn commit(self) -> Result<u64, StorageError> {
         match self {
-            OutputFile::File(file) => file.publish(),
+            OutputFile::File(file) => file.commit(),
             OutputFile::Stream(mut stream) => {
                 let flushed = stream.to.flush();
                 flushed.map_err(|source| failed(&stream.path, source))?;

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::clock::Clock;
 use crate::disk::port::{DirLock, Disk, LockMode, Owner};
 use crate::error::StorageError;
-use crate::host_id::{HOLD_ATTEMPTS, HOLD_PAUSE, host_id, is_this_host, unheld};
+use crate::host_id::{HOLD_ATTEMPTS, HOLD_PAUSE, host_id, is_this_host, unlocked_dirs};
 
 /// Attempts while another process removes the parent of this directory.
 const ATTEMPTS_MAX: u32 = 16;
@@ -133,7 +133,7 @@ impl WorkDir {
                     // The last holder may have removed it before this lock, or another process may hold it to check whether to remove it.
                     let hold = held.ok().flatten();
                     if hold.is_some() && disk.exists(&path)? {
-                        scratch.stay(!disk.list(&path)?.is_empty());
+                        scratch.keep_on_drop(!disk.list(&path)?.is_empty());
                         scratch.path = Some(path);
                         scratch._hold = hold;
                         return Ok(Some(scratch));
@@ -171,7 +171,7 @@ impl WorkDir {
     }
 
     /// Sets whether the directory stays when this is dropped.
-    pub fn stay(&self, stays: bool) {
+    pub fn keep_on_drop(&self, stays: bool) {
         self.stays.store(stays, Ordering::Relaxed);
     }
 
@@ -226,7 +226,7 @@ fn remove_dead(disk: &dyn Disk, folder: &Path) {
                 are_numbers && is_this_host(machine, disk, folder)
             })
     };
-    for (path, _hold) in unheld(disk, folder, is_ours) {
+    for (path, _hold) in unlocked_dirs(disk, folder, is_ours) {
         let _ = disk.remove_dir_all(&path);
     }
 }

@@ -135,7 +135,7 @@ impl WorkerPool {
     pub fn run(&self, job: &dyn Job) -> Result<(), StorageError> {
         let run = JobRun::default();
         match &self.order {
-            Order::Threads(team) => team.run(&|index| {
+            Order::Threads(team) => team.broadcast(&|index| {
                 if let Some(worker) = self.workers.get(index) {
                     self.threads[index].get_or_init(|| fs::read_link("/proc/thread-self").ok());
                     run.work(job, &mut lock(worker));
@@ -173,13 +173,13 @@ impl JobRun {
     /// One worker's part of a job, on its own thread.
     fn work(&self, job: &dyn Job, worker: &mut Worker) {
         while !self.failed.load(Ordering::Relaxed) {
-            let seen = self.news.seen();
+            let key = self.news.key();
             match self.step(job, worker) {
-                Step::Worked => self.news.tell(),
+                Step::Worked => self.news.notify_all(),
                 Step::Waiting if worker.queue.in_flight() > 0 => worker.queue.block(),
-                Step::Waiting => self.news.wait(seen, NEWS_WAIT_MAX),
+                Step::Waiting => self.news.wait(key, NEWS_WAIT_MAX),
                 Step::Finished => {
-                    self.news.tell();
+                    self.news.notify_all();
                     break;
                 }
             }

@@ -6,7 +6,7 @@
 //! A list is in ascending order of destinations. A record is the destination's index in one word of 32 bits; where weights
 //! were asked for, one or two words more hold the edge's.
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FRAME_BYTES, PageCache};
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, PageCache};
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, prefetch};
 use graphmill_storage::{DataKind, Job, JobError, Lease, Step, Worker};
 
@@ -62,7 +62,8 @@ impl AdjacencyLists {
         let record = 4 * words(Self::kind_of(machine, weighted)) as u64;
         let begins = AlignedBuffer::footprint(8 * (batches.vertices() as usize + 1));
         let records = graph.arcs().saturating_mul(record).saturating_add(4096);
-        let worker = 8 * batches.widest() + (DEGREE_FRAMES as u64) * FRAME_BYTES + SCRATCH_BYTES;
+        let worker =
+            8 * batches.widest() + (DEGREE_FRAMES as u64) * DISK_PAGE_BYTES + SCRATCH_BYTES;
         let starts = 5 * 8 * batches.len() as u64;
         let begins = machine.tiers.leased(DataKind::Index, begins);
         let records = machine.tiers.leased(DataKind::Edges, records);
@@ -279,7 +280,7 @@ impl Loading<'_> {
         let (machine, graph) = (self.machine, self.machine.graph);
         let span = machine.batches.span(batch) as usize;
         let mut frames = PageCache::new(graph, &machine.budget, DEGREE_FRAMES)?;
-        graph.degrees_of(graph.forward(), &mut frames, batch, &mut begins[..span])?;
+        graph.degrees(graph.forward(), &mut frames, batch, &mut begins[..span])?;
         machine.arrays.count_read(frames.take_bytes_read());
         // The position of the next edge of each vertex, from the first of the batch.
         let mut cursors = vec![0_u64; span];
@@ -323,7 +324,7 @@ impl Loading<'_> {
         let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
         let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
         for (column, position, cell) in cells_of(machine, batch) {
-            let broken = || machine.graph.broken_cell(column, cell);
+            let broken = || machine.graph.corrupt_cell(column, cell);
             let (mut bytes, weights) = self
                 .pins
                 .cell(machine, column, position)

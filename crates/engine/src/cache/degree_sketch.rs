@@ -79,7 +79,7 @@ impl DegreeSketch {
         let mut rest = &mut classes[..];
         for batch in own.clone() {
             let (part, later) = rest.split_at_mut(machine.batches.span(batch) as usize);
-            graph.degrees_of(graph.forward(), &mut frames, batch, part)?;
+            graph.degrees(graph.forward(), &mut frames, batch, part)?;
             rest = later;
         }
         let largest = classes.iter().map(|class| class.0).max().unwrap_or(0);

@@ -16,14 +16,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphmill_raw::Failpoint;
+use graphmill_fabric::protocol_error;
+use graphmill_raw::failpoint;
 use graphmill_storage::{
     AtomicFile, CancelToken, Disk, GracefulGuard, Lease, MemoryBudget, RandomAccessFile,
     StorageError, final_name, is_corrupt,
 };
 
 use crate::checkpoint::snapshot::Snapshot;
-use crate::comm::communicator::{Communicator, mismatch};
+use crate::comm::communicator::Communicator;
 use crate::config::{CheckpointInterval, CheckpointPolicy};
 use crate::driver_log::{DriverLog, LogEntries, SavedSet};
 use crate::error::EngineError;
@@ -146,14 +147,18 @@ impl Checkpointer {
             recovery.found = recovery.newest(ranks, &there, page_bytes)?;
         }
         let found = recovery.found.as_ref().map(|found| found.record.number);
-        if found.is_some() && !Failpoint::FoundNotDurable.is_planted() {
+        let is_found = found.is_some();
+        failpoint!(FoundNotDurable: is_found = false);
+        if is_found {
             // The process that wrote it may have died or failed before its name was durable.
             recovery.disk.sync_dir(&recovery.asked.folder)?;
             ranks.total([])?;
         }
         let were_any = !there.is_empty();
         for (number, path) in there {
-            match Some(number) == found || Failpoint::OtherVersionsStay.is_planted() {
+            let is_kept = Some(number) == found;
+            failpoint!(OtherVersionsStay: is_kept = true);
+            match is_kept {
                 true => recovery.published.push_back(number),
                 false => recovery.disk.remove_file(&path)?,
             }
@@ -200,16 +205,15 @@ impl Checkpointer {
         let (mut all_had, mut none) = (false, None);
         for (rank, said) in ranks.gather(said)?.into_iter().enumerate() {
             let mut rest = &said[..];
-            let [files, had] = <[u64; 2]>::take(&mut rest).ok_or_else(mismatch)?;
+            let [files, had] = <[u64; 2]>::take(&mut rest).ok_or_else(protocol_error)?;
             all_had |= had != 0;
             none = none.or((files == 0).then_some(rank));
             let mut versions = Vec::new();
             while !rest.is_empty() {
-                versions.push(<[u64; 2]>::take(&mut rest).ok_or_else(mismatch)?);
+                versions.push(<[u64; 2]>::take(&mut rest).ok_or_else(protocol_error)?);
             }
-            if !Failpoint::OwnNewestTaken.is_planted() {
-                common.retain(|version| versions.contains(version));
-            }
+            failpoint!(OwnNewestTaken => continue);
+            common.retain(|version| versions.contains(version));
         }
         let folder = || {
             let own = &self.asked.folder;
@@ -411,8 +415,8 @@ impl Checkpointer {
 
     fn defer_cancel_if(&mut self, is_kept: bool) {
         // A run that is already cancelled does not start the next pass.
-        let is_forgotten = Failpoint::PatienceForgotten.is_planted();
-        if self.patience.is_none() && is_kept && !self.stop.asked() && !is_forgotten {
+        failpoint!(PatienceForgotten => return);
+        if self.patience.is_none() && is_kept && !self.stop.is_requested() {
             self.patience = Some(self.stop.graceful());
         }
     }
@@ -441,7 +445,8 @@ impl Checkpointer {
     }
     /// Records that the next call depends on a decision: no checkpoint is written before that call.
     pub(crate) fn decided(&mut self) {
-        self.is_decided = !Failpoint::DecisionForgotten.is_planted();
+        failpoint!(DecisionForgotten => return);
+        self.is_decided = true;
     }
 
     /// Returns the work due before the next call; all ranks agree on it.
@@ -460,7 +465,7 @@ impl Checkpointer {
         };
         // Clocks of ranks differ, and who hears of a wish to end.
         let is_kept = self.interval().is_some() || self.is_worth_keeping(now);
-        let said = [is_due, self.stop.asked(), is_kept].map(u64::from);
+        let said = [is_due, self.stop.is_requested(), is_kept].map(u64::from);
         let [due, ends, kept] = ranks.total(said)?;
         let end = ends > 0;
         Ok(DueAction {
@@ -506,24 +511,29 @@ impl Checkpointer {
                 path: path.clone(),
                 source,
             })?;
-        file.publish()?;
+        file.commit()?;
         self.room = Some(
             self.budget
                 .lease("versions", AtomicFile::memory(CHUNK_BYTES))?,
         );
         self.published.push_back(number);
-        if !Failpoint::OldVersionGoesFirst.is_planted() {
-            // All have prepared it.
-            ranks.total([])?;
-        }
+        failpoint!(OldVersionGoesFirst => self.remove_old()?);
+        // All have prepared it.
+        ranks.total([])?;
+        self.remove_old()?;
+        (self.calls, self.when) = (0, now());
+        self.is_on_its_way = false;
+        Ok(self.published.front().copied().unwrap_or(number))
+    }
+
+    /// Deletes the checkpoints that are too many.
+    fn remove_old(&mut self) -> Result<(), EngineError> {
         while self.published.len() > self.asked.keep.max(1) {
             if let Some(old) = self.published.pop_front() {
                 self.disk.remove_file(&self.path(old))?;
             }
         }
-        (self.calls, self.when) = (0, now());
-        self.is_on_its_way = false;
-        Ok(self.published.front().copied().unwrap_or(number))
+        Ok(())
     }
 
     /// Deletes all checkpoints: the run has succeeded.

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use graphmill_raw::lock;
-use graphmill_storage::{RandomAccessFile, RecordReader, RecordWriter, broken};
+use graphmill_storage::{RandomAccessFile, RecordReader, RecordWriter, corrupt};
 
 use crate::frontier::bitmap::{BatchBitmaps, HierarchicalBitmap};
 use crate::frontier::codec;
@@ -57,27 +57,27 @@ impl Snapshot {
         out: impl Write,
     ) -> io::Result<()> {
         let mut out = RecordWriter::new(out, MAGIC)?;
-        out.number(self.job)?;
-        out.number(self.number)?;
+        out.put_u64(self.job)?;
+        out.put_u64(self.number)?;
         out.write_all(&[u8::from(self.follows)])?;
-        out.word(self.told.checksum)?;
+        out.put_u32(self.told.checksum)?;
         put_pages(&mut out, &self.told.pages)?;
-        out.bytes(&self.told.rest)?;
-        out.number(self.arrays.len() as u64)?;
+        out.put_bytes(&self.told.rest)?;
+        out.put_u64(self.arrays.len() as u64)?;
         for array in &self.arrays {
-            out.bytes(array.name.as_bytes())?;
-            out.word(array.element_bytes as u32)?;
+            out.put_bytes(array.name.as_bytes())?;
+            out.put_u32(array.element_bytes as u32)?;
             put_pages(&mut out, &array.pages)?;
         }
-        out.number(sets.len() as u64)?;
+        out.put_u64(sets.len() as u64)?;
         for (number, of_batches) in sets {
-            out.number(*number)?;
+            out.put_u64(*number)?;
             let has_any = |set: &&std::sync::Mutex<HierarchicalBitmap>| lock(set).count() > 0;
-            out.number(of_batches.iter().filter(has_any).count() as u64)?;
+            out.put_u64(of_batches.iter().filter(has_any).count() as u64)?;
             for (batch, set) in of_batches.iter().enumerate() {
                 let set = lock(set);
                 if set.count() > 0 {
-                    out.number(batch as u64)?;
+                    out.put_u64(batch as u64)?;
                     codec::put(&mut out, &set)?;
                 }
             }
@@ -104,7 +104,7 @@ impl Snapshot {
         };
         for _ in 0..from.number()? {
             record.arrays.push(SavedColumn {
-                name: String::from_utf8(from.bytes()?).map_err(|_| broken())?,
+                name: String::from_utf8(from.bytes()?).map_err(|_| corrupt())?,
                 element_bytes: from.word()? as usize,
                 pages: pages(&mut from)?,
             });
@@ -123,11 +123,11 @@ impl Snapshot {
 
 /// Puts a table of pages.
 fn put_pages(out: &mut RecordWriter<impl Write>, pages: &PageTable) -> io::Result<()> {
-    out.number(pages.len() as u64)?;
+    out.put_u64(pages.len() as u64)?;
     for page in pages {
         let (slot, checksum) = page.map_or((0, 0), |slot| (slot.number() + 1, slot.checksum()));
-        out.number(slot)?;
-        out.word(checksum)?;
+        out.put_u64(slot)?;
+        out.put_u32(checksum)?;
     }
     Ok(())
 }

@@ -7,8 +7,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_fabric::{Fabric, FabricError, all_gather, all_reduce};
-use graphmill_raw::Failpoint;
+use graphmill_fabric::{Fabric, all_gather, all_reduce, protocol_error};
+use graphmill_raw::failpoint;
 use graphmill_storage::CancelToken;
 
 use crate::error::EngineError;
@@ -103,7 +103,7 @@ impl Communicator {
         mine.put(&mut said);
         let said = self.gather(said)?;
         let all = said.iter().map(|said| u64::take(&mut said.as_slice()));
-        all.min().flatten().ok_or_else(mismatch)
+        Ok(all.min().flatten().ok_or_else(protocol_error)?)
     }
 
     /// The sum over all ranks of each of some numbers.
@@ -134,25 +134,16 @@ impl Communicator {
         let mut said: Vec<&[u8]> = said.iter().map(|of| &of[..]).collect();
         let mut totals = [0; N];
         for said in &mut said {
-            totals.add(<[u64; N]>::take(said).ok_or_else(mismatch)?);
+            totals.add(<[u64; N]>::take(said).ok_or_else(protocol_error)?);
         }
-        if Failpoint::SumsOutOfOrder.is_planted() {
-            said.reverse();
-        }
+        failpoint!(SumsOutOfOrder => said.reverse());
         for _ in phases {
             for said in &mut said {
-                for _ in 0..u64::take(said).ok_or_else(mismatch)? {
-                    sum.add(S::take(said).ok_or_else(mismatch)?);
+                for _ in 0..u64::take(said).ok_or_else(protocol_error)? {
+                    sum.add(S::take(said).ok_or_else(protocol_error)?);
                 }
             }
         }
         Ok((sum, totals))
     }
-}
-
-/// The error of ranks that are not at the same call.
-pub(crate) fn mismatch() -> EngineError {
-    EngineError::Fabric(FabricError::Misuse {
-        what: "ranks do not do the same together",
-    })
 }

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use graphmill_fabric::{Channel, FabricOperation};
+use graphmill_fabric::{Channel, FabricOperation, protocol_error};
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Lease, MemoryBudget};
 
-use crate::comm::communicator::{Communicator, mismatch};
+use crate::comm::communicator::Communicator;
 use crate::error::EngineError;
 
 /// Bytes of a frame.
@@ -70,7 +70,7 @@ impl Wire {
     ) -> Result<(), EngineError> {
         self.to[to][1] += bytes.len() as u64;
         for part in bytes.chunks(FRAME_BYTES) {
-            let mut buffer = self.free.pop().ok_or_else(mismatch)?;
+            let mut buffer = self.free.pop().ok_or_else(protocol_error)?;
             buffer[..part.len()].copy_from_slice(part);
             let range = 0..part.len();
             let channel = ROWS;
@@ -114,7 +114,7 @@ impl Wire {
     ) -> Result<(), EngineError> {
         for first in (0..bytes).step_by(FRAME_BYTES) {
             let length = FRAME_BYTES.min(bytes - first);
-            let buffer = self.free.pop().ok_or_else(mismatch)?;
+            let buffer = self.free.pop().ok_or_else(protocol_error)?;
             let (channel, mut fits) = (ROWS, false);
             self.carry_out(
                 ranks,
@@ -131,7 +131,7 @@ impl Wire {
                 },
             )?;
             if !fits {
-                return Err(mismatch());
+                return Err(protocol_error().into());
             }
         }
         Ok(())
@@ -144,7 +144,7 @@ impl Wire {
         operation: FabricOperation,
         show: impl FnOnce(&[u8]),
     ) -> Result<(), EngineError> {
-        let fabric = ranks.fabric().ok_or_else(mismatch)?;
+        let fabric = ranks.fabric().ok_or_else(protocol_error)?;
         fabric.submit(operation, TOKEN);
         let done = loop {
             match fabric.wait(LOOK) {
@@ -153,7 +153,7 @@ impl Wire {
             }
         };
         let bytes = done.result?;
-        let buffer = done.buffer.ok_or_else(mismatch)?;
+        let buffer = done.buffer.ok_or_else(protocol_error)?;
         show(buffer.get(..bytes).unwrap_or(&[]));
         self.free.push(buffer);
         Ok(())

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use graphmill_fabric::protocol_error;
 use graphmill_raw::{Element, lock};
 use zerocopy::IntoBytes;
 
-use crate::comm::communicator::mismatch;
 use crate::context::EngineState;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -93,7 +93,7 @@ impl Engine {
                 return Ok(());
             };
             if !ranks.own().contains(&(batch as usize)) {
-                return Err(mismatch());
+                return Err(protocol_error().into());
             }
             let id = self.common.arrays.id(number as u32);
             let element = self.common.arrays.element_bytes(id);

@@ -130,7 +130,7 @@ impl Engine {
         self.fold_and_share(words, |words, first, came| {
             let forest = UnionFind::<I, I::Atomic>::new(I::shared(words));
             for (i, root) in came.iter().enumerate() {
-                forest.unite(I::of_index((first + i) as u64), *root);
+                forest.union(I::of_index((first + i) as u64), *root);
             }
         })?;
         let forest = UnionFind::<I, I::Atomic>::new(I::shared(words));

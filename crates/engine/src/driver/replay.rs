@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use graphmill_fabric::FabricError;
-use graphmill_raw::{Failpoint, lock};
+use graphmill_fabric::{FabricError, protocol_error};
+use graphmill_raw::lock;
 
 use crate::checkpoint::checkpointer::{Checkpointer, ResumeInfo};
 use crate::checkpoint::snapshot::{LogPage, Snapshot};
-use crate::comm::communicator::{Communicator, mismatch};
+use crate::comm::communicator::Communicator;
 use crate::context::EngineState;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -44,10 +44,10 @@ impl Engine {
         if let Some(said) = answer {
             self.metrics.counted += passes;
             let mut said = &said[..];
-            let sum = S::take(&mut said).ok_or_else(mismatch)?;
+            let sum = S::take(&mut said).ok_or_else(protocol_error)?;
             let mut sets = [(); N].map(|()| self.active.empty());
             for set in &mut sets {
-                set.restore_or_register(u64::take(&mut said).ok_or_else(mismatch)?)?;
+                set.restore_or_register(u64::take(&mut said).ok_or_else(protocol_error)?)?;
             }
             return Ok((sum, sets));
         }
@@ -182,12 +182,7 @@ impl Engine {
             arrays: arrays.save(&mut lock(io))?,
             ..Snapshot::default()
         };
-        if !Failpoint::PagesNotSynced.is_planted() {
-            let synced = arrays.pages().sync();
-            if !Failpoint::FailedSyncIgnored.is_planted() {
-                synced?;
-            }
-        }
+        arrays.pages().sync()?;
         let sets = self.active.of_driver();
         let oldest = recovery.publish(ranks, &mut record, &sets, || clock.now())?;
         arrays.published(record.number, record.slots(), oldest);

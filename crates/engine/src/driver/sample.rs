@@ -46,7 +46,7 @@ impl Engine {
                 .typed_mut::<u64>()
                 .get_mut(..span)
                 .unwrap_or(&mut []);
-            graph.degrees_of(graph.forward(), &mut frames, batch, degrees)?;
+            graph.degrees(graph.forward(), &mut frames, batch, degrees)?;
             for (v, degree) in range.zip(degrees) {
                 if *degree > most.0 {
                     most = (*degree, Some(v));

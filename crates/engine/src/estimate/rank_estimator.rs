@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use graphmill_graph::{
-    Batches, ColumnModel, EdgeKind, FRAME_BYTES, GraphDims, SenderCounts, file_bytes,
+    Batches, ColumnModel, DISK_PAGE_BYTES, EdgeKind, GraphDims, SenderCounts, file_bytes,
 };
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Tiers;
@@ -215,8 +215,8 @@ impl<'q> RankEstimator<'q> {
         let workers = self.question.threads as u64;
         let of_batch = here / (self.own.len() as u64).max(1);
         // Each worker on a batch reads its frame again, if several batches share the frame; two large batches read a shared frame twice.
-        let again = (FRAME_BYTES / of_batch.max(1)).clamp(1, workers);
-        let once = (here + FRAME_BYTES / 2).saturating_mul(again);
+        let again = (DISK_PAGE_BYTES / of_batch.max(1)).clamp(1, workers);
+        let once = (here + DISK_PAGE_BYTES / 2).saturating_mul(again);
         let phases = [self.sizes.signal, self.sizes.apply];
         let phases = phases.iter().filter(|phase| phase.degrees).count() as u64;
         match here <= RowFileIo::FRAMES_BYTES {
@@ -258,7 +258,8 @@ impl<'q> RankEstimator<'q> {
         let selected = selected_bytes(self.batches());
         let (bytes, room) = (lists_memory(self.batches(), own, ranks), room - selected);
         // Of all orientations.
-        let fanout = self.own_share(self.question.outline.files.fanout) + ways * FRAME_BYTES / 2;
+        let fanout =
+            self.own_share(self.question.outline.files.fanout) + ways * DISK_PAGE_BYTES / 2;
         let lists = made(&bytes, [in_memory, on_disk.iter().sum()], room);
         start.read += fanout + ways * lists.read;
         start.written += ways * lists.written;
@@ -402,7 +403,7 @@ impl<'q> RankEstimator<'q> {
                 let of_column = |column: &ColumnModel| {
                     let cells = (column.cells as f64).max(1.0);
                     let extents = goes.max(stretches).min(cells) / together;
-                    let bytes = each * rest + extents * FRAME_BYTES as f64;
+                    let bytes = each * rest + extents * DISK_PAGE_BYTES as f64;
                     // Nothing beyond the file is read, nor a frame twice in one go.
                     bytes.min(extents * together * file_bytes(all) as f64)
                 };

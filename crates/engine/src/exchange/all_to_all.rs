@@ -10,10 +10,10 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use graphmill_fabric::{Channel, Fabric, FabricCompletion, FabricOperation};
+use graphmill_fabric::{Channel, Fabric, FabricCompletion, FabricOperation, protocol_error};
 use graphmill_raw::{AlignedBuffer, lock};
 
-use crate::comm::communicator::{Communicator, mismatch};
+use crate::comm::communicator::Communicator;
 use crate::comm::wire::{FLYING, LOOK, PEERS, Wire};
 use crate::context::ExecContext;
 use crate::error::EngineError;
@@ -219,7 +219,7 @@ where
             }
             let (mut buffer, used, count) = match sending.open.take() {
                 Some(open) => open,
-                None => (self.free.pop().ok_or_else(mismatch)?, FRAME_HEADER, 0),
+                None => (self.free.pop().ok_or_else(protocol_error)?, FRAME_HEADER, 0),
             };
             let mut frame = Frame {
                 bytes: &mut buffer,
@@ -257,7 +257,7 @@ where
         let receive = FabricOperation::Receive {
             from,
             channel: CHANNEL,
-            buffer: self.free.pop().ok_or_else(mismatch)?,
+            buffer: self.free.pop().ok_or_else(protocol_error)?,
         };
         self.fabric.submit(receive, token(RECEIVE, from));
         Ok(())
@@ -271,7 +271,7 @@ where
             result,
         } = done;
         let bytes = result?;
-        let buffer = buffer.ok_or_else(mismatch)?;
+        let buffer = buffer.ok_or_else(protocol_error)?;
         let other = (token >> 1) as usize;
         if token & 1 == SEND {
             self.free.push(buffer);
@@ -281,8 +281,8 @@ where
             self.sending.retain(|of| !of.all_said || of.flying > 0);
             return Ok(());
         }
-        let frame = buffer.get(..bytes).ok_or_else(mismatch)?;
-        let (sections, last) = sections(frame, self.width).ok_or_else(mismatch)?;
+        let frame = buffer.get(..bytes).ok_or_else(protocol_error)?;
+        let (sections, last) = sections(frame, self.width).ok_or_else(protocol_error)?;
         // The next one is on its way while this one is taken apart.
         if !last {
             self.receive(other)?;

@@ -8,11 +8,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use graphmill_fabric::protocol_error;
 use graphmill_graph::Batches;
-use graphmill_raw::{Failpoint, lock};
+use graphmill_raw::{failpoint, lock};
 use graphmill_storage::MemoryBudget;
 
-use crate::comm::communicator::{Communicator, mismatch};
+use crate::comm::communicator::Communicator;
 use crate::driver_log::DriverLog;
 use crate::error::EngineError;
 use crate::frontier::bitmap::{BatchBitmaps, HierarchicalBitmap};
@@ -127,7 +128,8 @@ impl ActiveSet {
     pub(crate) fn restore_or_register(&mut self, total: u64) -> Result<(), EngineError> {
         let pool = Arc::clone(&self.pool);
         let (number, saved) = pool.history().adopt();
-        if let Some(saved) = saved.filter(|_| !Failpoint::SetsForgotten.is_planted()) {
+        failpoint!(SetsForgotten: saved = None);
+        if let Some(saved) = saved {
             let mut from = saved.members();
             for _ in 0..saved.read(from.number())? {
                 let batch = saved.read(from.number())? as usize;
@@ -156,7 +158,7 @@ impl ActiveSet {
     ) -> Result<(), EngineError> {
         let pool = Arc::clone(&self.pool);
         if let Some(said) = pool.history().answer(what)? {
-            self.total = <u64 as Reduce>::take(&mut &said[..]).ok_or_else(mismatch)?;
+            self.total = <u64 as Reduce>::take(&mut &said[..]).ok_or_else(protocol_error)?;
             return Ok(());
         }
         work(self)?;

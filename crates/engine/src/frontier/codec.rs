@@ -12,7 +12,7 @@
 use std::io;
 use std::io::Write;
 
-use graphmill_storage::{RecordReader, RecordWriter, broken};
+use graphmill_storage::{RecordReader, RecordWriter, corrupt};
 
 use crate::frontier::bitmap::{HierarchicalBitmap, bits};
 
@@ -88,8 +88,8 @@ pub(crate) fn put(out: &mut RecordWriter<impl Write>, set: &HierarchicalBitmap) 
     let told = EncodedMembers { set, form };
     let (k, bits) = told.low_bits();
     out.write_all(&[form, k as u8])?;
-    out.number(told.count() as u64)?;
-    out.number(bits.div_ceil(u64::from(WORD)))?;
+    out.put_u64(told.count() as u64)?;
+    out.put_u64(bits.div_ceil(u64::from(WORD)))?;
     let mut words = BitWriter {
         out,
         word: 0,
@@ -122,7 +122,7 @@ pub(crate) fn pass(from: &mut RecordReader<'_>) -> io::Result<()> {
 fn check(form: u8, k: u8) -> io::Result<()> {
     match matches!(form, IN | OUT) && u32::from(k) < WORD {
         true => Ok(()),
-        false => Err(broken()),
+        false => Err(corrupt()),
     }
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn take(from: &mut RecordReader<'_>, set: &mut HierarchicalBitmap) ->
     };
     let mut next = 0;
     for _ in 0..count {
-        let high = words.zeros()?.checked_mul(1 << k).ok_or_else(broken)?;
+        let high = words.zeros()?.checked_mul(1 << k).ok_or_else(corrupt)?;
         let gap = high | words.bits(k)?;
         let i = gap.saturating_add(next);
         if i >= set.span() as u64 {
@@ -194,7 +194,7 @@ impl<W: Write> BitWriter<'_, W> {
         self.used += count;
         if self.used == WORD {
             if self.done.is_ok() {
-                self.done = self.out.number(self.word);
+                self.done = self.out.put_u64(self.word);
             }
             (self.word, self.used) = (0, 0);
         }
@@ -203,7 +203,7 @@ impl<W: Write> BitWriter<'_, W> {
         self.done?;
         match self.used {
             0 => Ok(()),
-            _ => self.out.number(self.word),
+            _ => self.out.put_u64(self.word),
         }
     }
 }
@@ -221,7 +221,7 @@ impl BitReader<'_, '_> {
     /// Returns the unread bits of the current word.
     fn rest(&mut self) -> io::Result<u64> {
         if self.used == WORD {
-            self.left = self.left.checked_sub(1).ok_or_else(broken)?;
+            self.left = self.left.checked_sub(1).ok_or_else(corrupt)?;
             (self.word, self.used) = (self.from.number()?, 0);
         }
         Ok(self.word >> self.used)
@@ -254,7 +254,7 @@ impl BitReader<'_, '_> {
     /// Nothing is left but what fills the last word.
     fn end(self) -> io::Result<bool> {
         let is_empty = self.left == 0 && self.word.checked_shr(self.used).unwrap_or(0) == 0;
-        if is_empty { Ok(true) } else { Err(broken()) }
+        if is_empty { Ok(true) } else { Err(corrupt()) }
     }
 }
 
@@ -347,8 +347,8 @@ mod tests {
     fn words_that_are_not_all_used_are_noticed() {
         let mut out = RecordWriter::new(Vec::new(), MAGIC).unwrap();
         out.write_all(&[IN, 0]).unwrap();
-        out.number(1).unwrap();
-        out.numbers([0b101].into_iter()).unwrap();
+        out.put_u64(1).unwrap();
+        out.put_u64s([0b101].into_iter()).unwrap();
         let file = file(&out.finish().unwrap());
         let mut from = RecordReader::open(&file, MAGIC).unwrap();
         assert!(take(&mut from, &mut set(64, std::iter::empty())).is_err());

@@ -3,7 +3,7 @@
 //! Accumulators and streams come first: without them there is no pass. Then messages, in memory if all of them fit,
 //! else a window of them for each worker. The rest is for cells.
 
-use graphmill_graph::{ExtentReader, FRAME_BYTES, GraphDims};
+use graphmill_graph::{DISK_PAGE_BYTES, ExtentReader, GraphDims};
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{DataKind, Tiers};
 
@@ -34,7 +34,7 @@ impl StreamBuffers {
 const DEPTH: usize = 4;
 /// Bytes of one read, at most and at least.
 const CHUNK_BYTES_MAX: usize = 1 << 20;
-const CHUNK_BYTES_MIN: usize = FRAME_BYTES as usize;
+const CHUNK_BYTES_MIN: usize = DISK_PAGE_BYTES as usize;
 /// Minimum number of message batches on disk that a worker holds: the current and the next one.
 pub(crate) const HELD_MIN: usize = 2;
 /// Bytes of a cell in the list of a group, with its sort key.

@@ -1,6 +1,6 @@
 //! The choice of a pass's kernel by cost: dense or sparse, and over which orientation of the graph.
 
-use graphmill_graph::FRAME_BYTES;
+use graphmill_graph::DISK_PAGE_BYTES;
 
 use crate::config::{KernelChoice, SparseChoice};
 use crate::graph_view::UncachedBytes;
@@ -56,7 +56,7 @@ fn frames_of_cells(looks: f64, cells: u64, all: u64) -> f64 {
 }
 
 fn frames(bytes: u64) -> f64 {
-    bytes as f64 / FRAME_BYTES as f64
+    bytes as f64 / DISK_PAGE_BYTES as f64
 }
 
 /// Returns how many of `of` frames `looks` lookups hit, each at a random frame.
@@ -94,7 +94,7 @@ impl PassStats {
         let scanned = scanned.max(frames(self.scanned) * rows / columns.max(1.0));
         let sought = if self.decoded { 0.0 } else { sought };
         // The disk is not shared by the workers.
-        let unit = self.workers as f64 * FRAME_BYTES as f64 / BYTES_AN_ELEMENT;
+        let unit = self.workers as f64 * DISK_PAGE_BYTES as f64 / BYTES_AN_ELEMENT;
         [sought, scanned].map(|frames| (frames * unit) as u64)
     }
     /// Returns the cost of a scan: one for each source and edge, divided among the workers.

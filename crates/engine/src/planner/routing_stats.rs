@@ -3,7 +3,7 @@
 //!
 //! Group sizes depend on memory, so a table is built for each, in about the time of reading the fan-out lists.
 
-use graphmill_graph::{Batches, FRAME_BYTES, FanoutChunk};
+use graphmill_graph::{Batches, DISK_PAGE_BYTES, FanoutChunk};
 use graphmill_raw::lock;
 
 use crate::comm::wire::PEERS;
@@ -172,7 +172,7 @@ pub(crate) fn sample_bytes(vertices: u64, fanout: u64) -> u64 {
     let of_vertices = u128::from(fanout) * u128::from(parts * SAMPLE_VERTICES);
     let of_vertices = of_vertices / u128::from(vertices.max(1));
     // Frames at both ends of a part are read whole.
-    (of_vertices.min(u128::from(fanout)) as u64 + parts * FRAME_BYTES).min(fanout)
+    (of_vertices.min(u128::from(fanout)) as u64 + parts * DISK_PAGE_BYTES).min(fanout)
 }
 
 /// Returns the number of readers: workers, and a receiver for each peer at the same time.

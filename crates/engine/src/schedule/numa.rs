@@ -56,7 +56,7 @@ impl<'d> NumaQueue<'d> {
 
     /// Returns the number of unclaimed positions.
     pub(crate) fn left(&self) -> usize {
-        self.runs.iter().map(AtomicRange::left).sum::<u64>() as usize
+        self.runs.iter().map(AtomicRange::remaining).sum::<u64>() as usize
     }
 
     fn take_near(&self, node: usize, can_use: impl Fn(usize) -> bool) -> Option<usize> {
@@ -65,8 +65,8 @@ impl<'d> NumaQueue<'d> {
         own.iter()
             .chain(others)
             .find_map(|run| {
-                let next = run.limit() - run.left();
-                (run.left() > 0 && can_use(next as usize)).then(|| run.take(1).ok())?
+                let next = run.limit() - run.remaining();
+                (run.remaining() > 0 && can_use(next as usize)).then(|| run.claim(1).ok())?
             })
             .map(|position| position as usize)
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use graphmill_graph::{Batches, StoredGraph};
-use graphmill_raw::{AlignedBuffer, BorrowedSegments, Element, Failpoint, lock};
+use graphmill_raw::{AlignedBuffer, BorrowedSegments, Element, failpoint, lock};
 use graphmill_storage::{DataKind, Lease, MemoryBudget, Tiers};
 
 use crate::error::EngineError;
@@ -353,7 +353,7 @@ impl ArrayStore {
                         .unwrap_or(&mut []);
                     let frames = io.frames(&self.graph, &self.budget)?;
                     self.graph
-                        .degrees_of(self.graph.forward(), frames, batch, into)?;
+                        .degrees(self.graph.forward(), frames, batch, into)?;
                     self.degree_bytes
                         .fetch_add(frames.take_bytes_read(), Ordering::Relaxed);
                     guards.push(ColumnGuard::Paged(degrees));
@@ -444,11 +444,8 @@ impl ArrayStore {
                     ColumnGuard::Exclusive(_),
                 ) => {
                     let changed = changed(&copies.first);
-                    let missed = match Failpoint::ChangesMissed.is_planted() {
-                        true => changed.len().div_ceil(2),
-                        false => 0,
-                    };
-                    for page in &changed[missed..] {
+                    failpoint!(ChangesMissed: changed = changed[changed.len().div_ceil(2)..].to_vec());
+                    for page in changed {
                         copies.change(copies.first[batch] + page);
                     }
                 }

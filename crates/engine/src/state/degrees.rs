@@ -61,7 +61,7 @@ impl DegreeStorage {
         let mut rest = &mut all.typed_mut::<u32>()[..vertices as usize];
         for batch in own.clone() {
             let (part, later) = rest.split_at_mut(batches.span(batch) as usize);
-            match graph.degrees_of(graph.forward(), &mut frames, batch, part) {
+            match graph.degrees(graph.forward(), &mut frames, batch, part) {
                 Ok(()) => rest = later,
                 Err(FormatError::DegreeTooLarge { .. }) => return Ok(frames.take_bytes_read()),
                 Err(error) => return Err(error.into()),

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{Batches, FRAME_BYTES, PageCache, StoredGraph};
-use graphmill_raw::{Failpoint, lock};
+use graphmill_graph::{Batches, DISK_PAGE_BYTES, PageCache, StoredGraph};
+use graphmill_raw::{failpoint, lock};
 use graphmill_storage::{Buffer, Disk, FileHandle, MemoryBudget, Open, Operation, Queue};
 
 use crate::error::EngineError;
@@ -59,7 +59,8 @@ impl PinnedSlots {
     }
     /// Records that the current rows no longer use a slot; returns true if a checkpoint does.
     pub(crate) fn retire(&mut self, slot: SlotRef) -> bool {
-        let is_kept = self.has(slot) && !Failpoint::SlotsNotKept.is_planted();
+        failpoint!(SlotsNotKept => return false);
+        let is_kept = self.has(slot);
         if is_kept {
             match self.retired.back_mut() {
                 Some((version, slots)) if *version == self.newest => slots.push(slot),
@@ -177,7 +178,10 @@ impl RowFile {
     }
     /// Makes all pages durable that were written.
     pub(crate) fn sync(&self) -> Result<(), EngineError> {
-        Ok(self.disk.sync(&self.file)?)
+        failpoint!(PagesNotSynced => return Ok(()));
+        let synced = self.disk.sync(&self.file);
+        failpoint!(FailedSyncIgnored => return Ok(()));
+        Ok(synced?)
     }
     /// Bytes read and written since the last call.
     pub(crate) fn take_traffic(&self) -> (u64, u64) {
@@ -231,7 +235,7 @@ pub(crate) struct RowFileIo {
 
 impl RowFileIo {
     /// Bytes of the budget that [`RowFileIo::frames`] takes.
-    pub(crate) const FRAMES_BYTES: u64 = FRAMES as u64 * FRAME_BYTES;
+    pub(crate) const FRAMES_BYTES: u64 = FRAMES as u64 * DISK_PAGE_BYTES;
 
     /// Returns the bytes of the budget that it takes, without frames.
     pub(crate) fn memory(page_bytes: usize) -> u64 {
@@ -337,8 +341,8 @@ impl RowFileIo {
                 let is_sound = read >= page_bytes
                     && pages[page].is_some_and(|slot| {
                         crc32fast::hash(&buffer[..page_bytes]) == slot.checksum
-                            || Failpoint::PagesNotChecked.is_planted()
                     });
+                failpoint!(PagesNotChecked: is_sound = read >= page_bytes);
                 if is_sound {
                     take(page, &buffer[..page_bytes]);
                 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use graphmill_storage::{Lease, MemoryBudget};
+use graphmill_storage::{GrowingLease, Lease, MemoryBudget};
 
 use crate::cell::source_index::{BITMAP_LINES_MAX, bitmap_bytes, block_list_bytes};
 use crate::codec::varint;
@@ -175,38 +175,8 @@ pub(crate) fn put_file(
     }
 }
 
-/// Memory that grows by small steps, each leased before it is used.
-pub(crate) struct Ledger<'b> {
-    budget: &'b MemoryBudget,
-    what: &'static str,
-    left: u64,
-    leases: Vec<Lease>,
-}
-
-impl<'b> Ledger<'b> {
-    pub(crate) const STEP: u64 = 32 << 10;
-
-    pub(crate) fn new(budget: &'b MemoryBudget, what: &'static str) -> Self {
-        Ledger {
-            budget,
-            what,
-            left: 0,
-            leases: Vec::new(),
-        }
-    }
-    pub(crate) fn take(&mut self, bytes: u64) -> Result<(), FormatError> {
-        if bytes > self.left {
-            let step = (bytes - self.left).max(Self::STEP);
-            self.leases.push(self.budget.lease(self.what, step)?);
-            self.left += step;
-        }
-        self.left -= bytes;
-        Ok(())
-    }
-    pub(crate) fn into_leases(self) -> Vec<Lease> {
-        self.leases
-    }
-}
+/// Bytes by which the memory of tables grows.
+pub(crate) const LEASE_STEP_BYTES: u64 = 32 << 10;
 
 /// Upper bounds on a directory's contents, from its length and the graph's description.
 pub(crate) struct DirectoryBounds {
@@ -230,7 +200,7 @@ impl DirectoryBounds {
         let bytes = batches * (size_of::<Column>() + size_of::<FileRoots>()) as u64
             + cells.saturating_mul(size_of::<Cell>() as u64)
             + strips.saturating_mul(size_of::<Range<usize>>() as u64)
-            + Ledger::STEP;
+            + LEASE_STEP_BYTES;
         DirectoryBounds {
             cells,
             strips,
@@ -264,11 +234,11 @@ pub(crate) fn parse(
     budget: &MemoryBudget,
 ) -> Result<Directory, DirectoryError> {
     let mut reader = DirectoryReader { bytes, at: 0 };
-    let mut ledger = Ledger::new(budget, "the directory of cells");
+    let mut lease = GrowingLease::new(budget, "the directory of cells", LEASE_STEP_BYTES);
     let mut take = |bytes: usize| {
-        ledger
+        lease
             .take(bytes as u64)
-            .map_err(|e| DirectoryError::Other(Box::new(e)))
+            .map_err(|e| DirectoryError::Other(Box::new(e.into())))
     };
     let width = edge.bytes() as u64;
     let count = reader.number_to("more files than batches", batches as u64)?;
@@ -296,66 +266,24 @@ pub(crate) fn parse(
             root.checksum =
                 reader.number_to("a checksum of more than 32 bits", u64::from(u32::MAX))? as u32;
         }
-        let (mut data_start, mut block_list_start, mut bitmap_start) = (0u64, 0u64, 0u64);
-        let mut first_edge = 0u64;
+        let mut next = CellStarts::default();
         for _ in 0..of_file {
             let cells_max = (bytes.len() - reader.at) as u64 / CELL_BYTES_MIN;
             let of_column =
                 reader.number_to("more cells than the directory holds", cells_max)? as usize;
             take(of_column * size_of::<Cell>())?;
-            let mut cells = Vec::with_capacity(of_column);
-            let mut next = 0u64;
-            let mut edges_of_column = 0;
-            for _ in 0..of_column {
-                let source_batch =
-                    next + reader.number_to("a source batch the graph has not", batches as u64)?;
-                if source_batch >= batches as u64 {
-                    return Err(reader.fault("a source batch the graph has not"));
-                }
-                next = source_batch + 1;
-                let more = reader.number_to("a cell larger than its file", u64::MAX - 1)?;
-                let edges = more + 1;
-                let data_bytes = reader
-                    .number_to("a cell larger than its file", roots[0].payload - data_start)?;
-                if edges > data_bytes * EDGES_OF_BYTE_MAX {
-                    return Err(reader.fault("more edges than a cell's blocks hold"));
-                }
-                let lines = reader.number_to("a bitmap larger than a batch", BITMAP_LINES_MAX)?;
-                let cell = Cell {
-                    data_start,
-                    data_bytes,
-                    block_list_start,
-                    bitmap_start,
-                    bitmap_lines: lines as u32,
-                    edges,
-                    first_edge,
-                    source_batch: source_batch as u32,
-                };
-                data_start += data_bytes;
-                block_list_start += cell.block_list_bytes();
-                bitmap_start += cell.bitmap_bytes();
-                if block_list_start > roots[1].payload || bitmap_start > roots[2].payload {
-                    return Err(reader.fault("an index larger than its file"));
-                }
-                cells.push(cell);
-                first_edge += edges;
-                edges_of_column += edges;
-            }
+            let first_edge = next.edge;
+            let cells = reader.cells(of_column, batches as u64, &roots, &mut next)?;
             let strips = strips(&cells, strip_edges_max);
             take(strips.len() * size_of::<Range<usize>>())?;
             columns.push(Column {
                 cells: cells.into(),
                 strips: strips.into(),
-                edges: edges_of_column,
+                edges: next.edge - first_edge,
                 file: file as u32,
             });
         }
-        let payloads = [
-            data_start,
-            block_list_start,
-            bitmap_start,
-            first_edge * width,
-        ];
+        let payloads = [next.data, next.block_list, next.bitmap, next.edge * width];
         if roots.map(|root| root.payload) != payloads {
             return Err(reader.fault("cells do not add up to their file"));
         }
@@ -367,8 +295,17 @@ pub(crate) fn parse(
     Ok(Directory {
         columns,
         files,
-        leases: ledger.into_leases(),
+        leases: lease.into_leases(),
     })
+}
+
+/// Where the next cell of a file begins: bytes of each kind, and edges.
+#[derive(Default)]
+struct CellStarts {
+    data: u64,
+    block_list: u64,
+    bitmap: u64,
+    edge: u64,
 }
 
 /// Cuts a column into strips. Source: docs/reference/file-format.md, "directory".
@@ -407,6 +344,51 @@ impl DirectoryReader<'_> {
             offset: self.at as u64,
             what,
         }
+    }
+    /// Reads the cells of a column, whose index must fit the file.
+    fn cells(
+        &mut self,
+        count: usize,
+        batches: u64,
+        roots: &FileRoots,
+        start: &mut CellStarts,
+    ) -> Result<Vec<Cell>, DirectoryError> {
+        let mut cells = Vec::with_capacity(count);
+        let mut next = 0u64;
+        for _ in 0..count {
+            let source_batch =
+                next + self.number_to("a source batch the graph has not", batches)?;
+            if source_batch >= batches {
+                return Err(self.fault("a source batch the graph has not"));
+            }
+            next = source_batch + 1;
+            let edges = self.number_to("a cell larger than its file", u64::MAX - 1)? + 1;
+            let data_bytes =
+                self.number_to("a cell larger than its file", roots[0].payload - start.data)?;
+            if edges > data_bytes * EDGES_OF_BYTE_MAX {
+                return Err(self.fault("more edges than a cell's blocks hold"));
+            }
+            let lines = self.number_to("a bitmap larger than a batch", BITMAP_LINES_MAX)?;
+            let cell = Cell {
+                data_start: start.data,
+                data_bytes,
+                block_list_start: start.block_list,
+                bitmap_start: start.bitmap,
+                bitmap_lines: lines as u32,
+                edges,
+                first_edge: start.edge,
+                source_batch: source_batch as u32,
+            };
+            start.data += data_bytes;
+            start.block_list += cell.block_list_bytes();
+            start.bitmap += cell.bitmap_bytes();
+            start.edge += edges;
+            if start.block_list > roots[1].payload || start.bitmap > roots[2].payload {
+                return Err(self.fault("an index larger than its file"));
+            }
+            cells.push(cell);
+        }
+        Ok(cells)
     }
     fn number_to(&mut self, what: &'static str, max: u64) -> Result<u64, DirectoryError> {
         let number = varint::get(self.bytes, &mut self.at)

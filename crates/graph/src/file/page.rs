@@ -1,18 +1,18 @@
-//! Frames: 64 KiB of a file and its checksum; which files a graph has and how each is opened.
+//! Pages: 64 KiB of a file and its checksum; which files a graph has and how each is opened.
 //!
-//! Invariant: bytes leave this crate only after [`PagedFile::check`] accepted the frame they lie in.
+//! Invariant: bytes leave this crate only after [`PagedFile::check`] accepted the page they lie in.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use graphmill_raw::Failpoint;
+use graphmill_raw::failpoint;
 use graphmill_storage::{Buffer, Disk, FileHandle, Lease, MemoryBudget, Open, Operation, Queue};
 use serde::{Deserialize, Serialize};
 
 use crate::error::FormatError;
 
-/// Bytes of a frame, the unit of checksums.
-pub const FRAME_BYTES: u64 = 64 << 10;
+/// Bytes of a page, the unit of checksums.
+pub const DISK_PAGE_BYTES: u64 = 64 << 10;
 /// Direct I/O keeps to multiples of this.
 pub(crate) const GRAIN: u64 = 4096;
 
@@ -79,19 +79,19 @@ impl FileId {
     pub fn path(&self, graph: &Path) -> PathBuf {
         graph.join(self.to_string())
     }
-    fn prefix(&self, graph_id: u64, frame: u64) -> [u8; 24] {
+    fn prefix(&self, graph_id: u64, page: u64) -> [u8; 24] {
         let mut prefix = [0; 24];
         prefix[..8].copy_from_slice(&graph_id.to_le_bytes());
         prefix[8] = self.side as u8;
         prefix[9] = self.kind as u8;
         prefix[12..16].copy_from_slice(&self.number.to_le_bytes());
-        prefix[16..].copy_from_slice(&frame.to_le_bytes());
+        prefix[16..].copy_from_slice(&page.to_le_bytes());
         prefix
     }
-    /// The checksum of a frame of this file. Source: docs/reference/file-format.md, "Pages".
-    pub(crate) fn checksum(&self, graph_id: u64, frame: u64, bytes: &[u8]) -> u32 {
+    /// The checksum of a page of this file. Source: docs/reference/file-format.md, "Pages".
+    pub(crate) fn checksum(&self, graph_id: u64, page: u64, bytes: &[u8]) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
-        hasher.update(&self.prefix(graph_id, frame));
+        hasher.update(&self.prefix(graph_id, page));
         hasher.update(bytes);
         hasher.finalize()
     }
@@ -140,12 +140,12 @@ impl FileRoot {
     pub(crate) fn padded(&self) -> u64 {
         self.payload.next_multiple_of(GRAIN)
     }
-    pub(crate) fn frames(&self) -> u64 {
-        self.padded().div_ceil(FRAME_BYTES)
+    pub(crate) fn pages(&self) -> u64 {
+        self.padded().div_ceil(DISK_PAGE_BYTES)
     }
     /// Bytes of the table and the zeros after it.
     pub(crate) fn table_padded(&self) -> u64 {
-        (self.frames() * 4).next_multiple_of(GRAIN)
+        (self.pages() * 4).next_multiple_of(GRAIN)
     }
     /// Bytes of the whole file.
     pub(crate) fn file_bytes(&self) -> u64 {
@@ -161,13 +161,13 @@ pub(crate) struct MetadataReader {
 
 impl MetadataReader {
     pub(crate) fn new(disk: &dyn Disk, budget: &MemoryBudget) -> Result<Self, FormatError> {
-        let buffer = budget.buffer("a frame of the stored graph", FRAME_BYTES as usize)?;
+        let buffer = budget.buffer("a page of the stored graph", DISK_PAGE_BYTES as usize)?;
         Ok(MetadataReader {
             queue: disk.queue(1)?,
             buffer: Some(buffer),
         })
     }
-    /// Reads `bytes` bytes (a multiple of 4096, a frame at most) at `offset`.
+    /// Reads `bytes` bytes (a multiple of 4096, a page at most) at `offset`.
     pub(crate) fn read(
         &mut self,
         file: &FileHandle,
@@ -219,7 +219,7 @@ pub(crate) fn seed(id: FileId, graph_id: u64) -> u64 {
 pub(crate) fn cut_off(path: &Path, expected: u64, found: u64) -> FormatError {
     FormatError::Length {
         path: path.to_path_buf(),
-        frame: found / FRAME_BYTES,
+        page: found / DISK_PAGE_BYTES,
         expected,
         found,
     }
@@ -237,7 +237,7 @@ pub(crate) struct PagedFile {
 impl PagedFile {
     /// Bytes of the budget that a file takes while it is open: its checksums.
     pub(crate) fn memory(root: FileRoot) -> u64 {
-        root.frames() * 4
+        root.pages() * 4
     }
     /// Checks a file's length against its root and reads its checksum table.
     pub(crate) fn open(
@@ -259,22 +259,26 @@ impl PagedFile {
             root.file_bytes()
         };
         if found != expected {
-            let frame = expected.min(found).min(root.payload) / FRAME_BYTES;
+            let page = expected.min(found).min(root.payload) / DISK_PAGE_BYTES;
             return Err(FormatError::Length {
                 path,
-                frame,
+                page,
                 expected,
                 found,
             });
         }
         let lease = budget.lease("checksums of the stored graph", Self::memory(root))?;
-        let mut table = Vec::with_capacity(root.frames() as usize);
+        let mut table = Vec::with_capacity(root.pages() as usize);
         let mut hasher = id.table_hasher(graph_id);
         let mut offset = root.padded();
         while offset < expected {
-            let bytes = fetch.read(&file, offset, (expected - offset).min(FRAME_BYTES) as usize)?;
+            let bytes = fetch.read(
+                &file,
+                offset,
+                (expected - offset).min(DISK_PAGE_BYTES) as usize,
+            )?;
             hasher.update(bytes);
-            let left = root.frames() as usize - table.len();
+            let left = root.pages() as usize - table.len();
             table.extend(
                 bytes
                     .as_chunks::<4>()
@@ -293,7 +297,7 @@ impl PagedFile {
         if checksum != root.checksum {
             return Err(FormatError::Table {
                 path,
-                frames: root.frames(),
+                pages: root.pages(),
                 offset: root.padded(),
                 expected: root.checksum,
                 found: checksum,
@@ -306,37 +310,38 @@ impl PagedFile {
             _lease: lease,
         })
     }
-    /// Bytes of frame `frame`, which is one of the file.
-    pub(crate) fn frame_bytes(&self, frame: u64) -> usize {
+    /// Bytes of page `page`, which is one of the file.
+    pub(crate) fn page_bytes(&self, page: u64) -> usize {
         self.root
             .padded()
-            .saturating_sub(frame * FRAME_BYTES)
-            .min(FRAME_BYTES) as usize
+            .saturating_sub(page * DISK_PAGE_BYTES)
+            .min(DISK_PAGE_BYTES) as usize
     }
-    /// Checks that `bytes` are frame number `frame`.
+    /// Checks that `bytes` are page number `page`.
     #[inline]
     pub(crate) fn check(
         &self,
         graph: &Path,
         graph_id: u64,
-        frame: u64,
+        page: u64,
         bytes: &[u8],
     ) -> Result<(), FormatError> {
-        let found = self.id.checksum(graph_id, frame, bytes);
-        match self.table.get(frame as usize) {
+        let found = self.id.checksum(graph_id, page, bytes);
+        let expected = self.table.get(page as usize);
+        failpoint!(GraphPagesNotChecked: expected = expected.and(Some(&found)));
+        match expected {
             Some(&expected) if expected == found => Ok(()),
-            Some(_) if Failpoint::FramesNotChecked.is_planted() => Ok(()),
-            expected => Err(FormatError::Frame {
+            expected => Err(FormatError::Page {
                 path: self.id.path(graph),
-                frame,
-                offset: frame * FRAME_BYTES,
+                page,
+                offset: page * DISK_PAGE_BYTES,
                 expected: expected.copied().unwrap_or(0),
                 found,
             }),
         }
     }
     /// Bytes that make no sense although they have their checksum.
-    pub(crate) fn malformed(
+    pub(crate) fn corrupt(
         &self,
         graph: &Path,
         offset: u64,
@@ -344,7 +349,7 @@ impl PagedFile {
     ) -> FormatError {
         FormatError::Malformed {
             path: self.id.path(graph),
-            frame: offset / FRAME_BYTES,
+            page: offset / DISK_PAGE_BYTES,
             offset,
             what: what.into(),
         }
@@ -356,11 +361,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checksum_says_where_the_frame_belongs() {
+    fn a_checksum_says_where_the_page_belongs() {
         let id = FileId::new(FileSide::Forward, FileKind::Data, 3);
         let bytes = [7u8; 4096];
         let sum = id.checksum(1, 2, &bytes);
-        assert_ne!(sum, id.checksum(1, 3, &bytes), "frame");
+        assert_ne!(sum, id.checksum(1, 3, &bytes), "page");
         assert_ne!(sum, id.checksum(9, 2, &bytes), "graph");
         assert_ne!(
             sum,
@@ -389,7 +394,7 @@ mod tests {
 
     #[test]
     fn lengths_follow_from_the_payload() {
-        for (payload, padded, frames, file) in [
+        for (payload, padded, pages, file) in [
             (0, 0, 0, 0),
             (1, 4096, 1, 8192),
             (65536, 65536, 1, 69632),
@@ -400,8 +405,8 @@ mod tests {
                 checksum: 0,
             };
             assert_eq!(
-                (root.padded(), root.frames(), root.file_bytes()),
-                (padded, frames, file)
+                (root.padded(), root.pages(), root.file_bytes()),
+                (padded, pages, file)
             );
         }
     }

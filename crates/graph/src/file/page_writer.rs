@@ -1,6 +1,6 @@
-//! Streams of bytes into framed files, several over one queue; checksums are computed on the way.
+//! Streams of bytes into paged files, several over one queue; checksums are computed on the way.
 //!
-//! 1. Bytes gather in a chunk (whole frames). A full chunk is summed frame by frame and handed to the queue, while
+//! 1. Bytes gather in a chunk (whole pages). A full chunk is summed page by page and handed to the queue, while
 //!    the next fills: two chunks a stream.
 //! 2. [`PagedWriter::finish`] pads and writes the last chunk, then the table, syncs, and tells the roots.
 
@@ -11,14 +11,14 @@ use graphmill_storage::{
 };
 
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileId, FileRoot, GRAIN};
+use crate::file::page::{DISK_PAGE_BYTES, FileId, FileRoot, GRAIN};
 
 /// Entries of a checksum table that are leased together.
 const TABLE_STEP: usize = 16 << 10;
 
 struct PageStream {
     file: FileHandle,
-    /// `None` for a temporary file, which has no frames.
+    /// `None` for a temporary file, which has no pages.
     id: Option<FileId>,
     chunk: Option<Buffer>,
     spare: Vec<Buffer>,
@@ -30,7 +30,7 @@ struct PageStream {
     leases: Vec<Lease>,
 }
 
-/// Writes framed files.
+/// Writes paged files.
 pub(crate) struct PagedWriter {
     queue: Box<dyn Queue>,
     graph_id: u64,
@@ -62,7 +62,7 @@ impl PagedWriter {
     ///
     /// These are two chunks, and the checksums of 1 GiB.
     pub(crate) const fn memory(chunk_bytes: usize) -> u64 {
-        (2 * chunk_bytes.next_multiple_of(FRAME_BYTES as usize) + 4 * TABLE_STEP) as u64
+        (2 * chunk_bytes.next_multiple_of(DISK_PAGE_BYTES as usize) + 4 * TABLE_STEP) as u64
     }
     /// Adds a file of the graph; the number by which [`append`](Self::append) knows it.
     pub(crate) fn add(
@@ -90,7 +90,7 @@ impl PagedWriter {
         id: Option<FileId>,
         chunk_bytes: usize,
     ) -> Result<usize, FormatError> {
-        let chunk_bytes = chunk_bytes.next_multiple_of(FRAME_BYTES as usize);
+        let chunk_bytes = chunk_bytes.next_multiple_of(DISK_PAGE_BYTES as usize);
         let buffer = || self.budget.buffer("writing the stored graph", chunk_bytes);
         let (chunk, spare) = (Some(buffer()?), vec![buffer()?]);
         self.streams.push(PageStream {
@@ -141,7 +141,7 @@ impl PagedWriter {
         if bytes > 0 {
             buffer[s.filled..bytes].fill(0);
             if let (Some(id), true) = (s.id, summed) {
-                for frame in buffer[..bytes].chunks(FRAME_BYTES as usize) {
+                for page in buffer[..bytes].chunks(DISK_PAGE_BYTES as usize) {
                     if s.table.len() == s.table.capacity() {
                         s.leases.push(
                             self.budget
@@ -150,7 +150,7 @@ impl PagedWriter {
                         s.table.reserve_exact(TABLE_STEP);
                     }
                     s.table
-                        .push(id.checksum(self.graph_id, s.table.len() as u64, frame));
+                        .push(id.checksum(self.graph_id, s.table.len() as u64, page));
                 }
             }
             let write = Operation::Write {

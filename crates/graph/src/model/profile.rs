@@ -9,7 +9,7 @@ use graphmill_storage::MemoryBudget;
 
 use crate::cell::directory::Cell;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileKind, PagedFile};
+use crate::file::page::{DISK_PAGE_BYTES, FileKind, PagedFile};
 use crate::manifest::Manifest;
 use crate::model::expected::GraphModel;
 use crate::model::numbers::{ColumnModel, FileBytes, SenderCounts, file_bytes};
@@ -65,7 +65,7 @@ impl GraphProfile {
         };
         let sides = || [Some(set), graph.reverse()].into_iter().flatten();
         let bytes = |kind| sides().map(|set| set.bytes(kind)).sum::<u64>();
-        let own = |framed: Option<&PagedFile>| framed.map_or(0, |framed| framed.root.file_bytes());
+        let own = |paged: Option<&PagedFile>| paged.map_or(0, |paged| paged.root.file_bytes());
         GraphProfile {
             measure: graph.measure(),
             arcs: graph.arcs(),
@@ -97,7 +97,7 @@ impl GraphProfile {
             column_files * size_of::<ColumnFileSet>() as u64,
             2 * PageIndex::memory(pages),
             Manifest::cuts_bytes(batches + 1),
-            files.all() / FRAME_BYTES * size_of::<u32>() as u64,
+            files.all() / DISK_PAGE_BYTES * size_of::<u32>() as u64,
         ];
         parts.into_iter().fold(0, u64::saturating_add)
     }
@@ -124,7 +124,7 @@ impl GraphProfile {
     /// It reads the fan-out lists of a stored graph.
     ///
     /// # Errors
-    /// Reading fails, or the budget has no room for a frame.
+    /// Reading fails, or the budget has no room for a page.
     pub fn senders(
         &self,
         cuts: &[usize],
@@ -162,7 +162,7 @@ impl GraphProfile {
     /// every column that edges of the batch reach. It reads the fan-out lists of a stored graph.
     ///
     /// # Errors
-    /// Reading fails, or the budget has no room for a frame.
+    /// Reading fails, or the budget has no room for a page.
     pub fn needs(
         &self,
         groups: usize,

@@ -97,7 +97,7 @@ impl ColumnSet {
     pub(crate) fn fanout_pages(&self) -> (&PageIndex, FileId) {
         (&self.fanout_pages, self.fanout.id)
     }
-    pub(crate) fn framed(&self, id: FileId) -> Option<&PagedFile> {
+    pub(crate) fn paged(&self, id: FileId) -> Option<&PagedFile> {
         match id.kind {
             FileKind::Directory => Some(&self.directory),
             FileKind::Degrees => Some(&self.degrees),

@@ -12,7 +12,7 @@ use graphmill_storage::{Disk, MemoryBudget};
 use crate::batches::Batches;
 use crate::cell::directory::DirectoryBounds;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, FileSide, PagedFile};
+use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, PagedFile};
 use crate::manifest::{IdKind, Manifest};
 use crate::open::column_set::{ColumnFileSet, ColumnSet};
 use crate::open::stored_graph::StoredGraph;
@@ -124,7 +124,7 @@ impl StoredGraph {
         let columns = |side| ColumnTotals::new(disk, path, &meta, &batches, side);
         let forward = columns(FileSide::Forward)?;
         let mut kept =
-            Manifest::cuts_bytes(batches.cuts().len() as u64) + FRAME_BYTES + forward.kept;
+            Manifest::cuts_bytes(batches.cuts().len() as u64) + DISK_PAGE_BYTES + forward.kept;
         let mut passing = forward.passing;
         let (mut ways, mut most) = (1, forward.most);
         if meta.reverse.is_some() {
@@ -142,7 +142,7 @@ impl StoredGraph {
             let length = |kind| length(disk, &FileId::new(FileSide::Forward, kind, 0).path(path));
             let (data, index) = (length(FileKind::Ids)?, length(FileKind::IdsIndex)?);
             kept += checksums(data) + checksums(index);
-            kept += index_bytes(data / FRAME_BYTES, index);
+            kept += index_bytes(data / DISK_PAGE_BYTES, index);
             passing = passing.max(index);
         }
         let mut order = Order::Id;

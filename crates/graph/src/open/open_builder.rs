@@ -2,7 +2,7 @@
 //!
 //! 1. A file's length and its table of checksums are checked.
 //! 2. Of a set of columns, the directory is read, and the lists of the pages of degrees and fan-out; of the ids, the first of
-//!    every page. Each frame that is read is checked.
+//!    every page. Each page that is read is checked.
 //! 3. What was read has to make sense: counts are bounded by the bytes that are there before they are used.
 //!
 //! What stays is leased before it is allocated.
@@ -15,7 +15,7 @@ use crate::batches::Batches;
 use crate::cell::directory::{self, Column, DirectoryError};
 use crate::error::FormatError;
 use crate::file::page::{
-    FRAME_BYTES, FileId, FileKind, FileRoot, FileSide, MetadataReader, PagedFile, seed,
+    DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, MetadataReader, PagedFile, seed,
 };
 use crate::manifest::{ColumnsMeta, IdKind, Manifest};
 use crate::open::column_set::{ColumnFileSet, ColumnSet};
@@ -55,23 +55,25 @@ impl OpenBuilder<'_> {
     /// A range of a file's payload, and the lease for it.
     fn read(
         &mut self,
-        framed: &PagedFile,
+        paged: &PagedFile,
         range: std::ops::Range<u64>,
     ) -> Result<(Vec<u8>, Lease), FormatError> {
         let bytes = range.end - range.start;
         let lease = self.budget.lease("opening the stored graph", bytes)?;
         let mut out = Vec::with_capacity(bytes as usize);
-        let handle = self.disk.open(&framed.id.path(self.path), Open::Read)?;
+        let handle = self.disk.open(&paged.id.path(self.path), Open::Read)?;
         let mut at = range.start;
         while at < range.end {
-            let frame = at / FRAME_BYTES;
-            let frame_bytes = framed.frame_bytes(frame);
-            let found = self.fetch.read(&handle, frame * FRAME_BYTES, frame_bytes)?;
-            framed.check(self.path, seed(framed.id, self.graph_id), frame, found)?;
-            let from = (at % FRAME_BYTES) as usize;
-            let to = ((range.end - frame * FRAME_BYTES) as usize).min(frame_bytes);
+            let page = at / DISK_PAGE_BYTES;
+            let page_bytes = paged.page_bytes(page);
+            let found = self
+                .fetch
+                .read(&handle, page * DISK_PAGE_BYTES, page_bytes)?;
+            paged.check(self.path, seed(paged.id, self.graph_id), page, found)?;
+            let from = (at % DISK_PAGE_BYTES) as usize;
+            let to = ((range.end - page * DISK_PAGE_BYTES) as usize).min(page_bytes);
             out.extend_from_slice(found.get(from..to).unwrap_or(&[]));
-            at = (frame + 1) * FRAME_BYTES;
+            at = (page + 1) * DISK_PAGE_BYTES;
         }
         Ok((out, lease))
     }
@@ -95,7 +97,7 @@ impl OpenBuilder<'_> {
             files: roots,
             mut leases,
         } = parsed.map_err(|fault| match fault {
-            DirectoryError::At { offset, what } => directory.malformed(self.path, offset, what),
+            DirectoryError::At { offset, what } => directory.corrupt(self.path, offset, what),
             DirectoryError::Other(error) => *error,
         })?;
         drop((bytes, lease));
@@ -105,7 +107,7 @@ impl OpenBuilder<'_> {
                 "its cells have {arcs} edges, graph.json says {}",
                 self.meta.arcs
             );
-            return Err(directory.malformed(self.path, 0, what));
+            return Err(directory.corrupt(self.path, 0, what));
         }
         leases.push(self.budget.lease(
             "column files",
@@ -145,20 +147,14 @@ impl OpenBuilder<'_> {
     }
     fn pages(
         &mut self,
-        framed: &PagedFile,
+        paged: &PagedFile,
         page_bytes_max: u64,
         leases: &mut Vec<Lease>,
     ) -> Result<PageIndex, FormatError> {
         let path = self.path;
-        let broken = || {
-            framed.malformed(
-                path,
-                framed.root.payload,
-                "its list of pages makes no sense",
-            )
-        };
-        let end = framed.root.payload.checked_sub(16).ok_or_else(broken)?;
-        let (trailer, _) = self.read(framed, end..end + 16)?;
+        let broken = || paged.corrupt(path, paged.root.payload, "its list of pages makes no sense");
+        let end = paged.root.payload.checked_sub(16).ok_or_else(broken)?;
+        let (trailer, _) = self.read(paged, end..end + 16)?;
         let (words, _) = trailer.as_chunks::<8>();
         let [position, count] = words
             .iter()
@@ -175,7 +171,7 @@ impl OpenBuilder<'_> {
             "where degrees and fan-out lists are",
             PageIndex::memory(count),
         )?);
-        let (list, _lease) = self.read(framed, position..end)?;
+        let (list, _lease) = self.read(paged, position..end)?;
         let vertices = self.meta.vertices;
         PageIndex::parse(&list, count, vertices, position, page_bytes_max).ok_or_else(broken)
     }
@@ -186,7 +182,7 @@ impl OpenBuilder<'_> {
         let order = self.open(ORDER, root)?;
         if Some(root.payload) != payload_bytes(self.meta.vertices) {
             let what = format!("it is not the order of {} vertices", self.meta.vertices);
-            return Err(order.malformed(self.path, 0, what));
+            return Err(order.corrupt(self.path, 0, what));
         }
         Ok(Some(order))
     }

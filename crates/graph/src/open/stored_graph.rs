@@ -1,7 +1,7 @@
 //! A stored graph, open: its description, its directory and its checksums in memory, the rest on disk.
 //!
 //! Opening reads `graph.json`, the directories, the checksum tables of all files and the sparse indices of degrees,
-//! fan-out and ids; every file's length and table is checked then, every frame when it is read.
+//! fan-out and ids; every file's length and table is checked then, every page when it is read.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,9 @@ use crate::batches::Batches;
 use crate::cell::directory::{self, Column};
 use crate::error::FormatError;
 use crate::file::extent::Extent;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, seed};
+use crate::file::page::{
+    DISK_PAGE_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, seed,
+};
 use crate::manifest::{IdKind, Manifest};
 use crate::open::column_set::ColumnSet;
 use crate::open::open_builder::OpenBuilder;
@@ -136,7 +138,7 @@ impl StoredGraph {
     /// The forward columns of one are the reverse columns of the other. Both share all that is in memory.
     /// An undirected graph has none, because it is its own transpose.
     #[must_use]
-    pub fn turned(&self) -> Option<StoredGraph> {
+    pub fn transpose(&self) -> Option<StoredGraph> {
         if self.symmetric() {
             return None;
         }
@@ -236,13 +238,13 @@ impl StoredGraph {
         self.forward.weights_extent(column, cell, self.meta.edge)
     }
     /// The error for a cell whose blocks are not as many as the directory says.
-    pub fn broken_cell(&self, column: usize, cell: &directory::Cell) -> FormatError {
+    pub fn corrupt_cell(&self, column: usize, cell: &directory::Cell) -> FormatError {
         let extent = self.data_extent(column, cell);
         let what = format!(
             "the cell of batches {} to {column} makes no sense",
             cell.source_batch()
         );
-        self.malformed(extent.file, extent.bytes.start, what)
+        self.corrupt(extent.file, extent.bytes.start, what)
     }
     /// The error for a number beyond the last vertex of a batch, found in a cell of its column.
     pub fn outside_batch(&self, batch: usize, local: u64) -> FormatError {
@@ -256,7 +258,7 @@ impl StoredGraph {
             .cells()
             .first()
             .map_or(0, |cell| cell.data().start);
-        self.malformed(
+        self.corrupt(
             file,
             at,
             format!("an edge ends at vertex {local} of batch {batch}, which has fewer"),
@@ -265,24 +267,24 @@ impl StoredGraph {
     /// The error for degrees of a batch's vertices that its cells contradict.
     pub fn degrees_disagree(&self, batch: usize) -> FormatError {
         let what = format!("the degrees of batch {batch} are not those of its cells");
-        self.malformed(self.forward.degrees.id, 0, what)
+        self.corrupt(self.forward.degrees.id, 0, what)
     }
     /// The error for bytes that make no sense although they have their checksum.
-    pub fn malformed(&self, file: FileId, offset: u64, what: impl Into<String>) -> FormatError {
+    pub fn corrupt(&self, file: FileId, offset: u64, what: impl Into<String>) -> FormatError {
         FormatError::Malformed {
             path: file.path(&self.path),
-            frame: offset / FRAME_BYTES,
+            page: offset / DISK_PAGE_BYTES,
             offset,
             what: what.into(),
         }
     }
     /// Bytes of a file's payload.
-    pub(crate) fn framed(&self, id: FileId) -> Result<&PagedFile, FormatError> {
+    pub(crate) fn paged(&self, id: FileId) -> Result<&PagedFile, FormatError> {
         let found = match id.kind {
             FileKind::Ids => self.ids.data(),
             FileKind::IdsIndex => self.ids.index(),
             FileKind::Order => self.order_file(),
-            _ => self.side(id.side)?.framed(id),
+            _ => self.side(id.side)?.paged(id),
         };
         // Only files of columns may be missing in an open graph.
         found.ok_or_else(|| FormatError::Elsewhere {
@@ -305,31 +307,26 @@ impl StoredGraph {
     #[inline]
     pub(crate) fn check(
         &self,
-        framed: &PagedFile,
-        frame: u64,
+        paged: &PagedFile,
+        page: u64,
         bytes: &[u8],
     ) -> Result<(), FormatError> {
-        framed.check(&self.path, seed(framed.id, self.graph_id), frame, bytes)?;
-        match framed.id.kind {
-            FileKind::Weights => self.check_weights(framed, frame, bytes),
+        paged.check(&self.path, seed(paged.id, self.graph_id), page, bytes)?;
+        match paged.id.kind {
+            FileKind::Weights => self.check_weights(paged, page, bytes),
             _ => Ok(()),
         }
     }
     /// Rejects weights that are not numbers or outside the range of graph.json: algorithms rely on it.
-    fn check_weights(
-        &self,
-        framed: &PagedFile,
-        frame: u64,
-        bytes: &[u8],
-    ) -> Result<(), FormatError> {
-        let at = frame * FRAME_BYTES;
-        let payload = framed.root.payload.saturating_sub(at).min(FRAME_BYTES);
+    fn check_weights(&self, paged: &PagedFile, page: u64, bytes: &[u8]) -> Result<(), FormatError> {
+        let at = page * DISK_PAGE_BYTES;
+        let payload = paged.root.payload.saturating_sub(at).min(DISK_PAGE_BYTES);
         let weights = bytes.get(..payload as usize).unwrap_or(bytes);
         if WeightRange::holds(self.meta.weights, weights, self.meta.edge) {
             return Ok(());
         }
         let what = "a weight is no number, or outside the range of graph.json";
-        Err(self.malformed(framed.id, at, what))
+        Err(self.corrupt(paged.id, at, what))
     }
     /// An open file.
     pub(crate) fn handle(&self, id: FileId) -> Result<FileHandle, FormatError> {

@@ -1,8 +1,8 @@
-//! Streams byte ranges of a graph's files, read ahead over a queue, each frame checked just before its first use.
+//! Streams byte ranges of a graph's files, read ahead over a queue, each page checked just before its first use.
 //!
-//! 1. [`ExtentReader::start`] lists extents. [`pump`](ExtentReader::pump) submits reads of whole frames, a chunk each,
+//! 1. [`ExtentReader::start`] lists extents. [`pump`](ExtentReader::pump) submits reads of whole pages, a chunk each,
 //!    while there are buffers. [`accept`](ExtentReader::accept) takes their completions, in any order.
-//! 2. [`front`](ExtentReader::front) checks the next frames of the first chunk and shows the bytes that are checked and
+//! 2. [`front`](ExtentReader::front) checks the next pages of the first chunk and shows the bytes that are checked and
 //!    not consumed. Fewer than 64 KiB at the end of a chunk are copied in front of the next chunk, so that no block is
 //!    ever seen in two parts.
 //!
@@ -17,23 +17,23 @@ use graphmill_storage::{Buffer, Completion, FileHandle, MemoryBudget, Operation,
 
 use crate::error::FormatError;
 use crate::file::extent::Extent;
-use crate::file::page::{FRAME_BYTES, FileId, cut_off};
+use crate::file::page::{DISK_PAGE_BYTES, FileId, cut_off};
 use crate::open::stored_graph::StoredGraph;
 
 /// Room in front of a chunk for what the chunk before left over.
-const HEADROOM: usize = FRAME_BYTES as usize;
-/// Frames checked at once: few enough to be in cache when they are consumed.
-const CHECK_FRAMES: u64 = 2;
+const HEADROOM: usize = DISK_PAGE_BYTES as usize;
+/// Pages checked at once: few enough to be in cache when they are consumed.
+const CHECK_PAGES: u64 = 2;
 
-/// A read on its way or waiting to be consumed: frames of one extent.
+/// A read on its way or waiting to be consumed: pages of one extent.
 #[derive(Debug)]
 struct PendingChunk {
     extent: usize,
     buffer: Option<Buffer>,
-    /// First frame, and where its bytes are in the buffer.
-    first_frame: u64,
+    /// First page, and where its bytes are in the buffer.
+    first_page: u64,
     bytes: usize,
-    /// Frames that are checked.
+    /// Pages that are checked.
     checked: u64,
     /// Unconsumed bytes of the extent in the buffer; grows into the headroom if a rest is put in front.
     range: Range<usize>,
@@ -88,7 +88,9 @@ impl ExtentReader {
         chunk_bytes: usize,
         depth: usize,
     ) -> Result<Self, FormatError> {
-        let chunk_bytes = chunk_bytes.max(1).next_multiple_of(FRAME_BYTES as usize);
+        let chunk_bytes = chunk_bytes
+            .max(1)
+            .next_multiple_of(DISK_PAGE_BYTES as usize);
         // With one buffer there is nowhere to put the rest of a chunk.
         let free =
             (0..depth.max(2)).map(|_| budget.buffer("reading edges", HEADROOM + chunk_bytes));
@@ -109,7 +111,10 @@ impl ExtentReader {
     }
     /// Bytes of the budget that a reader takes.
     pub fn memory(chunk_bytes: usize, depth: usize) -> u64 {
-        let chunk = chunk_bytes.max(1).next_multiple_of(FRAME_BYTES as usize) + HEADROOM;
+        let chunk = chunk_bytes
+            .max(1)
+            .next_multiple_of(DISK_PAGE_BYTES as usize)
+            + HEADROOM;
         (chunk * depth.max(2)) as u64
     }
     /// Begins a new list of extents and drops the rest of the list before.
@@ -120,7 +125,7 @@ impl ExtentReader {
     /// An extent does not lie in its file.
     pub fn start(&mut self, extents: Vec<Extent>) -> Result<(), FormatError> {
         for extent in &extents {
-            let payload = self.graph.framed(extent.file)?.root.payload;
+            let payload = self.graph.paged(extent.file)?.root.payload;
             if extent.bytes.start > extent.bytes.end || extent.bytes.end > payload {
                 return Err(FormatError::misuse(format!(
                     "bytes {:?} of {}, which has {payload}",
@@ -148,11 +153,11 @@ impl ExtentReader {
             }
             let Some(buffer) = self.free.pop() else { break };
             let begin = extent.bytes.start.max(self.next_byte);
-            let first_frame = begin / FRAME_BYTES;
-            let offset = first_frame * FRAME_BYTES;
-            let padded = self.graph.framed(extent.file)?.root.padded();
+            let first_page = begin / DISK_PAGE_BYTES;
+            let offset = first_page * DISK_PAGE_BYTES;
+            let padded = self.graph.paged(extent.file)?.root.padded();
             let end = (offset + self.chunk_bytes as u64)
-                .min(extent.bytes.end.next_multiple_of(FRAME_BYTES))
+                .min(extent.bytes.end.next_multiple_of(DISK_PAGE_BYTES))
                 .min(padded);
             let last_of_extent = end >= extent.bytes.end;
             let place = |byte: u64| HEADROOM + (byte - offset) as usize;
@@ -172,7 +177,7 @@ impl ExtentReader {
             self.chunks.push_back(PendingChunk {
                 extent: self.next_extent,
                 buffer: None,
-                first_frame,
+                first_page,
                 bytes,
                 checked: 0,
                 range: place(begin)..place(end.min(extent.bytes.end)),
@@ -217,7 +222,7 @@ impl ExtentReader {
         let read = done.result?;
         if read < chunk.bytes {
             let path = self.extents[chunk.extent].file.path(self.graph.path());
-            let start = chunk.first_frame * FRAME_BYTES;
+            let start = chunk.first_page * DISK_PAGE_BYTES;
             return Err(cut_off(
                 &path,
                 start + chunk.bytes as u64,
@@ -252,7 +257,7 @@ impl ExtentReader {
     /// If the caller consumed nothing, the next call returns the same bytes or more. It skips empty extents.
     ///
     /// # Errors
-    /// A frame is not what was written; its file and number are named.
+    /// A page is not what was written; its file and number are named.
     pub fn front(&mut self) -> Result<Option<&[u8]>, FormatError> {
         Ok(self.view()?.map(|front| front.bytes))
     }
@@ -304,7 +309,7 @@ impl ExtentReader {
             last: chunk.last_of_extent && end == chunk.range.end,
         }))
     }
-    /// Checks frames and joins chunks until enough is there to show.
+    /// Checks pages and joins chunks until enough is there to show.
     fn ready(&mut self) -> Result<bool, FormatError> {
         loop {
             let Some(chunk) = self.chunks.front_mut().filter(|chunk| chunk.arrived) else {
@@ -365,20 +370,20 @@ impl ExtentReader {
 }
 
 impl PendingChunk {
-    /// Where in the buffer the checked frames end.
+    /// Where in the buffer the checked pages end.
     fn checked_end(&self) -> usize {
-        HEADROOM + ((self.checked * FRAME_BYTES) as usize).min(self.bytes)
+        HEADROOM + ((self.checked * DISK_PAGE_BYTES) as usize).min(self.bytes)
     }
-    /// Checks the next frames.
+    /// Checks the next pages.
     fn check(&mut self, graph: &StoredGraph, extent: &Extent) -> Result<(), FormatError> {
-        let framed = graph.framed(extent.file)?;
+        let paged = graph.paged(extent.file)?;
         let Some(buffer) = &self.buffer else {
             return Err(FormatError::misuse("a chunk was lost after a failed read"));
         };
         let from = self.checked_end();
-        let to = (from + (CHECK_FRAMES * FRAME_BYTES) as usize).min(HEADROOM + self.bytes);
-        for bytes in buffer[from..to].chunks(FRAME_BYTES as usize) {
-            graph.check(framed, self.first_frame + self.checked, bytes)?;
+        let to = (from + (CHECK_PAGES * DISK_PAGE_BYTES) as usize).min(HEADROOM + self.bytes);
+        for bytes in buffer[from..to].chunks(DISK_PAGE_BYTES as usize) {
+            graph.check(paged, self.first_page + self.checked, bytes)?;
             self.checked += 1;
         }
         Ok(())

@@ -106,7 +106,7 @@ impl FanoutTable {
         })
         .ok_or_else(|| {
             self.graph
-                .malformed(file, place.start, "a page of the fan-out makes no sense")
+                .corrupt(file, place.start, "a page of the fan-out makes no sense")
         })
     }
 }

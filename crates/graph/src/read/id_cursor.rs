@@ -7,7 +7,7 @@ use std::sync::Arc;
 use graphmill_storage::MemoryBudget;
 
 use crate::error::FormatError;
-use crate::file::page::FRAME_BYTES;
+use crate::file::page::DISK_PAGE_BYTES;
 use crate::manifest::IdKind;
 use crate::open::stored_graph::StoredGraph;
 use crate::read::page_cache::PageCache;
@@ -15,7 +15,7 @@ use crate::vertex::ids::id::{IDS, Id, RESTART};
 use crate::vertex::ids::page::IdPageCursor;
 
 /// Pages that are read at a time.
-const FRAMES: usize = 8;
+const PAGES: usize = 8;
 
 /// Gives the ids of a graph in ascending order of ranks.
 pub struct IdCursor {
@@ -32,7 +32,7 @@ pub struct IdCursor {
 
 impl IdCursor {
     /// Bytes of the budget that one takes.
-    pub const BYTES: u64 = (FRAMES as u64 + 1) * FRAME_BYTES;
+    pub const BYTES: u64 = (PAGES as u64 + 1) * DISK_PAGE_BYTES;
 
     /// A cursor whose first id is that of rank `from`.
     ///
@@ -43,12 +43,12 @@ impl IdCursor {
         budget: &MemoryBudget,
         from: u64,
     ) -> Result<Self, FormatError> {
-        let frames = match graph.ids().kind {
+        let pages = match graph.ids().kind {
             IdKind::Dense => 1,
-            _ => FRAMES,
+            _ => PAGES,
         };
         Ok(IdCursor {
-            reader: PageCache::new(graph, budget, frames)?,
+            reader: PageCache::new(graph, budget, pages)?,
             graph: Arc::clone(graph),
             next: from,
             page: Vec::new(),
@@ -100,13 +100,13 @@ impl IdCursor {
         let ids = self.graph.ids();
         let number = (ids.starts.partition_point(|&start| start <= rank) as u64).saturating_sub(1);
         let ahead = match number == self.number + 1 {
-            true => (number + FRAMES as u64 - 1).min((ids.pages() as u64).saturating_sub(1)),
+            true => (number + PAGES as u64 - 1).min((ids.pages() as u64).saturating_sub(1)),
             false => number,
         };
         self.ranks = 0..0;
         self.page.clear();
         self.page
-            .extend_from_slice(self.reader.frame_ahead(IDS, number, ahead)?);
+            .extend_from_slice(self.reader.page_ahead(IDS, number, ahead)?);
         let ranks = ids.starts[number as usize]..ids.starts[number as usize + 1];
         self.number = number;
         self.restart(0)?;

@@ -1,7 +1,7 @@
 //! Looks up the vertex of an id, and the id of a vertex.
 
 use crate::error::FormatError;
-use crate::file::page::FRAME_BYTES;
+use crate::file::page::DISK_PAGE_BYTES;
 use crate::manifest::IdKind;
 use crate::open::stored_graph::StoredGraph;
 use crate::read::page_cache::PageCache;
@@ -45,7 +45,7 @@ impl StoredGraph {
             return Ok(None);
         };
         let found = ids
-            .page(page, reader.frame(IDS, page as u64)?)
+            .page(page, reader.page(IDS, page as u64)?)
             .and_then(|page| page.index_of(id.as_id()));
         found.ok_or_else(|| self.broken_page(page as u64))
     }
@@ -76,11 +76,11 @@ impl StoredGraph {
         }
         let page = ids.starts.partition_point(|&start| start <= rank) - 1;
         let found = ids
-            .page(page, reader.frame(IDS, page as u64)?)
+            .page(page, reader.page(IDS, page as u64)?)
             .and_then(|page| page.id_of(rank));
         found.ok_or_else(|| self.broken_page(page as u64))
     }
     pub(crate) fn broken_page(&self, page: u64) -> FormatError {
-        self.malformed(IDS, page * FRAME_BYTES, "a page of ids makes no sense")
+        self.corrupt(IDS, page * DISK_PAGE_BYTES, "a page of ids makes no sense")
     }
 }

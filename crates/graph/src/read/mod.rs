@@ -1,4 +1,4 @@
-//! Reads an open graph: streams of extents, cached reads of frames, and look-ups on top of both.
+//! Reads an open graph: streams of extents, cached reads of pages, and look-ups on top of both.
 
 pub(crate) mod extent_stream;
 pub(crate) mod fanout_table;

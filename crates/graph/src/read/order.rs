@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::FormatError;
-use crate::file::page::FRAME_BYTES;
+use crate::file::page::DISK_PAGE_BYTES;
 use crate::open::stored_graph::StoredGraph;
 use crate::read::page_cache::PageCache;
 use crate::vertex::order::{ORDER, Order, entry_bytes};
@@ -96,10 +96,11 @@ impl StoredGraph {
         let width = entry_bytes(vertices);
         let (mut at, end) = ((first + range.start) * width, (first + range.end) * width);
         while at < end {
-            let frame = at / FRAME_BYTES;
-            let start = frame * FRAME_BYTES;
-            let bytes = reader.frame_ahead(ORDER, frame, (end - 1) / FRAME_BYTES)?;
-            let part = bytes.get((at - start) as usize..(end - start).min(FRAME_BYTES) as usize);
+            let page = at / DISK_PAGE_BYTES;
+            let start = page * DISK_PAGE_BYTES;
+            let bytes = reader.page_ahead(ORDER, page, (end - 1) / DISK_PAGE_BYTES)?;
+            let part =
+                bytes.get((at - start) as usize..(end - start).min(DISK_PAGE_BYTES) as usize);
             let part = part.ok_or_else(|| FormatError::misuse("the order ends early"))?;
             let mut most = 0;
             let mut entry = |entry: u64| {
@@ -115,9 +116,9 @@ impl StoredGraph {
             }
             if most >= vertices {
                 let what = format!("it names vertex {most} of {vertices}");
-                return Err(self.malformed(ORDER, at, what));
+                return Err(self.corrupt(ORDER, at, what));
             }
-            at = start + FRAME_BYTES;
+            at = start + DISK_PAGE_BYTES;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Small reads that wait: frames of any file of a graph, with a cache of those used last.
+//! Small reads that wait: pages of any file of a graph, with a cache of those used last.
 //!
 //! For seeks: indices of cells, degrees, fan-out lists and ids of a few vertices. Long runs go through
 //! [`ExtentReader`](crate::ExtentReader), which does not wait.
@@ -9,17 +9,17 @@ use std::sync::Arc;
 use graphmill_storage::{Buffer, MemoryBudget, Operation, Queue};
 
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileId, cut_off};
+use crate::file::page::{DISK_PAGE_BYTES, FileId, cut_off};
 use crate::open::stored_graph::StoredGraph;
 
 struct CachedPage {
     buffer: Option<Buffer>,
-    frame: Option<(FileId, u64)>,
+    page: Option<(FileId, u64)>,
     bytes: usize,
     used: u64,
 }
 
-/// Reads ranges of a graph's files, frame by frame, each checked before its bytes are given out.
+/// Reads ranges of a graph's files, page by page, each checked before its bytes are given out.
 pub struct PageCache {
     graph: Arc<StoredGraph>,
     queue: Box<dyn Queue>,
@@ -29,27 +29,27 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    /// A reader that keeps `frames` frames of 64 KiB, at least one.
+    /// A reader that keeps `pages` pages of 64 KiB, at least one.
     ///
     /// # Errors
     /// The budget has no room for them.
     pub fn new(
         graph: &Arc<StoredGraph>,
         budget: &MemoryBudget,
-        frames: usize,
+        pages: usize,
     ) -> Result<Self, FormatError> {
-        let frames = frames.max(1);
-        let mut slots = Vec::with_capacity(frames);
-        for _ in 0..frames {
-            let buffer = budget.buffer("frames of the stored graph", FRAME_BYTES as usize)?;
+        let pages = pages.max(1);
+        let mut slots = Vec::with_capacity(pages);
+        for _ in 0..pages {
+            let buffer = budget.buffer("pages of the stored graph", DISK_PAGE_BYTES as usize)?;
             slots.push(CachedPage {
                 buffer: Some(buffer),
-                frame: None,
+                page: None,
                 bytes: 0,
                 used: 0,
             });
         }
-        let queue = graph.disk().queue(frames.min(32))?;
+        let queue = graph.disk().queue(pages.min(32))?;
         Ok(PageCache {
             graph: Arc::clone(graph),
             queue,
@@ -69,7 +69,7 @@ impl PageCache {
     /// Appends bytes `range` of a file's payload to `out`. The caller has leased memory for them.
     ///
     /// # Errors
-    /// The disk fails, a frame is not what was written, or the range does not lie in the file.
+    /// The disk fails, a page is not what was written, or the range does not lie in the file.
     pub fn read(
         &mut self,
         file: FileId,
@@ -78,11 +78,11 @@ impl PageCache {
     ) -> Result<(), FormatError> {
         let mut at = range.start;
         while at < range.end {
-            let frame = at / FRAME_BYTES;
-            let from = (at % FRAME_BYTES) as usize;
-            let now = (FRAME_BYTES - at % FRAME_BYTES).min(range.end - at);
-            let ahead = (range.end - 1) / FRAME_BYTES;
-            let bytes = self.frame_ahead(file, frame, ahead)?;
+            let page = at / DISK_PAGE_BYTES;
+            let from = (at % DISK_PAGE_BYTES) as usize;
+            let now = (DISK_PAGE_BYTES - at % DISK_PAGE_BYTES).min(range.end - at);
+            let ahead = (range.end - 1) / DISK_PAGE_BYTES;
+            let bytes = self.page_ahead(file, page, ahead)?;
             let part = bytes.get(from..from + now as usize);
             out.extend_from_slice(
                 part.ok_or_else(|| FormatError::misuse(format!("{file} ends before byte {at}")))?,
@@ -91,27 +91,27 @@ impl PageCache {
         }
         Ok(())
     }
-    /// One frame of a file; the last one of a file includes the zeros after the payload.
+    /// One page of a file; the last one of a file includes the zeros after the payload.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
-    pub fn frame(&mut self, file: FileId, frame: u64) -> Result<&[u8], FormatError> {
-        self.frame_ahead(file, frame, frame)
+    pub fn page(&mut self, file: FileId, page: u64) -> Result<&[u8], FormatError> {
+        self.page_ahead(file, page, page)
     }
     /// Returns a page; if it is not cached, reads the pages after it up to `last` too, if they fit.
-    pub(crate) fn frame_ahead(
+    pub(crate) fn page_ahead(
         &mut self,
         file: FileId,
-        frame: u64,
+        page: u64,
         last: u64,
     ) -> Result<&[u8], FormatError> {
         let held = self
             .slots
             .iter()
-            .position(|slot| slot.frame == Some((file, frame)));
+            .position(|slot| slot.page == Some((file, page)));
         let at = match held {
             Some(at) => at,
-            None => self.load(file, frame, last)?,
+            None => self.load(file, page, last)?,
         };
         self.uses += 1;
         let slot = &mut self.slots[at];
@@ -122,21 +122,21 @@ impl PageCache {
             .and_then(|buffer| buffer.get(..slot.bytes));
         buffer.ok_or_else(|| FormatError::misuse("a buffer was lost after a failed read"))
     }
-    fn load(&mut self, file: FileId, frame: u64, last: u64) -> Result<usize, FormatError> {
+    fn load(&mut self, file: FileId, page: u64, last: u64) -> Result<usize, FormatError> {
         let graph = Arc::clone(&self.graph);
-        let framed = graph.framed(file)?;
-        if frame >= framed.root.frames() {
-            return Err(FormatError::misuse(format!("{file} has no frame {frame}")));
+        let paged = graph.paged(file)?;
+        if page >= paged.root.pages() {
+            return Err(FormatError::misuse(format!("{file} has no page {page}")));
         }
         let handle = graph.handle(file)?;
         let last = last
-            .min(framed.root.frames() - 1)
-            .min(frame + self.slots.len() as u64 - 1);
-        for frame in frame..=last {
+            .min(paged.root.pages() - 1)
+            .min(page + self.slots.len() as u64 - 1);
+        for page in page..=last {
             if self
                 .slots
                 .iter()
-                .any(|slot| slot.frame == Some((file, frame)))
+                .any(|slot| slot.page == Some((file, page)))
             {
                 continue;
             }
@@ -149,22 +149,22 @@ impl PageCache {
                 break;
             };
             // Not to be found before it is checked.
-            slot.frame = None;
-            slot.bytes = framed.frame_bytes(frame);
+            slot.page = None;
+            slot.bytes = paged.page_bytes(page);
             self.uses += 1;
             slot.used = self.uses;
             let read = Operation::Read {
                 file: handle.clone(),
-                offset: frame * FRAME_BYTES,
+                offset: page * DISK_PAGE_BYTES,
                 buffer,
                 range: 0..slot.bytes,
             };
-            self.queue.submit(read, frame << 16 | at as u64);
+            self.queue.submit(read, page << 16 | at as u64);
         }
         let mut outcome = Ok(());
         let mut found = None;
         while let Some(done) = self.queue.wait() {
-            let (frame_read, at) = (done.token >> 16, (done.token & 0xffff) as usize);
+            let (page_read, at) = (done.token >> 16, (done.token & 0xffff) as usize);
             let slot = &mut self.slots[at];
             slot.buffer = done.buffer;
             let checked =
@@ -172,10 +172,10 @@ impl PageCache {
                     .map_err(FormatError::from)
                     .and_then(|read| match &slot.buffer {
                         Some(buffer) if read == slot.bytes => {
-                            graph.check(framed, frame_read, &buffer[..read])
+                            graph.check(paged, page_read, &buffer[..read])
                         }
                         _ => {
-                            let start = frame_read * FRAME_BYTES;
+                            let start = page_read * DISK_PAGE_BYTES;
                             Err(cut_off(
                                 handle.path(),
                                 start + slot.bytes as u64,
@@ -186,17 +186,17 @@ impl PageCache {
             match checked {
                 Ok(()) => {
                     self.bytes_read += slot.bytes as u64;
-                    slot.frame = Some((file, frame_read));
-                    if frame_read == frame {
+                    slot.page = Some((file, page_read));
+                    if page_read == page {
                         found = Some(at);
                     }
                 }
-                // The frame that was asked for counts; others may never be needed.
-                Err(error) if frame_read == frame => outcome = Err(error),
+                // The page that was asked for counts; others may never be needed.
+                Err(error) if page_read == page => outcome = Err(error),
                 Err(_) => {}
             }
         }
         outcome?;
-        found.ok_or_else(|| FormatError::misuse("a frame was read and got lost"))
+        found.ok_or_else(|| FormatError::misuse("a page was read and got lost"))
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::FormatError;
-use crate::file::page::FRAME_BYTES;
+use crate::file::page::DISK_PAGE_BYTES;
 use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
 use crate::read::page_cache::PageCache;
@@ -18,7 +18,7 @@ impl StoredGraph {
     ///
     /// # Errors
     /// Reading fails; a degree does not fit a `T`.
-    pub fn degrees_of<T: TryFrom<u64>>(
+    pub fn degrees<T: TryFrom<u64>>(
         &self,
         set: &ColumnSet,
         reader: &mut PageCache,
@@ -65,7 +65,7 @@ impl StoredGraph {
             bytes.clear();
             reader.read(file, place.clone(), &mut bytes)?;
             let page = DegreePage::parse(&bytes).ok_or_else(|| {
-                self.malformed(file, place.start, "a page of degrees makes no sense")
+                self.corrupt(file, place.start, "a page of degrees makes no sense")
             })?;
             let first = number * PAGE_VERTICES;
             for v in next..first.max(next) {
@@ -109,7 +109,7 @@ impl StoredGraph {
                 }
             })
             .ok_or_else(|| {
-                self.malformed(file, place.start, "a page of the fan-out makes no sense")
+                self.corrupt(file, place.start, "a page of the fan-out makes no sense")
             })?;
         }
         Ok(())
@@ -118,7 +118,7 @@ impl StoredGraph {
     ///
     /// # Errors
     /// Reading fails.
-    pub fn fanout_of(
+    pub fn destination_batches(
         &self,
         set: &ColumnSet,
         reader: &mut PageCache,
@@ -130,15 +130,15 @@ impl StoredGraph {
         };
         let (local, batches) = ((v % PAGE_VERTICES) as usize, self.batches().len());
         let file = set.fanout.id;
-        let from = (place.start % FRAME_BYTES) as usize;
+        let from = (place.start % DISK_PAGE_BYTES) as usize;
         let bytes = (place.end - place.start) as usize;
-        let done = if from + bytes <= FRAME_BYTES as usize {
-            let frame = reader.frame(file, place.start / FRAME_BYTES)?;
-            frame
+        let done = if from + bytes <= DISK_PAGE_BYTES as usize {
+            let whole = reader.page(file, place.start / DISK_PAGE_BYTES)?;
+            whole
                 .get(from..from + bytes)
                 .and_then(|page| each_batch(page, local, batches, f))
         } else {
-            // The page reaches into the next frame, as the chunk may too.
+            // The page reaches into the next disk page, as the chunk may too.
             let mut part = Vec::new();
             reader.read(
                 file,
@@ -157,8 +157,6 @@ impl StoredGraph {
                 }
             }
         };
-        done.ok_or_else(|| {
-            self.malformed(file, place.start, "a page of the fan-out makes no sense")
-        })
+        done.ok_or_else(|| self.corrupt(file, place.start, "a page of the fan-out makes no sense"))
     }
 }

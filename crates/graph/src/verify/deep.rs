@@ -33,8 +33,8 @@ use crate::vertex::fanout_pages::{ChunkEncoder, PAIR_BYTES};
 use crate::vertex::packed::PAGE_VERTICES;
 use crate::weight_range::WeightRange;
 
-/// Frames of the files that are read beside the cells.
-const FRAMES: usize = 8;
+/// Pages of the files that are read beside the cells.
+const PAGES: usize = 8;
 /// Bytes of a page of degrees, and of a cell that are read at a time.
 const SCRATCH_BYTES: usize = 64 << 10;
 /// The message of a failed check.
@@ -108,7 +108,7 @@ impl WalkPosition<'_> {
 pub(super) struct DeepVerifier<'g> {
     graph: &'g Arc<StoredGraph>,
     budget: &'g MemoryBudget,
-    frames: PageCache,
+    pages: PageCache,
     key: HashKey,
     encoder: BlockEncoder,
     index: SourceIndexBuilder,
@@ -137,7 +137,7 @@ impl<'g> DeepVerifier<'g> {
         Ok(DeepVerifier {
             graph,
             budget,
-            frames: PageCache::new(graph, budget, FRAMES)?,
+            pages: PageCache::new(graph, budget, PAGES)?,
             key: HashKey::random(),
             encoder: BlockEncoder::default(),
             index: SourceIndexBuilder::default(),
@@ -171,11 +171,11 @@ impl<'g> DeepVerifier<'g> {
     fn wrong(&self, at: WalkPosition<'_>, file: FileKind, byte: u64, what: &str) -> FormatError {
         let (from, to) = (at.cell.source_batch(), at.column);
         let what = format!("{what} of the cell of batches {from} to {to} {NOT_OF_EDGES}");
-        self.graph.malformed(at.file(file), byte, what)
+        self.graph.corrupt(at.file(file), byte, what)
     }
     fn read(&mut self, file: FileId, range: Range<u64>) -> Result<(), FormatError> {
         self.stored.clear();
-        self.frames.read(file, range, &mut self.stored)
+        self.pages.read(file, range, &mut self.stored)
     }
 
     /// Takes the next block of a cell, which holds those keys.
@@ -286,7 +286,7 @@ impl<'g> DeepVerifier<'g> {
             ] {
                 if !is_same {
                     let what = format!("{what} of batch {batch} {NOT_OF_EDGES}");
-                    return Err(self.graph.malformed(file, 0, what));
+                    return Err(self.graph.corrupt(file, 0, what));
                 }
             }
         }
@@ -318,7 +318,7 @@ impl<'g> DeepVerifier<'g> {
                 .any(|degree| *degree > 0);
             if self.again != self.stored || beyond {
                 let what = "a page of degrees makes no sense";
-                return Err(graph.malformed(file, place.start, what));
+                return Err(graph.corrupt(file, place.start, what));
             }
         }
         Ok(())
@@ -335,7 +335,7 @@ impl<'g> DeepVerifier<'g> {
             let bytes = place.end - place.start;
             let _lease = self.budget.lease("a page of the fan-out", bytes)?;
             self.stored.clear();
-            self.frames.read(file, place.clone(), &mut self.stored)?;
+            self.pages.read(file, place.clone(), &mut self.stored)?;
             let first = number * PAGE_VERTICES;
             let mut is_sound = true;
             let read = chunks.each_pair(&self.stored, |local, batch| {
@@ -348,7 +348,7 @@ impl<'g> DeepVerifier<'g> {
             });
             if read.is_none() || !is_sound {
                 let what = "a page of the fan-out makes no sense";
-                return Err(graph.malformed(file, place.start, what));
+                return Err(graph.corrupt(file, place.start, what));
             }
         }
         self.stored.shrink_to(SCRATCH_BYTES);

@@ -9,8 +9,8 @@ use crate::open::stored_graph::StoredGraph;
 use crate::read::page_cache::PageCache;
 use crate::vertex::ids::id::{IDS, Id, SIGN};
 
-/// Frames that are read ahead.
-const FRAMES: usize = 4;
+/// Pages that are read ahead.
+const PAGES: usize = 4;
 
 /// Checks the ids of a graph; ends early when `stop` is requested.
 pub(crate) fn verify(
@@ -19,13 +19,13 @@ pub(crate) fn verify(
     stop: &CancelToken,
 ) -> Result<(), FormatError> {
     let (ids, pages) = (graph.ids(), graph.ids().pages() as u64);
-    let mut reader = PageCache::new(graph, budget, FRAMES)?;
+    let mut reader = PageCache::new(graph, budget, PAGES)?;
     let (mut integer, mut text) = (None, None::<Vec<u8>>);
     for number in 0..pages {
         if stop.is_cancelled() {
             return Ok(());
         }
-        let bytes = reader.frame_ahead(IDS, number, pages - 1)?;
+        let bytes = reader.page_ahead(IDS, number, pages - 1)?;
         let mut is_first = true;
         let read = ids.page(number as usize, bytes).and_then(|page| {
             page.each(|id| {

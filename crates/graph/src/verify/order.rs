@@ -12,8 +12,8 @@ use crate::open::stored_graph::StoredGraph;
 use crate::read::page_cache::PageCache;
 use crate::vertex::order::{ORDER, Order, entry_bytes};
 
-/// Frames that are read ahead.
-const FRAMES: usize = 4;
+/// Pages that are read ahead.
+const PAGES: usize = 4;
 /// Vertices of a window at least, and vertices between two looks at who wants to stop.
 const WINDOW_MIN: u64 = 1 << 13;
 const RUN: u64 = 1 << 20;
@@ -27,7 +27,7 @@ pub(crate) fn verify(
     if graph.order() == Order::Id {
         return Ok(());
     }
-    let mut reader = PageCache::new(graph, budget, FRAMES)?;
+    let mut reader = PageCache::new(graph, budget, PAGES)?;
     let vertices = graph.vertices();
     let window = (budget.available() / 2 / size_of::<u64>() as u64).max(WINDOW_MIN);
     let window = window.min(vertices);
@@ -59,7 +59,7 @@ pub(crate) fn verify(
             })?;
             if let Some(v) = broken {
                 let what = format!("vertex index {v} has a rank that is another vertex's");
-                return Err(graph.malformed(ORDER, v * entry_bytes(vertices), what));
+                return Err(graph.corrupt(ORDER, v * entry_bytes(vertices), what));
             }
         }
         first += window;

@@ -10,7 +10,7 @@ use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, SplitMix64};
 
 use crate::cell::directory::{self, CellSizes, FileRoots};
 use crate::codec::varint;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, FileSide, seed};
+use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, seed};
 use crate::file::page_writer::PagedWriter;
 use crate::manifest::{ColumnsMeta, IdKind, Manifest};
 use crate::open::column_set::ColumnSet;
@@ -65,7 +65,7 @@ impl Crafted {
         let graph = self.graph();
         let path = id.path(Path::new(GRAPH));
         let mut bytes = self.disk.read_small(&path, 1 << 30).unwrap();
-        bytes.truncate(graph.framed(id).unwrap().root.payload as usize);
+        bytes.truncate(graph.paged(id).unwrap().root.payload as usize);
         change(&mut bytes);
         self.replace(&graph, id, &bytes);
     }
@@ -103,7 +103,7 @@ impl Crafted {
         let seed = seed(id, graph.graph_id());
         self.disk.remove_file(&id.path(Path::new(GRAPH))).unwrap();
         let mut writer = PagedWriter::new(&*self.disk, &self.budget, seed).unwrap();
-        let chunk = FRAME_BYTES as usize;
+        let chunk = DISK_PAGE_BYTES as usize;
         let stream = writer
             .add(&*self.disk, Path::new(GRAPH), id, chunk)
             .unwrap();

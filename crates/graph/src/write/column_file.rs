@@ -11,7 +11,7 @@ use crate::codec::block::encode::BlockEncoder;
 use crate::codec::block::layout::BLOCK_EDGES_MAX;
 use crate::codec::varint;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileSide};
+use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileSide};
 use crate::file::page_writer::{PagedWriter, Temporary};
 use crate::spec::EdgeKind;
 use crate::weight_range::WeightRange;
@@ -22,7 +22,7 @@ const SPOOL_BYTES: usize = 32 << 10;
 
 /// Bytes of the chunks of index, bitmaps and spool.
 fn small_chunk(chunk_bytes: usize) -> usize {
-    (chunk_bytes / 4).max(FRAME_BYTES as usize)
+    (chunk_bytes / 4).max(DISK_PAGE_BYTES as usize)
 }
 
 /// Bytes of the budget that one open column file takes whose chunks have `chunk_bytes`.

@@ -16,7 +16,7 @@ use crate::batches::Batches;
 use crate::cell::directory::{self, CellSizes};
 use crate::codec::varint;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileSide};
+use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileSide};
 use crate::file::page_writer::PagedWriter;
 use crate::manifest::{ColumnsMeta, FORMAT, Manifest};
 use crate::spec::{EdgeKind, GraphSpec};
@@ -146,7 +146,7 @@ impl GraphWriter {
     /// The graph has `arcs` edges in `cells` cells. One column file has `cells_of_file` of them.
     pub fn memory_to_finish(shape: &GraphSpec, arcs: u64, cells: u64, cells_of_file: u64) -> u64 {
         let directory =
-            DIRECTORY_CELL_BYTES * cells_of_file + PagedWriter::memory(FRAME_BYTES as usize);
+            DIRECTORY_CELL_BYTES * cells_of_file + PagedWriter::memory(DISK_PAGE_BYTES as usize);
         directory.max(vertex_tables::memory(&shape.batches, arcs, cells))
     }
     /// Returns the bytes that [`finish`](Self::finish) reads of temporary files of `sources_bytes` bytes.
@@ -235,7 +235,7 @@ impl GraphWriter {
         drop(done);
         let mut writer = PagedWriter::new(&*shared.disk, &shared.budget, shared.graph_id)?;
         let id = FileId::new(side, FileKind::Directory, 0);
-        let stream = writer.add(&*shared.disk, &shared.staging, id, FRAME_BYTES as usize)?;
+        let stream = writer.add(&*shared.disk, &shared.staging, id, DISK_PAGE_BYTES as usize)?;
         let mut bytes = Vec::new();
         let (mut arcs, mut weights) = (0, None);
         varint::put(&mut bytes, files.len() as u64);

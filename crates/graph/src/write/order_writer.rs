@@ -3,14 +3,14 @@
 use std::sync::{Arc, PoisonError};
 
 use crate::error::FormatError;
-use crate::file::page::FRAME_BYTES;
+use crate::file::page::DISK_PAGE_BYTES;
 use crate::file::page_writer::PagedWriter;
 use crate::vertex::order::{ORDER, entry_bytes, payload_bytes};
 use crate::write::graph_writer::GraphWriter;
 use crate::write::shared::WriterState;
 
 /// Bytes of a chunk on its way to the disk.
-const CHUNK_BYTES: usize = 4 * FRAME_BYTES as usize;
+const CHUNK_BYTES: usize = 4 * DISK_PAGE_BYTES as usize;
 /// Entries that are packed at once.
 const RUN: usize = 1024;
 

@@ -10,7 +10,7 @@ use graphmill_storage::{Disk, Lease, MemoryBudget};
 use crate::cell::directory::{CellSizes, FileRoots};
 use crate::error::FormatError;
 use crate::file::extent::CHUNK_BYTES;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, FileSide};
+use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide};
 use crate::file::page_writer::Temporary;
 use crate::spec::GraphSpec;
 use crate::weight_range::WeightRange;
@@ -100,5 +100,5 @@ impl WriterState {
 /// The same of a budget of `total` bytes.
 pub(super) fn chunk_bytes(total: u64) -> usize {
     let share = (total / 128).next_power_of_two();
-    share.clamp(FRAME_BYTES, CHUNK_BYTES as u64) as usize
+    share.clamp(DISK_PAGE_BYTES, CHUNK_BYTES as u64) as usize
 }

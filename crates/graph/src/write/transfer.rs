@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use graphmill_storage::{Disk, MemoryBudget, Open};
 
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, GRAIN, MetadataReader};
+use crate::file::page::{DISK_PAGE_BYTES, GRAIN, MetadataReader};
 use crate::file::page_writer::PagedWriter;
 use crate::manifest::NAME;
 
@@ -17,7 +17,7 @@ const HEAD_BYTES: usize = 16;
 /// Bytes of a name at most.
 const NAME_BYTES_MAX: u64 = 256;
 /// Bytes of a chunk on its way to the disk.
-const CHUNK_BYTES: usize = FRAME_BYTES as usize;
+const CHUNK_BYTES: usize = DISK_PAGE_BYTES as usize;
 
 /// Returns the names of the files of a finished graph without column files, the description last.
 ///
@@ -73,8 +73,8 @@ pub fn send_files<E: From<FormatError>>(
             say(&bytes.map_err(FormatError::from)?)?;
             continue;
         }
-        for at in (0..length).step_by(FRAME_BYTES as usize) {
-            let now = (length - at).min(FRAME_BYTES) as usize;
+        for at in (0..length).step_by(DISK_PAGE_BYTES as usize) {
+            let now = (length - at).min(DISK_PAGE_BYTES) as usize;
             say(fetch.read(&file, at, now)?)?;
         }
     }

@@ -5,13 +5,16 @@
 //! 2. A page of 4096 vertices is collected from the cells of the rows it lies in, then written. Pages without edges are
 //!    passed over, so memory and time follow from the edges, not from the range of indices.
 
-use graphmill_storage::{Disk, FileHandle, Open};
+use graphmill_storage::{Disk, FileHandle, GrowingLease, Open};
+use std::ops::Range;
 
 use crate::batches::Batches;
-use crate::cell::directory::Ledger;
+use crate::cell::directory::LEASE_STEP_BYTES;
 use crate::codec::varint;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileRoot, FileSide, GRAIN, MetadataReader};
+use crate::file::page::{
+    DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, GRAIN, MetadataReader,
+};
 use crate::file::page_writer::PagedWriter;
 use crate::vertex::degree_pages::put_degrees;
 use crate::vertex::fanout_pages::FanoutPage;
@@ -20,14 +23,14 @@ use crate::vertex::page_index::PageIndex;
 use crate::write::shared::{ColumnFileManifest, WriterState};
 
 /// Bytes of a cell's spool in memory: at most, and at least where memory is short.
-const WINDOW_MAX: usize = FRAME_BYTES as usize;
+const WINDOW_MAX: usize = DISK_PAGE_BYTES as usize;
 const WINDOW_MIN: usize = 512;
 /// Two varints at most.
 const GROUP_BYTES: usize = 20;
 /// Bytes of spools that are held whole, at most.
 const HELD_MAX: u64 = 64 << 20;
 /// Bytes of a chunk of degrees and of fan-out on its way to the disk.
-const CHUNK_BYTES: usize = FRAME_BYTES as usize * 4;
+const CHUNK_BYTES: usize = DISK_PAGE_BYTES as usize * 4;
 /// Bytes of a pair of a page: the pair, its sorted copy and what it is packed to.
 const PAIR_BYTES: u64 = 3 * 8;
 
@@ -39,17 +42,17 @@ fn pages_bytes(batches: &Batches, arcs: u64) -> u64 {
     let pages = arcs.min(batches.vertices().div_ceil(PAGE_VERTICES));
     let pairs = arcs.min(PAGE_VERTICES.saturating_mul(batches.len() as u64));
     let pairs = pairs.next_multiple_of(PAGE_VERTICES);
-    8 * batches.len() as u64 + 2 * 16 * pages + PAIR_BYTES * pairs + Ledger::STEP
+    8 * batches.len() as u64 + 2 * 16 * pages + PAIR_BYTES * pairs + LEASE_STEP_BYTES
 }
 
 /// Returns the bytes of the budget that [`write`] takes at most if memory is short.
 ///
 /// The graph has `arcs` edges in `cells` cells.
 pub(crate) fn memory(batches: &Batches, arcs: u64, cells: u64) -> u64 {
-    let files = 2 * PagedWriter::memory(CHUNK_BYTES) + FRAME_BYTES;
+    let files = 2 * PagedWriter::memory(CHUNK_BYTES) + DISK_PAGE_BYTES;
     let streams = cells.min(batches.len() as u64) * stream_bytes(WINDOW_MIN as u64);
     // Of what the pages leave, a quarter at most holds spools.
-    let row = (streams + Ledger::STEP) * 4 / 3;
+    let row = (streams + LEASE_STEP_BYTES) * 4 / 3;
     files + cells * size_of::<SourceRun>() as u64 + pages_bytes(batches, arcs) + row
 }
 
@@ -102,7 +105,7 @@ struct SourceRunFiles<'a> {
     open: [Option<(usize, FileHandle)>; OPEN_MAX],
     held: Vec<Vec<u8>>,
     fetch: MetadataReader,
-    ledger: Ledger<'a>,
+    lease: GrowingLease<'a>,
 }
 
 /// Bytes of the spool of a file as it lies on disk.
@@ -125,7 +128,7 @@ impl<'a> SourceRunFiles<'a> {
             open: [const { None }; OPEN_MAX],
             held: Vec::new(),
             fetch: MetadataReader::new(disk, &shared.budget)?,
-            ledger: Ledger::new(&shared.budget, "the sources of all cells"),
+            lease: GrowingLease::new(&shared.budget, "the sources of all cells", LEASE_STEP_BYTES),
         };
         let bytes: u64 = files.iter().map(spool_bytes).sum();
         if bytes <= HELD_MAX.min(spare / 4) {
@@ -138,11 +141,11 @@ impl<'a> SourceRunFiles<'a> {
     /// Reads the whole spool of the next file.
     fn hold(&mut self, number: usize) -> Result<(), FormatError> {
         let length = spool_bytes(&self.files[number]);
-        self.ledger.take(length)?;
+        self.lease.take(length)?;
         let file = self.file(number)?;
         let mut whole = Vec::with_capacity(length as usize);
         while (whole.len() as u64) < length {
-            let now = (length - whole.len() as u64).min(FRAME_BYTES) as usize;
+            let now = (length - whole.len() as u64).min(DISK_PAGE_BYTES) as usize;
             whole.extend_from_slice(self.fetch.read(&file, whole.len() as u64, now)?);
         }
         self.held.push(whole);
@@ -179,7 +182,7 @@ impl<'a> SourceRunFiles<'a> {
         let skip = (offset - from) as usize;
         let now = (skip + bytes)
             .next_multiple_of(GRAIN as usize)
-            .min(FRAME_BYTES as usize);
+            .min(DISK_PAGE_BYTES as usize);
         let file = self.file(file)?;
         let read = self.fetch.read(&file, from, now)?;
         out.extend_from_slice(&read[skip..now.min(skip + bytes)]);
@@ -266,7 +269,7 @@ impl SourceRunReader {
     fn broken(&self, spools: &SourceRunFiles<'_>) -> FormatError {
         FormatError::Malformed {
             path: spools.files[self.file].spool.path.clone(),
-            frame: self.offset / FRAME_BYTES,
+            page: self.offset / DISK_PAGE_BYTES,
             offset: self.offset,
             what: "a temporary file did not read back as it was written: the disk is failing"
                 .into(),
@@ -277,7 +280,7 @@ impl SourceRunReader {
 /// The page that is being collected, and the files it goes to.
 struct Tables<'a> {
     writer: PagedWriter,
-    ledger: Ledger<'a>,
+    lease: GrowingLease<'a>,
     page: u64,
     degrees: Box<[u64; PAGE_VERTICES as usize]>,
     fanout: FanoutPage,
@@ -299,12 +302,56 @@ impl Tables<'_> {
                 0 => put_degrees(&mut self.bytes, &self.degrees),
                 _ => self.fanout.put(&mut self.bytes, self.batches),
             }
-            self.ledger.take(16)?;
+            self.lease.take(16)?;
             self.pages[stream].push((self.page, self.bytes.len() as u32));
             self.writer.append(stream, &self.bytes)?;
         }
         self.degrees.fill(0);
         Ok(())
+    }
+    /// Adds the sources of a row of cells; returns the sum of their degrees.
+    fn add_row(
+        &mut self,
+        row: Range<u64>,
+        streams: &mut [SourceRunReader],
+        spools: &mut SourceRunFiles<'_>,
+        window_bytes: usize,
+    ) -> Result<u64, FormatError> {
+        let (start, span) = (row.start, row.end - row.start);
+        let mut sum = 0u64;
+        while let Some(next) = streams
+            .iter()
+            .map(|stream| stream.source)
+            .min()
+            .filter(|&next| next < u64::MAX)
+        {
+            if next >= span {
+                return Err(streams[0].broken(spools));
+            }
+            let page = (start + next) / PAGE_VERTICES;
+            if page != self.page {
+                self.end_page()?;
+                self.page = page;
+            }
+            // Of this page, the batch-local sources before `end` belong to the row.
+            let first = page * PAGE_VERTICES;
+            let end = (first + PAGE_VERTICES - start).min(span);
+            for stream in &mut *streams {
+                while stream.source < end {
+                    let v = (start + stream.source - first) as usize;
+                    self.degrees[v] += stream.edges;
+                    sum = sum.saturating_add(stream.edges);
+                    if self.fanout.pairs.len() == self.pairs_leased {
+                        self.lease.take(PAIR_BYTES * PAGE_VERTICES)?;
+                        self.pairs_leased += PAGE_VERTICES as usize;
+                        self.fanout.pairs.reserve_exact(PAGE_VERTICES as usize);
+                    }
+                    self.fanout.pairs.push((v as u16, stream.destination_batch));
+                    stream.advance(spools, window_bytes)?;
+                }
+            }
+        }
+        Ok(sum)
     }
     fn finish(mut self) -> Result<(FileRoot, FileRoot), FormatError> {
         self.end_page()?;
@@ -322,20 +369,8 @@ impl Tables<'_> {
     }
 }
 
-/// Writes degrees and fan-out of one side; their roots. `arcs`: what the degrees must add up to.
-pub(crate) fn write(
-    shared: &WriterState,
-    side: FileSide,
-    files: &[ColumnFileManifest],
-    arcs: u64,
-) -> Result<(FileRoot, FileRoot), FormatError> {
-    let (disk, budget): (&dyn Disk, _) = (&*shared.disk, &shared.budget);
-    let batches = &shared.shape.batches;
-    let cells: usize = files.iter().map(|file| file.cells.len()).sum();
-    let _lease = budget.lease(
-        "the cells in order of source",
-        (cells * size_of::<SourceRun>()) as u64,
-    )?;
+/// Returns the runs of all cells, in order of their source batches.
+fn source_runs(files: &[ColumnFileManifest], cells: usize) -> Vec<SourceRun> {
     let mut pieces = Vec::with_capacity(cells);
     for (number, file) in files.iter().enumerate() {
         let mut offset = 0;
@@ -352,6 +387,24 @@ pub(crate) fn write(
         }
     }
     pieces.sort_unstable_by_key(|piece| (piece.source_batch, piece.destination_batch));
+    pieces
+}
+
+/// Writes degrees and fan-out of one side; their roots. `arcs`: what the degrees must add up to.
+pub(crate) fn write(
+    shared: &WriterState,
+    side: FileSide,
+    files: &[ColumnFileManifest],
+    arcs: u64,
+) -> Result<(FileRoot, FileRoot), FormatError> {
+    let (disk, budget): (&dyn Disk, _) = (&*shared.disk, &shared.budget);
+    let batches = &shared.shape.batches;
+    let cells: usize = files.iter().map(|file| file.cells.len()).sum();
+    let _lease = budget.lease(
+        "the cells in order of source",
+        (cells * size_of::<SourceRun>()) as u64,
+    )?;
+    let pieces = source_runs(files, cells);
 
     let mut writer = PagedWriter::new(disk, budget, shared.graph_id)?;
     for kind in [FileKind::Degrees, FileKind::Fanout] {
@@ -385,7 +438,7 @@ pub(crate) fn write(
     let mut streams: Vec<SourceRunReader> = Vec::with_capacity(row_max);
     let mut tables = Tables {
         writer,
-        ledger: Ledger::new(budget, "degrees and fan-out"),
+        lease: GrowingLease::new(budget, "degrees and fan-out", LEASE_STEP_BYTES),
         page: 0,
         degrees: Box::new([0; PAGE_VERTICES as usize]),
         fanout: FanoutPage::default(),
@@ -395,11 +448,9 @@ pub(crate) fn write(
         batches: batches.len(),
     };
     // For each batch a place in the union of a chunk.
-    tables.ledger.take(8 * batches.len() as u64)?;
+    tables.lease.take(8 * batches.len() as u64)?;
     let mut sum = 0u64;
     for row in pieces.chunk_by(|a, b| a.source_batch == b.source_batch) {
-        let start = batches.start(row[0].source_batch as usize);
-        let span = batches.span(row[0].source_batch as usize);
         if streams.len() < row.len() {
             streams.resize_with(row.len(), SourceRunReader::default);
         }
@@ -408,41 +459,9 @@ pub(crate) fn write(
             stream.begin(piece);
             stream.advance(&mut spools, window_bytes)?;
         }
-        while let Some(next) = streams
-            .iter()
-            .map(|stream| stream.source)
-            .min()
-            .filter(|&next| next < u64::MAX)
-        {
-            if next >= span {
-                return Err(streams[0].broken(&spools));
-            }
-            let page = (start + next) / PAGE_VERTICES;
-            if page != tables.page {
-                tables.end_page()?;
-                tables.page = page;
-            }
-            // Of this page, the batch-local sources before `end` belong to the row.
-            let first = page * PAGE_VERTICES;
-            let end = (first + PAGE_VERTICES - start).min(span);
-            for stream in &mut *streams {
-                while stream.source < end {
-                    let v = (start + stream.source - first) as usize;
-                    tables.degrees[v] += stream.edges;
-                    sum = sum.saturating_add(stream.edges);
-                    if tables.fanout.pairs.len() == tables.pairs_leased {
-                        tables.ledger.take(PAIR_BYTES * PAGE_VERTICES)?;
-                        tables.pairs_leased += PAGE_VERTICES as usize;
-                        tables.fanout.pairs.reserve_exact(PAGE_VERTICES as usize);
-                    }
-                    tables
-                        .fanout
-                        .pairs
-                        .push((v as u16, stream.destination_batch));
-                    stream.advance(&mut spools, window_bytes)?;
-                }
-            }
-        }
+        let batch = row[0].source_batch as usize;
+        let row = batches.start(batch)..batches.start(batch) + batches.span(batch);
+        sum = sum.saturating_add(tables.add_row(row, streams, &mut spools, window_bytes)?);
     }
     if sum != arcs {
         return Err(FormatError::misuse(format!(

@@ -9,13 +9,13 @@ use graphmill_graph::{
 };
 use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk};
 
-const FRAME: usize = 64 << 10;
+const PAGE: usize = 64 << 10;
 
-/// The checksum of a frame of `ids`, or of its table. Source: docs/reference/file-format.md, "Pages".
-fn checksum(frame: u64, bytes: &[u8]) -> u32 {
+/// The checksum of a page of `ids`, or of its table. Source: docs/reference/file-format.md, "Pages".
+fn checksum(page: u64, bytes: &[u8]) -> u32 {
     let mut prefix = [0; 24];
     prefix[9] = 6;
-    prefix[16..].copy_from_slice(&frame.to_le_bytes());
+    prefix[16..].copy_from_slice(&page.to_le_bytes());
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&prefix);
     hasher.update(bytes);
@@ -26,13 +26,13 @@ fn checksum(frame: u64, bytes: &[u8]) -> u32 {
 fn change_ids(disk: &Arc<dyn Disk>, change: impl Fn(&mut [u8])) {
     let (ids, description) = (Path::new("graph/ids"), Path::new("graph/graph.json"));
     let mut file = disk.read_small(ids, 1 << 30).unwrap();
-    let pages = file.len() / FRAME;
-    let (payload, table) = file.split_at_mut(pages * FRAME);
+    let pages = file.len() / PAGE;
+    let (payload, table) = file.split_at_mut(pages * PAGE);
     change(payload);
     let before = checksum(u64::MAX, table);
     let slots = table.as_chunks_mut::<4>().0;
-    for ((frame, page), slot) in (0..).zip(payload.chunks(FRAME)).zip(slots) {
-        *slot = checksum(frame, page).to_le_bytes();
+    for ((number, page), slot) in (0..).zip(payload.chunks(PAGE)).zip(slots) {
+        *slot = checksum(number, page).to_le_bytes();
     }
     let after = checksum(u64::MAX, table);
     disk.write_small(ids, &file).unwrap();

@@ -62,7 +62,7 @@ impl Stored {
         let name = path.to_str().unwrap();
         assert!(error.contains(name), "{what} of {name}: {error}");
         assert!(
-            error.contains("frame") || name.ends_with("graph.json"),
+            error.contains("page") || name.ends_with("graph.json"),
             "{what} of {name}: {error}"
         );
         if whole {
@@ -166,7 +166,7 @@ fn files_in_each_others_place_or_of_another_graph() {
 }
 
 #[test]
-fn frames_in_each_others_place() {
+fn pages_in_each_others_place() {
     let stored = store(&example(10, 200_000));
     for (at, (_, good)) in stored.files.iter().enumerate() {
         if good.len() < 3 * 65536 {
@@ -175,7 +175,7 @@ fn frames_in_each_others_place() {
         let mut bad = good.clone();
         let (first, second) = bad.split_at_mut(65536);
         first.swap_with_slice(&mut second[..65536]);
-        stored.expect_noticed(at, &bad, true, "two frames swapped");
+        stored.expect_noticed(at, &bad, true, "two pages swapped");
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use graphmill_algorithms::OutputValues as Array;
 use graphmill_engine::Engine;
-use graphmill_graph::{FRAME_BYTES, GraphDims, Order, PageCache, StoredGraph};
+use graphmill_graph::{DISK_PAGE_BYTES, GraphDims, Order, PageCache, StoredGraph};
 use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::error::Error;
@@ -52,7 +52,7 @@ impl IdOrderWindow {
             // A batch with its ranks, and a window.
             Order::Degree => {
                 let batch = 2 * ENTRY_BYTES * graph.batches.widest();
-                FRAMES as u64 * FRAME_BYTES + batch + MARKED_BYTES * vertices_least(graph)
+                FRAMES as u64 * DISK_PAGE_BYTES + batch + MARKED_BYTES * vertices_least(graph)
             }
         }
     }

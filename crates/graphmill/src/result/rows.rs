@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use graphmill_algorithms::{Output, OutputValues as Array};
 use graphmill_engine::Engine;
-use graphmill_graph::{FRAME_BYTES, GraphDims, IdKind, Order, StoredGraph};
+use graphmill_graph::{DISK_PAGE_BYTES, GraphDims, IdKind, Order, StoredGraph};
 use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::error::Error;
@@ -39,7 +39,7 @@ const WORKERS_BYTES: u64 = 64 << 20;
 
 /// Bytes of memory that the result of a run on `graph` takes on its way out, at least.
 pub(crate) fn bytes_needed(graph: &GraphDims) -> u64 {
-    let rows = row_bytes(graph) + paged_bytes(graph) + 16 * FRAME_BYTES;
+    let rows = row_bytes(graph) + paged_bytes(graph) + 16 * DISK_PAGE_BYTES;
     rows + IdOrderWindow::bytes_least(graph) + WRITER_BYTES
 }
 
@@ -113,7 +113,7 @@ impl<'a> ResultRows<'a> {
             false => 0..graph.vertices(),
         };
         let is_part = !is_ordered && batches != all;
-        let leave = paged_bytes(&measure) + 8 * FRAME_BYTES + WRITER_BYTES;
+        let leave = paged_bytes(&measure) + 8 * DISK_PAGE_BYTES + WRITER_BYTES;
         let window = match is_ordered {
             true => None,
             false => Some(IdOrderWindow::new(
@@ -151,7 +151,7 @@ impl<'a> ResultRows<'a> {
 
     /// What of the memory that is free now is for what.
     pub(super) fn memory(&self) -> OutputMemory {
-        let leave = paged_bytes(&self.graph.measure()) + 8 * FRAME_BYTES + WRITER_BYTES;
+        let leave = paged_bytes(&self.graph.measure()) + 8 * DISK_PAGE_BYTES + WRITER_BYTES;
         OutputMemory {
             is_text: self.graph.id_kind() == IdKind::Text,
             extra: self.budget.available().saturating_sub(leave) / 2,

@@ -46,7 +46,7 @@ pub(crate) fn write(
     let sink = OutputFile::create(disk, budget, path, CHUNK_BYTES)?;
     let mut pool = EncodePool::new(machine, &rows.graph, &rows.memory())?;
     let sink = write_to(sink, format, rows, &mut pool, note)?;
-    Ok(sink.publish()?)
+    Ok(sink.commit()?)
 }
 
 /// Writes rows to `sink`, and gives it back complete.

@@ -4,7 +4,8 @@
 
 use std::collections::HashMap;
 
-use crate::validate::memory::SteppedLease;
+use graphmill_storage::GrowingLease;
+
 use crate::validate::text::{ResultRow, Value};
 use crate::validate::verdict::{Rule, Verdict};
 use crate::validate_error::ValidateError;
@@ -16,11 +17,11 @@ pub(super) struct Comparison<'a> {
     /// For groups: what a name of the result stands for in the reference, and the other way round.
     to_expected: HashMap<Value, Value>,
     to_found: HashMap<Value, Value>,
-    memory: SteppedLease<'a>,
+    memory: GrowingLease<'a>,
 }
 
 impl<'a> Comparison<'a> {
-    pub(super) fn new(rule: Rule, memory: SteppedLease<'a>) -> Comparison<'a> {
+    pub(super) fn new(rule: Rule, memory: GrowingLease<'a>) -> Comparison<'a> {
         let verdict = Verdict::default();
         Comparison {
             rule,
@@ -99,12 +100,14 @@ impl<'a> Comparison<'a> {
                     if names.len() == names.capacity() {
                         // A table has room for twice its entries at most, and while it grows the old one is there too.
                         let more = names.len().max(1024);
-                        self.memory
-                            .take(3 * (names.len() + more) * size_of::<(Value, Value)>())?;
+                        self.memory.take(
+                            (3 * (names.len() + more) * size_of::<(Value, Value)>()) as u64,
+                        )?;
                         names.reserve(more);
                     }
                 }
-                self.memory.take(2 * (found.bytes() + expected.bytes()))?;
+                self.memory
+                    .take((2 * (found.bytes() + expected.bytes())) as u64)?;
                 self.to_expected.insert(found.clone(), expected.clone());
                 self.to_found.insert(expected, found);
             }

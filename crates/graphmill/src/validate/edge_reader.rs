@@ -1,17 +1,17 @@
-//! All arcs of a stored graph one by one, column by column, every frame checked as it is read.
+//! All arcs of a stored graph one by one, column by column, every page checked as it is read.
 
 use std::sync::Arc;
 
 use graphmill_graph::{
-    BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FRAME_BYTES, PageCache, StoredGraph,
+    BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, PageCache, StoredGraph,
 };
 use graphmill_storage::{CancelToken, Lease, MemoryBudget};
 
 use crate::error::Error;
 
-/// Bytes of a cell that are read at a time; they begin anywhere in a frame.
-const CHUNK_BYTES: u64 = 8 * FRAME_BYTES;
-/// Frames that such a chunk lies in.
+/// Bytes of a cell that are read at a time; they begin anywhere in a page.
+const CHUNK_BYTES: u64 = 8 * DISK_PAGE_BYTES;
+/// Pages that such a chunk lies in.
 const FRAMES: usize = 9;
 /// Bytes of the lists of a reader: a chunk, and source, destination and weight of a block's edges.
 const LIST_BYTES: u64 = CHUNK_BYTES + 16 * BLOCK_EDGES_MAX as u64;
@@ -31,7 +31,7 @@ pub(super) struct ArcReader {
 
 impl ArcReader {
     /// Bytes of the budget that a reader takes.
-    pub(super) const BYTES: u64 = 2 * FRAMES as u64 * FRAME_BYTES + LIST_BYTES;
+    pub(super) const BYTES: u64 = 2 * FRAMES as u64 * DISK_PAGE_BYTES + LIST_BYTES;
 
     pub(super) fn new(
         graph: &Arc<StoredGraph>,
@@ -61,7 +61,7 @@ impl ArcReader {
     /// opening it has summed the cells, and the reader checks the number of each cell.
     ///
     /// # Errors
-    /// A frame or a cell is not what was written, or work was to stop.
+    /// A page or a cell is not what was written, or work was to stop.
     pub(super) fn each(
         &mut self,
         stop: &CancelToken,
@@ -88,7 +88,7 @@ impl ArcReader {
         let (from, to) = (batches.start(cell.source_batch()), batches.start(column));
         let (source_span, span) = (batches.span(cell.source_batch()), batches.span(column));
         let global_offset = to.wrapping_sub(from) as i64;
-        let broken = || graph.broken_cell(column, cell);
+        let broken = || graph.corrupt_cell(column, cell);
         let extent = graph.data_extent(column, cell);
         let mut weight_at = graph.weights_extent(column, cell).bytes.start;
         let (mut at, mut left) = (extent.bytes.start, cell.edges());

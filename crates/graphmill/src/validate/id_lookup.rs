@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use graphmill_graph::{FRAME_BYTES, IdKind, PageCache, StoredGraph, VertexId};
+use graphmill_graph::{DISK_PAGE_BYTES, IdKind, PageCache, StoredGraph, VertexId};
 use graphmill_storage::MemoryBudget;
 
 use crate::error::Error;
 use crate::validate::text::RowId;
 
-/// Frames of ids to keep, where there is memory for more than the least.
+/// Pages of ids to keep, where there is memory for more than the least.
 const FRAMES_MAX: u64 = 1024;
-/// Frames of ids to keep at the least.
+/// Pages of ids to keep at the least.
 const FRAMES_MIN: u64 = 16;
 
 /// Looks up vertices by the ids that a result has for them.
@@ -23,7 +23,7 @@ pub(super) struct IdLookup {
 
 impl IdLookup {
     /// The least bytes of the budget that will do.
-    pub(super) const BYTES: u64 = FRAMES_MIN * FRAME_BYTES;
+    pub(super) const BYTES: u64 = FRAMES_MIN * DISK_PAGE_BYTES;
 
     /// `leave` bytes of the budget are for others.
     pub(super) fn new(
@@ -35,7 +35,7 @@ impl IdLookup {
         let frames = match graph.id_kind() {
             IdKind::Dense => 1,
             // The rest of the free memory is for the rows of the file.
-            _ => (free / 2 / FRAME_BYTES).clamp(FRAMES_MIN, FRAMES_MAX),
+            _ => (free / 2 / DISK_PAGE_BYTES).clamp(FRAMES_MIN, FRAMES_MAX),
         };
         Ok(IdLookup {
             graph: Arc::clone(graph),

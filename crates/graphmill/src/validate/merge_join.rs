@@ -6,13 +6,16 @@
 use std::cmp::Ordering;
 use std::path::Path;
 
-use graphmill_storage::MemoryBudget;
+use graphmill_storage::{GrowingLease, MemoryBudget};
 
 use crate::validate::comparison::Comparison;
-use crate::validate::memory::SteppedLease;
 use crate::validate::text::{ResultRow, RowId, RowIter};
 use crate::validate::verdict::{Rule, Verdict};
 use crate::validate_error::ValidateError;
+
+/// Bytes by which the memory of rows and names grows, and what the error of a full budget calls it.
+const LEASE_STEP_BYTES: u64 = 1 << 20;
+const GROWING: &str = "rows of a file whose ids do not ascend, or names of groups";
 
 /// Which of two files a step is about.
 const RESULT: usize = 0;
@@ -26,7 +29,7 @@ pub(super) fn compare(
 ) -> Result<Verdict, ValidateError> {
     let mut is_sorted_here = [false; 2];
     loop {
-        let mut memory = SteppedLease::new(budget);
+        let mut memory = GrowingLease::new(budget, GROWING, LEASE_STEP_BYTES);
         let mut side = |side: usize| -> Result<Ascending<'_>, ValidateError> {
             let mut rows = open(paths[side])?;
             if is_sorted_here[side] {
@@ -139,17 +142,17 @@ impl Ascending<'_> {
 }
 
 /// All rows in leased memory, by id.
-fn sorted(rows: RowIter, memory: &mut SteppedLease<'_>) -> Result<Vec<ResultRow>, ValidateError> {
+fn sorted(rows: RowIter, memory: &mut GrowingLease<'_>) -> Result<Vec<ResultRow>, ValidateError> {
     let mut all = Vec::new();
     for row in rows {
         let row = row?;
         if all.len() == all.capacity() {
             // While the list grows the old one is there too.
             let more = all.len().max(1024);
-            memory.take((all.len() + more) * size_of::<ResultRow>())?;
+            memory.take(((all.len() + more) * size_of::<ResultRow>()) as u64)?;
             all.reserve_exact(more);
         }
-        memory.take(row.bytes())?;
+        memory.take((row.bytes()) as u64)?;
         all.push(row);
     }
     all.sort_unstable_by(|a, b| a.id.cmp(&b.id));

@@ -10,7 +10,6 @@ pub(crate) mod compare;
 mod comparison;
 mod edge_reader;
 mod id_lookup;
-mod memory;
 mod merge_join;
 mod open;
 mod parquet;

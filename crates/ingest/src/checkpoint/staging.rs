@@ -112,7 +112,9 @@ impl<'a> StagingDir<'a> {
     /// Sets whether the directory stays if it does not get its final name.
     pub(crate) fn stay(&self, stays: bool) {
         self.stays.store(stays, Relaxed);
-        self.scratch.iter().for_each(|scratch| scratch.stay(stays));
+        self.scratch
+            .iter()
+            .for_each(|scratch| scratch.keep_on_drop(stays));
     }
 
     /// Returns the path of the directory.

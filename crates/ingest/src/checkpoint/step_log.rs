@@ -25,11 +25,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use graphmill_graph::{FileSide, common_files};
-use graphmill_raw::{Failpoint, lock};
+use graphmill_raw::{failpoint, lock};
 use graphmill_storage::{
     AtomicFile, DirLock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, LockMode, Open, Owner, RandomAccessFile,
     RecordReader, RecordWriter, StorageError, host_id, is_corrupt, is_missing, is_this_host,
-    remove_dir_keeping_last, unheld,
+    remove_dir_keeping_last, unlocked_dirs,
 };
 
 use super::job::{JOB_FILE, JobIdentity};
@@ -180,7 +180,7 @@ impl<'a> StepLog<'a> {
         let is_of_import = |path: &Path| name_of(path).and_then(JobIdentity::graphs_of).is_some();
         // Where only this machine can work in it, no record has to say that it did.
         let is_local_here = disk.is_local(folder);
-        for (temporary, _hold) in unheld(disk, folder, is_of_import) {
+        for (temporary, _hold) in unlocked_dirs(disk, folder, is_of_import) {
             let log = StepLog {
                 machine,
                 temporary,
@@ -209,7 +209,7 @@ impl<'a> StepLog<'a> {
             }
             let is_of = |path: &Path| is_graph_dir(path, &log.temporary);
             if pending.is_none() {
-                for (graph, _hold) in unheld(disk, folder, is_of) {
+                for (graph, _hold) in unlocked_dirs(disk, folder, is_of) {
                     // If it is empty.
                     let _ = disk.remove_dir(&graph);
                 }
@@ -282,9 +282,7 @@ impl<'a> StepLog<'a> {
     ) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
         for path in files.temporary {
-            if Failpoint::StepNotSynced.is_planted() {
-                break;
-            }
+            failpoint!(StepNotSynced => break);
             disk.sync(&disk.open(path, Open::Update)?)?;
         }
         let mut folders: Vec<&Path> = files
@@ -313,16 +311,16 @@ impl<'a> StepLog<'a> {
         let mut out = RecordWriter::new(file, MAGIC).map_err(wrong)?;
         let files_of_record = files.temporary.iter().copied();
         let files_of_record = files_of_record.chain(files.graph.iter().map(PathBuf::as_path));
-        out.number((files.temporary.len() + files.graph.len()) as u64)
+        out.put_u64((files.temporary.len() + files.graph.len()) as u64)
             .map_err(wrong)?;
         for path in files_of_record {
             let bytes = disk.stamp(path)?.bytes;
-            out.bytes(path.as_os_str().as_bytes())
-                .and_then(|()| out.number(bytes))
+            out.put_bytes(path.as_os_str().as_bytes())
+                .and_then(|()| out.put_u64(bytes))
                 .map_err(wrong)?;
         }
         put(&mut out).map_err(wrong)?;
-        out.finish().map_err(wrong)?.publish()?;
+        out.finish().map_err(wrong)?.commit()?;
         Ok(())
     }
 
@@ -550,7 +548,7 @@ impl PendingRecord {
     fn encode(&self, out: &mut StepWriter) -> io::Result<()> {
         [&self.job, &self.machine, &self.graph]
             .into_iter()
-            .try_for_each(|bytes| out.bytes(bytes))
+            .try_for_each(|bytes| out.put_bytes(bytes))
     }
 
     fn decode(from: &mut RecordReader<'_>) -> io::Result<Self> {

@@ -106,7 +106,7 @@ impl<'a> ImportDirs<'a> {
             let _ = log.remove_all_records();
         }
         let has_any = log.has_any();
-        self.temporary.stay(has_any);
+        self.temporary.keep_on_drop(has_any);
         self.staging.stay(has_any || log.have_others());
         has_any
     }
@@ -123,7 +123,7 @@ impl<'a> ImportDirs<'a> {
             log.end();
         }
         self.staging.rename(output, taken)?;
-        self.temporary.stay(false);
+        self.temporary.keep_on_drop(false);
         if let Some(log) = &self.log {
             // If the process is killed here, the next import removes the rest; the graph is complete in any case.
             let _ = log.remove_all_records();

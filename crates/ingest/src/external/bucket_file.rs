@@ -15,14 +15,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use graphmill_fabric::protocol_error;
 use graphmill_raw::lock;
 use graphmill_storage::{
     Buffer, CancelToken, Disk, FileHandle, Lease, MemoryBudget, Open, Operation, Queue,
-    RecordReader, RecordWriter, StorageError, broken,
+    RecordReader, RecordWriter, StorageError, corrupt,
 };
 
 use super::shuffle::BucketShuffle;
-use crate::comm::mismatch;
 use crate::error::IngestError;
 
 /// Length, checksum and offset of a chunk, in front of its records.
@@ -330,13 +330,13 @@ impl BucketFile {
 
     /// Writes the offsets of the chunks, after all of them are written.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
-        out.number(self.chunk_bytes as u64)?;
-        out.number(self.buckets.len() as u64)?;
-        out.number(self.all_chunks() as u64)?;
+        out.put_u64(self.chunk_bytes as u64)?;
+        out.put_u64(self.buckets.len() as u64)?;
+        out.put_u64(self.all_chunks() as u64)?;
         let tables = self.buckets.iter().map(lock);
         tables
             .into_iter()
-            .try_for_each(|chunks| out.numbers(chunks.iter().copied()))
+            .try_for_each(|chunks| out.put_u64s(chunks.iter().copied()))
     }
 
     /// The file at `path` that [was encoded](BucketFile::encode) there.
@@ -351,7 +351,7 @@ impl BucketFile {
         let chunks = from.count(size_of::<u64>() as u64)?;
         let is_sound = chunk_bytes >= GRAIN && chunk_bytes.is_multiple_of(GRAIN);
         if !is_sound {
-            return Err(broken());
+            return Err(corrupt());
         }
         let table_bytes = Self::table_bytes(chunks, 1);
         let lease = budget.lease("the table of a temporary file", table_bytes);
@@ -370,7 +370,7 @@ impl BucketFile {
         };
         match bucket_file.all_chunks() as u64 == chunks {
             true => Ok(bucket_file),
-            false => Err(broken()),
+            false => Err(corrupt()),
         }
     }
 }
@@ -529,7 +529,7 @@ impl<'a> BucketWriter<'a> {
         let end = HEADER_BYTES + records.len();
         let bytes = end.next_multiple_of(GRAIN);
         if bytes > self.bucket_file.chunk_bytes {
-            return Err(mismatch());
+            return Err(protocol_error().into());
         }
         if self
             .slab

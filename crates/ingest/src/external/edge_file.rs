@@ -12,7 +12,7 @@ use graphmill_graph::EdgeKind;
 use graphmill_raw::lock;
 use graphmill_storage::{
     Buffer, CancelToken, Disk, FileHandle, Lease, MemoryBudget, Open, RecordReader, RecordWriter,
-    StorageError, broken,
+    StorageError, corrupt,
 };
 
 use super::bucket_file::{ChunkReader, ChunkWriter, GRAIN, HEADER_BYTES, seal_chunk};
@@ -153,13 +153,13 @@ impl OrderedEdgeFile {
 
     /// Writes the contents and offsets of the chunks.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
-        out.number(self.chunk_bytes as u64)?;
-        out.number(self.table.chunks.len() as u64)?;
+        out.put_u64(self.chunk_bytes as u64)?;
+        out.put_u64(self.table.chunks.len() as u64)?;
         for chunk in &self.table.chunks {
-            out.number(chunk.first)?;
-            out.word(chunk.edges)?;
-            out.word(chunk.width as u32)?;
-            out.number(chunk.offset)?;
+            out.put_u64(chunk.first)?;
+            out.put_u32(chunk.edges)?;
+            out.put_u32(chunk.width as u32)?;
+            out.put_u64(chunk.offset)?;
         }
         Ok(())
     }
@@ -174,7 +174,7 @@ impl OrderedEdgeFile {
         let chunk_bytes = from.number()? as usize;
         let is_sound = chunk_bytes >= GRAIN && chunk_bytes.is_multiple_of(GRAIN);
         if !is_sound || chunk_bytes > EDGE_CHUNK_BYTES_MAX {
-            return Err(broken());
+            return Err(corrupt());
         }
         let count = from.count(24)?;
         let lease = budget.lease(
@@ -194,7 +194,7 @@ impl OrderedEdgeFile {
                     0 => IdEncoding::Four,
                     1 => IdEncoding::Eight,
                     2 => IdEncoding::Text,
-                    _ => return Err(broken()),
+                    _ => return Err(corrupt()),
                 },
                 offset: from.number()?,
             })

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_storage::{CancelToken, Disk, MemoryBudget, RecordReader, RecordWriter, broken};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, RecordReader, RecordWriter, corrupt};
 
 use super::bucket_file::ChunkReader;
 use super::edge_file::{EDGE_CHUNK_BYTES_MAX, EdgeBatchSink, OrderedEdgeFile};
@@ -41,10 +41,10 @@ impl<'a> EdgeReplay<'a> {
             let starts = from.numbers()?;
             return match starts.len() as u64 == input.pieces() {
                 true => Ok(Self::Input(input, starts)),
-                false => Err(broken()),
+                false => Err(corrupt()),
             };
         }
-        let name = String::from_utf8(from.bytes()?).map_err(|_| broken())?;
+        let name = String::from_utf8(from.bytes()?).map_err(|_| corrupt())?;
         let of = (&*folder.join(name), input.weights());
         OrderedEdgeFile::decode(disk, budget, of, from).map(Self::TempFile)
     }
@@ -61,13 +61,13 @@ impl<'a> EdgeReplay<'a> {
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         match self {
             Self::Input(_, starts) => {
-                out.word(0)?;
-                out.numbers(starts.iter().copied())
+                out.put_u32(0)?;
+                out.put_u64s(starts.iter().copied())
             }
             Self::TempFile(edge_file) => {
-                out.word(1)?;
+                out.put_u32(1)?;
                 let name = edge_file.path().file_name().unwrap_or_default();
-                out.bytes(name.as_encoded_bytes())?;
+                out.put_bytes(name.as_encoded_bytes())?;
                 edge_file.encode(out)
             }
         }

@@ -1,9 +1,9 @@
 //! The shuffle: records of a bucket file on their way to the rank that owns their bucket.
 
-use graphmill_fabric::{FabricError, Shuffle};
+use graphmill_fabric::{FabricError, Shuffle, protocol_error};
 use graphmill_storage::{Lease, MemoryBudget};
 
-use crate::comm::{ImportCommunicator, mismatch};
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
 
 /// A shuffle of records into the buckets of a temporary file that are spread over ranks.
@@ -72,10 +72,10 @@ impl<'a> BucketShuffle<'a> {
                     let guard = GiveUp(&self.courier);
                     let taken = self.courier.take_in(
                         |from, bucket, records| {
-                            let bucket = usize::try_from(bucket).map_err(|_| mismatch())?;
+                            let bucket = usize::try_from(bucket).map_err(|_| protocol_error())?;
                             match self.owners.get(bucket) {
                                 Some(owner) if *owner == self.rank => take(from, bucket, records),
-                                _ => Err(mismatch()),
+                                _ => Err(protocol_error().into()),
                             }
                         },
                         &|| self.comm.idle(),

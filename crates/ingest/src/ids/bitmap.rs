@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use graphmill_raw::AtomicBitmap;
 use graphmill_storage::{
-    BudgetError, Buffer, Lease, MemoryBudget, RecordReader, RecordWriter, broken,
+    BudgetError, Buffer, Lease, MemoryBudget, RecordReader, RecordWriter, corrupt,
 };
 
 use crate::comm::ImportCommunicator;
@@ -109,22 +109,22 @@ impl IdBitmap {
         let of_chunk = (id & ((1 << CHUNK_SHIFT) - 1)) as usize;
         // Most ids occur many times: a word that is only read stays in the caches of all cores.
         if !chunk.ids.is_marked(of_chunk) {
-            chunk.ids.mark(of_chunk);
+            chunk.ids.set(of_chunk);
         }
     }
 
     /// Writes the ids, or that the bitmap overflowed.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         let chunks: Vec<&BitmapChunk> = match self.overflowed.load(Relaxed) {
-            true => return out.word(NO_ROOM),
+            true => return out.put_u32(NO_ROOM),
             false => self.chunks.iter().map_while(OnceLock::get).collect(),
         };
-        out.word(ROOM)?;
-        out.number(chunks.len() as u64)?;
+        out.put_u32(ROOM)?;
+        out.put_u64(chunks.len() as u64)?;
         chunks
             .into_iter()
             .flat_map(|chunk| chunk.ids.to_words())
-            .try_for_each(|word| out.number(word))
+            .try_for_each(|word| out.put_u64(word))
     }
 
     /// Reads the bitmap that [was encoded](IdBitmap::encode); it takes at most `bytes_max` of `budget`.
@@ -146,7 +146,7 @@ impl IdBitmap {
         }
         for chunk in id_bitmap.chunks.iter().map_while(OnceLock::get) {
             for word in 0..CHUNK_WORDS {
-                chunk.ids.set(word, from.number()?);
+                chunk.ids.set_word(word, from.number()?);
             }
         }
         Ok(id_bitmap)
@@ -244,9 +244,9 @@ impl RankBitmap {
 
     /// Writes the bitmap with its ranks.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
-        out.number(self.total)?;
-        out.numbers(self.bases.iter().copied())?;
-        out.numbers(self.entries.typed::<u64>().iter().copied())
+        out.put_u64(self.total)?;
+        out.put_u64s(self.bases.iter().copied())?;
+        out.put_u64s(self.entries.typed::<u64>().iter().copied())
     }
 
     /// Reads the bitmap that [was encoded](RankBitmap::encode).
@@ -255,7 +255,7 @@ impl RankBitmap {
         let bases = from.numbers()?;
         let count = from.count(size_of::<u64>() as u64)? as usize;
         if count != bases.len() * CHUNK_ENTRIES {
-            return Err(broken());
+            return Err(corrupt());
         }
         let entries = budget.buffer("the ranks of ids", bases.len() * RANK_BYTES as usize);
         let mut entries = entries.map_err(io::Error::other)?;

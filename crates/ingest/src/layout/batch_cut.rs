@@ -10,7 +10,7 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use graphmill_storage::{RecordReader, RecordWriter, broken};
+use graphmill_storage::{RecordReader, RecordWriter, corrupt};
 
 use super::histogram::{RangeHistogram, bits_of, granule_shift};
 
@@ -78,8 +78,8 @@ impl RangeCounts {
 
     /// Writes the counts.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
-        out.numbers(self.first.iter().copied())?;
-        out.numbers(self.arcs.iter().copied())
+        out.put_u64s(self.first.iter().copied())?;
+        out.put_u64s(self.arcs.iter().copied())
     }
 
     /// Reads the counts of `vertices` vertices that [were encoded](RangeCounts::encode).
@@ -91,7 +91,7 @@ impl RangeCounts {
             && first.is_sorted();
         match is_sound {
             true => Ok(Self::new(first, arcs)),
-            false => Err(broken()),
+            false => Err(corrupt()),
         }
     }
 

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 
 use graphmill_raw::{AlignedBuffer, lock};
 use graphmill_storage::{
-    Buffer, CancelToken, Disk, MemoryBudget, RecordReader, RecordWriter, broken,
+    Buffer, CancelToken, Disk, MemoryBudget, RecordReader, RecordWriter, corrupt,
 };
 
 use super::arc_count::CountContext;
@@ -171,7 +171,7 @@ impl OutDegrees {
     /// Writes the location of the degrees.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         for number in [self.numbers, self.arcs, self.bytes] {
-            out.number(number)?;
+            out.put_u64(number)?;
         }
         self.file.encode(out)
     }
@@ -193,7 +193,7 @@ impl OutDegrees {
         let is_whole = degrees.file.buckets() == 1 && degrees.file.chunks(0) as u64 >= chunks;
         match is_whole {
             true => Ok(degrees),
-            false => Err(broken()),
+            false => Err(corrupt()),
         }
     }
 

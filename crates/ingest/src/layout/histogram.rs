@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use graphmill_storage::{Buffer, MemoryBudget, RecordReader, RecordWriter, StorageError, broken};
+use graphmill_storage::{Buffer, MemoryBudget, RecordReader, RecordWriter, StorageError, corrupt};
 
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
@@ -78,8 +78,8 @@ impl RangeHistogram {
 
     /// Writes the counts.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
-        out.word(self.shift)?;
-        out.numbers(self.counts.typed::<u64>().iter().copied())
+        out.put_u32(self.shift)?;
+        out.put_u64s(self.counts.typed::<u64>().iter().copied())
     }
 
     /// Reads the counts that [were encoded](RangeHistogram::encode).
@@ -88,7 +88,7 @@ impl RangeHistogram {
         histogram.shift = from.word()?.min(u64::BITS - 1);
         let counts = histogram.counts.typed_mut::<u64>();
         if from.count(size_of::<u64>() as u64)? != counts.len() as u64 {
-            return Err(broken());
+            return Err(corrupt());
         }
         for count in counts {
             *count = from.number()?;

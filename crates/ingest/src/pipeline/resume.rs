@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use graphmill_graph::{FileSide, GraphWriter, IdsSummary};
 use graphmill_raw::lock;
-use graphmill_storage::{RecordReader, RecordWriter, broken};
+use graphmill_storage::{RecordReader, RecordWriter, corrupt};
 
 use super::assign_ids::{ArcStats, DEGREES, IndexedEdges};
 use super::buckets::{ARCS, Buckets};
@@ -161,10 +161,10 @@ impl<'a> ImportContext<'a> {
             found.source.encode(out)?;
             out.optional(found.vertices.as_ref(), EdgeReplay::encode)?;
             let scanned = &found.scanned;
-            out.optional(scanned.id_max, |id, out| out.number(id))?;
+            out.optional(scanned.id_max, |id, out| out.put_u64(id))?;
             scanned.arcs_in.encode(out)?;
             out.optional(scanned.arcs_out.as_ref(), RangeHistogram::encode)?;
-            out.bytes(&scanned.sample.to_bytes())?;
+            out.put_bytes(&scanned.sample.to_bytes())?;
             out.optional(found.id_bitmap.as_ref(), IdBitmap::encode)
         });
         Ok(())
@@ -174,13 +174,13 @@ impl<'a> ImportContext<'a> {
         let budget = self.machine.budget;
         let source = self.take_source(self.source, from)?;
         let vertices = from.optional(|from| {
-            let vertices = self.vertices.ok_or_else(broken)?;
+            let vertices = self.vertices.ok_or_else(corrupt)?;
             self.take_source(vertices, from)
         })?;
         let id_max = from.optional(RecordReader::number)?;
         let arcs_in = RangeHistogram::decode(budget, from)?;
         let arcs_out = from.optional(|from| RangeHistogram::decode(budget, from))?;
-        let sample = IdSample::merged(&[from.bytes()?]).map_err(|_| broken())?;
+        let sample = IdSample::merged(&[from.bytes()?]).map_err(|_| corrupt())?;
         let id_bitmap = from.optional(|from| {
             let most = (budget.available() / 2).min(self.options.work_bytes_max);
             IdBitmap::decode(budget, most, from)
@@ -277,10 +277,10 @@ impl<'a> ImportContext<'a> {
             ReportCounters::from_report(self).encode(out)?;
             arc_stats.encode(out)?;
             out.optional(order, |order, out| {
-                order.iter().try_for_each(|number| out.number(*number))
+                order.iter().try_for_each(|number| out.put_u64(*number))
             })?;
             buckets.bucket_file.encode(out)?;
-            out.bytes(&buckets.counts)
+            out.put_bytes(&buckets.counts)
         });
         Ok(())
     }
@@ -327,7 +327,7 @@ impl<'a> ImportContext<'a> {
                             break;
                         }
                         // If memory does not hold all, the rest is written again.
-                        listener.take(&payload).map_err(|_| broken())?;
+                        listener.take(&payload).map_err(|_| corrupt())?;
                     }
                     if graph.has(side, number) {
                         done.insert((side, number), kept);
@@ -394,15 +394,15 @@ impl<'i, 'a> CompletedFiles<'i, 'a> {
             graph: &paths,
         };
         log.write(&column_record(*side, *number), &named_files, |out| {
-            out.number(files.len() as u64)?;
+            out.put_u64(files.len() as u64)?;
             for (side, number, kept) in &files {
-                out.word(*side as u32)?;
+                out.put_u32(*side as u32)?;
                 let number = *number as u64;
                 for number in [number, kept.arcs, kept.loops_dropped, kept.others_dropped] {
-                    out.number(number)?;
+                    out.put_u64(number)?;
                 }
-                graph.tell_of(*side, number as usize, |payload| out.bytes(payload))?;
-                out.number(0)?;
+                graph.tell_of(*side, number as usize, |payload| out.put_bytes(payload))?;
+                out.put_u64(0)?;
             }
             Ok(())
         });
@@ -417,8 +417,8 @@ impl ArcStats {
 
     fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         let ids = self.ids.map(|ids| ids.to_numbers().to_vec());
-        out.numbers(ids.unwrap_or_default().into_iter())?;
-        out.number(self.vertices)?;
+        out.put_u64s(ids.unwrap_or_default().into_iter())?;
+        out.put_u64(self.vertices)?;
         self.arcs_in.encode(out)?;
         out.optional(self.arcs_out.as_ref(), RangeCounts::encode)
     }
@@ -426,7 +426,7 @@ impl ArcStats {
     fn decode(from: &mut RecordReader<'_>) -> io::Result<Self> {
         let ids = match &from.numbers()?[..] {
             [] => None,
-            numbers => Some(IdsSummary::from_numbers(numbers).ok_or_else(broken)?),
+            numbers => Some(IdsSummary::from_numbers(numbers).ok_or_else(corrupt)?),
         };
         let vertices = from.number()?;
         Ok(ArcStats {
@@ -477,7 +477,7 @@ impl ReportCounters {
     }
 
     fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
-        self.0.iter().try_for_each(|number| out.number(*number))
+        self.0.iter().try_for_each(|number| out.put_u64(*number))
     }
 
     fn decode(from: &mut RecordReader<'_>) -> io::Result<Self> {

@@ -48,74 +48,47 @@ impl CountedDisk {
     }
 }
 
+/// Passes calls on to the other disk.
+macro_rules! forward {
+    ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $result:ty;)*) => {
+        $(fn $name(&self $(, $arg: $type)*) -> $result {
+            self.disk.$name($($arg),*)
+        })*
+    };
+}
+
 impl Disk for CountedDisk {
-    fn open(&self, path: &Path, how: Open) -> Result<FileHandle, StorageError> {
-        self.disk.open(path, how)
+    forward! {
+        fn open(&self, path: &Path, how: Open) -> Result<FileHandle, StorageError>;
+        fn create_dir_all(&self, path: &Path) -> Result<(), StorageError>;
+        fn create_dir(&self, path: &Path) -> Result<(), StorageError>;
+        fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError>;
+        fn exchange(&self, one: &Path, other: &Path) -> Result<(), StorageError>;
+        fn remove_file(&self, path: &Path) -> Result<(), StorageError>;
+        fn remove_dir(&self, path: &Path) -> Result<(), StorageError>;
+        fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError>;
+        fn hold(&self, dir: &Path, how: LockMode, owner: Owner<'_>) -> Result<Option<DirLock>, StorageError>;
+        fn share(&self, dir: &Path, like: &Path) -> Result<(), StorageError>;
+        fn owner(&self, path: &Path) -> Result<u32, StorageError>;
+        fn target(&self, path: &Path) -> Result<Target, StorageError>;
+        fn stream(&self, path: &Path) -> Result<Box<dyn io::Write + Send>, StorageError>;
+        fn inherit(&self, file: &FileHandle, path: &Path) -> Result<(), StorageError>;
+        fn sync_dir(&self, path: &Path) -> Result<(), StorageError>;
+        fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, StorageError>;
+        fn is_dir(&self, path: &Path) -> Result<bool, StorageError>;
+        fn exists(&self, path: &Path) -> Result<bool, StorageError>;
+        fn stamp(&self, path: &Path) -> Result<FileIdentity, StorageError>;
+        fn set_len(&self, file: &FileHandle, len: u64) -> Result<(), StorageError>;
+        fn reserve(&self, file: &FileHandle, bytes: u64) -> Result<(), StorageError>;
+        fn sync(&self, file: &FileHandle) -> Result<(), StorageError>;
+        fn free_bytes(&self, path: &Path) -> Result<u64, StorageError>;
+        fn is_local(&self, folder: &Path) -> bool;
     }
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
         Ok(Box::new(CountedQueue {
             queue: self.disk.queue(depth)?,
             counts: Arc::clone(&self.counts),
         }))
-    }
-    fn create_dir_all(&self, path: &Path) -> Result<(), StorageError> {
-        self.disk.create_dir_all(path)
-    }
-    fn create_dir(&self, path: &Path) -> Result<(), StorageError> {
-        self.disk.create_dir(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError> {
-        self.disk.rename(from, to)
-    }
-    fn exchange(&self, one: &Path, other: &Path) -> Result<(), StorageError> {
-        self.disk.exchange(one, other)
-    }
-    fn remove_file(&self, path: &Path) -> Result<(), StorageError> {
-        self.disk.remove_file(path)
-    }
-    fn remove_dir(&self, path: &Path) -> Result<(), StorageError> {
-        self.disk.remove_dir(path)
-    }
-    fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
-        self.disk.remove_dir_all(path)
-    }
-    fn hold(
-        &self,
-        dir: &Path,
-        how: LockMode,
-        owner: Owner<'_>,
-    ) -> Result<Option<DirLock>, StorageError> {
-        self.disk.hold(dir, how, owner)
-    }
-    fn share(&self, dir: &Path, like: &Path) -> Result<(), StorageError> {
-        self.disk.share(dir, like)
-    }
-    fn owner(&self, path: &Path) -> Result<u32, StorageError> {
-        self.disk.owner(path)
-    }
-    fn target(&self, path: &Path) -> Result<Target, StorageError> {
-        self.disk.target(path)
-    }
-    fn stream(&self, path: &Path) -> Result<Box<dyn io::Write + Send>, StorageError> {
-        self.disk.stream(path)
-    }
-    fn inherit(&self, file: &FileHandle, path: &Path) -> Result<(), StorageError> {
-        self.disk.inherit(file, path)
-    }
-    fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
-        self.disk.sync_dir(path)
-    }
-    fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
-        self.disk.list(dir)
-    }
-    fn is_dir(&self, path: &Path) -> Result<bool, StorageError> {
-        self.disk.is_dir(path)
-    }
-    fn exists(&self, path: &Path) -> Result<bool, StorageError> {
-        self.disk.exists(path)
-    }
-    fn stamp(&self, path: &Path) -> Result<FileIdentity, StorageError> {
-        self.disk.stamp(path)
     }
     fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError> {
         let bytes = self.disk.read_small(path, max)?;
@@ -125,21 +98,6 @@ impl Disk for CountedDisk {
     fn write_small(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
         self.counts.written.fetch_add(bytes.len() as u64, Relaxed);
         self.disk.write_small(path, bytes)
-    }
-    fn set_len(&self, file: &FileHandle, len: u64) -> Result<(), StorageError> {
-        self.disk.set_len(file, len)
-    }
-    fn reserve(&self, file: &FileHandle, bytes: u64) -> Result<(), StorageError> {
-        self.disk.reserve(file, bytes)
-    }
-    fn sync(&self, file: &FileHandle) -> Result<(), StorageError> {
-        self.disk.sync(file)
-    }
-    fn free_bytes(&self, path: &Path) -> Result<u64, StorageError> {
-        self.disk.free_bytes(path)
-    }
-    fn is_local(&self, folder: &Path) -> bool {
-        self.disk.is_local(folder)
     }
 }
 

@@ -219,12 +219,12 @@ fn a_named_folder_is_had_when_nobody_looks_at_it_any_more() {
             .disk
             .write_small(&first.path().join("file"), b"1")
             .unwrap();
-        first.stay(true);
+        first.keep_on_drop(true);
         assert!(named(&clock).is_none(), "{}: somebody has it", place.name);
         let first = Mutex::new(Some(first));
         let second = named(&LetsGo(&first)).unwrap();
         assert!(place.disk.exists(&second.path().join("file")).unwrap());
-        second.stay(false);
+        second.keep_on_drop(false);
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
     let index = |v: u32| I::of_index(v.into());
     all(machine, vertices, |v| {
         lists.prefetch_list::<WORDS>(v + AHEAD);
-        forest.point(v, index(first(v).min(v as u32)));
+        forest.set_parent(v, index(first(v).min(v as u32)));
     })?;
     flatten(machine, forest)?;
     tell(pass(vertices, vertices as u64));
@@ -67,7 +67,7 @@ pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
         // Prefetch the data of later vertices: a list, and the target of its second record.
         lists.prefetch_list::<WORDS>(v + 2 * AHEAD);
         forest.prefetch(index(second(v + AHEAD)));
-        forest.unite(index(v as u32), index(second(v)));
+        forest.union(index(v as u32), index(second(v)));
     })?;
     flatten(machine, forest)?;
     tell(pass(vertices, vertices as u64));
@@ -82,7 +82,7 @@ pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
         let (mut of_part, mut with_edges) = (0, 0);
         let mut chosen = [0; AT_ONCE];
         for v in part {
-            let is_left = largest != Some(forest.pointer(index(v as u32)));
+            let is_left = largest != Some(forest.parent(index(v as u32)));
             of_part += usize::from(is_left);
             if let Some(place) = chosen.get_mut(with_edges) {
                 *place = v as u32;
@@ -100,7 +100,7 @@ pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
             }
             let mut unite = |other| {
                 looked_at += 1;
-                forest.unite(index(*v), index(other));
+                forest.union(index(*v), index(other));
             };
             lists.each_neighbour(*v as usize, &mut unite);
             if let Some(against) = against {
@@ -121,9 +121,9 @@ pub(crate) fn flatten<I: AtomicScalar, A: AtomicCell<I>>(
     forest: UnionFind<'_, I, A>,
 ) -> Result<(), EngineError> {
     all(machine, forest.len(), |v| {
-        let later = forest.pointer(I::of_index((v + AHEAD) as u64));
+        let later = forest.parent(I::of_index((v + AHEAD) as u64));
         forest.prefetch(later);
-        forest.flatten(v);
+        forest.compress(v);
     })
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn unite_cells<I: AtomicScalar, A: AtomicCell<I>>(
 ) -> Result<(), EngineError> {
     let vertices = forest.len();
     all(machine, vertices, |v| {
-        forest.point(v, I::of_index(v as u64))
+        forest.set_parent(v, I::of_index(v as u64))
     })?;
     // Where each arc has its opposite, one of the two is enough.
     let symmetric = machine.graph.symmetric();
@@ -145,7 +145,7 @@ pub(crate) fn unite_cells<I: AtomicScalar, A: AtomicCell<I>>(
         let source = I::of_index(list.source);
         for local in list.destinations {
             let destination = list.first_destination + u64::from(*local);
-            forest.unite(source, I::of_index(destination));
+            forest.union(source, I::of_index(destination));
         }
     })?;
     flatten(machine, forest)?;
@@ -158,7 +158,7 @@ fn most_frequent<I: AtomicScalar, A: AtomicCell<I>>(forest: UnionFind<'_, I, A>)
     let stride = forest.len().div_ceil(SAMPLE).max(1);
     let sampled = (0..forest.len()).step_by(stride);
     let mut roots: Vec<I> = sampled
-        .map(|v| forest.pointer(I::of_index(v as u64)))
+        .map(|v| forest.parent(I::of_index(v as u64)))
         .collect();
     roots.sort_unstable();
     let longest = roots.chunk_by(|a, b| a == b).max_by_key(|run| run.len())?;

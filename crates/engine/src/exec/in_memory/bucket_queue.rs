@@ -71,7 +71,7 @@ impl BlockPool {
     }
 
     fn take(&self) -> Option<VertexBlock> {
-        let block = self.blocks.take(1).ok();
+        let block = self.blocks.claim(1).ok();
         block.map(|_| Vec::with_capacity(BLOCK))
     }
 
@@ -95,7 +95,7 @@ impl BlockPool {
     }
 
     fn mark(&self, v: u32) {
-        self.overflow.mark(v as usize);
+        self.overflow.set(v as usize);
         self.overflowed.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -107,7 +107,7 @@ impl BlockPool {
         }
         let mut block = Vec::with_capacity(LOOSE);
         for word in 0..self.overflow.words() {
-            let mut bits = self.overflow.take(word);
+            let mut bits = self.overflow.take_word(word);
             while bits != 0 {
                 block.push((word * AtomicBitmap::WORD) as u32 + bits.trailing_zeros());
                 bits &= bits - 1;

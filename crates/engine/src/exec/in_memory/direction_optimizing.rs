@@ -117,7 +117,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         let mut blocks = left(&piles);
         each_block(machine, &piles, &mut blocks, count, |block, _, _| {
             for v in block {
-                front.mark(*v as usize);
+                front.set(*v as usize);
             }
             0
         })?;
@@ -273,7 +273,7 @@ impl<P: MonotoneProgram> Pull<'_, P> {
             return Step::Finished;
         }
         let labels = self.ground.labels;
-        let is_called = self.front.look();
+        let is_called = self.front.snapshot();
         let (mut woken, mut edges) = (0, 0);
         let to = words.min(from + WORDS_AT_ONCE);
         let mut of_next = self.waiting::<WORDS>(from);
@@ -300,7 +300,7 @@ impl<P: MonotoneProgram> Pull<'_, P> {
             }
             woken += u64::from(u64::count_ones(bits));
             // Words are a worker's own, so there is nothing to add to.
-            self.next.set(word, bits);
+            self.next.set_word(word, bits);
         }
         self.woken.fetch_add(woken, Ordering::Relaxed);
         self.edges.fetch_add(edges, Ordering::Relaxed);
@@ -346,7 +346,7 @@ impl RoundJob for BitmapToQueue<'_, '_> {
         }
         let mut piles = lock(&self.piles[worker]);
         for word in from..words.min(from + WORDS_AT_ONCE) {
-            let mut bits = self.bits.take(word);
+            let mut bits = self.bits.take_word(word);
             while bits != 0 {
                 let v = (word * AtomicBitmap::WORD) as u32 + bits.trailing_zeros();
                 piles.push(self.level, v);

@@ -130,7 +130,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
         };
         for (position, cell) in wanted() {
             self.cells.fetch_add(1, Ordering::Relaxed);
-            let broken = || graph.broken_cell(column, cell);
+            let broken = || graph.corrupt_cell(column, cell);
             let mut left = cell.data_bytes() as usize;
             let mut edges = 0;
             if let Some((mut bytes, _)) = is_pinned(position) {
@@ -215,7 +215,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
         );
         match fits {
             true => Ok(Some((used, block.edges()))),
-            false => Err(machine.graph.broken_cell(column, cell).into()),
+            false => Err(machine.graph.corrupt_cell(column, cell).into()),
         }
     }
 }

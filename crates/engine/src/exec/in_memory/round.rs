@@ -278,8 +278,8 @@ struct BlockSource<'r, 's, W> {
 impl<W> BlockSource<'_, '_, W> {
     /// Shares blocks if another worker looks for some in vain; whether it did.
     fn share(&self, piles: &mut BucketQueue) -> bool {
-        let is_wanted = self.shares.busy() < self.piles.len();
-        is_wanted && self.shares.share(|blocks| piles.halve(blocks))
+        let is_wanted = self.shares.active() < self.piles.len();
+        is_wanted && self.shares.offer(|blocks| piles.halve(blocks))
     }
 }
 
@@ -291,7 +291,7 @@ impl<'s, W: Fn(&VertexBlock, &mut BucketQueue<'s>, bool) -> u64 + Sync> RoundJob
         let own = self.own.then(|| piles.pop()).flatten();
         let mut block = match own {
             Some(block) => block,
-            None => match self.shares.take() {
+            None => match self.shares.claim() {
                 WorkShare::Part(block) => block,
                 WorkShare::NotYet => return Step::Waiting,
                 WorkShare::NoMore => return Step::Finished,
@@ -309,7 +309,7 @@ impl<'s, W: Fn(&VertexBlock, &mut BucketQueue<'s>, bool) -> u64 + Sync> RoundJob
             }
         }
         if !self.own || piles.waiting() == 0 {
-            self.shares.leave();
+            self.shares.finish();
         }
         Step::Worked
     }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use graphmill_fabric::protocol_error;
 use graphmill_raw::{Element, lock};
 use graphmill_storage::{Buffer, DataKind};
 
-use crate::comm::communicator::mismatch;
 use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
@@ -168,7 +168,7 @@ impl IncomingBlock {
                 Some((length, _)) => usize::try_from(u64::from_le_bytes(*length))
                     .ok()
                     .and_then(|length| length.checked_add(LENGTH))
-                    .ok_or_else(mismatch)?,
+                    .ok_or_else(protocol_error)?,
             };
             if self.head.len() >= LENGTH && self.head.len() == wanted {
                 let head = &self.head[LENGTH..];
@@ -206,7 +206,7 @@ impl PartialBlock {
         leave: u64,
     ) -> Result<Self, EngineError> {
         let mut head = head;
-        let mut number = || u64::take(&mut head).ok_or_else(mismatch);
+        let mut number = || u64::take(&mut head).ok_or_else(protocol_error);
         let order = (number()? as usize, number()? as usize);
         let count = number()? as usize;
         let part = |bytes: &[u8; 8]| {
@@ -216,16 +216,16 @@ impl PartialBlock {
         let parts: Vec<(u32, u32)> = head.as_chunks().0.iter().map(part).collect();
         let said = (parts.len() * size_of::<(u32, u32)>()) as u64;
         let _lease = machine.budget.lease("sent messages", said)?;
-        let ends = parts.last().ok_or_else(mismatch)?.1 as usize;
+        let ends = parts.last().ok_or_else(protocol_error)?.1 as usize;
         if parts.len() != count {
-            return Err(mismatch());
+            return Err(protocol_error().into());
         }
         let own = machine.ranks.own();
         if !parts
             .iter()
             .all(|(batch, _)| own.contains(&(*batch as usize)))
         {
-            return Err(mismatch());
+            return Err(protocol_error().into());
         }
         let wanted = bytes_of::<M>(ends);
         let is_kept = machine.budget.available() >= leave.saturating_add(wanted as u64);
@@ -257,7 +257,7 @@ impl PartialBlock {
     fn take(&mut self, bytes: &[u8]) -> Result<bool, EngineError> {
         let to = self.filled + bytes.len();
         if to > self.wanted {
-            return Err(mismatch());
+            return Err(protocol_error().into());
         }
         self.bytes[self.filled..to].copy_from_slice(bytes);
         self.filled = to;

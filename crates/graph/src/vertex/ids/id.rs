@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::file::page::{FRAME_BYTES, FileId, FileKind, FileSide};
+use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileSide};
 
 /// Bytes of a text id, at most.
 pub const TEXT_ID_BYTES_MAX: usize = 4096;
@@ -10,7 +10,7 @@ pub const TEXT_ID_BYTES_MAX: usize = 4096;
 pub(crate) const RESTART: u32 = 64;
 /// The sign bit, flipped in stored signed integers so that they sort like unsigned ones.
 pub(crate) const SIGN: u64 = 1 << 63;
-pub(crate) const PAGE: usize = FRAME_BYTES as usize;
+pub(crate) const PAGE: usize = DISK_PAGE_BYTES as usize;
 pub(crate) const HEADER: usize = 16;
 
 /// Returns the payload bytes of `ids` and `ids.index` for `count` ids spread evenly below `range`.

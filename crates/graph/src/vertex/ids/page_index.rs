@@ -8,7 +8,7 @@ use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::codec::varint;
 use crate::error::FormatError;
-use crate::file::page::{FRAME_BYTES, PagedFile};
+use crate::file::page::{DISK_PAGE_BYTES, PagedFile};
 use crate::manifest::IdKind;
 use crate::vertex::ids::id::{Id, SIGN};
 use crate::vertex::ids::page::IdPage;
@@ -59,10 +59,10 @@ impl IdIndex {
         path: &Path,
     ) -> Result<Self, FormatError> {
         let broken =
-            |at: usize| index.malformed(path, at as u64, "the list of first ids makes no sense");
+            |at: usize| index.corrupt(path, at as u64, "the list of first ids makes no sense");
         // A page has at least one id, and an entry two bytes.
-        if data.root.payload / FRAME_BYTES != pages
-            || !data.root.payload.is_multiple_of(FRAME_BYTES)
+        if data.root.payload / DISK_PAGE_BYTES != pages
+            || !data.root.payload.is_multiple_of(DISK_PAGE_BYTES)
             || pages > bytes.len() as u64 / 2
         {
             return Err(broken(0));
@@ -85,7 +85,7 @@ impl IdIndex {
         for _ in 0..count {
             starts.push(next);
             let ids = varint::get(bytes, &mut at)
-                .filter(|&n| n > 0 && n <= FRAME_BYTES)
+                .filter(|&n| n > 0 && n <= DISK_PAGE_BYTES)
                 .ok_or_else(|| broken(at))?;
             next += ids;
             if kind == IdKind::Text {

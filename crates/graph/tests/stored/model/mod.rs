@@ -306,7 +306,7 @@ pub(crate) fn read(
 fn read_side(
     graph: &Arc<StoredGraph>,
     budget: &MemoryBudget,
-    frames: &mut PageCache,
+    pages: &mut PageCache,
     side: FileSide,
 ) -> Result<SideTold, FormatError> {
     let set = graph.side(side)?;
@@ -381,7 +381,7 @@ fn read_side(
                     }
                 }
                 assert_eq!(used_of_cell, cell.data_bytes());
-                check_seeks(graph, frames, side, d, cell, &edges[first_of_cell..])?;
+                check_seeks(graph, pages, side, d, cell, &edges[first_of_cell..])?;
             }
         }
         assert_eq!(next_cell, column.cells().len());
@@ -397,7 +397,7 @@ fn read_side(
             continue;
         }
         let mut out = vec![0u32; batches.span(b) as usize];
-        graph.degrees_of(set, frames, b, &mut out)?;
+        graph.degrees(set, pages, b, &mut out)?;
         degrees.extend(
             batches
                 .range(b)
@@ -421,14 +421,14 @@ fn read_side(
         n => Some(FanoutTable::load(
             graph,
             side,
-            frames,
+            pages,
             (&Tiers::default(), budget),
             0..n,
         )?),
     };
     for v in asked {
         let (mut list, mut resident) = (Vec::new(), Vec::new());
-        graph.fanout_of(set, frames, v, |batch| list.push(batch))?;
+        graph.destination_batches(set, pages, v, |batch| list.push(batch))?;
         table
             .as_ref()
             .unwrap()
@@ -448,7 +448,7 @@ fn read_side(
 /// Finds the edges of some sources of a cell by its index, with its bitmap and without.
 fn check_seeks(
     graph: &Arc<StoredGraph>,
-    frames: &mut PageCache,
+    pages: &mut PageCache,
     side: FileSide,
     d: usize,
     cell: &graphmill_graph::Cell,
@@ -461,7 +461,7 @@ fn check_seeks(
     );
     let mut read = |Extent { file, bytes }| {
         let mut found = Vec::new();
-        frames.read(file, bytes, &mut found).map(|()| found)
+        pages.read(file, bytes, &mut found).map(|()| found)
     };
     let blocks = read(set.block_list_extent(d, cell))?;
     let bitmap = read(set.bitmap_extent(d, cell))?;

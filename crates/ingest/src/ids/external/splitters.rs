@@ -2,8 +2,8 @@
 //!
 //! Every splitter has a bucket for itself, so that an id however frequent never stops another bucket from becoming smaller.
 
-use crate::comm::mismatch;
 use crate::error::IngestError;
+use graphmill_fabric::protocol_error;
 
 /// Ids in a sample before every other one is dropped. The sample is too small to lease.
 const IDS_MAX: usize = 4096;
@@ -58,7 +58,7 @@ impl IdSample {
                 let id = rest.split_first_chunk().and_then(|(length, rest)| {
                     rest.split_at_checked(u32::from_le_bytes(*length) as usize)
                 });
-                let (id, left) = id.ok_or_else(mismatch)?;
+                let (id, left) = id.ok_or_else(protocol_error)?;
                 all.bytes += bytes_of(id);
                 all.ids.push(id.to_vec());
                 rest = left;

@@ -262,9 +262,7 @@ fn checked_arcs(
     for batch in 0..batches.len() {
         let range = batches.range(batch);
         let mut found = vec![0u64; batches.span(batch) as usize];
-        graph
-            .degrees_of(set, &mut reader, batch, &mut found)
-            .unwrap();
+        graph.degrees(set, &mut reader, batch, &mut found).unwrap();
         assert_eq!(
             found,
             degrees[range.start as usize..range.end as usize],

@@ -81,7 +81,7 @@ impl Fate {
         let now = self.operations;
         self.wishes.retain(|(at, stop)| {
             match *at == now {
-                true if stop.asked() => stop.force(),
+                true if stop.is_requested() => stop.force(),
                 true => stop.request(),
                 false => {}
             }

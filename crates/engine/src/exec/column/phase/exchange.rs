@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, TryLockError};
 use std::time::Duration;
 
+use graphmill_fabric::protocol_error;
 use graphmill_raw::Element;
 use graphmill_storage::Step;
 
-use crate::comm::communicator::mismatch;
 use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exchange::all_to_all::{
@@ -146,7 +146,7 @@ impl BackgroundWork for MessageExchange<'_> {
         match ongoing.try_lock() {
             Ok(mut ongoing) => ongoing.advance(if is_idle { WAIT } else { Duration::ZERO }),
             Err(TryLockError::WouldBlock) => Ok(ExchangeProgress::Waiting),
-            Err(TryLockError::Poisoned(_)) => Err(mismatch()),
+            Err(TryLockError::Poisoned(_)) => Err(protocol_error().into()),
         }
     }
 }
@@ -183,7 +183,7 @@ impl<M: Element> Inbound<'_, M> {
         self.messages.poll_io(self.taker)?;
         let batch = section.batch;
         if !(self.next..end).contains(&batch) {
-            return Err(mismatch());
+            return Err(protocol_error().into());
         }
         self.close(batch)?;
         let (writer, count) = match &mut self.open {
@@ -204,7 +204,7 @@ impl<M: Element> Inbound<'_, M> {
         });
         *count += section.count() as u64;
         match outside {
-            true => Err(mismatch()),
+            true => Err(protocol_error().into()),
             false => Ok(()),
         }
     }
@@ -217,7 +217,7 @@ impl<M: Element> Inbound<'_, M> {
                 let sources: u64 = present.map(|word| u64::from(word.count_ones())).sum();
                 if sources != count {
                     // A source was named twice.
-                    return Err(mismatch());
+                    return Err(protocol_error().into());
                 }
                 self.messages.commit(self.next, writer, count, self.taker)?;
                 self.next += 1;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use graphmill_graph::{BLOCK_EDGES_MAX, Cell, Extent, FRAME_BYTES, SourceIndex};
+use graphmill_graph::{BLOCK_EDGES_MAX, Cell, DISK_PAGE_BYTES, Extent, SourceIndex};
 use graphmill_raw::Element;
 
 use crate::cache::cells::CellCache;
@@ -83,7 +83,7 @@ pub(crate) fn parts<M: Element>(
     let index = SourceIndex::parse(blocks, bitmap.unwrap_or(&[]))
         .map_err(|error| machine.broken(column, cell, &error))?;
     // A read from disk covers whole frames.
-    let gap = if is_pinned { 0 } else { FRAME_BYTES };
+    let gap = if is_pinned { 0 } else { DISK_PAGE_BYTES };
     let present = messages.present(from)?;
     let mut parts = Vec::new();
     let mut outcome = Ok(());

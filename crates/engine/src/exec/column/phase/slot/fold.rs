@@ -79,7 +79,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let offset = self
                 .machine
                 .global_offset(item.cell.source_batch(), item.column);
-            let broken = || self.machine.graph.broken_cell(item.column, item.cell);
+            let broken = || self.machine.graph.corrupt_cell(item.column, item.cell);
             let parsed = BlockView::parse(bytes, offset)
                 .map_err(|error| self.machine.broken(item.column, item.cell, &error))?;
             let Some((block, used)) = parsed else {

@@ -11,12 +11,12 @@
 
 use std::collections::VecDeque;
 
+use graphmill_fabric::protocol_error;
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, EdgePosition, Group, GroupWalk};
 use graphmill_raw::{Element, lock};
 use graphmill_storage::{DataKind, Lease, Queue};
 
 use crate::cache::cells::CellCache;
-use crate::comm::communicator::mismatch;
 use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
@@ -211,7 +211,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         todo.push_back(column);
     });
     if !is_sound {
-        return Err(mismatch());
+        return Err(protocol_error().into());
     }
     let mut ahead: VecDeque<ColumnReadPlan> = VecDeque::new();
     loop {
@@ -333,7 +333,7 @@ fn signal_to_all<P: EdgeProgram>(
                 return Ok(());
             };
             if !ranks.of(from).contains(&section.batch) {
-                return Err(mismatch());
+                return Err(protocol_error().into());
             }
             let range = machine.batches.range(section.batch);
             let mut outside = false;
@@ -350,7 +350,7 @@ fn signal_to_all<P: EdgeProgram>(
                 }
             });
             match outside {
-                true => Err(mismatch()),
+                true => Err(protocol_error().into()),
                 false => Ok(()),
             }
         },
@@ -500,7 +500,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
             }) = place.take()
             {
                 if number < last.0 || at < last.1 {
-                    return Err(machine.graph.broken_cell(column, cell).into());
+                    return Err(machine.graph.corrupt_cell(column, cell).into());
                 }
                 if number > last.0 {
                     walk.restart();
@@ -534,7 +534,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
                 };
                 let (block, _) = BlockView::parse(bytes, offset)
                     .map_err(broken)?
-                    .ok_or_else(|| machine.graph.broken_cell(column, cell))?;
+                    .ok_or_else(|| machine.graph.corrupt_cell(column, cell))?;
                 let Some(group) = block.group_by(&mut walk, group, source) else {
                     break;
                 };

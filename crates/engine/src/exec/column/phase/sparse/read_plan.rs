@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{BLOCK_EDGES_MAX, Cell, Extent, FRAME_BYTES, FileId, SourceIndex};
+use graphmill_graph::{BLOCK_EDGES_MAX, Cell, DISK_PAGE_BYTES, Extent, FileId, SourceIndex};
 use graphmill_storage::Queue;
 
 use crate::cache::cells::CellCache;
@@ -142,7 +142,7 @@ pub(crate) fn block_range(
     let at = index.offset(block).unwrap_or(0);
     let next = index.offset(block + 1).unwrap_or(cell.data_bytes());
     if at > next || next > cell.data_bytes() || next - at > BLOCK_BYTES_MAX {
-        return Err(machine.graph.broken_cell(column, cell).into());
+        return Err(machine.graph.corrupt_cell(column, cell).into());
     }
     Ok(at..next)
 }
@@ -199,7 +199,8 @@ fn cover(extents: &mut Vec<Extent>, next: Extent) {
     match extents.last_mut() {
         Some(last)
             if last.file == next.file
-                && next.bytes.start / FRAME_BYTES <= last.bytes.end.div_ceil(FRAME_BYTES) =>
+                && next.bytes.start / DISK_PAGE_BYTES
+                    <= last.bytes.end.div_ceil(DISK_PAGE_BYTES) =>
         {
             last.bytes.end = last.bytes.end.max(next.bytes.end);
         }
@@ -438,7 +439,7 @@ mod tests {
 
     #[test]
     fn extents_that_are_read_as_one_hold_each_where_it_was_said() {
-        const F: u64 = FRAME_BYTES;
+        const F: u64 = DISK_PAGE_BYTES;
         let file = FileId {
             side: FileSide::Forward,
             kind: FileKind::Index,

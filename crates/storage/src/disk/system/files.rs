@@ -1,0 +1,139 @@
+//! How a file is opened, what a path leads to, and the rights that a new file inherits.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{Access, AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, StatxFlags, Uid};
+use rustix::io::Errno;
+
+use super::dirs::NamedEntry;
+use crate::disk::port::{GRAIN_BYTES, Open, Target};
+
+/// Links that a path may lead through, as the kernel has it.
+const LINKS_MAX: u32 = 40;
+
+pub(super) fn is(facts: &Stat, kind: FileType) -> bool {
+    FileType::from_raw_mode(facts.st_mode) == kind
+}
+
+/// Gives a file the mode of another, and its owner if this user may do that.
+pub(super) fn inherit(file: impl AsFd, there: &Stat) -> io::Result<()> {
+    if !is(there, FileType::RegularFile) {
+        return Ok(());
+    }
+    let new = rustix::fs::fstat(&file)?;
+    if (new.st_uid, new.st_gid) != (there.st_uid, there.st_gid) {
+        let owner = (Uid::from_raw(there.st_uid), Gid::from_raw(there.st_gid));
+        // Only root gives files away.
+        let _ = rustix::fs::fchown(&file, Some(owner.0), Some(owner.1));
+    }
+    let mode = Mode::from_raw_mode(there.st_mode & 0o777);
+    Ok(rustix::fs::fchmod(&file, mode)?)
+}
+
+/// Where a write to a path goes, links followed.
+pub(super) fn target(path: &Path) -> io::Result<Target> {
+    let stream = || {
+        rustix::fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::empty())?;
+        Ok(Target::Stream)
+    };
+    let mut at = path.to_path_buf();
+    for _ in 0..=LINKS_MAX {
+        let facts = match rustix::fs::lstat(&at) {
+            Err(Errno::NOENT) => return Ok(Target::File(at)),
+            facts => facts?,
+        };
+        let folder = parent(&at);
+        match FileType::from_raw_mode(facts.st_mode) {
+            FileType::RegularFile | FileType::Directory => return Ok(Target::File(at)),
+            FileType::Symlink => {
+                // /dev/stdout leads there; its file is open already.
+                if std::fs::canonicalize(folder)?.starts_with("/proc") {
+                    return stream();
+                }
+                check_link(folder, &facts)?;
+                at = folder.join(std::fs::read_link(&at)?);
+            }
+            _ => return stream(),
+        }
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// Refuses another user's link in a directory where every user may create one.
+///
+/// The kernel does the same for links that it follows itself.
+fn check_link(folder: &Path, link: &Stat) -> io::Result<()> {
+    let above = rustix::fs::stat(folder)?;
+    let is_for_all = above.st_mode & 0o1002 == 0o1002;
+    let user = rustix::process::geteuid().as_raw();
+    match is_for_all && ![user, above.st_uid].contains(&link.st_uid) {
+        true => Err(Errno::ACCESS.into()),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn open(place: &NamedEntry<'_>, how: Open) -> io::Result<OwnedFd> {
+    let flags = place.open_flags()
+        | match how {
+            Open::Read => OFlags::RDONLY,
+            Open::Update => OFlags::RDWR,
+            _ => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW,
+        };
+    if !how.creates() {
+        // Before opening: a pipe would block there.
+        match FileType::from_raw_mode(place.stat()?.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(io::ErrorKind::IsADirectory.into()),
+            _ => {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "not a regular file",
+                ));
+            }
+        }
+    }
+    let mode = Mode::from_raw_mode(match how {
+        Open::CreatePrivate => 0o600,
+        _ => 0o666,
+    });
+    let open = |flags| rustix::fs::openat(place.dir(), place.name, flags, mode);
+    match open(flags | OFlags::DIRECT) {
+        Ok(descriptor) => {
+            if !takes_direct(&descriptor) {
+                rustix::fs::fcntl_setfl(
+                    &descriptor,
+                    rustix::fs::fcntl_getfl(&descriptor)? - OFlags::DIRECT,
+                )?;
+            }
+            Ok(descriptor)
+        }
+        Err(Errno::INVAL) => {
+            // No direct I/O here. Some kernels notice that only after they have made the file.
+            Ok(open(flags - OFlags::EXCL)?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether direct I/O at our grain suits the file; kernels before 6.1 do not say, then it is taken to.
+fn takes_direct(descriptor: &OwnedFd) -> bool {
+    let Ok(stat) = rustix::fs::statx(descriptor, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
+    else {
+        return true;
+    };
+    let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::DIOALIGN);
+    let suits = |align: u32| align > 0 && GRAIN_BYTES.is_multiple_of(align as usize);
+    !known || suits(stat.stx_dio_offset_align) && suits(stat.stx_dio_mem_align)
+}
+
+/// The directory a path is in.
+pub(super) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        // The root is in itself.
+        None => path,
+        Some(_) => Path::new("."),
+    }
+}
