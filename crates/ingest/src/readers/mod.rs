@@ -6,6 +6,7 @@
 //! | `detect.rs` | which files an input is made of, found by names and first bytes |
 //! | `files.rs` | [`FileSource`]: the files, cut in pieces; [`ReadOptions`] |
 //! | `open.rs`, `notices.rs` | how files are opened; how they are read, in words |
+//! | `identity.rs` | the text that tells an input from others |
 //! | `piece.rs` | how a piece is read, each by one of several workers |
 //! | `read_ahead.rs` | the bytes of a file in order, read ahead |
 //! | `compression.rs` | the bytes of a gzip or zstd file |
@@ -19,6 +20,7 @@ mod compression;
 mod detect;
 pub(crate) mod files;
 mod foreign;
+mod identity;
 mod input_file;
 mod notices;
 mod open;

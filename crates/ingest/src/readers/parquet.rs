@@ -42,23 +42,16 @@ enum ParquetType {
 }
 
 /// A file, and the columns that are read of it.
+#[derive(Debug)]
 pub(crate) struct ParquetFile {
     metadata: ParquetMetaData,
     _lease: Lease,
     /// Columns of source, destination and, where wanted, weight.
-    wanted: Vec<usize>,
+    pub(super) wanted: Vec<usize>,
     kinds: Vec<ParquetType>,
     pub(crate) names: [String; 3],
     pub(crate) ignored: usize,
     columns: RecordKind,
-}
-
-impl fmt::Debug for ParquetFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let groups = self.metadata.row_groups();
-        let rows: Vec<i64> = groups.iter().map(|group| group.num_rows()).collect();
-        write!(f, "Parquet {:?} {:?} {rows:?}", self.names, self.kinds)
-    }
 }
 
 impl ParquetFile {
