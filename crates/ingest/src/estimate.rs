@@ -169,7 +169,7 @@ impl BucketStreams {
 /// # Errors
 /// There are no vertices or ranks, more vertices, edges or batches than can be counted, or too little memory (with the least that
 /// suffices).
-pub fn outlook(question: &ImportEstimateRequest<'_>) -> Result<ImportEstimate, IngestError> {
+pub fn estimate(question: &ImportEstimateRequest<'_>) -> Result<ImportEstimate, IngestError> {
     question.check()?;
     let budget = MemoryBudget::new(question.memory);
     let graph = GraphModel::new(
@@ -646,7 +646,7 @@ mod tests {
                 memory,
                 ..question(&options)
             };
-            let found = outlook(&question).unwrap();
+            let found = estimate(&question).unwrap();
             let phase = |name| {
                 found
                     .phases
@@ -673,13 +673,13 @@ mod tests {
             memory: 32 << 30,
             ..question(&options)
         };
-        let found = outlook(&question).unwrap();
+        let found = estimate(&question).unwrap();
         assert!(found.sorts_ids && found.temporary_bytes > 64 << 40);
         let drawn = ImportEstimateRequest {
             input: Input::Drawn,
             ..question
         };
-        let drawn = outlook(&drawn).unwrap();
+        let drawn = estimate(&drawn).unwrap();
         assert!(!drawn.sorts_ids && drawn.temporary_bytes < found.temporary_bytes / 2);
     }
 
@@ -714,11 +714,11 @@ mod tests {
                 ..base.clone()
             },
         ] {
-            assert!(outlook(&question).is_err(), "{question:?}");
+            assert!(estimate(&question).is_err(), "{question:?}");
         }
         let mut question = ImportEstimateRequest { memory: 1, ..base };
         let mut tries = 0;
-        while let Err(error) = outlook(&question) {
+        while let Err(error) = estimate(&question) {
             let IngestError::TooLittleMemory { least, .. } = error else {
                 panic!("{error}");
             };
@@ -726,7 +726,7 @@ mod tests {
             (question.memory, tries) = (least, tries + 1);
         }
         assert!(tries <= 3);
-        let found = outlook(&ImportEstimateRequest {
+        let found = estimate(&ImportEstimateRequest {
             edges: EDGES_MAX,
             vertices: 1 << 38,
             input: Input::Drawn,

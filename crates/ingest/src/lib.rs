@@ -6,7 +6,7 @@
 //! | file | content |
 //! | --- | --- |
 //! | `pipeline/` | [`import`]: the steps in their order, and each of them |
-//! | `estimate.rs` | [`outlook()`]: the bytes that an import would read, write and send |
+//! | `estimate.rs` | [`estimate()`]: the bytes that an import would read, write and send |
 //! | `checkpoint/` | the checkpoint of an interrupted import, and the directories where it works |
 //! | `build/` | arcs to the buckets of column files; a bucket to a column file: sort, duplicates, cells |
 //! | `layout/` | counts of arcs; where batches and column files end; the order of degree; the key that orders arcs |
@@ -42,7 +42,7 @@ mod report;
 mod source;
 
 pub use error::{CellProblem, IngestError, LineProblem};
-pub use estimate::{ImportEstimate, ImportEstimateRequest, Input, Phase, outlook};
+pub use estimate::{ImportEstimate, ImportEstimateRequest, Input, Phase, estimate};
 pub use generate::{Generated, GraphRule};
 pub use limits::{BATCH_EDGES_MAX, ID_BYTES_MAX};
 pub use options::{Duplicates, ImportOptions, ImportResources, SelfLoops};
