@@ -6,7 +6,7 @@
 //! | file | content |
 //! | --- | --- |
 //! | `pipeline/` | [`import`]: the steps in their order, and each of them |
-//! | `estimate.rs` | [`estimate()`]: the bytes that an import would read, write and send |
+//! | `estimate/` | [`estimate()`]: the bytes that an import would read, write and send |
 //! | `checkpoint/` | the checkpoint of an interrupted import, and the directories where it works |
 //! | `build/` | arcs to the buckets of column files; a bucket to a column file: sort, duplicates, cells |
 //! | `layout/` | counts of arcs; where batches and column files end; the order of degree; the key that orders arcs |
