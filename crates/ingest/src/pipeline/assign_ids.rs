@@ -340,65 +340,76 @@ impl<'a> ImportContext<'a> {
                 Ok((writer.map(IdsWriter::finish).transpose()?, first))
             }
             (Some(dictionary), IdToIndex::Same) => {
-                let (text, context) = (self.source.ids() == Ids::Text, self.context()?);
-                let mut writer = writer(match self.source.ids() {
+                let writer = writer(match self.source.ids() {
                     Ids::Text => IdKind::Text,
                     Ids::Signed => IdKind::Signed,
                     Ids::Integer => IdKind::Integer,
                 })?;
-                let mut first = vec![0u64; granules as usize + 1];
-                let mut count = |id: &[u8]| {
-                    if text {
-                        return;
-                    }
-                    // Ids may be any number; those beyond the granules are counted by index, not here.
-                    let after = (integer(id) >> shift).saturating_add(1);
-                    let count = usize::try_from(after).ok();
-                    if let Some(count) = count.and_then(|after| first.get_mut(after)) {
-                        *count += 1;
-                    }
-                };
-                let put = |writer: &mut IdsWriter, id: &[u8]| match text {
-                    true => writer.push_text(id),
-                    false => writer.push_integer(integer(id)),
-                };
-                if let Some(writer) = &mut writer {
-                    dictionary.for_each_id(&context, |id| {
-                        count(id);
-                        Ok(put(writer, id)?)
-                    })?;
-                }
-                // After its own ids, the first rank writes the ids of the others, in order of rank.
-                let mut came = Vec::new();
-                self.comm.send_to_root(
-                    |send| {
-                        dictionary.for_each_id(&context, |id| {
-                            count(id);
-                            send(&(id.len() as u16).to_le_bytes())?;
-                            send(id)
-                        })
-                    },
-                    |_, bytes| {
-                        came.extend(bytes);
-                        let mut rest = &came[..];
-                        while let Some((id, left)) = next_id(rest) {
-                            if let Some(writer) = &mut writer {
-                                put(writer, id)?;
-                            }
-                            rest = left;
-                        }
-                        let used = came.len() - rest.len();
-                        came.drain(..used);
-                        Ok(())
-                    },
-                )?;
-                self.comm.sum_elementwise(&mut first)?;
-                for granule in 1..first.len() {
-                    first[granule] += first[granule - 1];
-                }
-                Ok((writer.map(IdsWriter::finish).transpose()?, first))
+                self.write_dictionary(&dictionary, writer, granules as usize, shift)
             }
         }
+    }
+
+    /// Writes the ids of a dictionary as [`write_ids`](Self::write_ids) does, with granules of `1 << shift` ids.
+    fn write_dictionary(
+        &self,
+        dictionary: &IdDictionary,
+        mut writer: Option<IdsWriter>,
+        granules: usize,
+        shift: u32,
+    ) -> Result<(Option<IdsSummary>, Vec<u64>), IngestError> {
+        let (text, context) = (self.source.ids() == Ids::Text, self.context()?);
+        let mut first = vec![0u64; granules + 1];
+        let mut count = |id: &[u8]| {
+            if text {
+                return;
+            }
+            // Ids may be any number; those beyond the granules are counted by index, not here.
+            let after = (integer(id) >> shift).saturating_add(1);
+            let count = usize::try_from(after).ok();
+            if let Some(count) = count.and_then(|after| first.get_mut(after)) {
+                *count += 1;
+            }
+        };
+        let put = |writer: &mut IdsWriter, id: &[u8]| match text {
+            true => writer.push_text(id),
+            false => writer.push_integer(integer(id)),
+        };
+        if let Some(writer) = &mut writer {
+            dictionary.for_each_id(&context, |id| {
+                count(id);
+                Ok(put(writer, id)?)
+            })?;
+        }
+        // After its own ids, the first rank writes the ids of the others, in order of rank.
+        let mut came = Vec::new();
+        self.comm.send_to_root(
+            |send| {
+                dictionary.for_each_id(&context, |id| {
+                    count(id);
+                    send(&(id.len() as u16).to_le_bytes())?;
+                    send(id)
+                })
+            },
+            |_, bytes| {
+                came.extend(bytes);
+                let mut rest = &came[..];
+                while let Some((id, left)) = next_id(rest) {
+                    if let Some(writer) = &mut writer {
+                        put(writer, id)?;
+                    }
+                    rest = left;
+                }
+                let used = came.len() - rest.len();
+                came.drain(..used);
+                Ok(())
+            },
+        )?;
+        self.comm.sum_elementwise(&mut first)?;
+        for granule in 1..first.len() {
+            first[granule] += first[granule - 1];
+        }
+        Ok((writer.map(IdsWriter::finish).transpose()?, first))
     }
 }
 

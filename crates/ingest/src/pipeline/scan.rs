@@ -105,11 +105,8 @@ impl<'a> ImportContext<'a> {
                 source.weights(),
             )
         };
-        let edges_spool = if needs_spool(self.source) {
-            Some(edge_file("input", self.source)?)
-        } else {
-            None
-        };
+        let edges_spool = needs_spool(self.source).then(|| edge_file("input", self.source));
+        let edges_spool = edges_spool.transpose()?;
         self.check("the first reading of the edges", needed)?;
         // Of all ranks, since their ids are put together.
         let amount = self.source.amount() + self.vertices.map_or(0, EdgeSource::amount);
@@ -165,16 +162,9 @@ impl<'a> ImportContext<'a> {
         for read in [Some(self.source), self.vertices].into_iter().flatten() {
             read.check_unchanged(disk)?;
         }
-        let report = &mut self.report;
-        (report.lines, report.edges, report.skipped) = (
-            scanned.report.lines,
-            scanned.report.edges,
-            scanned.report.skipped,
-        );
-        (report.comments, report.blank) = (
-            scanned.report.comments + scanned.report.headers,
-            scanned.report.blank,
-        );
+        let (report, read) = (&mut self.report, scanned.report);
+        (report.lines, report.edges, report.skipped) = (read.lines, read.edges, read.skipped);
+        (report.comments, report.blank) = (read.comments + read.headers, read.blank);
         if self.options.self_loops == SelfLoops::Drop {
             report.dropped_self_loops = scanned.loops;
         }

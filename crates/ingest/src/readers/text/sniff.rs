@@ -146,36 +146,12 @@ impl Sniff<'_> {
             Header::Auto => self.is_header(&rows, names.as_deref().unwrap_or(&[]), body)?,
         };
         let mut names = names.filter(|_| is_header);
-        let header_width = names.as_ref().map(Vec::len);
         let (data, header_line) = match (is_header, body) {
             (true, [header, data @ ..]) => (data, Some(header)),
             _ => (body, None),
         };
         let rows = &rows[usize::from(is_header)..];
-        // A first column without a name is an index, as pandas and R write it; R may leave out its separator too.
-        let has_more = names.is_some()
-            && !rows.is_empty()
-            && rows
-                .iter()
-                .all(|row| Some(row.len()) == header_width.map(|width| width + 1));
-        if let Some(names) = names.as_mut().filter(|_| has_more) {
-            let is_index = |from: usize| {
-                let mut rows = rows.iter().enumerate();
-                rows.all(|(at, row)| row[0] == (from + at).to_string().as_bytes())
-            };
-            let ends_empty = |row: &Vec<Vec<u8>>| row.last().is_some_and(Vec::is_empty);
-            if rows.iter().all(ends_empty) {
-                names.push(String::new());
-            } else if is_index(0) || is_index(1) {
-                names.insert(0, String::new());
-            } else if self.end_columns(None).is_none() {
-                return Err(self.refuse(format!(
-                    "the first line names {} columns and the lines below have {}: say which hold the ids by number (--source-column 2 --target-column 3, if the first has no name)",
-                    names.len(),
-                    names.len() + 1
-                )));
-            }
-        }
+        let has_more = self.name_index(&mut names, rows)?;
         let index = (names.as_ref()).is_some_and(|names| names.len() > 2 && names[0].is_empty());
         let most = rows.iter().map(Vec::len).min().unwrap_or(usize::MAX);
         let Chosen {
@@ -217,47 +193,16 @@ impl Sniff<'_> {
                 most.unwrap_or(0)
             )));
         }
-        // Names of columns that are names of rows too, over numbers: a matrix.
         let below = rows.get(usize::from(!is_header)..).unwrap_or(&[]);
-        let is_row = |name: &&String| {
-            let mut labels = below.iter().filter_map(|row| row.first());
-            labels.any(|label| label == name.as_bytes())
-        };
-        let numbers = |row: &Vec<Vec<u8>>| {
-            row.len() > 1
-                && row[1..]
-                    .iter()
-                    .all(|cell| FieldKind::classify(cell).is_number())
-        };
-        if let Some([_, others @ ..]) = header_names.as_deref()
-            && others.len() > 2
-            && others.iter().any(|name| is_row(&name))
-            && others
-                .iter()
-                .all(|name| FieldKind::classify(name.as_bytes()) == FieldKind::Text)
-            && below.iter().all(numbers)
+        if header_names
+            .as_deref()
+            .is_some_and(|names| is_matrix(names, below))
         {
             return Err(self.refuse(
                 "it looks like a matrix, with a column for each vertex; write one edge a line (UNPIVOT in DuckDB, stack in pandas)",
             ));
         }
-        // Up to the first edge, or the end of the sample.
-        let edges = data.first().map_or_else(
-            || lines.last().map_or(0, |line| line.next),
-            |line| line.start,
-        );
-        let comments = start.min(lines.len());
-        let all_lines = line_ends(b'\n', &self.bytes[..edges]);
-        let unended = edges > 0 && !matches!(self.bytes[edges - 1], b'\n' | b'\r');
-        let within = header_line.map_or(0, |line| line_ends(b'\n', line.text));
-        let lines_before = all_lines + u64::from(unended);
-        let head = Preamble {
-            bytes: edges as u64,
-            lines: lines_before,
-            comments: comments as u64,
-            blank: (lines_before - within).saturating_sub(comments as u64 + u64::from(is_header)),
-            headers: u64::from(is_header),
-        };
+        let head = self.preamble(lines, start, header_line, data);
         let is_integer = |row: &Vec<Vec<u8>>, column: usize| {
             row.get(column)
                 .is_some_and(|cell| FieldKind::classify(cell) == FieldKind::Integer)
@@ -295,6 +240,64 @@ impl Sniff<'_> {
         Ok((dialect, head))
     }
 
+    /// Names the column that rows have before or behind those of the header; returns whether they have one more.
+    fn name_index(
+        &self,
+        names: &mut Option<Vec<String>>,
+        rows: &[Vec<Vec<u8>>],
+    ) -> Result<bool, IngestError> {
+        // A first column without a name is an index, as pandas and R write it; R may leave out its separator too.
+        let Some(names) = names else { return Ok(false) };
+        let has_more = !rows.is_empty() && rows.iter().all(|row| row.len() == names.len() + 1);
+        if has_more {
+            let is_index = |from: usize| {
+                let mut rows = rows.iter().enumerate();
+                rows.all(|(at, row)| row[0] == (from + at).to_string().as_bytes())
+            };
+            let ends_empty = |row: &Vec<Vec<u8>>| row.last().is_some_and(Vec::is_empty);
+            if rows.iter().all(ends_empty) {
+                names.push(String::new());
+            } else if is_index(0) || is_index(1) {
+                names.insert(0, String::new());
+            } else if self.end_columns(None).is_none() {
+                return Err(self.refuse(format!(
+                    "the first line names {} columns and the lines below have {}: say which hold the ids by number (--source-column 2 --target-column 3, if the first has no name)",
+                    names.len(),
+                    names.len() + 1
+                )));
+            }
+        }
+        Ok(has_more)
+    }
+
+    /// Returns the lines before the first edge, which the sample may not hold.
+    fn preamble(
+        &self,
+        lines: &[SampleRecord<'_>],
+        start: usize,
+        header_line: Option<&SampleRecord<'_>>,
+        data: &[SampleRecord<'_>],
+    ) -> Preamble {
+        // Up to the first edge, or the end of the sample.
+        let edges = data.first().map_or_else(
+            || lines.last().map_or(0, |line| line.next),
+            |line| line.start,
+        );
+        let comments = start.min(lines.len()) as u64;
+        let headers = u64::from(header_line.is_some());
+        let all_lines = line_ends(b'\n', &self.bytes[..edges]);
+        let unended = edges > 0 && !matches!(self.bytes[edges - 1], b'\n' | b'\r');
+        let within = header_line.map_or(0, |line| line_ends(b'\n', line.text));
+        let lines_before = all_lines + u64::from(unended);
+        Preamble {
+            bytes: edges as u64,
+            lines: lines_before,
+            comments,
+            blank: (lines_before - within).saturating_sub(comments + headers),
+            headers,
+        }
+    }
+
     fn dimacs(&self) -> Dialect {
         Dialect {
             syntax: Syntax::Dimacs,
@@ -314,4 +317,27 @@ impl Sniff<'_> {
             doubt: None,
         }
     }
+}
+
+/// True if names of columns are names of rows too, over numbers.
+fn is_matrix(names: &[String], below: &[Vec<Vec<u8>>]) -> bool {
+    let [_, others @ ..] = names else {
+        return false;
+    };
+    let is_row = |name: &&String| {
+        let mut labels = below.iter().filter_map(|row| row.first());
+        labels.any(|label| label == name.as_bytes())
+    };
+    let numbers = |row: &Vec<Vec<u8>>| {
+        row.len() > 1
+            && row[1..]
+                .iter()
+                .all(|cell| FieldKind::classify(cell).is_number())
+    };
+    others.len() > 2
+        && others.iter().any(|name| is_row(&name))
+        && others
+            .iter()
+            .all(|name| FieldKind::classify(name.as_bytes()) == FieldKind::Text)
+        && below.iter().all(numbers)
 }
