@@ -4,6 +4,7 @@
 //! [`ParquetBytes`] refuses pages that are larger.
 
 use std::fmt;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,35 +63,7 @@ impl ParquetFile {
         request: DialectRequest<'_>,
     ) -> Result<Self, IngestError> {
         let path = request.path;
-        let file = RandomAccessFile::open(disk, budget, path, 64 << 10)?;
-        // The footer's length stands before the last four bytes.
-        let bytes = file.bytes();
-        let mut tail = [0; 8];
-        if bytes < 12 {
-            return Err(broken(path, "too short for a Parquet file"));
-        }
-        std::io::Read::read_exact(&mut file.reader_from(bytes - 8), &mut tail)
-            .map_err(|error| broken(path, error))?;
-        let footer = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
-        if footer > bytes.min(FOOTER_BYTES_MAX) {
-            return Err(broken(
-                path,
-                format!("its footer would have {footer} bytes"),
-            ));
-        }
-        let parsing = budget.lease("the footer of a Parquet file", 8 * footer)?;
-        let mut from =
-            std::io::Read::take(file.reader_from(bytes - 8 - footer.min(bytes - 8)), footer);
-        let metadata = thrift::check_footer(&mut from)
-            .and_then(|()| {
-                guarded(|| ParquetMetaDataReader::new().parse_and_finish(&ParquetBytes::new(file)))
-            })
-            .map_err(|error| broken(path, error))?;
-        drop(parsing);
-        let lease = budget.lease(
-            "the footer of a Parquet file",
-            metadata.memory_size() as u64,
-        )?;
+        let (metadata, lease, bytes) = read_footer(disk, budget, path)?;
         let schema = metadata.file_metadata().schema_descr();
         let names: Vec<String> = schema
             .columns()
@@ -137,25 +110,7 @@ impl ParquetFile {
             };
             return Err(IngestError::input(path, format!("column {name} {problem}")));
         }
-        // Chunks that overlap would be read again and again.
-        let mut chunk_bytes = 0_u64;
-        for group in metadata.row_groups() {
-            let chunks = wanted.iter().map(|&column| group.column(column));
-            let sizes = (chunks.clone()).map(|chunk| chunk.compressed_size().max(0) as u64);
-            chunk_bytes = sizes.fold(chunk_bytes, u64::saturating_add);
-            if chunk_bytes > bytes {
-                return Err(broken(path, "its columns have more bytes than the file"));
-            }
-            if chunks
-                .into_iter()
-                .any(|chunk| chunk.compression() == Compression::LZ4)
-            {
-                return Err(IngestError::input(
-                    path,
-                    "it is packed with the old LZ4 of Hadoop; write it with zstd, snappy or lz4_raw",
-                ));
-            }
-        }
+        check_chunks(path, &metadata, &wanted, bytes)?;
         let ignored = names.len() - wanted.len();
         Ok(Self {
             kinds: wanted.iter().map(|&column| kinds[column]).collect(),
@@ -326,6 +281,72 @@ impl ParquetFile {
         report.lines = report.edges + report.skipped;
         Ok(report)
     }
+}
+
+/// Reads the footer of a file; returns it with its memory and the bytes of the file.
+fn read_footer(
+    disk: &Arc<dyn Disk>,
+    budget: &MemoryBudget,
+    path: &Path,
+) -> Result<(ParquetMetaData, Lease, u64), IngestError> {
+    let file = RandomAccessFile::open(disk, budget, path, 64 << 10)?;
+    // The footer's length stands before the last four bytes.
+    let bytes = file.bytes();
+    let mut tail = [0; 8];
+    if bytes < 12 {
+        return Err(broken(path, "too short for a Parquet file"));
+    }
+    file.reader_from(bytes - 8)
+        .read_exact(&mut tail)
+        .map_err(|error| broken(path, error))?;
+    let footer = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
+    if footer > bytes.min(FOOTER_BYTES_MAX) {
+        return Err(broken(
+            path,
+            format!("its footer would have {footer} bytes"),
+        ));
+    }
+    let parsing = budget.lease("the footer of a Parquet file", 8 * footer)?;
+    let mut from = file
+        .reader_from(bytes - 8 - footer.min(bytes - 8))
+        .take(footer);
+    let metadata = thrift::check_footer(&mut from)
+        .and_then(|()| {
+            guarded(|| ParquetMetaDataReader::new().parse_and_finish(&ParquetBytes::new(file)))
+        })
+        .map_err(|error| broken(path, error))?;
+    drop(parsing);
+    let size = metadata.memory_size() as u64;
+    let lease = budget.lease("the footer of a Parquet file", size)?;
+    Ok((metadata, lease, bytes))
+}
+
+/// Refuses chunks of the `wanted` columns that overlap, which would be read again and again, or that are packed in an old way.
+fn check_chunks(
+    path: &Path,
+    metadata: &ParquetMetaData,
+    wanted: &[usize],
+    bytes: u64,
+) -> Result<(), IngestError> {
+    let mut chunk_bytes = 0_u64;
+    for group in metadata.row_groups() {
+        let chunks = wanted.iter().map(|&column| group.column(column));
+        let sizes = (chunks.clone()).map(|chunk| chunk.compressed_size().max(0) as u64);
+        chunk_bytes = sizes.fold(chunk_bytes, u64::saturating_add);
+        if chunk_bytes > bytes {
+            return Err(broken(path, "its columns have more bytes than the file"));
+        }
+        if chunks
+            .into_iter()
+            .any(|chunk| chunk.compression() == Compression::LZ4)
+        {
+            return Err(IngestError::input(
+                path,
+                "it is packed with the old LZ4 of Hadoop; write it with zstd, snappy or lz4_raw",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The values that the dictionary of a column has at most, and the bytes of one in memory.

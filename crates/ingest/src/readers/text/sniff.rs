@@ -122,14 +122,11 @@ impl Sniff<'_> {
         cut: RecordFormat,
     ) -> Result<(Dialect, Preamble), IngestError> {
         let body = &lines[start.min(lines.len())..];
-        let mut rows = Vec::with_capacity(body.len());
-        for line in body {
-            match self.cells(&cut, line.text) {
-                Ok(cells) => rows.push(cells),
-                Err(_) if self.request.skips || self.by_most.get() => rows.push(Vec::new()),
-                Err(problem) => return Err(self.line_error(line.text, problem)),
-            }
-        }
+        let cells = |line: &SampleRecord<'_>| match self.cells(&cut, line.text) {
+            Err(_) if self.request.skips || self.by_most.get() => Ok(Vec::new()),
+            cells => cells.map_err(|problem| self.line_error(line.text, problem)),
+        };
+        let rows = body.iter().map(cells).collect::<Result<Vec<_>, _>>()?;
         let widths: Vec<usize> = rows.iter().map(Vec::len).collect();
         let mut names: Option<Vec<String>> = rows.first().map(|row| names_of(row));
         // A commented header: #source,target.
@@ -203,24 +200,13 @@ impl Sniff<'_> {
             ));
         }
         let head = self.preamble(lines, start, header_line, data);
-        let is_integer = |row: &Vec<Vec<u8>>, column: usize| {
-            row.get(column)
-                .is_some_and(|cell| FieldKind::classify(cell) == FieldKind::Integer)
+        let is_integer = |cell: &Vec<u8>| FieldKind::classify(cell) == FieldKind::Integer;
+        let is_edge = |row: &Vec<Vec<u8>>| {
+            let mut ends = wanted[..2].iter();
+            ends.all(|&end| row.get(end).is_some_and(is_integer))
         };
-        let integers_below = rows.len() > 1
-            && rows[1..]
-                .iter()
-                .all(|row| wanted[..2].iter().all(|&end| is_integer(row, end)));
-        // A part without a header is read by that of the part before it.
-        let before = self.request.before.filter(|before| {
-            names.is_none()
-                && self.request.options.header == Header::Auto
-                && before.named
-                && before.cut.delimiter == cut.delimiter
-                && before.syntax == self.request.syntax
-                && width.is_some()
-                && before.columns == width
-        });
+        let integers_below = rows.len() > 1 && rows[1..].iter().all(is_edge);
+        let before = self.before_as(&cut, width, names.is_some());
         let (wanted, called, doubt) = match before {
             Some(before) => (before.wanted, before.names.clone(), None),
             None => (wanted, called, doubt),
@@ -296,6 +282,24 @@ impl Sniff<'_> {
             blank: (lines_before - within).saturating_sub(comments + headers),
             headers,
         }
+    }
+
+    /// Returns the dialect of the part before it, whose header names the columns of a part without one.
+    fn before_as(
+        &self,
+        cut: &RecordFormat,
+        width: Option<usize>,
+        has_names: bool,
+    ) -> Option<&Dialect> {
+        self.request.before.filter(|before| {
+            !has_names
+                && self.request.options.header == Header::Auto
+                && before.named
+                && before.cut.delimiter == cut.delimiter
+                && before.syntax == self.request.syntax
+                && width.is_some()
+                && before.columns == width
+        })
     }
 
     fn dimacs(&self) -> Dialect {
