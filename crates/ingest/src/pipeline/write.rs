@@ -15,6 +15,7 @@ use crate::build::sort_bucket::{self, ArcCounts};
 use crate::error::IngestError;
 use crate::external::bucket_file::{ChunkReader, GRAIN};
 use crate::external::parallel;
+use crate::layout::edge_key::ColumnFiles;
 use crate::options::Duplicates;
 use crate::progress::Meter;
 
@@ -142,6 +143,19 @@ impl SortLanes {
     }
 }
 
+/// Returns the column files to which that of a bucket belongs, their side, and its number among them.
+fn column_file(
+    plan: &distribute::DistributionPlan,
+    bucket: usize,
+) -> (&ColumnFiles, FileSide, usize) {
+    match &plan.reverse {
+        Some(reverse) if bucket >= reverse.bucket_first => {
+            (reverse, FileSide::Reverse, bucket - reverse.bucket_first)
+        }
+        _ => (&plan.forward, FileSide::Forward, bucket),
+    }
+}
+
 impl ImportContext<'_> {
     /// Chooses the workers that write `files`, of which `noted` bytes are held already.
     fn sort_lanes<'c>(
@@ -187,12 +201,7 @@ impl ImportContext<'_> {
         let counts = buckets.counts.typed::<u64>();
         let parts_of = |bucket: usize| &counts[bucket * plan.parts..(bucket + 1) * plan.parts];
         let arcs_of = |bucket: usize| parts_of(bucket).iter().sum::<u64>();
-        let place = |bucket: usize| match &plan.reverse {
-            Some(reverse) if bucket >= reverse.bucket_first => {
-                (reverse, FileSide::Reverse, bucket - reverse.bucket_first)
-            }
-            _ => (&plan.forward, FileSide::Forward, bucket),
-        };
+        let place = |bucket| column_file(plan, bucket);
         // The largest first, so that workers end together.
         let mut order: Vec<usize> = (0..plan.buckets()).collect();
         order.retain(|&bucket| cut.owners[bucket] == self.comm.rank());

@@ -12,7 +12,7 @@
 //! | `compression.rs` | the bytes of a gzip or zstd file |
 //! | `foreign.rs` | files that are no edge lists, and what to do with them |
 //! | `text/` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |
-//! | `parquet.rs`, `parquet_bytes.rs`, `thrift.rs` | rows of Parquet files to edges |
+//! | `parquet.rs`, `parquet_rows.rs`, `parquet_bytes.rs`, `thrift.rs` | rows of Parquet files to edges |
 //! | `binary.rs` | pairs of 32 or 64 bits to edges |
 
 mod binary;
@@ -26,6 +26,7 @@ mod notices;
 mod open;
 mod parquet;
 mod parquet_bytes;
+mod parquet_rows;
 mod piece;
 mod read_ahead;
 mod text;

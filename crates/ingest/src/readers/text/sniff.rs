@@ -168,28 +168,11 @@ impl Sniff<'_> {
                 })
             },
         )?;
-        // Who names the columns takes lines of any length.
-        let any_length = self.request.columns == RecordKind::Vertex
-            || self.end_columns(names.as_deref()).is_some();
-        let widths = widths[usize::from(has_more)..].to_vec();
-        let width = width_of(
-            widths,
-            (self.request.skips || self.by_most.get()) && !any_length,
-        );
-        // Others have the columns of the header.
-        let width = match &names {
-            Some(names) if !any_length => width.or(Some(names.len())),
-            _ => width,
-        };
-        if width.is_none() && !rows.is_empty() && !any_length {
-            let width = |row: &Vec<Vec<u8>>| row.len();
-            let [least, most] = [rows.iter().map(width).min(), rows.iter().map(width).max()];
-            return Err(self.refuse(format!(
-                "its lines have from {} to {} columns, as an adjacency list has; if the ids are in the first two, say --source-column 1 --target-column 2",
-                least.unwrap_or(0),
-                most.unwrap_or(0)
-            )));
-        }
+        let width = self.columns_of(
+            names.as_deref(),
+            widths[usize::from(has_more)..].to_vec(),
+            rows,
+        )?;
         let below = rows.get(usize::from(!is_header)..).unwrap_or(&[]);
         if header_names
             .as_deref()
@@ -300,6 +283,37 @@ impl Sniff<'_> {
                 && width.is_some()
                 && before.columns == width
         })
+    }
+
+    /// Returns the number of columns of every line, of which `widths` says those in the sample.
+    fn columns_of(
+        &self,
+        names: Option<&[String]>,
+        widths: Vec<usize>,
+        rows: &[Vec<Vec<u8>>],
+    ) -> Result<Option<usize>, IngestError> {
+        // Who names the columns takes lines of any length.
+        let any_length =
+            self.request.columns == RecordKind::Vertex || self.end_columns(names).is_some();
+        let width = width_of(
+            widths,
+            (self.request.skips || self.by_most.get()) && !any_length,
+        );
+        // Others have the columns of the header.
+        let width = match names {
+            Some(names) if !any_length => width.or(Some(names.len())),
+            _ => width,
+        };
+        if width.is_none() && !rows.is_empty() && !any_length {
+            let width = |row: &Vec<Vec<u8>>| row.len();
+            let [least, most] = [rows.iter().map(width).min(), rows.iter().map(width).max()];
+            return Err(self.refuse(format!(
+                "its lines have from {} to {} columns, as an adjacency list has; if the ids are in the first two, say --source-column 1 --target-column 2",
+                least.unwrap_or(0),
+                most.unwrap_or(0)
+            )));
+        }
+        Ok(width)
     }
 
     fn dimacs(&self) -> Dialect {
