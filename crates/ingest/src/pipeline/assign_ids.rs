@@ -9,13 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use graphmill_graph::{IdKind, IdsSummary, IdsWriter, Order};
 
-use super::context::{ImportContext, buffer_bytes, read_ahead};
+use super::context::{ImportContext, read_ahead};
 use super::scan::ScanResult;
 use crate::error::IngestError;
-use crate::external::bucket_file::SLABS;
 use crate::external::reread::EdgeReplay;
-use crate::external::shuffle::BucketShuffle;
-use crate::ids::external::context::{EdgeEnds, SortContext};
+use crate::ids::external::context::{DictionaryMemory, EdgeEnds, SortContext};
 use crate::ids::external::dictionary::IdDictionary;
 use crate::ids::index_map::IdToIndex;
 use crate::ids::order_window::OrderWindow;
@@ -48,50 +46,6 @@ pub(crate) struct IndexedEdges<'a> {
     pub(crate) indices: IdToIndex,
     /// `None` unless vertices get their indices in order of degree.
     pub(crate) degrees: Option<OutDegrees>,
-}
-
-/// The memory of a dictionary, divided by purpose.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DictionaryMemory {
-    pub(crate) chunk_bytes: usize,
-    pub(crate) write_bytes: usize,
-    pub(crate) splitters: usize,
-    pub(crate) passing_bytes: u64,
-    pub(crate) positions_max: u64,
-    pub(crate) sort_bytes: u64,
-    pub(crate) join_bytes: u64,
-}
-
-impl DictionaryMemory {
-    /// Divides `available` free bytes among `lanes` workers of each rank; `agree` is a minimum over ranks.
-    pub(crate) fn new(
-        available: u64,
-        lanes: u64,
-        ranks: usize,
-        work_bytes_max: u64,
-        agree: impl Fn(u64) -> Result<u64, IngestError>,
-    ) -> Result<Self, IngestError> {
-        let buffer = |parts, least, most| buffer_bytes(available, lanes * parts, least, most);
-        let chunk_bytes = agree(buffer(512, 8 << 10, 64 << 10) as u64)? as usize;
-        let write_bytes = buffer(128, 16 << 10, 256 << 10);
-        let passing_bytes = match ranks {
-            1 => 0,
-            ranks => BucketShuffle::memory(ranks, chunk_bytes) + (SLABS * write_bytes) as u64,
-        };
-        let share = available.saturating_sub(passing_bytes) / lanes;
-        let chunks = share / chunk_bytes as u64;
-        Ok(DictionaryMemory {
-            chunk_bytes,
-            write_bytes,
-            // Of a worker's share a quarter is for open chunks: of positions, or of ids (two buckets a splitter), or of
-            // both while a bucket of ids is split. Half is to sort in.
-            splitters: agree((chunks / 16).clamp(2, 128))? as usize,
-            passing_bytes,
-            positions_max: (chunks / 8).max(1),
-            sort_bytes: (share / 2).min(work_bytes_max),
-            join_bytes: share / 2,
-        })
-    }
 }
 
 /// The number that was written as bytes, most significant first.
@@ -277,20 +231,11 @@ impl<'a> ImportContext<'a> {
             |mine| comm.all_reduce_min(mine),
         )?;
         Ok(SortContext {
-            disk: self.machine.disk,
-            budget: self.machine.budget,
-            workers: self.machine.workers,
-            stop: self.machine.stop,
+            machine: self.machine,
             directory: self.temporary,
             comm: self.comm,
-            chunk_bytes: shares.chunk_bytes,
             read_ahead: read_ahead(shares.chunk_bytes),
-            write_bytes: shares.write_bytes,
-            splitters: shares.splitters,
-            passing_bytes: shares.passing_bytes,
-            positions_max: shares.positions_max,
-            sort_bytes: shares.sort_bytes,
-            join_bytes: shares.join_bytes,
+            shares,
             files: AtomicU64::new(0),
             written: AtomicU64::new(0),
         })

@@ -3,8 +3,9 @@
 //! Of the memory that the reading leaves, half is for a bitmap of the ids that occur, in proportion to the
 //! input at most. Few edges between distant ids need a dictionary, which step 2 makes if the bitmap does not hold the ids.
 
-use super::context::{ImportContext, buffer_bytes};
+use super::context::ImportContext;
 use crate::error::IngestError;
+use crate::external::bucket_file::buffer_bytes;
 use crate::external::edge_file::{EDGE_CHUNK_BYTES_MAX, TempEdgeFile};
 use crate::external::reread::EdgeReplay;
 use crate::ids::bitmap::IdBitmap;

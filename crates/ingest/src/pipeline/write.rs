@@ -228,16 +228,12 @@ impl ImportContext<'_> {
                 chunk_bytes,
                 read_ahead(chunk_bytes),
             )?;
-            let records = machine
-                .budget
-                .buffer("arcs to sort", lanes.sort_bytes as usize)?;
-            Ok((
-                sort_bucket::SortScratch {
-                    chunk_reader,
-                    records,
-                },
-                ArcCounts::default(),
-            ))
+            let bytes = lanes.sort_bytes as usize;
+            let scratch = sort_bucket::SortScratch {
+                chunk_reader,
+                records: machine.budget.buffer("arcs to sort", bytes)?,
+            };
+            Ok((scratch, ArcCounts::default()))
         };
         let work = |(lane, kept): &mut (sort_bucket::SortScratch, ArcCounts), task: u64| {
             let bucket = order[task as usize];

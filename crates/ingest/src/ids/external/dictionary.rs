@@ -43,18 +43,17 @@ impl IdDictionary {
         let starts = position_starts(context, &ends)?;
         let (starts, owners) = of_all_ranks(context, &starts)?;
         let sample = std::mem::take(&mut ends.sample);
-        let occurrences = Occurrences::create(context, sample.splitters(context.splitters))?;
+        let occurrences = Occurrences::create(context, sample.splitters(context.shares.splitters))?;
         collect(context, &ends, &occurrences)?;
 
         let positions = BucketFile::create(
-            &**context.disk,
+            &**context.machine.disk,
             context.path("positions"),
             starts.len(),
-            context.chunk_bytes,
+            context.shares.chunk_bytes,
         )?;
-        let file = context
-            .disk
-            .open(&context.path("ids"), Open::CreatePrivate)?;
+        let disk = context.machine.disk;
+        let file = disk.open(&context.path("ids"), Open::CreatePrivate)?;
         let meter = |count| Meter::new(ends.progress, "ids: sort", count);
         let to = (&positions, &starts[..], &owners[..]);
         let sorted_runs = resolve(context, occurrences, to, &file, meter)?;
@@ -73,7 +72,7 @@ impl IdDictionary {
         Ok((
             Self {
                 ids,
-                chunk_bytes: context.write_bytes,
+                chunk_bytes: context.shares.write_bytes,
                 sorted_runs,
                 file,
             },
@@ -93,8 +92,8 @@ impl IdDictionary {
         mut each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let mut chunk_reader = ChunkReader::new(
-            &**context.disk,
-            context.budget,
+            &**context.machine.disk,
+            context.machine.budget,
             self.chunk_bytes,
             WRITE_AHEAD,
         )?;
@@ -103,7 +102,7 @@ impl IdDictionary {
                 &self.file,
                 self.chunk_bytes,
                 sorted_run.chunks.iter().copied(),
-                context.stop,
+                context.machine.stop,
                 |mut records| {
                     while let Some((length, rest)) = records.split_at_checked(2) {
                         let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
@@ -137,7 +136,7 @@ fn collect(
             let make = || {
                 let writer = OccurrenceWriter::new(occurrences, context, shuffle.as_ref())?;
                 Ok((
-                    source.reader(context.disk, context.budget)?,
+                    source.reader(context.machine.disk, context.machine.budget)?,
                     OccurrenceSink {
                         writer,
                         meter: (!nowhere).then_some(&meter),
@@ -146,12 +145,12 @@ fn collect(
                 ))
             };
             let states = parallel::run(
-                context.workers,
+                context.machine.workers,
                 usize::MAX,
-                context.stop,
+                context.machine.stop,
                 source.units(),
                 make,
-                |(reader, sink), unit| source.read(unit, reader, context.stop, sink),
+                |(reader, sink), unit| source.read(unit, reader, context.machine.stop, sink),
             )?;
             states
                 .into_iter()
@@ -202,7 +201,7 @@ fn resolve<'m>(
                 let task = &tasks[number as usize];
                 if task.is_single() {
                     writer.single(task, chunk_reader)?;
-                } else if task.memory() <= context.sort_bytes {
+                } else if task.memory() <= context.shares.sort_bytes {
                     writer.sorted_run(task, chunk_reader)?;
                 } else {
                     let split = split(context, task, chunk_reader)?;
@@ -213,9 +212,9 @@ fn resolve<'m>(
                 Ok(())
             };
             let states = parallel::run(
-                context.workers,
+                context.machine.workers,
                 usize::MAX,
-                context.stop,
+                context.machine.stop,
                 tasks.len() as u64,
                 make,
                 work,
@@ -223,18 +222,14 @@ fn resolve<'m>(
             states
                 .into_iter()
                 .try_for_each(|(_, writer)| writer.finish())?;
-            tasks = more
-                .into_inner()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            tasks = std::mem::take(&mut *lock(&more));
         }
         Ok(())
     };
     context.fill(positions, shuffle.as_ref(), resolve)?;
     drop(shuffle);
 
-    let mut sorted_runs = sorted_runs
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut sorted_runs = std::mem::take(&mut *lock(&sorted_runs));
     sorted_runs.sort_unstable_by(|a: &SortedRun, b: &SortedRun| a.path.cmp(&b.path));
     Ok(sorted_runs)
 }
