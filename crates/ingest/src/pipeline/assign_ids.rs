@@ -295,7 +295,9 @@ impl<'a> ImportContext<'a> {
         }
     }
 
-    /// Writes the ids of a dictionary as [`write_ids`](Self::write_ids) does, with granules of `1 << shift` ids.
+    /// Writes the ids of a dictionary for [`write_ids`](Self::write_ids).
+    ///
+    /// A granule has `1 << shift` ids.
     fn write_dictionary(
         &self,
         dictionary: &IdDictionary,

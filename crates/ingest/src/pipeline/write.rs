@@ -157,7 +157,7 @@ fn column_file(
 }
 
 impl ImportContext<'_> {
-    /// Chooses the workers that write `files`, of which `noted` bytes are held already.
+    /// Chooses the workers that write `files`; `noted` bytes of their notes are held already.
     fn sort_lanes<'c>(
         &self,
         cut: &CutPlan,

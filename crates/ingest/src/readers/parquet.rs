@@ -309,7 +309,9 @@ fn read_footer(
     Ok((metadata, lease, bytes))
 }
 
-/// Refuses chunks of the `wanted` columns that overlap, which would be read again and again, or that are packed in an old way.
+/// Refuses chunks of the `wanted` columns that overlap or are packed in an old way.
+///
+/// Overlapping chunks would be read again and again.
 fn check_chunks(
     path: &Path,
     metadata: &ParquetMetaData,

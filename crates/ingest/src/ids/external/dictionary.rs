@@ -163,7 +163,7 @@ fn collect(
     occurrences.merge_ranks(&context.comm)
 }
 
-/// Sorts the buckets of occurrences, and writes their ids to `file` and the positions to the buckets of `to`.
+/// Sorts the buckets of occurrences; writes their ids to `file`, and positions to the buckets of `to`.
 ///
 /// `to` has their file, the first edge of each, and its rank. Returns the runs of ids in their order.
 fn resolve<'m>(

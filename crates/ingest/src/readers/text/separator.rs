@@ -109,7 +109,7 @@ impl Sniff<'_> {
         }
     }
 
-    /// Returns the separator of lines that no separator cuts alike, or the error of the first that is not cut.
+    /// Returns the separator of lines that none cuts alike, or the error of the first line not cut.
     fn no_delimiter(
         &self,
         body: &[SampleRecord<'_>],

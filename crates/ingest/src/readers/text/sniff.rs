@@ -209,7 +209,7 @@ impl Sniff<'_> {
         Ok((dialect, head))
     }
 
-    /// Names the column that rows have before or behind those of the header; returns whether they have one more.
+    /// Names the column that rows have and the header lacks; returns whether there is one.
     fn name_index(
         &self,
         names: &mut Option<Vec<String>>,
@@ -285,7 +285,7 @@ impl Sniff<'_> {
         })
     }
 
-    /// Returns the number of columns of every line, of which `widths` says those in the sample.
+    /// Returns the number of columns of every line, given the `widths` of lines in the sample.
     fn columns_of(
         &self,
         names: Option<&[String]>,
