@@ -13,15 +13,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TEST = re.compile(r"#\[cfg\([^\]]*\btest\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*(;|\{)")
+NOISE = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|\bb?r(?P<hashes>\#*)".*?"(?P=hashes)|(?:\bb)?"(?:\\.|[^"\\])*"|(?:\bb)?'(?:\\(?:u\{\w+\}|x\w\w|.)|[^\\'\n])'""",
+    re.S,
+)
 
 
 def without_noise(text):
-    """The text without comments and the insides of strings; lines stay."""
-    keep_lines = lambda match: "\n" * match.group().count("\n")
-    text = re.sub(r"/\*.*?\*/", keep_lines, text, flags=re.S)
-    text = re.sub(r"//[^\n]*", "", text)
-    text = re.sub(r'r(#+)".*?"\1', keep_lines, text, flags=re.S)
-    return re.sub(r'b?"(?:\\.|[^"\\])*"', lambda match: '""' + keep_lines(match), text, flags=re.S)
+    """The text without comments, the insides of strings and characters; lines stay."""
+
+    def kept(match):
+        left = "" if match[0].startswith("/") else '""'
+        return left + "\n" * match[0].count("\n")
+
+    return NOISE.sub(kept, text)
 
 
 def block_end(text, start):

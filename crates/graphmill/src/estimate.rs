@@ -11,7 +11,7 @@ use graphmill_engine::{
 };
 use graphmill_graph::{DegreeModel, EdgeKind, GraphProfile};
 use graphmill_ingest::{
-    ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Input, Phase, outlook,
+    ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Input, Phase, estimate,
 };
 use graphmill_storage::{CancelToken, MemoryBudget};
 use serde::Serialize;
@@ -375,7 +375,7 @@ impl Expected {
                 needs: "edges that are drawn (--input drawn), since raw pairs carry none",
             });
         }
-        Ok(outlook(&ImportEstimateRequest {
+        Ok(estimate(&ImportEstimateRequest {
             like: self.like,
             vertices: self.vertices,
             edges: self.edges,

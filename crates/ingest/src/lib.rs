@@ -6,7 +6,7 @@
 //! | file or directory | content |
 //! | --- | --- |
 //! | `pipeline/` | [`import`]: the steps of an import, and their order |
-//! | `estimate.rs` | [`outlook()`]: the bytes that an import would read, write and send |
+//! | `estimate/` | [`estimate()`]: the bytes that an import would read, write and send |
 //! | `checkpoint/` | the checkpoint of an interrupted import, and the directories of an import |
 //! | `build/` | from arcs to buckets, one for each column file; from a bucket to a column file: sorting, duplicates, cells |
 //! | `layout/` | counts of arcs; the boundaries of batches and column files; the order of vertices by degree; the sort key of an arc |
@@ -45,7 +45,7 @@ mod report;
 mod source;
 
 pub use error::{CellProblem, IngestError, LineProblem};
-pub use estimate::{ImportEstimate, ImportEstimateRequest, Input, Phase, outlook};
+pub use estimate::{ImportEstimate, ImportEstimateRequest, Input, Phase, estimate};
 pub use generate::{Generated, GraphRule};
 pub use limits::{BATCH_EDGES_MAX, ID_BYTES_MAX};
 pub use options::{Duplicates, ImportOptions, ImportResources, SelfLoops};

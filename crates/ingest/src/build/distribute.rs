@@ -310,8 +310,4 @@ impl EdgeBatchSink for Distributor<'_> {
     ) -> Result<(), IngestError> {
         self.take(edges, weights, |edge| sequence + edge as u64)
     }
-
-    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64], _: u64) -> Result<(), IngestError> {
-        Err(IngestError::internal("text ids where indices are expected"))
-    }
 }

@@ -83,6 +83,7 @@ pub(crate) struct StepLog<'a> {
 }
 
 /// The files that a record names.
+#[derive(Default)]
 pub(crate) struct StepFiles<'f> {
     /// Temporary ones, which are made durable.
     pub(crate) temporary: &'f [&'f Path],
@@ -148,11 +149,7 @@ impl<'a> StepLog<'a> {
     }
 
     fn write_job(&self, pending: &PendingRecord) {
-        let none = StepFiles {
-            temporary: &[],
-            graph: &[],
-        };
-        self.write(JOB, &none, |out| pending.encode(out));
+        self.write(JOB, &StepFiles::default(), |out| pending.encode(out));
     }
 
     /// Writes the record of a complete graph, before the rename, if there is a checkpoint.
@@ -161,11 +158,7 @@ impl<'a> StepLog<'a> {
         if !self.is_whole.load(Relaxed) || !self.has_any() {
             return;
         }
-        let none = StepFiles {
-            temporary: &[],
-            graph: &[],
-        };
-        self.write(ENDED, &none, |_| Ok(()));
+        self.write(ENDED, &StepFiles::default(), |_| Ok(()));
     }
 
     /// Removes the leftovers of killed imports of this machine from `folder`.

@@ -32,6 +32,13 @@ const QUEUE_DEPTH: usize = 32;
 /// The grain of direct I/O.
 pub(crate) const GRAIN: usize = 4096;
 
+/// Returns one of `shares` shares of free memory, as a power of two from `least` to `most` bytes.
+pub(crate) fn buffer_bytes(available: u64, shares: u64, least: usize, most: usize) -> usize {
+    let share = available / shares.max(1);
+    let power = share.checked_ilog2().map_or(0, |power| 1u64 << power);
+    usize::try_from(power).unwrap_or(most).clamp(least, most)
+}
+
 /// Buffers that fill up and go to disk in the background.
 #[derive(Debug)]
 pub(crate) struct ChunkWriter {

@@ -71,13 +71,15 @@ pub(crate) trait EdgeBatchSink {
         weights: &[f64],
         sequence: u64,
     ) -> Result<(), IngestError>;
-    /// Edges between text ids.
+    /// Edges between text ids; an error where edges are between indices.
     fn texts(
         &mut self,
-        edges: &[(&[u8], &[u8])],
-        weights: &[f64],
-        sequence: u64,
-    ) -> Result<(), IngestError>;
+        _edges: &[(&[u8], &[u8])],
+        _weights: &[f64],
+        _sequence: u64,
+    ) -> Result<(), IngestError> {
+        Err(IngestError::internal("text ids where indices are expected"))
+    }
 }
 
 impl TempEdgeFile {
@@ -100,10 +102,7 @@ impl TempEdgeFile {
 
     /// Sorts the chunks in the order of the input; `first_of` returns the number of a piece's first edge.
     pub(crate) fn arrange(self, first_of: impl Fn(u64) -> u64) -> OrderedEdgeFile {
-        let mut table = self
-            .table
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut table = std::mem::take(&mut *lock(&self.table));
         for chunk in &mut table.chunks {
             chunk.first += first_of(chunk.piece);
         }
@@ -255,15 +254,8 @@ impl OrderedEdgeFile {
                 edges.clear();
                 weights.clear();
                 for _ in 0..(end - at).min(DECODE as u64) {
-                    let source = left
-                        .take(2)
-                        .and_then(|length| left.take(word(length) as usize))
-                        .ok_or_else(damaged)?;
-                    let target = left
-                        .take(2)
-                        .and_then(|length| left.take(word(length) as usize))
-                        .ok_or_else(damaged)?;
-                    edges.push((source, target));
+                    let source = left.text().ok_or_else(damaged)?;
+                    edges.push((source, left.text().ok_or_else(damaged)?));
                     if weight_bytes > 0 {
                         weights.push(value(
                             left.take(weight_bytes).map(word).ok_or_else(damaged)?,
@@ -310,6 +302,12 @@ impl<'a> ByteCursor<'a> {
         let (taken, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;
         Some(taken)
+    }
+
+    /// An id after its length.
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let length = self.take(2)?;
+        self.take(word(length) as usize)
     }
 }
 

@@ -93,21 +93,10 @@ where
         failure: Mutex::new(None),
     };
     let outcome = workers.run(&job);
-    if let Some((_, error)) = job
-        .failure
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-    {
+    if let Some((_, error)) = lock(&job.failure).take() {
         return Err(error);
     }
     outcome?;
-    Ok(job
-        .states
-        .into_iter()
-        .filter_map(|state| {
-            state
-                .into_inner()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-        })
-        .collect())
+    let states = job.states.iter();
+    Ok(states.filter_map(|state| lock(state).take()).collect())
 }

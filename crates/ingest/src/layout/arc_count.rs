@@ -131,8 +131,4 @@ impl EdgeBatchSink for ArcCountSink<'_> {
             }
         })
     }
-
-    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64], _: u64) -> Result<(), IngestError> {
-        Err(IngestError::internal("text ids where indices are expected"))
-    }
 }

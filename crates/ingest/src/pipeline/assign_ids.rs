@@ -9,13 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use graphmill_graph::{IdKind, IdsSummary, IdsWriter, Order};
 
-use super::context::{ImportContext, buffer_bytes, read_ahead};
+use super::context::{ImportContext, read_ahead};
 use super::scan::ScanResult;
 use crate::error::IngestError;
-use crate::external::bucket_file::SLABS;
 use crate::external::reread::EdgeReplay;
-use crate::external::shuffle::BucketShuffle;
-use crate::ids::external::context::{EdgeEnds, SortContext};
+use crate::ids::external::context::{DictionaryMemory, EdgeEnds, SortContext};
 use crate::ids::external::dictionary::IdDictionary;
 use crate::ids::index_map::IdToIndex;
 use crate::ids::order_window::OrderWindow;
@@ -48,50 +46,6 @@ pub(crate) struct IndexedEdges<'a> {
     pub(crate) indices: IdToIndex,
     /// `None` unless vertices get their indices in order of degree.
     pub(crate) degrees: Option<OutDegrees>,
-}
-
-/// The memory of a dictionary, divided by purpose.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DictionaryMemory {
-    pub(crate) chunk_bytes: usize,
-    pub(crate) write_bytes: usize,
-    pub(crate) splitters: usize,
-    pub(crate) passing_bytes: u64,
-    pub(crate) positions_max: u64,
-    pub(crate) sort_bytes: u64,
-    pub(crate) join_bytes: u64,
-}
-
-impl DictionaryMemory {
-    /// Divides `available` free bytes among `lanes` workers of each rank; `agree` is a minimum over ranks.
-    pub(crate) fn new(
-        available: u64,
-        lanes: u64,
-        ranks: usize,
-        work_bytes_max: u64,
-        agree: impl Fn(u64) -> Result<u64, IngestError>,
-    ) -> Result<Self, IngestError> {
-        let buffer = |parts, least, most| buffer_bytes(available, lanes * parts, least, most);
-        let chunk_bytes = agree(buffer(512, 8 << 10, 64 << 10) as u64)? as usize;
-        let write_bytes = buffer(128, 16 << 10, 256 << 10);
-        let passing_bytes = match ranks {
-            1 => 0,
-            ranks => BucketShuffle::memory(ranks, chunk_bytes) + (SLABS * write_bytes) as u64,
-        };
-        let share = available.saturating_sub(passing_bytes) / lanes;
-        let chunks = share / chunk_bytes as u64;
-        Ok(DictionaryMemory {
-            chunk_bytes,
-            write_bytes,
-            // Of a worker's share a quarter is for open chunks: of positions, or of ids (two buckets a splitter), or of
-            // both while a bucket of ids is split. Half is to sort in.
-            splitters: agree((chunks / 16).clamp(2, 128))? as usize,
-            passing_bytes,
-            positions_max: (chunks / 8).max(1),
-            sort_bytes: (share / 2).min(work_bytes_max),
-            join_bytes: share / 2,
-        })
-    }
 }
 
 /// The number that was written as bytes, most significant first.
@@ -277,20 +231,11 @@ impl<'a> ImportContext<'a> {
             |mine| comm.all_reduce_min(mine),
         )?;
         Ok(SortContext {
-            disk: self.machine.disk,
-            budget: self.machine.budget,
-            workers: self.machine.workers,
-            stop: self.machine.stop,
+            machine: self.machine,
             directory: self.temporary,
             comm: self.comm,
-            chunk_bytes: shares.chunk_bytes,
             read_ahead: read_ahead(shares.chunk_bytes),
-            write_bytes: shares.write_bytes,
-            splitters: shares.splitters,
-            passing_bytes: shares.passing_bytes,
-            positions_max: shares.positions_max,
-            sort_bytes: shares.sort_bytes,
-            join_bytes: shares.join_bytes,
+            shares,
             files: AtomicU64::new(0),
             written: AtomicU64::new(0),
         })
@@ -340,65 +285,78 @@ impl<'a> ImportContext<'a> {
                 Ok((writer.map(IdsWriter::finish).transpose()?, first))
             }
             (Some(dictionary), IdToIndex::Same) => {
-                let (text, context) = (self.source.ids() == Ids::Text, self.context()?);
-                let mut writer = writer(match self.source.ids() {
+                let writer = writer(match self.source.ids() {
                     Ids::Text => IdKind::Text,
                     Ids::Signed => IdKind::Signed,
                     Ids::Integer => IdKind::Integer,
                 })?;
-                let mut first = vec![0u64; granules as usize + 1];
-                let mut count = |id: &[u8]| {
-                    if text {
-                        return;
-                    }
-                    // Ids may be any number; those beyond the granules are counted by index, not here.
-                    let after = (integer(id) >> shift).saturating_add(1);
-                    let count = usize::try_from(after).ok();
-                    if let Some(count) = count.and_then(|after| first.get_mut(after)) {
-                        *count += 1;
-                    }
-                };
-                let put = |writer: &mut IdsWriter, id: &[u8]| match text {
-                    true => writer.push_text(id),
-                    false => writer.push_integer(integer(id)),
-                };
-                if let Some(writer) = &mut writer {
-                    dictionary.for_each_id(&context, |id| {
-                        count(id);
-                        Ok(put(writer, id)?)
-                    })?;
-                }
-                // After its own ids, the first rank writes the ids of the others, in order of rank.
-                let mut came = Vec::new();
-                self.comm.send_to_root(
-                    |send| {
-                        dictionary.for_each_id(&context, |id| {
-                            count(id);
-                            send(&(id.len() as u16).to_le_bytes())?;
-                            send(id)
-                        })
-                    },
-                    |_, bytes| {
-                        came.extend(bytes);
-                        let mut rest = &came[..];
-                        while let Some((id, left)) = next_id(rest) {
-                            if let Some(writer) = &mut writer {
-                                put(writer, id)?;
-                            }
-                            rest = left;
-                        }
-                        let used = came.len() - rest.len();
-                        came.drain(..used);
-                        Ok(())
-                    },
-                )?;
-                self.comm.sum_elementwise(&mut first)?;
-                for granule in 1..first.len() {
-                    first[granule] += first[granule - 1];
-                }
-                Ok((writer.map(IdsWriter::finish).transpose()?, first))
+                self.write_dictionary(&dictionary, writer, granules as usize, shift)
             }
         }
+    }
+
+    /// Writes the ids of a dictionary for [`write_ids`](Self::write_ids).
+    ///
+    /// A granule has `1 << shift` ids.
+    fn write_dictionary(
+        &self,
+        dictionary: &IdDictionary,
+        mut writer: Option<IdsWriter>,
+        granules: usize,
+        shift: u32,
+    ) -> Result<(Option<IdsSummary>, Vec<u64>), IngestError> {
+        let (text, context) = (self.source.ids() == Ids::Text, self.context()?);
+        let mut first = vec![0u64; granules + 1];
+        let mut count = |id: &[u8]| {
+            if text {
+                return;
+            }
+            // Ids may be any number; those beyond the granules are counted by index, not here.
+            let after = (integer(id) >> shift).saturating_add(1);
+            let count = usize::try_from(after).ok();
+            if let Some(count) = count.and_then(|after| first.get_mut(after)) {
+                *count += 1;
+            }
+        };
+        let put = |writer: &mut IdsWriter, id: &[u8]| match text {
+            true => writer.push_text(id),
+            false => writer.push_integer(integer(id)),
+        };
+        if let Some(writer) = &mut writer {
+            dictionary.for_each_id(&context, |id| {
+                count(id);
+                Ok(put(writer, id)?)
+            })?;
+        }
+        // After its own ids, the first rank writes the ids of the others, in order of rank.
+        let mut came = Vec::new();
+        self.comm.send_to_root(
+            |send| {
+                dictionary.for_each_id(&context, |id| {
+                    count(id);
+                    send(&(id.len() as u16).to_le_bytes())?;
+                    send(id)
+                })
+            },
+            |_, bytes| {
+                came.extend(bytes);
+                let mut rest = &came[..];
+                while let Some((id, left)) = next_id(rest) {
+                    if let Some(writer) = &mut writer {
+                        put(writer, id)?;
+                    }
+                    rest = left;
+                }
+                let used = came.len() - rest.len();
+                came.drain(..used);
+                Ok(())
+            },
+        )?;
+        self.comm.sum_elementwise(&mut first)?;
+        for granule in 1..first.len() {
+            first[granule] += first[granule - 1];
+        }
+        Ok((writer.map(IdsWriter::finish).transpose()?, first))
     }
 }
 

@@ -36,13 +36,6 @@ pub(super) fn read_ahead(chunk_bytes: usize) -> usize {
     (READ_AHEAD_BYTES / chunk_bytes).clamp(8, 32)
 }
 
-/// Returns one of `shares` shares of free memory, as a power of two from `least` to `most` bytes.
-pub(super) fn buffer_bytes(available: u64, shares: u64, least: usize, most: usize) -> usize {
-    let share = available / shares.max(1);
-    let power = share.checked_ilog2().map_or(0, |power| 1u64 << power);
-    usize::try_from(power).unwrap_or(most).clamp(least, most)
-}
-
 impl ImportContext<'_> {
     /// Notes the time of a step that ends.
     pub(super) fn done(&mut self, step: &'static str) {

@@ -3,8 +3,9 @@
 //! Of the memory that the reading leaves, half is for a bitmap of the ids that occur, in proportion to the
 //! input at most. Few edges between distant ids need a dictionary, which step 2 makes if the bitmap does not hold the ids.
 
-use super::context::{ImportContext, buffer_bytes};
+use super::context::ImportContext;
 use crate::error::IngestError;
+use crate::external::bucket_file::buffer_bytes;
 use crate::external::edge_file::{EDGE_CHUNK_BYTES_MAX, TempEdgeFile};
 use crate::external::reread::EdgeReplay;
 use crate::ids::bitmap::IdBitmap;
@@ -105,11 +106,8 @@ impl<'a> ImportContext<'a> {
                 source.weights(),
             )
         };
-        let edges_spool = if needs_spool(self.source) {
-            Some(edge_file("input", self.source)?)
-        } else {
-            None
-        };
+        let edges_spool = needs_spool(self.source).then(|| edge_file("input", self.source));
+        let edges_spool = edges_spool.transpose()?;
         self.check("the first reading of the edges", needed)?;
         // Of all ranks, since their ids are put together.
         let amount = self.source.amount() + self.vertices.map_or(0, EdgeSource::amount);
@@ -165,16 +163,9 @@ impl<'a> ImportContext<'a> {
         for read in [Some(self.source), self.vertices].into_iter().flatten() {
             read.check_unchanged(disk)?;
         }
-        let report = &mut self.report;
-        (report.lines, report.edges, report.skipped) = (
-            scanned.report.lines,
-            scanned.report.edges,
-            scanned.report.skipped,
-        );
-        (report.comments, report.blank) = (
-            scanned.report.comments + scanned.report.headers,
-            scanned.report.blank,
-        );
+        let (report, read) = (&mut self.report, scanned.report);
+        (report.lines, report.edges, report.skipped) = (read.lines, read.edges, read.skipped);
+        (report.comments, report.blank) = (read.comments + read.headers, read.blank);
         if self.options.self_loops == SelfLoops::Drop {
             report.dropped_self_loops = scanned.loops;
         }

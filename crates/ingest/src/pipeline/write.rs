@@ -15,6 +15,7 @@ use crate::build::sort_bucket::{self, ArcCounts};
 use crate::error::IngestError;
 use crate::external::bucket_file::{ChunkReader, GRAIN};
 use crate::external::parallel;
+use crate::layout::edge_key::ColumnFiles;
 use crate::options::Duplicates;
 use crate::progress::Meter;
 
@@ -142,7 +143,51 @@ impl SortLanes {
     }
 }
 
+/// Returns the column files to which that of a bucket belongs, their side, and its number among them.
+fn column_file(
+    plan: &distribute::DistributionPlan,
+    bucket: usize,
+) -> (&ColumnFiles, FileSide, usize) {
+    match &plan.reverse {
+        Some(reverse) if bucket >= reverse.bucket_first => {
+            (reverse, FileSide::Reverse, bucket - reverse.bucket_first)
+        }
+        _ => (&plan.forward, FileSide::Forward, bucket),
+    }
+}
+
 impl ImportContext<'_> {
+    /// Chooses the workers that write `files`; `noted` bytes of their notes are held already.
+    fn sort_lanes<'c>(
+        &self,
+        cut: &CutPlan,
+        files: &[usize],
+        parts_of: &dyn Fn(usize) -> &'c [u64],
+        chunk_bytes: usize,
+        noted: u64,
+    ) -> Result<SortLanes, IngestError> {
+        let (plan, budget) = (&cut.plan, self.machine.budget);
+        let writer_bytes = GraphWriter::memory(plan.weights, budget.total());
+        let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, plan.duplicates);
+        // That the notes leave enough was known when arcs were distributed.
+        let notes = WriteMemory::new(cut).notes.saturating_sub(noted);
+        self.check("column files", notes + least)?;
+        // Enough for every bucket at once, with scratch for its largest part.
+        let with_scratch = |bucket: &usize| {
+            let parts = parts_of(*bucket);
+            parts.iter().sum::<u64>() + parts.iter().copied().max().unwrap_or(0)
+        };
+        let record_bytes = sort_bucket::record_bytes(plan.weights, plan.duplicates) as u64;
+        let most = files.iter().map(with_scratch).max().unwrap_or(0) * record_bytes;
+        let wanted = most.max(GRAIN as u64).min(self.options.work_bytes_max);
+        Ok(SortLanes::new(
+            plan,
+            (self.lanes().min(files.len() as u64), wanted),
+            (budget.available() - notes, budget.total()),
+            chunk_bytes,
+        ))
+    }
+
     /// Step 5.
     pub(crate) fn write(
         &mut self,
@@ -154,18 +199,9 @@ impl ImportContext<'_> {
         let plan = &cut.plan;
         let duplicates = plan.duplicates;
         let counts = buckets.counts.typed::<u64>();
-        let arcs_of = |bucket: usize| {
-            counts[bucket * plan.parts..(bucket + 1) * plan.parts]
-                .iter()
-                .sum::<u64>()
-        };
-
-        let place = |bucket: usize| match &plan.reverse {
-            Some(reverse) if bucket >= reverse.bucket_first => {
-                (reverse, FileSide::Reverse, bucket - reverse.bucket_first)
-            }
-            _ => (&plan.forward, FileSide::Forward, bucket),
-        };
+        let parts_of = |bucket: usize| &counts[bucket * plan.parts..(bucket + 1) * plan.parts];
+        let arcs_of = |bucket: usize| parts_of(bucket).iter().sum::<u64>();
+        let place = |bucket| column_file(plan, bucket);
         // The largest first, so that workers end together.
         let mut order: Vec<usize> = (0..plan.buckets()).collect();
         order.retain(|&bucket| cut.owners[bucket] == self.comm.rank());
@@ -178,33 +214,9 @@ impl ImportContext<'_> {
         let done = self.done_files(graph, order.iter().map(|&bucket| file(bucket)))?;
         order.retain(|&bucket| !done.contains_key(&file(bucket)));
         order.sort_by_key(|&bucket| std::cmp::Reverse(arcs_of(bucket)));
-        let record_bytes = sort_bucket::record_bytes(plan.weights, duplicates) as u64;
         let chunk_bytes = buckets.bucket_file.chunk_bytes();
-        let writer_bytes = GraphWriter::memory(plan.weights, machine.budget.total());
-        let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, duplicates);
-        // That the notes leave enough was known when arcs were distributed.
         let noted = free - machine.budget.available().min(free);
-        let notes = WriteMemory::new(cut).notes.saturating_sub(noted);
-        self.check("column files", notes + least)?;
-        let available = machine.budget.available() - notes;
-        // Enough for every bucket at once, with scratch for its largest part.
-        let with_scratch = |bucket: usize| {
-            let parts = &counts[bucket * plan.parts..(bucket + 1) * plan.parts];
-            parts.iter().sum::<u64>() + parts.iter().copied().max().unwrap_or(0)
-        };
-        let wanted = order
-            .iter()
-            .map(|&bucket| with_scratch(bucket) * record_bytes)
-            .max()
-            .unwrap_or(0)
-            .max(GRAIN as u64);
-        let most = self.lanes().min(order.len() as u64);
-        let lanes = SortLanes::new(
-            plan,
-            (most, wanted.min(self.options.work_bytes_max)),
-            (available, machine.budget.total()),
-            chunk_bytes,
-        );
+        let lanes = self.sort_lanes(cut, &order, &parts_of, chunk_bytes, noted)?;
 
         let meter = Meter::new(machine.progress, "write", all);
         meter.advance(all - order.iter().map(|&bucket| arcs_of(bucket)).sum::<u64>());
@@ -216,16 +228,12 @@ impl ImportContext<'_> {
                 chunk_bytes,
                 read_ahead(chunk_bytes),
             )?;
-            let records = machine
-                .budget
-                .buffer("arcs to sort", lanes.sort_bytes as usize)?;
-            Ok((
-                sort_bucket::SortScratch {
-                    chunk_reader,
-                    records,
-                },
-                ArcCounts::default(),
-            ))
+            let bytes = lanes.sort_bytes as usize;
+            let scratch = sort_bucket::SortScratch {
+                chunk_reader,
+                records: machine.budget.buffer("arcs to sort", bytes)?,
+            };
+            Ok((scratch, ArcCounts::default()))
         };
         let work = |(lane, kept): &mut (sort_bucket::SortScratch, ArcCounts), task: u64| {
             let bucket = order[task as usize];
@@ -242,11 +250,7 @@ impl ImportContext<'_> {
                 stop: machine.stop,
                 number,
             };
-            let written = file.write(
-                &counts[bucket * plan.parts..(bucket + 1) * plan.parts],
-                lane,
-                &mut writer,
-            )?;
+            let written = file.write(parts_of(bucket), lane, &mut writer)?;
             writer.finish()?;
             // Transposed arcs are the same arcs: they are counted once.
             if side == FileSide::Forward {
@@ -267,22 +271,20 @@ impl ImportContext<'_> {
         if states.is_err() {
             completed.checkpoint();
         }
-        let states = states?;
+        let mut kept = ArcCounts::default();
         let before = done
             .iter()
             .filter(|((side, _), _)| *side == FileSide::Forward);
-        let mut kept = ArcCounts::default();
         before.for_each(|(_, part)| kept.add(*part));
-        states.into_iter().for_each(|(_, part)| kept.add(part));
+        states?.into_iter().for_each(|(_, part)| kept.add(part));
         let mut sums = [kept.arcs, kept.loops_dropped, kept.others_dropped];
         self.comm.sum_elementwise(&mut sums)?;
         let [arcs, loops_dropped, others_dropped] = sums;
-        let kept = ArcCounts {
+        self.done("write");
+        Ok(ArcCounts {
             arcs,
             loops_dropped,
             others_dropped,
-        };
-        self.done("write");
-        Ok(kept)
+        })
     }
 }

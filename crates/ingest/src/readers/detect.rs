@@ -153,32 +153,18 @@ impl Finder<'_> {
         before: Option<Arc<Dialect>>,
     ) -> Result<InputFile, IngestError> {
         let (name, named_packed) = Compression::strip(path);
-        let syntax = match kind_of(path, &name, self.text)? {
-            None => Syntax::Text,
-            Some(FileFormat::Parquet) => {
-                return self.detect_file(
-                    path,
-                    FileFormat::Parquet,
-                    false,
-                    RecordKind::Vertex,
-                    before,
-                );
-            }
-            Some(FileFormat::Text(syntax)) if syntax != Syntax::Dimacs => syntax,
-            Some(_) => {
+        let format = match kind_of(path, &name, self.text)? {
+            None => FileFormat::Text(Syntax::Text),
+            Some(FileFormat::Text(Syntax::Dimacs) | FileFormat::Pairs(_)) => {
                 return Err(IngestError::input(
                     path,
                     "a list of vertices is text with an id a line, or a Parquet file",
                 ));
             }
+            Some(format) => format,
         };
-        self.detect_file(
-            path,
-            FileFormat::Text(syntax),
-            named_packed,
-            RecordKind::Vertex,
-            before,
-        )
+        let named_packed = named_packed && format != FileFormat::Parquet;
+        self.detect_file(path, format, named_packed, RecordKind::Vertex, before)
     }
 
     /// The size and the compression of a file, and how it is read.
@@ -213,34 +199,25 @@ impl Finder<'_> {
             FileFormat::Parquet => Compression::None,
             _ => Compression::of_head(path, head)?,
         };
+        let request = DialectRequest {
+            path,
+            syntax: match kind {
+                FileFormat::Text(syntax) => syntax,
+                FileFormat::Pairs(_) | FileFormat::Parquet => Syntax::Text,
+            },
+            columns,
+            weighted: self.weighted,
+            skips: self.skips,
+            options: self.text,
+            before: before.as_deref(),
+        };
         let content = match kind {
             FileFormat::Pairs(width) => FileContent::Pairs(width),
             FileFormat::Parquet => {
-                let request = DialectRequest {
-                    path,
-                    syntax: Syntax::Text,
-                    columns,
-                    weighted: self.weighted,
-                    skips: self.skips,
-                    options: self.text,
-                    before: None,
-                };
-                FileContent::Parquet(Arc::new(ParquetFile::open(
-                    self.disk,
-                    self.budget,
-                    request,
-                )?))
+                let file = ParquetFile::open(self.disk, self.budget, request)?;
+                FileContent::Parquet(Arc::new(file))
             }
-            FileFormat::Text(syntax) => {
-                let request = DialectRequest {
-                    path,
-                    syntax,
-                    columns,
-                    weighted: self.weighted,
-                    skips: self.skips,
-                    options: self.text,
-                    before: before.as_deref(),
-                };
+            FileFormat::Text(_) => {
                 let (dialect, head) = if compression == Compression::None {
                     dialect_of(request, head, last)?
                 } else {

@@ -212,15 +212,6 @@ pub(crate) fn by_text(head: &[u8]) -> Option<Foreign> {
     if both(&in_single_quotes) {
         return Some(SINGLE_QUOTES);
     }
-    let numbers = |words: &[&str]| words.iter().all(|word| word.parse::<f64>().is_ok());
-    let is_dimacs = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            ["p", _, nodes, edges] => numbers(&[nodes, edges]),
-            ["a", ref arc @ ..] | ["e", ref arc @ ..] => arc.len() == 3 && numbers(arc),
-            _ => false,
-        }
-    };
     let starts_with_c = lower == "c" || lower.starts_with("c ");
     let problem = text
         .lines()
@@ -232,6 +223,17 @@ pub(crate) fn by_text(head: &[u8]) -> Option<Foreign> {
         return Some(DIMACS);
     }
     None
+}
+
+/// True if a line is one of a DIMACS file: the problem, an arc or an edge.
+fn is_dimacs(line: &str) -> bool {
+    let numbers = |words: &[&str]| words.iter().all(|word| word.parse::<f64>().is_ok());
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words[..] {
+        ["p", _, nodes, edges] => numbers(&[nodes, edges]),
+        ["a" | "e", ref arc @ ..] => arc.len() == 3 && numbers(arc),
+        _ => false,
+    }
 }
 
 fn is_comment(line: &str) -> bool {

@@ -6,12 +6,13 @@
 //! | `detect.rs` | which files an input is made of, found by names and first bytes |
 //! | `files.rs` | [`FileSource`]: the files, cut in pieces; [`ReadOptions`] |
 //! | `open.rs`, `notices.rs` | how files are opened; how they are read, in words |
+//! | `identity.rs` | the text that tells an input from others |
 //! | `piece.rs` | how a piece is read, each by one of several workers |
 //! | `read_ahead.rs` | the bytes of a file in order, read ahead |
 //! | `compression.rs` | the bytes of a gzip or zstd file |
 //! | `foreign.rs` | files that are no edge lists, and what to do with them |
 //! | `text/` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |
-//! | `parquet.rs`, `parquet_bytes.rs`, `thrift.rs` | rows of Parquet files to edges |
+//! | `parquet.rs`, `parquet_rows.rs`, `parquet_bytes.rs`, `thrift.rs` | rows of Parquet files to edges |
 //! | `binary.rs` | pairs of 32 or 64 bits to edges |
 
 mod binary;
@@ -19,11 +20,13 @@ mod compression;
 mod detect;
 pub(crate) mod files;
 mod foreign;
+mod identity;
 mod input_file;
 mod notices;
 mod open;
 mod parquet;
 mod parquet_bytes;
+mod parquet_rows;
 mod piece;
 mod read_ahead;
 mod text;

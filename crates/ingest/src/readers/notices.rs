@@ -52,28 +52,13 @@ impl FileSource {
                 return format!("{line}: pairs of {bits}-bit integers{directed}");
             }
             FileContent::Parquet(parquet) => {
-                let [source, target, weight] = &parquet.names;
-                line += &match self.columns {
-                    RecordKind::Vertex => format!(": column {source}"),
-                    RecordKind::Edge => format!(": columns {source} -> {target}"),
-                };
-                if self.weights != EdgeKind::None {
-                    line += &format!(", weights {weight}");
-                }
+                line += &self.columns_text(&parquet.names);
                 line += &format!(", {ids}{directed}");
                 return line + &ignored(parquet.ignored);
             }
             FileContent::Text(dialect, _) => dialect,
         };
-        let [source, target, weight] = &dialect.names;
-        let weighted = self.weights != EdgeKind::None;
-        line += &match self.columns {
-            RecordKind::Vertex => format!(": column {source}"),
-            RecordKind::Edge => format!(": columns {source} -> {target}"),
-        };
-        if weighted {
-            line += &format!(", weights {weight}");
-        }
+        line += &self.columns_text(&dialect.names);
         let header = if dialect.header.is_some() {
             "yes"
         } else {
@@ -93,7 +78,7 @@ impl FileSource {
         }
         let taken = match self.columns {
             RecordKind::Vertex => 1,
-            RecordKind::Edge => 2 + usize::from(weighted),
+            RecordKind::Edge => 2 + usize::from(self.weights != EdgeKind::None),
         };
         line += &ignored(dialect.columns.map_or(0, |all| all.saturating_sub(taken)));
         if comments > 0 {
@@ -116,6 +101,17 @@ impl FileSource {
             line += &format!("; {doubt}");
         }
         line
+    }
+
+    fn columns_text(&self, [source, target, weight]: &[String; 3]) -> String {
+        let columns = match self.columns {
+            RecordKind::Vertex => format!(": column {source}"),
+            RecordKind::Edge => format!(": columns {source} -> {target}"),
+        };
+        match self.weights {
+            EdgeKind::None => columns,
+            EdgeKind::F32 | EdgeKind::F64 => format!("{columns}, weights {weight}"),
+        }
     }
 }
 

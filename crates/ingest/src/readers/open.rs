@@ -388,8 +388,7 @@ impl EdgeSource for FileSource {
     }
 
     fn identity(&self) -> Option<String> {
-        // The files, their modification times, and how they are read.
-        Some(format!("{self:?}"))
+        Some(self.identity_text())
     }
 
     fn check_unchanged(&self, disk: &dyn Disk) -> Result<(), IngestError> {

@@ -4,61 +4,43 @@
 //! [`ParquetBytes`] refuses pages that are larger.
 
 use std::fmt;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_graph::EdgeKind;
 use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget, RandomAccessFile};
 use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Type as Physical};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type::{ByteArray, DataType};
-use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::column::reader::get_column_reader;
+use parquet::data_type::ByteArray;
+use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::parquet_bytes::{ParquetBytes, guarded};
+use super::parquet_rows::{EdgeBatch, ParquetType, RowRequest, cells};
 use super::text::columns::{Chosen, choose};
 use super::text::dialect::{DialectRequest, RecordKind};
-use super::text::values::{Integer, text_id};
 use super::thrift::{self, PageSize};
-use crate::error::{CellProblem, IngestError, LineProblem};
-use crate::limits::BATCH_EDGES_MAX;
-use crate::source::{EdgeSink, Ids, PieceReport, SIGN};
+use crate::error::IngestError;
+use crate::source::{EdgeSink, Ids, PieceReport};
 
 /// Bytes of a column that are read at a time.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Bytes of a footer at most.
 const FOOTER_BYTES_MAX: u64 = 256 << 20;
 
-/// The type of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ParquetType {
-    Signed,
-    Unsigned,
-    Text,
-    Float,
-    Other,
-}
-
 /// A file, and the columns that are read of it.
+#[derive(Debug)]
 pub(crate) struct ParquetFile {
     metadata: ParquetMetaData,
     _lease: Lease,
     /// Columns of source, destination and, where wanted, weight.
-    wanted: Vec<usize>,
+    pub(super) wanted: Vec<usize>,
     kinds: Vec<ParquetType>,
     pub(crate) names: [String; 3],
     pub(crate) ignored: usize,
     columns: RecordKind,
-}
-
-impl fmt::Debug for ParquetFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let groups = self.metadata.row_groups();
-        let rows: Vec<i64> = groups.iter().map(|group| group.num_rows()).collect();
-        write!(f, "Parquet {:?} {:?} {rows:?}", self.names, self.kinds)
-    }
 }
 
 impl ParquetFile {
@@ -69,35 +51,7 @@ impl ParquetFile {
         request: DialectRequest<'_>,
     ) -> Result<Self, IngestError> {
         let path = request.path;
-        let file = RandomAccessFile::open(disk, budget, path, 64 << 10)?;
-        // The footer's length stands before the last four bytes.
-        let bytes = file.bytes();
-        let mut tail = [0; 8];
-        if bytes < 12 {
-            return Err(broken(path, "too short for a Parquet file"));
-        }
-        std::io::Read::read_exact(&mut file.reader_from(bytes - 8), &mut tail)
-            .map_err(|error| broken(path, error))?;
-        let footer = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
-        if footer > bytes.min(FOOTER_BYTES_MAX) {
-            return Err(broken(
-                path,
-                format!("its footer would have {footer} bytes"),
-            ));
-        }
-        let parsing = budget.lease("the footer of a Parquet file", 8 * footer)?;
-        let mut from =
-            std::io::Read::take(file.reader_from(bytes - 8 - footer.min(bytes - 8)), footer);
-        let metadata = thrift::check_footer(&mut from)
-            .and_then(|()| {
-                guarded(|| ParquetMetaDataReader::new().parse_and_finish(&ParquetBytes::new(file)))
-            })
-            .map_err(|error| broken(path, error))?;
-        drop(parsing);
-        let lease = budget.lease(
-            "the footer of a Parquet file",
-            metadata.memory_size() as u64,
-        )?;
+        let (metadata, lease, bytes) = read_footer(disk, budget, path)?;
         let schema = metadata.file_metadata().schema_descr();
         let names: Vec<String> = schema
             .columns()
@@ -144,25 +98,7 @@ impl ParquetFile {
             };
             return Err(IngestError::input(path, format!("column {name} {problem}")));
         }
-        // Chunks that overlap would be read again and again.
-        let mut chunk_bytes = 0_u64;
-        for group in metadata.row_groups() {
-            let chunks = wanted.iter().map(|&column| group.column(column));
-            let sizes = (chunks.clone()).map(|chunk| chunk.compressed_size().max(0) as u64);
-            chunk_bytes = sizes.fold(chunk_bytes, u64::saturating_add);
-            if chunk_bytes > bytes {
-                return Err(broken(path, "its columns have more bytes than the file"));
-            }
-            if chunks
-                .into_iter()
-                .any(|chunk| chunk.compression() == Compression::LZ4)
-            {
-                return Err(IngestError::input(
-                    path,
-                    "it is packed with the old LZ4 of Hadoop; write it with zstd, snappy or lz4_raw",
-                ));
-            }
-        }
+        check_chunks(path, &metadata, &wanted, bytes)?;
         let ignored = names.len() - wanted.len();
         Ok(Self {
             kinds: wanted.iter().map(|&column| kinds[column]).collect(),
@@ -335,6 +271,74 @@ impl ParquetFile {
     }
 }
 
+/// Reads the footer of a file; returns it with its memory and the bytes of the file.
+fn read_footer(
+    disk: &Arc<dyn Disk>,
+    budget: &MemoryBudget,
+    path: &Path,
+) -> Result<(ParquetMetaData, Lease, u64), IngestError> {
+    let file = RandomAccessFile::open(disk, budget, path, 64 << 10)?;
+    // The footer's length stands before the last four bytes.
+    let bytes = file.bytes();
+    let mut tail = [0; 8];
+    if bytes < 12 {
+        return Err(broken(path, "too short for a Parquet file"));
+    }
+    file.reader_from(bytes - 8)
+        .read_exact(&mut tail)
+        .map_err(|error| broken(path, error))?;
+    let footer = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
+    if footer > bytes.min(FOOTER_BYTES_MAX) {
+        return Err(broken(
+            path,
+            format!("its footer would have {footer} bytes"),
+        ));
+    }
+    let parsing = budget.lease("the footer of a Parquet file", 8 * footer)?;
+    let mut from = file
+        .reader_from(bytes - 8 - footer.min(bytes - 8))
+        .take(footer);
+    let metadata = thrift::check_footer(&mut from)
+        .and_then(|()| {
+            guarded(|| ParquetMetaDataReader::new().parse_and_finish(&ParquetBytes::new(file)))
+        })
+        .map_err(|error| broken(path, error))?;
+    drop(parsing);
+    let size = metadata.memory_size() as u64;
+    let lease = budget.lease("the footer of a Parquet file", size)?;
+    Ok((metadata, lease, bytes))
+}
+
+/// Refuses chunks of the `wanted` columns that overlap or are packed in an old way.
+///
+/// Overlapping chunks would be read again and again.
+fn check_chunks(
+    path: &Path,
+    metadata: &ParquetMetaData,
+    wanted: &[usize],
+    bytes: u64,
+) -> Result<(), IngestError> {
+    let mut chunk_bytes = 0_u64;
+    for group in metadata.row_groups() {
+        let chunks = wanted.iter().map(|&column| group.column(column));
+        let sizes = (chunks.clone()).map(|chunk| chunk.compressed_size().max(0) as u64);
+        chunk_bytes = sizes.fold(chunk_bytes, u64::saturating_add);
+        if chunk_bytes > bytes {
+            return Err(broken(path, "its columns have more bytes than the file"));
+        }
+        if chunks
+            .into_iter()
+            .any(|chunk| chunk.compression() == Compression::LZ4)
+        {
+            return Err(IngestError::input(
+                path,
+                "it is packed with the old LZ4 of Hadoop; write it with zstd, snappy or lz4_raw",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The values that the dictionary of a column has at most, and the bytes of one in memory.
 fn dictionary(chunk: &ColumnChunkMetaData) -> (u64, u64) {
     let is_dictionary = |encoding| {
@@ -362,200 +366,6 @@ fn dictionary(chunk: &ColumnChunkMetaData) -> (u64, u64) {
         false => 0,
     };
     (values, bytes as u64)
-}
-
-/// The types that rows are converted to.
-#[derive(Clone, Copy)]
-pub(crate) struct RowRequest {
-    pub(crate) ids: Ids,
-    pub(crate) weights: EdgeKind,
-    pub(crate) skips: bool,
-}
-
-/// A value of a wanted column.
-enum CellValue {
-    Null,
-    Signed(i64),
-    Unsigned(u64),
-    Float(f64),
-    Text(ByteArray),
-}
-
-/// Edges to be delivered.
-struct EdgeBatch {
-    want: RowRequest,
-    integers: Vec<(u64, u64)>,
-    texts: Vec<(TextId, TextId)>,
-    weights: Vec<f64>,
-}
-
-/// A text id: of the page, or of a number.
-enum TextId {
-    Page(ByteArray),
-    Number(String),
-}
-
-impl TextId {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Page(bytes) => bytes.data(),
-            Self::Number(text) => text.as_bytes(),
-        }
-    }
-}
-
-impl EdgeBatch {
-    fn new(want: RowRequest) -> Self {
-        Self {
-            want,
-            integers: Vec::with_capacity(BATCH_EDGES_MAX),
-            texts: Vec::new(),
-            weights: Vec::new(),
-        }
-    }
-
-    /// Adds an edge; the error names the wrong cell.
-    fn push(
-        &mut self,
-        source: &CellValue,
-        destination: &CellValue,
-        weight: Option<&CellValue>,
-    ) -> Result<(), (usize, CellProblem)> {
-        let weight = match weight {
-            Some(weight) => {
-                Some(weight_of(weight, self.want.weights).map_err(|problem| (2, problem))?)
-            }
-            None => None,
-        };
-        match self.want.ids {
-            Ids::Text => {
-                let source = text_of(source).map_err(|problem| (0, problem))?;
-                let destination = text_of(destination).map_err(|problem| (1, problem))?;
-                self.texts.push((source, destination));
-            }
-            ids => {
-                let signed = ids == Ids::Signed;
-                let source = integer_of(source, signed).map_err(|problem| (0, problem))?;
-                let destination =
-                    integer_of(destination, signed).map_err(|problem| (1, problem))?;
-                self.integers.push((source, destination));
-            }
-        }
-        self.weights.extend(weight);
-        Ok(())
-    }
-
-    fn deliver(&mut self, sink: &mut dyn EdgeSink) -> Result<(), IngestError> {
-        if !self.integers.is_empty() {
-            sink.integers(&self.integers, &self.weights)?;
-        }
-        if !self.texts.is_empty() {
-            let texts: Vec<(&[u8], &[u8])> = self
-                .texts
-                .iter()
-                .map(|(source, destination)| (source.bytes(), destination.bytes()))
-                .collect();
-            sink.texts(&texts, &self.weights)?;
-        }
-        self.integers.clear();
-        self.texts.clear();
-        self.weights.clear();
-        Ok(())
-    }
-}
-
-fn integer_of(cell: &CellValue, signed: bool) -> Result<u64, CellProblem> {
-    let number = match cell {
-        CellValue::Null => return Err(CellProblem::Null),
-        CellValue::Signed(number) if *number < 0 => Integer::Negative(*number),
-        CellValue::Signed(number) => Integer::Unsigned(*number as u64),
-        CellValue::Unsigned(number) => Integer::Unsigned(*number),
-        CellValue::Float(_) => return Err(CellProblem::NotInteger),
-        CellValue::Text(text) => Integer::parse(text.data()).ok_or(CellProblem::NotInteger)?,
-    };
-    match (number, signed) {
-        (Integer::Unsigned(number), false) => Ok(number),
-        (Integer::Unsigned(number), true) if number < SIGN => Ok(number ^ SIGN),
-        (Integer::Unsigned(_), true) => Err(CellProblem::Huge),
-        (Integer::Negative(number), true) => Ok(number as u64 ^ SIGN),
-        (Integer::Negative(_), false) => Err(CellProblem::Negative),
-    }
-}
-
-fn text_of(cell: &CellValue) -> Result<TextId, CellProblem> {
-    match cell {
-        CellValue::Null => Err(CellProblem::Null),
-        CellValue::Signed(number) => Ok(TextId::Number(number.to_string())),
-        CellValue::Unsigned(number) => Ok(TextId::Number(number.to_string())),
-        CellValue::Float(_) => Err(CellProblem::NoId),
-        CellValue::Text(text) if text.is_empty() => Err(CellProblem::Empty),
-        CellValue::Text(text) => match text_id(text.data(), 1) {
-            Ok(_) => Ok(TextId::Page(text.clone())),
-            Err(LineProblem::LongId { .. } | _) => Err(CellProblem::NoId),
-        },
-    }
-}
-
-fn weight_of(cell: &CellValue, kind: EdgeKind) -> Result<f64, CellProblem> {
-    let weight = match cell {
-        CellValue::Null => return Err(CellProblem::Null),
-        CellValue::Signed(number) => *number as f64,
-        CellValue::Unsigned(number) => *number as f64,
-        CellValue::Float(number) => *number,
-        CellValue::Text(_) => return Err(CellProblem::NotWeight),
-    };
-    let rounded = match kind {
-        EdgeKind::F32 => f64::from(weight as f32),
-        EdgeKind::F64 | EdgeKind::None => weight,
-    };
-    if rounded.is_finite() {
-        Ok(rounded)
-    } else {
-        Err(CellProblem::NotWeight)
-    }
-}
-
-/// The next cells of a column, at most a batch.
-fn cells(column: &mut ColumnReader, kind: ParquetType) -> ParquetResult<Vec<CellValue>> {
-    use ColumnReader::*;
-    match column {
-        Int32ColumnReader(column) => cells_of(column, |&value| match kind {
-            ParquetType::Unsigned => CellValue::Unsigned(u64::from(value as u32)),
-            _ => CellValue::Signed(value.into()),
-        }),
-        Int64ColumnReader(column) => cells_of(column, |&value| match kind {
-            ParquetType::Unsigned => CellValue::Unsigned(value as u64),
-            _ => CellValue::Signed(value),
-        }),
-        FloatColumnReader(column) => cells_of(column, |&value| CellValue::Float(value.into())),
-        DoubleColumnReader(column) => cells_of(column, |&value| CellValue::Float(value)),
-        ByteArrayColumnReader(column) => cells_of(column, |value| CellValue::Text(value.clone())),
-        _ => Err(ParquetError::General(
-            "a column has another type than its schema says".into(),
-        )),
-    }
-}
-
-fn cells_of<T: DataType>(
-    column: &mut ColumnReaderImpl<T>,
-    cell: impl Fn(&T::T) -> CellValue,
-) -> ParquetResult<Vec<CellValue>> {
-    let (mut levels, mut values) = (Vec::new(), Vec::new());
-    let (records, _, _) =
-        column.read_records(BATCH_EDGES_MAX, Some(&mut levels), None, &mut values)?;
-    if levels.is_empty() {
-        // Without nulls there are no levels.
-        return Ok(values.iter().map(cell).collect());
-    }
-    let mut values = values.iter();
-    let mut next = |level: &i16| match level {
-        0 => Some(CellValue::Null),
-        _ => values.next().map(&cell),
-    };
-    let cells: Option<Vec<CellValue>> = levels.iter().take(records).map(&mut next).collect();
-    cells.ok_or_else(|| {
-        ParquetError::General("a column has fewer values than its levels say".into())
-    })
 }
 
 /// Returns the type of a column.

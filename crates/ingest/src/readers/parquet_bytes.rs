@@ -14,7 +14,7 @@ use memchr::memmem;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::thrift::{self, PageSize};
+use super::thrift::{self, PageSize, broken};
 
 /// A file whose pages have a limited size.
 #[derive(Clone, Debug)]
@@ -46,10 +46,6 @@ impl ParquetBytes {
             gzip,
         }
     }
-}
-
-pub(super) fn broken(what: impl Into<String>) -> ParquetError {
-    ParquetError::General(what.into())
 }
 
 impl Length for ParquetBytes {

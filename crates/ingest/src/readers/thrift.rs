@@ -8,9 +8,7 @@
 
 use std::io::{Error, ErrorKind, Read};
 
-use parquet::errors::Result as ParquetResult;
-
-use super::parquet_bytes::broken;
+use parquet::errors::{ParquetError, Result as ParquetResult};
 
 /// What a field holds.
 #[derive(Debug)]
@@ -162,6 +160,11 @@ pub(super) struct PageSize {
 /// The size of a page, by its header; refuses a header that is cut off or is not what Parquet defines.
 pub(super) fn page_size(from: &mut dyn Read) -> ParquetResult<PageSize> {
     check(from, &PAGE_HEADER)
+}
+
+/// Returns the error of a file that is not what Parquet defines.
+pub(super) fn broken(what: impl Into<String>) -> ParquetError {
+    ParquetError::General(what.into())
 }
 
 fn check(from: &mut dyn Read, field: &ThriftType) -> ParquetResult<PageSize> {

@@ -1,48 +1,83 @@
 //! The input of a dictionary build: disk, memory, workers, and the edges whose ids it resolves.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{CancelToken, Disk, MemoryBudget, WorkerPool};
 
 use super::splitters::IdSample;
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
-use crate::external::bucket_file::{BucketFile, ChunkReader, fill};
+use crate::external::bucket_file::{BucketFile, ChunkReader, SLABS, buffer_bytes, fill};
 use crate::external::reread::EdgeReplay;
 use crate::external::shuffle::BucketShuffle;
+use crate::options::ImportResources;
 use crate::progress::ImportProgress;
 
 /// Chunks of ids or edges that a worker has in memory.
 pub(super) const WRITE_AHEAD: usize = 4;
 
-/// The resources of an external sort.
-pub(crate) struct SortContext<'a> {
-    pub(crate) disk: &'a Arc<dyn Disk>,
-    pub(crate) budget: &'a MemoryBudget,
-    pub(crate) workers: &'a WorkerPool,
-    pub(crate) stop: &'a CancelToken,
-    /// The ranks that build it together: each has a run of the ids.
-    pub(crate) comm: ImportCommunicator<'a>,
-    /// A directory for temporary files.
-    pub(crate) directory: &'a Path,
-    /// Bytes of a chunk of a bucket, and how many are read ahead.
+/// The memory of a dictionary, divided by purpose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DictionaryMemory {
+    /// Bytes of a chunk of a bucket.
     pub(crate) chunk_bytes: usize,
-    pub(crate) read_ahead: usize,
     /// Bytes of one write: slabs of chunks, and chunks of the edges that result.
     pub(crate) write_bytes: usize,
+    /// Splitters of one split.
+    pub(crate) splitters: usize,
     /// Bytes of memory to exchange chunks with other ranks.
     pub(crate) passing_bytes: u64,
+    /// Buckets of positions at most.
+    pub(crate) positions_max: u64,
     /// Bytes that one worker may sort at a time.
     pub(crate) sort_bytes: u64,
     /// Bytes of indices that one worker may put in place at a time.
     pub(crate) join_bytes: u64,
-    /// Splitters of one split.
-    pub(crate) splitters: usize,
-    /// Buckets of positions at most.
-    pub(crate) positions_max: u64,
+}
+
+impl DictionaryMemory {
+    /// Divides `available` free bytes among `lanes` workers of each rank; `agree` is a minimum over ranks.
+    pub(crate) fn new(
+        available: u64,
+        lanes: u64,
+        ranks: usize,
+        work_bytes_max: u64,
+        agree: impl Fn(u64) -> Result<u64, IngestError>,
+    ) -> Result<Self, IngestError> {
+        let buffer = |parts, least, most| buffer_bytes(available, lanes * parts, least, most);
+        let chunk_bytes = agree(buffer(512, 8 << 10, 64 << 10) as u64)? as usize;
+        let write_bytes = buffer(128, 16 << 10, 256 << 10);
+        let passing_bytes = match ranks {
+            1 => 0,
+            ranks => BucketShuffle::memory(ranks, chunk_bytes) + (SLABS * write_bytes) as u64,
+        };
+        let share = available.saturating_sub(passing_bytes) / lanes;
+        let chunks = share / chunk_bytes as u64;
+        Ok(DictionaryMemory {
+            chunk_bytes,
+            write_bytes,
+            // Of a worker's share a quarter is for open chunks: of positions, or of ids (two buckets a splitter), or of
+            // both while a bucket of ids is split. Half is to sort in.
+            splitters: agree((chunks / 16).clamp(2, 128))? as usize,
+            passing_bytes,
+            positions_max: (chunks / 8).max(1),
+            sort_bytes: (share / 2).min(work_bytes_max),
+            join_bytes: share / 2,
+        })
+    }
+}
+
+/// The resources of an external sort.
+pub(crate) struct SortContext<'a> {
+    pub(crate) machine: ImportResources<'a>,
+    /// The ranks that build it together: each has a run of the ids.
+    pub(crate) comm: ImportCommunicator<'a>,
+    /// A directory for temporary files.
+    pub(crate) directory: &'a Path,
+    pub(crate) shares: DictionaryMemory,
+    /// Chunks of a bucket that are read ahead.
+    pub(crate) read_ahead: usize,
     /// The number of the next temporary file.
     pub(crate) files: AtomicU64,
     /// Bytes that were written.
@@ -56,7 +91,12 @@ impl<'a> SortContext<'a> {
     }
 
     pub(super) fn chunk_reader(&self) -> Result<ChunkReader, IngestError> {
-        ChunkReader::new(&**self.disk, self.budget, self.chunk_bytes, self.read_ahead)
+        ChunkReader::new(
+            &**self.machine.disk,
+            self.machine.budget,
+            self.shares.chunk_bytes,
+            self.read_ahead,
+        )
     }
 
     /// The way to the ranks that buckets belong to, where there are others.
@@ -64,7 +104,12 @@ impl<'a> SortContext<'a> {
         &self,
         owners: impl Iterator<Item = usize>,
     ) -> Result<Option<BucketShuffle<'a>>, IngestError> {
-        BucketShuffle::new(&self.comm, self.budget, owners.collect(), self.chunk_bytes)
+        BucketShuffle::new(
+            &self.comm,
+            self.machine.budget,
+            owners.collect(),
+            self.shares.chunk_bytes,
+        )
     }
 
     /// Fills buckets, also buckets of other ranks.
@@ -74,8 +119,8 @@ impl<'a> SortContext<'a> {
         shuffle: Option<&BucketShuffle<'_>>,
         work: impl FnOnce() -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let (disk, bytes) = (&**self.disk, self.write_bytes);
-        let ((), written) = fill(bucket_file, shuffle, disk, self.budget, bytes, work)?;
+        let (disk, bytes) = (&**self.machine.disk, self.shares.write_bytes);
+        let ((), written) = fill(bucket_file, shuffle, disk, self.machine.budget, bytes, work)?;
         self.written.fetch_add(written, Relaxed);
         Ok(())
     }

@@ -43,114 +43,20 @@ impl IdDictionary {
         let starts = position_starts(context, &ends)?;
         let (starts, owners) = of_all_ranks(context, &starts)?;
         let sample = std::mem::take(&mut ends.sample);
-        let occurrences = Occurrences::create(context, sample.splitters(context.splitters))?;
-        // Runs of ids of about as many occurrences, as the sample has them.
-        let (ranks, buckets) = (context.comm.count(), occurrences.buckets());
-        let shuffle = context.shuffle((0..buckets).map(|bucket| bucket * ranks / buckets))?;
-        let meter = Meter::new(ends.progress, "ids: collect", ends.edges_here);
-        let read = || {
-            for (source, nowhere) in [(Some(ends.source), false), (ends.vertices, true)] {
-                let Some(source) = source else { continue };
-                let make = || {
-                    let writer = OccurrenceWriter::new(&occurrences, context, shuffle.as_ref())?;
-                    Ok((
-                        source.reader(context.disk, context.budget)?,
-                        OccurrenceSink {
-                            writer,
-                            meter: (!nowhere).then_some(&meter),
-                            nowhere,
-                        },
-                    ))
-                };
-                let states = parallel::run(
-                    context.workers,
-                    usize::MAX,
-                    context.stop,
-                    source.units(),
-                    make,
-                    |(reader, sink), unit| source.read(unit, reader, context.stop, sink),
-                )?;
-                states
-                    .into_iter()
-                    .try_for_each(|(_, sink)| sink.writer.finish(context))?;
-            }
-            Ok(())
-        };
-        context.fill(occurrences.bucket_file(), shuffle.as_ref(), read)?;
-        drop(shuffle);
-        occurrences.merge_ranks(&context.comm)?;
+        let occurrences = Occurrences::create(context, sample.splitters(context.shares.splitters))?;
+        collect(context, &ends, &occurrences)?;
 
         let positions = BucketFile::create(
-            &**context.disk,
+            &**context.machine.disk,
             context.path("positions"),
             starts.len(),
-            context.chunk_bytes,
+            context.shares.chunk_bytes,
         )?;
-        let file = context
-            .disk
-            .open(&context.path("ids"), Open::CreatePrivate)?;
-        let end = AtomicU64::new(0);
-        let sorted_runs = Mutex::new(Vec::new());
-        let mut tasks = occurrences.tasks(&[]);
-        let all = tasks.iter().map(|task| task.count).sum();
-        let meter = Meter::new(ends.progress, "ids: sort", all);
-        let shuffle = context.shuffle(owners.iter().copied())?;
-        let resolve = || {
-            while !tasks.is_empty() {
-                let more = Mutex::new(Vec::new());
-                let make = || {
-                    Ok((
-                        context.chunk_reader()?,
-                        SortedRunWriter::new(
-                            context,
-                            &positions,
-                            shuffle.as_ref(),
-                            &starts,
-                            &file,
-                            &end,
-                            &sorted_runs,
-                        )?,
-                    ))
-                };
-                let work = |(chunk_reader, writer): &mut (ChunkReader, SortedRunWriter<'_>),
-                            number: u64| {
-                    let task = &tasks[number as usize];
-                    if task.is_single() {
-                        writer.single(task, chunk_reader)?;
-                    } else if task.memory() <= context.sort_bytes {
-                        writer.sorted_run(task, chunk_reader)?;
-                    } else {
-                        let split = split(context, task, chunk_reader)?;
-                        lock(&more).extend(split.tasks(&task.path));
-                        return Ok(());
-                    }
-                    meter.advance(task.count);
-                    Ok(())
-                };
-                let states = parallel::run(
-                    context.workers,
-                    usize::MAX,
-                    context.stop,
-                    tasks.len() as u64,
-                    make,
-                    work,
-                )?;
-                states
-                    .into_iter()
-                    .try_for_each(|(_, writer)| writer.finish())?;
-                tasks = more
-                    .into_inner()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
-            }
-            Ok(())
-        };
-        context.fill(&positions, shuffle.as_ref(), resolve)?;
-        drop(shuffle);
-
-        let mut sorted_runs = sorted_runs
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        sorted_runs.sort_unstable_by(|a: &SortedRun, b: &SortedRun| a.path.cmp(&b.path));
+        let disk = context.machine.disk;
+        let file = disk.open(&context.path("ids"), Open::CreatePrivate)?;
+        let meter = |count| Meter::new(ends.progress, "ids: sort", count);
+        let to = (&positions, &starts[..], &owners[..]);
+        let sorted_runs = resolve(context, occurrences, to, &file, meter)?;
         let mut bases = vec![0; sorted_runs.len()];
         let mut ids = context
             .comm
@@ -166,7 +72,7 @@ impl IdDictionary {
         Ok((
             Self {
                 ids,
-                chunk_bytes: context.write_bytes,
+                chunk_bytes: context.shares.write_bytes,
                 sorted_runs,
                 file,
             },
@@ -186,8 +92,8 @@ impl IdDictionary {
         mut each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let mut chunk_reader = ChunkReader::new(
-            &**context.disk,
-            context.budget,
+            &**context.machine.disk,
+            context.machine.budget,
             self.chunk_bytes,
             WRITE_AHEAD,
         )?;
@@ -196,7 +102,7 @@ impl IdDictionary {
                 &self.file,
                 self.chunk_bytes,
                 sorted_run.chunks.iter().copied(),
-                context.stop,
+                context.machine.stop,
                 |mut records| {
                     while let Some((length, rest)) = records.split_at_checked(2) {
                         let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
@@ -212,4 +118,118 @@ impl IdDictionary {
         }
         Ok(())
     }
+}
+
+/// Gathers the occurrences of all ids in buckets, by reading the edges and the vertices.
+fn collect(
+    context: &SortContext<'_>,
+    ends: &EdgeEnds<'_>,
+    occurrences: &Occurrences,
+) -> Result<(), IngestError> {
+    // Runs of ids of about as many occurrences, as the sample has them.
+    let (ranks, buckets) = (context.comm.count(), occurrences.buckets());
+    let shuffle = context.shuffle((0..buckets).map(|bucket| bucket * ranks / buckets))?;
+    let meter = Meter::new(ends.progress, "ids: collect", ends.edges_here);
+    let read = || {
+        for (source, nowhere) in [(Some(ends.source), false), (ends.vertices, true)] {
+            let Some(source) = source else { continue };
+            let make = || {
+                let writer = OccurrenceWriter::new(occurrences, context, shuffle.as_ref())?;
+                Ok((
+                    source.reader(context.machine.disk, context.machine.budget)?,
+                    OccurrenceSink {
+                        writer,
+                        meter: (!nowhere).then_some(&meter),
+                        nowhere,
+                    },
+                ))
+            };
+            let states = parallel::run(
+                context.machine.workers,
+                usize::MAX,
+                context.machine.stop,
+                source.units(),
+                make,
+                |(reader, sink), unit| source.read(unit, reader, context.machine.stop, sink),
+            )?;
+            states
+                .into_iter()
+                .try_for_each(|(_, sink)| sink.writer.finish(context))?;
+        }
+        Ok(())
+    };
+    context.fill(occurrences.bucket_file(), shuffle.as_ref(), read)?;
+    drop(shuffle);
+    occurrences.merge_ranks(&context.comm)
+}
+
+/// Sorts the buckets of occurrences; writes their ids to `file`, and positions to the buckets of `to`.
+///
+/// `to` has their file, the first edge of each, and its rank. Returns the runs of ids in their order.
+fn resolve<'m>(
+    context: &SortContext<'_>,
+    occurrences: Occurrences,
+    (positions, starts, owners): (&BucketFile, &[u64], &[usize]),
+    file: &FileHandle,
+    meter: impl FnOnce(u64) -> Meter<'m>,
+) -> Result<Vec<SortedRun>, IngestError> {
+    let end = AtomicU64::new(0);
+    let sorted_runs = Mutex::new(Vec::new());
+    let mut tasks = occurrences.tasks(&[]);
+    let all = tasks.iter().map(|task| task.count).sum();
+    let meter = meter(all);
+    let shuffle = context.shuffle(owners.iter().copied())?;
+    let resolve = || {
+        while !tasks.is_empty() {
+            let more = Mutex::new(Vec::new());
+            let make = || {
+                Ok((
+                    context.chunk_reader()?,
+                    SortedRunWriter::new(
+                        context,
+                        positions,
+                        shuffle.as_ref(),
+                        starts,
+                        file,
+                        &end,
+                        &sorted_runs,
+                    )?,
+                ))
+            };
+            let work = |(chunk_reader, writer): &mut (ChunkReader, SortedRunWriter<'_>),
+                        number: u64| {
+                let task = &tasks[number as usize];
+                if task.is_single() {
+                    writer.single(task, chunk_reader)?;
+                } else if task.memory() <= context.shares.sort_bytes {
+                    writer.sorted_run(task, chunk_reader)?;
+                } else {
+                    let split = split(context, task, chunk_reader)?;
+                    lock(&more).extend(split.tasks(&task.path));
+                    return Ok(());
+                }
+                meter.advance(task.count);
+                Ok(())
+            };
+            let states = parallel::run(
+                context.machine.workers,
+                usize::MAX,
+                context.machine.stop,
+                tasks.len() as u64,
+                make,
+                work,
+            )?;
+            states
+                .into_iter()
+                .try_for_each(|(_, writer)| writer.finish())?;
+            tasks = std::mem::take(&mut *lock(&more));
+        }
+        Ok(())
+    };
+    context.fill(positions, shuffle.as_ref(), resolve)?;
+    drop(shuffle);
+
+    let mut sorted_runs = std::mem::take(&mut *lock(&sorted_runs));
+    sorted_runs.sort_unstable_by(|a: &SortedRun, b: &SortedRun| a.path.cmp(&b.path));
+    Ok(sorted_runs)
 }

@@ -40,10 +40,10 @@ impl Occurrences {
     ) -> Result<Self, IngestError> {
         let buckets = splitters.buckets();
         let bucket_file = BucketFile::create(
-            &**context.disk,
+            &**context.machine.disk,
             context.path("occurrences"),
             buckets,
-            context.chunk_bytes,
+            context.shares.chunk_bytes,
         )?;
         Ok(Self {
             bucket_file,
@@ -110,9 +110,9 @@ impl<'a> OccurrenceWriter<'a> {
     ) -> Result<Self, IngestError> {
         let writer = BucketWriter::new(
             &occurrences.bucket_file,
-            &**context.disk,
-            context.budget,
-            context.write_bytes,
+            &**context.machine.disk,
+            context.machine.budget,
+            context.shares.write_bytes,
         )?;
         Ok(Self {
             occurrences,
@@ -268,13 +268,13 @@ pub(super) fn split(
     chunk_reader: &mut ChunkReader,
 ) -> Result<Occurrences, IngestError> {
     let mut sample = IdSample::default();
-    task.read(chunk_reader, context.stop, |id, _| {
+    task.read(chunk_reader, context.machine.stop, |id, _| {
         sample.offer(id);
         Ok(())
     })?;
-    let occurrences = Occurrences::create(context, sample.splitters(context.splitters))?;
+    let occurrences = Occurrences::create(context, sample.splitters(context.shares.splitters))?;
     let mut writer = OccurrenceWriter::new(&occurrences, context, None)?;
-    task.read(chunk_reader, context.stop, |id, position| {
+    task.read(chunk_reader, context.machine.stop, |id, position| {
         writer.put(id, position)
     })?;
     writer.finish(context)?;

@@ -17,6 +17,7 @@ use crate::external::bucket_file::{BucketFile, ChunkReader};
 use crate::external::edge_file::{EdgeBatchSink, EdgeFileWriter, OrderedEdgeFile, TempEdgeFile};
 use crate::external::parallel;
 use crate::external::reread::EdgeReplayReader;
+use crate::options::ImportResources;
 use crate::progress::Meter;
 
 /// Bytes of a record of a position: the end's place in its bucket, its sorted run, its rank there.
@@ -37,21 +38,21 @@ pub(super) fn position_starts(
     }
     let edge_bytes = 2 * size_of::<u64>() as u64;
     // Every worker has an open chunk for each bucket of all ranks.
-    let buckets_max = (context.positions_max / context.comm.count() as u64).max(1);
+    let buckets_max = (context.shares.positions_max / context.comm.count() as u64).max(1);
     let least = ends.edges_here.div_ceil(buckets_max);
-    let edges_max = (context.sort_bytes / edge_bytes)
+    let edges_max = (context.shares.sort_bytes / edge_bytes)
         .max(least)
         .clamp(1, 1 << 30);
-    if edges_max * edge_bytes > context.join_bytes {
+    if edges_max * edge_bytes > context.shares.join_bytes {
         // Half a worker's share holds the indices of a bucket, an eighth the open chunks of all.
-        let chunks = 16 * (context.chunk_bytes * context.comm.count()) as u64;
+        let chunks = 16 * (context.shares.chunk_bytes * context.comm.count()) as u64;
         let squared = (ends.edges_here * edge_bytes).saturating_mul(chunks);
         let share = squared.isqrt();
         return Err(IngestError::too_little_memory(
             "the ends of edges",
-            share * context.workers.count() as u64 + context.passing_bytes,
-            context.budget.available(),
-            context.budget,
+            share * context.machine.workers.count() as u64 + context.shares.passing_bytes,
+            context.machine.budget.available(),
+            context.machine.budget,
         ));
     }
     if ends.weights == EdgeKind::None {
@@ -134,10 +135,13 @@ pub(super) fn join(
     owners: &[usize],
     bases: &IndexBases,
 ) -> Result<OrderedEdgeFile, IngestError> {
+    let ImportResources {
+        disk, budget, stop, ..
+    } = context.machine;
     let edge_file = TempEdgeFile::create(
-        &**context.disk,
+        &**disk,
         context.path("edges"),
-        context.write_bytes,
+        context.shares.write_bytes,
         ends.weights,
     )?;
     let unit_starts: Vec<u64> = if ends.weights == EdgeKind::None {
@@ -150,12 +154,9 @@ pub(super) fn join(
         ..owners.partition_point(|owner| *owner <= rank);
     let meter = Meter::new(ends.progress, "ids: number", ends.edges_here);
     let make = || {
-        let reader = ends.source.reader(context.disk, context.budget)?;
-        Ok((
-            context.chunk_reader()?,
-            reader,
-            EdgeFileWriter::new(&edge_file, &**context.disk, context.budget, WRITE_AHEAD)?,
-        ))
+        let reader = ends.source.reader(disk, budget)?;
+        let writer = EdgeFileWriter::new(&edge_file, &**disk, budget, WRITE_AHEAD)?;
+        Ok((context.chunk_reader()?, reader, writer))
     };
     let work = |(chunk_reader, reader, writer): &mut (
         ChunkReader,
@@ -167,12 +168,11 @@ pub(super) fn join(
         let start = starts[bucket];
         let end = starts.get(bucket + 1).copied().unwrap_or(ends.edges);
         let slots = 2 * (end - start) as usize;
-        let mut indices = context
-            .budget
-            .buffer("indices of the ends of edges", slots * size_of::<u64>())?;
+        let what = "indices of the ends of edges";
+        let mut indices = budget.buffer(what, slots * size_of::<u64>())?;
         let list = &mut indices.typed_mut::<u64>()[..slots];
         let mut filled = 0;
-        positions.read(bucket, chunk_reader, context.stop, |records| {
+        positions.read(bucket, chunk_reader, stop, |records| {
             for record in records.chunks_exact(RESOLVED_BYTES) {
                 let word = |at: usize| {
                     u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
@@ -205,15 +205,12 @@ pub(super) fn join(
         }
         let from = unit_starts.partition_point(|&unit| unit < start);
         let to = unit_starts.partition_point(|&unit| unit < end);
-        (from..to).try_for_each(|unit| {
-            ends.source
-                .read(unit as u64, reader, context.stop, &mut sink)
-        })
+        (from..to).try_for_each(|unit| ends.source.read(unit as u64, reader, stop, &mut sink))
     };
     let states = parallel::run(
-        context.workers,
+        context.machine.workers,
         usize::MAX,
-        context.stop,
+        stop,
         buckets.len() as u64,
         make,
         work,

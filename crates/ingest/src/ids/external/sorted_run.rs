@@ -71,18 +71,18 @@ impl<'a> SortedRunWriter<'a> {
             context,
             positions: BucketWriter::new(
                 positions,
-                &**context.disk,
-                context.budget,
-                context.write_bytes,
+                &**context.machine.disk,
+                context.machine.budget,
+                context.shares.write_bytes,
             )?
             .sending(shuffle),
             starts,
             file,
             end,
             chunk_writer: ChunkWriter::new(
-                &**context.disk,
-                context.budget,
-                context.write_bytes,
+                &**context.machine.disk,
+                context.machine.budget,
+                context.shares.write_bytes,
                 WRITE_AHEAD,
             )?,
             sorted_runs,
@@ -125,12 +125,16 @@ impl<'a> SortedRunWriter<'a> {
     ) -> Result<(), IngestError> {
         let number = self.number();
         let mut id = None;
-        task.read(chunk_reader, self.context.stop, |found, position| {
-            if id.is_none() {
-                id = Some(found.to_vec());
-            }
-            self.resolved(position, number, 0)
-        })?;
+        task.read(
+            chunk_reader,
+            self.context.machine.stop,
+            |found, position| {
+                if id.is_none() {
+                    id = Some(found.to_vec());
+                }
+                self.resolved(position, number, 0)
+            },
+        )?;
         if let Some(id) = id {
             self.id(&id)?;
             self.close(number, task, 1);
@@ -145,7 +149,7 @@ impl<'a> SortedRunWriter<'a> {
         chunk_reader: &mut ChunkReader,
     ) -> Result<(), IngestError> {
         let number = self.number();
-        let (what, budget) = ("ids to sort", self.context.budget);
+        let (what, budget) = ("ids to sort", self.context.machine.budget);
         let count = task.count as usize;
         let mut records = budget.buffer(what, count * size_of::<[u64; 3]>())?;
         let mut scratch = budget.buffer(what, count * size_of::<[u64; 3]>())?;
@@ -153,7 +157,7 @@ impl<'a> SortedRunWriter<'a> {
         // A record: the id's first bytes, its place and length in the arena, its position.
         let list = &mut records.typed_mut::<[u64; 3]>()[..count];
         let (mut filled, mut used) = (0, 0);
-        task.read(chunk_reader, self.context.stop, |id, position| {
+        task.read(chunk_reader, self.context.machine.stop, |id, position| {
             let (Some(record), Some(text)) =
                 (list.get_mut(filled), arena.get_mut(used..used + id.len()))
             else {
@@ -213,9 +217,11 @@ impl<'a> SortedRunWriter<'a> {
             0
         };
         let bytes = header + 2 + id.len();
-        if self.open.is_none() || self.at + bytes > self.context.write_bytes {
+        if self.open.is_none() || self.at + bytes > self.context.shares.write_bytes {
             self.flush();
-            let offset = self.end.fetch_add(self.context.write_bytes as u64, Relaxed);
+            let offset = self
+                .end
+                .fetch_add(self.context.shares.write_bytes as u64, Relaxed);
             self.open = Some((self.chunk_writer.take()?, offset));
             (self.start, self.at) = (0, 0);
         }

@@ -19,6 +19,20 @@ pub(super) fn column_index(column: &str, names: Option<&[String]>) -> Option<usi
         .or_else(|| named(&|name| name.eq_ignore_ascii_case(column)))
 }
 
+/// Returns the name of a column: of the header, or its number from 1.
+fn called(column: usize, names: Option<&[String]>) -> String {
+    match names.and_then(|names| names.get(column)) {
+        Some(name) if !name.is_empty() => {
+            let shown = |c: char| match c.is_control() {
+                true => c.escape_default().to_string(),
+                false => c.to_string(),
+            };
+            name.chars().map(shown).collect()
+        }
+        _ => (column + 1).to_string(),
+    }
+}
+
 /// Chooses the requested columns: by option, by name, else from `index` on.
 ///
 /// Rows have `width` columns; `is_fraction` returns true for columns of fractions, which are no ids.
@@ -50,19 +64,9 @@ pub(crate) fn choose(
             ))),
         },
     };
-    let called = |column: usize| match names.and_then(|names| names.get(column)) {
-        Some(name) if !name.is_empty() => {
-            let shown = |c: char| match c.is_control() {
-                true => c.escape_default().to_string(),
-                false => c.to_string(),
-            };
-            name.chars().map(shown).collect()
-        }
-        _ => (column + 1).to_string(),
-    };
     let chosen = |columns: [usize; 3]| Chosen {
         columns,
-        names: columns.map(called),
+        names: columns.map(|column| called(column, names)),
     };
     if request.columns == RecordKind::Vertex {
         return Ok(chosen([names.and_then(known_vertex).unwrap_or(index); 3]));

@@ -20,18 +20,6 @@ impl Sniff<'_> {
         let Some((first, below)) = rows.split_first() else {
             return Ok((false, None));
         };
-        // An option names a column of the first line.
-        let options = self.request.options;
-        let by_option = [
-            &options.source_column,
-            &options.target_column,
-            &options.weight_column,
-        ]
-        .into_iter()
-        .flatten()
-        .any(|column| {
-            column.parse::<usize>().is_err() && self.column_index(column, Some(names)).is_some()
-        });
         let known = match self.request.columns {
             RecordKind::Edge => known_pair(names).is_some(),
             RecordKind::Vertex => known_vertex(names).is_some(),
@@ -41,7 +29,7 @@ impl Sniff<'_> {
             .before
             .and_then(|before| before.header.as_deref())
             .is_some_and(|header| body.first().is_some_and(|line| line.text == header));
-        if by_option || same_as_before {
+        if self.is_named(names) || same_as_before {
             return Ok((true, None));
         }
         let kind = |row: &Vec<Vec<u8>>, column: usize| {
@@ -119,5 +107,18 @@ impl Sniff<'_> {
         let doubt = (self.is_tabular() && !is_data)
             .then(|| format!("if {line:?} names the columns: --header yes"));
         Ok((false, doubt))
+    }
+
+    /// True if an option names a column of the first line.
+    fn is_named(&self, names: &[String]) -> bool {
+        let options = self.request.options;
+        let columns = [
+            &options.source_column,
+            &options.target_column,
+            &options.weight_column,
+        ];
+        columns.into_iter().flatten().any(|column| {
+            column.parse::<usize>().is_err() && self.column_index(column, Some(names)).is_some()
+        })
     }
 }

@@ -94,62 +94,7 @@ impl Sniff<'_> {
         }
         let has = |delimiter| fitting.iter().any(|(found, _)| *found == delimiter);
         match fitting[..] {
-            [] => {
-                // Report the problem with the first line that no separator cuts.
-                if body.is_empty() {
-                    return Ok(usual);
-                }
-                // Each line is left out when it is read.
-                if self.request.skips {
-                    return Ok(if self.is_tabular() { usual } else { blanks });
-                }
-                // By the separator that cuts most lines, the first that it does not cut.
-                let cuts = |delimiter: &Delimiter| {
-                    let cut = self.cut(*delimiter);
-                    let is_cut = |line: &&SampleRecord<'_>| {
-                        self.cells(&cut, line.text)
-                            .is_ok_and(|cells| cells.len() >= needed)
-                    };
-                    body.iter().filter(is_cut).count()
-                };
-                let least = if self.is_tabular() { usual } else { blanks };
-                let best = [others[1], others[0], comma, tab, least]
-                    .into_iter()
-                    .max_by_key(cuts)
-                    .unwrap_or(least);
-                if self.is_tabular()
-                    && cuts(&best) == 0
-                    && cuts(&blanks) == body.len()
-                    && self.cells(&self.cut(best), body[0].text).is_ok()
-                {
-                    return Err(self.refuse(
-                        "no character separates its columns; if blanks do, say --delimiter space",
-                    ));
-                }
-                let cut = self.cut(best);
-                let expected = self
-                    .cells(&cut, body[0].text)
-                    .map_or(needed, |cells| cells.len());
-                let problem = |line: &SampleRecord<'_>| match self.cells(&cut, line.text) {
-                    Err(problem) => Some(self.line_error(line.text, problem)),
-                    Ok(cells) if cells.len() < needed => {
-                        let found = cells.len();
-                        let problem = LineProblem::TooFewColumns { found, needed };
-                        Some(self.line_error(line.text, problem))
-                    }
-                    Ok(cells) if cells.len() != expected => {
-                        let found = cells.len();
-                        let problem = LineProblem::ColumnCount { found, expected };
-                        Some(self.line_error(line.text, problem))
-                    }
-                    Ok(_) => None,
-                };
-                Err(body.iter().find_map(problem).unwrap_or_else(|| {
-                    self.refuse(
-                        "no separator cuts its lines into two columns; say which with --delimiter",
-                    )
-                }))
-            }
+            [] => self.no_delimiter(body, usual),
             [(only, _)] => Ok(only),
             // Tabs are rarely part of a cell. Other characters may be, unless the name's ending says that they separate.
             _ if has(usual) && usual == tab => Ok(usual),
@@ -160,51 +105,123 @@ impl Sniff<'_> {
             {
                 Ok(usual)
             }
-            _ => {
-                // The names of columns tell.
-                let is_named = |(delimiter, _): &&(Delimiter, Fit)| {
-                    let cells = body
-                        .first()
-                        .map(|line| self.cells(&self.cut(*delimiter), line.text));
-                    cells.is_some_and(|cells| {
-                        cells.is_ok_and(|cells| known_pair(&names_of(&cells)).is_some())
-                    })
-                };
-                let mut named = fitting.iter().filter(is_named);
-                if let (Some((named, _)), None) = (named.next(), named.next()) {
-                    return Ok(*named);
-                }
-                let before = self.request.before.map(|before| before.cut.delimiter);
-                if let Some(before) = before.filter(|before| has(*before)) {
-                    return Ok(before);
-                }
-                // One way to spell a list: 1, 2.
-                let beside = |line: &SampleRecord<'_>| {
-                    line.text
-                        .split(|&byte| byte == b',')
-                        .all(|field| !trim(field).iter().any(|&byte| is_blank(byte)))
-                };
-                if fitting.len() == 2 && has(comma) && has(blanks) && body.iter().all(beside) {
-                    return Ok(comma);
-                }
-                let names: Vec<String> = fitting
-                    .iter()
-                    .map(|(delimiter, _)| match delimiter {
-                        Delimiter::Byte(byte) if *byte != b'\t' => {
-                            format!("--delimiter '{}'", char::from(*byte))
-                        }
-                        _ => format!("--delimiter {}", delimiter.name()),
-                    })
-                    .collect();
-                let line = body
-                    .first()
-                    .map_or(1, |line| 1 + line_ends(b'\n', &self.bytes[..line.start]));
-                Err(self.refuse(format!(
-                    "line {line} and those below can be cut in more than one way; say {}",
-                    names.join(" or ")
-                )))
-            }
+            _ => self.one_of(&fitting, body),
         }
+    }
+
+    /// Returns the separator of lines that none cuts alike, or the error of the first line not cut.
+    fn no_delimiter(
+        &self,
+        body: &[SampleRecord<'_>],
+        usual: Delimiter,
+    ) -> Result<Delimiter, IngestError> {
+        let (blanks, needed) = (Delimiter::Blanks, self.needed());
+        // Report the problem with the first line that no separator cuts.
+        if body.is_empty() {
+            return Ok(usual);
+        }
+        // Each line is left out when it is read.
+        if self.request.skips {
+            return Ok(if self.is_tabular() { usual } else { blanks });
+        }
+        // By the separator that cuts most lines, the first that it does not cut.
+        let cuts = |delimiter: &Delimiter| {
+            let cut = self.cut(*delimiter);
+            let is_cut = |line: &&SampleRecord<'_>| {
+                self.cells(&cut, line.text)
+                    .is_ok_and(|cells| cells.len() >= needed)
+            };
+            body.iter().filter(is_cut).count()
+        };
+        let least = if self.is_tabular() { usual } else { blanks };
+        let best = [b'|', b';', b',', b'\t']
+            .map(Delimiter::Byte)
+            .into_iter()
+            .chain([least])
+            .max_by_key(cuts)
+            .unwrap_or(least);
+        if self.is_tabular()
+            && cuts(&best) == 0
+            && cuts(&blanks) == body.len()
+            && self.cells(&self.cut(best), body[0].text).is_ok()
+        {
+            return Err(self.refuse(
+                "no character separates its columns; if blanks do, say --delimiter space",
+            ));
+        }
+        let cut = self.cut(best);
+        let expected = self
+            .cells(&cut, body[0].text)
+            .map_or(needed, |cells| cells.len());
+        let problem = |line: &SampleRecord<'_>| match self.cells(&cut, line.text) {
+            Err(problem) => Some(self.line_error(line.text, problem)),
+            Ok(cells) if cells.len() < needed => {
+                let found = cells.len();
+                let problem = LineProblem::TooFewColumns { found, needed };
+                Some(self.line_error(line.text, problem))
+            }
+            Ok(cells) if cells.len() != expected => {
+                let found = cells.len();
+                let problem = LineProblem::ColumnCount { found, expected };
+                Some(self.line_error(line.text, problem))
+            }
+            Ok(_) => None,
+        };
+        Err(body.iter().find_map(problem).unwrap_or_else(|| {
+            self.refuse("no separator cuts its lines into two columns; say which with --delimiter")
+        }))
+    }
+
+    /// Returns the one of several separators that something else speaks for.
+    fn one_of(
+        &self,
+        fitting: &[(Delimiter, Fit)],
+        body: &[SampleRecord<'_>],
+    ) -> Result<Delimiter, IngestError> {
+        let has = |delimiter| fitting.iter().any(|(found, _)| *found == delimiter);
+        // The names of columns tell.
+        let is_named = |(delimiter, _): &&(Delimiter, Fit)| {
+            let cells = body
+                .first()
+                .map(|line| self.cells(&self.cut(*delimiter), line.text));
+            cells.is_some_and(|cells| {
+                cells.is_ok_and(|cells| known_pair(&names_of(&cells)).is_some())
+            })
+        };
+        let mut named = fitting.iter().filter(is_named);
+        if let (Some((named, _)), None) = (named.next(), named.next()) {
+            return Ok(*named);
+        }
+        let before = self.request.before.map(|before| before.cut.delimiter);
+        if let Some(before) = before.filter(|before| has(*before)) {
+            return Ok(before);
+        }
+        // One way to spell a list: 1, 2.
+        let beside = |line: &SampleRecord<'_>| {
+            line.text
+                .split(|&byte| byte == b',')
+                .all(|field| !trim(field).iter().any(|&byte| is_blank(byte)))
+        };
+        let comma = Delimiter::Byte(b',');
+        if fitting.len() == 2 && has(comma) && has(Delimiter::Blanks) && body.iter().all(beside) {
+            return Ok(comma);
+        }
+        let names: Vec<String> = fitting
+            .iter()
+            .map(|(delimiter, _)| match delimiter {
+                Delimiter::Byte(byte) if *byte != b'\t' => {
+                    format!("--delimiter '{}'", char::from(*byte))
+                }
+                _ => format!("--delimiter {}", delimiter.name()),
+            })
+            .collect();
+        let line = body
+            .first()
+            .map_or(1, |line| 1 + line_ends(b'\n', &self.bytes[..line.start]));
+        Err(self.refuse(format!(
+            "line {line} and those below can be cut in more than one way; say {}",
+            names.join(" or ")
+        )))
     }
 
     /// Returns the fit of `cut` to all lines except skipped ones; `None` if one has too few columns.

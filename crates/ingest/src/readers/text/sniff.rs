@@ -122,14 +122,11 @@ impl Sniff<'_> {
         cut: RecordFormat,
     ) -> Result<(Dialect, Preamble), IngestError> {
         let body = &lines[start.min(lines.len())..];
-        let mut rows = Vec::with_capacity(body.len());
-        for line in body {
-            match self.cells(&cut, line.text) {
-                Ok(cells) => rows.push(cells),
-                Err(_) if self.request.skips || self.by_most.get() => rows.push(Vec::new()),
-                Err(problem) => return Err(self.line_error(line.text, problem)),
-            }
-        }
+        let cells = |line: &SampleRecord<'_>| match self.cells(&cut, line.text) {
+            Err(_) if self.request.skips || self.by_most.get() => Ok(Vec::new()),
+            cells => cells.map_err(|problem| self.line_error(line.text, problem)),
+        };
+        let rows = body.iter().map(cells).collect::<Result<Vec<_>, _>>()?;
         let widths: Vec<usize> = rows.iter().map(Vec::len).collect();
         let mut names: Option<Vec<String>> = rows.first().map(|row| names_of(row));
         // A commented header: #source,target.
@@ -146,36 +143,12 @@ impl Sniff<'_> {
             Header::Auto => self.is_header(&rows, names.as_deref().unwrap_or(&[]), body)?,
         };
         let mut names = names.filter(|_| is_header);
-        let header_width = names.as_ref().map(Vec::len);
         let (data, header_line) = match (is_header, body) {
             (true, [header, data @ ..]) => (data, Some(header)),
             _ => (body, None),
         };
         let rows = &rows[usize::from(is_header)..];
-        // A first column without a name is an index, as pandas and R write it; R may leave out its separator too.
-        let has_more = names.is_some()
-            && !rows.is_empty()
-            && rows
-                .iter()
-                .all(|row| Some(row.len()) == header_width.map(|width| width + 1));
-        if let Some(names) = names.as_mut().filter(|_| has_more) {
-            let is_index = |from: usize| {
-                let mut rows = rows.iter().enumerate();
-                rows.all(|(at, row)| row[0] == (from + at).to_string().as_bytes())
-            };
-            let ends_empty = |row: &Vec<Vec<u8>>| row.last().is_some_and(Vec::is_empty);
-            if rows.iter().all(ends_empty) {
-                names.push(String::new());
-            } else if is_index(0) || is_index(1) {
-                names.insert(0, String::new());
-            } else if self.end_columns(None).is_none() {
-                return Err(self.refuse(format!(
-                    "the first line names {} columns and the lines below have {}: say which hold the ids by number (--source-column 2 --target-column 3, if the first has no name)",
-                    names.len(),
-                    names.len() + 1
-                )));
-            }
-        }
+        let has_more = self.name_index(&mut names, rows)?;
         let index = (names.as_ref()).is_some_and(|names| names.len() > 2 && names[0].is_empty());
         let most = rows.iter().map(Vec::len).min().unwrap_or(usize::MAX);
         let Chosen {
@@ -195,87 +168,28 @@ impl Sniff<'_> {
                 })
             },
         )?;
-        // Who names the columns takes lines of any length.
-        let any_length = self.request.columns == RecordKind::Vertex
-            || self.end_columns(names.as_deref()).is_some();
-        let widths = widths[usize::from(has_more)..].to_vec();
-        let width = width_of(
-            widths,
-            (self.request.skips || self.by_most.get()) && !any_length,
-        );
-        // Others have the columns of the header.
-        let width = match &names {
-            Some(names) if !any_length => width.or(Some(names.len())),
-            _ => width,
-        };
-        if width.is_none() && !rows.is_empty() && !any_length {
-            let width = |row: &Vec<Vec<u8>>| row.len();
-            let [least, most] = [rows.iter().map(width).min(), rows.iter().map(width).max()];
-            return Err(self.refuse(format!(
-                "its lines have from {} to {} columns, as an adjacency list has; if the ids are in the first two, say --source-column 1 --target-column 2",
-                least.unwrap_or(0),
-                most.unwrap_or(0)
-            )));
-        }
-        // Names of columns that are names of rows too, over numbers: a matrix.
+        let width = self.columns_of(
+            names.as_deref(),
+            widths[usize::from(has_more)..].to_vec(),
+            rows,
+        )?;
         let below = rows.get(usize::from(!is_header)..).unwrap_or(&[]);
-        let is_row = |name: &&String| {
-            let mut labels = below.iter().filter_map(|row| row.first());
-            labels.any(|label| label == name.as_bytes())
-        };
-        let numbers = |row: &Vec<Vec<u8>>| {
-            row.len() > 1
-                && row[1..]
-                    .iter()
-                    .all(|cell| FieldKind::classify(cell).is_number())
-        };
-        if let Some([_, others @ ..]) = header_names.as_deref()
-            && others.len() > 2
-            && others.iter().any(|name| is_row(&name))
-            && others
-                .iter()
-                .all(|name| FieldKind::classify(name.as_bytes()) == FieldKind::Text)
-            && below.iter().all(numbers)
+        if header_names
+            .as_deref()
+            .is_some_and(|names| is_matrix(names, below))
         {
             return Err(self.refuse(
                 "it looks like a matrix, with a column for each vertex; write one edge a line (UNPIVOT in DuckDB, stack in pandas)",
             ));
         }
-        // Up to the first edge, or the end of the sample.
-        let edges = data.first().map_or_else(
-            || lines.last().map_or(0, |line| line.next),
-            |line| line.start,
-        );
-        let comments = start.min(lines.len());
-        let all_lines = line_ends(b'\n', &self.bytes[..edges]);
-        let unended = edges > 0 && !matches!(self.bytes[edges - 1], b'\n' | b'\r');
-        let within = header_line.map_or(0, |line| line_ends(b'\n', line.text));
-        let lines_before = all_lines + u64::from(unended);
-        let head = Preamble {
-            bytes: edges as u64,
-            lines: lines_before,
-            comments: comments as u64,
-            blank: (lines_before - within).saturating_sub(comments as u64 + u64::from(is_header)),
-            headers: u64::from(is_header),
+        let head = self.preamble(lines, start, header_line, data);
+        let is_integer = |cell: &Vec<u8>| FieldKind::classify(cell) == FieldKind::Integer;
+        let is_edge = |row: &Vec<Vec<u8>>| {
+            let mut ends = wanted[..2].iter();
+            ends.all(|&end| row.get(end).is_some_and(is_integer))
         };
-        let is_integer = |row: &Vec<Vec<u8>>, column: usize| {
-            row.get(column)
-                .is_some_and(|cell| FieldKind::classify(cell) == FieldKind::Integer)
-        };
-        let integers_below = rows.len() > 1
-            && rows[1..]
-                .iter()
-                .all(|row| wanted[..2].iter().all(|&end| is_integer(row, end)));
-        // A part without a header is read by that of the part before it.
-        let before = self.request.before.filter(|before| {
-            names.is_none()
-                && self.request.options.header == Header::Auto
-                && before.named
-                && before.cut.delimiter == cut.delimiter
-                && before.syntax == self.request.syntax
-                && width.is_some()
-                && before.columns == width
-        });
+        let integers_below = rows.len() > 1 && rows[1..].iter().all(is_edge);
+        let before = self.before_as(&cut, width, names.is_some());
         let (wanted, called, doubt) = match before {
             Some(before) => (before.wanted, before.names.clone(), None),
             None => (wanted, called, doubt),
@@ -293,6 +207,113 @@ impl Sniff<'_> {
             doubt,
         };
         Ok((dialect, head))
+    }
+
+    /// Names the column that rows have and the header lacks; returns whether there is one.
+    fn name_index(
+        &self,
+        names: &mut Option<Vec<String>>,
+        rows: &[Vec<Vec<u8>>],
+    ) -> Result<bool, IngestError> {
+        // A first column without a name is an index, as pandas and R write it; R may leave out its separator too.
+        let Some(names) = names else { return Ok(false) };
+        let has_more = !rows.is_empty() && rows.iter().all(|row| row.len() == names.len() + 1);
+        if has_more {
+            let is_index = |from: usize| {
+                let mut rows = rows.iter().enumerate();
+                rows.all(|(at, row)| row[0] == (from + at).to_string().as_bytes())
+            };
+            let ends_empty = |row: &Vec<Vec<u8>>| row.last().is_some_and(Vec::is_empty);
+            if rows.iter().all(ends_empty) {
+                names.push(String::new());
+            } else if is_index(0) || is_index(1) {
+                names.insert(0, String::new());
+            } else if self.end_columns(None).is_none() {
+                return Err(self.refuse(format!(
+                    "the first line names {} columns and the lines below have {}: say which hold the ids by number (--source-column 2 --target-column 3, if the first has no name)",
+                    names.len(),
+                    names.len() + 1
+                )));
+            }
+        }
+        Ok(has_more)
+    }
+
+    /// Returns the lines before the first edge, which the sample may not hold.
+    fn preamble(
+        &self,
+        lines: &[SampleRecord<'_>],
+        start: usize,
+        header_line: Option<&SampleRecord<'_>>,
+        data: &[SampleRecord<'_>],
+    ) -> Preamble {
+        // Up to the first edge, or the end of the sample.
+        let edges = data.first().map_or_else(
+            || lines.last().map_or(0, |line| line.next),
+            |line| line.start,
+        );
+        let comments = start.min(lines.len()) as u64;
+        let headers = u64::from(header_line.is_some());
+        let all_lines = line_ends(b'\n', &self.bytes[..edges]);
+        let unended = edges > 0 && !matches!(self.bytes[edges - 1], b'\n' | b'\r');
+        let within = header_line.map_or(0, |line| line_ends(b'\n', line.text));
+        let lines_before = all_lines + u64::from(unended);
+        Preamble {
+            bytes: edges as u64,
+            lines: lines_before,
+            comments,
+            blank: (lines_before - within).saturating_sub(comments + headers),
+            headers,
+        }
+    }
+
+    /// Returns the dialect of the part before it, whose header names the columns of a part without one.
+    fn before_as(
+        &self,
+        cut: &RecordFormat,
+        width: Option<usize>,
+        has_names: bool,
+    ) -> Option<&Dialect> {
+        self.request.before.filter(|before| {
+            !has_names
+                && self.request.options.header == Header::Auto
+                && before.named
+                && before.cut.delimiter == cut.delimiter
+                && before.syntax == self.request.syntax
+                && width.is_some()
+                && before.columns == width
+        })
+    }
+
+    /// Returns the number of columns of every line, given the `widths` of lines in the sample.
+    fn columns_of(
+        &self,
+        names: Option<&[String]>,
+        widths: Vec<usize>,
+        rows: &[Vec<Vec<u8>>],
+    ) -> Result<Option<usize>, IngestError> {
+        // Who names the columns takes lines of any length.
+        let any_length =
+            self.request.columns == RecordKind::Vertex || self.end_columns(names).is_some();
+        let width = width_of(
+            widths,
+            (self.request.skips || self.by_most.get()) && !any_length,
+        );
+        // Others have the columns of the header.
+        let width = match names {
+            Some(names) if !any_length => width.or(Some(names.len())),
+            _ => width,
+        };
+        if width.is_none() && !rows.is_empty() && !any_length {
+            let width = |row: &Vec<Vec<u8>>| row.len();
+            let [least, most] = [rows.iter().map(width).min(), rows.iter().map(width).max()];
+            return Err(self.refuse(format!(
+                "its lines have from {} to {} columns, as an adjacency list has; if the ids are in the first two, say --source-column 1 --target-column 2",
+                least.unwrap_or(0),
+                most.unwrap_or(0)
+            )));
+        }
+        Ok(width)
     }
 
     fn dimacs(&self) -> Dialect {
@@ -314,4 +335,27 @@ impl Sniff<'_> {
             doubt: None,
         }
     }
+}
+
+/// True if names of columns are names of rows too, over numbers.
+fn is_matrix(names: &[String], below: &[Vec<Vec<u8>>]) -> bool {
+    let [_, others @ ..] = names else {
+        return false;
+    };
+    let is_row = |name: &&String| {
+        let mut labels = below.iter().filter_map(|row| row.first());
+        labels.any(|label| label == name.as_bytes())
+    };
+    let numbers = |row: &Vec<Vec<u8>>| {
+        row.len() > 1
+            && row[1..]
+                .iter()
+                .all(|cell| FieldKind::classify(cell).is_number())
+    };
+    others.len() > 2
+        && others.iter().any(|name| is_row(&name))
+        && others
+            .iter()
+            .all(|name| FieldKind::classify(name.as_bytes()) == FieldKind::Text)
+        && below.iter().all(numbers)
 }

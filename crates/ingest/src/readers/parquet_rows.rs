@@ -1,0 +1,211 @@
+//! Rows of a Parquet file to edges: the cells of the wanted columns, and what they are converted to.
+
+use graphmill_graph::EdgeKind;
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+
+use super::text::values::{Integer, text_id};
+use crate::error::{CellProblem, IngestError};
+use crate::limits::BATCH_EDGES_MAX;
+use crate::source::{EdgeSink, Ids, SIGN};
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ParquetType {
+    Signed,
+    Unsigned,
+    Text,
+    Float,
+    Other,
+}
+
+/// The types that rows are converted to.
+#[derive(Clone, Copy)]
+pub(crate) struct RowRequest {
+    pub(crate) ids: Ids,
+    pub(crate) weights: EdgeKind,
+    pub(crate) skips: bool,
+}
+
+/// A value of a wanted column.
+pub(super) enum CellValue {
+    Null,
+    Signed(i64),
+    Unsigned(u64),
+    Float(f64),
+    Text(ByteArray),
+}
+
+/// Edges to be delivered.
+pub(super) struct EdgeBatch {
+    want: RowRequest,
+    integers: Vec<(u64, u64)>,
+    texts: Vec<(TextId, TextId)>,
+    weights: Vec<f64>,
+}
+
+/// A text id: of the page, or of a number.
+enum TextId {
+    Page(ByteArray),
+    Number(String),
+}
+
+impl TextId {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Page(bytes) => bytes.data(),
+            Self::Number(text) => text.as_bytes(),
+        }
+    }
+}
+
+impl EdgeBatch {
+    pub(super) fn new(want: RowRequest) -> Self {
+        Self {
+            want,
+            integers: Vec::with_capacity(BATCH_EDGES_MAX),
+            texts: Vec::new(),
+            weights: Vec::new(),
+        }
+    }
+
+    /// Adds an edge; the error names the wrong cell.
+    pub(super) fn push(
+        &mut self,
+        source: &CellValue,
+        destination: &CellValue,
+        weight: Option<&CellValue>,
+    ) -> Result<(), (usize, CellProblem)> {
+        let at = |place| move |problem| (place, problem);
+        let weight = weight.map(|weight| weight_of(weight, self.want.weights));
+        let weight = weight.transpose().map_err(at(2))?;
+        match self.want.ids {
+            Ids::Text => {
+                let source = text_of(source).map_err(at(0))?;
+                let destination = text_of(destination).map_err(at(1))?;
+                self.texts.push((source, destination));
+            }
+            ids => {
+                let signed = ids == Ids::Signed;
+                let source = integer_of(source, signed).map_err(at(0))?;
+                let destination = integer_of(destination, signed).map_err(at(1))?;
+                self.integers.push((source, destination));
+            }
+        }
+        self.weights.extend(weight);
+        Ok(())
+    }
+
+    pub(super) fn deliver(&mut self, sink: &mut dyn EdgeSink) -> Result<(), IngestError> {
+        if !self.integers.is_empty() {
+            sink.integers(&self.integers, &self.weights)?;
+        }
+        if !self.texts.is_empty() {
+            let texts: Vec<(&[u8], &[u8])> = self
+                .texts
+                .iter()
+                .map(|(source, destination)| (source.bytes(), destination.bytes()))
+                .collect();
+            sink.texts(&texts, &self.weights)?;
+        }
+        self.integers.clear();
+        self.texts.clear();
+        self.weights.clear();
+        Ok(())
+    }
+}
+
+fn integer_of(cell: &CellValue, signed: bool) -> Result<u64, CellProblem> {
+    let number = match cell {
+        CellValue::Null => return Err(CellProblem::Null),
+        CellValue::Signed(number) if *number < 0 => Integer::Negative(*number),
+        CellValue::Signed(number) => Integer::Unsigned(*number as u64),
+        CellValue::Unsigned(number) => Integer::Unsigned(*number),
+        CellValue::Float(_) => return Err(CellProblem::NotInteger),
+        CellValue::Text(text) => Integer::parse(text.data()).ok_or(CellProblem::NotInteger)?,
+    };
+    match (number, signed) {
+        (Integer::Unsigned(number), false) => Ok(number),
+        (Integer::Unsigned(number), true) if number < SIGN => Ok(number ^ SIGN),
+        (Integer::Unsigned(_), true) => Err(CellProblem::Huge),
+        (Integer::Negative(number), true) => Ok(number as u64 ^ SIGN),
+        (Integer::Negative(_), false) => Err(CellProblem::Negative),
+    }
+}
+
+fn text_of(cell: &CellValue) -> Result<TextId, CellProblem> {
+    match cell {
+        CellValue::Null => Err(CellProblem::Null),
+        CellValue::Signed(number) => Ok(TextId::Number(number.to_string())),
+        CellValue::Unsigned(number) => Ok(TextId::Number(number.to_string())),
+        CellValue::Float(_) => Err(CellProblem::NoId),
+        CellValue::Text(text) if text.is_empty() => Err(CellProblem::Empty),
+        CellValue::Text(text) => match text_id(text.data(), 1) {
+            Ok(_) => Ok(TextId::Page(text.clone())),
+            Err(_) => Err(CellProblem::NoId),
+        },
+    }
+}
+
+fn weight_of(cell: &CellValue, kind: EdgeKind) -> Result<f64, CellProblem> {
+    let weight = match cell {
+        CellValue::Null => return Err(CellProblem::Null),
+        CellValue::Signed(number) => *number as f64,
+        CellValue::Unsigned(number) => *number as f64,
+        CellValue::Float(number) => *number,
+        CellValue::Text(_) => return Err(CellProblem::NotWeight),
+    };
+    let rounded = match kind {
+        EdgeKind::F32 => f64::from(weight as f32),
+        EdgeKind::F64 | EdgeKind::None => weight,
+    };
+    if rounded.is_finite() {
+        Ok(rounded)
+    } else {
+        Err(CellProblem::NotWeight)
+    }
+}
+
+/// The next cells of a column, at most a batch.
+pub(super) fn cells(column: &mut ColumnReader, kind: ParquetType) -> ParquetResult<Vec<CellValue>> {
+    use ColumnReader::*;
+    match column {
+        Int32ColumnReader(column) => cells_of(column, |&value| match kind {
+            ParquetType::Unsigned => CellValue::Unsigned(u64::from(value as u32)),
+            _ => CellValue::Signed(value.into()),
+        }),
+        Int64ColumnReader(column) => cells_of(column, |&value| match kind {
+            ParquetType::Unsigned => CellValue::Unsigned(value as u64),
+            _ => CellValue::Signed(value),
+        }),
+        FloatColumnReader(column) => cells_of(column, |&value| CellValue::Float(value.into())),
+        DoubleColumnReader(column) => cells_of(column, |&value| CellValue::Float(value)),
+        ByteArrayColumnReader(column) => cells_of(column, |value| CellValue::Text(value.clone())),
+        _ => Err(ParquetError::General(
+            "a column has another type than its schema says".into(),
+        )),
+    }
+}
+
+fn cells_of<T: DataType>(
+    column: &mut ColumnReaderImpl<T>,
+    cell: impl Fn(&T::T) -> CellValue,
+) -> ParquetResult<Vec<CellValue>> {
+    let (mut levels, mut values) = (Vec::new(), Vec::new());
+    let (records, _, _) =
+        column.read_records(BATCH_EDGES_MAX, Some(&mut levels), None, &mut values)?;
+    if levels.is_empty() {
+        // Without nulls there are no levels.
+        return Ok(values.iter().map(cell).collect());
+    }
+    let mut values = values.iter();
+    let mut next = |level: &i16| match level {
+        0 => Some(CellValue::Null),
+        _ => values.next().map(&cell),
+    };
+    let cells: Option<Vec<CellValue>> = levels.iter().take(records).map(&mut next).collect();
+    cells.ok_or_else(|| {
+        ParquetError::General("a column has fewer values than its levels say".into())
+    })
+}
