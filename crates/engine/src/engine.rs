@@ -1,6 +1,6 @@
 //! The engine: a stored graph, its vertex arrays, and the passes over them.
 
-use std::any::{Any, TypeId, type_name};
+use std::any::{Any, TypeId};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::comm::communicator::{Communicator, mismatch};
 use crate::comm::wire::Wire;
 use crate::config::{EngineConfig, PassCallback};
 use crate::context::{EngineState, ExecContext, Orientations, run};
+use crate::driver_log::call_name;
 use crate::error::EngineError;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
 use crate::exec::column::scratch::ColumnScratch;
@@ -344,7 +345,8 @@ impl Engine {
         work: impl Fn(u64, R::Row<'_>) -> A + Sync,
     ) -> Result<A, EngineError> {
         let work = |v, row: R::Row<'_>| (work(v, row), Activate::No);
-        let (sum, []) = self.logged_passes(0, type_name::<(R, A)>(), |engine| {
+        let name = call_name::<(R, A)>("process_vertices");
+        let (sum, []) = self.logged_passes(0, &name, |engine| {
             Ok((engine.vertices_pass(rows, active, None, work)?, []))
         })?;
         Ok(sum)
@@ -359,7 +361,8 @@ impl Engine {
         rows: R,
         choose: impl Fn(u64, R::Row<'_>) -> bool + Sync,
     ) -> Result<ActiveSet, EngineError> {
-        let ((), [chosen]) = self.logged_passes(0, type_name::<R>(), |engine| {
+        let name = call_name::<R>("select_vertices");
+        let ((), [chosen]) = self.logged_passes(0, &name, |engine| {
             let mut chosen = engine.active.empty();
             engine.vertices_pass(rows, None, Some(&chosen), |v, row| {
                 let activate = match choose(v, row) {
@@ -428,7 +431,8 @@ impl Engine {
         active: &ActiveSet,
         direction: Direction,
     ) -> Result<(P::Sum, ActiveSet), EngineError> {
-        let (sum, [activated]) = self.logged(type_name::<P>(), |engine| {
+        let name = call_name::<P>("process_edges");
+        let (sum, [activated]) = self.logged(&name, |engine| {
             engine.edges_pass(program, signal_rows, apply_rows, active, direction)
         })?;
         Ok((sum, activated))
@@ -523,7 +527,8 @@ impl Engine {
         apply_rows: P::ApplyRows,
         active: Option<&ActiveSet>,
     ) -> Result<(P::Sum, [ActiveSet; 2]), EngineError> {
-        self.logged(type_name::<P>(), |engine| {
+        let name = call_name::<P>("process_messages");
+        self.logged(&name, |engine| {
             engine.sends_pass(program, send_rows, apply_rows, active)
         })
     }

@@ -10,6 +10,7 @@ use crate::checkpoint::checkpointer::Checkpointer;
 use crate::config::EdgeResidency;
 use crate::context::ExecContext;
 use crate::driver::pass_list::listed;
+use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::exec::in_memory::{afforest, edge_scan};
@@ -47,7 +48,8 @@ impl Engine {
         if self.vertices() == 0 {
             return Ok(true);
         }
-        let (is_done, []) = self.logged(std::any::type_name::<I>(), |engine| {
+        let name = call_name::<I>("connected_components");
+        let (is_done, []) = self.logged(&name, |engine| {
             engine
                 .recovery
                 .iter_mut()

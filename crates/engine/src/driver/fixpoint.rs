@@ -9,6 +9,7 @@ use crate::config::{EdgeResidency, KernelChoice};
 use crate::context::ExecContext;
 use crate::driver::pass_list::listed;
 use crate::driver::replay::pauses;
+use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::exec::in_memory::bucket_queue::{BlockPool, VertexBlock};
@@ -64,7 +65,8 @@ impl Engine {
             if active.is_empty() {
                 return Ok(());
             }
-            let ((), [left]) = self.logged_many(std::any::type_name::<P>(), |engine| {
+            let name = call_name::<P>("run_to_fixpoint");
+            let ((), [left]) = self.logged_many(&name, |engine| {
                 let left = engine.settle_in_memory(program, labels, &active, direction)?;
                 Ok(((), [left]))
             })?;

@@ -13,7 +13,8 @@ use graphmill_raw::lock;
 
 use crate::config::Combiner;
 use crate::driver::pregel_push;
-use crate::driver::pregel_step::{AggregateSum, PregelStep, name_of};
+use crate::driver::pregel_step::{AggregateSum, PregelStep};
+use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
@@ -113,7 +114,7 @@ impl Engine {
         values: VertexArray<P::Value>,
         limit: u64,
     ) -> Result<(), EngineError> {
-        let name = name_of::<P>;
+        let name = call_name::<P>;
         let out = self.vertex_array::<P::Message>(&name("broadcasts"))?;
         // As long as all are awake and messages go along edges only, a superstep is one pass.
         let (mut awake, mut computed) = (self.full_set()?, self.empty_set()?);

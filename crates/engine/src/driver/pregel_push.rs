@@ -16,7 +16,8 @@ use crate::cache::adjacency::{AdjacencyLists, value_of, with_words};
 use crate::config::Combiner;
 use crate::context::{ExecContext, run};
 use crate::driver::mailboxes::MailboxSets;
-use crate::driver::pregel_step::{AggregateSum, PregelStep, name_of};
+use crate::driver::pregel_step::{AggregateSum, PregelStep};
+use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::exec::vertex_pass::close;
@@ -85,8 +86,8 @@ impl Engine {
         // No vertex has a message in the first superstep.
         let mut mail = None;
         loop {
-            let name = std::any::type_name::<P>();
-            let (facts, [left]) = self.logged_many(name, |engine| {
+            let name = call_name::<P>("pregel");
+            let (facts, [left]) = self.logged_many(&name, |engine| {
                 let left = engine.run_push(step, values, (waken, mail), limit)?;
                 Ok(((step.facts.superstep, step.facts.aggregated), [left]))
             })?;
@@ -95,7 +96,7 @@ impl Engine {
                 return Ok(());
             }
             waken = left;
-            mail = Some(self.vertex_array(&name_of::<P>("mail"))?);
+            mail = Some(self.vertex_array(&call_name::<P>("mail"))?);
         }
     }
 
@@ -256,7 +257,7 @@ impl Engine {
         let Some(sent) = sent.flatten() else {
             return Err(EngineError::Broken);
         };
-        let mail = self.vertex_array(&name_of::<P>("mail"))?;
+        let mail = self.vertex_array(&call_name::<P>("mail"))?;
         self.process_vertices(mail.write(), Some(waken), |v, mail| {
             let combine = |into: &mut P::Message, message| step.program.combine(into, message);
             *mail = sent.take(v as usize, combine).unwrap_or(P::IDENTITY);

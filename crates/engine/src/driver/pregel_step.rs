@@ -119,8 +119,3 @@ impl<P: VertexProgram> PregelStep<P> {
         *nobody = Some(nobody.map_or(to, |least| least.min(to)));
     }
 }
-
-/// The name of an array of a program.
-pub(crate) fn name_of<P>(what: &str) -> String {
-    format!("{what} of {}", std::any::type_name::<P>())
-}
