@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use graphmill_engine::{
     Accumulator, Direction, EdgeValue, Engine, EngineError, Label, MonotoneProgram,
-    ProgramFootprint, VertexArray, footprint_of,
+    ProgramFootprint, VertexArray, footprint_of, job,
 };
 use graphmill_graph::StoredGraph;
 
@@ -65,8 +65,8 @@ pub fn run<R: Length>(
 /// If hubs have most arcs, the source of most arcs has a much greater degree than most vertices. So the degree is the geometric mean of
 /// both averages.
 fn bucket_width(engine: &mut Engine) -> Result<f64, EngineError> {
-    let mean = engine.sample_mean_weight()?.unwrap_or(1.0);
-    let of_edges = engine.sample_degree()?;
+    let mean = job::sample_mean_weight(engine)?.unwrap_or(1.0);
+    let of_edges = job::sample_degree(engine)?;
     let graph = engine.graph();
     let of_vertices = graph.arcs() as f64 / graph.vertices().max(1) as f64;
     let degree = (of_vertices * of_edges).sqrt();

@@ -80,7 +80,7 @@ impl Engine {
         let workers = settings.workers.count();
         let ranks = Self::ranks(&graph, &settings)?;
         let measure = graph.measure_of(settings.fabric.is_some().then(|| ranks.own()));
-        let enough = used + Self::least(&measure, workers, &settings.tiers, settings.sizes);
+        let enough = used + min_memory(&measure, workers, &settings.tiers, settings.sizes);
         Self::build(graph, settings, ranks, &measure, enough)
             .map_err(|error| too_small(error, &budget, enough))
     }
@@ -122,35 +122,6 @@ impl Engine {
             ranks: count,
         })?;
         Ok(Communicator::new(fabric, cuts, stop))
-    }
-
-    /// Returns the minimum budget, in bytes, for programs of this footprint, excluding the open graph.
-    ///
-    /// It depends on the tiers of the data.
-    #[must_use]
-    pub fn least(graph: &GraphDims, workers: usize, tiers: &Tiers, sizes: ProgramFootprint) -> u64 {
-        let shape = GraphShape::of(graph, workers).with_tiers(tiers);
-        let own = Self::base_memory(graph, workers)
-            // Frames of degrees, and sets of the driver that exist before the first pass.
-            + RowFileIo::FRAMES_BYTES * workers as u64
-            + 2 * shape.set_of_vertices;
-        let sizes = ProgramFootprint {
-            weighted: sizes.weighted && graph.edge != EdgeKind::None,
-            ..sizes
-        };
-        // Before the first pass a program may look for the vertex of most arcs.
-        let degrees = AlignedBuffer::footprint(shape.widest * size_of::<u64>());
-        let looking = LOOKING_FRAMES as u64 * FRAME_BYTES + degrees;
-        own + shape.least(sizes).max(looking)
-    }
-
-    /// Bytes of the budget that an engine takes before anything is asked of it.
-    pub(crate) fn base_memory(graph: &GraphDims, workers: usize) -> u64 {
-        RowFileIo::memory(page_bytes(&graph.batches)) * workers as u64
-            + (FRAMES as u64) * FRAME_BYTES
-            + GraphView::memory(graph)
-            + GraphShape::of(graph, workers).wire
-            + Checkpointer::MEMORY
     }
 
     fn build(
@@ -274,10 +245,7 @@ impl Engine {
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
-    /// Notes how near to a fixed point a run ended, for [`Engine::metrics`].
-    pub fn note_convergence(&mut self, convergence: Convergence) {
-        self.metrics.convergence = Some(convergence);
-    }
+
     /// Number of vertices.
     #[must_use]
     pub fn vertices(&self) -> u64 {
@@ -520,7 +488,7 @@ impl Engine {
     ///
     /// # Errors
     /// Disk or budget failed, the user asked to stop, or a message was for no vertex.
-    pub fn process_sends<P: MessageProgram>(
+    pub fn process_messages<P: MessageProgram>(
         &mut self,
         program: &P,
         send_rows: P::SendRows,
@@ -588,45 +556,6 @@ impl Engine {
         too_small(error, &self.common.budget, self.enough)
     }
 
-    /// Adds up what the passes did at all ranks. Every rank calls it once, at the end.
-    ///
-    /// # Errors
-    /// A rank is lost.
-    pub fn share_metrics(&mut self) -> Result<(), EngineError> {
-        let EngineState {
-            ranks,
-            wire,
-            budget,
-            arrays,
-            ..
-        } = &self.common;
-        let Some(wire) = wire else {
-            return Ok(());
-        };
-        let own = ranks.own();
-        let sent = |which: usize| lock(wire).to_each().iter().map(|to| to[which]).collect();
-        let columns = own.clone().map(|batch| self.stored.graph.column(batch));
-        let of_rank = RankMetrics {
-            batches: [own.start as u64, own.end as u64],
-            vertices: arrays.vertices(),
-            edges: columns.map(Column::edges).sum(),
-            peak_memory: budget.peak(),
-            messages_to: sent(0),
-            bytes_to: sent(1),
-        };
-        let mut counts = self.metrics.put_counts();
-        ranks.add_up(&mut counts)?;
-        self.metrics.take_counts(&counts);
-        let said = ranks.gather(Metrics::put(&of_rank))?;
-        self.metrics.take(&said).ok_or_else(mismatch)
-    }
-
-    /// Which rank this engine is of, and of how many.
-    #[must_use]
-    pub fn rank(&self) -> (usize, usize) {
-        (self.common.ranks.rank(), self.common.ranks.count())
-    }
-
     /// Returns the seconds spent loading edges into memory since the last call.
     pub(crate) fn take_loading(&mut self) -> f64 {
         let loading = self.held.take_loading().as_secs_f64();
@@ -647,6 +576,84 @@ impl Engine {
         }
         self.metrics.push(superstep);
     }
+}
+
+/// Adds up what the passes did at all ranks. Every rank calls it once, at the end.
+///
+/// # Errors
+/// A rank is lost.
+pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
+    let EngineState {
+        ranks,
+        wire,
+        budget,
+        arrays,
+        ..
+    } = &engine.common;
+    let Some(wire) = wire else {
+        return Ok(());
+    };
+    let own = ranks.own();
+    let sent = |which: usize| lock(wire).to_each().iter().map(|to| to[which]).collect();
+    let columns = own.clone().map(|batch| engine.stored.graph.column(batch));
+    let of_rank = RankMetrics {
+        batches: [own.start as u64, own.end as u64],
+        vertices: arrays.vertices(),
+        edges: columns.map(Column::edges).sum(),
+        peak_memory: budget.peak(),
+        messages_to: sent(0),
+        bytes_to: sent(1),
+    };
+    let mut counts = engine.metrics.put_counts();
+    ranks.add_up(&mut counts)?;
+    engine.metrics.take_counts(&counts);
+    let said = ranks.gather(Metrics::put(&of_rank))?;
+    engine.metrics.take(&said).ok_or_else(mismatch)
+}
+
+/// Which rank this engine is of, and of how many.
+#[must_use]
+pub fn rank(engine: &Engine) -> (usize, usize) {
+    (engine.common.ranks.rank(), engine.common.ranks.count())
+}
+
+/// Notes how near to a fixed point a run ended, for [`Engine::metrics`].
+pub fn note_convergence(engine: &mut Engine, convergence: Convergence) {
+    engine.metrics.convergence = Some(convergence);
+}
+
+/// Returns the minimum budget, in bytes, for programs of this footprint, excluding the open graph.
+///
+/// It depends on the tiers of the data.
+#[must_use]
+pub fn min_memory(
+    graph: &GraphDims,
+    workers: usize,
+    tiers: &Tiers,
+    sizes: ProgramFootprint,
+) -> u64 {
+    let shape = GraphShape::of(graph, workers).with_tiers(tiers);
+    let own = base_memory(graph, workers)
+        // Frames of degrees, and sets of the driver that exist before the first pass.
+        + RowFileIo::FRAMES_BYTES * workers as u64
+        + 2 * shape.set_of_vertices;
+    let sizes = ProgramFootprint {
+        weighted: sizes.weighted && graph.edge != EdgeKind::None,
+        ..sizes
+    };
+    // Before the first pass a program may look for the vertex of most arcs.
+    let degrees = AlignedBuffer::footprint(shape.widest * size_of::<u64>());
+    let looking = LOOKING_FRAMES as u64 * FRAME_BYTES + degrees;
+    own + shape.least(sizes).max(looking)
+}
+
+/// Bytes of the budget that an engine takes before anything is asked of it.
+pub(crate) fn base_memory(graph: &GraphDims, workers: usize) -> u64 {
+    RowFileIo::memory(page_bytes(&graph.batches)) * workers as u64
+        + (FRAMES as u64) * FRAME_BYTES
+        + GraphView::memory(graph)
+        + GraphShape::of(graph, workers).wire
+        + Checkpointer::MEMORY
 }
 
 /// Says what budget would be enough, where a lease was refused and the budget is smaller than that.

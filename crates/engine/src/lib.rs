@@ -26,6 +26,7 @@
 //! | `comm/` | collectives of all ranks, and the memory of frames |
 //! | `metrics/` | [`Metrics`] of passes; [`TierBytes`]: bytes moved in memory; [`Charge`]: the time of a slow tier |
 //! | `schedule/` | column groups, and NUMA nodes |
+//! | `job.rs` | what jobs ask of an engine and programs do not |
 //! | `graph_view.rs` | the stored graph in one direction |
 //! | `value.rs`, `error.rs` | values that programs compute with; [`EngineError`] |
 //! | `fuzzing.rs` | entry points of fuzz targets |
@@ -48,6 +49,7 @@ mod frontier;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod graph_view;
+pub mod job;
 mod memory;
 mod messages;
 mod metrics;
@@ -83,6 +85,6 @@ pub use program::message::MessageProgram;
 pub use program::monotone::{Label, MonotoneProgram};
 pub use program::outbox::Outbox;
 pub use program::vertex::{VertexContext, VertexProgram};
-pub use state::rows::{Degrees, IdOrdinal, IdOrdinals, OutDegree, Read, RowBytes, Rows, Write};
-pub use state::vertex_array::{ColumnGuard, VertexArray};
+pub use state::rows::{IdOrdinal, OutDegree, Read, Rows, Write};
+pub use state::vertex_array::VertexArray;
 pub use value::{Accumulator, EdgeValue, Reduce};

@@ -208,24 +208,6 @@ impl Engine {
             + direction_optimizing::memory(vertices)
     }
 
-    /// Returns the least budget with which unweighted lists fit, if this one is too small.
-    ///
-    /// `None` if there are no lists for another reason, or if the labels are not in memory.
-    #[must_use]
-    pub fn adjacency_min_memory<T>(&self, labels: &VertexArray<T>) -> Option<u64> {
-        if !self
-            .common
-            .arrays
-            .resident(&[ColumnAccess::Read(labels.id())])
-        {
-            return None;
-        }
-        let leave = self.work_over_lists().max(self.borrowed);
-        let lack = (self.held).adjacency_shortfall(&self.machine(false), false, false, leave);
-        let lack = lack.filter(|bytes| *bytes > 0)?;
-        Some(self.common.budget.total().saturating_add(lack))
-    }
-
     /// True if edges have the weights that are asked for.
     fn of_weights(&self, weighted: bool) -> bool {
         weighted && self.graph().edge_kind() != EdgeKind::None
@@ -337,6 +319,24 @@ impl Engine {
             )),
         }
     }
+}
+
+/// Returns the least budget with which unweighted lists fit, if this one is too small.
+///
+/// `None` if there are no lists for another reason, or if the labels are not in memory.
+#[must_use]
+pub fn adjacency_min_memory<T>(engine: &Engine, labels: &VertexArray<T>) -> Option<u64> {
+    if !engine
+        .common
+        .arrays
+        .resident(&[ColumnAccess::Read(labels.id())])
+    {
+        return None;
+    }
+    let leave = engine.work_over_lists().max(engine.borrowed);
+    let lack = (engine.held).adjacency_shortfall(&engine.machine(false), false, false, leave);
+    let lack = lack.filter(|bytes| *bytes > 0)?;
+    Some(engine.common.budget.total().saturating_add(lack))
 }
 
 /// Lists are worth loading once a 32nd of all edges was walked.

@@ -188,7 +188,7 @@ impl Engine {
         );
         let compute = Compute(step.clone());
         let (tally, [awake, sent]) =
-            self.process_sends(&compute, rows, boxes.mail.write(), Some(waken))?;
+            self.process_messages(&compute, rows, boxes.mail.write(), Some(waken))?;
         Ok((tally, awake, sent))
     }
 }

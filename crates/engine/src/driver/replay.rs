@@ -193,69 +193,73 @@ impl Engine {
         arrays.published(record.number, record.slots(), oldest);
         Ok(())
     }
+}
 
-    /// Saves a run in memory that ended and was cancelled before its result was written.
-    ///
-    /// Returns true if it is saved.
-    ///
-    /// # Errors
-    /// The checkpoint cannot be written.
-    pub fn keep_ended(&mut self) -> Result<bool, EngineError> {
-        let now = self.common.clock.now();
-        let is_kept = |recovery: &Checkpointer| recovery.is_worth_keeping(now);
-        // Others of several ranks may wait for rows.
-        let is_kept = self.common.ranks.alone() && self.recovery.as_ref().is_some_and(is_kept);
-        if is_kept {
-            self.publish()?;
+/// Saves a run in memory that ended and was cancelled before its result was written.
+///
+/// Returns true if it is saved.
+///
+/// # Errors
+/// The checkpoint cannot be written.
+pub fn keep_ended(engine: &mut Engine) -> Result<bool, EngineError> {
+    let now = engine.common.clock.now();
+    let is_kept = |recovery: &Checkpointer| recovery.is_worth_keeping(now);
+    // Others of several ranks may wait for rows.
+    let is_kept = engine.common.ranks.alone() && engine.recovery.as_ref().is_some_and(is_kept);
+    if is_kept {
+        engine.publish()?;
+    }
+    Ok(is_kept)
+}
+
+/// Returns the checkpoint that the run resumed from, if it did.
+#[must_use]
+pub fn resumed(engine: &Engine) -> Option<&ResumeInfo> {
+    engine.recovery.as_ref().and_then(Checkpointer::resumed)
+}
+
+/// True if the run has checkpoints.
+#[must_use]
+pub fn has_published(engine: &Engine) -> bool {
+    engine
+        .recovery
+        .as_ref()
+        .is_some_and(Checkpointer::has_published)
+}
+
+/// Ends the driver's calls.
+///
+/// The driver must have made all logged calls of the run that it resumes: a result before that has no rows.
+///
+/// # Errors
+/// The driver made fewer calls and so is another program; the last checkpoint cannot be written; or the user cancelled.
+pub fn end_calls(engine: &mut Engine) -> Result<(), EngineError> {
+    if engine.active.history().is_replaying() {
+        return Err(EngineError::OtherRun {
+            what: "the program ends before the checkpoint of that run",
+        });
+    }
+    engine.checkpoint_if_due()?;
+    engine
+        .recovery
+        .iter_mut()
+        .for_each(Checkpointer::finish_log);
+    Ok(())
+}
+
+/// Deletes all checkpoints: the run has succeeded.
+///
+/// # Errors
+/// The disk failed.
+pub fn finish_checkpoints(engine: &mut Engine) -> Result<(), EngineError> {
+    match engine.recovery.take() {
+        Some(recovery) => {
+            recovery.finish()?;
+            // Where one stays, so do its pages.
+            engine.common.arrays.forget_versions();
+            Ok(())
         }
-        Ok(is_kept)
-    }
-
-    /// Returns the checkpoint that the run resumed from, if it did.
-    #[must_use]
-    pub fn resumed(&self) -> Option<&ResumeInfo> {
-        self.recovery.as_ref().and_then(Checkpointer::resumed)
-    }
-
-    /// True if the run has checkpoints.
-    #[must_use]
-    pub fn has_published(&self) -> bool {
-        self.recovery
-            .as_ref()
-            .is_some_and(Checkpointer::has_published)
-    }
-
-    /// Ends the driver's calls.
-    ///
-    /// The driver must have made all logged calls of the run that it resumes: a result before that has no rows.
-    ///
-    /// # Errors
-    /// The driver made fewer calls and so is another program; the last checkpoint cannot be written; or the user cancelled.
-    pub fn end_calls(&mut self) -> Result<(), EngineError> {
-        if self.active.history().is_replaying() {
-            return Err(EngineError::OtherRun {
-                what: "the program ends before the checkpoint of that run",
-            });
-        }
-        self.checkpoint_if_due()?;
-        self.recovery.iter_mut().for_each(Checkpointer::finish_log);
-        Ok(())
-    }
-
-    /// Deletes all checkpoints: the run has succeeded.
-    ///
-    /// # Errors
-    /// The disk failed.
-    pub fn finish_checkpoints(&mut self) -> Result<(), EngineError> {
-        match self.recovery.take() {
-            Some(recovery) => {
-                recovery.finish()?;
-                // Where one stays, so do its pages.
-                self.common.arrays.forget_versions();
-                Ok(())
-            }
-            None => Ok(()),
-        }
+        None => Ok(()),
     }
 }
 

@@ -20,7 +20,7 @@ use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Tiers;
 
 use crate::cache::cells::{CellCache, STRETCHES, are_bitmaps_pinned};
-use crate::engine::Engine;
+use crate::engine::{base_memory, min_memory};
 use crate::error::EngineError;
 use crate::estimate::model::{
     PassTraffic, PlannedRank, RankEstimator, RunEstimate, RunEstimateRequest,
@@ -70,7 +70,7 @@ impl<'q> RankEstimator<'q> {
             weighted: question.sizes.weighted && measure.edge != EdgeKind::None,
             ..question.sizes
         };
-        let least = outline.open_bytes + Engine::least(&measure, threads, &Tiers::default(), sizes);
+        let least = outline.open_bytes + min_memory(&measure, threads, &Tiers::default(), sizes);
         if least > memory {
             return Err(EngineError::TooSmall {
                 what: "a run",
@@ -80,8 +80,7 @@ impl<'q> RankEstimator<'q> {
         }
         let shape = GraphShape::of(&measure, threads);
         // The engine has its buffers, and the driver the set of all vertices.
-        let taken =
-            outline.open_bytes + Engine::base_memory(&measure, threads) + shape.set_of_vertices;
+        let taken = outline.open_bytes + base_memory(&measure, threads) + shape.set_of_vertices;
         Ok(RankEstimator {
             question,
             rank,

@@ -50,21 +50,37 @@ impl RowBytes {
     }
 }
 
+/// What seals [`Rows`]: only this file implements it.
+pub trait Sealed: Copy + Send + Sync {}
+impl<T: Element> Sealed for Read<T> {}
+impl<T: Element> Sealed for Write<T> {}
+impl Sealed for OutDegree {}
+impl Sealed for IdOrdinal {}
+impl Sealed for () {}
+
 /// A set of arrays as one row a vertex.
-pub trait Rows: Copy + Send + Sync {
+///
+/// It is sealed: [`Read`], [`Write`], [`OutDegree`], [`IdOrdinal`], and tuples of them.
+pub trait Rows: Sealed {
     /// A program's view of the rows of one vertex.
     type Row<'r>;
     /// The arrays of one batch.
+    #[doc(hidden)]
     type Slices<'b>;
     /// Bytes of a row on disk.
+    #[doc(hidden)]
     const BYTES: usize;
     /// Returns the bytes that a pass moves of them.
+    #[doc(hidden)]
     const TOUCHED: RowBytes;
     /// The arrays, in order.
+    #[doc(hidden)]
     fn needs(&self, out: &mut Vec<ColumnAccess>);
     /// The arrays of one batch out of as many guards, in the same order.
+    #[doc(hidden)]
     fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> Self::Slices<'b>;
     /// The row of the `i`-th vertex of the batch.
+    #[doc(hidden)]
     fn row<'r>(slices: &'r mut Self::Slices<'_>, i: usize) -> Self::Row<'r>;
 }
 
@@ -257,6 +273,7 @@ impl Rows for () {
 
 macro_rules! tuples {
     ($(($($t:ident $i:tt),+))*) => {$(
+        impl<$($t: SingleColumn),+> Sealed for ($($t,)+) {}
         impl<$($t: SingleColumn),+> Rows for ($($t,)+) {
             type Row<'r> = ($($t::Row<'r>,)+);
             type Slices<'b> = ($($t::Slices<'b>,)+);
