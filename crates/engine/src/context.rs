@@ -18,6 +18,7 @@ use crate::error::EngineError;
 use crate::graph_view::{CellBytes, CellPosition, GraphView, UncachedBytes};
 use crate::memory::plan::GraphShape;
 use crate::metrics::traffic::{Access, MemoryTraffic};
+use crate::schedule::numa::NumaQueue;
 use crate::schedule::tasks::ColumnLayout;
 use crate::state::array_store::ArrayStore;
 use crate::state::row_file::RowFileIo;
@@ -230,6 +231,48 @@ pub(crate) fn run(machine: &ExecContext, job: &dyn Job) -> Result<(), EngineErro
         StorageError::Job(error) => of_job(error),
         error => error.into(),
     })
+}
+
+/// Runs `work` for each of some batches, which ascend; returns what it returned, in their order.
+///
+/// `work` takes the position of a batch among them. Workers take batches of their own memory node first.
+pub(crate) fn each_batch<A: Send>(
+    machine: &ExecContext,
+    batches: &[usize],
+    work: impl Fn(usize, &mut Worker) -> Result<A, EngineError> + Sync,
+) -> Result<Vec<A>, EngineError> {
+    let job = BatchJob {
+        machine,
+        queue: NumaQueue::new(batches, machine.batches.len()),
+        done: batches.iter().map(|_| Mutex::new(None)).collect(),
+        work,
+    };
+    run(machine, &job)?;
+    let done = job.done.into_iter();
+    Ok(done.filter_map(|done| lock(&done).take()).collect())
+}
+
+/// Work on batches as a job: each step is one batch.
+struct BatchJob<'b, A, W> {
+    machine: &'b ExecContext<'b>,
+    queue: NumaQueue<'b>,
+    /// What was returned for each batch.
+    done: Vec<Mutex<Option<A>>>,
+    work: W,
+}
+
+impl<A: Send, W> Job for BatchJob<'_, A, W>
+where
+    W: Fn(usize, &mut Worker) -> Result<A, EngineError> + Sync,
+{
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.machine.check_stop()?;
+        let Some(position) = self.queue.take() else {
+            return Ok(Step::Finished);
+        };
+        *lock(&self.done[position]) = Some((self.work)(position, worker)?);
+        Ok(Step::Worked)
+    }
 }
 
 /// A job whose workers spend what they owe for the slow tier.

@@ -15,14 +15,14 @@ use crate::checkpoint::checkpointer::Checkpointer;
 use crate::comm::communicator::{Communicator, mismatch};
 use crate::comm::wire::Wire;
 use crate::config::{EngineConfig, PassCallback};
-use crate::context::{EngineState, ExecContext, Orientations, run};
+use crate::context::{EngineState, ExecContext, Orientations};
 use crate::driver_log::call_name;
 use crate::error::EngineError;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
 use crate::exec::column::scratch::ColumnScratch;
 use crate::exec::column::superstep;
 use crate::exec::send_pass::pass;
-use crate::exec::vertex_pass::VertexPass;
+use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::{ActiveSet, ActiveSetPool};
 use crate::graph_view::GraphView;
 use crate::memory::plan::GraphShape;
@@ -347,6 +347,26 @@ impl Engine {
         Ok(chosen)
     }
 
+    /// Checks the rows that the two phases of a pass name, and loads what the graph keeps of them.
+    fn prepare_rows(
+        &mut self,
+        active: Option<&ActiveSet>,
+        first: impl Rows,
+        second: impl Rows,
+    ) -> Result<[Vec<ColumnAccess>; 2], EngineError> {
+        if active.is_some_and(|active| !active.is_of(&self.active)) {
+            return Err(EngineError::ForeignSet);
+        }
+        let mut needs = [Vec::new(), Vec::new()];
+        first.needs(&mut needs[0]);
+        second.needs(&mut needs[1]);
+        needs
+            .iter()
+            .try_for_each(|of_phase| self.common.arrays.check(of_phase))?;
+        self.load_degrees(&needs.concat())?;
+        Ok(needs)
+    }
+
     fn vertices_pass<R: Rows, A: Reduce>(
         &mut self,
         rows: R,
@@ -355,20 +375,17 @@ impl Engine {
         work: impl Fn(u64, R::Row<'_>) -> (A, Activate) + Sync,
     ) -> Result<A, EngineError> {
         let began = self.common.clock.now();
-        if active.is_some_and(|active| !active.is_of(&self.active)) {
-            return Err(EngineError::ForeignSet);
-        }
-        let mut needs = Vec::new();
-        rows.needs(&mut needs);
-        self.common.arrays.check(&needs)?;
-        self.load_degrees(&needs)?;
+        let [needs, _] = self.prepare_rows(active, rows, ())?;
         self.evict_for_rows(&needs);
-        let machine = ExecContext::new(&self.common, &self.stored);
-        let job = VertexPass::new(&machine, rows, active, activated, work);
-        let done = run(&machine, &job);
+        let pass = RowPass {
+            machine: &ExecContext::new(&self.common, &self.stored),
+            needs: &needs,
+            active,
+            activated,
+        };
+        let done = pass.run::<R, A>(work);
         self.broken = done.is_err();
-        done.map_err(|error| self.too_small(error))?;
-        let sums: Vec<A> = job.sums().collect();
+        let sums = done.map_err(|error| self.too_small(error))?;
         // Nothing to add up is nothing to agree on.
         let (sum, []) = match size_of::<A>() {
             0 => (A::ZERO, []),
@@ -415,16 +432,7 @@ impl Engine {
         direction: Direction,
     ) -> Result<(P::Sum, [ActiveSet; 1]), EngineError> {
         let began = self.common.clock.now();
-        if !active.is_of(&self.active) {
-            return Err(EngineError::ForeignSet);
-        }
-        let mut needs = Vec::new();
-        signal_rows.needs(&mut needs);
-        self.common.arrays.check(&needs)?;
-        let signal = needs.len();
-        apply_rows.needs(&mut needs);
-        self.common.arrays.check(&needs[signal..])?;
-        self.load_degrees(&needs)?;
+        let [signal, apply] = self.prepare_rows(Some(active), signal_rows, apply_rows)?;
         let kind = TypeId::of::<P>();
         // A program of another kind needs its own buffers; the buffers of the last kind are freed first.
         let mut workspace = match self.workspaces.take() {
@@ -441,12 +449,11 @@ impl Engine {
             stored,
             turned: turned.map(|way| ExecContext::new(&self.common, way)),
         };
-        let (signal, apply) = needs.split_at(signal);
         let pass = Pass {
             machine: &stored,
             program,
-            signal,
-            apply,
+            signal: &signal,
+            apply: &apply,
             active,
             borrowed: self.borrowed,
         };
@@ -509,17 +516,7 @@ impl Engine {
         active: Option<&ActiveSet>,
     ) -> Result<(P::Sum, [ActiveSet; 2]), EngineError> {
         let began = self.common.clock.now();
-        if active.is_some_and(|active| !active.is_of(&self.active)) {
-            return Err(EngineError::ForeignSet);
-        }
-        let mut needs = Vec::new();
-        send_rows.needs(&mut needs);
-        self.common.arrays.check(&needs)?;
-        let send = needs.len();
-        apply_rows.needs(&mut needs);
-        self.common.arrays.check(&needs[send..])?;
-        self.load_degrees(&needs)?;
-        let (send, apply) = needs.split_at(send);
+        let [send, apply] = &self.prepare_rows(active, send_rows, apply_rows)?;
         let sets = [self.active.empty(), self.active.empty()];
         self.evict_to_free(pass::least::<P>(&self.machine(false), send, apply));
         let machine = ExecContext::new(&self.common, &self.stored);

@@ -10,12 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::{Cell, ExtentReader, FanoutTable};
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, lock};
-use graphmill_storage::{DataKind, Job, JobError, Lease, Step, Worker};
+use graphmill_storage::{DataKind, Lease, Worker};
 
-use crate::context::{ExecContext, run};
+use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
 use crate::graph_view::{CellBytes, join};
-use crate::schedule::numa::NumaQueue;
 
 /// Bytes of one read while the cells are filled in.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -320,10 +319,9 @@ impl CellCache {
             weights: filling(DataKind::Edges, &column_starts[1], weights)?,
             block_lists: filling(DataKind::Index, &index_starts[0], indices[0])?,
             bitmaps: filling(DataKind::Index, &index_starts[1], indices[1])?,
-            deal: NumaQueue::new(&firsts, count),
             read: AtomicU64::new(0),
         };
-        run(machine, &job)?;
+        each_batch(machine, &firsts, |number, worker| job.group(number, worker))?;
         let CacheFill {
             data,
             weights,
@@ -521,7 +519,6 @@ struct CacheFill<'p> {
     weights: FillBuffer,
     block_lists: FillBuffer,
     bitmaps: FillBuffer,
-    deal: NumaQueue<'p>,
     read: AtomicU64,
 }
 
@@ -578,17 +575,6 @@ impl CacheFill<'_> {
         self.read
             .fetch_add(reader.take_bytes_read(), Ordering::Relaxed);
         Ok(())
-    }
-}
-
-impl Job for CacheFill<'_> {
-    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.check_stop()?;
-        let Some(number) = self.deal.take() else {
-            return Ok(Step::Finished);
-        };
-        self.group(number, worker)?;
-        Ok(Step::Worked)
     }
 }
 

@@ -18,8 +18,7 @@ use graphmill_storage::{DataKind, Lease, MemoryBudget, Tiers};
 use crate::error::EngineError;
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::state::checkpoint_copy::{CheckpointCopy, pages_of};
-use crate::state::degrees::DegreeStorage;
-use crate::state::id_order::IdOrder;
+use crate::state::graph_values::{GraphValue, ValueStorage};
 use crate::state::row_file::{PageTable, PinnedSlots, RowFile, RowFileIo, SlotRef};
 use crate::state::rows::ColumnAccess;
 use crate::state::vertex_array::{ArrayId, ColumnGuard, VertexArray, own_cuts};
@@ -73,8 +72,8 @@ pub(crate) struct ArrayStore {
     /// Slots that checkpoints hold, if the run writes any.
     kept: Option<Mutex<PinnedSlots>>,
     graph: Arc<StoredGraph>,
-    degrees: DegreeStorage,
-    id_ranks: IdOrder,
+    /// By [`GraphValue`].
+    graph_values: [ValueStorage; 2],
     /// Bytes read to unpack degrees and ranks of ids.
     degree_bytes: AtomicU64,
     budget: MemoryBudget,
@@ -102,9 +101,8 @@ impl ArrayStore {
             arrays: Vec::new(),
             pages,
             kept: kept.map(Mutex::new),
-            id_ranks: IdOrder::of(&graph),
+            graph_values: GraphValue::ALL.map(|value| ValueStorage::new(value, &graph)),
             graph,
-            degrees: DegreeStorage::Unknown,
             degree_bytes: AtomicU64::new(0),
             budget,
             tiers,
@@ -199,17 +197,12 @@ impl ArrayStore {
 
     /// Loads the graph-owned columns that the pass uses, in memory if that leaves `reserve` bytes.
     pub(crate) fn load(&mut self, needs: &[ColumnAccess], reserve: u64) -> Result<(), EngineError> {
-        if needs.contains(&ColumnAccess::IdRank) {
-            let read =
-                self.id_ranks
-                    .load(&self.graph, &self.own, (&self.tiers, &self.budget), reserve)?;
-            *self.degree_bytes.get_mut() += read;
-        }
-        if needs.contains(&ColumnAccess::OutDegree) {
-            let read =
-                self.degrees
-                    .load(&self.graph, &self.own, (&self.tiers, &self.budget), reserve)?;
-            *self.degree_bytes.get_mut() += read;
+        for (value, storage) in GraphValue::ALL.into_iter().zip(&mut self.graph_values) {
+            if needs.contains(&ColumnAccess::Graph(value)) {
+                let memory = (&self.tiers, &self.budget);
+                let read = storage.load(value, &self.graph, &self.own, memory, reserve)?;
+                *self.degree_bytes.get_mut() += read;
+            }
         }
         Ok(())
     }
@@ -274,8 +267,7 @@ impl ArrayStore {
                 let rows = self.get(*id).map(|array| &array.rows);
                 matches!(rows, Some(ColumnStorage::Memory { .. }))
             }
-            ColumnAccess::OutDegree => self.degrees.resident(),
-            ColumnAccess::IdRank => self.id_ranks.resident(),
+            ColumnAccess::Graph(value) => self.graph_values[*value as usize].resident(),
         })
     }
 
@@ -289,7 +281,7 @@ impl ArrayStore {
             ColumnAccess::Read(id) | ColumnAccess::Write(id) => {
                 self.get(id).map_or(0, |array| array.element_bytes)
             }
-            ColumnAccess::OutDegree | ColumnAccess::IdRank => size_of::<u64>(),
+            ColumnAccess::Graph(_) => size_of::<u64>(),
         }
     }
 
@@ -300,8 +292,7 @@ impl ArrayStore {
             let bytes = self.row_bytes(*need) as u64;
             read += match need {
                 ColumnAccess::Read(_) | ColumnAccess::Write(_) => bytes,
-                ColumnAccess::OutDegree => size_of::<u32>() as u64,
-                ColumnAccess::IdRank => self.id_ranks.bytes_of_one(),
+                ColumnAccess::Graph(value) => self.graph_values[*value as usize].bytes_of_one(),
             };
             if let ColumnAccess::Write(_) = need {
                 written += bytes;
@@ -332,31 +323,8 @@ impl ArrayStore {
             let (id, exclusive) = match need {
                 ColumnAccess::Read(id) => (*id, false),
                 ColumnAccess::Write(id) => (*id, true),
-                ColumnAccess::IdRank => {
-                    guards.push(match self.id_ranks.open(&self.batches, batch)? {
-                        Some(guard) => guard,
-                        None => self.unpack_ranks(batch, io)?,
-                    });
-                    continue;
-                }
-                ColumnAccess::OutDegree => {
-                    if let Some(narrow) = self.degrees.open(batch)? {
-                        guards.push(narrow);
-                        continue;
-                    }
-                    let mut degrees = self
-                        .budget
-                        .buffer("the degrees of a batch", span * size_of::<u64>())?;
-                    let into = degrees
-                        .typed_mut::<u64>()
-                        .get_mut(..span)
-                        .unwrap_or(&mut []);
-                    let frames = io.frames(&self.graph, &self.budget)?;
-                    self.graph
-                        .degrees_of(self.graph.forward(), frames, batch, into)?;
-                    self.degree_bytes
-                        .fetch_add(frames.take_bytes_read(), Ordering::Relaxed);
-                    guards.push(ColumnGuard::Paged(degrees));
+                ColumnAccess::Graph(value) => {
+                    guards.push(self.open_value(*value, batch, io)?);
                     continue;
                 }
             };
@@ -387,20 +355,24 @@ impl ArrayStore {
         Ok(BatchRows { guards, batch })
     }
 
-    /// The ranks of the ids of a batch, out of the stored graph.
-    fn unpack_ranks(
+    /// Borrows the values of a batch that the graph keeps, or unpacks them.
+    fn open_value(
         &self,
+        value: GraphValue,
         batch: usize,
         io: &mut RowFileIo,
     ) -> Result<ColumnGuard<'_>, EngineError> {
+        let storage = &self.graph_values[value as usize];
+        if let Some(guard) = storage.open(&self.batches, batch)? {
+            return Ok(guard);
+        }
         let span = self.batches.span(batch) as usize;
-        let what = "the ranks of ids of a batch";
-        let mut ranks = self.budget.buffer(what, span * size_of::<u64>())?;
-        let into = ranks.typed_mut::<u64>().get_mut(..span).unwrap_or(&mut []);
+        let mut values = (self.budget).buffer(value.names()[1], span * size_of::<u64>())?;
+        let into = values.typed_mut::<u64>().get_mut(..span).unwrap_or(&mut []);
         let frames = io.frames(&self.graph, &self.budget)?;
-        self.graph.ranks_of(frames, batch, into)?;
+        value.unpack(&self.graph, frames, batch, into)?;
         self.count_read(frames.take_bytes_read());
-        Ok(ColumnGuard::Paged(ranks))
+        Ok(ColumnGuard::Paged(values))
     }
 
     /// Ends a borrow: writes the pages with changed rows to new slots.

@@ -95,12 +95,10 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
                 // The rest is too much for one worker.
                 current_bucket(machine, &piles, u64::MAX, work)?;
             }
-            is_to_end = tell(PassMetrics {
-                active: count,
-                messages: count,
-                edges: along.into_inner(),
-                ..PassMetrics::new(Mode::Push)
-            })?;
+            is_to_end = tell(PassMetrics::in_memory(
+                Mode::Push,
+                [count, count, along.into_inner()],
+            ))?;
             edges = of_next.into_inner();
             level += 1;
             piles.iter().for_each(|piles| lock(piles).turn_to(level));
@@ -136,12 +134,10 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
                 edges: AtomicU64::new(0),
             };
             run_round(machine, &pull, arcs)?;
-            is_to_end = tell(PassMetrics {
-                active: awake,
-                messages: awake,
-                edges: pull.edges.into_inner(),
-                ..PassMetrics::new(Mode::Pull)
-            })?;
+            is_to_end = tell(PassMetrics::in_memory(
+                Mode::Pull,
+                [awake, awake, pull.edges.into_inner()],
+            ))?;
             let before = std::mem::replace(&mut awake, pull.woken.into_inner());
             std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
             let may_push = machine.kernel == KernelChoice::Auto || awake == 0;
