@@ -1,19 +1,15 @@
 //! The read-only context that all phases share: one orientation of a graph, and the engine's state.
 
 use std::ops::{Deref, Range};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{Batches, Cell, FanoutTable, FileKind, FormatError, PageCache, StoredGraph};
 use graphmill_raw::lock;
-use graphmill_storage::{
-    CancelToken, Clock, DataKind, Job, JobError, MemoryBudget, Step, StorageError, Tiers, Worker,
-    WorkerPool,
-};
+use graphmill_storage::{DataKind, Job, JobError, Step, StorageError, Worker};
 
 use crate::comm::communicator::Communicator;
 use crate::comm::wire::Wire;
-use crate::config::{Combiner, DispatchChoice, EdgeResidency, KernelChoice, SparseChoice};
+use crate::config::EngineConfig;
 use crate::error::EngineError;
 use crate::graph_view::{CellBytes, CellPosition, GraphView, UncachedBytes};
 use crate::memory::plan::GraphShape;
@@ -45,15 +41,12 @@ impl ColumnLayout for ExecContext<'_> {
 
 /// The engine state that does not depend on the direction of arcs.
 pub(crate) struct EngineState {
+    pub(crate) settings: EngineConfig,
     pub(crate) ranks: Arc<Communicator>,
     /// Frames to and from other ranks, where there are any.
     pub(crate) wire: Option<Mutex<Wire>>,
     pub(crate) batches: Arc<Batches>,
     pub(crate) shape: GraphShape,
-    pub(crate) budget: MemoryBudget,
-    /// Where memory of each kind comes from.
-    pub(crate) tiers: Tiers,
-    pub(crate) workers: Arc<WorkerPool>,
     /// The bytes that workers move in memory.
     pub(crate) traffic: MemoryTraffic,
     pub(crate) arrays: ArrayStore,
@@ -61,17 +54,14 @@ pub(crate) struct EngineState {
     pub(crate) row_io: Vec<Mutex<RowFileIo>>,
     /// Cached frames of the stored graph for lookups.
     pub(crate) frames: Mutex<PageCache>,
-    pub(crate) stop: CancelToken,
-    pub(crate) kernel: KernelChoice,
-    pub(crate) seek: SparseChoice,
-    pub(crate) gamma: u64,
-    pub(crate) filter_ratio: Option<f64>,
-    pub(crate) dispatch: DispatchChoice,
-    pub(crate) edges: EdgeResidency,
-    pub(crate) combiner: Combiner,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// Where temporary files go.
-    pub(crate) scratch: PathBuf,
+}
+
+impl Deref for EngineState {
+    type Target = EngineConfig;
+    #[inline(always)]
+    fn deref(&self) -> &EngineConfig {
+        &self.settings
+    }
 }
 
 /// The context of a phase.

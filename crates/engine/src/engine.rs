@@ -1,20 +1,16 @@
 //! The engine: a stored graph, its vertex arrays, and the passes over them.
 
 use std::any::{Any, TypeId};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use graphmill_graph::{
-    Column, EdgeKind, FRAME_BYTES, FormatError, GraphDims, PageCache, StoredGraph, partition,
-};
-use graphmill_raw::{AlignedBuffer, Element, lock};
-use graphmill_storage::{MemoryBudget, StorageError, Tiers};
+use graphmill_graph::{Column, FormatError, StoredGraph};
+use graphmill_raw::{Element, lock};
+use graphmill_storage::{MemoryBudget, StorageError};
 
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
-use crate::comm::communicator::{Communicator, mismatch};
-use crate::comm::wire::Wire;
-use crate::config::{EngineConfig, PassCallback};
+use crate::comm::communicator::mismatch;
 use crate::context::{EngineState, ExecContext, Orientations};
 use crate::driver_log::call_name;
 use crate::error::EngineError;
@@ -25,20 +21,13 @@ use crate::exec::send_pass::pass;
 use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::{ActiveSet, ActiveSetPool};
 use crate::graph_view::GraphView;
-use crate::memory::plan::GraphShape;
 use crate::metrics::run::{Convergence, Metrics, Mode, PassMetrics, RankMetrics};
-use crate::metrics::traffic::{MemoryTraffic, placed_at};
 use crate::program::edge::{Activate, Direction, EdgeProgram};
-use crate::program::footprint::ProgramFootprint;
 use crate::program::message::MessageProgram;
-use crate::state::array_store::ArrayStore;
-use crate::state::row_file::{RowFile, RowFileIo, page_bytes};
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::state::vertex_array::VertexArray;
 use crate::value::Reduce;
 
-/// Frames of the stored graph that are cached for lookups.
-const FRAMES: usize = 32;
 /// Number of frames that are cached while all degrees are read in order.
 pub(crate) const LOOKING_FRAMES: usize = 2;
 
@@ -49,12 +38,11 @@ pub struct Engine {
     /// The transposed graph, if the graph is directed and was imported with it.
     pub(crate) turned: Option<GraphView>,
     pub(crate) active: Arc<ActiveSetPool>,
-    pub(crate) on_pass: Option<PassCallback>,
     pub(crate) metrics: Metrics,
     /// A pass failed.
     pub(crate) broken: bool,
     /// A budget that is enough for the usual program.
-    enough: u64,
+    pub(crate) enough: u64,
     /// [`Engine::sample_mean_weight`], once it was asked for.
     pub(crate) mean_weight: Option<Option<f64>>,
     /// [`Engine::sample_degree`], once it was asked for.
@@ -70,171 +58,6 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine over a graph, with no arrays yet.
-    ///
-    /// # Errors
-    /// The page file cannot be made, or the budget is too small for one batch.
-    pub fn new(graph: Arc<StoredGraph>, settings: EngineConfig) -> Result<Self, EngineError> {
-        let budget = settings.budget.clone();
-        let used = budget.total() - budget.available();
-        let workers = settings.workers.count();
-        let ranks = Self::ranks(&graph, &settings)?;
-        let measure = graph.measure_of(settings.fabric.is_some().then(|| ranks.own()));
-        let enough = used + min_memory(&measure, workers, &settings.tiers, settings.sizes);
-        Self::build(graph, settings, ranks, &measure, enough)
-            .map_err(|error| too_small(error, &budget, enough))
-    }
-
-    /// The ranks, and which batches each of them owns.
-    fn ranks(graph: &StoredGraph, settings: &EngineConfig) -> Result<Communicator, EngineError> {
-        let (fabric, stop) = (settings.fabric.clone(), settings.stop.clone());
-        let batches = 0..graph.batches().len();
-        let Some(count) = fabric.as_ref().map(|fabric| fabric.ranks()) else {
-            return Ok(Communicator::new(None, vec![0, batches.end], stop));
-        };
-        // What each has is known by what it says.
-        let name = format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum());
-        let mut said = name.clone().into_bytes();
-        said.extend(
-            batches
-                .clone()
-                .map(|batch| u8::from(graph.has_batch(batch))),
-        );
-        let strangers = Communicator::new(fabric.clone(), vec![0; count + 1], stop.clone());
-        let said = strangers.gather(said)?;
-        let parts = |said: &'_ Vec<u8>| {
-            let (id, has) = said.split_at_checked(name.len()).unwrap_or_default();
-            (id.to_vec(), has.to_vec())
-        };
-        // All ranks name the same one, whichever of them finds it.
-        let (first, first_has) = said.first().map(parts).unwrap_or_default();
-        let mut here = Vec::new();
-        for (rank, of_rank) in said.iter().enumerate() {
-            let (id, has) = parts(of_rank);
-            if id != first || has.len() != first_has.len() {
-                return Err(EngineError::OtherGraph { rank });
-            }
-            here.push(has.iter().map(|has| *has == 1).collect());
-        }
-        let cuts = partition(graph, &here, settings.alpha);
-        let cuts = cuts.ok_or_else(|| EngineError::Spread {
-            path: graph.path().to_path_buf(),
-            ranks: count,
-        })?;
-        Ok(Communicator::new(fabric, cuts, stop))
-    }
-
-    fn build(
-        graph: Arc<StoredGraph>,
-        settings: EngineConfig,
-        ranks: Communicator,
-        measure: &GraphDims,
-        enough: u64,
-    ) -> Result<Self, EngineError> {
-        let ranks = Arc::new(ranks);
-        let batches = Arc::new(measure.batches.clone());
-        let page_bytes = page_bytes(&batches);
-        let now = settings.clock.now();
-        let mut recovery = (settings.checkpoints)
-            .map(|asked| {
-                let disk = Arc::clone(&settings.disk);
-                let when = (now, settings.stop.clone());
-                Checkpointer::new(disk, &settings.budget, &ranks, asked, when, page_bytes)
-            })
-            .transpose()?;
-        let (pages, kept) = match &mut recovery {
-            None => {
-                let path = settings.scratch.join("rows");
-                let disk = Arc::clone(&settings.disk);
-                (RowFile::create(disk, &path, page_bytes)?, None)
-            }
-            Some(recovery) => {
-                let (pages, kept) = recovery.pages(page_bytes)?;
-                (pages, Some(kept))
-            }
-        };
-        let mut row_io = Vec::new();
-        for _ in 0..settings.workers.count() {
-            row_io.push(Mutex::new(RowFileIo::new(
-                settings.disk.as_ref(),
-                &settings.budget,
-                page_bytes,
-            )?));
-        }
-        let frames = Mutex::new(PageCache::new(&graph, &settings.budget, FRAMES)?);
-        let arrays = ArrayStore::new(
-            (Arc::clone(&batches), ranks.own()),
-            (pages, kept),
-            Arc::clone(&graph),
-            settings.budget.clone(),
-            settings.tiers.clone(),
-        );
-        let turned = graph
-            .turned()
-            .map(|graph| GraphView::new(Arc::new(graph), &settings.budget))
-            .transpose()?;
-        let workers = settings.workers.count();
-        let traffic = MemoryTraffic::new(
-            workers,
-            settings.charge,
-            &settings.tiers,
-            (&settings.clock, &settings.stop),
-        );
-        let placement = placed_at(&settings.tiers);
-        let wire = match ranks.alone() {
-            true => None,
-            false => Some(Wire::new(&settings.budget, ranks.count())?),
-        };
-        let common = EngineState {
-            traffic,
-            wire: wire.map(Mutex::new),
-            ranks: Arc::clone(&ranks),
-            shape: GraphShape::of(measure, settings.workers.count()).with_tiers(&settings.tiers),
-            batches: Arc::clone(&batches),
-            budget: settings.budget.clone(),
-            tiers: settings.tiers,
-            workers: settings.workers,
-            arrays,
-            row_io,
-            frames,
-            stop: settings.stop,
-            kernel: settings.kernel,
-            seek: settings.seek,
-            gamma: settings.gamma,
-            filter_ratio: settings.filter_ratio,
-            dispatch: settings.dispatch,
-            edges: settings.edges,
-            combiner: settings.combiner,
-            clock: settings.clock,
-            scratch: settings.scratch,
-        };
-        let active = ActiveSetPool::new(batches, ranks, settings.budget.clone());
-        if let Some(recovery) = &recovery {
-            *active.history() = recovery.history();
-        }
-        Ok(Engine {
-            common,
-            stored: GraphView::new(graph, &settings.budget)?,
-            turned,
-            active,
-            on_pass: settings.on_pass,
-            metrics: Metrics {
-                placement,
-                rows_resident: true,
-                messages_resident: true,
-                ..Metrics::default()
-            },
-            broken: false,
-            enough,
-            mean_weight: None,
-            usual_degree: None,
-            held: GraphCache::default(),
-            workspaces: None,
-            borrowed: 0,
-            recovery,
-        })
-    }
-
     /// The graph.
     #[must_use]
     pub fn graph(&self) -> &StoredGraph {
@@ -568,7 +391,7 @@ impl Engine {
         superstep.bytes_written += written;
         (superstep.tiers, superstep.seconds_charged) = self.common.traffic.take();
         superstep.seconds = (self.common.clock.now() - began).as_secs_f64() - loading;
-        if let Some(tell) = &self.on_pass {
+        if let Some(tell) = &self.common.on_pass {
             tell(self.metrics.pass_number(), &superstep);
         }
         self.metrics.push(superstep);
@@ -580,14 +403,8 @@ impl Engine {
 /// # Errors
 /// A rank is lost.
 pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
-    let EngineState {
-        ranks,
-        wire,
-        budget,
-        arrays,
-        ..
-    } = &engine.common;
-    let Some(wire) = wire else {
+    let common = &engine.common;
+    let (ranks, Some(wire)) = (&common.ranks, &common.wire) else {
         return Ok(());
     };
     let own = ranks.own();
@@ -595,9 +412,9 @@ pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
     let columns = own.clone().map(|batch| engine.stored.graph.column(batch));
     let of_rank = RankMetrics {
         batches: [own.start as u64, own.end as u64],
-        vertices: arrays.vertices(),
+        vertices: common.arrays.vertices(),
         edges: columns.map(Column::edges).sum(),
-        peak_memory: budget.peak(),
+        peak_memory: common.budget.peak(),
         messages_to: sent(0),
         bytes_to: sent(1),
     };
@@ -619,42 +436,8 @@ pub fn note_convergence(engine: &mut Engine, convergence: Convergence) {
     engine.metrics.convergence = Some(convergence);
 }
 
-/// Returns the minimum budget, in bytes, for programs of this footprint, excluding the open graph.
-///
-/// It depends on the tiers of the data.
-#[must_use]
-pub fn min_memory(
-    graph: &GraphDims,
-    workers: usize,
-    tiers: &Tiers,
-    sizes: ProgramFootprint,
-) -> u64 {
-    let shape = GraphShape::of(graph, workers).with_tiers(tiers);
-    let own = base_memory(graph, workers)
-        // Frames of degrees, and sets of the driver that exist before the first pass.
-        + RowFileIo::FRAMES_BYTES * workers as u64
-        + 2 * shape.set_of_vertices;
-    let sizes = ProgramFootprint {
-        weighted: sizes.weighted && graph.edge != EdgeKind::None,
-        ..sizes
-    };
-    // Before the first pass a program may look for the vertex of most arcs.
-    let degrees = AlignedBuffer::footprint(shape.widest * size_of::<u64>());
-    let looking = LOOKING_FRAMES as u64 * FRAME_BYTES + degrees;
-    own + shape.least(sizes).max(looking)
-}
-
-/// Bytes of the budget that an engine takes before anything is asked of it.
-pub(crate) fn base_memory(graph: &GraphDims, workers: usize) -> u64 {
-    RowFileIo::memory(page_bytes(&graph.batches)) * workers as u64
-        + (FRAMES as u64) * FRAME_BYTES
-        + GraphView::memory(graph)
-        + GraphShape::of(graph, workers).wire
-        + Checkpointer::MEMORY
-}
-
 /// Says what budget would be enough, where a lease was refused and the budget is smaller than that.
-fn too_small(error: EngineError, budget: &MemoryBudget, enough: u64) -> EngineError {
+pub(crate) fn too_small(error: EngineError, budget: &MemoryBudget, enough: u64) -> EngineError {
     let refused = matches!(
         &error,
         EngineError::Budget(_)

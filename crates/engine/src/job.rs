@@ -9,7 +9,8 @@ pub use crate::driver::replay::{
 };
 pub use crate::driver::sample::{max_degree_vertex, sample_degree, sample_mean_weight};
 use crate::engine::Engine;
-pub use crate::engine::{min_memory, note_convergence, rank, share_metrics};
+pub use crate::engine::{note_convergence, rank, share_metrics};
+pub use crate::open::min_memory;
 
 /// Frees the memory that passes retain: messages, accumulators, cells of the graph.
 ///

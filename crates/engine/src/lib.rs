@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `driver/` | [`Engine`] beyond single passes: Pregel programs, fixpoints, components, replay after a kill, results |
 //! | `estimate/` | [`estimate_run`]: an estimate of the bytes that a run would read, write and send |
+//! | `open.rs` | opening an engine, and the least memory that it takes |
 //! | `engine.rs` | [`Engine`]: a stored graph, its vertex arrays, and one pass of each kind |
 //! | `exec/column/` | the column executor; `superstep.rs` has the order of its phases on one page |
 //! | `exec/in_memory/` | the in-memory executor, over adjacency lists |
@@ -53,6 +54,7 @@ pub mod job;
 mod memory;
 mod messages;
 mod metrics;
+mod open;
 mod planner;
 mod program;
 mod schedule;

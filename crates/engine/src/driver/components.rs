@@ -280,7 +280,7 @@ impl Engine {
                 worker.write(DataKind::Vertices, Access::Random, messages * label);
             });
         };
-        let (metrics, on_pass) = (&mut self.metrics, &self.on_pass);
+        let (metrics, on_pass) = (&mut self.metrics, &self.common.on_pass);
         let tell = listed(&*self.common.clock, on_pass, metrics, traffic, count);
         match lists {
             Some(lists) => {

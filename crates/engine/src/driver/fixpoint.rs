@@ -302,7 +302,7 @@ impl Engine {
                 worker.write(DataKind::Vertices, Access::Random, messages * label);
             });
         };
-        let (metrics, on_pass) = (&mut self.metrics, &self.on_pass);
+        let (metrics, on_pass) = (&mut self.metrics, &self.common.on_pass);
         let (clock, ranks) = (&*self.common.clock, &*self.common.ranks);
         let mut list = listed(clock, on_pass, metrics, traffic, count);
         let recovery = &mut self.recovery;

@@ -121,11 +121,11 @@ impl Engine {
         let Some(recovery) = self.recovery.as_mut() else {
             return Ok(());
         };
+        let now = self.common.clock.now();
         let EngineState {
             arrays,
             row_io,
             ranks,
-            clock,
             ..
         } = &mut self.common;
         let Some(io) = row_io.first() else {
@@ -138,8 +138,8 @@ impl Engine {
         if let Some(found) = recovery.take_loaded() {
             arrays.restore(&found.arrays, &mut lock(io))?;
         }
-        let due = recovery.due(clock.now(), ranks)?;
-        recovery.defer_cancel_if_worth_keeping(clock.now());
+        let due = recovery.due(now, ranks)?;
+        recovery.defer_cancel_if_worth_keeping(now);
         let published = match due.version {
             true => self.publish(),
             false => Ok(()),
@@ -155,14 +155,9 @@ impl Engine {
 
     /// Writes a checkpoint of the current state.
     fn publish(&mut self) -> Result<(), EngineError> {
-        let EngineState {
-            arrays,
-            row_io,
-            ranks,
-            clock,
-            ..
-        } = &self.common;
-        let (Some(recovery), Some(io)) = (&mut self.recovery, row_io.first()) else {
+        let (arrays, ranks) = (&self.common.arrays, &self.common.ranks);
+        let io = self.common.row_io.first();
+        let (Some(recovery), Some(io)) = (&mut self.recovery, io) else {
             return Ok(());
         };
         let history = self.active.history();
@@ -189,7 +184,7 @@ impl Engine {
             }
         }
         let sets = self.active.of_driver();
-        let oldest = recovery.publish(ranks, &mut record, &sets, || clock.now())?;
+        let oldest = recovery.publish(ranks, &mut record, &sets, || self.common.clock.now())?;
         arrays.published(record.number, record.slots(), oldest);
         Ok(())
     }

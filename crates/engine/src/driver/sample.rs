@@ -5,7 +5,6 @@ use std::ops::Range;
 use graphmill_graph::{EdgeKind, Order, PAGE_VERTICES, PageCache};
 use graphmill_raw::lock;
 
-use crate::context::EngineState;
 use crate::engine::{Engine, LOOKING_FRAMES};
 use crate::error::EngineError;
 use crate::value::Reduce;
@@ -22,9 +21,7 @@ const USUAL: f64 = 16.0;
 
 impl Engine {
     fn most_arcs(&self) -> Result<Option<u64>, EngineError> {
-        let EngineState {
-            batches, budget, ..
-        } = &self.common;
+        let (batches, budget) = (&self.common.batches, &self.common.budget);
         let graph = &self.stored.graph;
         let mut frames = PageCache::new(graph, budget, LOOKING_FRAMES)?;
         let mut most = (0, None);

@@ -20,7 +20,6 @@ use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Tiers;
 
 use crate::cache::cells::{CellCache, STRETCHES, are_bitmaps_pinned};
-use crate::engine::{base_memory, min_memory};
 use crate::error::EngineError;
 use crate::estimate::model::{
     PassTraffic, PlannedRank, RankEstimator, RunEstimate, RunEstimateRequest,
@@ -32,6 +31,7 @@ use crate::exchange::frame::{frames_bytes, messages_bytes};
 use crate::memory::plan::{GraphShape, PassMemory};
 use crate::messages::routing::Routing;
 use crate::messages::routing_table::list_bytes;
+use crate::open::{base_memory, min_memory};
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::{ColumnLayout, mean};
 use crate::state::row_file::{RowFileIo, page_bytes};
