@@ -277,7 +277,7 @@ impl<I: VertexIndex> EdgeProgram for Spread<I> {
 
 /// Checks labels by union-find.
 pub mod check {
-    use crate::check::{Violation, bytes_of, check_shape, wrong_vertex};
+    use crate::check::{Violation, ViolationValue, bytes_of, check_shape, check_value};
 
     /// Accepts `labels` only if each is the smallest vertex of its vertex's component.
     ///
@@ -299,14 +299,15 @@ pub mod check {
         }
         for (vertex, &label) in labels.iter().enumerate() {
             let expected = root(&mut parent, vertex as u64);
-            if label != expected {
-                return Err(wrong_vertex(
-                    vertex,
-                    Some(label),
-                    Some(expected),
-                    "the label is the smallest vertex of the component",
-                ));
-            }
+            let values = [Some(label), Some(expected)];
+            let rule = "the label is the smallest vertex of the component";
+            check_value(
+                label == expected,
+                vertex,
+                values,
+                ViolationValue::Vertex,
+                rule,
+            )?;
         }
         Ok(())
     }
