@@ -298,16 +298,12 @@ impl Engine {
         self.workspaces = Some((kind, workspace));
         self.broken = outcome.is_err();
         outcome.map_err(|error| self.too_small(error))?;
-        let PassOutput {
-            sums,
-            mut activated,
-            report,
-        } = done;
+        let (sums, mut activated) = (done.sums, done.activated);
         let agreed = self.common.ranks.agree([sums], [activated.own_len()]);
         self.broken = agreed.is_err();
         let (sum, [total]) = agreed?;
         activated.set_global_len(total);
-        self.end_pass(began, report);
+        self.end_pass(began, done.report);
         Ok((sum, [activated]))
     }
 

@@ -19,7 +19,8 @@ use graphmill_graph::{
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Tiers;
 
-use crate::cache::cells::{CellCache, STRETCHES, are_bitmaps_pinned};
+use crate::cache::cached_runs::{CacheShare, STRETCHES};
+use crate::cache::cells::CellCache;
 use crate::error::EngineError;
 use crate::estimate::model::{
     PassTraffic, PlannedRank, RankEstimator, RunEstimate, RunEstimateRequest,
@@ -54,13 +55,8 @@ pub fn estimate_run(question: &RunEstimateRequest<'_>) -> Result<Vec<RunEstimate
 
 impl<'q> RankEstimator<'q> {
     fn new(question: &'q RunEstimateRequest<'q>, rank: usize) -> Result<Self, EngineError> {
-        let RunEstimateRequest {
-            outline,
-            cuts,
-            threads,
-            memory,
-            ..
-        } = *question;
+        let (outline, cuts, threads) = (question.outline, question.cuts, question.threads);
+        let memory = question.memory;
         let own = cuts[rank]..cuts[rank + 1];
         let measure = GraphDims {
             own: (cuts.len() > 2).then(|| own.clone()),
@@ -340,9 +336,7 @@ impl<'q> RankEstimator<'q> {
         let besides = CellCache::loading_by(self.question.threads)
             + (self.own.len() * STRETCHES * 32) as u64
             + 5 * 4096;
-        let mut left = self
-            .free
-            .saturating_sub(room.messages + room.besides + graph + besides);
+        let left = (self.free).saturating_sub(room.messages + room.besides + graph + besides);
         let mut pinned = CachedShare {
             pinned: 0,
             read: 0,
@@ -351,18 +345,9 @@ impl<'q> RankEstimator<'q> {
         if left == 0 || all == 0 {
             return pinned;
         }
-        if fanout <= left / 4 {
-            (left, pinned.read) = (left - fanout, fanout);
-        }
-        if block_lists <= left / 2 {
-            left -= block_lists;
-            pinned.read += block_lists;
-        }
-        if are_bitmaps_pinned(bitmaps, all, left) {
-            left -= bitmaps;
-            pinned.read += bitmaps;
-        }
-        pinned.pinned = all.min(left);
+        let share = CacheShare::new(left, [fanout, block_lists, bitmaps, all]);
+        pinned.read = left - share.left;
+        pinned.pinned = all.min(share.left);
         pinned.read += pinned.pinned;
         pinned.rest = 1.0 - pinned.pinned as f64 / all as f64;
         pinned

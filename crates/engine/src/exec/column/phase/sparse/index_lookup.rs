@@ -408,13 +408,7 @@ fn signal<P: EdgeProgram>(
     report: &mut PassMetrics,
     mut say: impl FnMut(u64, P::Message, usize),
 ) -> Result<(), EngineError> {
-    let Pass {
-        machine,
-        program,
-        signal: needs,
-        active,
-        ..
-    } = pass;
+    let (machine, program, needs, active) = (pass.machine, pass.program, pass.signal, pass.active);
     let Some(io) = machine.row_io.first() else {
         return Ok(());
     };
