@@ -293,11 +293,8 @@ impl Checkpointer {
         let mut io = RowFileIo::new(&*self.disk, &self.budget, page_bytes)?;
         let mut entries = vec![0; told.pages.len() * page_bytes];
         let mut read = io.load(&pages, &told.pages, &mut entries);
-        for pages_of in record
-            .arrays
-            .iter()
-            .flat_map(|array| array.pages.chunks(CHECKED))
-        {
+        let arrays = record.arrays.iter();
+        for pages_of in arrays.flat_map(|array| array.pages.chunks(CHECKED)) {
             if self.stop.is_cancelled() {
                 return Err(EngineError::Stopped);
             }

@@ -16,7 +16,7 @@ use graphmill_storage::{RandomAccessFile, RecordReader, RecordWriter, broken};
 
 use crate::frontier::bitmap::{BatchBitmaps, HierarchicalBitmap};
 use crate::frontier::codec;
-use crate::state::array_store::SavedColumn;
+use crate::state::checkpoint_copy::SavedColumn;
 use crate::state::row_file::{PageTable, SlotRef};
 
 const MAGIC: &[u8; 8] = b"GMVERS\0\x03";

@@ -151,20 +151,7 @@ impl<'q> RankEstimator<'q> {
             rows: staged,
             ..self.sizes
         };
-        let more = ProgramFootprint {
-            rows: staged.max(borrowed),
-            ..self.sizes
-        };
-        // Passes over vertices keep their room where messages have theirs all the same.
-        let is_in_memory = |sizes| {
-            self.shape
-                .plan(sizes, self.free)
-                .map(|room| room.held.is_none())
-        };
-        let sizes = match is_in_memory(more) == is_in_memory(own) {
-            true => more,
-            false => own,
-        };
+        let sizes = self.shape.with_rows(own, borrowed, self.free);
         let written = start.written;
         let needs = self.needs(sizes, &mut start);
         let needs_files = start.written - written;
@@ -230,10 +217,7 @@ impl<'q> RankEstimator<'q> {
         }
         let ways = self.question.outline.measure.ways as u64;
         let mut rooms = filter_budgets(self.batches(), own.clone(), ranks, (ways, self.free));
-        let room = rooms.find(|room| {
-            let enough = self.free.checked_sub(room * ways);
-            enough.is_some_and(|free| self.shape.plan(sizes, free).is_some())
-        })?;
+        let room = rooms.find(|room| self.shape.fits_beside(sizes, room * ways, self.free))?;
         let listed = &self.question.senders.to[self.rank];
         let of_rank = |to: usize, whole: fn(usize) -> u64| {
             let of_batch = |batch| {

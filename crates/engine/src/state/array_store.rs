@@ -17,19 +17,11 @@ use graphmill_storage::{DataKind, Lease, MemoryBudget, Tiers};
 
 use crate::error::EngineError;
 use crate::frontier::bitmap::HierarchicalBitmap;
-use crate::state::checkpoint_copy::{CheckpointCopy, pages_of};
+use crate::state::checkpoint_copy::{CheckpointCopy, SavedColumn, pages_of};
 use crate::state::graph_values::{GraphValue, ValueStorage};
 use crate::state::row_file::{PageTable, PinnedSlots, RowFile, RowFileIo, SlotRef};
 use crate::state::rows::ColumnAccess;
 use crate::state::vertex_array::{ArrayId, ColumnGuard, VertexArray, own_cuts};
-
-/// An array in a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SavedColumn {
-    pub(crate) name: String,
-    pub(crate) element_bytes: usize,
-    pub(crate) pages: PageTable,
-}
 
 /// Stores of arrays made so far.
 static STORES: AtomicU32 = AtomicU32::new(0);
@@ -155,12 +147,12 @@ impl ArrayStore {
         let first = self.first_pages(element_bytes);
         let pages = first.last().copied().unwrap_or(0);
         let rows = if self.has_room(bytes, reserve) {
-            let (rows, lease) = self.memory("vertex rows", bytes)?;
+            let (kind, budget) = (DataKind::Vertices, &self.budget);
+            let rows = (self.tiers).buffer(kind, budget, "vertex rows", bytes as usize)?;
+            let (rows, lease) = rows.into_parts();
+            let cuts = own_cuts(&self.batches, &self.own, element_bytes);
             ColumnStorage::Memory {
-                rows: BorrowedSegments::new(
-                    rows,
-                    own_cuts(&self.batches, &self.own, element_bytes),
-                ),
+                rows: BorrowedSegments::new(rows, cuts),
                 copies: self.kept.is_some().then(|| CheckpointCopy::new(first)),
                 _lease: lease,
             }
@@ -212,17 +204,6 @@ impl ArrayStore {
         let leased = self.tiers.leased(DataKind::Vertices, bytes);
         leased == 0 || self.budget.available() >= leased.saturating_add(reserve)
     }
-    fn memory(
-        &self,
-        what: &'static str,
-        bytes: u64,
-    ) -> Result<(AlignedBuffer, Lease), EngineError> {
-        let buffer = self
-            .tiers
-            .buffer(DataKind::Vertices, &self.budget, what, bytes as usize)?;
-        Ok(buffer.into_parts())
-    }
-
     /// Counts bytes that were read for degrees elsewhere.
     pub(crate) fn count_read(&self, bytes: u64) {
         self.degree_bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -8,6 +8,7 @@ use graphmill_storage::DataKind;
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
+use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::exec::column::kernel::fold;
 use crate::exec::column::kernel::fold::{BlockWeights, DecodeScratch, FoldFault, FoldInput};
 use crate::exec::column::phase::slot::input::InputState;
@@ -62,19 +63,8 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let at = item.part.bytes.start as usize + run.bytes;
             let left = item.part.bytes.end as usize - at;
             let first_edge = item.part.edges.start as usize + run.edges;
-            let (bytes, weights) = match (item.pinned, &mut run.readers) {
-                (Some((bytes, weights)), _) => (&bytes[at..at + left], weights),
-                (None, Some(readers)) => {
-                    let Some(bytes) = readers.cells.front()? else {
-                        break TaskProgress::Starved;
-                    };
-                    let weights = match &mut readers.weights {
-                        Some(weights) => weights.front()?.unwrap_or(&[]),
-                        None => &[],
-                    };
-                    (&bytes[..bytes.len().min(left)], weights)
-                }
-                (None, None) => return Err(EngineError::NoReaders),
+            let Some((bytes, weights)) = window(&item, &mut run.readers, at, left)? else {
+                break TaskProgress::Starved;
             };
             let offset = self
                 .machine
@@ -131,16 +121,8 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                     weights.consume(block_edges * self.machine.graph.edge_kind().bytes());
                 }
             }
-            if is_last {
-                run.at += 1;
-                run.bytes = 0;
-                run.edges = 0;
-                let next = run.items.get(run.at);
-                if next.is_none_or(|next| next.from != item.from)
-                    && let Some((batch, messages)) = run.messages.take()
-                {
-                    self.messages.release(batch, messages, item.again, worker)?;
-                }
+            if is_last && let Some((batch, messages)) = run.next_item(&item) {
+                self.messages.release(batch, messages, item.again, worker)?;
             }
         };
         self.edges.fetch_add(edges, Ordering::Relaxed);
@@ -256,6 +238,29 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let wants =
             |i: usize| program.is_pending(start + i as u64, P::ApplyRows::row(&mut slices, i));
         Ok(fold::gather(program, input, accumulators, scratch, wants))
+    }
+}
+
+/// Returns the bytes of an item from one of its bytes on, and weights; `None` while they are not read.
+fn window<'r>(
+    item: &CellTask<'r>,
+    readers: &'r mut Option<CellStreams>,
+    at: usize,
+    left: usize,
+) -> Result<Option<(&'r [u8], &'r [u8])>, EngineError> {
+    match (item.pinned, readers) {
+        (Some((bytes, weights)), _) => Ok(Some((&bytes[at..at + left], weights))),
+        (None, Some(readers)) => {
+            let Some(bytes) = readers.cells.front()? else {
+                return Ok(None);
+            };
+            let weights = match &mut readers.weights {
+                Some(weights) => weights.front()?.unwrap_or(&[]),
+                None => &[],
+            };
+            Ok(Some((&bytes[..bytes.len().min(left)], weights)))
+        }
+        (None, None) => Err(EngineError::NoReaders),
     }
 }
 

@@ -57,9 +57,7 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
     room: &mut AdjacencyScratch<P>,
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
-    let Pass {
-        machine, program, ..
-    } = pass;
+    let (machine, program) = (pass.machine, pass.program);
     let Some(io) = machine.row_io.first() else {
         return Ok(());
     };
