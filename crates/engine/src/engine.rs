@@ -97,10 +97,7 @@ impl Engine {
                 recovery.record_paged_rows();
             }
         }
-        self.metrics.rows_resident &= self
-            .common
-            .arrays
-            .resident(&[ColumnAccess::Read(array.id())]);
+        self.metrics.rows_resident &= self.common.arrays.in_memory(array.id());
         Ok(array)
     }
 
@@ -156,11 +153,7 @@ impl Engine {
         let ((), [chosen]) = self.logged_passes(0, &name, |engine| {
             let mut chosen = engine.active.empty();
             engine.vertices_pass(rows, None, Some(&chosen), |v, row| {
-                let activate = match choose(v, row) {
-                    true => Activate::Yes,
-                    false => Activate::No,
-                };
-                ((), activate)
+                ((), Activate::when(choose(v, row)))
             })?;
             chosen.refresh_counts();
             let [total] = engine.common.ranks.total([chosen.own_len()])?;

@@ -17,7 +17,7 @@ use crate::exec::in_memory::{afforest, edge_scan};
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
 use crate::program::edge::Direction;
-use crate::state::rows::{ColumnAccess, IdOrdinal};
+use crate::state::rows::IdOrdinal;
 use crate::state::vertex_array::{VertexArray, elements_mut};
 
 /// How components are found.
@@ -79,10 +79,7 @@ impl Engine {
         let over_lists = how != ComponentsMethod::Cells
             && self.lists_are_worth_it(false, forward, if is_told { u64::MAX } else { 0 })
             && self.lists_for(false, forward, &labels, true)?;
-        let resident = self
-            .common
-            .arrays
-            .resident(&[ColumnAccess::Read(labels.id())]);
+        let resident = self.common.arrays.in_memory(labels.id());
         if !resident || how == ComponentsMethod::Lists && !over_lists {
             return Ok(false);
         }
@@ -117,10 +114,7 @@ impl Engine {
             Err(StorageError::Budget(_)) => None,
             forest => Some(forest?),
         };
-        let resident = self
-            .common
-            .arrays
-            .resident(&[ColumnAccess::Write(labels.id())]);
+        let resident = self.common.arrays.in_memory(labels.id());
         let lacks = forest.is_none() || !resident || budget.available() < besides;
         let [lacks] = self.common.ranks.total([u64::from(lacks)])?;
         let Some(mut forest) = forest.filter(|_| lacks == 0) else {

@@ -171,12 +171,7 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let turned = self.goes_turned(direction);
         let weighted = self.of_weights(weighted);
-        if turned && self.turned.is_none()
-            || !self
-                .common
-                .arrays
-                .resident(&[ColumnAccess::Read(rows.id())])
-        {
+        if turned && self.turned.is_none() || !self.common.arrays.in_memory(rows.id()) {
             return Ok(false);
         }
         let work = self.work_over_lists();
@@ -397,12 +392,11 @@ impl<P: MonotoneProgram> EdgeProgram for Mark<P> {
     }
     #[inline(always)]
     fn apply(&self, _: u64, label: &mut P::Label, _: u8) -> ((), Activate) {
-        if self.0 < *label {
+        let is_less = self.0 < *label;
+        if is_less {
             *label = self.0;
-            ((), Activate::Yes)
-        } else {
-            ((), Activate::No)
         }
+        ((), Activate::when(is_less))
     }
     #[inline(always)]
     fn is_pending(&self, _: u64, label: &mut P::Label) -> bool {
@@ -451,12 +445,11 @@ where
     }
     #[inline(always)]
     fn apply(&self, _: u64, label: &mut P::Label, least: P::Label) -> ((), Activate) {
-        if least < *label {
+        let is_less = least < *label;
+        if is_less {
             *label = least;
-            ((), Activate::Yes)
-        } else {
-            ((), Activate::No)
         }
+        ((), Activate::when(is_less))
     }
 }
 

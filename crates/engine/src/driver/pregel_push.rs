@@ -111,29 +111,7 @@ impl Engine {
         limit: u64,
     ) -> Result<ActiveSet, EngineError> {
         let vertices = self.vertices() as usize;
-        let leased = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
-        let one_set = leased(DataKind::Messages, one_box::<P>());
-        let rows = leased(DataKind::Vertices, size_of::<P::Value>());
-        let of_mail = match mail {
-            None => leased(DataKind::Vertices, size_of::<P::Message>()),
-            Some(_) => 0,
-        };
-        let boxes = SETS as u64 * one_set + of_mail;
-        let besides = self.common.shape.reserve();
-        if self.common.budget.available() < boxes + besides {
-            self.release();
-        }
-        let resident = self
-            .common
-            .arrays
-            .resident(&[ColumnAccess::Read(values.id())]);
-        if !resident || self.common.budget.available() < boxes + besides {
-            return Err(EngineError::PushNeedsMemory {
-                bytes: rows + boxes,
-                besides,
-                budget: self.common.budget.total(),
-            });
-        }
+        let one_set = self.make_room_to_push::<P>(&values, mail.is_some())?;
         let mut sets = [self.sets(1)?, self.sets(1)?];
         let (out, _out) = self.mailboxes::<P::Message>(vertices)?;
         let rows = (values.write(), OutDegree);
@@ -158,14 +136,7 @@ impl Engine {
         }
         let post = Arc::new(MailboxPair { sets, out, _out });
         if let Some(mail) = mail {
-            let sent = post.to(step.facts.superstep);
-            let program = &step.program;
-            self.process_vertices(mail.read(), Some(&waken), |v, mail| {
-                if !mail.bit_eq(&P::IDENTITY) {
-                    let combine = |into: &mut P::Message, mail| program.combine(into, mail);
-                    sent.put_shared(v as usize, *mail, combine);
-                }
-            })?;
+            self.restore_mail(step, &post, mail, &waken)?;
         }
         while step.facts.superstep < limit && !waken.is_empty() {
             self.evict_for_rows(&needs);
@@ -239,6 +210,54 @@ impl Engine {
             }
         }
         self.empty_set()
+    }
+
+    /// Frees memory for mailboxes and values; returns the bytes of one set of mailboxes.
+    fn make_room_to_push<P: VertexProgram>(
+        &mut self,
+        values: &VertexArray<P::Value>,
+        has_mail: bool,
+    ) -> Result<u64, EngineError> {
+        let vertices = self.vertices() as usize;
+        let leased = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
+        let one_set = leased(DataKind::Messages, one_box::<P>());
+        let rows = leased(DataKind::Vertices, size_of::<P::Value>());
+        let of_mail = match has_mail {
+            false => leased(DataKind::Vertices, size_of::<P::Message>()),
+            true => 0,
+        };
+        let boxes = SETS as u64 * one_set + of_mail;
+        let besides = self.common.shape.reserve();
+        if self.common.budget.available() < boxes + besides {
+            self.release();
+        }
+        let resident = self.common.arrays.in_memory(values.id());
+        if !resident || self.common.budget.available() < boxes + besides {
+            return Err(EngineError::PushNeedsMemory {
+                bytes: rows + boxes,
+                besides,
+                budget: self.common.budget.total(),
+            });
+        }
+        Ok(one_set)
+    }
+
+    /// Moves what is in the array of mail to the mailboxes of the current superstep.
+    fn restore_mail<P: VertexProgram>(
+        &mut self,
+        step: &PregelStep<P>,
+        post: &MailboxPair<P::Message>,
+        mail: VertexArray<P::Message>,
+        waken: &ActiveSet,
+    ) -> Result<(), EngineError> {
+        let sent = post.to(step.facts.superstep);
+        let program = &step.program;
+        self.process_vertices(mail.read(), Some(waken), |v, mail| {
+            if !mail.bit_eq(&P::IDENTITY) {
+                let combine = |into: &mut P::Message, mail| program.combine(into, mail);
+                sent.put_shared(v as usize, *mail, combine);
+            }
+        })
     }
 
     /// Moves what was sent to a superstep to the array of mail.

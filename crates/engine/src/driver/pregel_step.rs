@@ -101,11 +101,7 @@ impl<P: VertexProgram> PregelStep<P> {
                 aggregate: vertex.aggregate,
                 broadcasts: u64::from(broadcast.is_some()),
             },
-            awake: if vertex.halts {
-                Activate::No
-            } else {
-                Activate::Yes
-            },
+            awake: Activate::when(!vertex.halts),
         }
     }
 

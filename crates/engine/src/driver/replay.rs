@@ -140,10 +140,7 @@ impl Engine {
         }
         let due = recovery.due(now, ranks)?;
         recovery.defer_cancel_if_worth_keeping(now);
-        let published = match due.version {
-            true => self.publish(),
-            false => Ok(()),
-        };
+        let published = if due.version { self.publish() } else { Ok(()) };
         match published {
             // Another rank with the same request may have ended already, once all have the checkpoint.
             Ok(()) | Err(EngineError::Fabric(FabricError::Lost { .. })) if due.end => {

@@ -241,13 +241,16 @@ impl ArrayStore {
         }
     }
 
+    /// True if an array is in memory.
+    pub(crate) fn in_memory(&self, id: ArrayId) -> bool {
+        let rows = self.get(id).map(|array| &array.rows);
+        matches!(rows, Some(ColumnStorage::Memory { .. }))
+    }
+
     /// True if all these arrays are in memory.
     pub(crate) fn resident(&self, needs: &[ColumnAccess]) -> bool {
         needs.iter().all(|need| match need {
-            ColumnAccess::Read(id) | ColumnAccess::Write(id) => {
-                let rows = self.get(*id).map(|array| &array.rows);
-                matches!(rows, Some(ColumnStorage::Memory { .. }))
-            }
+            ColumnAccess::Read(id) | ColumnAccess::Write(id) => self.in_memory(*id),
             ColumnAccess::Graph(value) => self.graph_values[*value as usize].resident(),
         })
     }
@@ -422,10 +425,8 @@ impl ArrayStore {
             } = &array.rows
             {
                 let mut table = table.write().unwrap_or_else(PoisonError::into_inner);
-                let written = std::mem::take(&mut *lock(written));
-                let old = written
-                    .into_iter()
-                    .filter_map(|(page, slot)| table[page].replace(slot));
+                let written = std::mem::take(&mut *lock(written)).into_iter();
+                let old = written.filter_map(|(page, slot)| table[page].replace(slot));
                 lock(replaced).extend(old);
             }
         }
@@ -478,9 +479,8 @@ impl ArrayStore {
                         io.store(&self.pages, &rows, changed.into_iter(), |page, slot| {
                             written.push((range.start + page, slot));
                         })?;
-                        let replaced = written
-                            .into_iter()
-                            .filter_map(|(page, slot)| table[page].replace(slot));
+                        let written = written.into_iter();
+                        let replaced = written.filter_map(|(page, slot)| table[page].replace(slot));
                         self.give_back(replaced.collect::<Vec<_>>().into_iter());
                     }
                     table.clone()

@@ -105,11 +105,11 @@ impl SingleColumn for OutDegree {}
 impl SingleColumn for IdOrdinal {}
 
 /// An array that a pass reads.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Read<T>(pub(crate) VertexArray<T>);
 
 /// An array that a pass reads and changes.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Write<T>(pub(crate) VertexArray<T>);
 
 /// The number of arcs that leave a vertex.
@@ -120,7 +120,7 @@ pub struct OutDegree;
 #[derive(Clone, Copy, Debug)]
 pub struct IdOrdinal;
 
-impl<T> VertexArray<T> {
+impl<T: Copy> VertexArray<T> {
     /// This array, to be read by a pass.
     #[must_use]
     pub fn read(&self) -> Read<T> {
@@ -132,19 +132,6 @@ impl<T> VertexArray<T> {
         Write(*self)
     }
 }
-
-impl<T> Clone for Read<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for Read<T> {}
-impl<T> Clone for Write<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for Write<T> {}
 
 impl<T: Element> Rows for Read<T> {
     type Row<'r> = &'r T;

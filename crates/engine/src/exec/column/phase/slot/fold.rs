@@ -66,18 +66,10 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let Some((bytes, weights)) = window(&item, &mut run.readers, at, left)? else {
                 break TaskProgress::Starved;
             };
-            let offset = self
-                .machine
-                .global_offset(item.cell.source_batch(), item.column);
-            let broken = || self.machine.graph.broken_cell(item.column, item.cell);
-            let parsed = BlockView::parse(bytes, offset)
-                .map_err(|error| self.machine.broken(item.column, item.cell, &error))?;
-            let Some((block, used)) = parsed else {
-                if bytes.len() == left || bytes.len() as u64 >= BLOCK_BYTES_MAX {
-                    return Err(broken().into());
-                }
+            let Some((block, used)) = self.parse(&item, bytes, left)? else {
                 break TaskProgress::Starved;
             };
+            let broken = || self.machine.graph.broken_cell(item.column, item.cell);
             let block_edges = block.edges();
             let edges_end = (first_edge + block_edges) as u64;
             let is_last = used == left;
@@ -131,6 +123,24 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             TaskProgress::Starved | TaskProgress::Early if worked > 0 => TaskProgress::Worked,
             outcome => outcome,
         })
+    }
+
+    /// Returns the first block of `bytes` and its length; `None` while its end is not read.
+    fn parse<'b>(
+        &self,
+        item: &CellTask<'_>,
+        bytes: &'b [u8],
+        left: usize,
+    ) -> Result<Option<(BlockView<'b>, usize)>, EngineError> {
+        let (machine, cell) = (self.machine, item.cell);
+        let offset = machine.global_offset(cell.source_batch(), item.column);
+        let parsed = BlockView::parse(bytes, offset)
+            .map_err(|error| machine.broken(item.column, cell, &error))?;
+        let is_all = bytes.len() == left || bytes.len() as u64 >= BLOCK_BYTES_MAX;
+        match parsed {
+            None if is_all => Err(machine.graph.broken_cell(item.column, cell).into()),
+            parsed => Ok(parsed),
+        }
     }
 
     /// Skips an item without messages; returns whether that was all of it, and the bytes skipped.

@@ -279,10 +279,7 @@ fn sorted_columns<M>(
         }
         todo.push_back(column);
     });
-    match is_sound {
-        true => Ok(todo),
-        false => Err(mismatch()),
-    }
+    if is_sound { Ok(todo) } else { Err(mismatch()) }
 }
 
 /// Queues a message at a column that holds edges of its source.
@@ -354,10 +351,7 @@ fn signal_to_all<P: EdgeProgram>(
                     Some(_) => outside = true,
                 }
             });
-            match outside {
-                true => Err(mismatch()),
-                false => Ok(()),
-            }
+            if outside { Err(mismatch()) } else { Ok(()) }
         },
     )?;
     let [sent, bytes] = machine.take_sent();
