@@ -184,11 +184,7 @@ impl<'e> ExecContext<'e> {
         traffic.write(DataKind::Vertices, access, rows * written);
     }
     pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
-        if self.stop.is_cancelled() {
-            Err(EngineError::Stopped)
-        } else {
-            Ok(())
-        }
+        self.ranks.check_stop()
     }
 }
 

@@ -147,7 +147,7 @@ impl CachedRuns {
 
     /// Places the cached cells one after the other, and their weights, of `edge_bytes` bytes each.
     ///
-    /// Returns where those of each column begin, and of the last where they end.
+    /// Returns the offsets of both by column, and their ends.
     pub(crate) fn place(&mut self, machine: &ExecContext, edge_bytes: u64) -> [Vec<usize>; 2] {
         let mut starts = [vec![0], vec![0]];
         let (mut data, mut weights) = (0, 0);
@@ -174,7 +174,7 @@ fn begin(i: usize, cells: usize, count: usize) -> usize {
     (i * cells).div_ceil(count)
 }
 
-/// What a cache holds besides cells, and the bytes that it leaves for them.
+/// The index data in a cache, and the bytes that are left for cells.
 pub(crate) struct CacheShare {
     pub(crate) fanout: bool,
     pub(crate) block_lists: bool,

@@ -72,11 +72,11 @@ impl Snapshot {
         out.number(sets.len() as u64)?;
         for (number, of_batches) in sets {
             out.number(*number)?;
-            let has_any = |set: &&std::sync::Mutex<HierarchicalBitmap>| lock(set).count() > 0;
+            let has_any = |set: &&std::sync::Mutex<HierarchicalBitmap>| lock(set).count > 0;
             out.number(of_batches.iter().filter(has_any).count() as u64)?;
             for (batch, set) in of_batches.iter().enumerate() {
                 let set = lock(set);
-                if set.count() > 0 {
+                if set.count > 0 {
                     out.number(batch as u64)?;
                     codec::put(&mut out, &set)?;
                 }
@@ -243,7 +243,7 @@ mod tests {
             let mut back = HierarchicalBitmap::default();
             back.reserve(200, &MemoryBudget::new(1 << 20)).unwrap();
             assert!(codec::take(&mut from, &mut back).unwrap());
-            counts.push((batch, back.count()));
+            counts.push((batch, back.count));
         }
         assert_eq!(counts, [(0, 1), (2, 200), (3, 150)]);
         // A batch of fewer vertices than the checkpoint says.

@@ -204,7 +204,7 @@ pub fn pregel_footprint<P: VertexProgram>(version: PregelMode) -> ProgramFootpri
     }
 }
 
-/// What passes over edges share that receive broadcasts: receivers combine them, in order of the senders.
+/// The items that passes of broadcasts share: receivers combine messages, in order of the senders.
 macro_rules! broadcasts {
     ($self:ident, $program:expr) => {
         type SignalRows = Read<P::Message>;

@@ -242,7 +242,7 @@ impl Engine {
         Ok(one_set)
     }
 
-    /// Moves what is in the array of mail to the mailboxes of the current superstep.
+    /// Moves messages from the mail array to the mailboxes of the current superstep.
     fn restore_mail<P: VertexProgram>(
         &mut self,
         step: &PregelStep<P>,

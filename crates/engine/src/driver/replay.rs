@@ -121,11 +121,11 @@ impl Engine {
         let Some(recovery) = self.recovery.as_mut() else {
             return Ok(());
         };
-        let now = self.common.clock.now();
         let EngineState {
             arrays,
             row_io,
             ranks,
+            settings,
             ..
         } = &mut self.common;
         let Some(io) = row_io.first() else {
@@ -138,8 +138,8 @@ impl Engine {
         if let Some(found) = recovery.take_loaded() {
             arrays.restore(&found.arrays, &mut lock(io))?;
         }
-        let due = recovery.due(now, ranks)?;
-        recovery.defer_cancel_if_worth_keeping(now);
+        let due = recovery.due(settings.clock.now(), ranks)?;
+        recovery.defer_cancel_if_worth_keeping(settings.clock.now());
         let published = if due.version { self.publish() } else { Ok(()) };
         match published {
             // Another rank with the same request may have ended already, once all have the checkpoint.

@@ -249,7 +249,7 @@ impl GraphShape {
         Some(room)
     }
 
-    /// Returns the footprint with rows of at least `rows` bytes, if messages are then where they are without.
+    /// Returns the footprint with rows of at least `rows` bytes, if messages then stay where they are.
     ///
     /// Room that passes over vertices take stays free between those over edges.
     pub(crate) fn with_rows(

@@ -28,7 +28,7 @@ pub enum GraphValue {
 impl GraphValue {
     pub(crate) const ALL: [GraphValue; 2] = [GraphValue::IdRank, GraphValue::OutDegree];
 
-    /// What the buffer with the values of all vertices holds, and that with those of one batch.
+    /// Names of the buffers with the values of all vertices, and of one batch.
     pub(crate) fn names(self) -> [&'static str; 2] {
         match self {
             GraphValue::IdRank => ["ranks of ids", "the ranks of ids of a batch"],

@@ -136,7 +136,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
 
 /// Pulls level by level until few vertices are reached.
 ///
-/// `awake` are the vertices of the current level, which are marked. Returns those of the last, and whether the run has to end.
+/// `awake` are the vertices of the current level, which are marked. Returns the number of the last level, and whether the run has to end.
 fn pull_levels<P: MonotoneProgram>(
     ground: &RoundContext<'_, P>,
     against: &AdjacencyLists,

@@ -182,10 +182,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
         let Some((block, used)) = BlockView::parse(bytes, offset).map_err(broken)? else {
             return Ok(None);
         };
-        let ScanScratch {
-            sources,
-            destinations,
-        } = scratch;
+        let (sources, destinations) = (&mut scratch.sources, &mut scratch.destinations);
         let groups = block.sources(sources);
         let sources = &sources[..groups];
         let (first, span) = (machine.batches.start(from), machine.batches.span(from));

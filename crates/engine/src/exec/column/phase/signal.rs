@@ -63,7 +63,7 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
                 for (word, bits) in present.iter_mut().enumerate() {
                     let from = word * 64;
                     let mut emitted = 0;
-                    for i in from..set.span().min(from + 64) {
+                    for i in from..set.span.min(from + 64) {
                         emitted |= one(i) << (i - from);
                     }
                     count += u64::from(emitted.count_ones());

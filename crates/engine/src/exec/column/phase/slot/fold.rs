@@ -63,7 +63,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let at = item.part.bytes.start as usize + run.bytes;
             let left = item.part.bytes.end as usize - at;
             let first_edge = item.part.edges.start as usize + run.edges;
-            let Some((bytes, weights)) = window(&item, &mut run.readers, at, left)? else {
+            let Some([bytes, weights]) = window(&item, &mut run.readers, at, left)? else {
                 break TaskProgress::Starved;
             };
             let Some((block, used)) = self.parse(&item, bytes, left)? else {
@@ -257,9 +257,9 @@ fn window<'r>(
     readers: &'r mut Option<CellStreams>,
     at: usize,
     left: usize,
-) -> Result<Option<(&'r [u8], &'r [u8])>, EngineError> {
+) -> Result<Option<[&'r [u8]; 2]>, EngineError> {
     match (item.pinned, readers) {
-        (Some((bytes, weights)), _) => Ok(Some((&bytes[at..at + left], weights))),
+        (Some((bytes, weights)), _) => Ok(Some([&bytes[at..at + left], weights])),
         (None, Some(readers)) => {
             let Some(bytes) = readers.cells.front()? else {
                 return Ok(None);
@@ -268,7 +268,7 @@ fn window<'r>(
                 Some(weights) => weights.front()?.unwrap_or(&[]),
                 None => &[],
             };
-            Ok(Some((&bytes[..bytes.len().min(left)], weights)))
+            Ok(Some([&bytes[..bytes.len().min(left)], weights]))
         }
         (None, None) => Err(EngineError::NoReaders),
     }

@@ -62,10 +62,7 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
         return Ok(());
     };
     let io = &mut *lock(io);
-    let AdjacencyScratch {
-        accumulators,
-        reached,
-    } = room;
+    let (accumulators, reached) = (&mut room.accumulators, &mut room.reached);
     let report = &mut done.report;
     for batch in pass.active.batches() {
         machine.check_stop()?;

@@ -185,20 +185,13 @@ pub(crate) fn edges<P: EdgeProgram>(
         false => signal_to_all(pass, room, pins, &mut done.report)?,
     }
     machine.arrays.end_phase();
-    let SparseScratch {
-        accumulators,
-        reached,
-        queues,
-        columns,
-        disk,
-        ..
-    } = room;
-    let accumulators = accumulators.as_deref_mut().unwrap_or_default();
-    let disk = match disk {
+    let (queues, reached) = (&mut room.queues, &mut room.reached);
+    let accumulators = room.accumulators.as_deref_mut().unwrap_or_default();
+    let disk = match &mut room.disk {
         Some(disk) => disk,
-        None => disk.insert(machine.graph.disk().queue(READS)?),
+        none => none.insert(machine.graph.disk().queue(READS)?),
     };
-    let mut todo = sorted_columns(machine, queues, columns)?;
+    let mut todo = sorted_columns(machine, queues, &mut room.columns)?;
     let mut ahead: VecDeque<ColumnReadPlan> = VecDeque::new();
     loop {
         machine.check_stop()?;
