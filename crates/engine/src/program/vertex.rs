@@ -11,21 +11,21 @@ use crate::value::{Accumulator, EdgeValue, Reduce};
 /// A vertex program.
 ///
 /// ```
-/// use graphmill_engine::{Pregel, Vertex};
+/// use graphmill_engine::{VertexContext, VertexProgram};
 ///
 /// /// PageRank as in Fig. 2 of the iPregel paper.
 /// struct PageRank {
 ///     rounds: u64,
 /// }
 ///
-/// impl Pregel for PageRank {
+/// impl VertexProgram for PageRank {
 ///     type Value = f64;
 ///     type Message = f64;
 ///     type Edge = ();
 ///     type Aggregate = ();
 ///     const IDENTITY: f64 = -0.0;
 ///
-///     fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<f64>) {
+///     fn compute(&self, vertex: &mut VertexContext<'_, Self>, sum: Option<f64>) {
 ///         let vertices = vertex.vertices() as f64;
 ///         *vertex.value = match vertex.superstep() {
 ///             0 => 1.0 / vertices,
