@@ -156,7 +156,8 @@ impl<I: VertexIndex> EdgeProgram for Adopt<I> {
 /// Checks depths and parents by the conditions of GAPBS's `BFSVerifier` and by a serial queue.
 pub mod check {
     use crate::check::{
-        BySource, Violation, bytes_of, check_shape, check_vertex, wrong, wrong_vertex,
+        BySource, Violation, ViolationValue, bytes_of, check_shape, check_value, check_values,
+        check_vertex, number,
     };
 
     /// Accepts `depths` (in arcs, `None` if unreached) only if they are breadth-first depths from `source`.
@@ -183,52 +184,26 @@ pub mod check {
             let Some(above) = depths[u as usize] else {
                 continue;
             };
-            match depths[v as usize] {
-                Some(depth) if depth <= above.saturating_add(1) => {
-                    from_above[v as usize] |= above.checked_add(1) == Some(depth);
-                }
-                depth => {
-                    return Err(wrong(
-                        v as usize,
-                        depth,
-                        above.checked_add(1),
-                        "an arc leads at most one level down",
-                    ));
-                }
-            }
+            let (depth, below) = (depths[v as usize], above.checked_add(1));
+            let rule = "an arc leads at most one level down";
+            let is_near = depth.is_some_and(|depth| depth <= above.saturating_add(1));
+            check_value(is_near, v as usize, [depth, below], number, rule)?;
+            from_above[v as usize] |= below == depth;
         }
         for (vertex, &depth) in depths.iter().enumerate() {
             let is_source = vertex as u64 == source;
-            if is_source != (depth == Some(0)) {
-                return Err(wrong(
-                    vertex,
-                    depth,
-                    is_source.then_some(0),
-                    "the source, and it alone, is at depth 0",
-                ));
-            }
-            if depth.is_some() && !is_source && !from_above[vertex] {
-                return Err(wrong(
-                    vertex,
-                    depth,
-                    None,
-                    "a reached vertex has an arc from one level up",
-                ));
-            }
+            let (expected, rule) = (
+                is_source.then_some(0),
+                "the source, and it alone, is at depth 0",
+            );
+            let is_right = is_source == (depth == Some(0));
+            check_value(is_right, vertex, [depth, expected], number, rule)?;
+            let rule = "a reached vertex has an arc from one level up";
+            let is_right = depth.is_none() || is_source || from_above[vertex];
+            check_value(is_right, vertex, [depth, None], number, rule)?;
         }
-
-        for (vertex, (&found, expected)) in
-            depths.iter().zip(queue(vertices, arcs, source)).enumerate()
-        {
-            if found != expected {
-                return Err(wrong(
-                    vertex,
-                    found,
-                    expected,
-                    "the depth by a serial queue",
-                ));
-            }
-        }
+        let expected = queue(vertices, arcs, source);
+        check_values(depths, expected, number, "the depth by a serial queue")?;
         Ok(())
     }
 
@@ -257,17 +232,8 @@ pub mod check {
                 *best = Some(best.map_or(u, |best| best.min(u)));
             }
         }
-        for (vertex, (&found, expected)) in parents.iter().zip(smallest).enumerate() {
-            if found != expected {
-                return Err(wrong_vertex(
-                    vertex,
-                    found,
-                    expected,
-                    "the parent is the smallest vertex one level up with an arc to it",
-                ));
-            }
-        }
-        Ok(())
+        let rule = "the parent is the smallest vertex one level up with an arc to it";
+        check_values(parents, smallest, ViolationValue::Vertex, rule)
     }
 
     /// Bytes of memory of either judge: three numbers a vertex, and arcs by source.

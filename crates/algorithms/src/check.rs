@@ -139,40 +139,44 @@ pub(crate) fn check_vertex(
     }
 }
 
-/// The objection to the number that one vertex has.
-pub(crate) fn wrong<T: fmt::Display>(
+/// Fails unless `is_right`: the vertex has the first of two values and should have the second.
+///
+/// `name` says what kind of values they are.
+pub(crate) fn check_value<T>(
+    is_right: bool,
     vertex: usize,
-    found: Option<T>,
-    expected: Option<T>,
+    values: [Option<T>; 2],
+    name: fn(T) -> ViolationValue,
     rule: &'static str,
-) -> Violation {
-    let held = |value: Option<T>| {
-        value.map_or(ViolationValue::Nothing, |value| {
-            ViolationValue::Number(value.to_string())
-        })
-    };
-    Violation::Vertex {
-        vertex: vertex as u64,
-        found: held(found),
-        expected: held(expected),
-        rule,
+) -> Result<(), Violation> {
+    if is_right {
+        return Ok(());
     }
+    let [found, expected] = values.map(|value| value.map_or(ViolationValue::Nothing, name));
+    Err(Violation::Vertex {
+        vertex: vertex as u64,
+        found,
+        expected,
+        rule,
+    })
 }
 
-/// The objection to the vertex that one vertex names.
-pub(crate) fn wrong_vertex(
-    vertex: usize,
-    found: Option<u64>,
-    expected: Option<u64>,
+/// Fails at the first vertex whose value is not the expected one.
+pub(crate) fn check_values<T: Copy + PartialEq>(
+    found: &[Option<T>],
+    expected: Vec<Option<T>>,
+    name: fn(T) -> ViolationValue,
     rule: &'static str,
-) -> Violation {
-    let held = |value: Option<u64>| value.map_or(ViolationValue::Nothing, ViolationValue::Vertex);
-    Violation::Vertex {
-        vertex: vertex as u64,
-        found: held(found),
-        expected: held(expected),
-        rule,
-    }
+) -> Result<(), Violation> {
+    let mut each = found.iter().zip(expected).enumerate();
+    each.try_for_each(|(vertex, (&found, expected))| {
+        check_value(found == expected, vertex, [found, expected], name, rule)
+    })
+}
+
+/// Names a value that is a number.
+pub(crate) fn number<T: fmt::Display>(value: T) -> ViolationValue {
+    ViolationValue::Number(value.to_string())
 }
 
 /// Sums the bytes of lists of `(elements, bytes per element)`; saturates at `u64::MAX`.

@@ -72,6 +72,16 @@ pub struct Output {
     pub nullable: bool,
 }
 
+impl Output {
+    pub(crate) fn new(column: &'static str, values: OutputValues, nullable: bool) -> Output {
+        Output {
+            column,
+            values,
+            nullable,
+        }
+    }
+}
+
 /// The array that holds a result.
 #[derive(Debug, Clone, Copy)]
 pub enum OutputValues {

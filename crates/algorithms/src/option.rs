@@ -29,3 +29,29 @@ pub struct OptionSpec {
     /// Description in one line.
     pub help: &'static str,
 }
+
+impl OptionSpec {
+    /// Creates an option with a value, which need not be given; `names` are its own and that of its value.
+    pub(crate) const fn value(
+        [name, value_name]: [&'static str; 2],
+        default: Option<&'static str>,
+        help: &'static str,
+    ) -> OptionSpec {
+        OptionSpec {
+            name,
+            value_name,
+            kind: OptionKind::Value,
+            required: false,
+            default,
+            help,
+        }
+    }
+
+    /// Creates a flag.
+    pub(crate) const fn flag(name: &'static str, help: &'static str) -> OptionSpec {
+        OptionSpec {
+            kind: OptionKind::Flag,
+            ..OptionSpec::value([name, ""], None, help)
+        }
+    }
+}

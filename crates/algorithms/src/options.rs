@@ -67,6 +67,16 @@ pub enum AlgorithmError {
     },
 }
 
+impl AlgorithmError {
+    pub(crate) fn value(name: &'static str, value: &str, wanted: &'static str) -> Self {
+        AlgorithmError::Value {
+            name,
+            value: value.to_owned(),
+            wanted,
+        }
+    }
+}
+
 fn more(least: Option<u64>) -> String {
     match least {
         Some(bytes) => format!("give at least {}M (--memory), or ", bytes.div_ceil(1 << 20)),
@@ -74,14 +84,11 @@ fn more(least: Option<u64>) -> String {
     }
 }
 
-pub(crate) const PRECISION: OptionSpec = OptionSpec {
-    name: "precision",
-    value_name: "f64|f32",
-    kind: OptionKind::Value,
-    required: false,
-    default: Some("f64"),
-    help: "The floating-point type of the result and of all sums",
-};
+pub(crate) const PRECISION: OptionSpec = OptionSpec::value(
+    ["precision", "f64|f32"],
+    Some("f64"),
+    "The floating-point type of the result and of all sums",
+);
 
 pub(crate) const SOURCE: OptionSpec = OptionSpec {
     name: "source",
@@ -105,11 +112,7 @@ impl AlgorithmOptions {
         fits: impl Fn(&T) -> bool,
     ) -> Result<T, AlgorithmError> {
         let value = self.value(name, default);
-        let bad = || AlgorithmError::Value {
-            name,
-            value: value.to_owned(),
-            wanted,
-        };
+        let bad = || AlgorithmError::value(name, value, wanted);
         value.parse().ok().filter(fits).ok_or_else(bad)
     }
 
@@ -134,11 +137,7 @@ impl AlgorithmOptions {
         match self.value(PRECISION.name, "f64") {
             "f32" => Ok(true),
             "f64" => Ok(false),
-            other => Err(AlgorithmError::Value {
-                name: PRECISION.name,
-                value: other.to_owned(),
-                wanted: "f64 or f32",
-            }),
+            other => Err(AlgorithmError::value(PRECISION.name, other, "f64 or f32")),
         }
     }
 }

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 
 use graphmill_engine::{
     Activate, Convergence, Direction, EdgeProgram, Engine, EngineError, OutDegree,
-    ProgramFootprint, Reach, Read, VertexArray, Write, pregel_footprint,
+    ProgramFootprint, Reach, Read, VertexArray, Write, job, pregel_footprint,
 };
 
 use jump::Jump;
@@ -85,7 +85,7 @@ fn iterate<R: Real, S: State<R>>(
     }
     if options.iterations > 0 {
         let end = Convergence::new(residual, options.tolerance).after(iterations);
-        engine.note_convergence(end);
+        job::note_convergence(engine, end);
     }
     Ok(())
 }

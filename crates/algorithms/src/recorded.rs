@@ -62,17 +62,17 @@ pub(crate) struct RecordedResult<A, V, F> {
     judge: F,
 }
 
-impl<A: FromArc, V: FromValue, F> RecordedResult<A, V, F>
+impl<A: FromArc + 'static, V: FromValue + 'static, F> RecordedResult<A, V, F>
 where
-    F: Fn(u64, &[A], &[V]) -> Result<(), Violation>,
+    F: Fn(u64, &[A], &[V]) -> Result<(), Violation> + 'static,
 {
-    pub(crate) fn new(
+    pub(crate) fn boxed(
         graph: &StoredGraph,
         takes: ResultType,
         besides: fn(u64, u64) -> u64,
         judge: F,
-    ) -> RecordedResult<A, V, F> {
-        RecordedResult {
+    ) -> Box<dyn ResultChecker> {
+        Box::new(RecordedResult {
             takes,
             vertices: graph.vertices(),
             arcs_max: graph.arcs(),
@@ -80,7 +80,7 @@ where
             arcs: Vec::new(),
             values: Vec::new(),
             judge,
-        }
+        })
     }
 }
 

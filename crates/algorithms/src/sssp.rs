@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use graphmill_engine::{
     Accumulator, Direction, EdgeValue, Engine, EngineError, Label, MonotoneProgram,
-    ProgramFootprint, VertexArray, footprint_of,
+    ProgramFootprint, VertexArray, footprint_of, job,
 };
 use graphmill_graph::StoredGraph;
 
@@ -65,8 +65,8 @@ pub fn run<R: Length>(
 /// If hubs have most arcs, the source of most arcs has a much greater degree than most vertices. So the degree is the geometric mean of
 /// both averages.
 fn bucket_width(engine: &mut Engine) -> Result<f64, EngineError> {
-    let mean = engine.sample_mean_weight()?.unwrap_or(1.0);
-    let of_edges = engine.sample_degree()?;
+    let mean = job::sample_mean_weight(engine)?.unwrap_or(1.0);
+    let of_edges = job::sample_degree(engine)?;
     let graph = engine.graph();
     let of_vertices = graph.arcs() as f64 / graph.vertices().max(1) as f64;
     let degree = (of_vertices * of_edges).sqrt();
@@ -153,7 +153,9 @@ impl<R: Length> MonotoneProgram for Relax<R> {
 
 /// Checks distances by relaxing every arc, by tight predecessors and by a serial Dijkstra.
 pub mod check {
-    use crate::check::{BySource, Violation, bytes_of, check_shape, check_vertex, wrong};
+    use crate::check::{
+        BySource, Violation, bytes_of, check_shape, check_value, check_values, check_vertex, number,
+    };
     use std::cmp::{Ordering, Reverse};
     use std::fmt::Display;
     use std::ops::Add;
@@ -204,52 +206,33 @@ pub mod check {
             if offer.into().is_infinite() {
                 continue;
             }
-            match distances[v as usize] {
-                Some(distance) if distance <= offer => tight[v as usize] |= distance == offer,
-                distance => {
-                    return Err(wrong(
-                        v as usize,
-                        distance,
-                        Some(offer),
-                        "no arc offers less",
-                    ));
-                }
-            }
+            let distance = distances[v as usize];
+            let is_near = distance.is_some_and(|distance| distance <= offer);
+            let values = [distance, Some(offer)];
+            check_value(is_near, v as usize, values, number, "no arc offers less")?;
+            tight[v as usize] |= distance == Some(offer);
         }
         for (vertex, &distance) in distances.iter().enumerate() {
-            if vertex as u64 == source {
-                if distance != Some(W::default()) {
-                    return Err(wrong(
-                        vertex,
-                        distance,
-                        Some(W::default()),
-                        "the source is at distance 0",
-                    ));
-                }
-            } else if distance.is_some() && !tight[vertex] {
-                return Err(wrong(
-                    vertex,
-                    distance,
+            let (is_right, expected, rule) = match vertex as u64 == source {
+                true => (
+                    distance == Some(W::default()),
+                    Some(W::default()),
+                    "the source is at distance 0",
+                ),
+                false => (
+                    distance.is_none() || tight[vertex],
                     None,
                     "an arc leads to each reached vertex at its distance",
-                ));
-            }
+                ),
+            };
+            check_value(is_right, vertex, [distance, expected], number, rule)?;
         }
 
-        for (vertex, (&found, expected)) in distances
-            .iter()
-            .zip(dijkstra(vertices, arcs, source))
-            .enumerate()
-        {
-            if found != expected {
-                return Err(wrong(
-                    vertex,
-                    found,
-                    expected,
-                    "the distance by a serial Dijkstra",
-                ));
-            }
-        }
+        let (expected, rule) = (
+            dijkstra(vertices, arcs, source),
+            "the distance by a serial Dijkstra",
+        );
+        check_values(distances, expected, number, rule)?;
         Ok(())
     }
 

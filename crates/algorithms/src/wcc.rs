@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use graphmill_engine::{
     Activate, ActiveSet, ComponentsMethod, Direction, EdgeProgram, Engine, EngineError, IdOrdinal,
     MessageProgram, MonotoneProgram, Outbox, ProgramFootprint, Read, Reduce, VertexArray, Write,
-    footprint_of,
+    footprint_of, job,
 };
 use graphmill_graph::Order;
 
@@ -39,7 +39,7 @@ pub fn run<I: VertexIndex>(
         WccMethod::Unite(ComponentsMethod::Lists) => Err(AlgorithmError::NoRoom {
             method: "afforest",
             what: "labels and the lists of edges",
-            least: engine.adjacency_min_memory(&label),
+            least: job::adjacency_min_memory(engine, &label),
         }),
         WccMethod::Unite(ComponentsMethod::Cells) => Err(AlgorithmError::NoRoom {
             method: "union-find",
@@ -62,7 +62,7 @@ fn spread<I: VertexIndex>(
 ) -> Result<VertexArray<I>, EngineError> {
     let symmetric = engine.graph().symmetric();
     let hub = match symmetric && may_flood {
-        true => engine.max_degree_vertex()?,
+        true => job::max_degree_vertex(engine)?,
         false => None,
     };
     let mut active = match hub {
@@ -145,7 +145,7 @@ pub fn component_sizes<I: VertexIndex>(
     let size = engine.vertex_array::<I>("component size")?;
     engine.process_vertices(size.write(), None, |_, size| *size = I::ZERO)?;
     let count = Count(PhantomData::<fn() -> I>);
-    engine.process_sends(&count, label.read(), size.write(), None)?;
+    engine.process_messages(&count, label.read(), size.write(), None)?;
     Ok(size)
 }
 
@@ -277,7 +277,7 @@ impl<I: VertexIndex> EdgeProgram for Spread<I> {
 
 /// Checks labels by union-find.
 pub mod check {
-    use crate::check::{Violation, bytes_of, check_shape, wrong_vertex};
+    use crate::check::{Violation, ViolationValue, bytes_of, check_shape, check_value};
 
     /// Accepts `labels` only if each is the smallest vertex of its vertex's component.
     ///
@@ -299,14 +299,15 @@ pub mod check {
         }
         for (vertex, &label) in labels.iter().enumerate() {
             let expected = root(&mut parent, vertex as u64);
-            if label != expected {
-                return Err(wrong_vertex(
-                    vertex,
-                    Some(label),
-                    Some(expected),
-                    "the label is the smallest vertex of the component",
-                ));
-            }
+            let values = [Some(label), Some(expected)];
+            let rule = "the label is the smallest vertex of the component";
+            check_value(
+                label == expected,
+                vertex,
+                values,
+                ViolationValue::Vertex,
+                rule,
+            )?;
         }
         Ok(())
     }

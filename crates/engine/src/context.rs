@@ -1,23 +1,20 @@
 //! The read-only context that all phases share: one orientation of a graph, and the engine's state.
 
 use std::ops::{Deref, Range};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{Batches, Cell, FanoutTable, FileKind, FormatError, PageCache, StoredGraph};
 use graphmill_raw::lock;
-use graphmill_storage::{
-    CancelToken, Clock, DataKind, Job, JobError, MemoryBudget, Step, StorageError, Tiers, Worker,
-    WorkerPool,
-};
+use graphmill_storage::{DataKind, Job, JobError, Step, StorageError, Worker};
 
 use crate::comm::communicator::Communicator;
 use crate::comm::wire::Wire;
-use crate::config::{Combiner, DispatchChoice, EdgeResidency, KernelChoice, SparseChoice};
+use crate::config::EngineConfig;
 use crate::error::EngineError;
 use crate::graph_view::{CellBytes, CellPosition, GraphView, UncachedBytes};
 use crate::memory::plan::GraphShape;
 use crate::metrics::traffic::{Access, MemoryTraffic};
+use crate::schedule::numa::NumaQueue;
 use crate::schedule::tasks::ColumnLayout;
 use crate::state::array_store::ArrayStore;
 use crate::state::row_file::RowFileIo;
@@ -44,15 +41,12 @@ impl ColumnLayout for ExecContext<'_> {
 
 /// The engine state that does not depend on the direction of arcs.
 pub(crate) struct EngineState {
+    pub(crate) settings: EngineConfig,
     pub(crate) ranks: Arc<Communicator>,
     /// Frames to and from other ranks, where there are any.
     pub(crate) wire: Option<Mutex<Wire>>,
     pub(crate) batches: Arc<Batches>,
     pub(crate) shape: GraphShape,
-    pub(crate) budget: MemoryBudget,
-    /// Where memory of each kind comes from.
-    pub(crate) tiers: Tiers,
-    pub(crate) workers: Arc<WorkerPool>,
     /// The bytes that workers move in memory.
     pub(crate) traffic: MemoryTraffic,
     pub(crate) arrays: ArrayStore,
@@ -60,17 +54,14 @@ pub(crate) struct EngineState {
     pub(crate) row_io: Vec<Mutex<RowFileIo>>,
     /// Cached frames of the stored graph for lookups.
     pub(crate) frames: Mutex<PageCache>,
-    pub(crate) stop: CancelToken,
-    pub(crate) kernel: KernelChoice,
-    pub(crate) seek: SparseChoice,
-    pub(crate) gamma: u64,
-    pub(crate) filter_ratio: Option<f64>,
-    pub(crate) dispatch: DispatchChoice,
-    pub(crate) edges: EdgeResidency,
-    pub(crate) combiner: Combiner,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// Where temporary files go.
-    pub(crate) scratch: PathBuf,
+}
+
+impl Deref for EngineState {
+    type Target = EngineConfig;
+    #[inline(always)]
+    fn deref(&self) -> &EngineConfig {
+        &self.settings
+    }
 }
 
 /// The context of a phase.
@@ -193,11 +184,7 @@ impl<'e> ExecContext<'e> {
         traffic.write(DataKind::Vertices, access, rows * written);
     }
     pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
-        if self.stop.is_cancelled() {
-            Err(EngineError::Stopped)
-        } else {
-            Ok(())
-        }
+        self.ranks.check_stop()
     }
 }
 
@@ -230,6 +217,48 @@ pub(crate) fn run(machine: &ExecContext, job: &dyn Job) -> Result<(), EngineErro
         StorageError::Job(error) => of_job(error),
         error => error.into(),
     })
+}
+
+/// Runs `work` for each of some batches, which ascend; returns what it returned, in their order.
+///
+/// `work` takes the position of a batch among them. Workers take batches of their own memory node first.
+pub(crate) fn each_batch<A: Send>(
+    machine: &ExecContext,
+    batches: &[usize],
+    work: impl Fn(usize, &mut Worker) -> Result<A, EngineError> + Sync,
+) -> Result<Vec<A>, EngineError> {
+    let job = BatchJob {
+        machine,
+        queue: NumaQueue::new(batches, machine.batches.len()),
+        done: batches.iter().map(|_| Mutex::new(None)).collect(),
+        work,
+    };
+    run(machine, &job)?;
+    let done = job.done.into_iter();
+    Ok(done.filter_map(|done| lock(&done).take()).collect())
+}
+
+/// Work on batches as a job: each step is one batch.
+struct BatchJob<'b, A, W> {
+    machine: &'b ExecContext<'b>,
+    queue: NumaQueue<'b>,
+    /// What was returned for each batch.
+    done: Vec<Mutex<Option<A>>>,
+    work: W,
+}
+
+impl<A: Send, W> Job for BatchJob<'_, A, W>
+where
+    W: Fn(usize, &mut Worker) -> Result<A, EngineError> + Sync,
+{
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.machine.check_stop()?;
+        let Some(position) = self.queue.take() else {
+            return Ok(Step::Finished);
+        };
+        *lock(&self.done[position]) = Some((self.work)(position, worker)?);
+        Ok(Step::Worked)
+    }
 }
 
 /// A job whose workers spend what they owe for the slow tier.

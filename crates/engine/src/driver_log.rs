@@ -5,6 +5,7 @@
 //! is an entry. The rows and sets themselves are in checkpoints. During a replay passes do no work; sets that a call returns
 //! hold their final members, or none if they were dropped before the checkpoint.
 
+use std::any::type_name;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -143,6 +144,20 @@ impl DriverLog {
     }
 }
 
+/// Returns the name of a call over values of a type: a fixed text and the type without module paths.
+///
+/// A type keeps its name if its file moves, so a later build still resumes an earlier run.
+pub(crate) fn call_name<T: ?Sized>(call: &str) -> String {
+    let mut name = format!("{call} of ");
+    let mut of = type_name::<T>();
+    while let Some(end) = of.find("::") {
+        let path = of[..end].trim_end_matches(|c: char| c.is_alphanumeric() || c == '_');
+        name += path;
+        of = &of[end + 2..];
+    }
+    name + of
+}
+
 /// Returns the hash that identifies a call by its name.
 fn name_of(call: &str) -> u32 {
     crc32fast::hash(call.as_bytes())
@@ -180,6 +195,24 @@ impl LogEntries {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Program<T>(T);
+
+    mod elsewhere {
+        pub(super) mod within {
+            pub(in super::super) struct Program<T>(T);
+        }
+    }
+
+    #[test]
+    fn a_program_keeps_the_name_of_its_calls_in_another_module() {
+        let name = call_name::<Program<Option<u32>>>("process_edges");
+        assert_eq!(name, "process_edges of Program<Option<u32>>");
+        let moved = call_name::<elsewhere::within::Program<Option<u32>>>("process_edges");
+        assert_eq!(name, moved);
+        let both = call_name::<(Program<u8>, [elsewhere::within::Program<u8>; 2])>("");
+        assert_eq!(both, " of (Program<u8>, [Program<u8>; 2])");
+    }
 
     #[test]
     fn what_was_told_is_told_again_and_no_other_program_is() {

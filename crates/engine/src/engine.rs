@@ -1,44 +1,33 @@
 //! The engine: a stored graph, its vertex arrays, and the passes over them.
 
-use std::any::{Any, TypeId, type_name};
-use std::sync::{Arc, Mutex};
+use std::any::{Any, TypeId};
+use std::sync::Arc;
 use std::time::Duration;
 
-use graphmill_fabric::protocol_error;
-use graphmill_graph::{
-    Column, DISK_PAGE_BYTES, EdgeKind, FormatError, GraphDims, PageCache, StoredGraph, partition,
-};
-use graphmill_raw::{AlignedBuffer, Element, lock};
-use graphmill_storage::{MemoryBudget, StorageError, Tiers};
+use graphmill_graph::{Column, FormatError, StoredGraph};
+use graphmill_raw::{Element, lock};
+use graphmill_storage::{MemoryBudget, StorageError};
 
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
-use crate::comm::communicator::Communicator;
-use crate::comm::wire::Wire;
-use crate::config::{EngineConfig, PassCallback};
-use crate::context::{EngineState, ExecContext, Orientations, run};
+use crate::comm::communicator::mismatch;
+use crate::context::{EngineState, ExecContext, Orientations};
+use crate::driver_log::call_name;
 use crate::error::EngineError;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
 use crate::exec::column::scratch::ColumnScratch;
 use crate::exec::column::superstep;
 use crate::exec::send_pass::pass;
-use crate::exec::vertex_pass::VertexPass;
+use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::{ActiveSet, ActiveSetPool};
 use crate::graph_view::GraphView;
-use crate::memory::plan::GraphShape;
 use crate::metrics::run::{Convergence, Metrics, Mode, PassMetrics, RankMetrics};
-use crate::metrics::traffic::{MemoryTraffic, placed_at};
 use crate::program::edge::{Activate, Direction, EdgeProgram};
-use crate::program::footprint::ProgramFootprint;
 use crate::program::message::MessageProgram;
-use crate::state::array_store::ArrayStore;
-use crate::state::row_file::{RowFile, RowFileIo, page_bytes};
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::state::vertex_array::VertexArray;
 use crate::value::Reduce;
 
-/// Frames of the stored graph that are cached for lookups.
-const FRAMES: usize = 32;
 /// Number of frames that are cached while all degrees are read in order.
 pub(crate) const LOOKING_FRAMES: usize = 2;
 
@@ -49,12 +38,11 @@ pub struct Engine {
     /// The transposed graph, if the graph is directed and was imported with it.
     pub(crate) turned: Option<GraphView>,
     pub(crate) active: Arc<ActiveSetPool>,
-    pub(crate) on_pass: Option<PassCallback>,
     pub(crate) metrics: Metrics,
     /// A pass failed.
     pub(crate) broken: bool,
     /// A budget that is enough for the usual program.
-    enough: u64,
+    pub(crate) enough: u64,
     /// [`Engine::sample_mean_weight`], once it was asked for.
     pub(crate) mean_weight: Option<Option<f64>>,
     /// [`Engine::sample_degree`], once it was asked for.
@@ -70,200 +58,6 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine over a graph, with no arrays yet.
-    ///
-    /// # Errors
-    /// The page file cannot be made, or the budget is too small for one batch.
-    pub fn new(graph: Arc<StoredGraph>, settings: EngineConfig) -> Result<Self, EngineError> {
-        let budget = settings.budget.clone();
-        let used = budget.total() - budget.available();
-        let workers = settings.workers.count();
-        let ranks = Self::ranks(&graph, &settings)?;
-        let measure = graph.measure_of(settings.fabric.is_some().then(|| ranks.own()));
-        let enough = used + Self::least(&measure, workers, &settings.tiers, settings.sizes);
-        Self::build(graph, settings, ranks, &measure, enough)
-            .map_err(|error| too_small(error, &budget, enough))
-    }
-
-    /// The ranks, and which batches each of them owns.
-    fn ranks(graph: &StoredGraph, settings: &EngineConfig) -> Result<Communicator, EngineError> {
-        let (fabric, stop) = (settings.fabric.clone(), settings.stop.clone());
-        let batches = 0..graph.batches().len();
-        let Some(count) = fabric.as_ref().map(|fabric| fabric.ranks()) else {
-            return Ok(Communicator::new(None, vec![0, batches.end], stop));
-        };
-        // What each has is known by what it says.
-        let name = format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum());
-        let mut said = name.clone().into_bytes();
-        said.extend(
-            batches
-                .clone()
-                .map(|batch| u8::from(graph.has_batch(batch))),
-        );
-        let strangers = Communicator::new(fabric.clone(), vec![0; count + 1], stop.clone());
-        let said = strangers.gather(said)?;
-        let parts = |said: &'_ Vec<u8>| {
-            let (id, has) = said.split_at_checked(name.len()).unwrap_or_default();
-            (id.to_vec(), has.to_vec())
-        };
-        // All ranks name the same one, whichever of them finds it.
-        let (first, first_has) = said.first().map(parts).unwrap_or_default();
-        let mut here = Vec::new();
-        for (rank, of_rank) in said.iter().enumerate() {
-            let (id, has) = parts(of_rank);
-            if id != first || has.len() != first_has.len() {
-                return Err(EngineError::OtherGraph { rank });
-            }
-            here.push(has.iter().map(|has| *has == 1).collect());
-        }
-        let cuts = partition(graph, &here, settings.alpha);
-        let cuts = cuts.ok_or_else(|| EngineError::Spread {
-            path: graph.path().to_path_buf(),
-            ranks: count,
-        })?;
-        Ok(Communicator::new(fabric, cuts, stop))
-    }
-
-    /// Returns the minimum budget, in bytes, for programs of this footprint, excluding the open graph.
-    ///
-    /// It depends on the tiers of the data.
-    #[must_use]
-    pub fn least(graph: &GraphDims, workers: usize, tiers: &Tiers, sizes: ProgramFootprint) -> u64 {
-        let shape = GraphShape::of(graph, workers).with_tiers(tiers);
-        let own = Self::base_memory(graph, workers)
-            // Frames of degrees, and sets of the driver that exist before the first pass.
-            + RowFileIo::FRAMES_BYTES * workers as u64
-            + 2 * shape.set_of_vertices;
-        let sizes = ProgramFootprint {
-            weighted: sizes.weighted && graph.edge != EdgeKind::None,
-            ..sizes
-        };
-        // Before the first pass a program may look for the vertex of most arcs.
-        let degrees = AlignedBuffer::footprint(shape.widest * size_of::<u64>());
-        let looking = LOOKING_FRAMES as u64 * DISK_PAGE_BYTES + degrees;
-        own + shape.least(sizes).max(looking)
-    }
-
-    /// Bytes of the budget that an engine takes before anything is asked of it.
-    pub(crate) fn base_memory(graph: &GraphDims, workers: usize) -> u64 {
-        RowFileIo::memory(page_bytes(&graph.batches)) * workers as u64
-            + (FRAMES as u64) * DISK_PAGE_BYTES
-            + GraphView::memory(graph)
-            + GraphShape::of(graph, workers).wire
-            + Checkpointer::MEMORY
-    }
-
-    fn build(
-        graph: Arc<StoredGraph>,
-        settings: EngineConfig,
-        ranks: Communicator,
-        measure: &GraphDims,
-        enough: u64,
-    ) -> Result<Self, EngineError> {
-        let ranks = Arc::new(ranks);
-        let batches = Arc::new(measure.batches.clone());
-        let page_bytes = page_bytes(&batches);
-        let now = settings.clock.now();
-        let mut recovery = (settings.checkpoints)
-            .map(|asked| {
-                let disk = Arc::clone(&settings.disk);
-                let when = (now, settings.stop.clone());
-                Checkpointer::new(disk, &settings.budget, &ranks, asked, when, page_bytes)
-            })
-            .transpose()?;
-        let (pages, kept) = match &mut recovery {
-            None => {
-                let path = settings.scratch.join("rows");
-                let disk = Arc::clone(&settings.disk);
-                (RowFile::create(disk, &path, page_bytes)?, None)
-            }
-            Some(recovery) => {
-                let (pages, kept) = recovery.pages(page_bytes)?;
-                (pages, Some(kept))
-            }
-        };
-        let mut row_io = Vec::new();
-        for _ in 0..settings.workers.count() {
-            row_io.push(Mutex::new(RowFileIo::new(
-                settings.disk.as_ref(),
-                &settings.budget,
-                page_bytes,
-            )?));
-        }
-        let frames = Mutex::new(PageCache::new(&graph, &settings.budget, FRAMES)?);
-        let arrays = ArrayStore::new(
-            (Arc::clone(&batches), ranks.own()),
-            (pages, kept),
-            Arc::clone(&graph),
-            settings.budget.clone(),
-            settings.tiers.clone(),
-        );
-        let turned = graph
-            .transpose()
-            .map(|graph| GraphView::new(Arc::new(graph), &settings.budget))
-            .transpose()?;
-        let workers = settings.workers.count();
-        let traffic = MemoryTraffic::new(
-            workers,
-            settings.charge,
-            &settings.tiers,
-            (&settings.clock, &settings.stop),
-        );
-        let placement = placed_at(&settings.tiers);
-        let wire = match ranks.alone() {
-            true => None,
-            false => Some(Wire::new(&settings.budget, ranks.count())?),
-        };
-        let common = EngineState {
-            traffic,
-            wire: wire.map(Mutex::new),
-            ranks: Arc::clone(&ranks),
-            shape: GraphShape::of(measure, settings.workers.count()).with_tiers(&settings.tiers),
-            batches: Arc::clone(&batches),
-            budget: settings.budget.clone(),
-            tiers: settings.tiers,
-            workers: settings.workers,
-            arrays,
-            row_io,
-            frames,
-            stop: settings.stop,
-            kernel: settings.kernel,
-            seek: settings.seek,
-            gamma: settings.gamma,
-            filter_ratio: settings.filter_ratio,
-            dispatch: settings.dispatch,
-            edges: settings.edges,
-            combiner: settings.combiner,
-            clock: settings.clock,
-            scratch: settings.scratch,
-        };
-        let active = ActiveSetPool::new(batches, ranks, settings.budget.clone());
-        if let Some(recovery) = &recovery {
-            *active.history() = recovery.history();
-        }
-        Ok(Engine {
-            common,
-            stored: GraphView::new(graph, &settings.budget)?,
-            turned,
-            active,
-            on_pass: settings.on_pass,
-            metrics: Metrics {
-                placement,
-                rows_resident: true,
-                messages_resident: true,
-                ..Metrics::default()
-            },
-            broken: false,
-            enough,
-            mean_weight: None,
-            usual_degree: None,
-            held: GraphCache::default(),
-            workspaces: None,
-            borrowed: 0,
-            recovery,
-        })
-    }
-
     /// The graph.
     #[must_use]
     pub fn graph(&self) -> &StoredGraph {
@@ -274,10 +68,7 @@ impl Engine {
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
-    /// Notes how near to a fixed point a run ended, for [`Engine::metrics`].
-    pub fn note_convergence(&mut self, convergence: Convergence) {
-        self.metrics.convergence = Some(convergence);
-    }
+
     /// Number of vertices.
     #[must_use]
     pub fn vertices(&self) -> u64 {
@@ -306,10 +97,7 @@ impl Engine {
                 recovery.record_paged_rows();
             }
         }
-        self.metrics.rows_resident &= self
-            .common
-            .arrays
-            .resident(&[ColumnAccess::Read(array.id())]);
+        self.metrics.rows_resident &= self.common.arrays.in_memory(array.id());
         Ok(array)
     }
 
@@ -345,7 +133,8 @@ impl Engine {
         work: impl Fn(u64, R::Row<'_>) -> A + Sync,
     ) -> Result<A, EngineError> {
         let work = |v, row: R::Row<'_>| (work(v, row), Activate::No);
-        let (sum, []) = self.logged_passes(0, type_name::<(R, A)>(), |engine| {
+        let name = call_name::<(R, A)>("process_vertices");
+        let (sum, []) = self.logged_passes(0, &name, |engine| {
             Ok((engine.vertices_pass(rows, active, None, work)?, []))
         })?;
         Ok(sum)
@@ -360,14 +149,11 @@ impl Engine {
         rows: R,
         choose: impl Fn(u64, R::Row<'_>) -> bool + Sync,
     ) -> Result<ActiveSet, EngineError> {
-        let ((), [chosen]) = self.logged_passes(0, type_name::<R>(), |engine| {
+        let name = call_name::<R>("select_vertices");
+        let ((), [chosen]) = self.logged_passes(0, &name, |engine| {
             let mut chosen = engine.active.empty();
             engine.vertices_pass(rows, None, Some(&chosen), |v, row| {
-                let activate = match choose(v, row) {
-                    true => Activate::Yes,
-                    false => Activate::No,
-                };
-                ((), activate)
+                ((), Activate::when(choose(v, row)))
             })?;
             chosen.refresh_counts();
             let [total] = engine.common.ranks.total([chosen.own_len()])?;
@@ -375,6 +161,26 @@ impl Engine {
             Ok(((), [chosen]))
         })?;
         Ok(chosen)
+    }
+
+    /// Checks the rows that the two phases of a pass name, and loads what the graph keeps of them.
+    fn prepare_rows(
+        &mut self,
+        active: Option<&ActiveSet>,
+        first: impl Rows,
+        second: impl Rows,
+    ) -> Result<[Vec<ColumnAccess>; 2], EngineError> {
+        if active.is_some_and(|active| !active.is_of(&self.active)) {
+            return Err(EngineError::ForeignSet);
+        }
+        let mut needs = [Vec::new(), Vec::new()];
+        first.needs(&mut needs[0]);
+        second.needs(&mut needs[1]);
+        needs
+            .iter()
+            .try_for_each(|of_phase| self.common.arrays.check(of_phase))?;
+        self.load_degrees(&needs.concat())?;
+        Ok(needs)
     }
 
     fn vertices_pass<R: Rows, A: Reduce>(
@@ -385,20 +191,17 @@ impl Engine {
         work: impl Fn(u64, R::Row<'_>) -> (A, Activate) + Sync,
     ) -> Result<A, EngineError> {
         let began = self.common.clock.now();
-        if active.is_some_and(|active| !active.is_of(&self.active)) {
-            return Err(EngineError::ForeignSet);
-        }
-        let mut needs = Vec::new();
-        rows.needs(&mut needs);
-        self.common.arrays.check(&needs)?;
-        self.load_degrees(&needs)?;
+        let [needs, _] = self.prepare_rows(active, rows, ())?;
         self.evict_for_rows(&needs);
-        let machine = ExecContext::new(&self.common, &self.stored);
-        let job = VertexPass::new(&machine, rows, active, activated, work);
-        let done = run(&machine, &job);
+        let pass = RowPass {
+            machine: &ExecContext::new(&self.common, &self.stored),
+            needs: &needs,
+            active,
+            activated,
+        };
+        let done = pass.run::<R, A>(work);
         self.broken = done.is_err();
-        done.map_err(|error| self.too_small(error))?;
-        let sums: Vec<A> = job.sums().collect();
+        let sums = done.map_err(|error| self.too_small(error))?;
         // Nothing to add up is nothing to agree on.
         let (sum, []) = match size_of::<A>() {
             0 => (A::ZERO, []),
@@ -429,7 +232,8 @@ impl Engine {
         active: &ActiveSet,
         direction: Direction,
     ) -> Result<(P::Sum, ActiveSet), EngineError> {
-        let (sum, [activated]) = self.logged(type_name::<P>(), |engine| {
+        let name = call_name::<P>("process_edges");
+        let (sum, [activated]) = self.logged(&name, |engine| {
             engine.edges_pass(program, signal_rows, apply_rows, active, direction)
         })?;
         Ok((sum, activated))
@@ -444,16 +248,7 @@ impl Engine {
         direction: Direction,
     ) -> Result<(P::Sum, [ActiveSet; 1]), EngineError> {
         let began = self.common.clock.now();
-        if !active.is_of(&self.active) {
-            return Err(EngineError::ForeignSet);
-        }
-        let mut needs = Vec::new();
-        signal_rows.needs(&mut needs);
-        self.common.arrays.check(&needs)?;
-        let signal = needs.len();
-        apply_rows.needs(&mut needs);
-        self.common.arrays.check(&needs[signal..])?;
-        self.load_degrees(&needs)?;
+        let [signal, apply] = self.prepare_rows(Some(active), signal_rows, apply_rows)?;
         let kind = TypeId::of::<P>();
         // A program of another kind needs its own buffers; the buffers of the last kind are freed first.
         let mut workspace = match self.workspaces.take() {
@@ -470,12 +265,11 @@ impl Engine {
             stored,
             turned: turned.map(|way| ExecContext::new(&self.common, way)),
         };
-        let (signal, apply) = needs.split_at(signal);
         let pass = Pass {
             machine: &stored,
             program,
-            signal,
-            apply,
+            signal: &signal,
+            apply: &apply,
             active,
             borrowed: self.borrowed,
         };
@@ -497,16 +291,12 @@ impl Engine {
         self.workspaces = Some((kind, workspace));
         self.broken = outcome.is_err();
         outcome.map_err(|error| self.too_small(error))?;
-        let PassOutput {
-            sums,
-            mut activated,
-            report,
-        } = done;
+        let (sums, mut activated) = (done.sums, done.activated);
         let agreed = self.common.ranks.agree([sums], [activated.own_len()]);
         self.broken = agreed.is_err();
         let (sum, [total]) = agreed?;
         activated.set_global_len(total);
-        self.end_pass(began, report);
+        self.end_pass(began, done.report);
         Ok((sum, [activated]))
     }
 
@@ -517,14 +307,15 @@ impl Engine {
     ///
     /// # Errors
     /// Disk or budget failed, the user asked to stop, or a message was for no vertex.
-    pub fn process_sends<P: MessageProgram>(
+    pub fn process_messages<P: MessageProgram>(
         &mut self,
         program: &P,
         send_rows: P::SendRows,
         apply_rows: P::ApplyRows,
         active: Option<&ActiveSet>,
     ) -> Result<(P::Sum, [ActiveSet; 2]), EngineError> {
-        self.logged(type_name::<P>(), |engine| {
+        let name = call_name::<P>("process_messages");
+        self.logged(&name, |engine| {
             engine.sends_pass(program, send_rows, apply_rows, active)
         })
     }
@@ -537,17 +328,7 @@ impl Engine {
         active: Option<&ActiveSet>,
     ) -> Result<(P::Sum, [ActiveSet; 2]), EngineError> {
         let began = self.common.clock.now();
-        if active.is_some_and(|active| !active.is_of(&self.active)) {
-            return Err(EngineError::ForeignSet);
-        }
-        let mut needs = Vec::new();
-        send_rows.needs(&mut needs);
-        self.common.arrays.check(&needs)?;
-        let send = needs.len();
-        apply_rows.needs(&mut needs);
-        self.common.arrays.check(&needs[send..])?;
-        self.load_degrees(&needs)?;
-        let (send, apply) = needs.split_at(send);
+        let [send, apply] = &self.prepare_rows(active, send_rows, apply_rows)?;
         let sets = [self.active.empty(), self.active.empty()];
         self.evict_to_free(pass::least::<P>(&self.machine(false), send, apply));
         let machine = ExecContext::new(&self.common, &self.stored);
@@ -584,45 +365,6 @@ impl Engine {
         too_small(error, &self.common.budget, self.enough)
     }
 
-    /// Adds up what the passes did at all ranks. Every rank calls it once, at the end.
-    ///
-    /// # Errors
-    /// A rank is lost.
-    pub fn share_metrics(&mut self) -> Result<(), EngineError> {
-        let EngineState {
-            ranks,
-            wire,
-            budget,
-            arrays,
-            ..
-        } = &self.common;
-        let Some(wire) = wire else {
-            return Ok(());
-        };
-        let own = ranks.own();
-        let sent = |which: usize| lock(wire).to_each().iter().map(|to| to[which]).collect();
-        let columns = own.clone().map(|batch| self.stored.graph.column(batch));
-        let of_rank = RankMetrics {
-            batches: [own.start as u64, own.end as u64],
-            vertices: arrays.vertices(),
-            edges: columns.map(Column::edges).sum(),
-            peak_memory: budget.peak(),
-            messages_to: sent(0),
-            bytes_to: sent(1),
-        };
-        let mut counts = self.metrics.put_counts();
-        ranks.add_up(&mut counts)?;
-        self.metrics.take_counts(&counts);
-        let said = ranks.gather(Metrics::put(&of_rank))?;
-        Ok(self.metrics.take(&said).ok_or_else(protocol_error)?)
-    }
-
-    /// Which rank this engine is of, and of how many.
-    #[must_use]
-    pub fn rank(&self) -> (usize, usize) {
-        (self.common.ranks.rank(), self.common.ranks.count())
-    }
-
     /// Returns the seconds spent loading edges into memory since the last call.
     pub(crate) fn take_loading(&mut self) -> f64 {
         let loading = self.held.take_loading().as_secs_f64();
@@ -638,15 +380,53 @@ impl Engine {
         superstep.bytes_written += written;
         (superstep.tiers, superstep.seconds_charged) = self.common.traffic.take();
         superstep.seconds = (self.common.clock.now() - began).as_secs_f64() - loading;
-        if let Some(tell) = &self.on_pass {
+        if let Some(tell) = &self.common.on_pass {
             tell(self.metrics.pass_number(), &superstep);
         }
         self.metrics.push(superstep);
     }
 }
 
+/// Adds up what the passes did at all ranks. Every rank calls it once, at the end.
+///
+/// # Errors
+/// A rank is lost.
+pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
+    let common = &engine.common;
+    let (ranks, Some(wire)) = (&common.ranks, &common.wire) else {
+        return Ok(());
+    };
+    let own = ranks.own();
+    let sent = |which: usize| lock(wire).to_each().iter().map(|to| to[which]).collect();
+    let columns = own.clone().map(|batch| engine.stored.graph.column(batch));
+    let of_rank = RankMetrics {
+        batches: [own.start as u64, own.end as u64],
+        vertices: common.arrays.vertices(),
+        edges: columns.map(Column::edges).sum(),
+        peak_memory: common.budget.peak(),
+        messages_to: sent(0),
+        bytes_to: sent(1),
+    };
+    let mut counts = engine.metrics.put_counts();
+    ranks.add_up(&mut counts)?;
+    engine.metrics.take_counts(&counts);
+    let said = ranks.gather(Metrics::put(&of_rank))?;
+    engine.metrics.take(&said).ok_or_else(mismatch)
+}
+
+/// Which rank this engine is of, and of how many.
+#[must_use]
+pub fn rank(engine: &Engine) -> (usize, usize) {
+    (engine.common.ranks.rank(), engine.common.ranks.count())
+}
+
+/// Notes how near to a fixed point a run ended, for [`Engine::metrics`].
+pub fn note_convergence(engine: &mut Engine, convergence: Convergence) {
+    engine.metrics.convergence = Some(convergence);
+}
+
 /// Says what budget would be enough, where a lease was refused and the budget is smaller than that.
-fn too_small(error: EngineError, budget: &MemoryBudget, enough: u64) -> EngineError {
+pub(crate) fn too_small(error: EngineError, budget: &MemoryBudget, enough: u64) -> EngineError {
     let refused = matches!(
         &error,
         EngineError::Budget(_)

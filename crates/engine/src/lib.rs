@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | `driver/` | operations of [`Engine`] above single passes: vertex programs, label programs, components, resuming, reading rows |
 //! | `estimate/` | [`estimate_run`]: the bytes that a run would read, write and send |
+//! | `open.rs` | opens an engine; the minimum memory that it takes |
 //! | `engine.rs` | [`Engine`]: a stored graph, its vertex arrays, and one operation for each kind of pass |
 //! | `exec/in_memory/` | searches, shortest paths and components over adjacency lists in memory |
 //! | `exec/send_pass/` | passes that send messages to any vertex |
@@ -30,6 +31,7 @@
 //! | `comm/` | collective operations of ranks; the memory for frames, and the constants of flow control |
 //! | `metrics/` | [`Metrics`] of passes; [`TierBytes`]: bytes moved in memory; [`Charge`]: the cost model of a slow tier |
 //! | `schedule/` | column groups (the arcs that one worker folds together), and NUMA nodes |
+//! | `job.rs` | operations that jobs need and programs do not |
 //! | `graph_view.rs` | a stored graph, as stored or transposed |
 //! | `value.rs` | the values that programs compute with |
 //! | `error.rs` | [`EngineError`] |
@@ -53,9 +55,11 @@ mod frontier;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod graph_view;
+pub mod job;
 mod memory;
 mod messages;
 mod metrics;
+mod open;
 mod planner;
 mod program;
 mod schedule;
@@ -88,6 +92,6 @@ pub use program::message::MessageProgram;
 pub use program::monotone::{Label, MonotoneProgram};
 pub use program::outbox::Outbox;
 pub use program::vertex::{VertexContext, VertexProgram};
-pub use state::rows::{Degrees, IdOrdinal, IdOrdinals, OutDegree, Read, RowBytes, Rows, Write};
-pub use state::vertex_array::{ColumnGuard, VertexArray};
+pub use state::rows::{IdOrdinal, OutDegree, Read, Rows, Write};
+pub use state::vertex_array::VertexArray;
 pub use value::{Accumulator, EdgeValue, Reduce};

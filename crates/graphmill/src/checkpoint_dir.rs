@@ -368,11 +368,12 @@ impl CheckpointDir {
         session: &mut Session,
         watcher: &ProgressFn,
     ) -> Result<(), Error> {
-        let said = match session.has_published() {
+        let said = match engine::job::has_published(session) {
             true => self.say_done(machine)?,
             false => Ok(()),
         };
-        let ended = said.and_then(|()| session.finish_checkpoints().map_err(Error::from));
+        let ended =
+            said.and_then(|()| engine::job::finish_checkpoints(session).map_err(Error::from));
         match ended {
             Err(error) if !self.is_named => {
                 watcher(&Progress::Warning(&format!(

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_engine::{Engine, EngineError, ProgramFootprint};
+use graphmill_engine::{EngineError, ProgramFootprint, job};
 use graphmill_fabric::Fabric;
 use graphmill_graph::{Batches, FormatError, GraphDims, IdKind, StoredGraph, partition};
 use graphmill_ingest::{FileSource, Format, Ids, IngestError, check_memory};
@@ -47,7 +47,7 @@ impl OpenFor<'_> {
             OpenFor::Inspect => 0,
             OpenFor::Run { sizes, wants_rows } => {
                 let workers = machine.workers().count();
-                let run = Engine::least(graph, workers, machine.tiers(), sizes(graph));
+                let run = job::min_memory(graph, workers, machine.tiers(), sizes(graph));
                 run + rows(graph, wants_rows)
             }
         }

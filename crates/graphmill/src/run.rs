@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_algorithms::AlgorithmOptions;
-use graphmill_engine::Metrics;
+use graphmill_engine::{Metrics, job};
 use graphmill_graph::{EdgeKind, GraphDims, StoredGraph};
 use graphmill_ingest::{IngestError, input_files};
 use graphmill_storage::{CancelToken, DirLock, Disk, LockMode, Owner, StorageError, write_output};
@@ -202,7 +202,7 @@ impl Plan {
         let passes_max = (self.entry.passes_max)(&given).map(|most| most * trials);
         let mut session = machine.session_beside(beside, &graph, asked, passes_max, watcher)?;
         if let Some(versions) = versions {
-            versions.report_resumed(session.resumed(), watcher);
+            versions.report_resumed(job::resumed(&session), watcher);
         }
         let mut trials = Vec::new();
         let output = loop {
@@ -215,7 +215,7 @@ impl Plan {
             }
         };
         let finished = clock.now();
-        session.share_metrics()?;
+        job::share_metrics(&mut session)?;
         let metrics = session.metrics().clone();
         // A resumed run must replay the calls of the run before, even if no one reads the summary.
         let sizes = match self.entry.group_sizes {
@@ -224,7 +224,7 @@ impl Plan {
             }
             _ => None,
         };
-        session.end_calls()?;
+        job::end_calls(&mut session)?;
         drop(set_aside);
         if let Some(option) = self.idle_option(&metrics) {
             watcher(&Progress::Warning(&format!(
@@ -253,14 +253,14 @@ impl Plan {
         let mut result_bytes = match folder {
             Some(folder) => {
                 let batches = graph.batches();
-                let own = session.local_batches().map(|batch| batches.range(batch));
+                let own = job::local_batches(&session).map(|batch| batches.range(batch));
                 let own = own.map(|range| range.end - range.start).sum();
                 Some(session.write_parts(&output, folder, |rows| note(rows, own))?)
             }
             None => None,
         };
         if !is_first {
-            session.serve()?;
+            job::serve(&session)?;
         }
         let (mut summary, mut _long_ids) = (Summary::default(), Vec::new());
         if is_first && wants_summary {
@@ -280,7 +280,7 @@ impl Plan {
             session.each_block(&output, pass_by)?;
         }
         if is_first {
-            session.stop_serving()?;
+            job::stop_serving(&session)?;
         }
         if let Some(versions) = versions {
             versions.end(machine, &mut session, watcher)?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use graphmill_algorithms::Output;
 use graphmill_engine::{
     CheckpointPolicy, Combiner, DispatchChoice, EdgeResidency, Engine, EngineConfig, KernelChoice,
-    Mode, ProgramFootprint, SparseChoice,
+    Mode, ProgramFootprint, SparseChoice, job,
 };
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
@@ -200,7 +200,7 @@ impl Session {
     /// Keeps a run in memory that was asked to stop while its result went out.
     fn or_keep<T>(&mut self, done: Result<T, Error>) -> Result<T, Error> {
         if done.as_ref().is_err_and(Error::is_stopped) {
-            self.engine.keep_ended()?;
+            job::keep_ended(&mut self.engine)?;
         }
         done
     }
@@ -235,7 +235,7 @@ impl Session {
         mut note: impl FnMut(u64),
     ) -> Result<u64, Error> {
         let mut parts = PartWriter::create(&self.machine, path)?;
-        let (part, own) = (parts.part(), self.engine.local_batches());
+        let (part, own) = (parts.part(), job::local_batches(&self.engine));
         self.write_rows(output, &part, parts.format(), own, &mut note)
             .and_then(|bytes| parts.commit(bytes))
             .inspect_err(|error| parts.give_up(error))
@@ -275,7 +275,7 @@ impl Session {
     fn make_room(&mut self) {
         let wanted = bytes_wanted(&self.graph.measure());
         if self.machine.budget().available() < wanted {
-            self.engine.release();
+            job::release(&mut self.engine);
         }
     }
 

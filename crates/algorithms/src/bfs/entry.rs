@@ -6,7 +6,7 @@ use graphmill_graph::{GraphDims, StoredGraph};
 use super::check::{bytes, check_depths, check_parents};
 use super::{run as run_depths, run_parents, sizes as sizes_depths, sizes_parents};
 use crate::entry::{Entry, Output, OutputValues};
-use crate::option::{OptionKind, OptionSpec};
+use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions, SOURCE};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 use crate::vertex_index::fits_u32;
@@ -20,14 +20,10 @@ pub(crate) const ENTRY: Entry = Entry {
     weighted: false,
     options: &[
         SOURCE,
-        OptionSpec {
-            name: "parents",
-            value_name: "",
-            kind: OptionKind::Flag,
-            required: false,
-            default: None,
-            help: "Give parents in the search tree instead of depths; of several the one with the smallest id",
-        },
+        OptionSpec::flag(
+            "parents",
+            "Give parents in the search tree instead of depths; of several the one with the smallest id",
+        ),
     ],
     check: |_| Ok(()),
     run,
@@ -41,22 +37,14 @@ fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, Algor
     let source = settings.source()?;
     if !settings.flag("parents") {
         let values = OutputValues::U32(run_depths(engine, source)?);
-        return Ok(Output {
-            column: "depth",
-            values,
-            nullable: true,
-        });
+        return Ok(Output::new("depth", values, true));
     }
     let values = if fits_u32(engine.vertices()) {
         OutputValues::Vertex32(run_parents(engine, source)?)
     } else {
         OutputValues::Vertex64(run_parents(engine, source)?)
     };
-    Ok(Output {
-        column: "parent",
-        values,
-        nullable: true,
-    })
+    Ok(Output::new("parent", values, true))
 }
 
 fn sizes(graph: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
@@ -76,19 +64,11 @@ fn judge(
         let judge = move |vertices, arcs: &[_], parents: &[_]| {
             check_parents(vertices, arcs, source, parents)
         };
-        return Ok(Box::new(RecordedResult::new(
-            graph,
-            ResultType::Vertices,
-            bytes,
-            judge,
-        )));
+        let takes = ResultType::Vertices;
+        return Ok(RecordedResult::boxed(graph, takes, bytes, judge));
     }
     let judge =
         move |vertices, arcs: &[_], depths: &[_]| check_depths(vertices, arcs, source, depths);
-    Ok(Box::new(RecordedResult::new(
-        graph,
-        ResultType::Integers,
-        bytes,
-        judge,
-    )))
+    let takes = ResultType::Integers;
+    Ok(RecordedResult::boxed(graph, takes, bytes, judge))
 }

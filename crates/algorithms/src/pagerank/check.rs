@@ -2,7 +2,7 @@
 
 use super::rounding::Bounded;
 use super::walk::PowerIteration;
-use crate::check::{Violation, bytes_of, wrong};
+use crate::check::{Violation, bytes_of, check_value, number};
 
 pub use super::rounding::Rounding;
 pub use super::walk::{Equation, Weigh};
@@ -28,14 +28,14 @@ pub fn check_iterations<A: Weigh>(
     }
     for (vertex, (&found, expected)) in ranks.iter().zip(expected).enumerate() {
         let close = (found - expected).abs() <= tolerance * expected.abs();
-        if !close {
-            return Err(wrong(
-                vertex,
-                Some(found),
-                Some(expected),
-                "the rank by serial iterations",
-            ));
-        }
+        let values = [Some(found), Some(expected)];
+        check_value(
+            close,
+            vertex,
+            values,
+            number,
+            "the rank by serial iterations",
+        )?;
     }
     Ok(())
 }

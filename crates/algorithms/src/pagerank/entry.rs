@@ -20,38 +20,26 @@ pub(crate) const ENTRY: Entry = Entry {
     value: "pagerank",
     weighted: false,
     options: &[
-        OptionSpec {
-            name: "iterations",
-            value_name: "N",
-            kind: OptionKind::Value,
-            required: false,
-            default: Some("20"),
-            help: "Iterations, or how many at the most with --tolerance",
-        },
-        OptionSpec {
-            name: "damping",
-            value_name: "D",
-            kind: OptionKind::Value,
-            required: false,
-            default: Some("0.85"),
-            help: "The chance to follow an arc rather than to jump",
-        },
-        OptionSpec {
-            name: "tolerance",
-            value_name: "X",
-            kind: OptionKind::Value,
-            required: false,
-            default: None,
-            help: "Stop when all ranks together change by less than this in an iteration",
-        },
-        OptionSpec {
-            name: "dangling",
-            value_name: "redistribute|drop",
-            kind: OptionKind::Value,
-            required: false,
-            default: Some("redistribute"),
-            help: "What becomes of the rank of vertices without outgoing arcs",
-        },
+        OptionSpec::value(
+            ["iterations", "N"],
+            Some("20"),
+            "Iterations, or how many at the most with --tolerance",
+        ),
+        OptionSpec::value(
+            ["damping", "D"],
+            Some("0.85"),
+            "The chance to follow an arc rather than to jump",
+        ),
+        OptionSpec::value(
+            ["tolerance", "X"],
+            None,
+            "Stop when all ranks together change by less than this in an iteration",
+        ),
+        OptionSpec::value(
+            ["dangling", "redistribute|drop"],
+            Some("redistribute"),
+            "What becomes of the rank of vertices without outgoing arcs",
+        ),
         OptionSpec {
             name: "sources",
             value_name: "ID,...",
@@ -60,23 +48,16 @@ pub(crate) const ENTRY: Entry = Entry {
             default: None,
             help: "Personalised: jumps lead to these vertices only; within an id, put a backslash before a comma or backslash",
         },
-        OptionSpec {
-            name: "weighted",
-            value_name: "",
-            kind: OptionKind::Flag,
-            required: false,
-            default: None,
-            help: "Split the score of a vertex over its arcs in proportion to their weights (0 or more), not equally; where they add up to 0 it has no arcs",
-        },
+        OptionSpec::flag(
+            "weighted",
+            "Split the score of a vertex over its arcs in proportion to their weights (0 or more), not equally; where they add up to 0 it has no arcs",
+        ),
         PRECISION,
-        OptionSpec {
-            name: "method",
-            value_name: "passes|pregel-pull|pregel-push",
-            kind: OptionKind::Value,
-            required: false,
-            default: Some("passes"),
-            help: "Passes over all edges; or a vertex program whose vertices fetch messages (pull), or put them into mailboxes (push: sums are rounded in order of arrival, so the last digits may differ from run to run)",
-        },
+        OptionSpec::value(
+            ["method", "passes|pregel-pull|pregel-push"],
+            Some("passes"),
+            "Passes over all edges; or a vertex program whose vertices fetch messages (pull), or put them into mailboxes (push: sums are rounded in order of arrival, so the last digits may differ from run to run)",
+        ),
     ],
     check: |settings| options(settings).and(settings.single()).map(drop),
     run,
@@ -104,12 +85,8 @@ fn options(settings: &AlgorithmOptions) -> Result<Options, AlgorithmError> {
         "redistribute" => Dangling::Redistribute,
         "drop" => Dangling::Drop,
         other => {
-            let (name, value) = ("dangling", other.to_owned());
-            return Err(AlgorithmError::Value {
-                name,
-                value,
-                wanted: "redistribute or drop",
-            });
+            let wanted = "redistribute or drop";
+            return Err(AlgorithmError::value("dangling", other, wanted));
         }
     };
     let mut sources = settings
@@ -124,11 +101,11 @@ fn options(settings: &AlgorithmOptions) -> Result<Options, AlgorithmError> {
         "pregel-pull" => PageRankMethod::Pregel(PregelMode::Pull),
         "pregel-push" => PageRankMethod::Pregel(PregelMode::Push),
         other => {
-            return Err(AlgorithmError::Value {
-                name: "method",
-                value: other.to_owned(),
-                wanted: "passes, pregel-pull or pregel-push",
-            });
+            return Err(AlgorithmError::value(
+                "method",
+                other,
+                "passes, pregel-pull or pregel-push",
+            ));
         }
     };
     Ok(Options {
@@ -151,11 +128,7 @@ fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, Algor
     } else {
         OutputValues::F64(super::run(engine, &options)?)
     };
-    Ok(Output {
-        column: "pagerank",
-        values,
-        nullable: false,
-    })
+    Ok(Output::new("pagerank", values, false))
 }
 
 fn sizes(_: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
@@ -178,23 +151,19 @@ fn judge(
     } else {
         (ResultType::Doubles, Rounding::F64)
     };
-    match options.weighted {
-        true => Ok(Box::new(case::<(u64, u64, f64)>(
-            graph, takes, options, rounding,
-        ))),
-        false => Ok(Box::new(case::<(u64, u64)>(
-            graph, takes, options, rounding,
-        ))),
-    }
+    Ok(match options.weighted {
+        true => case::<(u64, u64, f64)>(graph, takes, options, rounding),
+        false => case::<(u64, u64)>(graph, takes, options, rounding),
+    })
 }
 
 /// A result before the judge, with arcs of one kind.
-fn case<A: Weigh + FromArc>(
+fn case<A: Weigh + FromArc + 'static>(
     graph: &StoredGraph,
     takes: ResultType,
     options: Options,
     rounding: Rounding,
-) -> impl ResultChecker + use<A> {
+) -> Box<dyn ResultChecker> {
     let judge = move |vertices, arcs: &[A], ranks: &[f64]| {
         let equation = Equation {
             damping: options.damping,
@@ -207,5 +176,5 @@ fn case<A: Weigh + FromArc>(
         };
         check_run(vertices, arcs, equation, ending, ranks, rounding)
     };
-    RecordedResult::new(graph, takes, bytes, judge)
+    RecordedResult::boxed(graph, takes, bytes, judge)
 }

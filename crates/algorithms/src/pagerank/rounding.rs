@@ -6,7 +6,7 @@
 
 use super::options::Dangling;
 use super::walk::{PowerIteration, Weigh, share};
-use crate::check::{Violation, wrong};
+use crate::check::{Violation, check_value, number};
 
 /// The rounding of a run's numbers, and of the 64-bit numbers of the judge.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,18 +75,13 @@ impl<'w, A: Weigh> Bounded<'w, A> {
 
     /// One iteration; the change of all ranks together, and how far off that may be in a run.
     pub(super) fn step(&mut self) -> (f64, f64) {
-        let PowerIteration {
-            arcs,
-            equation,
-            out_degrees,
-            out_weights,
-            jump,
-        } = self.walk;
-        let (rounding, damping) = (self.rounding, equation.damping);
+        let walk = self.walk;
+        let (rounding, damping) = (self.rounding, walk.equation.damping);
+        let (out_degrees, out_weights) = (&walk.out_degrees, &walk.out_weights);
         // The mass that returns, and all changes, are summed in 64 bits whatever the ranks have.
         let all = Rounding::F64.of(self.ranks.len() as u64 + 2);
         let (mut lost, mut lost_error) = (0.0, 0.0);
-        if equation.dangling == Dangling::Redistribute {
+        if walk.equation.dangling == Dangling::Redistribute {
             for (vertex, _) in out_weights.iter().enumerate().filter(|out| *out.1 == 0.0) {
                 lost += self.ranks[vertex];
                 lost_error += self.errors[vertex];
@@ -96,7 +91,7 @@ impl<'w, A: Weigh> Bounded<'w, A> {
 
         self.arrived.fill(0.0);
         self.arrived_errors.fill(0.0);
-        for arc in *arcs {
+        for arc in walk.arcs {
             let (u, v) = arc.ends();
             // Degrees are exact; weights are summed, in any order, and multiply the share.
             let of_sum = match A::WEIGHTED {
@@ -108,7 +103,7 @@ impl<'w, A: Weigh> Bounded<'w, A> {
         }
 
         let (mut change, mut doubt) = (0.0, 0.0);
-        for (vertex, &jump) in jump.iter().enumerate() {
+        for (vertex, &jump) in walk.jump.iter().enumerate() {
             let (arrived, error) = (self.arrived[vertex], self.arrived_errors[vertex]);
             // The shares are rounded, then their sum.
             let roundings = self.in_degrees[vertex] + 2;
@@ -132,14 +127,11 @@ impl<'w, A: Weigh> Bounded<'w, A> {
             // A thousandth more, for the roundings of the bound itself.
             let allowed = 1.001 * self.errors[vertex];
             let is_close = (found - expected).abs() <= allowed;
-            if !is_close {
-                return Err(wrong(
-                    vertex,
-                    Some(found),
-                    Some(expected),
-                    "the rank by serial iterations, but for rounding",
-                ));
-            }
+            let (values, rule) = (
+                [Some(found), Some(expected)],
+                "the rank by serial iterations, but for rounding",
+            );
+            check_value(is_close, vertex, values, number, rule)?;
         }
         Ok(())
     }

@@ -86,10 +86,7 @@ impl EdgeProgram for OutWeights {
     }
     #[inline(always)]
     fn on_edge(&self, _: u8, weight: f64) -> f64 {
-        match weight >= 0.0 {
-            true => weight,
-            false => f64::NAN,
-        }
+        if weight >= 0.0 { weight } else { f64::NAN }
     }
     #[inline(always)]
     fn fold(&self, sum: &mut f64, weight: f64) {

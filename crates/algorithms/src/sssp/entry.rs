@@ -6,7 +6,7 @@ use graphmill_graph::{GraphDims, StoredGraph};
 use super::check::{bytes, check_distances};
 use super::{SsspMethod, check_weights};
 use crate::entry::{Entry, Output, OutputValues};
-use crate::option::{OptionKind, OptionSpec};
+use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions, PRECISION, SOURCE};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 
@@ -20,22 +20,16 @@ pub(crate) const ENTRY: Entry = Entry {
     options: &[
         SOURCE,
         PRECISION,
-        OptionSpec {
-            name: "method",
-            value_name: "delta|bellman-ford",
-            kind: OptionKind::Value,
-            required: false,
-            default: Some("delta"),
-            help: "Nearest vertices first, by delta-stepping, where edges are in memory; or all that came closer in each pass",
-        },
-        OptionSpec {
-            name: "delta",
-            value_name: "LENGTH",
-            kind: OptionKind::Value,
-            required: false,
-            default: None,
-            help: "Distances that delta-stepping takes as one; chosen by the weights unless given",
-        },
+        OptionSpec::value(
+            ["method", "delta|bellman-ford"],
+            Some("delta"),
+            "Nearest vertices first, by delta-stepping, where edges are in memory; or all that came closer in each pass",
+        ),
+        OptionSpec::value(
+            ["delta", "LENGTH"],
+            None,
+            "Distances that delta-stepping takes as one; chosen by the weights unless given",
+        ),
     ],
     check: |settings| settings.single().and(method(settings)).map(drop),
     run,
@@ -57,11 +51,11 @@ fn method(settings: &AlgorithmOptions) -> Result<SsspMethod, AlgorithmError> {
     match settings.value("method", "delta") {
         "delta" => Ok(SsspMethod::Delta(delta)),
         "bellman-ford" if delta.is_none() => Ok(SsspMethod::BellmanFord),
-        other => Err(AlgorithmError::Value {
-            name: "method",
-            value: other.to_owned(),
-            wanted: "delta, or bellman-ford without --delta",
-        }),
+        other => Err(AlgorithmError::value(
+            "method",
+            other,
+            "delta, or bellman-ford without --delta",
+        )),
     }
 }
 
@@ -72,11 +66,7 @@ fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, Algor
     } else {
         OutputValues::F64(super::run(engine, source, method(settings)?)?)
     };
-    Ok(Output {
-        column: "distance",
-        values,
-        nullable: true,
-    })
+    Ok(Output::new("distance", values, true))
 }
 
 fn sizes(_: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
@@ -97,20 +87,12 @@ fn judge(
         let judge = move |vertices, arcs: &[_], distances: &[_]| {
             check_distances::<f32>(vertices, arcs, source, distances)
         };
-        return Ok(Box::new(RecordedResult::new(
-            graph,
-            ResultType::Singles,
-            bytes::<f32>,
-            judge,
-        )));
+        let takes = ResultType::Singles;
+        return Ok(RecordedResult::boxed(graph, takes, bytes::<f32>, judge));
     }
     let judge = move |vertices, arcs: &[_], distances: &[_]| {
         check_distances::<f64>(vertices, arcs, source, distances)
     };
-    Ok(Box::new(RecordedResult::new(
-        graph,
-        ResultType::Doubles,
-        bytes::<f64>,
-        judge,
-    )))
+    let takes = ResultType::Doubles;
+    Ok(RecordedResult::boxed(graph, takes, bytes::<f64>, judge))
 }

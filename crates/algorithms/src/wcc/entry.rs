@@ -6,7 +6,7 @@ use graphmill_graph::{GraphDims, StoredGraph};
 use super::WccMethod;
 use super::check::{bytes, check_components};
 use crate::entry::{Entry, Output, OutputValues};
-use crate::option::{OptionKind, OptionSpec};
+use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 use crate::vertex_index::fits_u32;
@@ -18,14 +18,11 @@ pub(crate) const ENTRY: Entry = Entry {
     summary: "Which vertices hang together: the smallest vertex of each one's weakly connected component",
     value: "component",
     weighted: false,
-    options: &[OptionSpec {
-        name: "method",
-        value_name: "auto|afforest|union-find|labels",
-        kind: OptionKind::Value,
-        required: false,
-        default: Some("auto"),
-        help: "Unite vertices, over lists of edges in memory (afforest) or over edges as they are stored; or spread labels",
-    }],
+    options: &[OptionSpec::value(
+        ["method", "auto|afforest|union-find|labels"],
+        Some("auto"),
+        "Unite vertices, over lists of edges in memory (afforest) or over edges as they are stored; or spread labels",
+    )],
     check: |settings| method(settings).map(drop),
     run,
     passes_max: |_| None,
@@ -41,11 +38,11 @@ fn method(settings: &AlgorithmOptions) -> Result<WccMethod, AlgorithmError> {
         "union-find" => WccMethod::Unite(ComponentsMethod::Cells),
         "labels" => WccMethod::Labels,
         other => {
-            return Err(AlgorithmError::Value {
-                name: "method",
-                value: other.to_owned(),
-                wanted: "auto, afforest, union-find or labels",
-            });
+            return Err(AlgorithmError::value(
+                "method",
+                other,
+                "auto, afforest, union-find or labels",
+            ));
         }
     })
 }
@@ -57,11 +54,7 @@ fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, Algor
     } else {
         OutputValues::Vertex64(super::run(engine, method)?)
     };
-    Ok(Output {
-        column: "component",
-        values,
-        nullable: false,
-    })
+    Ok(Output::new("component", values, false))
 }
 
 fn group_sizes(engine: &mut Engine, components: &Output) -> Result<Output, AlgorithmError> {
@@ -75,11 +68,7 @@ fn group_sizes(engine: &mut Engine, components: &Output) -> Result<Output, Algor
         // Components are named by vertices.
         values => values,
     };
-    Ok(Output {
-        column: "size",
-        values,
-        nullable: false,
-    })
+    Ok(Output::new("size", values, false))
 }
 
 fn sizes(graph: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
@@ -96,10 +85,6 @@ fn judge(
     _: &AlgorithmOptions,
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
     let judge = |vertices, arcs: &[_], labels: &[_]| check_components(vertices, arcs, labels);
-    Ok(Box::new(RecordedResult::new(
-        graph,
-        ResultType::Vertices,
-        bytes,
-        judge,
-    )))
+    let takes = ResultType::Vertices;
+    Ok(RecordedResult::boxed(graph, takes, bytes, judge))
 }

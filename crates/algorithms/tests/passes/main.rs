@@ -269,15 +269,15 @@ fn all<T: Element>(engine: &Engine, array: VertexArray<T>) -> Vec<T> {
 /// The same where ranks may be lost.
 fn gathered<T: Element>(engine: &Engine, array: VertexArray<T>) -> Result<Vec<T>, EngineError> {
     let (mut values, mut part) = (Vec::new(), Vec::new());
-    if engine.rank().0 > 0 {
-        engine.serve()?;
+    if graphmill_engine::job::rank(engine).0 > 0 {
+        graphmill_engine::job::serve(engine)?;
         return Ok(values);
     }
     for batch in 0..engine.graph().batches().len() {
         engine.read_batch(&array, batch, &mut part)?;
         values.extend_from_slice(&part);
     }
-    engine.stop_serving()?;
+    graphmill_engine::job::stop_serving(engine)?;
     Ok(values)
 }
 

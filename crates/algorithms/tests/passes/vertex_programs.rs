@@ -104,7 +104,7 @@ fn pagerank_is_that_of_passes() {
                 &graph,
                 |engine| {
                     let passes = ranks(pagerank::PageRankMethod::Passes)(engine)?;
-                    engine.release();
+                    graphmill_engine::job::release(engine);
                     let pull = ranks(pagerank::PageRankMethod::Pregel(PregelMode::Pull))(engine)?;
                     Ok((passes, pull))
                 },

@@ -108,7 +108,7 @@ fn another_program_finds_the_graph_in_memory() {
     let depth = bfs::run(&mut engine, 0).unwrap();
     assert_eq!(bytes_read(&engine, passes), 0);
     let before = all(&engine, depth);
-    engine.release();
+    graphmill_engine::job::release(&mut engine);
     let depth = bfs::run(&mut engine, 0).unwrap();
     assert_eq!(all(&engine, depth), before);
 }

@@ -8,13 +8,12 @@
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, PageCache};
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, prefetch};
-use graphmill_storage::{DataKind, Job, JobError, Lease, Step, Worker};
+use graphmill_storage::{DataKind, Lease};
 
 use crate::cache::cells::CellCache;
-use crate::context::{ExecContext, run};
+use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
 use crate::metrics::traffic::{Access, WorkerTraffic};
-use crate::schedule::numa::NumaQueue;
 use crate::value::EdgeValue;
 
 /// Frames of degrees that a worker keeps.
@@ -122,9 +121,9 @@ impl AdjacencyLists {
             ),
             kind,
             ends: &ends,
-            deal: NumaQueue::of_all(batches.len()),
         };
-        run(machine, &job)?;
+        let all: Vec<usize> = (0..batches.len()).collect();
+        each_batch(machine, &all, |batch, _| job.batch(batch))?;
         Ok(AdjacencyLists {
             begins: job.begins.into_buffer(),
             records: job.records.into_buffer(),
@@ -267,7 +266,6 @@ struct Loading<'p> {
     kind: EdgeKind,
     /// Where the edges of each batch begin.
     ends: &'p [usize],
-    deal: NumaQueue<'p>,
 }
 
 impl Loading<'_> {
@@ -372,16 +370,5 @@ impl Loading<'_> {
             }
         }
         Ok(())
-    }
-}
-
-impl Job for Loading<'_> {
-    fn step(&self, _: &mut Worker) -> Result<Step, JobError> {
-        self.machine.check_stop()?;
-        let Some(batch) = self.deal.take() else {
-            return Ok(Step::Finished);
-        };
-        self.batch(batch)?;
-        Ok(Step::Worked)
     }
 }

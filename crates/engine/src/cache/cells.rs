@@ -10,22 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::{Cell, ExtentReader, FanoutTable};
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, lock};
-use graphmill_storage::{DataKind, Job, JobError, Lease, Step, Worker};
+use graphmill_storage::{DataKind, Lease, Worker};
 
-use crate::context::{ExecContext, run};
+use crate::cache::cached_runs::{CacheShare, CachedRuns};
+use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
 use crate::graph_view::{CellBytes, join};
-use crate::schedule::numa::NumaQueue;
 
 /// Bytes of one read while the cells are filled in.
 const CHUNK_BYTES: usize = 1 << 20;
 const DEPTH: usize = 4;
-
-/// Unless all cells are cached, bitmaps are cached if they take at most 1/8 of the memory.
-const BITMAPS_SHARE: u64 = 8;
-
-/// Stretches of a column at most.
-pub(crate) const STRETCHES: usize = 16;
 
 /// The cached cells of a graph.
 #[derive(Default)]
@@ -43,87 +37,6 @@ pub(crate) struct CellCache {
     weighted: bool,
     /// Bytes that filling read.
     read: u64,
-}
-
-/// The cached runs of all columns, one column after the other.
-///
-/// A column has one for each cell, but at most [`STRETCHES`].
-#[derive(Default)]
-struct CachedRuns {
-    all: Vec<CachedRun>,
-    /// The first of each column, and the end.
-    firsts: Vec<usize>,
-    _lease: Option<Lease>,
-}
-
-/// The cached prefix of a run of cells.
-#[derive(Clone, Copy, Default)]
-struct CachedRun {
-    /// Number of its first cells that are cached.
-    cells: usize,
-    /// Offset of their bytes among all cached bytes.
-    data: usize,
-    weights: usize,
-}
-
-impl CachedRuns {
-    /// Bytes of the budget that they take.
-    fn memory(machine: &ExecContext) -> u64 {
-        let columns = machine.batches.len();
-        let stretches: usize = (0..columns)
-            .map(|column| machine.own_cells(column).len().min(STRETCHES))
-            .sum();
-        (stretches * size_of::<CachedRun>() + (columns + 1) * size_of::<usize>()) as u64
-    }
-
-    /// Creates an empty cache.
-    fn new(machine: &ExecContext) -> Result<Self, EngineError> {
-        let lease = machine
-            .budget
-            .lease("pinned cells", Self::memory(machine))?;
-        let mut firsts = vec![0];
-        let mut end = 0;
-        for column in 0..machine.batches.len() {
-            end += machine.own_cells(column).len().min(STRETCHES);
-            firsts.push(end);
-        }
-        Ok(CachedRuns {
-            all: vec![CachedRun::default(); end],
-            firsts,
-            _lease: Some(lease),
-        })
-    }
-
-    /// Returns the runs of a column, each with the positions of its cells.
-    fn of(
-        &self,
-        column: usize,
-        cells: usize,
-    ) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
-        let first = self.firsts[column];
-        let count = self.firsts[column + 1] - first;
-        (0..count).map(move |i| {
-            (
-                first + i,
-                begin(i, cells, count)..begin(i + 1, cells, count),
-            )
-        })
-    }
-
-    /// That of the cell at a position, and the position of its first cell.
-    #[inline]
-    fn at(&self, column: usize, cells: usize, position: usize) -> Option<(&CachedRun, usize)> {
-        let first = *self.firsts.get(column)?;
-        let count = self.firsts.get(column + 1)? - first;
-        let i = position * count / cells;
-        Some((self.all.get(first + i)?, begin(i, cells, count)))
-    }
-}
-
-/// Returns the first cell of run `i` of `count` runs over `cells` cells.
-#[inline]
-fn begin(i: usize, cells: usize, count: usize) -> usize {
-    (i * cells).div_ceil(count)
 }
 
 /// Returns the bytes of an edge's weight, if weights are cached.
@@ -148,14 +61,6 @@ fn sums(machine: &ExecContext, weighted: bool) -> [u64; 3] {
         machine.all_own_cells().map(Cell::block_list_bytes).sum(),
         machine.all_own_cells().map(Cell::bitmap_bytes).sum(),
     ]
-}
-
-/// True if bitmaps are worth `bitmaps` of the `room` bytes in which cells of `cells` bytes are cached.
-///
-/// That is if everything fits, or if not even all cells fit and bitmaps take little. Otherwise cells
-/// are the better use, since every pass reads them.
-pub(crate) fn are_bitmaps_pinned(bitmaps: u64, cells: u64, room: u64) -> bool {
-    bitmaps.saturating_add(cells) <= room || cells > room && bitmaps <= room / BITMAPS_SHARE
 }
 
 /// Returns the bytes that rounding up each kind of cached data to whole pages takes.
@@ -189,14 +94,7 @@ impl CellCache {
         weighted: bool,
         bytes: u64,
     ) -> Result<Self, EngineError> {
-        let graph = &machine.graph;
-        let count = machine.batches.len();
-        let cell_bytes = cell_bytes(machine, weighted);
-        let edge_bytes = edge_bytes(machine, weighted);
         let [data_bytes, lists_bytes, bitmaps_bytes] = sums(machine, weighted);
-        let [lists_leased, bitmaps_leased] =
-            [lists_bytes, bitmaps_bytes].map(|of| machine.tiers.leased(DataKind::Index, of));
-        let data_leased = machine.tiers.leased(DataKind::Edges, data_bytes);
         let room = bytes.saturating_sub(rounding_bytes(machine));
         if room == 0 {
             return Ok(CellCache {
@@ -206,142 +104,82 @@ impl CellCache {
                 ..CellCache::default()
             });
         }
-        let lists = 0..machine.batches.vertices();
-        let fanout_bytes = FanoutTable::memory(graph.forward(), &lists);
-        let fanout_bytes = machine.tiers.leased(DataKind::Index, fanout_bytes);
-        let mut lists_read = 0;
-        let (fanout, room) = if fanout_bytes <= room / 4 {
-            let mut frames = lock(&machine.frames);
-            let side = graph.forward().side();
-            let table = FanoutTable::load(
+        let (vertices, side) = (0..machine.batches.vertices(), machine.graph.forward());
+        let of_index = [
+            FanoutTable::memory(side, &vertices),
+            lists_bytes,
+            bitmaps_bytes,
+        ];
+        let of_index = of_index.map(|of| machine.tiers.leased(DataKind::Index, of));
+        let data_leased = machine.tiers.leased(DataKind::Edges, data_bytes);
+        let share = CacheShare::new(room, [of_index[0], of_index[1], of_index[2], data_leased]);
+        let (mut fanout, mut lists_read) = (None, 0);
+        if share.fanout {
+            let (mut frames, memory) = (lock(&machine.frames), (&machine.tiers, &machine.budget));
+            let (graph, side) = (machine.graph, side.side());
+            fanout = Some(FanoutTable::load(
                 graph,
                 side,
                 &mut frames,
-                (&machine.tiers, &machine.budget),
-                lists,
-            )?;
+                memory,
+                vertices,
+            )?);
             lists_read = frames.take_bytes_read();
-            (Some(table), room - fanout_bytes)
-        } else {
-            (None, room)
-        };
-        let all_block_lists = lists_leased <= room / 2;
-        let room = match all_block_lists {
-            true => room - lists_leased,
-            false => room,
-        };
-        let all_bitmaps = are_bitmaps_pinned(bitmaps_leased, data_leased, room);
-        let room = match all_bitmaps {
-            true => room - bitmaps_leased,
-            false => room,
-        };
+        }
         // Data on a tier outside the budget always fits.
-        let room = match data_leased {
-            0 => data_bytes,
-            _ => room,
+        let room = if data_leased == 0 {
+            data_bytes
+        } else {
+            share.left
         };
-        let whole = data_bytes <= room;
-        let share = |of: u64| match whole {
-            true => of,
-            false => (u128::from(of) * u128::from(room) / u128::from(data_bytes.max(1))) as u64,
+        let cell_bytes = cell_bytes(machine, weighted);
+        let mut stretches = CachedRuns::choose(machine, cell_bytes, data_bytes, room)?;
+        let [data, weights] = stretches.place(machine, edge_bytes(machine, weighted));
+        let starts = |is_held: bool, bytes: fn(&Cell) -> u64| {
+            let columns = 0..machine.batches.len();
+            let of_column = columns.map(|column| match is_held {
+                true => machine.own_cells(column).iter().map(bytes).sum::<u64>() as usize,
+                false => 0,
+            });
+            let ends = of_column.scan(0, |end, bytes| {
+                *end += bytes;
+                Some(*end)
+            });
+            std::iter::once(0).chain(ends).collect::<Vec<usize>>()
         };
-        let mut stretches = CachedRuns::new(machine)?;
-        let bytes_of = |column: usize, cells: Range<usize>| {
-            let cells = &machine.own_cells(column)[cells];
-            cells.iter().map(cell_bytes).sum::<u64>()
-        };
-        let mut taken = 0;
-        for d in 0..count {
-            let cells = machine.own_cells(d);
-            // The rest of a run's share, too small for its next cell, goes to the next run.
-            let mut left = 0;
-            for (i, stretch) in stretches.of(d, cells.len()) {
-                left += share(bytes_of(d, stretch.clone()));
-                for cell in &cells[stretch] {
-                    if cell_bytes(cell) > left {
-                        break;
-                    }
-                    left -= cell_bytes(cell);
-                    taken += cell_bytes(cell);
-                    stretches.all[i].cells += 1;
-                }
-            }
-        }
-        // The rest of all columns goes to the first cells that fit.
-        let mut all = all_block_lists;
-        for d in 0..count {
-            let cells = machine.own_cells(d);
-            for (i, stretch) in stretches.of(d, cells.len()) {
-                let pinned = &mut stretches.all[i].cells;
-                for cell in &cells[stretch.start + *pinned..stretch.end] {
-                    if taken + cell_bytes(cell) > room {
-                        break;
-                    }
-                    taken += cell_bytes(cell);
-                    *pinned += 1;
-                }
-                all &= *pinned == stretch.len();
-            }
-        }
-        // Offsets of the bytes of each cached run, and of the lists and bitmaps of each column.
-        let (mut data, mut weights, mut indices) = (0, 0, [0; 2]);
-        let mut index_starts = [Vec::with_capacity(count), Vec::with_capacity(count)];
-        let mut column_starts = [Vec::with_capacity(count), Vec::with_capacity(count)];
-        for d in 0..count {
-            let cells = machine.own_cells(d);
-            index_starts[0].push(indices[0]);
-            index_starts[1].push(indices[1]);
-            column_starts[0].push(data);
-            column_starts[1].push(weights);
-            for (i, stretch) in stretches.of(d, cells.len()) {
-                let held = &mut stretches.all[i];
-                (held.data, held.weights) = (data, weights);
-                for cell in &cells[stretch][..held.cells] {
-                    data += cell.data_bytes() as usize;
-                    weights += (cell.edges() * edge_bytes) as usize;
-                }
-            }
-            if all_block_lists {
-                indices[0] += cells.iter().map(Cell::block_list_bytes).sum::<u64>() as usize;
-            }
-            if all_bitmaps {
-                indices[1] += cells.iter().map(Cell::bitmap_bytes).sum::<u64>() as usize;
-            }
-        }
+        let index_starts = [
+            starts(share.block_lists, Cell::block_list_bytes),
+            starts(share.bitmaps, Cell::bitmap_bytes),
+        ];
         let groups = groups(machine, &stretches);
         let firsts: Vec<usize> = groups.iter().map(|group| group.start).collect();
-        let filling =
-            |kind, starts: &[usize], end| FillBuffer::new(machine, kind, starts, end, &groups);
+        let filling = |kind, starts: &[usize]| FillBuffer::new(machine, kind, starts, &groups);
         let job = CacheFill {
             machine,
             stretches: &stretches,
             groups: &groups,
-            data: filling(DataKind::Edges, &column_starts[0], data)?,
-            weights: filling(DataKind::Edges, &column_starts[1], weights)?,
-            block_lists: filling(DataKind::Index, &index_starts[0], indices[0])?,
-            bitmaps: filling(DataKind::Index, &index_starts[1], indices[1])?,
-            deal: NumaQueue::new(&firsts, count),
+            filling: [
+                filling(DataKind::Index, &index_starts[0])?,
+                filling(DataKind::Index, &index_starts[1])?,
+                filling(DataKind::Edges, &data)?,
+                filling(DataKind::Edges, &weights)?,
+            ],
             read: AtomicU64::new(0),
         };
-        run(machine, &job)?;
-        let CacheFill {
-            data,
-            weights,
-            block_lists,
-            bitmaps,
-            read,
-            ..
-        } = job;
+        each_batch(machine, &firsts, |number, worker| job.group(number, worker))?;
         let held = |filling: FillBuffer| (filling.bytes.into_buffer(), filling.lease);
+        let read = lists_read + job.read.into_inner();
+        let [block_lists, bitmaps, data, weights] = job.filling.map(held);
+        let all = (0..machine.batches.len()).all(|column| stretches.has_all(machine, column));
         Ok(CellCache {
-            bytes: Some([data, weights, block_lists, bitmaps].map(held)),
+            bytes: Some([data, weights, block_lists, bitmaps]),
             index_starts,
             stretches,
-            all,
-            all_block_lists,
+            all: all && share.block_lists,
+            all_block_lists: share.block_lists,
             weighted,
             fanout,
-            read: read.into_inner() + lists_read,
+            read,
         })
     }
 
@@ -459,18 +297,17 @@ struct FillBuffer {
 }
 
 impl FillBuffer {
-    /// Room for bytes of all columns up to `end`, which begin at `starts`, to be filled group by group.
+    /// Room for bytes of columns that begin at `starts`, the end last, to be filled group by group.
     fn new(
         machine: &ExecContext,
         kind: DataKind,
         starts: &[usize],
-        end: usize,
         groups: &[Range<usize>],
     ) -> Result<Self, EngineError> {
         let (tiers, budget) = (&machine.tiers, &machine.budget);
-        let (memory, lease) = tiers
-            .buffer(kind, budget, "pinned cells", end)?
-            .into_parts();
+        let end = starts.last().copied().unwrap_or(0);
+        let buffer = tiers.buffer(kind, budget, "pinned cells", end)?;
+        let (memory, lease) = buffer.into_parts();
         let begin = |group: &Range<usize>| starts.get(group.start).copied().unwrap_or(0);
         let cuts = groups.iter().map(begin).chain([end]).collect();
         Ok(FillBuffer {
@@ -485,10 +322,7 @@ impl FillBuffer {
 /// Tiny columns share their frames, and lie as close in memory as on disk if they are cached whole.
 fn groups(machine: &ExecContext, stretches: &CachedRuns) -> Vec<Range<usize>> {
     let graph = &machine.graph;
-    let whole = |d: usize| {
-        let mut of = stretches.of(d, machine.own_cells(d).len());
-        of.all(|(i, stretch)| stretches.all[i].cells == stretch.len())
-    };
+    let whole = |d: usize| stretches.has_all(machine, d);
     let bytes = |d: usize| {
         let cells = machine.own_cells(d).iter();
         cells.map(Cell::data_bytes).sum::<u64>()
@@ -517,11 +351,8 @@ struct CacheFill<'p> {
     machine: &'p ExecContext<'p>,
     stretches: &'p CachedRuns,
     groups: &'p [Range<usize>],
-    data: FillBuffer,
-    weights: FillBuffer,
-    block_lists: FillBuffer,
-    bitmaps: FillBuffer,
-    deal: NumaQueue<'p>,
+    /// Lists of blocks, bitmaps, cells, weights.
+    filling: [FillBuffer; 4],
     read: AtomicU64,
 }
 
@@ -544,12 +375,8 @@ impl CacheFill<'_> {
             }
         }
         let mut reader = ExtentReader::new(graph, &self.machine.budget, CHUNK_BYTES, DEPTH)?;
-        for (into, extents) in [
-            (&self.block_lists, block_lists),
-            (&self.bitmaps, bitmaps),
-            (&self.data, data),
-            (&self.weights, weights),
-        ] {
+        let extents = [block_lists, bitmaps, data, weights];
+        for (into, extents) in self.filling.iter().zip(extents) {
             let Some(mut into) = into.bytes.write(number) else {
                 continue;
             };
@@ -578,39 +405,5 @@ impl CacheFill<'_> {
         self.read
             .fetch_add(reader.take_bytes_read(), Ordering::Relaxed);
         Ok(())
-    }
-}
-
-impl Job for CacheFill<'_> {
-    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.check_stop()?;
-        let Some(number) = self.deal.take() else {
-            return Ok(Step::Finished);
-        };
-        self.group(number, worker)?;
-        Ok(Step::Worked)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bitmaps_take_no_room_that_cells_need_to_be_there_all() {
-        for (bitmaps, cells, room, pinned) in [
-            (0, 0, 0, true),
-            (10, 90, 100, true),
-            // All cells fit, but not beside them.
-            (11, 90, 100, false),
-            (1, 100, 100, false),
-            // Some cells are read anyway.
-            (12, 101, 100, true),
-            (13, 101, 100, false),
-            (12, u64::MAX, 100, true),
-        ] {
-            let found = are_bitmaps_pinned(bitmaps, cells, room);
-            assert_eq!(found, pinned, "{bitmaps} and {cells} in {room}");
-        }
     }
 }

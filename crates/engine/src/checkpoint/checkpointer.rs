@@ -2,8 +2,10 @@
 //!
 //! A checkpoint is the log of the driver's calls, the rows of all vertex arrays, and the sets that the driver holds. Its pages are
 //! in the row file, which never overwrites a page of a checkpoint; the rest is a file of its own. A checkpoint is written in three steps:
-//! 1. the engine writes the changed pages and syncs the row file; 2. it writes the checkpoint's file, durably and atomically: the checkpoint
-//! is *prepared*; 3. once all ranks have prepared it, they delete expired checkpoints. So all ranks always share a checkpoint.
+//!
+//! 1. The engine writes the changed pages and syncs the row file.
+//! 2. It writes the checkpoint's file, durably and atomically: the checkpoint is *prepared*.
+//! 3. Once all ranks have prepared it, they delete expired checkpoints. So all ranks always share a checkpoint.
 //!
 //! Resume picks the newest checkpoint that every rank has and whose checksums match. It syncs that checkpoint on every rank,
 //! because its rename may not be durable. It then deletes the other checkpoints, and syncs the deletion before it reuses their
@@ -297,11 +299,8 @@ impl Checkpointer {
         let mut io = RowFileIo::new(&*self.disk, &self.budget, page_bytes)?;
         let mut entries = vec![0; told.pages.len() * page_bytes];
         let mut read = io.load(&pages, &told.pages, &mut entries);
-        for pages_of in record
-            .arrays
-            .iter()
-            .flat_map(|array| array.pages.chunks(CHECKED))
-        {
+        let arrays = record.arrays.iter();
+        for pages_of in arrays.flat_map(|array| array.pages.chunks(CHECKED)) {
             if self.stop.is_cancelled() {
                 return Err(EngineError::Stopped);
             }
@@ -512,10 +511,8 @@ impl Checkpointer {
                 source,
             })?;
         file.commit()?;
-        self.room = Some(
-            self.budget
-                .lease("versions", AtomicFile::memory(CHUNK_BYTES))?,
-        );
+        let bytes = AtomicFile::memory(CHUNK_BYTES);
+        self.room = Some(self.budget.lease("versions", bytes)?);
         self.published.push_back(number);
         failpoint!(OldVersionGoesFirst => self.remove_old()?);
         // All have prepared it.

@@ -16,7 +16,7 @@ use graphmill_storage::{RandomAccessFile, RecordReader, RecordWriter, corrupt};
 
 use crate::frontier::bitmap::{BatchBitmaps, HierarchicalBitmap};
 use crate::frontier::codec;
-use crate::state::array_store::SavedColumn;
+use crate::state::checkpoint_copy::SavedColumn;
 use crate::state::row_file::{PageTable, SlotRef};
 
 const MAGIC: &[u8; 8] = b"GMVERS\0\x03";
@@ -72,11 +72,11 @@ impl Snapshot {
         out.put_u64(sets.len() as u64)?;
         for (number, of_batches) in sets {
             out.put_u64(*number)?;
-            let has_any = |set: &&std::sync::Mutex<HierarchicalBitmap>| lock(set).count() > 0;
+            let has_any = |set: &&std::sync::Mutex<HierarchicalBitmap>| lock(set).count > 0;
             out.put_u64(of_batches.iter().filter(has_any).count() as u64)?;
             for (batch, set) in of_batches.iter().enumerate() {
                 let set = lock(set);
-                if set.count() > 0 {
+                if set.count > 0 {
                     out.put_u64(batch as u64)?;
                     codec::put(&mut out, &set)?;
                 }
@@ -243,7 +243,7 @@ mod tests {
             let mut back = HierarchicalBitmap::default();
             back.reserve(200, &MemoryBudget::new(1 << 20)).unwrap();
             assert!(codec::take(&mut from, &mut back).unwrap());
-            counts.push((batch, back.count()));
+            counts.push((batch, back.count));
         }
         assert_eq!(counts, [(0, 1), (2, 200), (3, 150)]);
         // A batch of fewer vertices than the checkpoint says.

@@ -16,7 +16,7 @@ use crate::value::Reduce;
 impl Engine {
     /// Returns the values of one batch of an array, in order of index.
     ///
-    /// Only rank 0 can read a batch of another rank, while the others are in [`Engine::serve`].
+    /// Only rank 0 can read a batch of another rank, while the others are in [`serve`].
     ///
     /// # Errors
     /// Disk or budget failed, or a rank is lost.
@@ -46,12 +46,6 @@ impl Engine {
         }
     }
 
-    /// The batches whose rows this rank has.
-    #[must_use]
-    pub fn local_batches(&self) -> Range<usize> {
-        self.common.ranks.own()
-    }
-
     /// Shows a batch of this rank.
     fn show_batch(
         &self,
@@ -75,50 +69,56 @@ impl Engine {
         }
         Ok(())
     }
+}
 
-    /// Serves this rank's batches to rank 0, until rank 0 calls [`Engine::stop_serving`].
-    ///
-    /// # Errors
-    /// Disk or budget failed, or a rank is lost.
-    pub fn serve(&self) -> Result<(), EngineError> {
-        let EngineState { ranks, wire, .. } = &self.common;
-        let Some(wire) = wire else {
+/// The batches whose rows this rank has.
+#[must_use]
+pub fn local_batches(engine: &Engine) -> Range<usize> {
+    engine.common.ranks.own()
+}
+
+/// Serves this rank's batches to rank 0, until rank 0 calls [`stop_serving`].
+///
+/// # Errors
+/// Disk or budget failed, or a rank is lost.
+pub fn serve(engine: &Engine) -> Result<(), EngineError> {
+    let EngineState { ranks, wire, .. } = &engine.common;
+    let Some(wire) = wire else {
+        return Ok(());
+    };
+    let wire = &mut *lock(wire);
+    loop {
+        let mut asked = [0; 16];
+        wire.receive_rows(ranks, 0, &mut asked)?;
+        let CollectRequest::Batch([number, batch]) = CollectRequest::of(&asked) else {
             return Ok(());
         };
-        let wire = &mut *lock(wire);
-        loop {
-            let mut asked = [0; 16];
-            wire.receive_rows(ranks, 0, &mut asked)?;
-            let CollectRequest::Batch([number, batch]) = CollectRequest::of(&asked) else {
-                return Ok(());
-            };
-            if !ranks.own().contains(&(batch as usize)) {
-                return Err(protocol_error().into());
-            }
-            let id = self.common.arrays.id(number as u32);
-            let element = self.common.arrays.element_bytes(id);
-            let mut sent = Ok(());
-            self.show_batch(id, batch as usize, |guard, span| {
-                sent = wire.send_rows(ranks, 0, &guard.read::<u8>()[..span * element]);
-            })?;
-            sent?;
+        if !ranks.own().contains(&(batch as usize)) {
+            return Err(mismatch());
         }
+        let id = engine.common.arrays.id(number as u32);
+        let element = engine.common.arrays.element_bytes(id);
+        let mut sent = Ok(());
+        engine.show_batch(id, batch as usize, |guard, span| {
+            sent = wire.send_rows(ranks, 0, &guard.read::<u8>()[..span * element]);
+        })?;
+        sent?;
     }
+}
 
-    /// Ends [`Engine::serve`] on the other ranks.
-    ///
-    /// # Errors
-    /// A rank is lost.
-    pub fn stop_serving(&self) -> Result<(), EngineError> {
-        let EngineState { ranks, wire, .. } = &self.common;
-        if let Some(wire) = wire {
-            let wire = &mut *lock(wire);
-            for rank in 1..ranks.count() {
-                wire.send_rows(ranks, rank, &CollectRequest::Nothing.bytes())?;
-            }
+/// Ends [`serve`] on the other ranks.
+///
+/// # Errors
+/// A rank is lost.
+pub fn stop_serving(engine: &Engine) -> Result<(), EngineError> {
+    let EngineState { ranks, wire, .. } = &engine.common;
+    if let Some(wire) = wire {
+        let wire = &mut *lock(wire);
+        for rank in 1..ranks.count() {
+            wire.send_rows(ranks, rank, &CollectRequest::Nothing.bytes())?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// A request of rank 0 to another rank.

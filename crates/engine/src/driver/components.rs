@@ -10,13 +10,14 @@ use crate::checkpoint::checkpointer::Checkpointer;
 use crate::config::EdgeResidency;
 use crate::context::ExecContext;
 use crate::driver::pass_list::listed;
+use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::exec::in_memory::{afforest, edge_scan};
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
 use crate::program::edge::Direction;
-use crate::state::rows::{ColumnAccess, IdOrdinal};
+use crate::state::rows::IdOrdinal;
 use crate::state::vertex_array::{VertexArray, elements_mut};
 
 /// How components are found.
@@ -47,7 +48,8 @@ impl Engine {
         if self.vertices() == 0 {
             return Ok(true);
         }
-        let (is_done, []) = self.logged(std::any::type_name::<I>(), |engine| {
+        let name = call_name::<I>("connected_components");
+        let (is_done, []) = self.logged(&name, |engine| {
             engine
                 .recovery
                 .iter_mut()
@@ -77,10 +79,7 @@ impl Engine {
         let over_lists = how != ComponentsMethod::Cells
             && self.lists_are_worth_it(false, forward, if is_told { u64::MAX } else { 0 })
             && self.lists_for(false, forward, &labels, true)?;
-        let resident = self
-            .common
-            .arrays
-            .resident(&[ColumnAccess::Read(labels.id())]);
+        let resident = self.common.arrays.in_memory(labels.id());
         if !resident || how == ComponentsMethod::Lists && !over_lists {
             return Ok(false);
         }
@@ -115,10 +114,7 @@ impl Engine {
             Err(StorageError::Budget(_)) => None,
             forest => Some(forest?),
         };
-        let resident = self
-            .common
-            .arrays
-            .resident(&[ColumnAccess::Write(labels.id())]);
+        let resident = self.common.arrays.in_memory(labels.id());
         let lacks = forest.is_none() || !resident || budget.available() < besides;
         let [lacks] = self.common.ranks.total([u64::from(lacks)])?;
         let Some(mut forest) = forest.filter(|_| lacks == 0) else {
@@ -278,7 +274,7 @@ impl Engine {
                 worker.write(DataKind::Vertices, Access::Random, messages * label);
             });
         };
-        let (metrics, on_pass) = (&mut self.metrics, &self.on_pass);
+        let (metrics, on_pass) = (&mut self.metrics, &self.common.on_pass);
         let tell = listed(&*self.common.clock, on_pass, metrics, traffic, count);
         match lists {
             Some(lists) => {

@@ -9,6 +9,7 @@ use crate::config::{EdgeResidency, KernelChoice};
 use crate::context::ExecContext;
 use crate::driver::pass_list::listed;
 use crate::driver::replay::pauses;
+use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::exec::in_memory::bucket_queue::{BlockPool, VertexBlock};
@@ -64,7 +65,8 @@ impl Engine {
             if active.is_empty() {
                 return Ok(());
             }
-            let ((), [left]) = self.logged_many(std::any::type_name::<P>(), |engine| {
+            let name = call_name::<P>("run_to_fixpoint");
+            let ((), [left]) = self.logged_many(&name, |engine| {
                 let left = engine.settle_in_memory(program, labels, &active, direction)?;
                 Ok(((), [left]))
             })?;
@@ -169,12 +171,7 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let turned = self.goes_turned(direction);
         let weighted = self.of_weights(weighted);
-        if turned && self.turned.is_none()
-            || !self
-                .common
-                .arrays
-                .resident(&[ColumnAccess::Read(rows.id())])
-        {
+        if turned && self.turned.is_none() || !self.common.arrays.in_memory(rows.id()) {
             return Ok(false);
         }
         let work = self.work_over_lists();
@@ -204,24 +201,6 @@ impl Engine {
         let vertices = self.vertices();
         BlockPool::memory(vertices, self.common.workers.count())
             + direction_optimizing::memory(vertices)
-    }
-
-    /// Returns the least budget with which unweighted lists fit, if this one is too small.
-    ///
-    /// `None` if there are no lists for another reason, or if the labels are not in memory.
-    #[must_use]
-    pub fn adjacency_min_memory<T>(&self, labels: &VertexArray<T>) -> Option<u64> {
-        if !self
-            .common
-            .arrays
-            .resident(&[ColumnAccess::Read(labels.id())])
-        {
-            return None;
-        }
-        let leave = self.work_over_lists().max(self.borrowed);
-        let lack = (self.held).adjacency_shortfall(&self.machine(false), false, false, leave);
-        let lack = lack.filter(|bytes| *bytes > 0)?;
-        Some(self.common.budget.total().saturating_add(lack))
     }
 
     /// True if edges have the weights that are asked for.
@@ -318,7 +297,7 @@ impl Engine {
                 worker.write(DataKind::Vertices, Access::Random, messages * label);
             });
         };
-        let (metrics, on_pass) = (&mut self.metrics, &self.on_pass);
+        let (metrics, on_pass) = (&mut self.metrics, &self.common.on_pass);
         let (clock, ranks) = (&*self.common.clock, &*self.common.ranks);
         let mut list = listed(clock, on_pass, metrics, traffic, count);
         let recovery = &mut self.recovery;
@@ -335,6 +314,24 @@ impl Engine {
             )),
         }
     }
+}
+
+/// Returns the least budget with which unweighted lists fit, if this one is too small.
+///
+/// `None` if there are no lists for another reason, or if the labels are not in memory.
+#[must_use]
+pub fn adjacency_min_memory<T>(engine: &Engine, labels: &VertexArray<T>) -> Option<u64> {
+    if !engine
+        .common
+        .arrays
+        .resident(&[ColumnAccess::Read(labels.id())])
+    {
+        return None;
+    }
+    let leave = engine.work_over_lists().max(engine.borrowed);
+    let lack = (engine.held).adjacency_shortfall(&engine.machine(false), false, false, leave);
+    let lack = lack.filter(|bytes| *bytes > 0)?;
+    Some(engine.common.budget.total().saturating_add(lack))
 }
 
 /// Lists are worth loading once a 32nd of all edges was walked.
@@ -395,12 +392,11 @@ impl<P: MonotoneProgram> EdgeProgram for Mark<P> {
     }
     #[inline(always)]
     fn apply(&self, _: u64, label: &mut P::Label, _: u8) -> ((), Activate) {
-        if self.0 < *label {
+        let is_less = self.0 < *label;
+        if is_less {
             *label = self.0;
-            ((), Activate::Yes)
-        } else {
-            ((), Activate::No)
         }
+        ((), Activate::when(is_less))
     }
     #[inline(always)]
     fn is_pending(&self, _: u64, label: &mut P::Label) -> bool {
@@ -449,12 +445,11 @@ where
     }
     #[inline(always)]
     fn apply(&self, _: u64, label: &mut P::Label, least: P::Label) -> ((), Activate) {
-        if least < *label {
+        let is_less = least < *label;
+        if is_less {
             *label = least;
-            ((), Activate::Yes)
-        } else {
-            ((), Activate::No)
         }
+        ((), Activate::when(is_less))
     }
 }
 

@@ -11,7 +11,7 @@ impl Engine {
     /// Frees the memory that passes retain: messages, accumulators, cells of the graph.
     ///
     /// Arrays and sets stay; the next pass allocates and reads again.
-    pub fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.workspaces = None;
         self.held.release();
         self.active.trim();

@@ -13,7 +13,8 @@ use graphmill_raw::lock;
 
 use crate::config::Combiner;
 use crate::driver::pregel_push;
-use crate::driver::pregel_step::{AggregateSum, PregelStep, name_of};
+use crate::driver::pregel_step::{AggregateSum, PregelStep};
+use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
@@ -113,7 +114,7 @@ impl Engine {
         values: VertexArray<P::Value>,
         limit: u64,
     ) -> Result<(), EngineError> {
-        let name = name_of::<P>;
+        let name = call_name::<P>;
         let out = self.vertex_array::<P::Message>(&name("broadcasts"))?;
         // As long as all are awake and messages go along edges only, a superstep is one pass.
         let (mut awake, mut computed) = (self.full_set()?, self.empty_set()?);
@@ -187,7 +188,7 @@ impl Engine {
         );
         let compute = Compute(step.clone());
         let (tally, [awake, sent]) =
-            self.process_sends(&compute, rows, boxes.mail.write(), Some(waken))?;
+            self.process_messages(&compute, rows, boxes.mail.write(), Some(waken))?;
         Ok((tally, awake, sent))
     }
 }
@@ -203,37 +204,45 @@ pub fn pregel_footprint<P: VertexProgram>(version: PregelMode) -> ProgramFootpri
     }
 }
 
+/// The items that passes of broadcasts share: receivers combine messages, in order of the senders.
+macro_rules! broadcasts {
+    ($self:ident, $program:expr) => {
+        type SignalRows = Read<P::Message>;
+        type Edge = P::Edge;
+        type Message = P::Message;
+        type EdgeMessage = P::Message;
+        type Accumulator = P::Message;
+        const IDENTITY: P::Message = P::IDENTITY;
+        const ORDER_INDEPENDENT: bool = P::ORDER_INDEPENDENT;
+
+        #[inline(always)]
+        fn signal(&self, _: u64, out: &P::Message) -> Option<P::Message> {
+            (!out.bit_eq(&P::IDENTITY)).then_some(*out)
+        }
+        #[inline(always)]
+        fn on_edge(&$self, message: P::Message, edge: P::Edge) -> P::Message {
+            $program.on_edge(message, edge)
+        }
+        #[inline(always)]
+        fn fold(&$self, mail: &mut P::Message, message: P::Message) {
+            $program.combine(mail, message);
+        }
+        #[inline(always)]
+        fn merge(&$self, mail: &mut P::Message, later: P::Message) {
+            $program.combine(mail, later);
+        }
+    };
+}
+
 /// A superstep of all vertices in one pass: each receiver computes at once.
 struct Everywhere<P: VertexProgram>(PregelStep<P>);
 
 impl<P: VertexProgram> EdgeProgram for Everywhere<P> {
-    type SignalRows = Read<P::Message>;
     type ApplyRows = (Write<P::Value>, Write<P::Message>, OutDegree);
-    type Edge = P::Edge;
-    type Message = P::Message;
-    type EdgeMessage = P::Message;
-    type Accumulator = P::Message;
     type Sum = AggregateSum<P::Aggregate>;
-    const IDENTITY: P::Message = P::IDENTITY;
     const REACH: Reach = Reach::Every;
-    const ORDER_INDEPENDENT: bool = P::ORDER_INDEPENDENT;
 
-    #[inline(always)]
-    fn signal(&self, _: u64, out: &P::Message) -> Option<P::Message> {
-        (!out.bit_eq(&P::IDENTITY)).then_some(*out)
-    }
-    #[inline(always)]
-    fn on_edge(&self, message: P::Message, edge: P::Edge) -> P::Message {
-        self.0.program.on_edge(message, edge)
-    }
-    #[inline(always)]
-    fn fold(&self, mail: &mut P::Message, message: P::Message) {
-        self.0.program.combine(mail, message);
-    }
-    #[inline(always)]
-    fn merge(&self, mail: &mut P::Message, later: P::Message) {
-        self.0.program.combine(mail, later);
-    }
+    broadcasts!(self, self.0.program);
     #[inline(always)]
     fn apply(
         &self,
@@ -252,42 +261,17 @@ impl<P: VertexProgram> EdgeProgram for Everywhere<P> {
 
 /// Returns whether the message in a mailbox wakes its vertex.
 fn wakes<P: VertexProgram>(mail: &P::Message) -> Activate {
-    match mail.bit_eq(&P::IDENTITY) {
-        true => Activate::No,
-        false => Activate::Yes,
-    }
+    Activate::when(!mail.bit_eq(&P::IDENTITY))
 }
 
 /// Broadcasts into mailboxes.
 struct Deliver<P: VertexProgram>(Arc<P>);
 
 impl<P: VertexProgram> EdgeProgram for Deliver<P> {
-    type SignalRows = Read<P::Message>;
     type ApplyRows = Write<P::Message>;
-    type Edge = P::Edge;
-    type Message = P::Message;
-    type EdgeMessage = P::Message;
-    type Accumulator = P::Message;
     type Sum = ();
-    const IDENTITY: P::Message = P::IDENTITY;
-    const ORDER_INDEPENDENT: bool = P::ORDER_INDEPENDENT;
 
-    #[inline(always)]
-    fn signal(&self, _: u64, out: &P::Message) -> Option<P::Message> {
-        (!out.bit_eq(&P::IDENTITY)).then_some(*out)
-    }
-    #[inline(always)]
-    fn on_edge(&self, message: P::Message, edge: P::Edge) -> P::Message {
-        self.0.on_edge(message, edge)
-    }
-    #[inline(always)]
-    fn fold(&self, mail: &mut P::Message, message: P::Message) {
-        self.0.combine(mail, message);
-    }
-    #[inline(always)]
-    fn merge(&self, mail: &mut P::Message, later: P::Message) {
-        self.0.combine(mail, later);
-    }
+    broadcasts!(self, self.0);
     #[inline(always)]
     fn apply(&self, _: u64, mail: &mut P::Message, fold: P::Message) -> ((), Activate) {
         self.0.combine(mail, fold);

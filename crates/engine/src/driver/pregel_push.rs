@@ -16,7 +16,8 @@ use crate::cache::adjacency::{AdjacencyLists, value_of, with_words};
 use crate::config::Combiner;
 use crate::context::{ExecContext, run};
 use crate::driver::mailboxes::MailboxSets;
-use crate::driver::pregel_step::{AggregateSum, PregelStep, name_of};
+use crate::driver::pregel_step::{AggregateSum, PregelStep};
+use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::exec::vertex_pass::close;
@@ -85,8 +86,8 @@ impl Engine {
         // No vertex has a message in the first superstep.
         let mut mail = None;
         loop {
-            let name = std::any::type_name::<P>();
-            let (facts, [left]) = self.logged_many(name, |engine| {
+            let name = call_name::<P>("pregel");
+            let (facts, [left]) = self.logged_many(&name, |engine| {
                 let left = engine.run_push(step, values, (waken, mail), limit)?;
                 Ok(((step.facts.superstep, step.facts.aggregated), [left]))
             })?;
@@ -95,7 +96,7 @@ impl Engine {
                 return Ok(());
             }
             waken = left;
-            mail = Some(self.vertex_array(&name_of::<P>("mail"))?);
+            mail = Some(self.vertex_array(&call_name::<P>("mail"))?);
         }
     }
 
@@ -110,29 +111,7 @@ impl Engine {
         limit: u64,
     ) -> Result<ActiveSet, EngineError> {
         let vertices = self.vertices() as usize;
-        let leased = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
-        let one_set = leased(DataKind::Messages, one_box::<P>());
-        let rows = leased(DataKind::Vertices, size_of::<P::Value>());
-        let of_mail = match mail {
-            None => leased(DataKind::Vertices, size_of::<P::Message>()),
-            Some(_) => 0,
-        };
-        let boxes = SETS as u64 * one_set + of_mail;
-        let besides = self.common.shape.reserve();
-        if self.common.budget.available() < boxes + besides {
-            self.release();
-        }
-        let resident = self
-            .common
-            .arrays
-            .resident(&[ColumnAccess::Read(values.id())]);
-        if !resident || self.common.budget.available() < boxes + besides {
-            return Err(EngineError::PushNeedsMemory {
-                bytes: rows + boxes,
-                besides,
-                budget: self.common.budget.total(),
-            });
-        }
+        let one_set = self.make_room_to_push::<P>(&values, mail.is_some())?;
         let mut sets = [self.sets(1)?, self.sets(1)?];
         let (out, _out) = self.mailboxes::<P::Message>(vertices)?;
         let rows = (values.write(), OutDegree);
@@ -157,14 +136,7 @@ impl Engine {
         }
         let post = Arc::new(MailboxPair { sets, out, _out });
         if let Some(mail) = mail {
-            let sent = post.to(step.facts.superstep);
-            let program = &step.program;
-            self.process_vertices(mail.read(), Some(&waken), |v, mail| {
-                if !mail.bit_eq(&P::IDENTITY) {
-                    let combine = |into: &mut P::Message, mail| program.combine(into, mail);
-                    sent.put_shared(v as usize, *mail, combine);
-                }
-            })?;
+            self.restore_mail(step, &post, mail, &waken)?;
         }
         while step.facts.superstep < limit && !waken.is_empty() {
             self.evict_for_rows(&needs);
@@ -240,6 +212,54 @@ impl Engine {
         self.empty_set()
     }
 
+    /// Frees memory for mailboxes and values; returns the bytes of one set of mailboxes.
+    fn make_room_to_push<P: VertexProgram>(
+        &mut self,
+        values: &VertexArray<P::Value>,
+        has_mail: bool,
+    ) -> Result<u64, EngineError> {
+        let vertices = self.vertices() as usize;
+        let leased = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
+        let one_set = leased(DataKind::Messages, one_box::<P>());
+        let rows = leased(DataKind::Vertices, size_of::<P::Value>());
+        let of_mail = match has_mail {
+            false => leased(DataKind::Vertices, size_of::<P::Message>()),
+            true => 0,
+        };
+        let boxes = SETS as u64 * one_set + of_mail;
+        let besides = self.common.shape.reserve();
+        if self.common.budget.available() < boxes + besides {
+            self.release();
+        }
+        let resident = self.common.arrays.in_memory(values.id());
+        if !resident || self.common.budget.available() < boxes + besides {
+            return Err(EngineError::PushNeedsMemory {
+                bytes: rows + boxes,
+                besides,
+                budget: self.common.budget.total(),
+            });
+        }
+        Ok(one_set)
+    }
+
+    /// Moves messages from the mail array to the mailboxes of the current superstep.
+    fn restore_mail<P: VertexProgram>(
+        &mut self,
+        step: &PregelStep<P>,
+        post: &MailboxPair<P::Message>,
+        mail: VertexArray<P::Message>,
+        waken: &ActiveSet,
+    ) -> Result<(), EngineError> {
+        let sent = post.to(step.facts.superstep);
+        let program = &step.program;
+        self.process_vertices(mail.read(), Some(waken), |v, mail| {
+            if !mail.bit_eq(&P::IDENTITY) {
+                let combine = |into: &mut P::Message, mail| program.combine(into, mail);
+                sent.put_shared(v as usize, *mail, combine);
+            }
+        })
+    }
+
     /// Moves what was sent to a superstep to the array of mail.
     fn keep_mail<P: VertexProgram>(
         &mut self,
@@ -256,7 +276,7 @@ impl Engine {
         let Some(sent) = sent.flatten() else {
             return Err(EngineError::Broken);
         };
-        let mail = self.vertex_array(&name_of::<P>("mail"))?;
+        let mail = self.vertex_array(&call_name::<P>("mail"))?;
         self.process_vertices(mail.write(), Some(waken), |v, mail| {
             let combine = |into: &mut P::Message, message| step.program.combine(into, message);
             *mail = sent.take(v as usize, combine).unwrap_or(P::IDENTITY);

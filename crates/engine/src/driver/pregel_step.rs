@@ -101,11 +101,7 @@ impl<P: VertexProgram> PregelStep<P> {
                 aggregate: vertex.aggregate,
                 broadcasts: u64::from(broadcast.is_some()),
             },
-            awake: if vertex.halts {
-                Activate::No
-            } else {
-                Activate::Yes
-            },
+            awake: Activate::when(!vertex.halts),
         }
     }
 
@@ -118,9 +114,4 @@ impl<P: VertexProgram> PregelStep<P> {
         let mut nobody = lock(&self.wrong.nobody);
         *nobody = Some(nobody.map_or(to, |least| least.min(to)));
     }
-}
-
-/// The name of an array of a program.
-pub(crate) fn name_of<P>(what: &str) -> String {
-    format!("{what} of {}", std::any::type_name::<P>())
 }

@@ -125,7 +125,7 @@ impl Engine {
             arrays,
             row_io,
             ranks,
-            clock,
+            settings,
             ..
         } = &mut self.common;
         let Some(io) = row_io.first() else {
@@ -138,12 +138,9 @@ impl Engine {
         if let Some(found) = recovery.take_loaded() {
             arrays.restore(&found.arrays, &mut lock(io))?;
         }
-        let due = recovery.due(clock.now(), ranks)?;
-        recovery.defer_cancel_if_worth_keeping(clock.now());
-        let published = match due.version {
-            true => self.publish(),
-            false => Ok(()),
-        };
+        let due = recovery.due(settings.clock.now(), ranks)?;
+        recovery.defer_cancel_if_worth_keeping(settings.clock.now());
+        let published = if due.version { self.publish() } else { Ok(()) };
         match published {
             // Another rank with the same request may have ended already, once all have the checkpoint.
             Ok(()) | Err(EngineError::Fabric(FabricError::Lost { .. })) if due.end => {
@@ -155,14 +152,9 @@ impl Engine {
 
     /// Writes a checkpoint of the current state.
     fn publish(&mut self) -> Result<(), EngineError> {
-        let EngineState {
-            arrays,
-            row_io,
-            ranks,
-            clock,
-            ..
-        } = &self.common;
-        let (Some(recovery), Some(io)) = (&mut self.recovery, row_io.first()) else {
+        let (arrays, ranks) = (&self.common.arrays, &self.common.ranks);
+        let io = self.common.row_io.first();
+        let (Some(recovery), Some(io)) = (&mut self.recovery, io) else {
             return Ok(());
         };
         let history = self.active.history();
@@ -184,73 +176,77 @@ impl Engine {
         };
         arrays.pages().sync()?;
         let sets = self.active.of_driver();
-        let oldest = recovery.publish(ranks, &mut record, &sets, || clock.now())?;
+        let oldest = recovery.publish(ranks, &mut record, &sets, || self.common.clock.now())?;
         arrays.published(record.number, record.slots(), oldest);
         Ok(())
     }
+}
 
-    /// Saves a run in memory that ended and was cancelled before its result was written.
-    ///
-    /// Returns true if it is saved.
-    ///
-    /// # Errors
-    /// The checkpoint cannot be written.
-    pub fn keep_ended(&mut self) -> Result<bool, EngineError> {
-        let now = self.common.clock.now();
-        let is_kept = |recovery: &Checkpointer| recovery.is_worth_keeping(now);
-        // Others of several ranks may wait for rows.
-        let is_kept = self.common.ranks.alone() && self.recovery.as_ref().is_some_and(is_kept);
-        if is_kept {
-            self.publish()?;
+/// Saves a run in memory that ended and was cancelled before its result was written.
+///
+/// Returns true if it is saved.
+///
+/// # Errors
+/// The checkpoint cannot be written.
+pub fn keep_ended(engine: &mut Engine) -> Result<bool, EngineError> {
+    let now = engine.common.clock.now();
+    let is_kept = |recovery: &Checkpointer| recovery.is_worth_keeping(now);
+    // Others of several ranks may wait for rows.
+    let is_kept = engine.common.ranks.alone() && engine.recovery.as_ref().is_some_and(is_kept);
+    if is_kept {
+        engine.publish()?;
+    }
+    Ok(is_kept)
+}
+
+/// Returns the checkpoint that the run resumed from, if it did.
+#[must_use]
+pub fn resumed(engine: &Engine) -> Option<&ResumeInfo> {
+    engine.recovery.as_ref().and_then(Checkpointer::resumed)
+}
+
+/// True if the run has checkpoints.
+#[must_use]
+pub fn has_published(engine: &Engine) -> bool {
+    engine
+        .recovery
+        .as_ref()
+        .is_some_and(Checkpointer::has_published)
+}
+
+/// Ends the driver's calls.
+///
+/// The driver must have made all logged calls of the run that it resumes: a result before that has no rows.
+///
+/// # Errors
+/// The driver made fewer calls and so is another program; the last checkpoint cannot be written; or the user cancelled.
+pub fn end_calls(engine: &mut Engine) -> Result<(), EngineError> {
+    if engine.active.history().is_replaying() {
+        return Err(EngineError::OtherRun {
+            what: "the program ends before the checkpoint of that run",
+        });
+    }
+    engine.checkpoint_if_due()?;
+    engine
+        .recovery
+        .iter_mut()
+        .for_each(Checkpointer::finish_log);
+    Ok(())
+}
+
+/// Deletes all checkpoints: the run has succeeded.
+///
+/// # Errors
+/// The disk failed.
+pub fn finish_checkpoints(engine: &mut Engine) -> Result<(), EngineError> {
+    match engine.recovery.take() {
+        Some(recovery) => {
+            recovery.finish()?;
+            // Where one stays, so do its pages.
+            engine.common.arrays.forget_versions();
+            Ok(())
         }
-        Ok(is_kept)
-    }
-
-    /// Returns the checkpoint that the run resumed from, if it did.
-    #[must_use]
-    pub fn resumed(&self) -> Option<&ResumeInfo> {
-        self.recovery.as_ref().and_then(Checkpointer::resumed)
-    }
-
-    /// True if the run has checkpoints.
-    #[must_use]
-    pub fn has_published(&self) -> bool {
-        self.recovery
-            .as_ref()
-            .is_some_and(Checkpointer::has_published)
-    }
-
-    /// Ends the driver's calls.
-    ///
-    /// The driver must have made all logged calls of the run that it resumes: a result before that has no rows.
-    ///
-    /// # Errors
-    /// The driver made fewer calls and so is another program; the last checkpoint cannot be written; or the user cancelled.
-    pub fn end_calls(&mut self) -> Result<(), EngineError> {
-        if self.active.history().is_replaying() {
-            return Err(EngineError::OtherRun {
-                what: "the program ends before the checkpoint of that run",
-            });
-        }
-        self.checkpoint_if_due()?;
-        self.recovery.iter_mut().for_each(Checkpointer::finish_log);
-        Ok(())
-    }
-
-    /// Deletes all checkpoints: the run has succeeded.
-    ///
-    /// # Errors
-    /// The disk failed.
-    pub fn finish_checkpoints(&mut self) -> Result<(), EngineError> {
-        match self.recovery.take() {
-            Some(recovery) => {
-                recovery.finish()?;
-                // Where one stays, so do its pages.
-                self.common.arrays.forget_versions();
-                Ok(())
-            }
-            None => Ok(()),
-        }
+        None => Ok(()),
     }
 }
 

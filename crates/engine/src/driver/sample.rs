@@ -5,7 +5,6 @@ use std::ops::Range;
 use graphmill_graph::{EdgeKind, Order, PAGE_VERTICES, PageCache};
 use graphmill_raw::lock;
 
-use crate::context::EngineState;
 use crate::engine::{Engine, LOOKING_FRAMES};
 use crate::error::EngineError;
 use crate::value::Reduce;
@@ -21,20 +20,8 @@ const STRETCHES: u64 = 256;
 const USUAL: f64 = 16.0;
 
 impl Engine {
-    /// Returns a vertex with the most outgoing arcs, the one with the smallest index among several.
-    ///
-    /// `None` if the graph has no arcs.
-    ///
-    /// # Errors
-    /// Disk or budget failed.
-    pub fn max_degree_vertex(&self) -> Result<Option<u64>, EngineError> {
-        self.most_arcs().map_err(|error| self.too_small(error))
-    }
-
     fn most_arcs(&self) -> Result<Option<u64>, EngineError> {
-        let EngineState {
-            batches, budget, ..
-        } = &self.common;
+        let (batches, budget) = (&self.common.batches, &self.common.budget);
         let graph = &self.stored.graph;
         let mut frames = PageCache::new(graph, budget, LOOKING_FRAMES)?;
         let mut most = (0, None);
@@ -66,35 +53,6 @@ impl Engine {
             }
         }
         Ok(Some(most[1]).filter(|_| most[0] > 0))
-    }
-
-    /// Returns the mean weight of a fixed sample of some thousands of edges, without outliers.
-    ///
-    /// `None` if edges have no weights.
-    ///
-    /// # Errors
-    /// The disk failed.
-    pub fn sample_mean_weight(&mut self) -> Result<Option<f64>, EngineError> {
-        if self.mean_weight.is_none() {
-            self.mean_weight = Some(self.sample_weights()?);
-        }
-        Ok(self.mean_weight.flatten())
-    }
-
-    /// Returns the geometric mean degree over the edges of a fixed sample of some thousands of vertices.
-    ///
-    /// It is 1 if these have no edges. Over all edges it is no less than the mean degree of vertices, and grows with the share
-    /// of edges that belong to a few hubs.
-    ///
-    /// # Errors
-    /// The disk failed.
-    pub fn sample_degree(&mut self) -> Result<f64, EngineError> {
-        let usual = match self.usual_degree {
-            Some(usual) => usual,
-            None => self.sample_degrees()?,
-        };
-        self.usual_degree = Some(usual);
-        Ok(usual)
     }
 
     fn sample_degrees(&self) -> Result<f64, EngineError> {
@@ -185,6 +143,45 @@ impl Engine {
         weights = heard.map(|weight| f64::from_le_bytes(*weight)).collect();
         Ok(usual_mean(&mut weights))
     }
+}
+
+/// Returns a vertex with the most outgoing arcs, the one with the smallest index among several.
+///
+/// `None` if the graph has no arcs.
+///
+/// # Errors
+/// Disk or budget failed.
+pub fn max_degree_vertex(engine: &Engine) -> Result<Option<u64>, EngineError> {
+    engine.most_arcs().map_err(|error| engine.too_small(error))
+}
+
+/// Returns the mean weight of a fixed sample of some thousands of edges, without outliers.
+///
+/// `None` if edges have no weights.
+///
+/// # Errors
+/// The disk failed.
+pub fn sample_mean_weight(engine: &mut Engine) -> Result<Option<f64>, EngineError> {
+    if engine.mean_weight.is_none() {
+        engine.mean_weight = Some(engine.sample_weights()?);
+    }
+    Ok(engine.mean_weight.flatten())
+}
+
+/// Returns the geometric mean degree over the edges of a fixed sample of some thousands of vertices.
+///
+/// It is 1 if these have no edges. Over all edges it is no less than the mean degree of vertices, and grows with the share
+/// of edges that belong to a few hubs.
+///
+/// # Errors
+/// The disk failed.
+pub fn sample_degree(engine: &mut Engine) -> Result<f64, EngineError> {
+    let usual = match engine.usual_degree {
+        Some(usual) => usual,
+        None => engine.sample_degrees()?,
+    };
+    engine.usual_degree = Some(usual);
+    Ok(usual)
 }
 
 /// Returns the mean of the values that are at most some multiple of the median, if that is not zero.

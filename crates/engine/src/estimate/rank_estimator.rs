@@ -19,8 +19,8 @@ use graphmill_graph::{
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Tiers;
 
-use crate::cache::cells::{CellCache, STRETCHES, are_bitmaps_pinned};
-use crate::engine::Engine;
+use crate::cache::cached_runs::{CacheShare, STRETCHES};
+use crate::cache::cells::CellCache;
 use crate::error::EngineError;
 use crate::estimate::model::{
     PassTraffic, PlannedRank, RankEstimator, RunEstimate, RunEstimateRequest,
@@ -32,6 +32,7 @@ use crate::exchange::frame::{frames_bytes, messages_bytes};
 use crate::memory::plan::{GraphShape, PassMemory};
 use crate::messages::routing::Routing;
 use crate::messages::routing_table::list_bytes;
+use crate::open::{base_memory, min_memory};
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::{ColumnLayout, mean};
 use crate::state::row_file::{RowFileIo, page_bytes};
@@ -54,13 +55,8 @@ pub fn estimate_run(question: &RunEstimateRequest<'_>) -> Result<Vec<RunEstimate
 
 impl<'q> RankEstimator<'q> {
     fn new(question: &'q RunEstimateRequest<'q>, rank: usize) -> Result<Self, EngineError> {
-        let RunEstimateRequest {
-            outline,
-            cuts,
-            threads,
-            memory,
-            ..
-        } = *question;
+        let (outline, cuts, threads) = (question.outline, question.cuts, question.threads);
+        let memory = question.memory;
         let own = cuts[rank]..cuts[rank + 1];
         let measure = GraphDims {
             own: (cuts.len() > 2).then(|| own.clone()),
@@ -70,7 +66,7 @@ impl<'q> RankEstimator<'q> {
             weighted: question.sizes.weighted && measure.edge != EdgeKind::None,
             ..question.sizes
         };
-        let least = outline.open_bytes + Engine::least(&measure, threads, &Tiers::default(), sizes);
+        let least = outline.open_bytes + min_memory(&measure, threads, &Tiers::default(), sizes);
         if least > memory {
             return Err(EngineError::TooSmall {
                 what: "a run",
@@ -80,8 +76,7 @@ impl<'q> RankEstimator<'q> {
         }
         let shape = GraphShape::of(&measure, threads);
         // The engine has its buffers, and the driver the set of all vertices.
-        let taken =
-            outline.open_bytes + Engine::base_memory(&measure, threads) + shape.set_of_vertices;
+        let taken = outline.open_bytes + base_memory(&measure, threads) + shape.set_of_vertices;
         Ok(RankEstimator {
             question,
             rank,
@@ -156,20 +151,7 @@ impl<'q> RankEstimator<'q> {
             rows: staged,
             ..self.sizes
         };
-        let more = ProgramFootprint {
-            rows: staged.max(borrowed),
-            ..self.sizes
-        };
-        // Passes over vertices keep their room where messages have theirs all the same.
-        let is_in_memory = |sizes| {
-            self.shape
-                .plan(sizes, self.free)
-                .map(|room| room.held.is_none())
-        };
-        let sizes = match is_in_memory(more) == is_in_memory(own) {
-            true => more,
-            false => own,
-        };
+        let sizes = self.shape.with_rows(own, borrowed, self.free);
         let written = start.written;
         let needs = self.needs(sizes, &mut start);
         let needs_files = start.written - written;
@@ -235,10 +217,7 @@ impl<'q> RankEstimator<'q> {
         }
         let ways = self.question.outline.measure.ways as u64;
         let mut rooms = filter_budgets(self.batches(), own.clone(), ranks, (ways, self.free));
-        let room = rooms.find(|room| {
-            let enough = self.free.checked_sub(room * ways);
-            enough.is_some_and(|free| self.shape.plan(sizes, free).is_some())
-        })?;
+        let room = rooms.find(|room| self.shape.fits_beside(sizes, room * ways, self.free))?;
         let listed = &self.question.senders.to[self.rank];
         let of_rank = |to: usize, whole: fn(usize) -> u64| {
             let of_batch = |batch| {
@@ -342,9 +321,7 @@ impl<'q> RankEstimator<'q> {
         let besides = CellCache::loading_by(self.question.threads)
             + (self.own.len() * STRETCHES * 32) as u64
             + 5 * 4096;
-        let mut left = self
-            .free
-            .saturating_sub(room.messages + room.besides + graph + besides);
+        let left = (self.free).saturating_sub(room.messages + room.besides + graph + besides);
         let mut pinned = CachedShare {
             pinned: 0,
             read: 0,
@@ -353,18 +330,9 @@ impl<'q> RankEstimator<'q> {
         if left == 0 || all == 0 {
             return pinned;
         }
-        if fanout <= left / 4 {
-            (left, pinned.read) = (left - fanout, fanout);
-        }
-        if block_lists <= left / 2 {
-            left -= block_lists;
-            pinned.read += block_lists;
-        }
-        if are_bitmaps_pinned(bitmaps, all, left) {
-            left -= bitmaps;
-            pinned.read += bitmaps;
-        }
-        pinned.pinned = all.min(left);
+        let share = CacheShare::new(left, [fanout, block_lists, bitmaps, all]);
+        pinned.read = left - share.left;
+        pinned.pinned = all.min(share.left);
         pinned.read += pinned.pinned;
         pinned.rest = 1.0 - pinned.pinned as f64 / all as f64;
         pinned

@@ -3,9 +3,7 @@
 use graphmill_raw::AlignedBuffer;
 
 use crate::config::DispatchChoice;
-use crate::estimate::model::{
-    PassTraffic, PlannedRank, RankEstimator, RoutingPlan, RunEstimateRequest,
-};
+use crate::estimate::model::{PassTraffic, PlannedRank, RankEstimator, RoutingPlan};
 use crate::estimate::spill::SpillEstimate;
 use crate::memory::plan::PassMemory;
 use crate::memory::run_bytes;
@@ -149,12 +147,8 @@ impl PlannedRank<'_> {
         reads: &[f64],
         pieces: &SpillEstimate,
     ) -> Option<RoutingEstimate> {
-        let RunEstimateRequest {
-            outline,
-            dispatch: choice,
-            passes,
-            ..
-        } = *self.of.question;
+        let (outline, choice) = (self.of.question.outline, self.of.question.dispatch);
+        let passes = self.of.question.passes;
         let facts = self.facts(&to.beside.room, reads, pieces);
         let (by_cost, gained) = facts.choose();
         let dispatch = choice.asked().unwrap_or(by_cost);

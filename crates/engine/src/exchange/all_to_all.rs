@@ -265,11 +265,7 @@ where
 
     /// Takes in what the fabric has carried out.
     fn take(&mut self, done: FabricCompletion) -> Result<(), EngineError> {
-        let FabricCompletion {
-            token,
-            buffer,
-            result,
-        } = done;
+        let (token, buffer, result) = (done.token, done.buffer, done.result);
         let bytes = result?;
         let buffer = buffer.ok_or_else(protocol_error)?;
         let other = (token >> 1) as usize;

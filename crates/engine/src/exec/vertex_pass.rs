@@ -1,86 +1,64 @@
 //! The vertex pass: a function on each active vertex, batch by batch, and the sum of what it returned.
 
-use std::sync::Mutex;
-
 use graphmill_raw::lock;
-use graphmill_storage::{Job, JobError, Step, Worker};
 
-use crate::context::ExecContext;
+use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
 use crate::program::edge::Activate;
-use crate::schedule::numa::NumaQueue;
 use crate::state::array_store::BatchRows;
 use crate::state::row_file::RowFileIo;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::value::Reduce;
 
-/// One vertex pass as a job: each step is one batch.
-pub(crate) struct VertexPass<'p, R: Rows, A: Reduce, F> {
-    machine: &'p ExecContext<'p>,
-    needs: Vec<ColumnAccess>,
-    active: Option<&'p ActiveSet>,
+/// A pass over the rows of the active vertices, or of all.
+pub(crate) struct RowPass<'p> {
+    pub(crate) machine: &'p ExecContext<'p>,
+    pub(crate) needs: &'p [ColumnAccess],
+    pub(crate) active: Option<&'p ActiveSet>,
     /// Where those go that are active next.
-    activated: Option<&'p ActiveSet>,
-    batches: Vec<usize>,
-    sums: Vec<Mutex<A>>,
-    deal: NumaQueue<'p>,
-    work: F,
-    rows: std::marker::PhantomData<fn(R)>,
+    pub(crate) activated: Option<&'p ActiveSet>,
 }
 
-impl<'p, R, A, F> VertexPass<'p, R, A, F>
-where
-    R: Rows,
-    A: Reduce,
-    F: Fn(u64, R::Row<'_>) -> (A, Activate) + Sync,
-{
-    pub(crate) fn new(
-        machine: &'p ExecContext<'p>,
-        rows: R,
-        active: Option<&'p ActiveSet>,
-        activated: Option<&'p ActiveSet>,
-        work: F,
-    ) -> Self {
-        let batches: Vec<usize> = match active {
+impl RowPass<'_> {
+    /// The batches that have such vertices.
+    pub(crate) fn batches(&self) -> Vec<usize> {
+        match self.active {
             Some(active) => active.batches().collect(),
-            None => machine.ranks.own().collect(),
-        };
-        let mut needs = Vec::new();
-        rows.needs(&mut needs);
-        let sums = batches.iter().map(|_| Mutex::new(A::ZERO)).collect();
-        let deal = NumaQueue::new(&batches, machine.batches.len());
-        VertexPass {
-            machine,
-            needs,
-            active,
-            activated,
-            batches,
-            sums,
-            deal,
-            work,
-            rows: std::marker::PhantomData,
+            None => self.machine.ranks.own().collect(),
         }
     }
 
-    /// The sums of the batches, in their order.
-    pub(crate) fn sums(self) -> impl Iterator<Item = A> {
-        self.sums.into_iter().map(|sum| *lock(&sum))
+    /// Calls `work` on each row; returns the sum of each batch.
+    pub(crate) fn run<R: Rows, A: Reduce>(
+        &self,
+        work: impl Fn(u64, R::Row<'_>) -> (A, Activate) + Sync,
+    ) -> Result<Vec<A>, EngineError> {
+        let batches = self.batches();
+        each_batch(self.machine, &batches, |i, worker| {
+            self.batch::<R, A>(batches[i], worker.index, &work)
+        })
     }
 
-    fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {
-        let batch = self.batches[position];
-        let mut io = lock(&self.machine.row_io[worker]);
-        let mut open = self.machine.arrays.open(batch, &self.needs, &mut io)?;
-        let start = self.machine.batches.start(batch);
-        let span = self.machine.batches.span(batch);
+    /// Calls `work` on each row of a batch; returns the sum.
+    pub(crate) fn batch<R: Rows, A: Reduce>(
+        &self,
+        batch: usize,
+        worker: usize,
+        mut work: impl FnMut(u64, R::Row<'_>) -> (A, Activate),
+    ) -> Result<A, EngineError> {
+        let (machine, needs) = (self.machine, self.needs);
+        let row_io = || lock(&machine.row_io[worker]);
+        let mut open = machine.arrays.open(batch, needs, &mut row_io())?;
+        let start = machine.batches.start(batch);
+        let span = machine.batches.span(batch);
         let count = self.active.map_or(span, |active| active.count_in(batch));
         let mut sum = A::ZERO;
         {
             let mut rows = R::slices(&mut open.guards);
             let mut next = self.activated.map(|set| set.batch(batch)).transpose()?;
             let one = |i: usize| {
-                let (summand, activate) = (self.work)(start + i as u64, R::row(&mut rows, i));
+                let (summand, activate) = work(start + i as u64, R::row(&mut rows, i));
                 sum.add(summand);
                 if let (Some(next), Activate::Yes) = (&mut next, activate) {
                     next.insert(i);
@@ -91,10 +69,9 @@ where
                 Some(active) => active.batch(batch)?.for_each(one),
             }
         }
-        *lock(&self.sums[position]) = sum;
-        self.machine
-            .count_rows(worker, &self.needs, count, count == span);
-        close(self.machine, open, &self.needs, self.active, batch, &mut io)
+        machine.count_rows(worker, needs, count, count == span);
+        close(machine, open, needs, self.active, batch, &mut row_io())?;
+        Ok(sum)
     }
 }
 
@@ -107,27 +84,6 @@ pub(crate) fn close(
     batch: usize,
     io: &mut RowFileIo,
 ) -> Result<(), EngineError> {
-    match active {
-        None => machine.arrays.close(open, needs, None, io),
-        Some(active) => {
-            let set = active.batch(batch)?;
-            machine.arrays.close(open, needs, Some(&set), io)
-        }
-    }
-}
-
-impl<R, A, F> Job for VertexPass<'_, R, A, F>
-where
-    R: Rows,
-    A: Reduce,
-    F: Fn(u64, R::Row<'_>) -> (A, Activate) + Sync,
-{
-    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.check_stop()?;
-        let Some(position) = self.deal.take() else {
-            return Ok(Step::Finished);
-        };
-        self.batch(position, worker.index)?;
-        Ok(Step::Worked)
-    }
+    let set = active.map(|active| active.batch(batch)).transpose()?;
+    machine.arrays.close(open, needs, set.as_deref(), io)
 }

@@ -12,7 +12,7 @@ const WORD: usize = 64;
 /// The active vertices of one batch, as batch-local numbers.
 #[derive(Debug, Default)]
 pub(crate) struct HierarchicalBitmap {
-    span: usize,
+    pub(crate) span: usize,
     pub(crate) count: usize,
     /// Bit i of word w: vertex 64 w + i.
     pub(crate) words: Vec<u64>,
@@ -102,16 +102,6 @@ impl HierarchicalBitmap {
 
     pub(crate) fn is_full(&self) -> bool {
         self.count == self.span
-    }
-    pub(crate) fn count(&self) -> usize {
-        self.count
-    }
-    /// Bit i of word w: vertex 64 w + i.
-    pub(crate) fn words(&self) -> &[u64] {
-        &self.words
-    }
-    pub(crate) fn span(&self) -> usize {
-        self.span
     }
 
     /// The vertices in ascending order.

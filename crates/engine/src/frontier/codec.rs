@@ -33,8 +33,8 @@ struct EncodedMembers<'s> {
 impl EncodedMembers<'_> {
     fn count(&self) -> usize {
         match self.form {
-            IN => self.set.count(),
-            _ => self.set.span() - self.set.count(),
+            IN => self.set.count,
+            _ => self.set.span - self.set.count,
         }
     }
 
@@ -48,8 +48,8 @@ impl EncodedMembers<'_> {
         if self.form == IN {
             return self.set.for_each(each);
         }
-        let span = self.set.span();
-        for (w, word) in self.set.words().iter().enumerate() {
+        let span = self.set.span;
+        for (w, word) in self.set.words.iter().enumerate() {
             bits(&[!word], w * WORD as usize, |i| {
                 if i < span {
                     each(i);
@@ -68,7 +68,7 @@ impl EncodedMembers<'_> {
     /// The low bits with which they take fewest, and how many bits that is.
     fn low_bits(&self) -> (u32, u64) {
         // The best is about the logarithm of the middle gap.
-        let middle = (self.set.span() * 11 / 16 / self.count().max(1)).max(1);
+        let middle = (self.set.span * 11 / 16 / self.count().max(1)).max(1);
         let near = [middle.ilog2(), middle.ilog2() + 1];
         let [one, other] = near.map(|k| (k, self.bits(k)));
         if other.1 < one.1 { other } else { one }
@@ -80,11 +80,7 @@ pub(crate) fn put(out: &mut RecordWriter<impl Write>, set: &HierarchicalBitmap) 
     if set.is_full() {
         return out.write_all(&[ALL]);
     }
-    let form = if set.count() <= set.span() / 2 {
-        IN
-    } else {
-        OUT
-    };
+    let form = if set.count <= set.span / 2 { IN } else { OUT };
     let told = EncodedMembers { set, form };
     let (k, bits) = told.low_bits();
     out.write_all(&[form, k as u8])?;
@@ -151,7 +147,7 @@ pub(crate) fn take(from: &mut RecordReader<'_>, set: &mut HierarchicalBitmap) ->
         let high = words.zeros()?.checked_mul(1 << k).ok_or_else(corrupt)?;
         let gap = high | words.bits(k)?;
         let i = gap.saturating_add(next);
-        if i >= set.span() as u64 {
+        if i >= set.span as u64 {
             return Ok(false);
         }
         match form {
@@ -310,19 +306,16 @@ mod tests {
                 let begin = from.position();
                 let mut after = set(span, std::iter::empty());
                 assert!(take(&mut from, &mut after).unwrap());
-                assert_eq!(
-                    (before.words(), before.count()),
-                    (after.words(), after.count())
-                );
+                assert_eq!((&before.words, before.count), (&after.words, after.count));
                 from.end().unwrap();
                 let mut from = RecordReader::at(&file, begin);
                 pass(&mut from).unwrap();
                 from.end().unwrap();
 
-                let p = before.count() as f64 / span as f64;
+                let p = before.count as f64 / span as f64;
                 let entropy = |p: f64| if p > 0.0 { -p * p.log2() } else { 0.0 };
                 let least = span as f64 * (entropy(p) + entropy(1.0 - p)) / 8.0;
-                let least = least.max(before.count().min(span - before.count()) as f64 / 8.0);
+                let least = least.max(before.count.min(span - before.count) as f64 / 8.0);
                 // The rest: magic, the header before the words, the last word, the checksum.
                 let bound = 1.05 * least + 8.0 + 18.0 + 8.0 + 4.0;
                 assert!(

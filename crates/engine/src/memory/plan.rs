@@ -249,6 +249,32 @@ impl GraphShape {
         Some(room)
     }
 
+    /// Returns the footprint with rows of at least `rows` bytes, if messages then stay where they are.
+    ///
+    /// Room that passes over vertices take stays free between those over edges.
+    pub(crate) fn with_rows(
+        &self,
+        own: ProgramFootprint,
+        rows: usize,
+        free: u64,
+    ) -> ProgramFootprint {
+        let more = ProgramFootprint {
+            rows: own.rows.max(rows),
+            ..own
+        };
+        let is_in_memory = |sizes| self.plan(sizes, free).map(|room| room.held.is_none());
+        match is_in_memory(more) == is_in_memory(own) {
+            true => more,
+            false => own,
+        }
+    }
+
+    /// True if passes can do with `free` bytes less `taken`.
+    pub(crate) fn fits_beside(&self, sizes: ProgramFootprint, taken: u64, free: u64) -> bool {
+        let left = free.checked_sub(taken);
+        left.is_some_and(|left| self.plan(sizes, left).is_some())
+    }
+
     fn need(&self, sizes: ProgramFootprint, chunk_bytes: usize) -> PassRequirement {
         let workers = self.workers as u64;
         let stream = StreamBuffers {

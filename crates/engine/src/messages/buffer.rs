@@ -357,11 +357,7 @@ impl<M: Element> MessageBuffer<M> {
         worker: usize,
     ) -> Result<(), EngineError> {
         self.counts[batch].store(count, Ordering::Relaxed);
-        let BatchWriter {
-            values,
-            present,
-            span,
-        } = writer;
+        let (values, present, span) = (writer.values, writer.present, writer.span);
         let (ValuesMut::Disk(mut buffer), Some(filed)) = (values, self.filed()) else {
             drop(present);
             self.mark_ready(batch..batch + 1);

@@ -16,8 +16,9 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
+use crate::frontier::bitmap::bits;
 use crate::messages::routing_size::{TableMemory, WINDOW};
-use crate::messages::run_codec::{RunEncoding, Sources, WORD, each_bit, is_sparse};
+use crate::messages::run_codec::{RunEncoding, Sources, WORD, is_sparse};
 use crate::messages::spill::{RunRef, SpillCursor, SpillFile};
 
 /// The sources and the groups of columns that lists are made of.
@@ -401,7 +402,7 @@ fn put_list(out: &mut [u8], row: &[u64], count: u64, span: usize) {
     }
     out.fill(0);
     let mut out = out.chunks_exact_mut(4);
-    each_bit(row, |source| {
+    bits(row, 0, |source| {
         if let Some(out) = out.next() {
             out.copy_from_slice(&(source as u32).to_ne_bytes());
         }

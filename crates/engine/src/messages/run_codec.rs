@@ -11,6 +11,7 @@
 use graphmill_raw::Element;
 use zerocopy::{FromBytes, IntoBytes};
 
+use crate::frontier::bitmap::bits;
 use crate::memory::run_bytes::{bits_at, bytes_max};
 
 /// Sources of a word of bits.
@@ -39,17 +40,6 @@ pub(crate) struct RunEncoding {
 /// True if `count` out of `span` sources are better listed.
 pub(crate) fn is_sparse(count: u64, span: usize) -> bool {
     count < (span / LISTED) as u64
-}
-
-/// Calls `f` with the position of each bit, ascending.
-pub(crate) fn each_bit(words: &[u64], mut f: impl FnMut(usize)) {
-    for (at, word) in words.iter().enumerate() {
-        let mut bits = *word;
-        while bits != 0 {
-            f(at * WORD + bits.trailing_zeros() as usize);
-            bits &= bits - 1;
-        }
-    }
 }
 
 /// Returns the encoding of a run of `count` out of `span` sources that has its own sources.
@@ -84,7 +74,7 @@ pub(crate) fn compact<M: Element>(
     }
     let values = <[M]>::mut_from_bytes(&mut bytes[..span * width]).unwrap_or(&mut []);
     let mut to = 0;
-    each_bit(present, |source| {
+    bits(present, 0, |source| {
         values[to] = values[source];
         to += 1;
     });
@@ -108,7 +98,7 @@ pub(crate) fn encode<M: Element>(
     }
     let packed = <[M]>::mut_from_bytes(packed).unwrap_or(&mut []);
     let mut to = 0;
-    each_bit(selected, |source| {
+    bits(selected, 0, |source| {
         packed[to] = values[source];
         to += 1;
     });
@@ -118,7 +108,7 @@ pub(crate) fn encode<M: Element>(
         return;
     }
     let mut rest = rest.chunks_exact_mut(4);
-    each_bit(selected, |source| {
+    bits(selected, 0, |source| {
         if let Some(to) = rest.next() {
             to.copy_from_slice(&(source as u32).to_ne_bytes());
         }
@@ -212,7 +202,7 @@ mod tests {
         let check = |bytes: &[u8]| {
             let (found, present) = parts::<M>(bytes, span);
             let mut seen = 0;
-            each_bit(present, |source| {
+            super::bits(present, 0, |source| {
                 if source < span {
                     assert_eq!(found[source], value(source));
                     assert_eq!(source % every, 0);

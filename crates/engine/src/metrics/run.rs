@@ -8,10 +8,11 @@ use crate::metrics::traffic::{PlacementInfo, TierBytes};
 use crate::value::Reduce;
 
 /// How the edges of a pass were gone through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// From each source to its list, column by column.
+    #[default]
     Scatter,
     /// From its list to each source, row by row.
     Gather,
@@ -28,7 +29,7 @@ pub enum Mode {
 }
 
 /// One pass.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct PassMetrics {
     /// Wall-clock seconds.
     pub seconds: f64,
@@ -109,27 +110,39 @@ pub struct TruncatedPasses {
     pub seconds_charged: f64,
 }
 
+/// The counts that a listed pass has and the sum of those that are not listed.
+macro_rules! counts {
+    ($of:expr) => {
+        [
+            &mut $of.messages,
+            &mut $of.messages_sent,
+            &mut $of.edges,
+            &mut $of.bytes_read,
+            &mut $of.bytes_written,
+            &mut $of.bytes_sent,
+            &mut $of.filtered,
+            &mut $of.scanned,
+            &mut $of.cells,
+            &mut $of.cells_sought,
+        ]
+    };
+}
+
 impl PassMetrics {
     /// Returns the report of a pass, without counts.
     pub(crate) fn new(mode: Mode) -> PassMetrics {
         PassMetrics {
-            seconds: 0.0,
-            active: 0,
-            messages: 0,
-            messages_sent: 0,
-            edges: 0,
-            bytes_read: 0,
-            bytes_written: 0,
-            bytes_sent: 0,
-            filtered: 0,
-            cells: 0,
-            cells_sought: 0,
-            scanned: 0,
-            messages_pushed: 0,
-            messages_pulled: 0,
-            tiers: TierBytes::default(),
-            seconds_charged: 0.0,
             mode,
+            ..PassMetrics::default()
+        }
+    }
+    /// Returns the report of a pass in memory.
+    pub(crate) fn in_memory(mode: Mode, [active, messages, edges]: [u64; 3]) -> PassMetrics {
+        PassMetrics {
+            active,
+            messages,
+            edges,
+            ..PassMetrics::new(mode)
         }
     }
     /// True if the pass went over edges.
@@ -254,35 +267,10 @@ impl Metrics {
     /// Returns the counts of each pass that each rank counts on its own.
     fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
         let passes = self.supersteps.iter_mut().flat_map(|pass| {
-            [
-                &mut pass.messages,
-                &mut pass.messages_sent,
-                &mut pass.edges,
-                &mut pass.bytes_read,
-                &mut pass.bytes_written,
-                &mut pass.bytes_sent,
-                &mut pass.filtered,
-                &mut pass.cells,
-                &mut pass.cells_sought,
-                &mut pass.scanned,
-                &mut pass.messages_pushed,
-                &mut pass.messages_pulled,
-            ]
+            let routed = [&mut pass.messages_pushed, &mut pass.messages_pulled];
+            counts!(pass).into_iter().chain(routed)
         });
-        let unlisted = self.unlisted.iter_mut().flat_map(|all| {
-            [
-                &mut all.messages,
-                &mut all.messages_sent,
-                &mut all.edges,
-                &mut all.bytes_read,
-                &mut all.bytes_written,
-                &mut all.bytes_sent,
-                &mut all.filtered,
-                &mut all.scanned,
-                &mut all.cells,
-                &mut all.cells_sought,
-            ]
-        });
+        let unlisted = self.unlisted.iter_mut().flat_map(|all| counts!(all));
         passes.chain(unlisted)
     }
 
@@ -300,17 +288,17 @@ impl Metrics {
 
     /// Encodes the metrics of a rank.
     pub(crate) fn put(of_rank: &RankMetrics) -> Vec<u8> {
-        let RankMetrics {
-            batches,
-            vertices,
-            edges,
-            peak_memory,
-            messages_to,
-            bytes_to,
-        } = of_rank;
+        let [first, end] = of_rank.batches;
         let mut bytes = Vec::new();
-        [batches[0], batches[1], *vertices, *edges, *peak_memory].put(&mut bytes);
-        let sent = messages_to.iter().chain(bytes_to);
+        [
+            first,
+            end,
+            of_rank.vertices,
+            of_rank.edges,
+            of_rank.peak_memory,
+        ]
+        .put(&mut bytes);
+        let sent = of_rank.messages_to.iter().chain(&of_rank.bytes_to);
         sent.for_each(|sent| sent.put(&mut bytes));
         bytes
     }
@@ -339,7 +327,7 @@ impl Metrics {
     }
 
     /// Takes in one more pass.
-    pub(crate) fn push(&mut self, pass: PassMetrics) {
+    pub(crate) fn push(&mut self, mut pass: PassMetrics) {
         self.counted += u64::from(pass.mode != Mode::Vertices);
         if self.supersteps.len() < LISTED_MAX {
             self.supersteps.push(pass);
@@ -351,16 +339,9 @@ impl Metrics {
         if pass.is_over_edges() {
             all.seconds_over_edges += pass.seconds;
         }
-        all.messages += pass.messages;
-        all.messages_sent += pass.messages_sent;
-        all.edges += pass.edges;
-        all.bytes_read += pass.bytes_read;
-        all.bytes_written += pass.bytes_written;
-        all.bytes_sent += pass.bytes_sent;
-        all.filtered += pass.filtered;
-        all.scanned += pass.scanned;
-        all.cells += pass.cells;
-        all.cells_sought += pass.cells_sought;
+        for (sum, count) in counts!(all).into_iter().zip(counts!(pass)) {
+            *sum += *count;
+        }
         all.tiers.add(&pass.tiers);
         all.seconds_charged += pass.seconds_charged;
     }

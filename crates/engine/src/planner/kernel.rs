@@ -76,13 +76,9 @@ impl PassStats {
     ///
     /// A scan reads the rows of cells of all batches with active vertices.
     fn read(&self) -> [u64; 2] {
-        let UncachedBytes {
-            block_lists,
-            cells,
-            all_cells,
-            fanout,
-            files,
-        } = self.on_disk;
+        let (block_lists, cells) = (self.on_disk.block_lists, self.on_disk.cells);
+        let (all_cells, fanout) = (self.on_disk.all_cells, self.on_disk.fanout);
+        let files = self.on_disk.files;
         let [active, looks, columns, files] =
             [self.active, self.lookups(), self.columns, files].map(|count| count as f64);
         let sought = met(active, frames(fanout))

@@ -27,6 +27,18 @@ pub enum Activate {
     Yes,
 }
 
+impl Activate {
+    /// Returns `Yes` if `is_active`.
+    #[inline(always)]
+    pub(crate) fn when(is_active: bool) -> Activate {
+        if is_active {
+            Activate::Yes
+        } else {
+            Activate::No
+        }
+    }
+}
+
 /// The destinations that `apply` is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {

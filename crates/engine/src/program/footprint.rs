@@ -33,8 +33,8 @@ impl ProgramFootprint {
         weighted: true,
         pulls: true,
         exact: false,
-        signal: <() as Rows>::TOUCHED,
-        apply: <() as Rows>::TOUCHED,
+        signal: RowBytes::NONE,
+        apply: RowBytes::NONE,
         kept: [0; 2],
     };
 

@@ -24,11 +24,6 @@ impl<'d> NumaQueue<'d> {
         Self::to(cpu_nodes(), batches, all)
     }
 
-    /// Creates a queue of `all` batches.
-    pub(crate) fn of_all(all: usize) -> Self {
-        Self::new(&(0..all).collect::<Vec<_>>(), all)
-    }
-
     fn to(nodes: &'d [usize], batches: &[usize], all: usize) -> Self {
         let count = nodes.len().max(1);
         // In whole batches of the graph, whichever of them are dealt.

@@ -17,20 +17,11 @@ use graphmill_storage::{DataKind, Lease, MemoryBudget, Tiers};
 
 use crate::error::EngineError;
 use crate::frontier::bitmap::HierarchicalBitmap;
-use crate::state::checkpoint_copy::{CheckpointCopy, pages_of};
-use crate::state::degrees::DegreeStorage;
-use crate::state::id_order::IdOrder;
+use crate::state::checkpoint_copy::{CheckpointCopy, SavedColumn, pages_of};
+use crate::state::graph_values::{GraphValue, ValueStorage};
 use crate::state::row_file::{PageTable, PinnedSlots, RowFile, RowFileIo, SlotRef};
 use crate::state::rows::ColumnAccess;
 use crate::state::vertex_array::{ArrayId, ColumnGuard, VertexArray, own_cuts};
-
-/// An array in a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SavedColumn {
-    pub(crate) name: String,
-    pub(crate) element_bytes: usize,
-    pub(crate) pages: PageTable,
-}
 
 /// Stores of arrays made so far.
 static STORES: AtomicU32 = AtomicU32::new(0);
@@ -73,8 +64,8 @@ pub(crate) struct ArrayStore {
     /// Slots that checkpoints hold, if the run writes any.
     kept: Option<Mutex<PinnedSlots>>,
     graph: Arc<StoredGraph>,
-    degrees: DegreeStorage,
-    id_ranks: IdOrder,
+    /// By [`GraphValue`].
+    graph_values: [ValueStorage; 2],
     /// Bytes read to unpack degrees and ranks of ids.
     degree_bytes: AtomicU64,
     budget: MemoryBudget,
@@ -102,9 +93,8 @@ impl ArrayStore {
             arrays: Vec::new(),
             pages,
             kept: kept.map(Mutex::new),
-            id_ranks: IdOrder::of(&graph),
+            graph_values: GraphValue::ALL.map(|value| ValueStorage::new(value, &graph)),
             graph,
-            degrees: DegreeStorage::Unknown,
             degree_bytes: AtomicU64::new(0),
             budget,
             tiers,
@@ -157,12 +147,12 @@ impl ArrayStore {
         let first = self.first_pages(element_bytes);
         let pages = first.last().copied().unwrap_or(0);
         let rows = if self.has_room(bytes, reserve) {
-            let (rows, lease) = self.memory("vertex rows", bytes)?;
+            let (kind, budget) = (DataKind::Vertices, &self.budget);
+            let rows = (self.tiers).buffer(kind, budget, "vertex rows", bytes as usize)?;
+            let (rows, lease) = rows.into_parts();
+            let cuts = own_cuts(&self.batches, &self.own, element_bytes);
             ColumnStorage::Memory {
-                rows: BorrowedSegments::new(
-                    rows,
-                    own_cuts(&self.batches, &self.own, element_bytes),
-                ),
+                rows: BorrowedSegments::new(rows, cuts),
                 copies: self.kept.is_some().then(|| CheckpointCopy::new(first)),
                 _lease: lease,
             }
@@ -199,17 +189,12 @@ impl ArrayStore {
 
     /// Loads the graph-owned columns that the pass uses, in memory if that leaves `reserve` bytes.
     pub(crate) fn load(&mut self, needs: &[ColumnAccess], reserve: u64) -> Result<(), EngineError> {
-        if needs.contains(&ColumnAccess::IdRank) {
-            let read =
-                self.id_ranks
-                    .load(&self.graph, &self.own, (&self.tiers, &self.budget), reserve)?;
-            *self.degree_bytes.get_mut() += read;
-        }
-        if needs.contains(&ColumnAccess::OutDegree) {
-            let read =
-                self.degrees
-                    .load(&self.graph, &self.own, (&self.tiers, &self.budget), reserve)?;
-            *self.degree_bytes.get_mut() += read;
+        for (value, storage) in GraphValue::ALL.into_iter().zip(&mut self.graph_values) {
+            if needs.contains(&ColumnAccess::Graph(value)) {
+                let memory = (&self.tiers, &self.budget);
+                let read = storage.load(value, &self.graph, &self.own, memory, reserve)?;
+                *self.degree_bytes.get_mut() += read;
+            }
         }
         Ok(())
     }
@@ -219,17 +204,6 @@ impl ArrayStore {
         let leased = self.tiers.leased(DataKind::Vertices, bytes);
         leased == 0 || self.budget.available() >= leased.saturating_add(reserve)
     }
-    fn memory(
-        &self,
-        what: &'static str,
-        bytes: u64,
-    ) -> Result<(AlignedBuffer, Lease), EngineError> {
-        let buffer = self
-            .tiers
-            .buffer(DataKind::Vertices, &self.budget, what, bytes as usize)?;
-        Ok(buffer.into_parts())
-    }
-
     /// Counts bytes that were read for degrees elsewhere.
     pub(crate) fn count_read(&self, bytes: u64) {
         self.degree_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -267,15 +241,17 @@ impl ArrayStore {
         }
     }
 
+    /// True if an array is in memory.
+    pub(crate) fn in_memory(&self, id: ArrayId) -> bool {
+        let rows = self.get(id).map(|array| &array.rows);
+        matches!(rows, Some(ColumnStorage::Memory { .. }))
+    }
+
     /// True if all these arrays are in memory.
     pub(crate) fn resident(&self, needs: &[ColumnAccess]) -> bool {
         needs.iter().all(|need| match need {
-            ColumnAccess::Read(id) | ColumnAccess::Write(id) => {
-                let rows = self.get(*id).map(|array| &array.rows);
-                matches!(rows, Some(ColumnStorage::Memory { .. }))
-            }
-            ColumnAccess::OutDegree => self.degrees.resident(),
-            ColumnAccess::IdRank => self.id_ranks.resident(),
+            ColumnAccess::Read(id) | ColumnAccess::Write(id) => self.in_memory(*id),
+            ColumnAccess::Graph(value) => self.graph_values[*value as usize].resident(),
         })
     }
 
@@ -289,7 +265,7 @@ impl ArrayStore {
             ColumnAccess::Read(id) | ColumnAccess::Write(id) => {
                 self.get(id).map_or(0, |array| array.element_bytes)
             }
-            ColumnAccess::OutDegree | ColumnAccess::IdRank => size_of::<u64>(),
+            ColumnAccess::Graph(_) => size_of::<u64>(),
         }
     }
 
@@ -300,8 +276,7 @@ impl ArrayStore {
             let bytes = self.row_bytes(*need) as u64;
             read += match need {
                 ColumnAccess::Read(_) | ColumnAccess::Write(_) => bytes,
-                ColumnAccess::OutDegree => size_of::<u32>() as u64,
-                ColumnAccess::IdRank => self.id_ranks.bytes_of_one(),
+                ColumnAccess::Graph(value) => self.graph_values[*value as usize].bytes_of_one(),
             };
             if let ColumnAccess::Write(_) = need {
                 written += bytes;
@@ -332,31 +307,8 @@ impl ArrayStore {
             let (id, exclusive) = match need {
                 ColumnAccess::Read(id) => (*id, false),
                 ColumnAccess::Write(id) => (*id, true),
-                ColumnAccess::IdRank => {
-                    guards.push(match self.id_ranks.open(&self.batches, batch)? {
-                        Some(guard) => guard,
-                        None => self.unpack_ranks(batch, io)?,
-                    });
-                    continue;
-                }
-                ColumnAccess::OutDegree => {
-                    if let Some(narrow) = self.degrees.open(batch)? {
-                        guards.push(narrow);
-                        continue;
-                    }
-                    let mut degrees = self
-                        .budget
-                        .buffer("the degrees of a batch", span * size_of::<u64>())?;
-                    let into = degrees
-                        .typed_mut::<u64>()
-                        .get_mut(..span)
-                        .unwrap_or(&mut []);
-                    let frames = io.frames(&self.graph, &self.budget)?;
-                    self.graph
-                        .degrees(self.graph.forward(), frames, batch, into)?;
-                    self.degree_bytes
-                        .fetch_add(frames.take_bytes_read(), Ordering::Relaxed);
-                    guards.push(ColumnGuard::Paged(degrees));
+                ColumnAccess::Graph(value) => {
+                    guards.push(self.open_value(*value, batch, io)?);
                     continue;
                 }
             };
@@ -387,20 +339,24 @@ impl ArrayStore {
         Ok(BatchRows { guards, batch })
     }
 
-    /// The ranks of the ids of a batch, out of the stored graph.
-    fn unpack_ranks(
+    /// Borrows the values of a batch that the graph keeps, or unpacks them.
+    fn open_value(
         &self,
+        value: GraphValue,
         batch: usize,
         io: &mut RowFileIo,
     ) -> Result<ColumnGuard<'_>, EngineError> {
+        let storage = &self.graph_values[value as usize];
+        if let Some(guard) = storage.open(&self.batches, batch)? {
+            return Ok(guard);
+        }
         let span = self.batches.span(batch) as usize;
-        let what = "the ranks of ids of a batch";
-        let mut ranks = self.budget.buffer(what, span * size_of::<u64>())?;
-        let into = ranks.typed_mut::<u64>().get_mut(..span).unwrap_or(&mut []);
+        let mut values = (self.budget).buffer(value.names()[1], span * size_of::<u64>())?;
+        let into = values.typed_mut::<u64>().get_mut(..span).unwrap_or(&mut []);
         let frames = io.frames(&self.graph, &self.budget)?;
-        self.graph.ranks_of(frames, batch, into)?;
+        value.unpack(&self.graph, frames, batch, into)?;
         self.count_read(frames.take_bytes_read());
-        Ok(ColumnGuard::Paged(ranks))
+        Ok(ColumnGuard::Paged(values))
     }
 
     /// Ends a borrow: writes the pages with changed rows to new slots.
@@ -466,10 +422,8 @@ impl ArrayStore {
             } = &array.rows
             {
                 let mut table = table.write().unwrap_or_else(PoisonError::into_inner);
-                let written = std::mem::take(&mut *lock(written));
-                let old = written
-                    .into_iter()
-                    .filter_map(|(page, slot)| table[page].replace(slot));
+                let written = std::mem::take(&mut *lock(written)).into_iter();
+                let old = written.filter_map(|(page, slot)| table[page].replace(slot));
                 lock(replaced).extend(old);
             }
         }
@@ -522,9 +476,8 @@ impl ArrayStore {
                         io.store(&self.pages, &rows, changed.into_iter(), |page, slot| {
                             written.push((range.start + page, slot));
                         })?;
-                        let replaced = written
-                            .into_iter()
-                            .filter_map(|(page, slot)| table[page].replace(slot));
+                        let written = written.into_iter();
+                        let replaced = written.filter_map(|(page, slot)| table[page].replace(slot));
                         self.give_back(replaced.collect::<Vec<_>>().into_iter());
                     }
                     table.clone()

@@ -7,6 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::state::row_file::PageTable;
 
+/// An array in a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SavedColumn {
+    pub(crate) name: String,
+    pub(crate) element_bytes: usize,
+    pub(crate) pages: PageTable,
+}
+
 /// The pages of an in-memory array that checkpoints hold.
 pub(crate) struct CheckpointCopy {
     /// The number of the first page of each batch.

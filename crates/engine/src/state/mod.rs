@@ -2,8 +2,7 @@
 
 pub(crate) mod array_store;
 pub(crate) mod checkpoint_copy;
-pub(crate) mod degrees;
-pub(crate) mod id_order;
+pub(crate) mod graph_values;
 pub(crate) mod row_file;
 pub(crate) mod rows;
 pub(crate) mod vertex_array;

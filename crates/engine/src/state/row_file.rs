@@ -133,8 +133,12 @@ impl RowFile {
         path: &Path,
         page_bytes: usize,
     ) -> Result<Self, EngineError> {
-        let file = disk.open(path, Open::CreatePrivate)?;
-        Ok(Self::of(disk, file, path, page_bytes, Free::default()))
+        Self::of(
+            disk,
+            (path, Open::CreatePrivate),
+            page_bytes,
+            Free::default(),
+        )
     }
     /// One that is there, in which these slots are taken.
     pub(crate) fn open<'s>(
@@ -143,7 +147,6 @@ impl RowFile {
         page_bytes: usize,
         taken: impl Iterator<Item = &'s SlotRef>,
     ) -> Result<Self, EngineError> {
-        let file = disk.open(path, Open::Update)?;
         let taken: BTreeSet<u64> = taken.map(|slot| slot.number).collect();
         let next = taken.last().map_or(0, |last| last + 1);
         let slots = (0..next).filter(|slot| !taken.contains(slot)).collect();
@@ -152,17 +155,16 @@ impl RowFile {
             reserved: next,
             slots,
         };
-        Ok(Self::of(disk, file, path, page_bytes, free))
+        Self::of(disk, (path, Open::Update), page_bytes, free)
     }
     fn of(
         disk: Arc<dyn Disk>,
-        file: FileHandle,
-        path: &Path,
+        (path, how): (&Path, Open),
         page_bytes: usize,
         free: Free,
-    ) -> Self {
-        RowFile {
-            file,
+    ) -> Result<Self, EngineError> {
+        Ok(RowFile {
+            file: disk.open(path, how)?,
             path: path.to_path_buf(),
             disk,
             page_bytes,
@@ -170,7 +172,7 @@ impl RowFile {
             free: Mutex::new(free),
             bytes_read: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
-        }
+        })
     }
     /// Whether it outlives its engine.
     pub(crate) fn stay(&mut self, stays: bool) {

@@ -5,6 +5,7 @@
 
 use graphmill_raw::Element;
 
+use crate::state::graph_values::GraphValue;
 use crate::state::vertex_array::{ArrayId, ColumnGuard, VertexArray};
 
 /// One array that a pass names, and how.
@@ -14,10 +15,8 @@ pub enum ColumnAccess {
     Read(ArrayId),
     /// The same, to change.
     Write(ArrayId),
-    /// The out-degrees, which the graph keeps.
-    OutDegree,
-    /// The ranks of ids, which the graph keeps where they are not the indices.
-    IdRank,
+    /// Values that the graph keeps, to read.
+    Graph(GraphValue),
 }
 
 /// The bytes that a pass moves of a row on disk.
@@ -32,6 +31,20 @@ pub struct RowBytes {
 }
 
 impl RowBytes {
+    pub(crate) const NONE: RowBytes = RowBytes {
+        read: 0,
+        written: 0,
+        degrees: false,
+    };
+
+    const fn with(self, read: usize, written: usize) -> RowBytes {
+        RowBytes {
+            read,
+            written,
+            ..self
+        }
+    }
+
     const fn and(self, other: RowBytes) -> RowBytes {
         RowBytes {
             read: self.read + other.read,
@@ -50,21 +63,37 @@ impl RowBytes {
     }
 }
 
+/// What seals [`Rows`]: only this file implements it.
+pub trait Sealed: Copy + Send + Sync {}
+impl<T: Element> Sealed for Read<T> {}
+impl<T: Element> Sealed for Write<T> {}
+impl Sealed for OutDegree {}
+impl Sealed for IdOrdinal {}
+impl Sealed for () {}
+
 /// A set of arrays as one row a vertex.
-pub trait Rows: Copy + Send + Sync {
+///
+/// It is sealed: [`Read`], [`Write`], [`OutDegree`], [`IdOrdinal`], and tuples of them.
+pub trait Rows: Sealed {
     /// A program's view of the rows of one vertex.
     type Row<'r>;
     /// The arrays of one batch.
+    #[doc(hidden)]
     type Slices<'b>;
     /// Bytes of a row on disk.
+    #[doc(hidden)]
     const BYTES: usize;
     /// Returns the bytes that a pass moves of them.
+    #[doc(hidden)]
     const TOUCHED: RowBytes;
     /// The arrays, in order.
+    #[doc(hidden)]
     fn needs(&self, out: &mut Vec<ColumnAccess>);
     /// The arrays of one batch out of as many guards, in the same order.
+    #[doc(hidden)]
     fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> Self::Slices<'b>;
     /// The row of the `i`-th vertex of the batch.
+    #[doc(hidden)]
     fn row<'r>(slices: &'r mut Self::Slices<'_>, i: usize) -> Self::Row<'r>;
 }
 
@@ -76,11 +105,11 @@ impl SingleColumn for OutDegree {}
 impl SingleColumn for IdOrdinal {}
 
 /// An array that a pass reads.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Read<T>(pub(crate) VertexArray<T>);
 
 /// An array that a pass reads and changes.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Write<T>(pub(crate) VertexArray<T>);
 
 /// The number of arcs that leave a vertex.
@@ -91,7 +120,7 @@ pub struct OutDegree;
 #[derive(Clone, Copy, Debug)]
 pub struct IdOrdinal;
 
-impl<T> VertexArray<T> {
+impl<T: Copy> VertexArray<T> {
     /// This array, to be read by a pass.
     #[must_use]
     pub fn read(&self) -> Read<T> {
@@ -104,28 +133,11 @@ impl<T> VertexArray<T> {
     }
 }
 
-impl<T> Clone for Read<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for Read<T> {}
-impl<T> Clone for Write<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for Write<T> {}
-
 impl<T: Element> Rows for Read<T> {
     type Row<'r> = &'r T;
     type Slices<'b> = &'b [T];
     const BYTES: usize = size_of::<T>();
-    const TOUCHED: RowBytes = RowBytes {
-        read: size_of::<T>(),
-        written: 0,
-        degrees: false,
-    };
+    const TOUCHED: RowBytes = RowBytes::NONE.with(size_of::<T>(), 0);
     fn needs(&self, out: &mut Vec<ColumnAccess>) {
         out.push(ColumnAccess::Read(self.0.id()));
     }
@@ -142,11 +154,7 @@ impl<T: Element> Rows for Write<T> {
     type Row<'r> = &'r mut T;
     type Slices<'b> = &'b mut [T];
     const BYTES: usize = size_of::<T>();
-    const TOUCHED: RowBytes = RowBytes {
-        read: size_of::<T>(),
-        written: size_of::<T>(),
-        degrees: false,
-    };
+    const TOUCHED: RowBytes = RowBytes::NONE.with(size_of::<T>(), size_of::<T>());
     fn needs(&self, out: &mut Vec<ColumnAccess>) {
         out.push(ColumnAccess::Write(self.0.id()));
     }
@@ -162,93 +170,56 @@ impl<T: Element> Rows for Write<T> {
     }
 }
 
-/// The out-degrees of one batch.
+/// The values of one batch that the graph keeps.
 #[derive(Clone, Copy, Debug)]
-pub enum Degrees<'b> {
-    /// All degrees of the graph fit in 32 bits, and there was room for them in memory.
-    Narrow(&'b [u32]),
-    /// Unpacked for this batch.
-    Wide(&'b [u64]),
-}
-
-impl Rows for OutDegree {
-    type Row<'r> = u64;
-    type Slices<'b> = Degrees<'b>;
-    const BYTES: usize = size_of::<u64>();
-    const TOUCHED: RowBytes = RowBytes {
-        read: 0,
-        written: 0,
-        degrees: true,
-    };
-    fn needs(&self, out: &mut Vec<ColumnAccess>) {
-        out.push(ColumnAccess::OutDegree);
-    }
-    fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> Degrees<'b> {
-        match guards.first() {
-            Some(guard @ ColumnGuard::Shared(_)) => Degrees::Narrow(guard.read()),
-            Some(guard) => Degrees::Wide(guard.read()),
-            None => Degrees::Wide(&[]),
-        }
-    }
-    #[inline(always)]
-    fn row(slices: &mut Degrees<'_>, i: usize) -> u64 {
-        match slices {
-            Degrees::Narrow(degrees) => u64::from(degrees[i]),
-            Degrees::Wide(degrees) => degrees[i],
-        }
-    }
-}
-
-/// The ranks of ids of one batch.
-#[derive(Clone, Copy, Debug)]
-pub enum IdOrdinals<'b> {
+pub enum GraphValues<'b> {
     /// They are the indices; this is the first one.
     Indices(u64),
-    /// All ranks fit in 32 bits, and there was room for them in memory.
+    /// All values fit in 32 bits, and there was room for them in memory.
     Narrow(&'b [u32]),
     /// Unpacked for this batch.
     Wide(&'b [u64]),
 }
 
-impl Rows for IdOrdinal {
-    type Row<'r> = u64;
-    type Slices<'b> = IdOrdinals<'b>;
-    const BYTES: usize = size_of::<u64>();
-    const TOUCHED: RowBytes = RowBytes {
-        read: 0,
-        written: 0,
-        degrees: false,
-    };
-    fn needs(&self, out: &mut Vec<ColumnAccess>) {
-        out.push(ColumnAccess::IdRank);
-    }
-    fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> IdOrdinals<'b> {
-        match guards.first() {
-            Some(ColumnGuard::Indices(first)) => IdOrdinals::Indices(*first),
-            Some(guard @ ColumnGuard::Shared(_)) => IdOrdinals::Narrow(guard.read()),
-            Some(guard) => IdOrdinals::Wide(guard.read()),
-            None => IdOrdinals::Wide(&[]),
+macro_rules! graph_values {
+    ($($t:ident $value:ident $touched:expr;)*) => {$(
+        impl Rows for $t {
+            type Row<'r> = u64;
+            type Slices<'b> = GraphValues<'b>;
+            const BYTES: usize = size_of::<u64>();
+            const TOUCHED: RowBytes = $touched;
+            fn needs(&self, out: &mut Vec<ColumnAccess>) {
+                out.push(ColumnAccess::Graph(GraphValue::$value));
+            }
+            fn slices<'b>(guards: &'b mut [ColumnGuard<'_>]) -> GraphValues<'b> {
+                match guards.first() {
+                    Some(ColumnGuard::Indices(first)) => GraphValues::Indices(*first),
+                    Some(guard @ ColumnGuard::Shared(_)) => GraphValues::Narrow(guard.read()),
+                    Some(guard) => GraphValues::Wide(guard.read()),
+                    None => GraphValues::Wide(&[]),
+                }
+            }
+            #[inline(always)]
+            fn row(slices: &mut GraphValues<'_>, i: usize) -> u64 {
+                match slices {
+                    GraphValues::Indices(first) => *first + i as u64,
+                    GraphValues::Narrow(values) => u64::from(values[i]),
+                    GraphValues::Wide(values) => values[i],
+                }
+            }
         }
-    }
-    #[inline(always)]
-    fn row(slices: &mut IdOrdinals<'_>, i: usize) -> u64 {
-        match slices {
-            IdOrdinals::Indices(first) => *first + i as u64,
-            IdOrdinals::Narrow(ranks) => u64::from(ranks[i]),
-            IdOrdinals::Wide(ranks) => ranks[i],
-        }
-    }
+    )*};
+}
+graph_values! {
+    OutDegree OutDegree RowBytes { degrees: true, ..RowBytes::NONE };
+    IdOrdinal IdRank RowBytes::NONE;
 }
 
 impl Rows for () {
     type Row<'r> = ();
     type Slices<'b> = ();
     const BYTES: usize = 0;
-    const TOUCHED: RowBytes = RowBytes {
-        read: 0,
-        written: 0,
-        degrees: false,
-    };
+    const TOUCHED: RowBytes = RowBytes::NONE;
     fn needs(&self, _: &mut Vec<ColumnAccess>) {}
     fn slices(_: &mut [ColumnGuard<'_>]) {}
     #[inline(always)]
@@ -257,11 +228,12 @@ impl Rows for () {
 
 macro_rules! tuples {
     ($(($($t:ident $i:tt),+))*) => {$(
+        impl<$($t: SingleColumn),+> Sealed for ($($t,)+) {}
         impl<$($t: SingleColumn),+> Rows for ($($t,)+) {
             type Row<'r> = ($($t::Row<'r>,)+);
             type Slices<'b> = ($($t::Slices<'b>,)+);
             const BYTES: usize = 0 $(+ $t::BYTES)+;
-            const TOUCHED: RowBytes = <() as Rows>::TOUCHED$(.and($t::TOUCHED))+;
+            const TOUCHED: RowBytes = RowBytes::NONE$(.and($t::TOUCHED))+;
             fn needs(&self, out: &mut Vec<ColumnAccess>) {
                 $(self.$i.needs(out);)+
             }

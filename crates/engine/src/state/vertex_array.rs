@@ -16,18 +16,11 @@ pub struct ArrayId {
 }
 
 /// A handle to a vertex array of an engine; copies are cheap and name the same array.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct VertexArray<T> {
     id: ArrayId,
     element: PhantomData<fn() -> T>,
 }
-
-impl<T> Clone for VertexArray<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for VertexArray<T> {}
 
 impl ArrayId {
     pub(crate) fn number(self) -> u32 {

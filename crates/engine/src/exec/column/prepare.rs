@@ -72,10 +72,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 }
                 self.dense(&ways.orientation(turned), turned, held)?;
                 // A sparse pass whose queues might not fit is a dense one.
-                let mode = match mode {
-                    Mode::Gather => Mode::Gather,
-                    _ => Mode::Scatter,
-                };
+                let mode = dense_mode(mode);
                 return Ok(KernelPlan { mode, turned });
             }
             // The newly cached data may make another choice the better one.
@@ -150,10 +147,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             self.pin(ways, turned, held)?;
         }
         self.dense(&ways.orientation(turned), turned, held)?;
-        let mode = match mode {
-            Mode::Gather => Mode::Gather,
-            _ => Mode::Scatter,
-        };
+        let mode = dense_mode(mode);
         if mode == Mode::Gather {
             self.streams(&ways.orientation(turned))?;
         }
@@ -330,101 +324,12 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             weighted: self.weighted,
             ..ProgramFootprint::of::<P>()
         };
-        // Room that passes over vertices take stays free between those over edges, where messages have theirs all the same.
-        let more = ProgramFootprint {
-            rows: own.rows.max(shape.row_bytes(pass.borrowed)),
-            ..own
-        };
         let most = budget.available() + held.leased_bytes() + held.lists_leased_bytes();
-        let is_in_memory = |sizes| shape.plan(sizes, most).map(|room| room.held.is_none());
-        let sizes = match is_in_memory(more) == is_in_memory(own) {
-            true => more,
-            false => own,
-        };
+        let sizes = shape.with_rows(own, shape.row_bytes(pass.borrowed), most);
         held.release_unsuited(self.weighted);
-        // Degrees are scanned if they take little, and leave enough.
-        let classes = DegreeSketch::memory(machine) * ways.each().count() as u64;
-        let free = budget.available() + held.leased_bytes();
-        let without = free.checked_sub(classes);
-        if P::REACH == Reach::Reached
-            && classes <= free / CLASSES_SHARE
-            && without.is_some_and(|free| shape.plan(sizes, free).is_some())
-        {
-            if classes > budget.available() {
-                held.release_cells();
-            }
-            held.load_degrees(ways)?;
-        }
-        // So are the lists of who needs what.
-        if !machine.ranks.alone() && held.orientation(false).needs.is_none() {
-            let ranks = &machine.ranks;
-            let count = ways.each().count() as u64;
-            let free = budget.available() + held.leased_bytes();
-            let (own, of_ways) = (ranks.own(), (count, free));
-            let mut rooms = filter_budgets(&machine.batches, own, ranks.count(), of_ways);
-            let room = rooms.find(|room| {
-                let without = free.checked_sub(room * count);
-                without.is_some_and(|free| shape.plan(sizes, free).is_some())
-            });
-            if let Some(room) = room {
-                if room * count > budget.available() {
-                    held.release_cells();
-                }
-                held.load_filters(ways, room)?;
-            }
-        }
-        let in_memory = |free: u64| shape.plan(sizes, free).filter(|room| room.held.is_none());
-        // Edges that the budget does not pay for have room: loading them takes some, but messages have that afterwards.
-        let turned = Self::goes_turned(ways, direction);
-        let is_paid = machine.tiers.leased(DataKind::Edges, 1) > 0;
-        if machine.edges == EdgeResidency::Memory
-            && !is_paid
-            && held.orientation(turned).is_fully_cached().is_none()
-        {
-            let (way, free) = (&ways.orientation(turned), budget.available());
-            let all = CellCache::memory(way, self.weighted);
-            let leave = in_memory(free)
-                .map(|room| room.takes)
-                .filter(|takes| takes.saturating_add(all) <= free);
-            let leave = leave.unwrap_or(shape.least(sizes));
-            let room = free.saturating_sub(leave) + CellCache::loading(way);
-            held.pin(way, turned, self.weighted, room.min(free))?;
-        }
-        // Cells stay where they leave room for messages; lists, which only some programs use, make that room first.
-        let beside = |held: &GraphCache, given_back: u64| {
-            let free = budget.available() + given_back;
-            in_memory(free + held.leased_bytes()).filter(|room| room.takes <= free)
-        };
-        let room = beside(held, 0).or_else(|| {
-            let room = beside(held, held.lists_leased_bytes())?;
-            held.release_lists();
-            Some(room)
-        });
-        let room = room
-            .or_else(|| match is_paid {
-                true => {
-                    held.release_cells();
-                    in_memory(budget.available())
-                }
-                false => shape.plan(sizes, budget.available()),
-            })
-            .or_else(|| {
-                held.release_lists();
-                shape.plan(sizes, budget.available())
-            })
-            .or_else(|| {
-                held.release();
-                shape.plan(sizes, budget.available())
-            });
-        let Some(room) = room else {
-            let free = budget.available();
-            let budget = budget.total();
-            return Err(EngineError::TooSmall {
-                what: "an edge pass",
-                least: budget - free + shape.least(sizes),
-                budget,
-            });
-        };
+        Self::load_tables(ways, sizes, held)?;
+        self.pin_unpaid(ways, direction, sizes, held)?;
+        let room = Self::divide(machine, sizes, held)?;
         let filtered = held.orientation(false).needs.is_some();
         let (room, for_dispatch) =
             match self.memory_with_routing(machine, sizes, &room, filtered)? {
@@ -451,6 +356,109 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         self.room = Some(room);
         self.slot.group = room.group;
         Ok(())
+    }
+
+    /// Loads classes of degrees, and lists of who needs what, if they take little and leave enough.
+    fn load_tables(
+        ways: Orientations<'_>,
+        sizes: ProgramFootprint,
+        held: &mut GraphCache,
+    ) -> Result<(), EngineError> {
+        let machine = &ways.stored;
+        let (shape, budget) = (machine.shape, &machine.budget);
+        let classes = DegreeSketch::memory(machine) * ways.each().count() as u64;
+        let free = budget.available() + held.leased_bytes();
+        if P::REACH == Reach::Reached
+            && classes <= free / CLASSES_SHARE
+            && shape.fits_beside(sizes, classes, free)
+        {
+            if classes > budget.available() {
+                held.release_cells();
+            }
+            held.load_degrees(ways)?;
+        }
+        if !machine.ranks.alone() && held.orientation(false).needs.is_none() {
+            let ranks = &machine.ranks;
+            let count = ways.each().count() as u64;
+            let free = budget.available() + held.leased_bytes();
+            let (own, of_ways) = (ranks.own(), (count, free));
+            let mut rooms = filter_budgets(&machine.batches, own, ranks.count(), of_ways);
+            let room = rooms.find(|room| shape.fits_beside(sizes, room * count, free));
+            if let Some(room) = room {
+                if room * count > budget.available() {
+                    held.release_cells();
+                }
+                held.load_filters(ways, room)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads edges that the budget does not pay for: loading takes memory that messages have afterwards.
+    fn pin_unpaid(
+        &self,
+        ways: Orientations<'_>,
+        direction: Direction,
+        sizes: ProgramFootprint,
+        held: &mut GraphCache,
+    ) -> Result<(), EngineError> {
+        let machine = &ways.stored;
+        let turned = Self::goes_turned(ways, direction);
+        if machine.edges != EdgeResidency::Memory
+            || is_paid(machine)
+            || held.orientation(turned).is_fully_cached().is_some()
+        {
+            return Ok(());
+        }
+        let (way, free) = (&ways.orientation(turned), machine.budget.available());
+        let all = CellCache::memory(way, self.weighted);
+        let leave = in_memory(machine, sizes, free)
+            .map(|room| room.takes)
+            .filter(|takes| takes.saturating_add(all) <= free);
+        let leave = leave.unwrap_or(machine.shape.least(sizes));
+        let room = free.saturating_sub(leave) + CellCache::loading(way);
+        held.pin(way, turned, self.weighted, room.min(free))
+    }
+
+    /// Returns the memory of passes, after evicting what they have no room beside.
+    fn divide(
+        machine: &ExecContext,
+        sizes: ProgramFootprint,
+        held: &mut GraphCache,
+    ) -> Result<PassMemory, EngineError> {
+        let (shape, budget) = (machine.shape, &machine.budget);
+        let in_memory = |free: u64| in_memory(machine, sizes, free);
+        // Cells stay where they leave room for messages; lists, which only some programs use, make that room first.
+        let beside = |held: &GraphCache, given_back: u64| {
+            let free = budget.available() + given_back;
+            in_memory(free + held.leased_bytes()).filter(|room| room.takes <= free)
+        };
+        let room = beside(held, 0).or_else(|| {
+            let room = beside(held, held.lists_leased_bytes())?;
+            held.release_lists();
+            Some(room)
+        });
+        let room = room
+            .or_else(|| match is_paid(machine) {
+                true => {
+                    held.release_cells();
+                    in_memory(budget.available())
+                }
+                false => shape.plan(sizes, budget.available()),
+            })
+            .or_else(|| {
+                held.release_lists();
+                shape.plan(sizes, budget.available())
+            })
+            .or_else(|| {
+                held.release();
+                shape.plan(sizes, budget.available())
+            });
+        room.ok_or_else(|| EngineError::TooSmall {
+            what: "an edge pass",
+            least: budget.total() - budget.available() + shape.least(sizes),
+            budget: budget.total(),
+        })
     }
 
     /// Returns the memory of passes that may route messages; `None` if it is better not to route any.
@@ -540,5 +548,24 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             }
         };
         held.pin(machine, turned, self.weighted, room)
+    }
+}
+
+/// True if the budget pays for edges.
+fn is_paid(machine: &ExecContext) -> bool {
+    machine.tiers.leased(DataKind::Edges, 1) > 0
+}
+
+/// Returns the memory of passes in `free` bytes if their messages stay in memory.
+fn in_memory(machine: &ExecContext, sizes: ProgramFootprint, free: u64) -> Option<PassMemory> {
+    let room = machine.shape.plan(sizes, free);
+    room.filter(|room| room.held.is_none())
+}
+
+/// Returns the mode of a dense pass where this one was chosen.
+fn dense_mode(mode: Mode) -> Mode {
+    match mode {
+        Mode::Gather => Mode::Gather,
+        _ => Mode::Scatter,
     }
 }

@@ -37,11 +37,8 @@ pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
     mut tell: impl FnMut(PassMetrics),
 ) -> Result<(), EngineError> {
     let vertices = forest.len();
-    let pass = |messages: usize, edges: u64| PassMetrics {
-        active: messages as u64,
-        messages: messages as u64,
-        edges,
-        ..PassMetrics::new(Mode::Push)
+    let pass = |messages: usize, edges: u64| {
+        PassMetrics::in_memory(Mode::Push, [messages as u64, messages as u64, edges])
     };
     // Who has no such neighbour is his own. How many one has is not to be foreseen: it is read before it is known whether it counts.
     let first = |v: usize| {

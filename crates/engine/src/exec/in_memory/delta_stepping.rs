@@ -69,12 +69,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         let [looked, sent, edges] = [looked, sent, edges].map(AtomicU64::into_inner);
         before = edges;
         (looks, sends) = (looks + looked, sends + sent);
-        let is_to_end = tell(PassMetrics {
-            active: looked,
-            messages: sent,
-            edges,
-            ..PassMetrics::new(Mode::Push)
-        })?;
+        let is_to_end = tell(PassMetrics::in_memory(Mode::Push, [looked, sent, edges]))?;
         rounds += 1;
         if fell_behind.load(Ordering::Relaxed) {
             return Err(EngineError::Unsettled {

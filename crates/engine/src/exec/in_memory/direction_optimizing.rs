@@ -95,12 +95,8 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
                 // The rest is too much for one worker.
                 current_bucket(machine, &piles, u64::MAX, work)?;
             }
-            is_to_end = tell(PassMetrics {
-                active: count,
-                messages: count,
-                edges: along.into_inner(),
-                ..PassMetrics::new(Mode::Push)
-            })?;
+            let counts = [count, count, along.into_inner()];
+            is_to_end = tell(PassMetrics::in_memory(Mode::Push, counts))?;
             edges = of_next.into_inner();
             level += 1;
             piles.iter().for_each(|piles| lock(piles).turn_to(level));
@@ -121,35 +117,10 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
             }
             0
         })?;
-        let mut awake = count;
-        loop {
-            limit.pass()?;
-            label = ground.program.on_edge(label, P::Edge::ONE);
-            let pull = Pull {
-                ground,
-                against,
-                label: label.word(),
-                front: &bitmaps.front,
-                next: &bitmaps.next,
-                at: AtomicUsize::new(0),
-                woken: AtomicU64::new(0),
-                edges: AtomicU64::new(0),
-            };
-            run_round(machine, &pull, arcs)?;
-            is_to_end = tell(PassMetrics {
-                active: awake,
-                messages: awake,
-                edges: pull.edges.into_inner(),
-                ..PassMetrics::new(Mode::Pull)
-            })?;
-            let before = std::mem::replace(&mut awake, pull.woken.into_inner());
-            std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
-            let may_push = machine.kernel == KernelChoice::Auto || awake == 0;
-            let is_small = awake < before && awake <= vertices / PUSH_VERTICES;
-            if is_to_end || may_push && is_small {
-                break;
-            }
-        }
+        let mut count = count;
+        (count, is_to_end) = pull_levels(
+            ground, against, bitmaps, &mut label, count, &mut limit, &mut tell,
+        )?;
         let to_piles = BitmapToQueue {
             bits: &bitmaps.front,
             at: AtomicUsize::new(0),
@@ -159,7 +130,46 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         run_round(machine, &to_piles, vertices)?;
         add_marked(&piles, store);
         // The rest is small.
-        edges = awake;
+        edges = count;
+    }
+}
+
+/// Pulls level by level until few vertices are reached.
+///
+/// `awake` are the vertices of the current level, which are marked. Returns the number of the last level, and whether the run has to end.
+fn pull_levels<P: MonotoneProgram>(
+    ground: &RoundContext<'_, P>,
+    against: &AdjacencyLists,
+    bitmaps: &mut Bitmaps,
+    label: &mut P::Label,
+    mut awake: u64,
+    limit: &mut PassLimit,
+    tell: &mut impl FnMut(PassMetrics) -> Result<bool, EngineError>,
+) -> Result<(u64, bool), EngineError> {
+    let machine = ground.machine;
+    loop {
+        limit.pass()?;
+        *label = ground.program.on_edge(*label, P::Edge::ONE);
+        let pull = Pull {
+            ground,
+            against,
+            label: label.word(),
+            front: &bitmaps.front,
+            next: &bitmaps.next,
+            at: AtomicUsize::new(0),
+            woken: AtomicU64::new(0),
+            edges: AtomicU64::new(0),
+        };
+        run_round(machine, &pull, machine.graph.arcs())?;
+        let counts = [awake, awake, pull.edges.into_inner()];
+        let is_to_end = tell(PassMetrics::in_memory(Mode::Pull, counts))?;
+        let before = std::mem::replace(&mut awake, pull.woken.into_inner());
+        std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
+        let may_push = machine.kernel == KernelChoice::Auto || awake == 0;
+        let is_small = awake < before && awake <= machine.batches.vertices() / PUSH_VERTICES;
+        if is_to_end || may_push && is_small {
+            return Ok((awake, is_to_end));
+        }
     }
 }
 

@@ -5,17 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, FormatError};
 use graphmill_raw::lock;
-use graphmill_storage::{DataKind, Job, JobError, Step, Worker};
+use graphmill_storage::{DataKind, Worker};
 
 use crate::cache::cells::CellCache;
-use crate::context::{ExecContext, run};
+use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
 use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::graph_view::join;
 use crate::memory::plan::StreamBuffers;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
-use crate::schedule::numa::NumaQueue;
 
 /// Reads in flight of a worker.
 const DEPTH: usize = 4;
@@ -64,13 +63,13 @@ pub(crate) fn visit(
         visit,
         stream,
         readers: (0..workers).map(|_| Mutex::new(None)).collect(),
-        deal: NumaQueue::new(&columns, machine.batches.len()),
-        columns,
         edges: AtomicU64::new(0),
         cells: AtomicU64::new(0),
         bytes_read: AtomicU64::new(0),
     };
-    run(machine, &job)?;
+    each_batch(machine, &columns, |i, worker| {
+        job.column(columns[i], worker)
+    })?;
     Ok(PassMetrics {
         active: machine.batches.vertices(),
         messages: machine.batches.vertices(),
@@ -90,8 +89,6 @@ struct EdgeScan<'p, W, V> {
     stream: StreamBuffers,
     /// By worker.
     readers: Vec<Mutex<Option<CellStreams>>>,
-    deal: NumaQueue<'p>,
-    columns: Vec<usize>,
     edges: AtomicU64,
     cells: AtomicU64,
     bytes_read: AtomicU64,
@@ -185,10 +182,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
         let Some((block, used)) = BlockView::parse(bytes, offset).map_err(broken)? else {
             return Ok(None);
         };
-        let ScanScratch {
-            sources,
-            destinations,
-        } = scratch;
+        let (sources, destinations) = (&mut scratch.sources, &mut scratch.destinations);
         let groups = block.sources(sources);
         let sources = &sources[..groups];
         let (first, span) = (machine.batches.start(from), machine.batches.span(from));
@@ -217,16 +211,5 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
             true => Ok(Some((used, block.edges()))),
             false => Err(machine.graph.corrupt_cell(column, cell).into()),
         }
-    }
-}
-
-impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> Job for EdgeScan<'_, W, V> {
-    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.check_stop()?;
-        let Some(position) = self.deal.take() else {
-            return Ok(Step::Finished);
-        };
-        self.column(self.columns[position], worker)?;
-        Ok(Step::Worked)
     }
 }

@@ -9,23 +9,22 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_raw::{AlignedBuffer, Element, lock};
-use graphmill_storage::{DataKind, Job, JobError, Step, Worker};
+use graphmill_storage::DataKind;
 
-use crate::context::{ExecContext, run};
+use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
 use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::send_pass::block::{
     BlockStorage, SortedBlock, bytes_of, load, read_at, store, write_at,
 };
 use crate::exec::send_pass::exchange::pass_on;
-use crate::exec::vertex_pass::close;
+use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::traffic::Access;
 use crate::program::edge::Activate;
 use crate::program::message::MessageProgram;
 use crate::program::outbox::{FullBox, Outbox};
-use crate::schedule::numa::NumaQueue;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::value::Reduce;
 
@@ -60,7 +59,6 @@ pub(crate) struct Outboxes<'s> {
     machine: &'s ExecContext<'s>,
     posted: Mutex<Vec<SortedBlock>>,
     sent: AtomicU64,
-    capacity: usize,
     /// Bytes of the budget that blocks leave free.
     leave: u64,
 }
@@ -192,26 +190,29 @@ pub(crate) fn pass<P: MessageProgram>(
         machine,
         posted: Mutex::default(),
         sent: AtomicU64::new(0),
-        capacity,
         leave: besides + pieces,
     };
-    let batches: Vec<usize> = match active {
-        Some(active) => active.batches().collect(),
-        None => machine.ranks.own().collect(),
-    };
-    let job = SendPhase::<P> {
-        program,
-        office: &office,
+    let rows = RowPass {
+        machine,
         needs: send,
         active,
-        senders: &senders,
-        sums: batches.iter().map(|_| Mutex::new(P::Sum::ZERO)).collect(),
-        deal: NumaQueue::new(&batches, machine.batches.len()),
-        batches,
+        activated: Some(&senders),
     };
-    run(machine, &job)?;
-    let in_order = |sums: Vec<Mutex<P::Sum>>| sums.iter().map(|sum| *lock(sum)).collect();
-    let of_senders = in_order(job.sums);
+    let batches = rows.batches();
+    let of_senders = each_batch(machine, &batches, |i, worker| {
+        let mut poster = BatchSender {
+            office: &office,
+            batch: batches[i],
+            posts: 0,
+            failed: Ok(()),
+            worker: worker.index,
+        };
+        let mut sink = Outbox::new(&mut poster, capacity);
+        let send = |v, row: <P::SendRows as Rows>::Row<'_>| program.send(v, row, &mut sink);
+        let sum = rows.batch::<P::SendRows, _>(batches[i], worker.index, send)?;
+        sink.empty();
+        poster.failed.map(|()| sum)
+    })?;
     machine.arrays.end_phase();
     let messages = office.sent.into_inner();
     let mut posts = office
@@ -237,12 +238,10 @@ pub(crate) fn pass<P: MessageProgram>(
         posts: &posts,
         reached: &reached,
         sets: (0..workers).map(|_| Mutex::new(None)).collect(),
-        sums: batches.iter().map(|_| Mutex::new(P::Sum::ZERO)).collect(),
-        deal: NumaQueue::new(&batches, machine.batches.len()),
-        batches,
     };
-    let outcome = run(machine, &job);
-    let of_reached = in_order(job.sums);
+    let of_reached = each_batch(machine, &batches, |i, worker| {
+        job.batch(batches[i], worker.index)
+    });
     for post in posts {
         if let BlockStorage::Disk(slots) = post.at {
             machine
@@ -251,7 +250,7 @@ pub(crate) fn pass<P: MessageProgram>(
                 .give_back(slots.into_iter().flatten());
         }
     }
-    outcome?;
+    let of_reached = of_reached?;
     let (mut senders, mut reached) = (senders, reached);
     senders.refresh_counts();
     reached.refresh_counts();
@@ -264,75 +263,7 @@ pub(crate) fn pass<P: MessageProgram>(
     })
 }
 
-/// Sending as a job: each step is one batch.
-struct SendPhase<'p, P: MessageProgram> {
-    program: &'p P,
-    office: &'p Outboxes<'p>,
-    needs: &'p [ColumnAccess],
-    active: Option<&'p ActiveSet>,
-    senders: &'p ActiveSet,
-    batches: Vec<usize>,
-    sums: Vec<Mutex<P::Sum>>,
-    deal: NumaQueue<'p>,
-}
-
-impl<P: MessageProgram> SendPhase<'_, P> {
-    fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {
-        let machine = self.office.machine;
-        let batch = self.batches[position];
-        let mut open = {
-            let mut io = lock(&machine.row_io[worker]);
-            machine.arrays.open(batch, self.needs, &mut io)?
-        };
-        let start = machine.batches.start(batch);
-        let mut sum = P::Sum::ZERO;
-        let mut poster = BatchSender {
-            office: self.office,
-            batch,
-            posts: 0,
-            failed: Ok(()),
-            worker,
-        };
-        let mut sink = Outbox::new(&mut poster, self.office.capacity);
-        {
-            let mut next = self.senders.batch(batch)?;
-            let mut rows = P::SendRows::slices(&mut open.guards);
-            let one = |i: usize| {
-                let row = P::SendRows::row(&mut rows, i);
-                let (summand, activate) = self.program.send(start + i as u64, row, &mut sink);
-                sum.add(summand);
-                if activate == Activate::Yes {
-                    next.insert(i);
-                }
-            };
-            match self.active {
-                None => (0..machine.batches.span(batch) as usize).for_each(one),
-                Some(active) => active.batch(batch)?.for_each(one),
-            }
-        }
-        sink.empty();
-        poster.failed?;
-        let span = machine.batches.span(batch);
-        let count = self.active.map_or(span, |active| active.count_in(batch));
-        machine.count_rows(worker, self.needs, count, count == span);
-        *lock(&self.sums[position]) = sum;
-        let mut io = lock(&machine.row_io[worker]);
-        close(machine, open, self.needs, self.active, batch, &mut io)
-    }
-}
-
-impl<P: MessageProgram> Job for SendPhase<'_, P> {
-    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.office.machine.check_stop()?;
-        let Some(position) = self.deal.take() else {
-            return Ok(Step::Finished);
-        };
-        self.batch(position, worker.index)?;
-        Ok(Step::Worked)
-    }
-}
-
-/// Folding what was posted as a job: each step is one destination batch.
+/// Folding what was posted, one destination batch after the other.
 struct ReceivePhase<'p, P: MessageProgram> {
     program: &'p P,
     machine: &'p ExecContext<'p>,
@@ -341,19 +272,13 @@ struct ReceivePhase<'p, P: MessageProgram> {
     reached: &'p ActiveSet,
     /// One a worker; `IDENTITY` between steps.
     sets: Vec<Mutex<Option<Accumulators<P::Accumulator>>>>,
-    batches: Vec<usize>,
-    sums: Vec<Mutex<P::Sum>>,
-    deal: NumaQueue<'p>,
 }
 
 impl<P: MessageProgram> ReceivePhase<'_, P> {
-    fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {
+    fn batch(&self, batch: usize, worker: usize) -> Result<P::Sum, EngineError> {
         let (machine, program) = (self.machine, self.program);
-        let batch = self.batches[position];
-        let (start, span) = (
-            machine.batches.start(batch),
-            machine.batches.span(batch) as usize,
-        );
+        let start = machine.batches.start(batch);
+        let span = machine.batches.span(batch) as usize;
         let mut set = lock(&self.sets[worker]);
         let accumulators = match &mut *set {
             Some(set) => set,
@@ -425,23 +350,10 @@ impl<P: MessageProgram> ReceivePhase<'_, P> {
                 }
             });
         }
-        *lock(&self.sums[position]) = sum;
         machine.count_rows(worker, self.needs, applied, false);
         let bytes = applied * size_of::<P::Accumulator>() as u64;
         traffic.change(DataKind::Messages, Access::Random, bytes);
-        machine
-            .arrays
-            .close(open, self.needs, Some(&folded), &mut io)
-    }
-}
-
-impl<P: MessageProgram> Job for ReceivePhase<'_, P> {
-    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.check_stop()?;
-        let Some(position) = self.deal.take() else {
-            return Ok(Step::Finished);
-        };
-        self.batch(position, worker.index)?;
-        Ok(Step::Worked)
+        (machine.arrays).close(open, self.needs, Some(&folded), &mut io)?;
+        Ok(sum)
     }
 }

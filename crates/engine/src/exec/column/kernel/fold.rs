@@ -99,11 +99,7 @@ fn scatter_inlined<P: EdgeProgram>(
     accumulators: &mut [P::Accumulator],
     scratch: &mut DecodeScratch<P::Message>,
 ) -> Result<u64, FoldFault> {
-    let FoldInput {
-        block,
-        messages,
-        weights,
-    } = input;
+    let (block, messages, weights) = (input.block, input.messages, input.weights);
     let groups = block.sources(&mut scratch.sources);
     let sources = &scratch.sources[..groups];
     // Sources ascend, so the last one bounds them all.
@@ -184,11 +180,7 @@ fn gather_inlined<P: EdgeProgram>(
     scratch: &mut DecodeScratch<P::Message>,
     mut wants: impl FnMut(usize) -> bool,
 ) -> Result<u64, FoldFault> {
-    let FoldInput {
-        block,
-        messages,
-        weights,
-    } = input;
+    let (block, messages, weights) = (input.block, input.messages, input.weights);
     let groups = block.sources(&mut scratch.sources);
     let sources = &scratch.sources[..groups];
     if sources

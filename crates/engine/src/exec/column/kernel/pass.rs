@@ -69,12 +69,7 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     io: &mut RowFileIo,
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
-    let Pass {
-        machine,
-        program,
-        apply: needs,
-        ..
-    } = pass;
+    let (machine, program, needs) = (pass.machine, pass.program, pass.apply);
     let mut open = machine.arrays.open(batch, needs, io)?;
     let start = machine.batches.start(batch);
     let (mut sum, mut applied) = (P::Sum::ZERO, 0);

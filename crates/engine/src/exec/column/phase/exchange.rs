@@ -203,10 +203,7 @@ impl<M: Element> Inbound<'_, M> {
             None => outside = true,
         });
         *count += section.count() as u64;
-        match outside {
-            true => Err(protocol_error().into()),
-            false => Ok(()),
-        }
+        if outside { Err(mismatch()) } else { Ok(()) }
     }
 
     /// All messages of the batches before that one are there.

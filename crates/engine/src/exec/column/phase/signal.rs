@@ -39,13 +39,8 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
     }
 
     fn batch(&self, batch: usize, worker: usize) -> Result<(), EngineError> {
-        let Pass {
-            machine,
-            program,
-            signal: needs,
-            active,
-            ..
-        } = self.pass;
+        let (machine, program, needs) = (self.pass.machine, self.pass.program, self.pass.signal);
+        let active = self.pass.active;
         let mut io = lock(&machine.row_io[worker]);
         let mut open = machine.arrays.open(batch, needs, &mut io)?;
         let mut writer = self.messages.open_writer(batch, worker)?;
@@ -68,7 +63,7 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
                 for (word, bits) in present.iter_mut().enumerate() {
                     let from = word * 64;
                     let mut emitted = 0;
-                    for i in from..set.span().min(from + 64) {
+                    for i in from..set.span.min(from + 64) {
                         emitted |= one(i) << (i - from);
                     }
                     count += u64::from(emitted.count_ones());

@@ -8,6 +8,7 @@ use graphmill_storage::DataKind;
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
+use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::exec::column::kernel::fold;
 use crate::exec::column::kernel::fold::{BlockWeights, DecodeScratch, FoldFault, FoldInput};
 use crate::exec::column::phase::slot::input::InputState;
@@ -62,32 +63,13 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let at = item.part.bytes.start as usize + run.bytes;
             let left = item.part.bytes.end as usize - at;
             let first_edge = item.part.edges.start as usize + run.edges;
-            let (bytes, weights) = match (item.pinned, &mut run.readers) {
-                (Some((bytes, weights)), _) => (&bytes[at..at + left], weights),
-                (None, Some(readers)) => {
-                    let Some(bytes) = readers.cells.front()? else {
-                        break TaskProgress::Starved;
-                    };
-                    let weights = match &mut readers.weights {
-                        Some(weights) => weights.front()?.unwrap_or(&[]),
-                        None => &[],
-                    };
-                    (&bytes[..bytes.len().min(left)], weights)
-                }
-                (None, None) => return Err(EngineError::NoReaders),
-            };
-            let offset = self
-                .machine
-                .global_offset(item.cell.source_batch(), item.column);
-            let broken = || self.machine.graph.corrupt_cell(item.column, item.cell);
-            let parsed = BlockView::parse(bytes, offset)
-                .map_err(|error| self.machine.broken(item.column, item.cell, &error))?;
-            let Some((block, used)) = parsed else {
-                if bytes.len() == left || bytes.len() as u64 >= BLOCK_BYTES_MAX {
-                    return Err(broken().into());
-                }
+            let Some([bytes, weights]) = window(&item, &mut run.readers, at, left)? else {
                 break TaskProgress::Starved;
             };
+            let Some((block, used)) = self.parse(&item, bytes, left)? else {
+                break TaskProgress::Starved;
+            };
+            let broken = || self.machine.graph.corrupt_cell(item.column, item.cell);
             let block_edges = block.edges();
             let edges_end = (first_edge + block_edges) as u64;
             let is_last = used == left;
@@ -131,16 +113,8 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                     weights.consume(block_edges * self.machine.graph.edge_kind().bytes());
                 }
             }
-            if is_last {
-                run.at += 1;
-                run.bytes = 0;
-                run.edges = 0;
-                let next = run.items.get(run.at);
-                if next.is_none_or(|next| next.from != item.from)
-                    && let Some((batch, messages)) = run.messages.take()
-                {
-                    self.messages.release(batch, messages, item.again, worker)?;
-                }
+            if is_last && let Some((batch, messages)) = run.next_item(&item) {
+                self.messages.release(batch, messages, item.again, worker)?;
             }
         };
         self.edges.fetch_add(edges, Ordering::Relaxed);
@@ -149,6 +123,24 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             TaskProgress::Starved | TaskProgress::Early if worked > 0 => TaskProgress::Worked,
             outcome => outcome,
         })
+    }
+
+    /// Returns the first block of `bytes` and its length; `None` while its end is not read.
+    fn parse<'b>(
+        &self,
+        item: &CellTask<'_>,
+        bytes: &'b [u8],
+        left: usize,
+    ) -> Result<Option<(BlockView<'b>, usize)>, EngineError> {
+        let (machine, cell) = (self.machine, item.cell);
+        let offset = machine.global_offset(cell.source_batch(), item.column);
+        let parsed = BlockView::parse(bytes, offset)
+            .map_err(|error| machine.broken(item.column, cell, &error))?;
+        let is_all = bytes.len() == left || bytes.len() as u64 >= BLOCK_BYTES_MAX;
+        match parsed {
+            None if is_all => Err(machine.graph.corrupt_cell(item.column, cell).into()),
+            parsed => Ok(parsed),
+        }
     }
 
     /// Skips an item without messages; returns whether that was all of it, and the bytes skipped.
@@ -256,6 +248,29 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let wants =
             |i: usize| program.is_pending(start + i as u64, P::ApplyRows::row(&mut slices, i));
         Ok(fold::gather(program, input, accumulators, scratch, wants))
+    }
+}
+
+/// Returns the bytes of an item from one of its bytes on, and weights; `None` while they are not read.
+fn window<'r>(
+    item: &CellTask<'r>,
+    readers: &'r mut Option<CellStreams>,
+    at: usize,
+    left: usize,
+) -> Result<Option<[&'r [u8]; 2]>, EngineError> {
+    match (item.pinned, readers) {
+        (Some((bytes, weights)), _) => Ok(Some([&bytes[at..at + left], weights])),
+        (None, Some(readers)) => {
+            let Some(bytes) = readers.cells.front()? else {
+                return Ok(None);
+            };
+            let weights = match &mut readers.weights {
+                Some(weights) => weights.front()?.unwrap_or(&[]),
+                None => &[],
+            };
+            Ok(Some([&bytes[..bytes.len().min(left)], weights]))
+        }
+        (None, None) => Err(EngineError::NoReaders),
     }
 }
 

@@ -82,13 +82,8 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         room: &mut SlotScratch<P::Accumulator, P::Message>,
         activated: &'p ActiveSet,
     ) -> Self {
-        let Pass {
-            machine,
-            program,
-            apply: needs,
-            active,
-            ..
-        } = pass;
+        let (machine, program, needs) = (pass.machine, pass.program, pass.apply);
+        let active = pass.active;
         let batches = machine.batches.len();
         let mut strips = Vec::with_capacity(batches);
         for batch in 0..batches {

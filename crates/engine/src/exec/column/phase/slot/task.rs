@@ -63,6 +63,18 @@ pub(crate) struct GroupTask<'p, P: EdgeProgram> {
 }
 
 impl<'p, P: EdgeProgram> GroupTask<'p, P> {
+    /// Moves on behind an item; returns the messages that it was the last to fold.
+    pub(crate) fn next_item(
+        &mut self,
+        item: &CellTask<'p>,
+    ) -> Option<(usize, BatchMessages<'p, P::Message>)> {
+        self.at += 1;
+        (self.bytes, self.edges) = (0, 0);
+        let next = self.items.get(self.at);
+        let is_last = next.is_none_or(|next| next.from != item.from);
+        self.messages.take_if(|_| is_last)
+    }
+
     /// Loads the messages of an item if they have arrived.
     pub(crate) fn next_messages(
         &mut self,

@@ -57,17 +57,12 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
     room: &mut AdjacencyScratch<P>,
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
-    let Pass {
-        machine, program, ..
-    } = pass;
+    let (machine, program) = (pass.machine, pass.program);
     let Some(io) = machine.row_io.first() else {
         return Ok(());
     };
     let io = &mut *lock(io);
-    let AdjacencyScratch {
-        accumulators,
-        reached,
-    } = room;
+    let (accumulators, reached) = (&mut room.accumulators, &mut room.reached);
     let report = &mut done.report;
     for batch in pass.active.batches() {
         machine.check_stop()?;

@@ -172,9 +172,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     idle: &mut Vec<CellStreams>,
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
-    let Pass {
-        machine, program, ..
-    } = pass;
+    let (machine, program) = (pass.machine, pass.program);
     let _reserved = room.reserved.take();
     room.fill(machine)?;
     match machine.ranks.alone() {
@@ -187,32 +185,13 @@ pub(crate) fn edges<P: EdgeProgram>(
         false => signal_to_all(pass, room, pins, &mut done.report)?,
     }
     machine.arrays.end_phase();
-    let SparseScratch {
-        accumulators,
-        reached,
-        queues,
-        columns,
-        disk,
-        ..
-    } = room;
-    let accumulators = accumulators.as_deref_mut().unwrap_or_default();
-    let disk = match disk {
+    let (queues, reached) = (&mut room.queues, &mut room.reached);
+    let accumulators = room.accumulators.as_deref_mut().unwrap_or_default();
+    let disk = match &mut room.disk {
         Some(disk) => disk,
-        None => disk.insert(machine.graph.disk().queue(READS)?),
+        none => none.insert(machine.graph.disk().queue(READS)?),
     };
-    let mut todo = VecDeque::new();
-    let mut is_sound = true;
-    columns.drain(|column| {
-        if !machine.ranks.alone() {
-            let queue = &mut queues[column];
-            sort_by_vertex(queue);
-            is_sound &= queue.is_sorted_by(|(v, _), (next, _)| v < next);
-        }
-        todo.push_back(column);
-    });
-    if !is_sound {
-        return Err(protocol_error().into());
-    }
+    let mut todo = sorted_columns(machine, queues, &mut room.columns)?;
     let mut ahead: VecDeque<ColumnReadPlan> = VecDeque::new();
     loop {
         machine.check_stop()?;
@@ -258,10 +237,8 @@ pub(crate) fn edges<P: EdgeProgram>(
         done.report.edges += edges;
         done.report.scanned += fold.looked;
         let bytes = edges * size_of::<P::Accumulator>() as u64;
-        machine
-            .traffic
-            .of(0)
-            .change(DataKind::Messages, Access::Random, bytes);
+        let traffic = machine.traffic.of(0);
+        traffic.change(DataKind::Messages, Access::Random, bytes);
         done.report.cells += plan.cells.len() as u64;
         done.report.cells_sought += plan.cells.len() as u64;
         if let Some(streams) = streams {
@@ -278,6 +255,24 @@ pub(crate) fn edges<P: EdgeProgram>(
         let places = 0..accumulators.len();
         apply_reached(pass, column, accumulators, reached, places, io, done)?;
     }
+}
+
+/// Returns the columns with queued messages, whose queues it sorts if others sent some.
+fn sorted_columns<M>(
+    machine: &ExecContext,
+    queues: &mut [Vec<(u64, M)>],
+    columns: &mut HierarchicalBitmap,
+) -> Result<VecDeque<usize>, EngineError> {
+    let (mut todo, mut is_sound) = (VecDeque::new(), true);
+    columns.drain(|column| {
+        if !machine.ranks.alone() {
+            let queue = &mut queues[column];
+            sort_by_vertex(queue);
+            is_sound &= queue.is_sorted_by(|(v, _), (next, _)| v < next);
+        }
+        todo.push_back(column);
+    });
+    if is_sound { Ok(todo) } else { Err(mismatch()) }
 }
 
 /// Queues a message at a column that holds edges of its source.
@@ -349,10 +344,7 @@ fn signal_to_all<P: EdgeProgram>(
                     Some(_) => outside = true,
                 }
             });
-            match outside {
-                true => Err(protocol_error().into()),
-                false => Ok(()),
-            }
+            if outside { Err(mismatch()) } else { Ok(()) }
         },
     )?;
     let [sent, bytes] = machine.take_sent();
@@ -408,13 +400,7 @@ fn signal<P: EdgeProgram>(
     report: &mut PassMetrics,
     mut say: impl FnMut(u64, P::Message, usize),
 ) -> Result<(), EngineError> {
-    let Pass {
-        machine,
-        program,
-        signal: needs,
-        active,
-        ..
-    } = pass;
+    let (machine, program, needs, active) = (pass.machine, pass.program, pass.signal, pass.active);
     let Some(io) = machine.row_io.first() else {
         return Ok(());
     };
@@ -493,12 +479,8 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
         for (source, message) in queue {
             let source = (source - start) as u32;
             let mut place = index.seek(source);
-            while let Some(EdgePosition {
-                block: number,
-                offset: at,
-                group,
-            }) = place.take()
-            {
+            while let Some(found) = place.take() {
+                let (number, at) = (found.block, found.offset);
                 if number < last.0 || at < last.1 {
                     return Err(machine.graph.corrupt_cell(column, cell).into());
                 }
@@ -535,7 +517,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
                 let (block, _) = BlockView::parse(bytes, offset)
                     .map_err(broken)?
                     .ok_or_else(|| machine.graph.corrupt_cell(column, cell))?;
-                let Some(group) = block.group_by(&mut walk, group, source) else {
+                let Some(group) = block.group_by(&mut walk, found.group, source) else {
                     break;
                 };
                 block.edges_of(group, source, |destination, edge| {

@@ -1,0 +1,236 @@
+//! Which cells a cache holds: the first cells of runs that are spread over each column.
+
+use std::ops::Range;
+
+use graphmill_graph::Cell;
+use graphmill_storage::Lease;
+
+use crate::context::ExecContext;
+use crate::error::EngineError;
+
+/// Unless all cells are cached, bitmaps are cached if they take at most 1/8 of the memory.
+const BITMAPS_SHARE: u64 = 8;
+
+/// Stretches of a column at most.
+pub(crate) const STRETCHES: usize = 16;
+
+/// The cached runs of all columns, one column after the other.
+///
+/// A column has one for each cell, but at most [`STRETCHES`].
+#[derive(Default)]
+pub(crate) struct CachedRuns {
+    pub(crate) all: Vec<CachedRun>,
+    /// The first of each column, and the end.
+    firsts: Vec<usize>,
+    _lease: Option<Lease>,
+}
+
+/// The cached prefix of a run of cells.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct CachedRun {
+    /// Number of its first cells that are cached.
+    pub(crate) cells: usize,
+    /// Offset of their bytes among all cached bytes.
+    pub(crate) data: usize,
+    pub(crate) weights: usize,
+}
+
+impl CachedRuns {
+    /// Bytes of the budget that they take.
+    pub(crate) fn memory(machine: &ExecContext) -> u64 {
+        let columns = machine.batches.len();
+        let stretches: usize = (0..columns)
+            .map(|column| machine.own_cells(column).len().min(STRETCHES))
+            .sum();
+        (stretches * size_of::<CachedRun>() + (columns + 1) * size_of::<usize>()) as u64
+    }
+
+    /// Creates an empty cache.
+    pub(crate) fn new(machine: &ExecContext) -> Result<Self, EngineError> {
+        let lease = machine
+            .budget
+            .lease("pinned cells", Self::memory(machine))?;
+        let mut firsts = vec![0];
+        let mut end = 0;
+        for column in 0..machine.batches.len() {
+            end += machine.own_cells(column).len().min(STRETCHES);
+            firsts.push(end);
+        }
+        Ok(CachedRuns {
+            all: vec![CachedRun::default(); end],
+            firsts,
+            _lease: Some(lease),
+        })
+    }
+
+    /// Returns the runs of a column, each with the positions of its cells.
+    pub(crate) fn of(
+        &self,
+        column: usize,
+        cells: usize,
+    ) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
+        let first = self.firsts[column];
+        let count = self.firsts[column + 1] - first;
+        (0..count).map(move |i| {
+            (
+                first + i,
+                begin(i, cells, count)..begin(i + 1, cells, count),
+            )
+        })
+    }
+
+    /// That of the cell at a position, and the position of its first cell.
+    #[inline]
+    pub(crate) fn at(
+        &self,
+        column: usize,
+        cells: usize,
+        position: usize,
+    ) -> Option<(&CachedRun, usize)> {
+        let first = *self.firsts.get(column)?;
+        let count = self.firsts.get(column + 1)? - first;
+        let i = position * count / cells;
+        Some((self.all.get(first + i)?, begin(i, cells, count)))
+    }
+
+    /// Caches the same share of each column of cells of `all` bytes together, in `room` bytes.
+    pub(crate) fn choose(
+        machine: &ExecContext,
+        cell_bytes: impl Fn(&Cell) -> u64 + Copy,
+        all: u64,
+        room: u64,
+    ) -> Result<Self, EngineError> {
+        let share = |of: u64| match all <= room {
+            true => of,
+            false => (u128::from(of) * u128::from(room) / u128::from(all.max(1))) as u64,
+        };
+        let mut runs = CachedRuns::new(machine)?;
+        let mut taken = 0;
+        for column in 0..machine.batches.len() {
+            let cells = machine.own_cells(column);
+            // The rest of a run's share, too small for its next cell, goes to the next run.
+            let mut left = 0;
+            for (i, run) in runs.of(column, cells.len()) {
+                left += share(cells[run.clone()].iter().map(cell_bytes).sum());
+                for cell in &cells[run] {
+                    if cell_bytes(cell) > left {
+                        break;
+                    }
+                    left -= cell_bytes(cell);
+                    taken += cell_bytes(cell);
+                    runs.all[i].cells += 1;
+                }
+            }
+        }
+        // The rest of all columns goes to the first cells that fit.
+        for column in 0..machine.batches.len() {
+            let cells = machine.own_cells(column);
+            for (i, run) in runs.of(column, cells.len()) {
+                let cached = &mut runs.all[i].cells;
+                for cell in &cells[run.start + *cached..run.end] {
+                    if taken + cell_bytes(cell) > room {
+                        break;
+                    }
+                    taken += cell_bytes(cell);
+                    *cached += 1;
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    /// True if all cells of a column are cached.
+    pub(crate) fn has_all(&self, machine: &ExecContext, column: usize) -> bool {
+        let mut of = self.of(column, machine.own_cells(column).len());
+        of.all(|(i, run)| self.all[i].cells == run.len())
+    }
+
+    /// Places the cached cells one after the other, and their weights, of `edge_bytes` bytes each.
+    ///
+    /// Returns the offsets of both by column, and their ends.
+    pub(crate) fn place(&mut self, machine: &ExecContext, edge_bytes: u64) -> [Vec<usize>; 2] {
+        let mut starts = [vec![0], vec![0]];
+        let (mut data, mut weights) = (0, 0);
+        for column in 0..machine.batches.len() {
+            let cells = machine.own_cells(column);
+            for (i, run) in self.of(column, cells.len()) {
+                let cached = &mut self.all[i];
+                (cached.data, cached.weights) = (data, weights);
+                for cell in &cells[run][..cached.cells] {
+                    data += cell.data_bytes() as usize;
+                    weights += (cell.edges() * edge_bytes) as usize;
+                }
+            }
+            starts[0].push(data);
+            starts[1].push(weights);
+        }
+        starts
+    }
+}
+
+/// Returns the first cell of run `i` of `count` runs over `cells` cells.
+#[inline]
+fn begin(i: usize, cells: usize, count: usize) -> usize {
+    (i * cells).div_ceil(count)
+}
+
+/// The index data in a cache, and the bytes that are left for cells.
+pub(crate) struct CacheShare {
+    pub(crate) fanout: bool,
+    pub(crate) block_lists: bool,
+    pub(crate) bitmaps: bool,
+    pub(crate) left: u64,
+}
+
+impl CacheShare {
+    /// Divides `left` bytes between fan-out lists, lists of blocks, bitmaps and cells of these bytes.
+    pub(crate) fn new(
+        mut left: u64,
+        [fanout_bytes, list_bytes, bitmap_bytes, cell_bytes]: [u64; 4],
+    ) -> CacheShare {
+        let mut take = |bytes: u64, fits: &dyn Fn(u64) -> bool| {
+            let is_taken = fits(left);
+            left -= if is_taken { bytes } else { 0 };
+            is_taken
+        };
+        CacheShare {
+            fanout: take(fanout_bytes, &|left| fanout_bytes <= left / 4),
+            block_lists: take(list_bytes, &|left| list_bytes <= left / 2),
+            bitmaps: take(bitmap_bytes, &|left| {
+                are_bitmaps_pinned(bitmap_bytes, cell_bytes, left)
+            }),
+            left,
+        }
+    }
+}
+
+/// True if bitmaps are worth `bitmaps` of the `room` bytes in which cells of `cells` bytes are cached.
+///
+/// That is if everything fits, or if not even all cells fit and bitmaps take little. Otherwise cells
+/// are the better use, since every pass reads them.
+fn are_bitmaps_pinned(bitmaps: u64, cells: u64, room: u64) -> bool {
+    bitmaps.saturating_add(cells) <= room || cells > room && bitmaps <= room / BITMAPS_SHARE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bitmaps_take_no_room_that_cells_need_to_be_there_all() {
+        for (bitmaps, cells, room, pinned) in [
+            (0, 0, 0, true),
+            (10, 90, 100, true),
+            // All cells fit, but not beside them.
+            (11, 90, 100, false),
+            (1, 100, 100, false),
+            // Some cells are read anyway.
+            (12, 101, 100, true),
+            (13, 101, 100, false),
+            (12, u64::MAX, 100, true),
+        ] {
+            let found = are_bitmaps_pinned(bitmaps, cells, room);
+            assert_eq!(found, pinned, "{bitmaps} and {cells} in {room}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What a job, or a bundled algorithm, asks of an engine and no vertex program does.
+//!
+//! A job ends its calls, shares metrics between ranks, hands out rows and deletes the checkpoints.
+
+pub use crate::driver::collect::{local_batches, serve, stop_serving};
+pub use crate::driver::fixpoint::adjacency_min_memory;
+pub use crate::driver::replay::{
+    end_calls, finish_checkpoints, has_published, keep_ended, resumed,
+};
+pub use crate::driver::sample::{max_degree_vertex, sample_degree, sample_mean_weight};
+use crate::engine::Engine;
+pub use crate::engine::{note_convergence, rank, share_metrics};
+pub use crate::open::min_memory;
+
+/// Frees the memory that passes retain: messages, accumulators, cells of the graph.
+///
+/// Arrays and sets stay; the next pass allocates and reads again.
+pub fn release(engine: &mut Engine) {
+    engine.release();
+}

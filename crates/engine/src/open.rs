@@ -1,0 +1,205 @@
+//! Opening an engine: the ranks agree on the graph and divide it, and the parts of the engine are made.
+
+use std::sync::{Arc, Mutex};
+
+use graphmill_graph::{EdgeKind, DISK_PAGE_BYTES, GraphDims, PageCache, StoredGraph, partition};
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::Tiers;
+
+use crate::cache::graph_cache::GraphCache;
+use crate::checkpoint::checkpointer::Checkpointer;
+use crate::comm::communicator::Communicator;
+use crate::comm::wire::Wire;
+use crate::config::EngineConfig;
+use crate::context::EngineState;
+use crate::engine::{Engine, LOOKING_FRAMES, too_small};
+use crate::error::EngineError;
+use crate::frontier::active_set::ActiveSetPool;
+use crate::graph_view::GraphView;
+use crate::memory::plan::GraphShape;
+use crate::metrics::run::Metrics;
+use crate::metrics::traffic::{MemoryTraffic, placed_at};
+use crate::program::footprint::ProgramFootprint;
+use crate::state::array_store::ArrayStore;
+use crate::state::row_file::{RowFile, RowFileIo, page_bytes};
+
+/// Frames of the stored graph that are cached for lookups.
+const FRAMES: usize = 32;
+
+impl Engine {
+    /// An engine over a graph, with no arrays yet.
+    ///
+    /// # Errors
+    /// The page file cannot be made, or the budget is too small for one batch.
+    pub fn new(graph: Arc<StoredGraph>, settings: EngineConfig) -> Result<Self, EngineError> {
+        let budget = settings.budget.clone();
+        let used = budget.total() - budget.available();
+        let workers = settings.workers.count();
+        let ranks = Self::ranks(&graph, &settings)?;
+        let measure = graph.measure_of(settings.fabric.is_some().then(|| ranks.own()));
+        let enough = used + min_memory(&measure, workers, &settings.tiers, settings.sizes);
+        Self::build(graph, settings, ranks, &measure, enough)
+            .map_err(|error| too_small(error, &budget, enough))
+    }
+
+    /// The ranks, and which batches each of them owns.
+    fn ranks(graph: &StoredGraph, settings: &EngineConfig) -> Result<Communicator, EngineError> {
+        let (fabric, stop) = (settings.fabric.clone(), settings.stop.clone());
+        let batches = 0..graph.batches().len();
+        let Some(count) = fabric.as_ref().map(|fabric| fabric.ranks()) else {
+            return Ok(Communicator::new(None, vec![0, batches.end], stop));
+        };
+        // What each has is known by what it says.
+        let name = format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum());
+        let mut said = name.clone().into_bytes();
+        said.extend(
+            batches
+                .clone()
+                .map(|batch| u8::from(graph.has_batch(batch))),
+        );
+        let strangers = Communicator::new(fabric.clone(), vec![0; count + 1], stop.clone());
+        let said = strangers.gather(said)?;
+        let parts = |said: &'_ Vec<u8>| {
+            let (id, has) = said.split_at_checked(name.len()).unwrap_or_default();
+            (id.to_vec(), has.to_vec())
+        };
+        // All ranks name the same one, whichever of them finds it.
+        let (first, first_has) = said.first().map(parts).unwrap_or_default();
+        let mut here = Vec::new();
+        for (rank, of_rank) in said.iter().enumerate() {
+            let (id, has) = parts(of_rank);
+            if id != first || has.len() != first_has.len() {
+                return Err(EngineError::OtherGraph { rank });
+            }
+            here.push(has.iter().map(|has| *has == 1).collect());
+        }
+        let cuts = partition(graph, &here, settings.alpha);
+        let cuts = cuts.ok_or_else(|| EngineError::Spread {
+            path: graph.path().to_path_buf(),
+            ranks: count,
+        })?;
+        Ok(Communicator::new(fabric, cuts, stop))
+    }
+
+    fn build(
+        graph: Arc<StoredGraph>,
+        mut settings: EngineConfig,
+        ranks: Communicator,
+        measure: &GraphDims,
+        enough: u64,
+    ) -> Result<Self, EngineError> {
+        let ranks = Arc::new(ranks);
+        let batches = Arc::new(measure.batches.clone());
+        let page_bytes = page_bytes(&batches);
+        let now = settings.clock.now();
+        let mut recovery = (settings.checkpoints.take())
+            .map(|asked| {
+                let disk = Arc::clone(&settings.disk);
+                let when = (now, settings.stop.clone());
+                Checkpointer::new(disk, &settings.budget, &ranks, asked, when, page_bytes)
+            })
+            .transpose()?;
+        let (pages, kept) = match &mut recovery {
+            None => {
+                let path = settings.scratch.join("rows");
+                let disk = Arc::clone(&settings.disk);
+                (RowFile::create(disk, &path, page_bytes)?, None)
+            }
+            Some(recovery) => {
+                let (pages, kept) = recovery.pages(page_bytes)?;
+                (pages, Some(kept))
+            }
+        };
+        let (disk, budget) = (settings.disk.as_ref(), &settings.budget);
+        let io = |_| Ok(Mutex::new(RowFileIo::new(disk, budget, page_bytes)?));
+        let row_io = (0..settings.workers.count()).map(io);
+        let row_io = row_io.collect::<Result<_, EngineError>>()?;
+        let frames = Mutex::new(PageCache::new(&graph, &settings.budget, FRAMES)?);
+        let arrays = ArrayStore::new(
+            (Arc::clone(&batches), ranks.own()),
+            (pages, kept),
+            Arc::clone(&graph),
+            settings.budget.clone(),
+            settings.tiers.clone(),
+        );
+        let turned = graph
+            .turned()
+            .map(|graph| GraphView::new(Arc::new(graph), &settings.budget))
+            .transpose()?;
+        let workers = settings.workers.count();
+        let timing = (&settings.clock, &settings.stop);
+        let wire = match ranks.alone() {
+            true => None,
+            false => Some(Wire::new(&settings.budget, ranks.count())?),
+        };
+        let common = EngineState {
+            traffic: MemoryTraffic::new(workers, settings.charge, &settings.tiers, timing),
+            wire: wire.map(Mutex::new),
+            ranks: Arc::clone(&ranks),
+            shape: GraphShape::of(measure, workers).with_tiers(&settings.tiers),
+            batches: Arc::clone(&batches),
+            arrays,
+            row_io,
+            frames,
+            settings,
+        };
+        let active = ActiveSetPool::new(batches, ranks, common.budget.clone());
+        if let Some(recovery) = &recovery {
+            *active.history() = recovery.history();
+        }
+        Ok(Engine {
+            stored: GraphView::new(graph, &common.budget)?,
+            turned,
+            active,
+            metrics: Metrics {
+                placement: placed_at(&common.tiers),
+                rows_resident: true,
+                messages_resident: true,
+                ..Metrics::default()
+            },
+            broken: false,
+            enough,
+            mean_weight: None,
+            usual_degree: None,
+            held: GraphCache::default(),
+            workspaces: None,
+            borrowed: 0,
+            recovery,
+            common,
+        })
+    }
+}
+
+/// Returns the minimum budget, in bytes, for programs of this footprint, excluding the open graph.
+///
+/// It depends on the tiers of the data.
+#[must_use]
+pub fn min_memory(
+    graph: &GraphDims,
+    workers: usize,
+    tiers: &Tiers,
+    sizes: ProgramFootprint,
+) -> u64 {
+    let shape = GraphShape::of(graph, workers).with_tiers(tiers);
+    let own = base_memory(graph, workers)
+        // Frames of degrees, and sets of the driver that exist before the first pass.
+        + RowFileIo::FRAMES_BYTES * workers as u64
+        + 2 * shape.set_of_vertices;
+    let sizes = ProgramFootprint {
+        weighted: sizes.weighted && graph.edge != EdgeKind::None,
+        ..sizes
+    };
+    // Before the first pass a program may look for the vertex of most arcs.
+    let degrees = AlignedBuffer::footprint(shape.widest * size_of::<u64>());
+    let looking = LOOKING_FRAMES as u64 * DISK_PAGE_BYTES + degrees;
+    own + shape.least(sizes).max(looking)
+}
+
+/// Bytes of the budget that an engine takes before anything is asked of it.
+pub(crate) fn base_memory(graph: &GraphDims, workers: usize) -> u64 {
+    RowFileIo::memory(page_bytes(&graph.batches)) * workers as u64
+        + (FRAMES as u64) * DISK_PAGE_BYTES
+        + GraphView::memory(graph)
+        + GraphShape::of(graph, workers).wire
+        + Checkpointer::MEMORY
+}
