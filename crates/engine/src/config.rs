@@ -13,6 +13,7 @@ use crate::program::footprint::ProgramFootprint;
 
 /// How messages on disk get to where they are needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum DispatchChoice {
     /// By cost, pass by pass; apart for messages of this rank and of others.
     #[default]
@@ -27,8 +28,9 @@ pub enum DispatchChoice {
 
 /// How the push version combines the messages of several workers to one vertex.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Combiner {
-    /// In accumulators of an edge pass where many vertices are computed, else as [`Combiner::Hybrid`] does.
+    /// In accumulators of an edge pass where many vertices are computed, else as `hybrid` does.
     #[default]
     Auto,
     /// In shared mailboxes, by a lock and by compare-and-exchange, as soon as they are sent.
@@ -73,6 +75,7 @@ pub struct CheckpointPolicy {
 
 /// Which kernel a pass uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum KernelChoice {
     /// By cost, pass by pass.
     #[default]
@@ -85,6 +88,7 @@ pub enum KernelChoice {
 
 /// Whether a pass with few active vertices looks up their arcs in an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum SparseChoice {
     /// By cost, pass by pass.
     #[default]

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use graphmill::EdgeKind;
 
-use super::edges::{Edges, Weights};
+use super::edges::Edges;
 use super::machine::Machine;
 use super::storing::Storing;
 
@@ -152,8 +153,8 @@ pub(crate) struct GenerateOutput {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Integer weights from 1 to 255, drawn uniformly, in this precision
-    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
-    pub(crate) weights: Weights,
+    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t = EdgeKind::None)]
+    pub(crate) weights: EdgeKind,
     /// Shorthand for --weights f32
     #[arg(long, conflicts_with = "weights")]
     pub(crate) weighted: bool,

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::edges::Weights;
-use super::tuning::Dispatch;
+use graphmill::{DegreeModel, DispatchChoice, EdgeKind};
+
 use crate::{count, size};
 
 const EXAMPLES: &str = "\
@@ -47,7 +47,7 @@ pub(crate) struct ExpectedGraph {
     pub(crate) edges: Option<u64>,
     /// Distribution of edges: skewed as in R-MAT graphs, or even
     #[arg(long, value_name = "kronecker|uniform", value_enum, default_value_t)]
-    pub(crate) like: Like,
+    pub(crate) like: DegreeModel,
     /// Store each edge in both directions
     #[arg(long)]
     pub(crate) undirected: bool,
@@ -58,8 +58,8 @@ pub(crate) struct ExpectedGraph {
     #[arg(long, value_name = "raw|drawn", value_enum, default_value_t)]
     pub(crate) input: PlanInput,
     /// Weights of drawn edges
-    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
-    pub(crate) weights: Weights,
+    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t = EdgeKind::None)]
+    pub(crate) weights: EdgeKind,
     /// Vertices of a batch, as for import [default: by a cost rule]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,
@@ -81,7 +81,7 @@ pub(crate) struct Work {
     pub(crate) iterations: Option<u64>,
     /// Routing of messages on disk to columns, as for run
     #[arg(long, value_name = "auto|push|pull|none", value_enum, default_value_t)]
-    pub(crate) dispatch: Dispatch,
+    pub(crate) dispatch: DispatchChoice,
 }
 
 /// Options of the machines.
@@ -112,13 +112,6 @@ pub(crate) struct PlanCluster {
     /// Arcs a second that a thread processes in a pass
     #[arg(long, value_name = "N", default_value = "400e6", value_parser = count::arcs)]
     pub(crate) pass_rate: f64,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Like {
-    #[default]
-    Kronecker,
-    Uniform,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]

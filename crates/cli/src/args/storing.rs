@@ -1,6 +1,7 @@
 //! Options of a stored graph.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use graphmill::Order;
 
 /// Options of the stored graph.
 #[derive(Debug, Clone, Args)]
@@ -27,11 +28,4 @@ pub(crate) struct Storing {
     /// A cell gets a bitmap of its sources if it spans at most N vertices for each edge. For experiments.
     #[arg(long, value_name = "N")]
     pub(crate) csr_ratio: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Order {
-    #[default]
-    Id,
-    Degree,
 }

@@ -1,6 +1,8 @@
 //! Choices that change the time a run takes, and not its result.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use graphmill::{Charge, Combiner, DispatchChoice, KernelChoice, SparseChoice};
 
 use crate::size;
 
@@ -14,10 +16,10 @@ pub(crate) struct Experiments {
     ///
     /// A gather pass needs a graph that allows it.
     #[arg(long, value_name = "auto|scatter|gather", value_enum, default_value_t)]
-    pub(crate) direction: Direction,
+    pub(crate) direction: KernelChoice,
     /// Look up the edges of active vertices in an index (sparse passes)
     #[arg(long, value_name = "auto|never|always", value_enum, default_value_t)]
-    pub(crate) seek: Seek,
+    pub(crate) seek: SparseChoice,
     /// Cost of one index lookup on disk, in vertices scanned [default: 1024]
     ///
     /// In memory, and where reads are counted separately, a lookup costs a 32nd of that.
@@ -34,7 +36,7 @@ pub(crate) struct Experiments {
     /// push: write a sorted run for each column group that needs some of them. pull: let each column group store what it needs before it
     /// folds. none: let each column group read all. auto: by cost.
     #[arg(long, value_name = "auto|push|pull|none", value_enum, default_value_t)]
-    pub(crate) dispatch: Dispatch,
+    pub(crate) dispatch: DispatchChoice,
     /// Cost of a vertex, in edges, in the division of batches among ranks
     ///
     /// The default is twice the number of ranks, less 1.
@@ -45,7 +47,7 @@ pub(crate) struct Experiments {
     /// auto: in an edge pass if many vertices send, else as hybrid. hybrid: in shared mailboxes, by lock and compare-and-exchange. own: in
     /// mailboxes of each thread, if these fit in memory.
     #[arg(long, value_name = "auto|hybrid|own", value_enum, default_value_t)]
-    pub(crate) combiner: Combining,
+    pub(crate) combiner: Combiner,
     /// Run the algorithm N times on the loaded graph, to measure it
     #[arg(
         long,
@@ -63,6 +65,15 @@ fn ratio(text: &str) -> Result<f64, String> {
         Ok(ratio) if ratio >= 0.0 => Ok(ratio),
         _ => Err("must be a number from 0 to inf".to_string()),
     }
+}
+
+/// A model of the slow tier; `None` if there is none.
+type AnyCharge = Option<Charge>;
+
+/// Returns the parser of a model of the slow tier.
+fn charge() -> impl TypedValueParser<Value = AnyCharge> {
+    PossibleValuesParser::new(["none", "paper"])
+        .map(|name| (name == "paper").then_some(Charge::PAPER))
 }
 
 /// Options that place data on tiers of memory.
@@ -87,49 +98,9 @@ pub(crate) struct Tiers {
     /// Spend the extra time of bytes on the slow tier
     ///
     /// paper: 2.4 times the time of DRAM to read, 6 times to write.
-    #[arg(long, value_name = "none|paper", value_enum, default_value_t)]
-    pub(crate) charge: Charge,
+    #[arg(long, value_name = "none|paper", default_value = "none", value_parser = charge())]
+    pub(crate) charge: AnyCharge,
     /// DRAM bandwidth of a thread, for --charge paper [default: 5866 million a second]
     #[arg(long, value_name = "SIZE", value_parser = size::bandwidth)]
     pub(crate) dram_bandwidth: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Charge {
-    #[default]
-    None,
-    Paper,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Combining {
-    #[default]
-    Auto,
-    Hybrid,
-    Own,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Seek {
-    #[default]
-    Auto,
-    Never,
-    Always,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Dispatch {
-    #[default]
-    Auto,
-    Push,
-    Pull,
-    None,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Direction {
-    #[default]
-    Auto,
-    Scatter,
-    Gather,
 }

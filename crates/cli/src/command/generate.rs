@@ -18,7 +18,7 @@ pub(crate) fn run(args: Generate, stop: &CancelToken) -> anyhow::Result<ExitCode
     let (rule, output) = rule(args.rule);
     let weights = match output.weighted {
         true => EdgeKind::F32,
-        false => options::weights(output.weights),
+        false => output.weights,
     };
     let edges = ImportConfig {
         weights,

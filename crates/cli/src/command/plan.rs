@@ -5,12 +5,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use graphmill::{
-    CancelToken, Cluster, Cost, DegreeModel, Estimate, EstimateRequest, Expected, GraphSource,
-    ImportStats, Input, RunStats, StageCost, default_memory, default_threads,
+    CancelToken, Cluster, Cost, Estimate, EstimateRequest, Expected, GraphSource, ImportStats,
+    Input, RunStats, StageCost, default_memory, default_threads,
 };
 
-use super::options;
-use crate::args::plan::{Disks, ExpectedGraph, Like, Plan, PlanCluster, PlanInput};
+use crate::args::plan::{Disks, ExpectedGraph, Plan, PlanCluster, PlanInput};
 use crate::size;
 
 /// Ranks that are listed one by one.
@@ -25,7 +24,7 @@ pub(crate) fn run(args: Plan, stop: &CancelToken) -> anyhow::Result<ExitCode> {
         algorithm: args.work.algorithm,
         options: BTreeMap::new(),
         iterations: args.work.iterations,
-        dispatch: options::dispatch(args.work.dispatch),
+        dispatch: args.work.dispatch,
         cluster: cluster(&args.cluster),
     };
     let answer = question.answer(stop)?;
@@ -43,10 +42,7 @@ fn expected(args: &ExpectedGraph) -> Expected {
     // As many bytes an id as all ids fit in.
     let pair_bytes = if vertices <= 1 << 32 { 8 } else { 16 };
     Expected {
-        like: match args.like {
-            Like::Kronecker => DegreeModel::Kronecker,
-            Like::Uniform => DegreeModel::Uniform,
-        },
+        like: args.like,
         vertices,
         edges: args.edges.unwrap_or(0),
         directed: !args.undirected,
@@ -54,7 +50,7 @@ fn expected(args: &ExpectedGraph) -> Expected {
             PlanInput::Raw => Input::Pairs(pair_bytes),
             PlanInput::Drawn => Input::Drawn,
         },
-        weights: options::weights(args.weights),
+        weights: args.weights,
         batch_size: args.batch_size,
         csr_ratio: args.csr_ratio,
     }

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use graphmill::{
-    CancelToken, Charge, CheckpointConfig, CheckpointInterval, Combiner, Config, KernelChoice,
-    MachineConfig, MpiJob, Placement, Plan, ProgressFn, Run, SparseChoice, TopRow, Tuning,
+    CancelToken, Charge, CheckpointConfig, CheckpointInterval, Config, MachineConfig, MpiJob,
+    Placement, Plan, ProgressFn, Run, TopRow, Tuning,
 };
 use serde_json::json;
 
 use crate::args;
 use crate::args::checkpoint::Recovery;
-use crate::args::tuning::{Combining, Direction, Experiments, Seek, Tiers};
+use crate::args::tuning::{Experiments, Tiers};
 use crate::{progress, size};
 
 use super::options;
@@ -175,17 +175,13 @@ fn run_as_rank(
 
 fn charge(args: &Tiers) -> Result<Option<Charge>, graphmill::Error> {
     match (args.charge, args.dram_bandwidth) {
-        (args::tuning::Charge::None, None) => Ok(None),
-        (args::tuning::Charge::None, Some(_)) => Err(graphmill::Error::Meaningless {
+        (None, Some(_)) => Err(graphmill::Error::Meaningless {
             option: "--dram-bandwidth",
             needs: "--charge paper",
         }),
-        (args::tuning::Charge::Paper, bandwidth) => Ok(Some(Charge {
-            dram_bandwidth: match bandwidth {
-                Some(bytes) => bytes as f64,
-                None => Charge::PAPER.dram_bandwidth,
-            },
-            ..Charge::PAPER
+        (charge, bandwidth) => Ok(charge.map(|charge| Charge {
+            dram_bandwidth: bandwidth.map_or(charge.dram_bandwidth, |bytes| bytes as f64),
+            ..charge
         })),
     }
 }
@@ -220,25 +216,13 @@ fn checkpoints(args: &Recovery) -> Result<CheckpointConfig, graphmill::Error> {
 
 fn tuning(args: &Experiments) -> Tuning {
     Tuning {
-        kernel: match args.direction {
-            Direction::Auto => KernelChoice::Auto,
-            Direction::Scatter => KernelChoice::Scatter,
-            Direction::Gather => KernelChoice::Gather,
-        },
-        combiner: match args.combiner {
-            Combining::Auto => Combiner::Auto,
-            Combining::Hybrid => Combiner::Hybrid,
-            Combining::Own => Combiner::Own,
-        },
-        seek: match args.seek {
-            Seek::Auto => SparseChoice::Auto,
-            Seek::Never => SparseChoice::Never,
-            Seek::Always => SparseChoice::Always,
-        },
+        kernel: args.direction,
+        combiner: args.combiner,
+        seek: args.seek,
         gamma: args.gamma.unwrap_or(Tuning::default().gamma),
         filter_ratio: args.filter_ratio,
         alpha: args.alpha,
-        dispatch: options::dispatch(args.dispatch),
+        dispatch: args.dispatch,
         ..Tuning::default()
     }
 }
