@@ -13,7 +13,7 @@ use graphmill_storage::{
 
 use crate::comm::communicator::Communicator;
 use crate::comm::wire::Wire;
-use crate::config::{Combiner, DispatchChoice, EdgeResidency, KernelChoice, SparseChoice};
+use crate::config::EngineOptions;
 use crate::error::EngineError;
 use crate::graph_view::{CellBytes, CellPosition, GraphView, UncachedBytes};
 use crate::memory::plan::GraphShape;
@@ -61,13 +61,7 @@ pub(crate) struct EngineState {
     /// Cached frames of the stored graph for lookups.
     pub(crate) frames: Mutex<PageCache>,
     pub(crate) stop: CancelToken,
-    pub(crate) kernel: KernelChoice,
-    pub(crate) seek: SparseChoice,
-    pub(crate) gamma: u64,
-    pub(crate) filter_ratio: Option<f64>,
-    pub(crate) dispatch: DispatchChoice,
-    pub(crate) edges: EdgeResidency,
-    pub(crate) combiner: Combiner,
+    pub(crate) options: EngineOptions,
     pub(crate) clock: Arc<dyn Clock>,
     /// Where temporary files go.
     pub(crate) scratch: PathBuf,

@@ -73,20 +73,20 @@ impl Engine {
     ///
     /// # Errors
     /// The page file cannot be made, or the budget is too small for one batch.
-    pub fn new(graph: Arc<StoredGraph>, settings: EngineConfig) -> Result<Self, EngineError> {
-        let budget = settings.budget.clone();
+    pub fn new(graph: Arc<StoredGraph>, config: EngineConfig) -> Result<Self, EngineError> {
+        let budget = config.budget.clone();
         let used = budget.total() - budget.available();
-        let workers = settings.workers.count();
-        let ranks = Self::ranks(&graph, &settings)?;
-        let measure = graph.measure_of(settings.fabric.is_some().then(|| ranks.own()));
-        let enough = used + Self::least(&measure, workers, &settings.tiers, settings.sizes);
-        Self::build(graph, settings, ranks, &measure, enough)
+        let workers = config.workers.count();
+        let ranks = Self::ranks(&graph, &config)?;
+        let measure = graph.measure_of(config.fabric.is_some().then(|| ranks.own()));
+        let enough = used + Self::least(&measure, workers, &config.tiers, config.sizes);
+        Self::build(graph, config, ranks, &measure, enough)
             .map_err(|error| too_small(error, &budget, enough))
     }
 
     /// The ranks, and which batches each of them owns.
-    fn ranks(graph: &StoredGraph, settings: &EngineConfig) -> Result<Communicator, EngineError> {
-        let (fabric, stop) = (settings.fabric.clone(), settings.stop.clone());
+    fn ranks(graph: &StoredGraph, config: &EngineConfig) -> Result<Communicator, EngineError> {
+        let (fabric, stop) = (config.fabric.clone(), config.stop.clone());
         let batches = 0..graph.batches().len();
         let Some(count) = fabric.as_ref().map(|fabric| fabric.ranks()) else {
             return Ok(Communicator::new(None, vec![0, batches.end], stop));
@@ -115,7 +115,7 @@ impl Engine {
             }
             here.push(has.iter().map(|has| *has == 1).collect());
         }
-        let cuts = partition(graph, &here, settings.alpha);
+        let cuts = partition(graph, &here, config.options.alpha);
         let cuts = cuts.ok_or_else(|| EngineError::Spread {
             path: graph.path().to_path_buf(),
             ranks: count,
@@ -154,7 +154,7 @@ impl Engine {
 
     fn build(
         graph: Arc<StoredGraph>,
-        settings: EngineConfig,
+        config: EngineConfig,
         ranks: Communicator,
         measure: &GraphDims,
         enough: u64,
@@ -162,18 +162,18 @@ impl Engine {
         let ranks = Arc::new(ranks);
         let batches = Arc::new(measure.batches.clone());
         let page_bytes = page_bytes(&batches);
-        let now = settings.clock.now();
-        let mut recovery = (settings.checkpoints)
+        let now = config.clock.now();
+        let mut recovery = (config.checkpoints)
             .map(|asked| {
-                let disk = Arc::clone(&settings.disk);
-                let when = (now, settings.stop.clone());
-                Checkpointer::new(disk, &settings.budget, &ranks, asked, when, page_bytes)
+                let disk = Arc::clone(&config.disk);
+                let when = (now, config.stop.clone());
+                Checkpointer::new(disk, &config.budget, &ranks, asked, when, page_bytes)
             })
             .transpose()?;
         let (pages, kept) = match &mut recovery {
             None => {
-                let path = settings.scratch.join("rows");
-                let disk = Arc::clone(&settings.disk);
+                let path = config.scratch.join("rows");
+                let disk = Arc::clone(&config.disk);
                 (RowFile::create(disk, &path, page_bytes)?, None)
             }
             Some(recovery) => {
@@ -182,70 +182,64 @@ impl Engine {
             }
         };
         let mut row_io = Vec::new();
-        for _ in 0..settings.workers.count() {
+        for _ in 0..config.workers.count() {
             row_io.push(Mutex::new(RowFileIo::new(
-                settings.disk.as_ref(),
-                &settings.budget,
+                config.disk.as_ref(),
+                &config.budget,
                 page_bytes,
             )?));
         }
-        let frames = Mutex::new(PageCache::new(&graph, &settings.budget, FRAMES)?);
+        let frames = Mutex::new(PageCache::new(&graph, &config.budget, FRAMES)?);
         let arrays = ArrayStore::new(
             (Arc::clone(&batches), ranks.own()),
             (pages, kept),
             Arc::clone(&graph),
-            settings.budget.clone(),
-            settings.tiers.clone(),
+            config.budget.clone(),
+            config.tiers.clone(),
         );
         let turned = graph
             .turned()
-            .map(|graph| GraphView::new(Arc::new(graph), &settings.budget))
+            .map(|graph| GraphView::new(Arc::new(graph), &config.budget))
             .transpose()?;
-        let workers = settings.workers.count();
+        let workers = config.workers.count();
         let traffic = MemoryTraffic::new(
             workers,
-            settings.charge,
-            &settings.tiers,
-            (&settings.clock, &settings.stop),
+            config.charge,
+            &config.tiers,
+            (&config.clock, &config.stop),
         );
-        let placement = placed_at(&settings.tiers);
+        let placement = placed_at(&config.tiers);
         let wire = match ranks.alone() {
             true => None,
-            false => Some(Wire::new(&settings.budget, ranks.count())?),
+            false => Some(Wire::new(&config.budget, ranks.count())?),
         };
         let common = EngineState {
             traffic,
             wire: wire.map(Mutex::new),
             ranks: Arc::clone(&ranks),
-            shape: GraphShape::of(measure, settings.workers.count()).with_tiers(&settings.tiers),
+            shape: GraphShape::of(measure, config.workers.count()).with_tiers(&config.tiers),
             batches: Arc::clone(&batches),
-            budget: settings.budget.clone(),
-            tiers: settings.tiers,
-            workers: settings.workers,
+            budget: config.budget.clone(),
+            tiers: config.tiers,
+            workers: config.workers,
             arrays,
             row_io,
             frames,
-            stop: settings.stop,
-            kernel: settings.kernel,
-            seek: settings.seek,
-            gamma: settings.gamma,
-            filter_ratio: settings.filter_ratio,
-            dispatch: settings.dispatch,
-            edges: settings.edges,
-            combiner: settings.combiner,
-            clock: settings.clock,
-            scratch: settings.scratch,
+            stop: config.stop,
+            options: config.options,
+            clock: config.clock,
+            scratch: config.scratch,
         };
-        let active = ActiveSetPool::new(batches, ranks, settings.budget.clone());
+        let active = ActiveSetPool::new(batches, ranks, config.budget.clone());
         if let Some(recovery) = &recovery {
             *active.history() = recovery.history();
         }
         Ok(Engine {
             common,
-            stored: GraphView::new(graph, &settings.budget)?,
+            stored: GraphView::new(graph, &config.budget)?,
             turned,
             active,
-            on_pass: settings.on_pass,
+            on_pass: config.on_pass,
             metrics: Metrics {
                 placement,
                 rows_resident: true,

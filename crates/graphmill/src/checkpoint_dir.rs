@@ -124,7 +124,7 @@ impl Plan {
             algorithm: self.entry.name.to_string(),
             options: self.config.options.clone(),
             ranks,
-            alpha: self.config.tuning.alpha.filter(|_| ranks > 1),
+            alpha: self.config.engine.alpha.filter(|_| ranks > 1),
             trials: self.config.trials,
         };
         let text = serde_json::to_vec_pretty(&identity).map_err(|error| Error::Checkpoints {

@@ -1,13 +1,12 @@
-//! The configuration of a run: its input, its algorithm, and its settings.
+//! The configuration of a run: its input, its algorithm, and its options.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use graphmill_engine::CheckpointInterval;
+use graphmill_engine::{CheckpointInterval, EngineOptions};
 
 use crate::import_config::ImportConfig;
 use crate::machine::resources::MachineConfig;
-use crate::session::Tuning;
 
 /// The request for a run. The command and Rust callers use the same.
 #[derive(Debug, Clone)]
@@ -47,8 +46,8 @@ pub struct Config {
     pub trials: u32,
     /// What may be taken of the machine.
     pub machine: MachineConfig,
-    /// Settings that the engine otherwise chooses itself.
-    pub tuning: Tuning,
+    /// What the engine otherwise chooses by cost.
+    pub engine: EngineOptions,
     /// The checkpoints of the run, from which a killed run resumes.
     pub checkpoints: CheckpointConfig,
 }
@@ -68,7 +67,7 @@ impl Config {
             ranks: 1,
             trials: 1,
             machine: MachineConfig::default(),
-            tuning: Tuning::default(),
+            engine: EngineOptions::default(),
             checkpoints: CheckpointConfig::default(),
         }
     }

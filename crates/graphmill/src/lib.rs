@@ -180,7 +180,7 @@ pub use generate::Generation;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
 pub use graphmill_engine::{
     BytesMoved, Charge, CheckpointInterval, Combiner, Convergence, DispatchChoice, EdgeResidency,
-    KernelChoice, Metrics, PassMetrics, PlacementInfo, SparseChoice, TierBytes,
+    EngineOptions, KernelChoice, Metrics, PassMetrics, PlacementInfo, SparseChoice, TierBytes,
 };
 pub use graphmill_fabric::Fabric;
 pub use graphmill_graph::{DegreeModel, EdgeKind, IdKind, Order, StoredGraph, WeightRange};
@@ -207,7 +207,7 @@ pub use result::format::is_stdout;
 pub use result::top_k::TopRow;
 pub use result_error::ResultError;
 pub use run::{Run, Seconds};
-pub use session::{Session, Tuning};
+pub use session::Session;
 pub use spool::Spool;
 pub use summary::Summary;
 pub use validate::compare::validate;

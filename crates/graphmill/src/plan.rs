@@ -46,7 +46,7 @@ impl Plan {
             return Err(PlacementError::NothingToCharge.into());
         }
         let method = config.options.get("method").map(String::as_str);
-        if config.tuning.combiner != Combiner::Auto && method != Some("pregel-push") {
+        if config.engine.combiner != Combiner::Auto && method != Some("pregel-push") {
             return Err(Error::Meaningless {
                 option: "--combiner",
                 needs: "--method pregel-push",
@@ -54,7 +54,7 @@ impl Plan {
         }
         config.import.check(config.import.weights)?;
         let streams = *placement.at(DataKind::Edges) == Tier::Stream
-            || config.tuning.edges == EdgeResidency::Disk;
+            || config.engine.edges == EdgeResidency::Disk;
         if method == Some("afforest") && streams {
             return Err(Error::Streamed {
                 option: "--method afforest",

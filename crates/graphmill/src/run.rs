@@ -194,10 +194,10 @@ impl Plan {
             .budget()
             .lease("the highest rows", TopK::memory(highest))?;
         let beside = file.unwrap_or(graph.path());
-        let (tuning, sizes) = (self.config.tuning, sizes(&measure));
+        let sizes = sizes(&measure);
         *versions = self.versions(machine, &graph, &machine.tmp(beside), watcher)?;
         let checkpoints = versions.as_ref().map(CheckpointDir::asked);
-        let asked = (tuning, sizes, checkpoints);
+        let asked = (self.config.engine, sizes, checkpoints);
         let trials = u64::from(self.config.trials.max(1));
         let passes_max = (self.entry.passes_max)(&given).map(|most| most * trials);
         let mut session = machine.session_beside(beside, &graph, asked, passes_max, watcher)?;

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use graphmill_algorithms::{bfs, pagerank, wcc};
 use graphmill_engine::{
-    Charge, Combiner, DispatchChoice, EdgeResidency, Engine, EngineConfig, KernelChoice,
-    ProgramFootprint, SparseChoice,
+    Charge, EdgeResidency, Engine, EngineConfig, EngineOptions, ProgramFootprint,
 };
 use graphmill_graph::StoredGraph;
 use graphmill_storage::{
@@ -46,15 +45,11 @@ fn what_is_charged_goes_by_at_the_ends_of_tasks() {
         clock: clock.clone(),
         stop: CancelToken::new(),
         scratch: folder.path().to_path_buf(),
-        kernel: KernelChoice::Auto,
-        seek: SparseChoice::Auto,
-        gamma: 1024,
         fabric: None,
-        alpha: None,
-        dispatch: DispatchChoice::Auto,
-        filter_ratio: None,
-        edges: EdgeResidency::Memory,
-        combiner: Combiner::Auto,
+        options: EngineOptions {
+            edges: EdgeResidency::Memory,
+            ..EngineOptions::default()
+        },
         sizes: ProgramFootprint::USUAL,
         charge: Some(Charge {
             dram_bandwidth: 1e6,

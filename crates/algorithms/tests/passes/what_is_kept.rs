@@ -115,10 +115,10 @@ fn another_program_finds_the_graph_in_memory() {
 
 #[test]
 fn a_dense_pass_seeks_in_cells_with_few_active_sources() {
-    for seek in [SparseChoice::Auto, SparseChoice::Never] {
+    for sparse in [SparseChoice::Auto, SparseChoice::Never] {
         let (_folder, mut engine) = graph_and_engine(Mode {
             kernel: KernelChoice::Scatter,
-            seek,
+            sparse,
             ..MODE
         });
         let depth = bfs::run(&mut engine, STAR).unwrap();
@@ -129,7 +129,7 @@ fn a_dense_pass_seeks_in_cells_with_few_active_sources() {
         // Of the 50 cells from the other five batches a few hold no arc of an active source.
         let pass = dense.next().unwrap();
         let sought = (15..=50).contains(&pass.cells_sought);
-        assert_eq!(sought, seek == SparseChoice::Auto, "{pass:?}");
+        assert_eq!(sought, sparse == SparseChoice::Auto, "{pass:?}");
         assert!(
             sought || (pass.cells, pass.cells_sought) == (100, 0),
             "{pass:?}"
@@ -157,10 +157,10 @@ fn parts_of_cells_are_read_from_disk_as_whole_cells_are() {
     let path = folder.path().join("graph");
     let disk = open_disk(IoChoice::Auto).unwrap();
     a_star_and_a_hub().store(&disk, &path, VERTICES / 2, u64::MAX, false);
-    let distances = |memory, seek| {
+    let distances = |memory, sparse| {
         let mode = Mode {
             kernel: KernelChoice::Scatter,
-            seek,
+            sparse,
             memory,
             ..MODE
         };
@@ -314,7 +314,7 @@ fn rows_of_vertices_find_room_when_cells_have_taken_what_was_left() {
     let path = folder.path().join("graph");
     graph.store(&disk, &path, VERTICES / 4, u64::MAX, false);
     let mode = Mode {
-        seek: SparseChoice::Never,
+        sparse: SparseChoice::Never,
         threads: 1,
         memory: Memory::Bytes(48 << 20),
         ..MODE

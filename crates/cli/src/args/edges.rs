@@ -6,7 +6,7 @@ use graphmill::{Duplicates, SelfLoops};
 /// Options of edges, read or generated.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Edges")]
-pub(crate) struct Edges {
+pub(crate) struct EdgeArgs {
     /// Store each edge in both directions
     #[arg(long)]
     pub(crate) undirected: bool,

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use graphmill::EdgeKind;
 
-use super::edges::Edges;
-use super::machine::Machine;
-use super::storing::Storing;
+use super::edges::EdgeArgs;
+use super::machine::MachineArgs;
+use super::storing::StoreArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,7 +36,7 @@ Example:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Generate {
+pub(crate) struct GenerateArgs {
     #[command(subcommand)]
     pub(crate) rule: GenerateRule,
 }
@@ -62,7 +62,7 @@ pub(crate) enum GenerateRule {
         )]
         degree_option: Option<u64>,
         #[command(flatten)]
-        output: GenerateOutput,
+        output: GenerateOutputArgs,
     },
     /// Edges between vertices drawn uniformly
     Uniform {
@@ -87,7 +87,7 @@ pub(crate) enum GenerateRule {
         )]
         edges_option: Option<u64>,
         #[command(flatten)]
-        output: GenerateOutput,
+        output: GenerateOutputArgs,
     },
     /// A grid where each vertex has an edge to its right and to its lower neighbour
     Grid {
@@ -112,7 +112,7 @@ pub(crate) enum GenerateRule {
         )]
         columns_option: Option<u64>,
         #[command(flatten)]
-        output: GenerateOutput,
+        output: GenerateOutputArgs,
     },
     /// Vertex i has edges to i+1, i+2, ..., i+DEGREE, modulo VERTICES
     Consecutive {
@@ -121,7 +121,7 @@ pub(crate) enum GenerateRule {
         /// Edges from each vertex, fewer than VERTICES
         degree: u64,
         #[command(flatten)]
-        output: GenerateOutput,
+        output: GenerateOutputArgs,
     },
     /// Vertex i has edges to i+GAP, i+2*GAP, ..., i+DEGREE*GAP, modulo VERTICES
     #[command(after_help = SCATTERED)]
@@ -134,12 +134,12 @@ pub(crate) enum GenerateRule {
         #[arg(long, value_name = "GAP", default_value_t = 100_000)]
         gap: u64,
         #[command(flatten)]
-        output: GenerateOutput,
+        output: GenerateOutputArgs,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct GenerateOutput {
+pub(crate) struct GenerateOutputArgs {
     /// Print the summary as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -159,9 +159,9 @@ pub(crate) struct GenerateOutput {
     #[arg(long, conflicts_with = "weights")]
     pub(crate) weighted: bool,
     #[command(flatten)]
-    pub(crate) edges: Edges,
+    pub(crate) edges: EdgeArgs,
     #[command(flatten)]
-    pub(crate) storing: Storing,
+    pub(crate) storing: StoreArgs,
     #[command(flatten)]
-    pub(crate) machine: Machine,
+    pub(crate) machine: MachineArgs,
 }

@@ -10,7 +10,7 @@ use crate::size;
 /// Limits of a command on the machine.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Machine")]
-pub(crate) struct Machine {
+pub(crate) struct MachineArgs {
     /// Memory budget: 512M, 2G, 25% [default: half of the machine's]
     ///
     /// In a cgroup with a memory limit, that limit counts as the machine's memory.

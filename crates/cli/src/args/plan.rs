@@ -20,16 +20,16 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
-pub(crate) struct Plan {
+pub(crate) struct EstimateArgs {
     /// Directory of a stored graph, or none and --vertices and --edges
     #[arg(required_unless_present = "vertices", conflicts_with_all = ["vertices", "edges"])]
     pub(crate) graph: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) expected: ExpectedGraph,
+    pub(crate) expected: ExpectedGraphArgs,
     #[command(flatten)]
-    pub(crate) work: Work,
+    pub(crate) work: EstimatedRunArgs,
     #[command(flatten)]
-    pub(crate) cluster: PlanCluster,
+    pub(crate) cluster: ClusterArgs,
     /// Print one JSON object, with more figures
     #[arg(long)]
     pub(crate) json: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Plan {
 /// Options of a graph that does not exist yet.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Expected graph")]
-pub(crate) struct ExpectedGraph {
+pub(crate) struct ExpectedGraphArgs {
     /// Number of vertices, such as 2^38 or 274e9; ids are below it
     #[arg(long, value_name = "N", value_parser = count::parse, requires = "edges")]
     pub(crate) vertices: Option<u64>,
@@ -56,7 +56,7 @@ pub(crate) struct ExpectedGraph {
     /// Raw ids have 4 bytes if all fit, else 8, and only ids that occur become vertices. Drawn edges need no reading, and all ids are
     /// vertices.
     #[arg(long, value_name = "raw|drawn", value_enum, default_value_t)]
-    pub(crate) input: PlanInput,
+    pub(crate) input: ExpectedInput,
     /// Weights of drawn edges
     #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t = EdgeKind::None)]
     pub(crate) weights: EdgeKind,
@@ -70,7 +70,7 @@ pub(crate) struct ExpectedGraph {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A run")]
-pub(crate) struct Work {
+pub(crate) struct EstimatedRunArgs {
     /// Algorithm to run
     #[arg(long, value_name = "NAME", default_value = "pagerank")]
     pub(crate) algorithm: String,
@@ -87,7 +87,7 @@ pub(crate) struct Work {
 /// Options of the machines.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Machines")]
-pub(crate) struct PlanCluster {
+pub(crate) struct ClusterArgs {
     /// Ranks, at most 4096
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) ranks: u16,
@@ -99,7 +99,7 @@ pub(crate) struct PlanCluster {
     pub(crate) memory: Option<u64>,
     /// Disks: each rank has its own, or all share one
     #[arg(long, value_name = "own|shared", value_enum, default_value_t)]
-    pub(crate) disks: Disks,
+    pub(crate) disks: DiskSharing,
     /// Bytes a second that a disk reads and writes, such as 2G
     #[arg(long, value_name = "RATE", default_value = "1G", value_parser = count::rate)]
     pub(crate) disk_rate: f64,
@@ -115,14 +115,14 @@ pub(crate) struct PlanCluster {
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum PlanInput {
+pub(crate) enum ExpectedInput {
     #[default]
     Raw,
     Drawn,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Disks {
+pub(crate) enum DiskSharing {
     #[default]
     Own,
     Shared,

@@ -6,12 +6,12 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use graphmill::{EdgeKind, Format, Header, Ids, OnError};
 
-use super::edges::Edges;
+use super::edges::EdgeArgs;
 
 /// Options of reading files of edges.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Reading edges")]
-pub(crate) struct Reading {
+pub(crate) struct ReadArgs {
     /// File format; auto decides by the names
     ///
     /// text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs), parquet. In a directory with
@@ -70,7 +70,7 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "stop|skip", value_enum, default_value_t)]
     pub(crate) on_error: OnError,
     #[command(flatten)]
-    pub(crate) edges: Edges,
+    pub(crate) edges: EdgeArgs,
 }
 
 /// The type of ids; `None` leaves it to the input.

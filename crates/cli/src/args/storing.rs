@@ -6,7 +6,7 @@ use graphmill::Order;
 /// Options of the stored graph.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Stored graph")]
-pub(crate) struct Storing {
+pub(crate) struct StoreArgs {
     /// Order of vertices in every batch: by id, or most arcs first
     ///
     /// With most arcs first, programs that follow few edges at a time are faster, and an import takes up to 1.6 times as long. Results

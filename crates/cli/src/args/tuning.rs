@@ -11,7 +11,7 @@ use crate::size;
 #[command(
     next_help_heading = "Experiments (the result does not depend on them, but for the rounding of pregel-push)"
 )]
-pub(crate) struct Experiments {
+pub(crate) struct ExperimentArgs {
     /// Direction of a dense pass: from sources (scatter) or from destinations (gather)
     ///
     /// A gather pass needs a graph that allows it.
@@ -81,7 +81,7 @@ fn charge() -> impl TypedValueParser<Value = AnyCharge> {
 #[command(
     next_help_heading = "Tiers of memory (the result does not depend on them, but for the rounding of pregel-push)"
 )]
-pub(crate) struct Tiers {
+pub(crate) struct TierArgs {
     /// Place a kind of data on a tier; can be repeated [default: dram, edges=auto]
     ///
     /// The kinds are vertices, messages, index and edges. The tiers are dram, numa:NODES[:bind|preferred|interleave], file:PATH, model and

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use graphmill::{CancelToken, EdgeKind, Generated, Generation, GraphRule, ImportConfig, Machine};
 use serde_json::json;
 
-use crate::args::generate::{Generate, GenerateOutput, GenerateRule};
+use crate::args::generate::{GenerateArgs, GenerateOutputArgs, GenerateRule};
 use crate::{progress, size};
 
 use super::options;
@@ -14,7 +14,7 @@ use super::options;
 /// Default edges for each vertex of a Kronecker graph, as in Graph 500.
 const KRONECKER_DEGREE: u64 = 16;
 
-pub(crate) fn run(args: Generate, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: GenerateArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let (rule, output) = rule(args.rule);
     let weights = match output.weighted {
         true => EdgeKind::F32,
@@ -56,7 +56,7 @@ pub(crate) fn run(args: Generate, stop: &CancelToken) -> anyhow::Result<ExitCode
 }
 
 /// The rule that was asked for. A number that has to be given was: in its place, or as an option.
-fn rule(rule: GenerateRule) -> (GraphRule, GenerateOutput) {
+fn rule(rule: GenerateRule) -> (GraphRule, GenerateOutputArgs) {
     match rule {
         GenerateRule::Kronecker {
             scale,

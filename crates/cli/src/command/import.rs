@@ -9,12 +9,12 @@ use graphmill::{
 };
 use serde_json::{Value, json};
 
-use crate::args::import::Import;
+use crate::args::import::ImportArgs;
 use crate::{progress, size};
 
 use super::options;
 
-pub(crate) fn run(args: Import, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: ImportArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let (machine, ranks) = (options::machine(&args.machine), args.ranks.into());
     let spool = Spool::of(&args.input, &machine, Some(&args.output), stop)?;
     let input = spool.inputs();

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use graphmill::{CancelToken, EdgeKind, Fabric, ImportConfig, MachineConfig, MpiJob, TextOptions};
 
-use crate::args::edges::Edges;
-use crate::args::machine::Machine;
-use crate::args::reading::Reading;
-use crate::args::storing::Storing;
+use crate::args::edges::EdgeArgs;
+use crate::args::machine::MachineArgs;
+use crate::args::reading::ReadArgs;
+use crate::args::storing::StoreArgs;
 use crate::notice::notice;
 use crate::signals;
 
 /// Returns the limits on the machine.
-pub(super) fn machine(args: &Machine) -> MachineConfig {
+pub(super) fn machine(args: &MachineArgs) -> MachineConfig {
     MachineConfig {
         memory: args.memory,
         threads: args.threads.map(usize::from),
@@ -40,7 +40,7 @@ pub(super) fn start(
 }
 
 /// Prints, on the first rank, how ranks get all their processors, unless `--threads` was given.
-pub(super) fn advise(job: &MpiJob, fabric: &dyn Fabric, asked: &Machine) {
+pub(super) fn advise(job: &MpiJob, fabric: &dyn Fabric, asked: &MachineArgs) {
     let is_wanted = fabric.rank() == 0 && asked.threads.is_none();
     if let Some(advice) = job.advice().filter(|_| is_wanted) {
         notice(asked.quiet, &advice);
@@ -48,7 +48,7 @@ pub(super) fn advise(job: &MpiJob, fabric: &dyn Fabric, asked: &Machine) {
 }
 
 /// Returns the options of reading edges.
-pub(super) fn reading(args: &Reading) -> ImportConfig {
+pub(super) fn reading(args: &ReadArgs) -> ImportConfig {
     let config = ImportConfig {
         format: args.format,
         ids: args.ids,
@@ -74,7 +74,7 @@ pub(super) fn reading(args: &Reading) -> ImportConfig {
 }
 
 /// Returns the options of edges.
-pub(super) fn edges(args: &Edges, config: ImportConfig) -> ImportConfig {
+pub(super) fn edges(args: &EdgeArgs, config: ImportConfig) -> ImportConfig {
     ImportConfig {
         directed: !args.undirected,
         duplicates: args.duplicates,
@@ -84,7 +84,7 @@ pub(super) fn edges(args: &Edges, config: ImportConfig) -> ImportConfig {
 }
 
 /// Returns the options of the stored graph.
-pub(super) fn storing(args: &Storing, config: ImportConfig) -> ImportConfig {
+pub(super) fn storing(args: &StoreArgs, config: ImportConfig) -> ImportConfig {
     ImportConfig {
         order: args.order,
         reverse: args.reverse,

@@ -9,13 +9,13 @@ use graphmill::{
     Input, RunStats, StageCost, default_memory, default_threads,
 };
 
-use crate::args::plan::{Disks, ExpectedGraph, Plan, PlanCluster, PlanInput};
+use crate::args::plan::{ClusterArgs, DiskSharing, EstimateArgs, ExpectedGraphArgs, ExpectedInput};
 use crate::size;
 
 /// Ranks that are listed one by one.
 const LISTED: usize = 32;
 
-pub(crate) fn run(args: Plan, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: EstimateArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let question = EstimateRequest {
         graph: match args.graph {
             Some(path) => GraphSource::Stored(path),
@@ -37,7 +37,7 @@ pub(crate) fn run(args: Plan, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn expected(args: &ExpectedGraph) -> Expected {
+fn expected(args: &ExpectedGraphArgs) -> Expected {
     let vertices = args.vertices.unwrap_or(0);
     // As many bytes an id as all ids fit in.
     let pair_bytes = if vertices <= 1 << 32 { 8 } else { 16 };
@@ -47,8 +47,8 @@ fn expected(args: &ExpectedGraph) -> Expected {
         edges: args.edges.unwrap_or(0),
         directed: !args.undirected,
         input: match args.input {
-            PlanInput::Raw => Input::Pairs(pair_bytes),
-            PlanInput::Drawn => Input::Drawn,
+            ExpectedInput::Raw => Input::Pairs(pair_bytes),
+            ExpectedInput::Drawn => Input::Drawn,
         },
         weights: args.weights,
         batch_size: args.batch_size,
@@ -56,12 +56,12 @@ fn expected(args: &ExpectedGraph) -> Expected {
     }
 }
 
-fn cluster(args: &PlanCluster) -> Cluster {
+fn cluster(args: &ClusterArgs) -> Cluster {
     Cluster {
         ranks: args.ranks.into(),
         threads: args.threads.map_or_else(default_threads, usize::from),
         memory: args.memory.unwrap_or_else(default_memory),
-        shared_disk: matches!(args.disks, Disks::Shared),
+        shared_disk: matches!(args.disks, DiskSharing::Shared),
         disk_rate: args.disk_rate,
         network_rate: args.network_rate,
         import_rate: args.import_rate,

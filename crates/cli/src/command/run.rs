@@ -6,19 +6,19 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use graphmill::{
-    CancelToken, Charge, CheckpointConfig, CheckpointInterval, Config, MachineConfig, MpiJob,
-    Placement, Plan, ProgressFn, Run, TopRow, Tuning,
+    CancelToken, Charge, CheckpointConfig, CheckpointInterval, Config, EngineOptions,
+    MachineConfig, MpiJob, Placement, Plan, ProgressFn, Run, TopRow,
 };
 use serde_json::json;
 
 use crate::args;
-use crate::args::checkpoint::Recovery;
-use crate::args::tuning::{Experiments, Tiers};
+use crate::args::checkpoint::RunCheckpointArgs;
+use crate::args::tuning::{ExperimentArgs, TierArgs};
 use crate::{progress, size};
 
 use super::options;
 
-pub(crate) fn run(args: args::run::Run, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let common = args.common;
     if common.output.as_deref().is_some_and(graphmill::is_stdout) {
         let printed = [("--top", common.top.is_some()), ("--json", common.json)];
@@ -42,7 +42,7 @@ pub(crate) fn run(args: args::run::Run, stop: &CancelToken) -> anyhow::Result<Ex
             charge: charge(tiers)?,
             ..options::machine(&common.machine)
         },
-        tuning: tuning(&common.experiments),
+        engine: engine(&common.experiments),
         trials: common.experiments.trials,
         ranks: common.ranks.into(),
         checkpoints: checkpoints(&common.recovery)?,
@@ -158,7 +158,7 @@ fn account(run: &Run, output: Option<&Path>) -> String {
 fn run_as_rank(
     job: &MpiJob,
     config: Config,
-    args: &args::machine::Machine,
+    args: &args::machine::MachineArgs,
     stop: &CancelToken,
     watcher: &ProgressFn,
 ) -> anyhow::Result<Option<Run>> {
@@ -173,7 +173,7 @@ fn run_as_rank(
     Ok(is_first.then_some(run))
 }
 
-fn charge(args: &Tiers) -> Result<Option<Charge>, graphmill::Error> {
+fn charge(args: &TierArgs) -> Result<Option<Charge>, graphmill::Error> {
     match (args.charge, args.dram_bandwidth) {
         (None, Some(_)) => Err(graphmill::Error::Meaningless {
             option: "--dram-bandwidth",
@@ -186,7 +186,7 @@ fn charge(args: &Tiers) -> Result<Option<Charge>, graphmill::Error> {
     }
 }
 
-fn checkpoints(args: &Recovery) -> Result<CheckpointConfig, graphmill::Error> {
+fn checkpoints(args: &RunCheckpointArgs) -> Result<CheckpointConfig, graphmill::Error> {
     let needs_some = [
         ("--resume", args.resume),
         ("--checkpoint-dir", args.checkpoint_dir.is_some()),
@@ -214,15 +214,16 @@ fn checkpoints(args: &Recovery) -> Result<CheckpointConfig, graphmill::Error> {
     })
 }
 
-fn tuning(args: &Experiments) -> Tuning {
-    Tuning {
+fn engine(args: &ExperimentArgs) -> EngineOptions {
+    let defaults = EngineOptions::default();
+    EngineOptions {
         kernel: args.direction,
-        combiner: args.combiner,
-        seek: args.seek,
-        gamma: args.gamma.unwrap_or(Tuning::default().gamma),
+        sparse: args.seek,
+        gamma: args.gamma.unwrap_or(defaults.gamma),
         filter_ratio: args.filter_ratio,
         alpha: args.alpha,
         dispatch: args.dispatch,
-        ..Tuning::default()
+        combiner: args.combiner,
+        ..defaults
     }
 }

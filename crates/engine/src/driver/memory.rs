@@ -60,7 +60,7 @@ impl Engine {
     ///
     /// It does so only if edges belong in memory and none are there.
     pub(crate) fn load_cells(&mut self, leave: u64) -> Result<(), EngineError> {
-        if self.common.edges != EdgeResidency::Memory
+        if self.common.options.edges != EdgeResidency::Memory
             || self.held.orientation(false).is_fully_cached().is_some()
         {
             return Ok(());

@@ -140,7 +140,7 @@ impl Engine {
         rows.needs(&mut needs);
         self.load_degrees(&needs)?;
         self.evict_for_rows(&needs);
-        let combiner = self.common.combiner;
+        let combiner = self.common.options.combiner;
         // Whether lists were in memory when that was asked for.
         let mut has_lists = None;
         if combiner != Combiner::Auto {

@@ -46,7 +46,7 @@ pub(crate) struct PassStats {
     pub(crate) decoded: bool,
     pub(crate) gamma: u64,
     pub(crate) kernel: KernelChoice,
-    pub(crate) seek: SparseChoice,
+    pub(crate) sparse: SparseChoice,
 }
 
 /// Returns the frames of `cells` cells that `looks` lookups into `all` cells read.
@@ -164,7 +164,7 @@ pub(crate) fn choose_kernel(facts: &PassStats) -> KernelPlan {
     // goes along arcs, a gather against them.
     let along = facts.direction == Direction::Forward || facts.symmetric;
     let against = facts.direction == Direction::Backward || facts.symmetric;
-    let seeks = match facts.seek {
+    let seeks = match facts.sparse {
         SparseChoice::Never => false,
         SparseChoice::Always => true,
         SparseChoice::Auto => {
@@ -225,7 +225,7 @@ mod tests {
         decoded: false,
         gamma: 1024,
         kernel: KernelChoice::Auto,
-        seek: SparseChoice::Auto,
+        sparse: SparseChoice::Auto,
     };
 
     fn chosen(facts: PassStats) -> (Mode, bool) {

@@ -11,9 +11,7 @@ use graphmill_storage::{
     open_disk,
 };
 
-use crate::config::{
-    Combiner, DispatchChoice, EdgeResidency, EngineConfig, KernelChoice, SparseChoice,
-};
+use crate::config::{EngineConfig, EngineOptions, SparseChoice};
 use crate::engine::Engine;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
@@ -128,14 +126,10 @@ fn engine(disk: &Arc<dyn Disk>, at: &Path, fabric: &Arc<dyn Fabric>) -> Engine {
         stop: CancelToken::new(),
         scratch,
         fabric: Some(fabric.clone()),
-        alpha: None,
-        kernel: KernelChoice::Auto,
-        seek: SparseChoice::Never,
-        gamma: 1024,
-        filter_ratio: None,
-        dispatch: DispatchChoice::Auto,
-        edges: EdgeResidency::Auto,
-        combiner: Combiner::Auto,
+        options: EngineOptions {
+            sparse: SparseChoice::Never,
+            ..EngineOptions::default()
+        },
         sizes: ProgramFootprint::USUAL,
         charge: None,
         on_pass: None,

@@ -198,9 +198,9 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             scanned: ways.stored.cells_on_disk(self.weighted, scanned),
             both_resident,
             decoded: self.follows(machine, held.orientation(seeks_turned)),
-            gamma: machine.gamma,
-            kernel: machine.kernel,
-            seek: machine.seek,
+            gamma: machine.options.gamma,
+            kernel: machine.options.kernel,
+            sparse: machine.options.sparse,
         };
         let enough = match held.orientation(seeks_turned).is_fully_cached() {
             Some(true) => facts.edges_enough(),
@@ -229,7 +229,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         held: &mut GraphCache,
     ) -> bool {
         let machine = &ways.orientation(turned);
-        if machine.edges == EdgeResidency::Memory {
+        if machine.options.edges == EdgeResidency::Memory {
             return true;
         }
         let room = machine.budget.available().saturating_sub(self.keep);
@@ -377,7 +377,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         // Edges that the budget does not pay for have room: loading them takes some, but messages have that afterwards.
         let turned = Self::goes_turned(ways, direction);
         let is_paid = machine.tiers.leased(DataKind::Edges, 1) > 0;
-        if machine.edges == EdgeResidency::Memory
+        if machine.options.edges == EdgeResidency::Memory
             && !is_paid
             && held.orientation(turned).is_fully_cached().is_none()
         {
@@ -468,7 +468,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         };
         let free = machine.budget.available();
         let beside = routing_memory::routing_budget(
-            machine.dispatch,
+            machine.options.dispatch,
             &machine.shape,
             sizes,
             room,
@@ -493,7 +493,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         filtered: bool,
     ) -> Result<RoutingDecision, EngineError> {
         let machine = pass.machine;
-        if self.messages_resident() || machine.dispatch == DispatchChoice::None {
+        if self.messages_resident() || machine.options.dispatch == DispatchChoice::None {
             return Ok(RoutingDecision::default());
         }
         let dispatcher = &mut self.dispatchers[usize::from(turned)];
@@ -533,7 +533,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let before = machine.budget.available();
         self.slot.readers.clear();
         self.keep += machine.budget.available() - before;
-        let room = match machine.edges {
+        let room = match machine.options.edges {
             EdgeResidency::Disk => 0,
             EdgeResidency::Auto | EdgeResidency::Memory => {
                 machine.budget.available().saturating_sub(self.keep)

@@ -73,7 +73,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         if count == 0 || is_to_end {
             return Ok(left(&piles));
         }
-        let pulls = match machine.kernel {
+        let pulls = match machine.options.kernel {
             KernelChoice::Auto => edges > unseen / PULL_EDGES,
             KernelChoice::Gather => true,
             KernelChoice::Scatter => false,
@@ -144,7 +144,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
             })?;
             let before = std::mem::replace(&mut awake, pull.woken.into_inner());
             std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
-            let may_push = machine.kernel == KernelChoice::Auto || awake == 0;
+            let may_push = machine.options.kernel == KernelChoice::Auto || awake == 0;
             let is_small = awake < before && awake <= vertices / PUSH_VERTICES;
             if is_to_end || may_push && is_small {
                 break;
