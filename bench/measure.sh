@@ -13,7 +13,7 @@ cargo build --release --locked
 graphmill=${CARGO_TARGET_DIR:-target}/release/graphmill
 pairs=$folder/kron$scale.u32 graph=$folder/kron$scale.graph
 
-[ -e "$pairs" ] || "$graphmill" generate kronecker --scale "$scale" -o "$pairs" --quiet
+[ -e "$pairs" ] || "$graphmill" generate kronecker "$scale" -o "$pairs" --quiet
 for run in $(seq "$runs"); do
     rm -rf "$graph"
     echo "import, run $run: $("$graphmill" import "$pairs" -o "$graph" --undirected --memory "$memory" 2>&1 | tail -n 1)"

@@ -35,8 +35,6 @@ pub enum Combiner {
     Auto,
     /// In shared mailboxes, by a lock and by compare-and-exchange, as soon as they are sent.
     Hybrid,
-    /// In mailboxes of each worker's own, as soon as they are sent.
-    Own,
 }
 
 /// How often checkpoints are written.

@@ -248,8 +248,7 @@ fn settings(
             edges: mode.edges,
             combiner: match mode.threads {
                 _ if mode.ranks != Ranks::One => Combiner::Auto,
-                3 => Combiner::Hybrid,
-                4 => Combiner::Own,
+                3 | 4 => Combiner::Hybrid,
                 _ => Combiner::Auto,
             },
             ..EngineOptions::default()

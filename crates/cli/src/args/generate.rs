@@ -41,76 +41,35 @@ pub(crate) struct GenerateArgs {
     pub(crate) rule: GenerateRule,
 }
 
-// The numbers are positional arguments; their old options still work.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenerateRule {
     /// R-MAT with the Graph 500 parameters (A 0.57, B and C 0.19), labels permuted
     #[command(after_help = KRONECKER)]
     Kronecker {
-        /// 2^SCALE vertices, 1 to 48 (or --scale)
-        #[arg(value_parser = clap::value_parser!(u8).range(1..=48), required_unless_present = "scale_option")]
-        scale: Option<u8>,
-        #[arg(long = "scale", hide = true, conflicts_with = "scale", value_name = "SCALE", value_parser = clap::value_parser!(u8).range(1..=48))]
-        scale_option: Option<u8>,
-        /// Edges for each vertex (or --degree) [default: 16]
-        degree: Option<u64>,
-        #[arg(
-            long = "degree",
-            hide = true,
-            conflicts_with = "degree",
-            value_name = "DEGREE"
-        )]
-        degree_option: Option<u64>,
+        /// 2^SCALE vertices, 1 to 48
+        #[arg(value_parser = clap::value_parser!(u8).range(1..=48))]
+        scale: u8,
+        /// Edges for each vertex, as in Graph 500
+        #[arg(default_value_t = 16)]
+        degree: u64,
         #[command(flatten)]
         output: GenerateOutputArgs,
     },
     /// Edges between vertices drawn uniformly
     Uniform {
-        /// Vertices (or --vertices)
-        #[arg(required_unless_present = "vertices_option")]
-        vertices: Option<u64>,
-        #[arg(
-            long = "vertices",
-            hide = true,
-            conflicts_with = "vertices",
-            value_name = "VERTICES"
-        )]
-        vertices_option: Option<u64>,
-        /// Edges (or --edges)
-        #[arg(required_unless_present = "edges_option")]
-        edges: Option<u64>,
-        #[arg(
-            long = "edges",
-            hide = true,
-            conflicts_with = "edges",
-            value_name = "EDGES"
-        )]
-        edges_option: Option<u64>,
+        /// Vertices
+        vertices: u64,
+        /// Edges
+        edges: u64,
         #[command(flatten)]
         output: GenerateOutputArgs,
     },
     /// A grid where each vertex has an edge to its right and to its lower neighbour
     Grid {
-        /// Rows (or --rows)
-        #[arg(required_unless_present = "rows_option")]
-        rows: Option<u64>,
-        #[arg(
-            long = "rows",
-            hide = true,
-            conflicts_with = "rows",
-            value_name = "ROWS"
-        )]
-        rows_option: Option<u64>,
-        /// Columns (or --columns)
-        #[arg(required_unless_present = "columns_option")]
-        columns: Option<u64>,
-        #[arg(
-            long = "columns",
-            hide = true,
-            conflicts_with = "columns",
-            value_name = "COLUMNS"
-        )]
-        columns_option: Option<u64>,
+        /// Rows
+        rows: u64,
+        /// Columns
+        columns: u64,
         #[command(flatten)]
         output: GenerateOutputArgs,
     },

@@ -44,9 +44,8 @@ pub(crate) struct ExperimentArgs {
     pub(crate) alpha: Option<u64>,
     /// Choose how threads combine messages to one vertex (--method pregel-push)
     ///
-    /// auto: in an edge pass if many vertices send, else as hybrid. hybrid: in shared mailboxes, by lock and compare-and-exchange. own: in
-    /// mailboxes of each thread, if these fit in memory.
-    #[arg(long, value_name = "auto|hybrid|own", value_enum, default_value_t)]
+    /// auto: in an edge pass if many vertices send, else as hybrid. hybrid: in shared mailboxes, by lock and compare-and-exchange.
+    #[arg(long, value_name = "auto|hybrid", value_enum, default_value_t)]
     pub(crate) combiner: Combiner,
     /// Run the algorithm N times on the loaded graph, to measure it
     #[arg(

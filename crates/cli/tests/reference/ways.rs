@@ -58,10 +58,6 @@ pub(crate) const METHODS: &[&[Method]] = &[
             is_shared: false,
             ..pushed(&["--method", "pregel-push", "--combiner", "hybrid"])
         },
-        Method {
-            is_shared: false,
-            ..pushed(&["--method", "pregel-push", "--combiner", "own"])
-        },
     ],
 ];
 
