@@ -25,7 +25,7 @@ source=$("$graphmill" run pagerank "$graph" --iterations 1 --top 1 --quiet | awk
 cat > "$folder/passes.py" <<'EOF'
 import json, statistics, sys
 run = json.load(open(sys.argv[1]))
-passes = [p for p in run["supersteps"] if p["mode"] != "vertices"]
+passes = [p for p in run["passes"] if p["mode"] != "vertices"]
 seconds = [p["seconds"] for p in passes]
 # The first pass also fills the pinned cells.
 later = seconds[1:] or seconds

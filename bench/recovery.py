@@ -50,7 +50,7 @@ class Bench:
         written = (resource.getrusage(resource.RUSAGE_CHILDREN).ru_oublock - before) * 512 / MIB
         said = json.loads(metrics.read_text())
         assert not self.versions.exists()
-        return said["seconds"]["run"], took, written, said["rows_resident"], len(said["supersteps"])
+        return said["seconds"]["run"], took, written, said["vertex_state_resident"], len(said["passes"])
 
     def cost(self):
         graph = self.graph()

@@ -116,7 +116,7 @@ class Job:
             return
         is_paged = draw.random() < 0.6
         self.words += ["--memory", self.least() if is_paged else f"{256 * ranks}M"]
-        self.words += ["--io", draw.choice(["auto", "threads"]), "--seek", draw.choice(["auto", "auto", "always"])]
+        self.words += ["--io", draw.choice(["auto", "threads"]), "--sparse", draw.choice(["auto", "auto", "always"])]
         if not is_paged or draw.random() < 0.7:
             self.words += ["--checkpoint-dir", "versions", "--resume"]
         self.words += ["--checkpoint-every", draw.choice(["1", "1", "3", "0s", "1s"]), "--checkpoints", str(draw.choice([1, 1, 2, 3]))]

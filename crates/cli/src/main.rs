@@ -125,7 +125,7 @@ fn run(command: Command, stop: &CancelToken) -> anyhow::Result<ExitCode> {
         Command::Info(args) => command::info::run(args, stop),
         Command::Verify(args) => command::verify::run(args, stop),
         Command::Validate(args) => command::validate::run(args, stop),
-        Command::Plan(args) => command::plan::run(args, stop),
+        Command::Estimate(args) => command::estimate::run(args, stop),
         Command::Algorithms(args) => command::algorithms::run(args),
         Command::Cache(args) => command::cache::run(args, stop),
         Command::Mpi(args) => command::mpi::run(args),

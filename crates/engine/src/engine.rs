@@ -242,7 +242,7 @@ impl Engine {
             on_pass: config.on_pass,
             metrics: Metrics {
                 placement,
-                rows_resident: true,
+                vertex_state_resident: true,
                 messages_resident: true,
                 ..Metrics::default()
             },
@@ -299,7 +299,7 @@ impl Engine {
                 recovery.record_paged_rows();
             }
         }
-        self.metrics.rows_resident &= self
+        self.metrics.vertex_state_resident &= self
             .common
             .arrays
             .resident(&[ColumnAccess::Read(array.id())]);
@@ -629,7 +629,7 @@ impl Engine {
         let (read, written) = self.common.arrays.take_traffic();
         superstep.bytes_read += read;
         superstep.bytes_written += written;
-        (superstep.tiers, superstep.seconds_charged) = self.common.traffic.take();
+        (superstep.tiers, superstep.simulated_tier_seconds) = self.common.traffic.take();
         superstep.seconds = (self.common.clock.now() - began).as_secs_f64() - loading;
         if let Some(tell) = &self.on_pass {
             tell(self.metrics.pass_number(), &superstep);

@@ -215,8 +215,8 @@ pub enum Error {
         /// The option.
         option: &'static str,
     },
-    /// More ranks than a plan looks at.
-    #[error("--ranks {ranks}: a plan is for {most} at most")]
+    /// More ranks than an estimate looks at.
+    #[error("--ranks {ranks}: an estimate is for {most} at most")]
     TooManyRanks {
         /// Ranks.
         ranks: usize,

@@ -33,13 +33,13 @@ struct ImportMetrics {
     bytes_read: u64,
     bytes_written: u64,
     bytes_sent: u64,
-    each_rank: Vec<MovedBytes>,
+    per_rank: Vec<MovedBytes>,
 }
 
 #[derive(Serialize)]
 struct GraphSize {
     vertices: u64,
-    edges: u64,
+    arcs: u64,
 }
 
 #[derive(Serialize)]
@@ -100,7 +100,7 @@ impl Machine {
         let account = ImportMetrics {
             graph: GraphSize {
                 vertices: report.vertices,
-                edges: report.arcs,
+                arcs: report.arcs,
             },
             read: report.read.clone(),
             ranks: report.each_rank.len(),
@@ -113,7 +113,7 @@ impl Machine {
             bytes_read: sum(|moved| moved.read),
             bytes_written: sum(|moved| moved.written),
             bytes_sent: sum(|moved| moved.sent),
-            each_rank: report.each_rank.iter().map(MovedBytes::of).collect(),
+            per_rank: report.each_rank.iter().map(MovedBytes::of).collect(),
         };
         let mut text = serde_json::to_vec_pretty(&account)
             .map_err(std::io::Error::from)

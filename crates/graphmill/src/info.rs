@@ -148,8 +148,8 @@ impl Machine {
         }
     }
 
-    /// Bytes of all files in a folder and the folders in it.
-    fn disk_bytes(&self, folder: &Path) -> Result<u64, StorageError> {
+    /// Returns the bytes of all files in a directory and the directories in it.
+    pub(crate) fn disk_bytes(&self, folder: &Path) -> Result<u64, StorageError> {
         let mut bytes = 0;
         for path in self.disk().list(folder)? {
             bytes += if self.disk().is_dir(&path)? {

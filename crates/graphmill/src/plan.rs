@@ -79,7 +79,7 @@ impl Plan {
 
     /// An option that says how to go over lists of edges in memory, where a run had none.
     pub(crate) fn idle_option(&self, run: &Metrics) -> Option<&'static str> {
-        let is_idle = run.lists_bytes == 0 && run.passes() > 0;
+        let is_idle = run.adjacency_bytes == 0 && run.passes() > 0;
         (is_idle && self.config.options.contains_key("delta")).then_some("--delta")
     }
 

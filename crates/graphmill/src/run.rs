@@ -43,8 +43,8 @@ pub struct Run {
     pub column: &'static str,
     /// Vertices of the graph.
     pub vertices: u64,
-    /// Edges of the graph as they are stored: an undirected one counts twice.
-    pub edges: u64,
+    /// Arcs of the graph: an undirected edge is two.
+    pub arcs: u64,
     /// How the input of the graph was read, a line for each way.
     pub read: Vec<String>,
     /// The vertices with the highest values, or the largest groups, as many as asked for.
@@ -106,7 +106,7 @@ struct MetricsReport<'a> {
 #[derive(Serialize)]
 struct GraphCounts {
     vertices: u64,
-    edges: u64,
+    arcs: u64,
 }
 
 impl Plan {
@@ -293,7 +293,7 @@ impl Plan {
             algorithm: self.entry.name,
             column: output.column,
             vertices: graph.vertices(),
-            edges: graph.arcs(),
+            arcs: graph.arcs(),
             read: info::read(&graph.meta().options),
             top: summary.top.iter().take(self.config.top).cloned().collect(),
             summary: summary.shown(self.config.top),
@@ -502,7 +502,7 @@ impl Plan {
             algorithm: self.entry.name,
             graph: GraphCounts {
                 vertices: run.vertices,
-                edges: run.edges,
+                arcs: run.arcs,
             },
             read: &run.read,
             executor: "column",

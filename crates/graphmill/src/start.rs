@@ -56,9 +56,9 @@ impl StartOptions {
         start.add("--quiet or --json", summary);
         start.add("--trials", trials);
         start.add("--place or --slow-tier", &machine.placement);
-        start.add("--charge", &machine.charge);
+        start.add("--simulate-slow-tier", &machine.charge);
         start.add("--direction", &engine.kernel);
-        start.add("--seek", &engine.sparse);
+        start.add("--sparse", &engine.sparse);
         start.add("--gamma", &engine.gamma);
         start.add("--filter-ratio", &engine.filter_ratio);
         start.add("--alpha", &engine.alpha);

@@ -512,14 +512,8 @@ fn bits_do_not_change_whichever_way_messages_on_disk_are_dispatched() {
             let metrics = engine.metrics();
             let is_on_disk = matches!(mode.memory, LeastAnd(_));
             assert_eq!(metrics.messages_resident, !is_on_disk, "{mode:?}");
-            let pushed = metrics
-                .supersteps
-                .iter()
-                .any(|pass| pass.messages_pushed > 0);
-            let pulled = metrics
-                .supersteps
-                .iter()
-                .any(|pass| pass.messages_pulled > 0);
+            let pushed = metrics.passes.iter().any(|pass| pass.messages_pushed > 0);
+            let pulled = metrics.passes.iter().any(|pass| pass.messages_pulled > 0);
             match mode.dispatch {
                 Push => assert_eq!([pushed, pulled], [true, false], "{mode:?}"),
                 Pull => assert_eq!([pushed, pulled], [false, true], "{mode:?}"),
@@ -584,7 +578,7 @@ fn compare_on_disk(graph: &Plain, strip: u64) {
             let metrics = engine.metrics();
             if matches!(mode.memory, LeastAnd(_)) {
                 assert!(
-                    !metrics.rows_resident && !metrics.messages_resident,
+                    !metrics.vertex_state_resident && !metrics.messages_resident,
                     "{mode:?}"
                 );
             }

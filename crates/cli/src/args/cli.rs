@@ -2,9 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
+use super::estimate::EstimateArgs;
 use super::generate::GenerateArgs;
 use super::import::ImportArgs;
-use super::plan::EstimateArgs;
 use super::run::RunArgs;
 use super::stored::{CacheArgs, InfoArgs, VerifyArgs};
 use super::tools::{AlgorithmsArgs, CompletionsArgs, ManArgs, MpiArgs};
@@ -44,7 +44,7 @@ pub(crate) enum Command {
     /// Compare a result with a reference, or judge it by its graph
     Validate(ValidateArgs),
     /// Estimate an import and a run: space, memory, traffic, time
-    Plan(EstimateArgs),
+    Estimate(EstimateArgs),
     /// List the algorithms and their options
     Algorithms(AlgorithmsArgs),
     /// List or remove the graphs that runs cache beside files of edges

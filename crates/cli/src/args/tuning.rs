@@ -19,7 +19,7 @@ pub(crate) struct ExperimentArgs {
     pub(crate) direction: KernelChoice,
     /// Look up the edges of active vertices in an index (sparse passes)
     #[arg(long, value_name = "auto|never|always", value_enum, default_value_t)]
-    pub(crate) seek: SparseChoice,
+    pub(crate) sparse: SparseChoice,
     /// Cost of one index lookup on disk, in vertices scanned [default: 1024]
     ///
     /// In memory, and where reads are counted separately, a lookup costs a 32nd of that.
@@ -98,8 +98,8 @@ pub(crate) struct TierArgs {
     ///
     /// paper: 2.4 times the time of DRAM to read, 6 times to write.
     #[arg(long, value_name = "none|paper", default_value = "none", value_parser = charge())]
-    pub(crate) charge: AnyCharge,
-    /// DRAM bandwidth of a thread, for --charge paper [default: 5866 million a second]
+    pub(crate) simulate_slow_tier: AnyCharge,
+    /// DRAM bandwidth of a thread, for --simulate-slow-tier paper [default: 5866 million a second]
     #[arg(long, value_name = "SIZE", value_parser = size::bandwidth)]
     pub(crate) dram_bandwidth: Option<u64>,
 }

@@ -69,7 +69,7 @@ pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Resul
         (true, _) => super::print_json(&json!({
             "algorithm": run.algorithm,
             "vertices": run.vertices,
-            "arcs": run.edges,
+            "arcs": run.arcs,
             "read": run.read,
             "passes": run.metrics.passes(),
             "seconds": run.seconds,
@@ -143,7 +143,7 @@ fn account(run: &Run, output: Option<&Path>) -> String {
     line(format!(
         "{} vertices, {} arcs, {} passes; {:.2} s ({:.2} s to open, {:.2} s to load edges, {:.2} s to write), {} of memory at most",
         size::grouped(run.vertices),
-        size::grouped(run.edges),
+        size::grouped(run.arcs),
         size::grouped(run.metrics.passes()),
         run.seconds.open + run.seconds.load + run.seconds.run + run.seconds.write,
         run.seconds.open,
@@ -174,10 +174,10 @@ fn run_as_rank(
 }
 
 fn charge(args: &TierArgs) -> Result<Option<Charge>, graphmill::Error> {
-    match (args.charge, args.dram_bandwidth) {
+    match (args.simulate_slow_tier, args.dram_bandwidth) {
         (None, Some(_)) => Err(graphmill::Error::Meaningless {
             option: "--dram-bandwidth",
-            needs: "--charge paper",
+            needs: "--simulate-slow-tier paper",
         }),
         (charge, bandwidth) => Ok(charge.map(|charge| Charge {
             dram_bandwidth: bandwidth.map_or(charge.dram_bandwidth, |bytes| bytes as f64),
@@ -218,7 +218,7 @@ fn engine(args: &ExperimentArgs) -> EngineOptions {
     let defaults = EngineOptions::default();
     EngineOptions {
         kernel: args.direction,
-        sparse: args.seek,
+        sparse: args.sparse,
         gamma: args.gamma.unwrap_or(defaults.gamma),
         filter_ratio: args.filter_ratio,
         alpha: args.alpha,

@@ -84,7 +84,7 @@ fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
         "run pagerank graph --iterations 8 --ranks 3 --memory 62M --threads 3",
         "run pagerank graph --iterations 8 --method pregel-pull --memory 23M --threads 2",
         "run bfs graph --source 0 --memory 19M --threads 1 --parents",
-        "run bfs graph --source 0 --threads 2 --seek always",
+        "run bfs graph --source 0 --threads 2 --sparse always",
         "run wcc graph --method labels --memory 19M --threads 1",
         "run wcc graph --threads 2",
         "run sssp graph --source 0 --memory 20M --threads 1",

@@ -49,7 +49,7 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
         ("--trials", "0", "--trials"),
         ("--memory", "1000%", "1% to 100%"),
         ("--combiner", "hybrid", "--method pregel-push"),
-        ("--dram-bandwidth", "1G", "--charge paper"),
+        ("--dram-bandwidth", "1G", "--simulate-slow-tier paper"),
         ("--duplicates", "sum", "--weights"),
     ] {
         let said = fail(at, 2, &["run", "wcc", "edges.txt", option, value]);

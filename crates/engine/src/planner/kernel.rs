@@ -173,7 +173,7 @@ pub(crate) fn choose_kernel(facts: &PassStats) -> KernelPlan {
         }
     };
     let (mode, turned) = if seeks && facts.seekable && !facts.every && (along || facts.turned) {
-        (Mode::Seek, !along)
+        (Mode::Sparse, !along)
     } else {
         match facts.kernel {
             KernelChoice::Scatter if along || facts.turned => (Mode::Scatter, !along),
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn few_vertices_are_sought_against_the_arcs_only_where_the_graph_is_there_turned() {
-        assert_eq!(chosen(FEW), (Mode::Seek, true));
+        assert_eq!(chosen(FEW), (Mode::Sparse, true));
         let stored_only = PassStats {
             turned: false,
             ..FEW
@@ -245,13 +245,13 @@ mod tests {
             direction: Direction::Forward,
             ..FEW
         };
-        assert_eq!(chosen(forward), (Mode::Seek, false));
+        assert_eq!(chosen(forward), (Mode::Sparse, false));
         let symmetric = PassStats {
             symmetric: true,
             turned: false,
             ..FEW
         };
-        assert_eq!(chosen(symmetric), (Mode::Seek, false));
+        assert_eq!(chosen(symmetric), (Mode::Sparse, false));
     }
 
     #[test]
@@ -271,8 +271,8 @@ mod tests {
             ..FEW
         };
         // A scan reads 3 bytes for each of 2^24 edges, which is an element for 8.
-        assert_eq!(chosen(on_disk(10, 100)).0, Mode::Seek);
-        assert_eq!(chosen(on_disk(1000, 10_000)).0, Mode::Seek);
+        assert_eq!(chosen(on_disk(10, 100)).0, Mode::Sparse);
+        assert_eq!(chosen(on_disk(1000, 10_000)).0, Mode::Sparse);
         let many = on_disk(40_000, 400_000);
         let all = disk.cells / BYTES_AN_ELEMENT as u64;
         assert!(many.read()[1] <= all && many.read()[1] > all / 100 * 99);
@@ -288,7 +288,7 @@ mod tests {
             scanned: disk.cells / 2,
             ..many
         };
-        assert_eq!(chosen(half).0, Mode::Seek);
+        assert_eq!(chosen(half).0, Mode::Sparse);
         // Scanned data is in memory, looked-up data is not.
         let turned = PassStats { scanned: 0, ..many };
         assert_eq!(chosen(turned).0, Mode::Scatter);

@@ -64,7 +64,7 @@ pub enum PlacementError {
     },
     /// Accesses to the slow tier are to be charged for, and nothing lies there.
     #[error(
-        "--charge: nothing lies on a slow tier: name one (--slow-tier model, numa:NODES or file:PATH)"
+        "--simulate-slow-tier: nothing lies on a slow tier: name one (--slow-tier model, numa:NODES or file:PATH)"
     )]
     NothingToCharge,
     /// A node that this machine has not.

@@ -151,8 +151,8 @@ fn pass(engine: &mut Engine, room: u64) -> (u64, u64, u64) {
     let all = engine.full_set().expect("a set");
     let passed = engine.process_edges(&AddUp, sum.read(), sum.write(), &all, Direction::Forward);
     let (sum, _) = passed.expect("a pass");
-    let last = engine.metrics().supersteps.last().expect("a pass");
-    assert_eq!(last.filtered, RANKS as u64 - 1);
+    let last = engine.metrics().passes.last().expect("a pass");
+    assert_eq!(last.filtered_peers, RANKS as u64 - 1);
     assert!(last.bytes_read >= on_disk);
     (sum, last.messages_sent, on_disk)
 }

@@ -57,8 +57,8 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             let facts = self.facts(pass, ways, direction, held)?;
             let KernelPlan { mode, turned } = choose_kernel(&facts);
             let is_pinned = held.orientation(turned).is_fully_cached().is_some();
-            let seeks =
-                mode == Mode::Seek && (is_pinned || !self.is_cache_worthwhile(ways, turned, held));
+            let seeks = mode == Mode::Sparse
+                && (is_pinned || !self.is_cache_worthwhile(ways, turned, held));
             if seeks && self.sparse(pass, ways, turned, facts.edges, held)? {
                 return Ok(KernelPlan { mode, turned });
             }
@@ -131,7 +131,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             decoded: false,
             ..facts
         });
-        if mode == Mode::Seek {
+        if mode == Mode::Sparse {
             if held.orientation(turned).is_fully_cached().is_none()
                 && self.is_cache_worthwhile(ways, turned, held)
             {

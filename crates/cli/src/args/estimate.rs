@@ -1,4 +1,4 @@
-//! Arguments of `graphmill plan`: a stored graph or its numbers, an algorithm, and the rates of the machines.
+//! Arguments of `graphmill estimate`: a stored graph or its numbers, an algorithm, and the rates of the machines.
 
 use std::path::PathBuf;
 
@@ -14,9 +14,9 @@ what stays in the memory there is; seconds are those of the slowest of disk, net
 comes to what was measured.
 
 Examples:
-  graphmill plan graph --ranks 4 --memory 2G
-  graphmill plan --vertices 2^38 --edges 2^40 --ranks 8 --memory 93G --disk-rate 2G --network-rate 25gbit --iterations 1
-  graphmill plan --vertices 2^32 --edges 68e9 --like uniform --algorithm wcc --json";
+  graphmill estimate graph --ranks 4 --memory 2G
+  graphmill estimate --vertices 2^38 --edges 2^40 --ranks 8 --memory 93G --disk-rate 2G --network-rate 25gbit --iterations 1
+  graphmill estimate --vertices 2^32 --edges 68e9 --like uniform --algorithm wcc --json";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
@@ -51,13 +51,13 @@ pub(crate) struct ExpectedGraphArgs {
     /// Store each edge in both directions
     #[arg(long)]
     pub(crate) undirected: bool,
-    /// Source of the edges: files of raw id pairs, or drawn as by `generate`
+    /// Source of the edges: files of raw id pairs, or `generate`
     ///
-    /// Raw ids have 4 bytes if all fit, else 8, and only ids that occur become vertices. Drawn edges need no reading, and all ids are
-    /// vertices.
-    #[arg(long, value_name = "raw|drawn", value_enum, default_value_t)]
+    /// Ids in files have 4 bytes if all fit, else 8, and only ids that occur become vertices. Generated edges need no reading, and all
+    /// ids are vertices.
+    #[arg(long, value_name = "files|generated", value_enum, default_value_t)]
     pub(crate) input: ExpectedInput,
-    /// Weights of drawn edges
+    /// Weights of generated edges
     #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t = EdgeKind::None)]
     pub(crate) weights: EdgeKind,
     /// Vertices of a batch, as for import [default: by a cost rule]
@@ -117,8 +117,8 @@ pub(crate) struct ClusterArgs {
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub(crate) enum ExpectedInput {
     #[default]
-    Raw,
-    Drawn,
+    Files,
+    Generated,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]

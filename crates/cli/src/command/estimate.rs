@@ -1,4 +1,4 @@
-//! `graphmill plan`: what an import and a run would take, as tables for people or as JSON.
+//! `graphmill estimate`: what an import and a run would take, as tables for people or as JSON.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,7 +9,9 @@ use graphmill::{
     Input, RunStats, StageCost, default_memory, default_threads,
 };
 
-use crate::args::plan::{ClusterArgs, DiskSharing, EstimateArgs, ExpectedGraphArgs, ExpectedInput};
+use crate::args::estimate::{
+    ClusterArgs, DiskSharing, EstimateArgs, ExpectedGraphArgs, ExpectedInput,
+};
 use crate::size;
 
 /// Ranks that are listed one by one.
@@ -47,8 +49,8 @@ fn expected(args: &ExpectedGraphArgs) -> Expected {
         edges: args.edges.unwrap_or(0),
         directed: !args.undirected,
         input: match args.input {
-            ExpectedInput::Raw => Input::Pairs(pair_bytes),
-            ExpectedInput::Drawn => Input::Drawn,
+            ExpectedInput::Files => Input::Pairs(pair_bytes),
+            ExpectedInput::Generated => Input::Drawn,
         },
         weights: args.weights,
         batch_size: args.batch_size,
@@ -169,9 +171,9 @@ fn print_run(run: &RunStats, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(
         out,
         "  rows {}, messages {}, {} of {} of cells in memory; temporary files: {}; the least memory that does: {} a rank, {} with a result",
-        place(run.rows_resident),
+        place(run.vertex_state_resident),
         place(run.messages_resident),
-        size::text(run.pinned_bytes),
+        size::text(run.cached_cell_bytes),
         size::text(run.cell_bytes),
         size::text(run.temporary_bytes),
         size::text(run.least_memory),
@@ -183,16 +185,16 @@ fn print_ranks(answer: &Estimate, out: &mut impl Write) -> std::io::Result<()> {
     let import = answer.import.as_ref().map(|import| ("import", &import.all));
     let run = (answer.run.algorithm, &answer.run.all);
     for (what, part) in import.into_iter().chain([run]) {
-        let StageCost { each_rank, .. } = part;
+        let StageCost { per_rank, .. } = part;
         head(&format!("{what}, each rank"), out)?;
-        for (rank, cost) in each_rank.iter().enumerate().take(LISTED) {
+        for (rank, cost) in per_rank.iter().enumerate().take(LISTED) {
             row(&format!("rank {rank}"), cost, out)?;
         }
-        if each_rank.len() > LISTED {
+        if per_rank.len() > LISTED {
             writeln!(
                 out,
                 "  and {} more: --json has all",
-                each_rank.len() - LISTED
+                per_rank.len() - LISTED
             )?;
         }
     }
