@@ -18,7 +18,7 @@ pub struct Config {
     /// A flag has the value "true". A list of vertices is their ids with commas between. A backslash escapes
     /// the character after it.
     pub options: BTreeMap<String, String>,
-    /// A stored graph, or a file or folder of edges: these are imported into a cache beside them first.
+    /// A stored graph, or a file or directory of edges: these are imported into a cache beside them first.
     pub input: PathBuf,
     /// How edges are read, where the input is not a stored graph.
     pub import: ImportConfig,
@@ -96,7 +96,7 @@ pub struct CheckpointConfig {
 }
 
 impl Default for CheckpointConfig {
-    /// Of runs whose rows are on disk, in a folder of their own; the newest is kept.
+    /// Of runs whose rows are on disk, in a directory of their own; the newest is kept.
     fn default() -> CheckpointConfig {
         CheckpointConfig {
             folder: None,

@@ -41,7 +41,7 @@ pub struct EstimateRequest {
 /// A graph, stored or not.
 #[derive(Clone, Debug)]
 pub enum GraphSource {
-    /// The folder of a stored graph.
+    /// The directory of a stored graph.
     Stored(PathBuf),
     /// One that is to be made.
     Expected(Expected),

@@ -56,7 +56,7 @@ impl EdgeFileFormat {
             Some("el" | "wel") => EdgeFileFormat::Text,
             Some(ending) if NO_FOLDERS.contains(&ending) => {
                 return refuse(
-                    "no such file can be written: name a file .u32, .u64, .el or .wel, or a folder with another ending or none",
+                    "no such file can be written: name a file .u32, .u64, .el or .wel, or a directory with another ending or none",
                 );
             }
             _ => return Ok(None),
@@ -67,7 +67,7 @@ impl EdgeFileFormat {
         };
         if *config != as_drawn {
             return refuse(
-                "a file has each edge once, as it is drawn: leave out the options of edges and of stored graphs (such as --undirected), or name a folder",
+                "a file has each edge once, as it is drawn: leave out the options of edges and of stored graphs (such as --undirected), or name a directory",
             );
         }
         Ok(Some(file))
@@ -110,7 +110,7 @@ impl Machine {
     /// use graphmill::{EdgeKind, Generated, GraphRule, ImportConfig, Machine, MachineConfig, unwatched};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let folder = tempfile::tempdir()?;
+    /// # let directory = tempfile::tempdir()?;
     /// # let path = folder.path().join("graph");
     /// let machine = Machine::open(&MachineConfig::default(), Default::default())?;
     /// let rule = GraphRule::Scattered { vertices: 1000, degree: 5, gap: 77 };

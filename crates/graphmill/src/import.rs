@@ -66,7 +66,7 @@ impl Machine {
     ///
     /// # Errors
     /// A file cannot be read or makes no sense, is a pipe, a device or a stored graph; weights are to be merged and there are none;
-    /// the disk fails, the budget is too small, work was to stop, something has the graph's name, or its folder is not there. Nothing
+    /// the disk fails, the budget is too small, work was to stop, something has the graph's name, or its directory is not there. Nothing
     /// is left behind then but what [is kept](ImportConfig::keep_every).
     pub fn import(
         &self,
@@ -141,7 +141,7 @@ impl Machine {
         self.import_anywhere(inputs, graph, config, watcher)
     }
 
-    /// The same, and folders above the graph are made where they are missing.
+    /// The same, and directories above the graph are made where they are missing.
     pub(crate) fn import_anywhere(
         &self,
         inputs: &[PathBuf],

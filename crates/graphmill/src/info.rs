@@ -64,7 +64,7 @@ pub(crate) fn read(options: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 impl Machine {
-    /// Facts about the stored graph in the folder `path`.
+    /// Facts about the stored graph in the directory `path`.
     ///
     /// # Errors
     /// It is not a graph, or not as it was written.
@@ -106,7 +106,7 @@ impl Machine {
         })
     }
 
-    /// Reads every byte of the stored graph in the folder `path` and checks it; returns how many there are.
+    /// Reads every byte of the stored graph in the directory `path` and checks it; returns how many there are.
     ///
     /// # Errors
     /// The first file and frame that is not what was written; [`Error::Stopped`].

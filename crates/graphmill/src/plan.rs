@@ -98,7 +98,7 @@ impl Plan {
         self.config.summary || self.config.top > 0 || self.config.metrics.is_some()
     }
 
-    /// The result's file, or folder of parts, unless it goes to standard output.
+    /// The result's file, or directory of parts, unless it goes to standard output.
     pub(crate) fn output_file(&self) -> Option<&Path> {
         let output = self.config.output.as_deref();
         output.filter(|path| !is_stdout(path))

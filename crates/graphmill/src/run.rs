@@ -146,7 +146,7 @@ impl Plan {
         })
     }
 
-    /// The same, with versions from where they can be published.
+    /// The same, with checkpoints from where they can be written.
     fn execute(
         &self,
         machine: &Machine,
@@ -195,7 +195,7 @@ impl Plan {
             .lease("the highest rows", TopK::memory(highest))?;
         let beside = file.unwrap_or(graph.path());
         let sizes = sizes(&measure);
-        *versions = self.versions(machine, &graph, &machine.tmp(beside), watcher)?;
+        *versions = self.checkpoints(machine, &graph, &machine.tmp(beside), watcher)?;
         let checkpoints = versions.as_ref().map(CheckpointDir::asked);
         let asked = (self.config.engine, sizes, checkpoints);
         let trials = u64::from(self.config.trials.max(1));

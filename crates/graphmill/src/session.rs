@@ -28,7 +28,7 @@ use crate::summary::Summary;
 ///
 /// Its temporary files are deleted when it is dropped.
 pub struct Session {
-    // In this order: the engine closes its files before their folder goes.
+    // In this order: the engine closes its files before their directory goes.
     engine: Engine,
     graph: Arc<StoredGraph>,
     machine: Machine,

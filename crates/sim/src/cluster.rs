@@ -248,7 +248,7 @@ pub(crate) fn versions(disks: &[SimDisk], ranks: usize) -> Vec<u64> {
         let base = all.iter().find(is_it).cloned().unwrap_or_default();
         let folder = base.join(format!("rank-{rank:05}"));
         let number = |path: PathBuf| {
-            let name = path.file_name()?.to_str()?.strip_prefix("version-")?;
+            let name = path.file_name()?.to_str()?.strip_prefix("checkpoint-")?;
             name.parse::<u64>().ok()
         };
         let there = disk.list(&folder).unwrap_or_default();

@@ -17,7 +17,7 @@ graphmill validate [OPTIONS] --rule <exact|epsilon|equivalence> <RESULT> <REFERE
 
 const NOTES: &str = "\
 RESULT and REFERENCE name each vertex once, in any order: Parquet or CSV as `run` writes them, or text with an id and a value \
-separated by white space, as LDBC Graphalytics has it, plain or gzip; or folders of such files. Null, an empty field of CSV, inf, infinity and \
+separated by white space, as LDBC Graphalytics has it, plain or gzip; or directories of such files. Null, an empty field of CSV, inf, infinity and \
 9223372036854775807 all mean unreached; the last three also stand for a vertex of that name.
 
 With --algorithm there is no reference: a judge finds the answer in GRAPH by a method of its own, on one thread and in memory, \

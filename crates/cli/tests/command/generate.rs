@@ -290,8 +290,8 @@ fn what_a_file_cannot_hold_is_refused() {
         ("-o a.wel", "--weights f32"),
         ("-o a.csv", ".u32, .u64, .el or .wel"),
         ("-o a.el.gz", ".u32, .u64, .el or .wel"),
-        ("-o no/such/graph", "no folder no/such: make it first"),
-        ("-o no/such.el", "no folder no: make it first"),
+        ("-o no/such/graph", "no directory no/such: make it first"),
+        ("-o no/such.el", "no directory no: make it first"),
     ] {
         let words = format!("generate uniform 9 9 {words}");
         let said = fail(at, 2, &words.split(' ').collect::<Vec<_>>());

@@ -116,12 +116,12 @@ fn versions_of_format_2_are_refused_by_name() {
     let folder = folder();
     let at = folder.path();
     unpack("versions-format-2.tar.gz", at);
-    let run = "run pagerank g --iterations 400 --threads 1 --checkpoint-dir versions --resume";
+    let run = "run pagerank g --iterations 400 --threads 1 --checkpoint-dir checkpoints --resume";
     let output = call(at, &words(&format!("{run} -o found.csv")));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
         !output.status.success() && said.contains("the run there has format 2, not 3"),
         "{said}"
     );
-    assert!(!at.join("found.csv").exists() && at.join("versions/rank-00000/run.json").exists());
+    assert!(!at.join("found.csv").exists() && at.join("checkpoints/rank-00000/run.json").exists());
 }

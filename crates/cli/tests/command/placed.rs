@@ -224,7 +224,7 @@ fn what_cannot_be_is_refused_before_any_work() {
         assert!(run(1, &["--slow-tier", folder]).contains("takes new files"));
     }
     assert!(run(2, &["--simulate-slow-tier", "paper"]).contains("--slow-tier model"));
-    assert!(run(1, &["--slow-tier", "file:no/such"]).contains("name a folder that exists"));
+    assert!(run(1, &["--slow-tier", "file:no/such"]).contains("name a directory that exists"));
     assert!(run(1, &["--slow-tier", "file:edges.txt"]).contains("not there yet"));
     assert_eq!(names(at), ["edges.txt"]);
 }

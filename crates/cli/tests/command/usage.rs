@@ -42,7 +42,7 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
         ["--metrics", "no/such/m.json"],
     ] {
         let said = fail(at, 2, &[&["run", "wcc", "edges.txt"], &output[..]].concat());
-        assert!(said.contains("no folder no/such"), "{said}");
+        assert!(said.contains("no directory no/such"), "{said}");
         assert!(!said.contains("importing"), "before any work: {said}");
     }
     for (option, value, says) in [

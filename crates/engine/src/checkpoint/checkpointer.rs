@@ -87,7 +87,7 @@ pub(crate) struct LoadedCheckpoint {
     file: RandomAccessFile,
 }
 
-const PREFIX: &str = "version-";
+const PREFIX: &str = "checkpoint-";
 const ROWS: &str = "rows";
 /// Bytes of a checkpoint's file that are written or read at a time.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -112,7 +112,7 @@ impl Checkpointer {
         (now, stop): (Duration, CancelToken),
         page_bytes: usize,
     ) -> Result<Self, EngineError> {
-        let room = budget.lease("versions", AtomicFile::memory(CHUNK_BYTES))?;
+        let room = budget.lease("checkpoints", AtomicFile::memory(CHUNK_BYTES))?;
         let mut recovery = Checkpointer {
             disk,
             budget: budget.clone(),
@@ -509,7 +509,7 @@ impl Checkpointer {
         file.publish()?;
         self.room = Some(
             self.budget
-                .lease("versions", AtomicFile::memory(CHUNK_BYTES))?,
+                .lease("checkpoints", AtomicFile::memory(CHUNK_BYTES))?,
         );
         self.published.push_back(number);
         if !Failpoint::OldVersionGoesFirst.is_planted() {
