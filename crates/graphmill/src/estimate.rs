@@ -9,9 +9,11 @@ use std::path::PathBuf;
 use graphmill_engine::{
     DispatchChoice, PassTraffic, RunEstimate, RunEstimateRequest, estimate_run,
 };
-use graphmill_graph::{DegreeModel, EdgeKind, GraphProfile};
+pub use graphmill_graph::DegreeModel;
+use graphmill_graph::{EdgeKind, GraphProfile};
+pub use graphmill_ingest::Input;
 use graphmill_ingest::{
-    ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Input, Phase, outlook,
+    ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Phase, outlook,
 };
 use graphmill_storage::{CancelToken, MemoryBudget};
 use serde::Serialize;

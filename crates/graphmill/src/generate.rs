@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use graphmill_graph::EdgeKind;
-use graphmill_ingest::{EdgeSink, EdgeSource, Generated, ImportReport, IngestError, check_space};
+use graphmill_ingest::{EdgeSink, EdgeSource, ImportReport, IngestError, check_space};
+pub use graphmill_ingest::{Generated, GraphRule};
 use graphmill_storage::AtomicFile;
 
 use crate::error::Error;
@@ -107,10 +108,11 @@ impl Machine {
     /// uses nothing of `config`.
     ///
     /// ```
-    /// use graphmill::{EdgeKind, Generated, GraphRule, ImportConfig, Machine, MachineConfig, unwatched};
+    /// use graphmill::{EdgeKind, ImportConfig, Machine, MachineConfig, unwatched};
+    /// use graphmill::generate::{Generated, GraphRule};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let directory = tempfile::tempdir()?;
+    /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("graph");
     /// let machine = Machine::open(&MachineConfig::default(), Default::default())?;
     /// let rule = GraphRule::Scattered { vertices: 1000, degree: 5, gap: 77 };

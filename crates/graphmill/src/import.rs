@@ -62,7 +62,7 @@ impl MovedBytes {
 impl Machine {
     /// Imports `inputs`, files of edges or directories of them, into the new stored graph `graph`.
     ///
-    /// With several ranks ([`run_on_ranks`](crate::on_ranks), [`run_as_rank`](crate::as_rank)) each reads and writes a part.
+    /// With several ranks ([`run_on_ranks`](crate::advanced::run_on_ranks), [`run_as_rank`](crate::advanced::run_as_rank)) each reads and writes a part.
     ///
     /// # Errors
     /// A file cannot be read or makes no sense, is a pipe, a device or a stored graph; weights are to be merged and there are none;

@@ -7,7 +7,7 @@
 //! A [`Config`] is a request, a [`Plan`] the same resolved and checked, a [`Run`] its outcome:
 //!
 //! ```
-//! use graphmill::{Config, Plan, Stop, unwatched};
+//! use graphmill::{CancelToken, Config, Plan, unwatched};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
@@ -16,7 +16,7 @@
 //! let mut config = Config::new("pagerank", &edges).option("iterations", "50");
 //! config.output = Some(ranks);
 //! config.top = 1;
-//! let run = Plan::new(config)?.run(&Stop::new(), &unwatched())?;
+//! let run = Plan::new(config)?.run(&CancelToken::new(), &unwatched())?;
 //! assert_eq!(run.top[0].vertex, "me");
 //! # Ok(())
 //! # }
@@ -42,7 +42,7 @@
 //!     const IDENTITY: f64 = f64::INFINITY;
 //!
 //!     fn signal(&self, _: u64, distance: &f64) -> Option<f64> { Some(*distance) }
-//!     fn along(&self, distance: f64, weight: f64) -> f64 { distance + weight }
+//!     fn on_edge(&self, distance: f64, weight: f64) -> f64 { distance + weight }
 //!     fn fold(&self, least: &mut f64, distance: f64) { *least = least.min(distance) }
 //!     fn merge(&self, least: &mut f64, later: f64) { *least = least.min(later) }
 //!     fn apply(&self, _: u64, distance: &mut f64, least: f64) -> ((), Activate) {
@@ -84,14 +84,14 @@
 //!
 //! struct PageRank { rounds: u64 }
 //!
-//! impl Pregel for PageRank {
+//! impl VertexProgram for PageRank {
 //!     type Value = f64;
 //!     type Message = f64;
 //!     type Edge = ();
 //!     type Aggregate = ();
 //!     const IDENTITY: f64 = -0.0;
 //!
-//!     fn compute(&self, me: &mut Vertex<'_, Self>, sum: Option<f64>) {
+//!     fn compute(&self, me: &mut VertexContext<'_, Self>, sum: Option<f64>) {
 //!         let vertices = me.vertices() as f64;
 //!         *me.value = match me.superstep() {
 //!             0 => 1.0 / vertices,
@@ -111,7 +111,7 @@
 //! # machine.import(&[edges], &graph, &ImportConfig::default(), &unwatched())?;
 //! # let mut session = machine.session(&machine.graph(&graph)?, Default::default(), &unwatched())?;
 //! let rank = session.vertex_array::<f64>("rank")?;
-//! session.pregel(PageRank { rounds: 10 }, rank, Version::Pull, None)?;
+//! session.pregel(PageRank { rounds: 10 }, rank, PregelMode::Pull, None)?;
 //! # let mut ranks = Vec::new();
 //! # session.read_batch(&rank, 0, &mut ranks)?;
 //! # assert!((ranks[3] - 0.15 / 4.0).abs() < 1e-12 && ranks[0] > ranks[1]);
@@ -123,20 +123,20 @@
 //! | --- | --- |
 //! | `config.rs`, `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: a request, the same checked, its outcome |
 //! | `import_config.rs`, `import.rs` | [`ImportConfig`]: edges to a stored graph |
-//! | `import_cache.rs` | [`CachedGraph`]: graphs that a run keeps beside its edges |
-//! | `generate.rs` | [`Generation`]: graphs by rule, stored or as files of edges |
+//! | `import_cache.rs` | [`CachedGraph`](advanced::CachedGraph): graphs that a run keeps beside its edges |
+//! | `generate.rs` | [`Generation`](generate::Generation): graphs by rule, stored or as files of edges |
 //! | `algorithms.rs`, `session.rs` | the registry; [`Session`]: a graph with an engine over it |
-//! | `launch.rs`, `start.rs` | [`run_on_ranks`], [`run_as_rank`]: one job on several ranks, all started alike |
-//! | `machine/` | [`Machine`]: memory, disk, threads of a run; [`MpiJob`]; [`Timeline`]: how busy a rank was |
+//! | `launch.rs`, `start.rs` | [`run_on_ranks`](advanced::run_on_ranks), [`run_as_rank`](advanced::run_as_rank): one job on several ranks, all started alike |
+//! | `machine/` | [`Machine`]: memory, disk, threads of a run; [`MpiJob`]; [`Timeline`](advanced::Timeline): how busy a rank was |
 //! | `paths.rs`, `preflight.rs` | checks of inputs and outputs before any work |
 //! | `open.rs` | opens a stored graph if the budget has room for it and for the work that follows |
 //! | `checkpoint_dir.rs` | the directory of the checkpoints of a run |
-//! | `estimate.rs` | [`EstimateRequest`], [`Estimate`]: what an import and a run would take |
+//! | `estimate.rs` | [`EstimateRequest`](estimate::EstimateRequest), [`Estimate`](estimate::Estimate): what an import and a run would take |
 //! | `summary.rs` | [`Summary`]: a result in a few numbers |
 //! | `result/` | rows with the user's ids, as [`Block`]s, Parquet and CSV |
 //! | `info.rs` | [`GraphInfo`]: facts about a stored graph; verifying it |
 //! | `validate/` | [`validate()`]: a result against a reference; [`Plan::judge`]: against its graph |
-//! | `spool.rs` | [`Spool`]: edges from standard input |
+//! | `spool.rs` | [`Spool`](advanced::Spool): edges from standard input |
 //! | `progress.rs`, `error.rs` | [`Progress`], [`Error`]; `result_error.rs`, `validate_error.rs`: its parts |
 
 #![forbid(unsafe_code)]
@@ -145,8 +145,8 @@ mod algorithms;
 mod checkpoint_dir;
 mod config;
 mod error;
-mod estimate;
-mod generate;
+pub mod estimate;
+pub mod generate;
 mod hash;
 mod import;
 mod import_cache;
@@ -172,49 +172,31 @@ mod validate_error;
 pub use algorithms::algorithms;
 pub use config::{CheckpointConfig, Config};
 pub use error::Error;
-pub use estimate::{
-    Cluster, Cost, Estimate, EstimateRequest, Expected, GraphSource, GraphStats, ImportStats,
-    RunStats, StageCost,
-};
-pub use generate::Generation;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
-pub use graphmill_engine::{
-    BytesMoved, Charge, CheckpointInterval, Combiner, Convergence, DispatchChoice, EdgeResidency,
-    EngineOptions, KernelChoice, Metrics, PassMetrics, PlacementInfo, SparseChoice, TierBytes,
-};
-pub use graphmill_fabric::Fabric;
-pub use graphmill_graph::{DegreeModel, EdgeKind, IdKind, Order, StoredGraph, WeightRange};
+pub use graphmill_engine::{CheckpointInterval, Convergence, EngineOptions, Metrics};
+pub use graphmill_graph::{EdgeKind, IdKind, Order, StoredGraph};
 pub use graphmill_ingest::{
-    Comments, Delimiter, Duplicates, Format, Generated, GraphRule, Header, Ids, ImportReport,
-    Input, OnError, Quote, SelfLoops, TextOptions,
+    Comments, Delimiter, Duplicates, Format, Header, Ids, ImportReport, OnError, Quote, SelfLoops,
+    TextOptions,
 };
-pub use graphmill_storage::{
-    CancelToken, Clock, DataKind, IoChoice, MemoryBudget, Placement, PlacementError, SystemClock,
-    Tier, Tiers,
-};
-pub use import_cache::CachedGraph;
+pub use graphmill_storage::CancelToken;
 pub use import_config::ImportConfig;
 pub use info::GraphInfo;
-pub use launch::{run_as_rank, run_on_ranks};
-pub use machine::limits::{default_memory, default_threads, memory_limit, memory_total};
-pub use machine::mpi::{MpiJob, build_plugin};
-pub use machine::resources::{Machine, MachineConfig, SimulatedMachine};
-pub use machine::timeline::Timeline;
+pub use machine::mpi::MpiJob;
+pub use machine::resources::{Machine, MachineConfig};
 pub use plan::Plan;
 pub use progress::{Progress, ProgressFn, unwatched};
-pub use result::block::{Block, IdColumn, StringColumn, Values};
-pub use result::format::is_stdout;
+pub use result::block::Block;
 pub use result::top_k::TopRow;
 pub use result_error::ResultError;
 pub use run::{Run, Seconds};
 pub use session::Session;
-pub use spool::Spool;
 pub use summary::Summary;
 pub use validate::compare::validate;
 pub use validate::verdict::{Rule, Verdict};
 pub use validate_error::ValidateError;
 
-/// What a program of one's own needs.
+/// Types of a program of one's own.
 pub mod prelude {
     pub use graphmill_algorithms::{Output, OutputValues};
     pub use graphmill_engine::{
@@ -223,6 +205,29 @@ pub mod prelude {
         Read, Reduce, Rows, VertexArray, VertexContext, VertexProgram, Write,
     };
     pub use graphmill_graph::EdgeKind;
+}
+
+/// Ranks, tiers of memory, choices of the engine, and parts of a machine, a result and the metrics.
+pub mod advanced {
+    pub use crate::import_cache::CachedGraph;
+    pub use crate::launch::{run_as_rank, run_on_ranks};
+    pub use crate::machine::limits::{default_memory, default_threads, memory_limit, memory_total};
+    pub use crate::machine::mpi::build_plugin;
+    pub use crate::machine::resources::SimulatedMachine;
+    pub use crate::machine::timeline::Timeline;
+    pub use crate::result::block::{IdColumn, StringColumn, Values};
+    pub use crate::result::format::is_stdout;
+    pub use crate::spool::Spool;
+    pub use graphmill_engine::{
+        BytesMoved, Charge, Combiner, DispatchChoice, EdgeResidency, KernelChoice, PassMetrics,
+        PlacementInfo, SparseChoice, TierBytes,
+    };
+    pub use graphmill_fabric::Fabric;
+    pub use graphmill_graph::WeightRange;
+    pub use graphmill_storage::{
+        Clock, DataKind, IoChoice, MemoryBudget, Placement, PlacementError, SystemClock, Tier,
+        Tiers,
+    };
 }
 
 /// The README's examples are compiled and run with the tests.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use graphmill::advanced::SimulatedMachine;
 use graphmill::{
     CancelToken, CheckpointConfig, Config, Error, Machine, MachineConfig, Plan, Progress,
-    ProgressFn, SimulatedMachine, unwatched,
+    ProgressFn, unwatched,
 };
 use graphmill_fabric::{Fabric, NetworkModel, simulated};
 use graphmill_storage::{Clock, Disk, SimDisk};

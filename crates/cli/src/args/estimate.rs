@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use graphmill::{DegreeModel, DispatchChoice, EdgeKind};
+use graphmill::EdgeKind;
+use graphmill::advanced::DispatchChoice;
+use graphmill::estimate::DegreeModel;
 
 use crate::{count, size};
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use graphmill::IoChoice;
+use graphmill::advanced::IoChoice;
 
 use crate::size;
 

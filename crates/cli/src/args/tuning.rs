@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use graphmill::{Charge, Combiner, DispatchChoice, KernelChoice, SparseChoice};
+use graphmill::advanced::{Charge, Combiner, DispatchChoice, KernelChoice, SparseChoice};
 
 use crate::size;
 

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{CachedGraph, CancelToken, Machine, MachineConfig};
+use graphmill::advanced::CachedGraph;
+use graphmill::{CancelToken, Machine, MachineConfig};
 use serde_json::json;
 
 use crate::args::stored::{CacheArgs, CacheCommand};

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{
-    CancelToken, Cluster, Cost, Estimate, EstimateRequest, Expected, GraphSource, ImportStats,
-    Input, RunStats, StageCost, default_memory, default_threads,
+use graphmill::CancelToken;
+use graphmill::advanced::{default_memory, default_threads};
+use graphmill::estimate::{
+    Cluster, Cost, Estimate, EstimateRequest, Expected, GraphSource, ImportStats, Input, RunStats,
+    StageCost,
 };
 
 use crate::args::estimate::{

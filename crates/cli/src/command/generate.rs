@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use graphmill::{CancelToken, EdgeKind, Generated, Generation, GraphRule, ImportConfig, Machine};
+use graphmill::generate::{Generated, Generation, GraphRule};
+use graphmill::{CancelToken, EdgeKind, ImportConfig, Machine};
 use serde_json::json;
 
 use crate::args::generate::{GenerateArgs, GenerateOutputArgs, GenerateRule};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use graphmill::{CancelToken, EdgeKind, Fabric, ImportConfig, MachineConfig, MpiJob, TextOptions};
+use graphmill::advanced::Fabric;
+use graphmill::{CancelToken, EdgeKind, ImportConfig, MachineConfig, MpiJob, TextOptions};
 
 use crate::args::edges::EdgeArgs;
 use crate::args::machine::MachineArgs;

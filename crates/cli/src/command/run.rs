@@ -5,9 +5,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use graphmill::advanced::{Charge, Placement};
 use graphmill::{
-    CancelToken, Charge, CheckpointConfig, CheckpointInterval, Config, EngineOptions,
-    MachineConfig, MpiJob, Placement, Plan, ProgressFn, Run, TopRow,
+    CancelToken, CheckpointConfig, CheckpointInterval, Config, EngineOptions, MachineConfig,
+    MpiJob, Plan, ProgressFn, Run, TopRow,
 };
 use serde_json::json;
 
@@ -20,7 +21,11 @@ use super::options;
 
 pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let common = args.common;
-    if common.output.as_deref().is_some_and(graphmill::is_stdout) {
+    if common
+        .output
+        .as_deref()
+        .is_some_and(graphmill::advanced::is_stdout)
+    {
         let printed = [("--top", common.top.is_some()), ("--json", common.json)];
         if let Some((option, _)) = printed.into_iter().find(|(_, is_given)| *is_given) {
             return Err(graphmill::Error::BothOnStdout { option }.into());
