@@ -1,4 +1,4 @@
-//! The directory of a run's checkpoints, and the identity of that run.
+//! The directory of a run's checkpoints.
 //!
 //! Each rank has a directory of its own there, with the pages of its rows and its checkpoints. Once there is a checkpoint, a file describes
 //! the run (`run.json`). Nothing is durable before, so that a run without checkpoints waits for no disk. The run locks the directory and
@@ -7,7 +7,6 @@
 //!
 //! Without `--checkpoint-dir` the directory is among the temporary files. Its name comes from the run, so that the same run finds it.
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,13 +19,13 @@ use graphmill_storage::{
     Clock, DirLock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, LockMode, Open, Owner, StorageError,
     final_name, host_id, is_missing, is_this_host, locks_unsupported, unheld,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::hash::Fnv1a;
 use crate::machine::resources::Machine;
 use crate::plan::Plan;
 use crate::progress::{Progress, ProgressFn};
+use crate::run_identity::RunIdentity;
 use crate::session::Session;
 
 /// The format of the checkpoints.
@@ -42,47 +41,6 @@ const OWN_FOLDER: &str = ".graphmill-checkpoints-";
 const OLD_PREFIX: &str = "version-";
 /// Bytes of what says which run it is, at most.
 const NAME_BYTES_MAX: u64 = 1 << 20;
-
-/// What tells one run from another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct RunIdentity {
-    format: u32,
-    program: String,
-    graph: String,
-    algorithm: String,
-    options: BTreeMap<String, String>,
-    ranks: usize,
-    /// What decides which rank has which vertices, of several.
-    alpha: Option<u64>,
-    trials: u32,
-}
-
-impl RunIdentity {
-    /// What another run has otherwise, if anything.
-    fn other(&self, there: &RunIdentity) -> Option<String> {
-        let differs = |what: &str, mine: &str, theirs: &str| {
-            (mine != theirs).then(|| format!("{what} {theirs}, not {mine}"))
-        };
-        let numbers = |what: &str, mine: usize, theirs: usize| {
-            differs(what, &mine.to_string(), &theirs.to_string())
-        };
-        let usual = || "as usual".to_string();
-        let option = |name: &String| {
-            let value = |of: &RunIdentity| of.options.get(name).cloned().unwrap_or_else(usual);
-            differs(&format!("--{name}"), &value(self), &value(there))
-        };
-        let alpha = |of: &RunIdentity| of.alpha.map_or_else(usual, |alpha| alpha.to_string());
-        let names = self.options.keys().chain(there.options.keys());
-        numbers("format", self.format as usize, there.format as usize)
-            .or_else(|| differs("program", &self.program, &there.program))
-            .or_else(|| differs("algorithm", &self.algorithm, &there.algorithm))
-            .or_else(|| differs("graph", &self.graph, &there.graph))
-            .or_else(|| names.map(option).find(Option::is_some).flatten())
-            .or_else(|| numbers("ranks", self.ranks, there.ranks))
-            .or_else(|| differs("--alpha", &alpha(self), &alpha(there)))
-            .or_else(|| numbers("trials", self.trials as usize, there.trials as usize))
-    }
-}
 
 /// The directory of this rank, locked until the run ends.
 ///

@@ -173,30 +173,7 @@ impl Machine {
             ..ReadOptions::default()
         };
         let listed = input_files(&**self.disk(), &[&inputs[..], &config.vertices].concat())?;
-        let list_bytes = FileSource::list_bytes(&listed);
-        check_memory(
-            self.budget(),
-            self.workers(),
-            FileSource::reader_bytes_by_name(&listed),
-            config.weights,
-            !config.vertices.is_empty(),
-            &self.import_options(graph, config),
-        )
-        .map_err(|error| match error {
-            // The list of files stays beside what the import takes.
-            IngestError::TooLittleMemory {
-                what,
-                needed,
-                available,
-                least,
-            } => IngestError::TooLittleMemory {
-                what,
-                needed: needed + list_bytes,
-                available,
-                least: least + list_bytes,
-            },
-            error => error,
-        })?;
+        self.check_import_memory(&listed, graph, config)?;
         let source = FileSource::open(self.disk(), self.budget(), &inputs, &options, self.stop())?;
         if let [first, others @ ..] = source.left_out() {
             let more = match others.len() {
@@ -253,6 +230,42 @@ impl Machine {
         }
         report.read = options.read;
         Ok(report)
+    }
+
+    /// Rejects a budget that is too small for an import of the files `listed`.
+    fn check_import_memory(
+        &self,
+        listed: &[PathBuf],
+        graph: &Path,
+        config: &ImportConfig,
+    ) -> Result<(), Error> {
+        let list_bytes = FileSource::list_bytes(listed);
+        let checked = check_memory(
+            self.budget(),
+            self.workers(),
+            FileSource::reader_bytes_by_name(listed),
+            config.weights,
+            !config.vertices.is_empty(),
+            &self.import_options(graph, config),
+        );
+        checked.map_err(|error| {
+            match error {
+                // The list of files stays beside what the import takes.
+                IngestError::TooLittleMemory {
+                    what,
+                    needed,
+                    available,
+                    least,
+                } => IngestError::TooLittleMemory {
+                    what,
+                    needed: needed + list_bytes,
+                    available,
+                    least: least + list_bytes,
+                },
+                error => error,
+            }
+            .into()
+        })
     }
 
     /// What an import runs on.

@@ -106,7 +106,7 @@ impl Machine {
         })
     }
 
-    /// Reads every byte of the stored graph in the directory `path` and checks it; returns how many there are.
+    /// Checks every byte of the stored graph in the directory `path`; returns their number.
     ///
     /// # Errors
     /// The first file and frame that is not what was written; [`Error::Stopped`].

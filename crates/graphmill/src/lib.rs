@@ -130,7 +130,7 @@
 //! | `machine/` | [`Machine`]: memory, disk, threads of a run; [`MpiJob`]; [`Timeline`](advanced::Timeline): how busy a rank was |
 //! | `paths.rs`, `preflight.rs` | checks of inputs and outputs before any work |
 //! | `open.rs` | opens a stored graph if the budget has room for it and for the work that follows |
-//! | `checkpoint_dir.rs` | the directory of the checkpoints of a run |
+//! | `checkpoint_dir.rs`, `run_identity.rs` | the directory of the checkpoints of a run, and which run it is |
 //! | `estimate.rs` | [`EstimateRequest`](estimate::EstimateRequest), [`Estimate`](estimate::Estimate): what an import and a run would take |
 //! | `summary.rs` | [`Summary`]: a result in a few numbers |
 //! | `result/` | rows with the user's ids, as [`Block`]s, Parquet and CSV |
@@ -162,6 +162,7 @@ mod progress;
 mod result;
 mod result_error;
 mod run;
+mod run_identity;
 mod session;
 mod spool;
 mod start;

@@ -4,15 +4,17 @@
 //! a budget too small for the run is refused here; 2. memory for the result's rows is set aside, so that it is there when the work is done; 3. the algorithm; 4. result file and highest values in one walk
 //! over the rows, or a part of the result from every rank; 5. metrics.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphmill_algorithms::AlgorithmOptions;
+use graphmill_algorithms::{AlgorithmOptions, Output};
 use graphmill_engine::Metrics;
 use graphmill_graph::{EdgeKind, GraphDims, StoredGraph};
 use graphmill_ingest::{IngestError, input_files};
-use graphmill_storage::{CancelToken, DirLock, Disk, LockMode, Owner, StorageError, write_output};
+use graphmill_storage::{
+    CancelToken, Clock, DirLock, Disk, Lease, LockMode, Owner, StorageError, write_output,
+};
 use serde::Serialize;
 
 use crate::checkpoint_dir::CheckpointDir;
@@ -29,6 +31,7 @@ use crate::result::block::Block;
 use crate::result::format::is_folder;
 use crate::result::top_k::{TopK, TopRow};
 use crate::result_error::ResultError;
+use crate::session::Session;
 use crate::start::StartOptions;
 use crate::summary::{Summary, TOP_ROWS};
 use crate::{algorithms, info, open};
@@ -109,6 +112,15 @@ struct GraphCounts {
     arcs: u64,
 }
 
+/// A result that is written.
+struct WrittenResult {
+    /// Bytes of the file, or of all parts.
+    bytes: Option<u64>,
+    summary: Summary,
+    /// The memory of the ids in the summary.
+    _long_ids: Vec<Lease>,
+}
+
 impl Plan {
     /// Does what the plan says; ends early, with nothing left behind, when `stop` is requested.
     ///
@@ -138,10 +150,10 @@ impl Plan {
         watcher: &ProgressFn,
         each: Option<&mut dyn FnMut(&Block)>,
     ) -> Result<Run, Error> {
-        let mut versions = None;
-        let done = self.execute(machine, watcher, each, &mut versions);
-        done.map_err(|error| match &versions {
-            Some(versions) => versions.left(error, watcher),
+        let mut checkpoints = None;
+        let done = self.execute(machine, watcher, each, &mut checkpoints);
+        done.map_err(|error| match &checkpoints {
+            Some(checkpoints) => checkpoints.left(error, watcher),
             None => error,
         })
     }
@@ -151,8 +163,8 @@ impl Plan {
         &self,
         machine: &Machine,
         watcher: &ProgressFn,
-        mut each: Option<&mut dyn FnMut(&Block)>,
-        versions: &mut Option<CheckpointDir>,
+        each: Option<&mut dyn FnMut(&Block)>,
+        checkpoints: &mut Option<CheckpointDir>,
     ) -> Result<Run, Error> {
         let clock = machine.clock();
         let began = clock.now();
@@ -195,43 +207,99 @@ impl Plan {
             .lease("the highest rows", TopK::memory(highest))?;
         let beside = file.unwrap_or(graph.path());
         let sizes = sizes(&measure);
-        *versions = self.checkpoints(machine, &graph, &machine.tmp(beside), watcher)?;
-        let checkpoints = versions.as_ref().map(CheckpointDir::asked);
-        let asked = (self.config.engine, sizes, checkpoints);
+        *checkpoints = self.checkpoints(machine, &graph, &machine.tmp(beside), watcher)?;
+        let policy = checkpoints.as_ref().map(CheckpointDir::asked);
+        let asked = (self.config.engine, sizes, policy);
         let trials = u64::from(self.config.trials.max(1));
         let passes_max = (self.entry.passes_max)(&given).map(|most| most * trials);
         let mut session = machine.session_beside(beside, &graph, asked, passes_max, watcher)?;
-        if let Some(versions) = versions {
-            versions.report_resumed(session.resumed(), watcher);
+        if let Some(checkpoints) = checkpoints {
+            checkpoints.report_resumed(session.resumed(), watcher);
         }
-        let mut trials = Vec::new();
-        let output = loop {
-            let (began, loading) = (clock.now(), session.metrics().loading);
-            let output = (self.entry.run)(&mut session, &settings)?;
-            let loading = session.metrics().loading - loading;
-            trials.push((clock.now() - began).as_secs_f64() - loading);
-            if trials.len() >= self.config.trials as usize {
-                break output;
-            }
-        };
+        let (output, trials) = self.run_trials(&mut session, &settings, clock)?;
         let finished = clock.now();
         session.share_metrics()?;
         let metrics = session.metrics().clone();
         // A resumed run must replay the calls of the run before, even if no one reads the summary.
         let sizes = match self.entry.group_sizes {
-            Some(group_sizes) if wants_summary || versions.is_some() => {
+            Some(group_sizes) if wants_summary || checkpoints.is_some() => {
                 Some(group_sizes(&mut session, &output)?)
             }
             _ => None,
         };
         session.end_calls()?;
         drop(set_aside);
-        if let Some(option) = self.idle_option(&metrics) {
+        self.warn_of(&metrics, watcher);
+        let written = self.write_result(
+            &mut session,
+            (&output, sizes.as_ref()),
+            &graph,
+            (is_first, count),
+            each,
+            watcher,
+        )?;
+        if let Some(checkpoints) = checkpoints {
+            checkpoints.end(machine, &mut session, watcher)?;
+        }
+        let timelines = recording.map_or(Ok(Vec::new()), |recording| recording.end(machine))?;
+        let ended = clock.now();
+
+        let seconds = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64();
+        let run = Run {
+            algorithm: self.entry.name,
+            column: output.column,
+            vertices: graph.vertices(),
+            arcs: graph.arcs(),
+            read: info::read(&graph.meta().options),
+            top: (written.summary.top.iter())
+                .take(self.config.top)
+                .cloned()
+                .collect(),
+            summary: written.summary.shown(self.config.top),
+            peak_memory: machine.budget().peak(),
+            trials,
+            seconds: Seconds {
+                open: seconds(began, opened),
+                load: metrics.loading,
+                run: seconds(opened, finished) - metrics.loading,
+                write: seconds(finished, ended),
+            },
+            result_bytes: written.bytes,
+            timelines,
+            metrics,
+        };
+        if let Some(path) = self.config.metrics.as_ref().filter(|_| is_first) {
+            self.write_metrics(&**machine.disk(), &run, path)?;
+        }
+        Ok(run)
+    }
+
+    /// Runs the algorithm as often as asked; returns the last output, and the seconds of each trial.
+    fn run_trials(
+        &self,
+        session: &mut Session,
+        settings: &AlgorithmOptions,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<(Output, Vec<f64>), Error> {
+        let mut trials = Vec::new();
+        loop {
+            let (began, loading) = (clock.now(), session.metrics().loading);
+            let output = (self.entry.run)(session, settings)?;
+            let loading = session.metrics().loading - loading;
+            trials.push((clock.now() - began).as_secs_f64() - loading);
+            if trials.len() >= self.config.trials as usize {
+                return Ok((output, trials));
+            }
+        }
+    }
+
+    /// Warns of an option without effect, and of a tolerance that was not reached.
+    fn warn_of(&self, metrics: &Metrics, watcher: &ProgressFn) {
+        if let Some(option) = self.idle_option(metrics) {
             watcher(&Progress::Warning(&format!(
                 "{option} was of no use: it is for edges in memory, and the run went over them on disk or as they are packed"
             )));
         }
-
         if let Some(end) = metrics.convergence.filter(|end| !end.reached) {
             watcher(&Progress::Warning(&format!(
                 "{}: --tolerance {:e} is not reached: the last iteration still changed the values by {:e} in all; give more --iterations",
@@ -240,6 +308,21 @@ impl Plan {
                 end.residual
             )));
         }
+    }
+
+    /// Writes the result, and hands its rows to `each`; all ranks call it.
+    ///
+    /// `count` is the number of rows of the summary, `sizes` are the sizes of groups.
+    fn write_result(
+        &self,
+        session: &mut Session,
+        (output, sizes): (&Output, Option<&Output>),
+        graph: &StoredGraph,
+        (is_first, count): (bool, usize),
+        each: Option<&mut dyn FnMut(&Block)>,
+        watcher: &ProgressFn,
+    ) -> Result<WrittenResult, Error> {
+        let folder = self.output_file().filter(|path| is_folder(path));
         let mut done = 0;
         let mut note = |rows: u64, total: u64| {
             done += rows;
@@ -255,64 +338,33 @@ impl Plan {
                 let batches = graph.batches();
                 let own = session.local_batches().map(|batch| batches.range(batch));
                 let own = own.map(|range| range.end - range.start).sum();
-                Some(session.write_parts(&output, folder, |rows| note(rows, own))?)
+                Some(session.write_parts(output, folder, |rows| note(rows, own))?)
             }
             None => None,
         };
         if !is_first {
             session.serve()?;
         }
-        let (mut summary, mut _long_ids) = (Summary::default(), Vec::new());
-        if is_first && wants_summary {
-            (summary, _long_ids) = session.summarize(&output, sizes.as_ref(), count)?;
+        let (mut summary, mut long_ids) = (Summary::default(), Vec::new());
+        if is_first && self.wants_summary() {
+            (summary, long_ids) = session.summarize(output, sizes, count)?;
         }
-        let pass_by = |block: &Block| {
-            if let Some(each) = &mut each {
-                each(block);
-            }
-        };
         let path = self.config.output.as_ref();
         if let Some(path) = path.filter(|_| is_first && folder.is_none()) {
             let note = |rows| note(rows, graph.vertices());
-            result_bytes = Some(session.write(&output, path, note)?);
+            result_bytes = Some(session.write(output, path, note)?);
         }
-        if is_first && wants_each {
-            session.each_block(&output, pass_by)?;
+        if let Some(each) = each.filter(|_| is_first) {
+            session.each_block(output, each)?;
         }
         if is_first {
             session.stop_serving()?;
         }
-        if let Some(versions) = versions {
-            versions.end(machine, &mut session, watcher)?;
-        }
-        let timelines = recording.map_or(Ok(Vec::new()), |recording| recording.end(machine))?;
-        let written = clock.now();
-
-        let seconds = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64();
-        let run = Run {
-            algorithm: self.entry.name,
-            column: output.column,
-            vertices: graph.vertices(),
-            arcs: graph.arcs(),
-            read: info::read(&graph.meta().options),
-            top: summary.top.iter().take(self.config.top).cloned().collect(),
-            summary: summary.shown(self.config.top),
-            peak_memory: machine.budget().peak(),
-            trials,
-            seconds: Seconds {
-                open: seconds(began, opened),
-                load: metrics.loading,
-                run: seconds(opened, finished) - metrics.loading,
-                write: seconds(finished, written),
-            },
-            result_bytes,
-            timelines,
-            metrics,
-        };
-        if let Some(path) = self.config.metrics.as_ref().filter(|_| is_first) {
-            self.write_metrics(&**machine.disk(), &run, path)?;
-        }
-        Ok(run)
+        Ok(WrittenResult {
+            bytes: result_bytes,
+            summary,
+            _long_ids: long_ids,
+        })
     }
 
     /// Opens the stored graph and resolves the options for the algorithm.
@@ -376,7 +428,19 @@ impl Plan {
             let hold = hold.ok().flatten();
             return Ok((machine.graph_for(input, purpose)?, hold));
         }
-        let mut files = input_files(&**disk, &inputs)?;
+        self.open_cached(machine, purpose, (&inputs, input), watcher)
+    }
+
+    /// Opens the graph that is cached beside `input`; imports it from the files `inputs` if there is none.
+    fn open_cached(
+        &self,
+        machine: &Machine,
+        purpose: OpenFor<'_>,
+        (inputs, input): (&[PathBuf], &Path),
+        watcher: &ProgressFn,
+    ) -> Result<(Arc<StoredGraph>, Option<DirLock>), Error> {
+        let disk = machine.disk();
+        let mut files = input_files(&**disk, inputs)?;
         files.extend(self.config.import.vertices.clone());
         let names = files
             .iter()
@@ -410,41 +474,59 @@ impl Plan {
             return Ok((graph, hold));
         }
         let enough = || machine.enough_for(purpose, &files, &self.config.import);
-        machine.check_any(purpose, enough)?;
+        machine.check_any(purpose, &enough)?;
         watcher(&Progress::Note(&format!(
             "importing {} into {}",
             input.display(),
             path.display()
         )));
+        let by_all = is_shared && found.len() > 1;
+        self.import_to_cache(machine, &cache, (inputs, input), by_all, &enough, watcher)?;
+        drop((files, names));
+        let hold = cache.hold(&**disk)?;
+        cache.remove_stale(disk);
+        Ok((self.imported(machine, &path, purpose, watcher)?, hold))
+    }
+
+    /// Imports into the cache; `enough` returns the budget that the run needs.
+    fn import_to_cache(
+        &self,
+        machine: &Machine,
+        cache: &CacheLocation,
+        (inputs, input): (&[PathBuf], &Path),
+        by_all: bool,
+        enough: &dyn Fn() -> Result<u64, Error>,
+        watcher: &ProgressFn,
+    ) -> Result<(), Error> {
+        let path = cache.graph();
         // The lock keeps another process from replacing the directory while this one writes it.
-        let _folder = cache.make(&**disk)?;
+        let _folder = cache.make(&**machine.disk())?;
         // Checkpoints of the import lie in the cache, which deletes stale ones. Among other temporary files they would stay if the input changed.
         let mut import = self.config.import.clone();
         if machine.tmp_asked().is_some() {
             import.keep_every = None;
         }
-        let by_all = is_shared && found.len() > 1;
         let importing = match by_all {
             true => machine.clone(),
             false => machine.alone(),
         };
-        if let Err(error) = importing.import_anywhere(&inputs, &path, &import, watcher) {
+        if let Err(error) = importing.import_anywhere(inputs, &path, &import, watcher) {
             // Another run may have made the same graph meanwhile.
-            let is_there = disk.exists(&path.join(DESCRIPTION))?;
+            let is_there = machine.disk().exists(&path.join(DESCRIPTION))?;
             if is_there && by_all {
                 // Ranks that failed are lost to each other.
                 return Err(Error::ImportedMeanwhile { path });
             }
             if !is_there {
                 // An empty directory is deleted, whichever process made it.
-                let _ = disk.remove_dir(&cache.folder);
+                let _ = machine.disk().remove_dir(&cache.folder);
                 return Err(match error {
                     Error::Ingest(IngestError::Storage(StorageError::Path { source, .. }))
                         if is_forbidden(&source) =>
                     {
                         Error::NoCache {
-                            input: input.clone(),
-                            folder: cache.folder,
+                            input: input.to_path_buf(),
+                            folder: cache.folder.clone(),
                             source,
                         }
                     }
@@ -464,10 +546,7 @@ impl Plan {
                 });
             }
         }
-        drop((files, names));
-        let hold = cache.hold(&**disk)?;
-        cache.remove_stale(disk);
-        Ok((self.imported(machine, &path, purpose, watcher)?, hold))
+        Ok(())
     }
 
     /// Opens a graph of the cache; every run on it reports what its import skipped.

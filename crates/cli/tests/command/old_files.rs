@@ -1,5 +1,5 @@
-//! Stored graphs and checkpoints of earlier programs are read, or refused with what to do. `fixtures/` has those of each format, written by the
-//! program that had it.
+//! Stored graphs and checkpoints of earlier programs are read, or refused with what to do. `fixtures/` has files of each
+//! format.
 
 use std::path::Path;
 use std::process::Command;
@@ -61,8 +61,7 @@ fn a_stored_graph_of_format_4_is_read() {
     }
 }
 
-/// Checkpoints are read by the program that wrote them: another names the program. The names of calls must not change in a program that
-/// has the same number.
+/// The names of calls must not change in a program of the same version.
 #[test]
 fn checkpoints_of_format_4_are_resumed_or_refused() {
     let folder = folder();

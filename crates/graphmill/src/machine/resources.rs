@@ -16,7 +16,10 @@ use graphmill_storage::{
 use crate::error::Error;
 use crate::machine::limits::{default_memory, default_threads};
 
-/// What may be taken of the machine. The default takes [`default_memory`](crate::advanced::default_memory) and [`default_threads`](crate::advanced::default_threads).
+/// Limits on the use of the machine.
+///
+/// The default is [`default_memory`](crate::advanced::default_memory) and
+/// [`default_threads`](crate::advanced::default_threads).
 #[derive(Debug, Clone, Default)]
 pub struct MachineConfig {
     /// Bytes of memory; a hard promise.

@@ -14,6 +14,7 @@ mod memory;
 mod names;
 mod pages;
 mod parquet;
+mod parquet_columns;
 pub(crate) mod rows;
 pub(crate) mod sizes;
 #[cfg(test)]
