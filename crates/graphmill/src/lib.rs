@@ -129,7 +129,7 @@
 //! | `launch.rs`, `start.rs` | [`run_on_ranks`](advanced::run_on_ranks), [`run_as_rank`](advanced::run_as_rank): one job on several ranks, all started alike |
 //! | `machine/` | [`Machine`]: memory, disk, threads of a run; [`MpiJob`]; [`Timeline`](advanced::Timeline): how busy a rank was |
 //! | `paths.rs`, `preflight.rs` | checks of inputs and outputs before any work |
-//! | `open.rs` | opens a stored graph if the budget has room for it and for the work that follows |
+//! | `open_input.rs`, `open.rs` | open a stored graph, or import it into the cache, if the budget has room for it and the work |
 //! | `checkpoint_dir.rs`, `run_identity.rs` | the directory of the checkpoints of a run, and which run it is |
 //! | `estimate.rs` | [`EstimateRequest`](estimate::EstimateRequest), [`Estimate`](estimate::Estimate): what an import and a run would take |
 //! | `summary.rs` | [`Summary`]: a result in a few numbers |
@@ -155,6 +155,7 @@ mod info;
 mod launch;
 mod machine;
 mod open;
+mod open_input;
 mod paths;
 mod plan;
 mod preflight;

@@ -4,27 +4,21 @@
 //! a budget too small for the run is refused here; 2. memory for the result's rows is set aside, so that it is there when the work is done; 3. the algorithm; 4. result file and highest values in one walk
 //! over the rows, or a part of the result from every rank; 5. metrics.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_algorithms::{AlgorithmOptions, Output};
 use graphmill_engine::Metrics;
-use graphmill_graph::{EdgeKind, GraphDims, StoredGraph};
-use graphmill_ingest::{IngestError, input_files};
-use graphmill_storage::{
-    CancelToken, Clock, DirLock, Disk, Lease, LockMode, Owner, StorageError, write_output,
-};
+use graphmill_graph::{GraphDims, StoredGraph};
+use graphmill_storage::{CancelToken, Clock, Disk, Lease, StorageError, write_output};
 use serde::Serialize;
 
 use crate::checkpoint_dir::CheckpointDir;
 use crate::error::Error;
-use crate::import_cache::CacheLocation;
-use crate::import_config::ImportConfig;
 use crate::machine::resources::Machine;
 use crate::machine::timeline::{Recording, Timeline};
 use crate::open::OpenFor;
-use crate::paths::DESCRIPTION;
 use crate::plan::Plan;
 use crate::progress::{Progress, ProgressFn};
 use crate::result::block::Block;
@@ -121,6 +115,13 @@ struct WrittenResult {
     _long_ids: Vec<Lease>,
 }
 
+impl WrittenResult {
+    /// Returns the first `count` rows of the summary.
+    fn top(&self, count: usize) -> Vec<TopRow> {
+        self.summary.top.iter().take(count).cloned().collect()
+    }
+}
+
 impl Plan {
     /// Does what the plan says; ends early, with nothing left behind, when `stop` is requested.
     ///
@@ -184,28 +185,16 @@ impl Plan {
             wants_rows,
         };
         let (graph, settings, _hold) = self.open_and_resolve(machine, purpose, watcher)?;
-        let file = self.output_file();
-        let folder = file.filter(|path| is_folder(path));
-        if let Some(folder) = folder.filter(|_| !is_first) {
-            // It may have a disk of its own.
-            machine.check_output(folder)?;
-        }
+        self.check_part(machine)?;
         let measure = graph.measure();
         let opened = clock.now();
 
-        let row_bytes = open::rows(&measure, wants_rows);
-        let set_aside = machine
-            .budget()
-            .lease("the rows of the result", row_bytes)?;
         let count = match wants_summary {
             true => self.config.top.max(TOP_ROWS),
             false => 0,
         };
-        let highest = (count as u64).min(measure.batches.vertices());
-        let _highest = machine
-            .budget()
-            .lease("the highest rows", TopK::memory(highest))?;
-        let beside = file.unwrap_or(graph.path());
+        let [set_aside, _highest] = set_aside(machine, &measure, wants_rows, count)?;
+        let beside = self.output_file().unwrap_or(graph.path());
         let sizes = sizes(&measure);
         *checkpoints = self.checkpoints(machine, &graph, &machine.tmp(beside), watcher)?;
         let policy = checkpoints.as_ref().map(CheckpointDir::asked);
@@ -221,12 +210,10 @@ impl Plan {
         session.share_metrics()?;
         let metrics = session.metrics().clone();
         // A resumed run must replay the calls of the run before, even if no one reads the summary.
-        let sizes = match self.entry.group_sizes {
-            Some(group_sizes) if wants_summary || checkpoints.is_some() => {
-                Some(group_sizes(&mut session, &output)?)
-            }
-            _ => None,
-        };
+        let wants_sizes = wants_summary || checkpoints.is_some();
+        let group_sizes = self.entry.group_sizes.filter(|_| wants_sizes);
+        let sizes = group_sizes.map(|sizes| sizes(&mut session, &output));
+        let sizes = sizes.transpose()?;
         session.end_calls()?;
         drop(set_aside);
         self.warn_of(&metrics, watcher);
@@ -251,10 +238,7 @@ impl Plan {
             vertices: graph.vertices(),
             arcs: graph.arcs(),
             read: info::read(&graph.meta().options),
-            top: (written.summary.top.iter())
-                .take(self.config.top)
-                .cloned()
-                .collect(),
+            top: written.top(self.config.top),
             summary: written.summary.shown(self.config.top),
             peak_memory: machine.budget().peak(),
             trials,
@@ -272,6 +256,17 @@ impl Plan {
             self.write_metrics(&**machine.disk(), &run, path)?;
         }
         Ok(run)
+    }
+
+    /// Checks the directory of this rank's part, if this is not the first rank.
+    ///
+    /// The rank may have a disk of its own.
+    fn check_part(&self, machine: &Machine) -> Result<(), Error> {
+        let folder = self.output_file().filter(|path| is_folder(path));
+        match folder.filter(|_| machine.rank() > 0) {
+            Some(folder) => machine.check_output(folder),
+            None => Ok(()),
+        }
     }
 
     /// Runs the algorithm as often as asked; returns the last output, and the seconds of each trial.
@@ -367,215 +362,6 @@ impl Plan {
         })
     }
 
-    /// Opens the stored graph and resolves the options for the algorithm.
-    ///
-    /// A cached graph stays locked while the returned hold lives.
-    pub(crate) fn open_and_resolve(
-        &self,
-        machine: &Machine,
-        purpose: OpenFor<'_>,
-        watcher: &ProgressFn,
-    ) -> Result<(Arc<StoredGraph>, AlgorithmOptions, Option<DirLock>), Error> {
-        let (graph, hold) = self.open(machine, purpose, watcher)?;
-        let settings =
-            algorithms::settings(self.entry, &self.config.options, &graph, machine.budget())?;
-        let is_weighted = self.entry.is_weighted(&settings);
-        let notice = match graph.edge_kind() {
-            EdgeKind::None if is_weighted => {
-                "the graph has no weights, each arc counts 1 (--weights f32 or f64 reads a third column)"
-            }
-            EdgeKind::F32 | EdgeKind::F64 if self.entry.can_be_weighted() && !is_weighted => {
-                "the weights of the graph are ignored, each arc counts 1 (--weighted goes by them)"
-            }
-            _ => "",
-        };
-        if !notice.is_empty() {
-            watcher(&Progress::Warning(&format!(
-                "{}: {notice}",
-                self.entry.name
-            )));
-        }
-        Ok((graph, settings, hold))
-    }
-
-    /// Opens the stored graph that is the input, or that all ranks import from it.
-    ///
-    /// A cached graph stays locked for the run.
-    fn open(
-        &self,
-        machine: &Machine,
-        purpose: OpenFor<'_>,
-        watcher: &ProgressFn,
-    ) -> Result<(Arc<StoredGraph>, Option<DirLock>), Error> {
-        let disk = machine.disk();
-        let inputs = machine.inputs(&self.config.input)?;
-        // Of several files that a pattern stands for, the pattern names the cache.
-        let input = match &inputs[..] {
-            [input] => input,
-            _ => &self.config.input,
-        };
-        for list in &self.config.import.vertices {
-            machine.input(list)?;
-        }
-        if disk.exists(&input.join(DESCRIPTION))? {
-            if self.config.import != ImportConfig::default() {
-                return Err(Error::AlreadyStored {
-                    path: input.clone(),
-                });
-            }
-            // It may be one of the cache.
-            let hold = disk.hold(input, LockMode::Shared, Owner::Anybody);
-            let hold = hold.ok().flatten();
-            return Ok((machine.graph_for(input, purpose)?, hold));
-        }
-        self.open_cached(machine, purpose, (&inputs, input), watcher)
-    }
-
-    /// Opens the graph that is cached beside `input`; imports it from the files `inputs` if there is none.
-    fn open_cached(
-        &self,
-        machine: &Machine,
-        purpose: OpenFor<'_>,
-        (inputs, input): (&[PathBuf], &Path),
-        watcher: &ProgressFn,
-    ) -> Result<(Arc<StoredGraph>, Option<DirLock>), Error> {
-        let disk = machine.disk();
-        let mut files = input_files(&**disk, inputs)?;
-        files.extend(self.config.import.vertices.clone());
-        let names = files
-            .iter()
-            .map(|file| NAME_BYTES + file.as_os_str().len() as u64);
-        let names = machine
-            .budget()
-            .lease("the names of the input's files", names.sum())?;
-        let options = format!("{:?}", self.config.import);
-        let cache = CacheLocation::of(&**disk, input, &files, &options)?;
-        let path = cache.graph();
-        // Held before it is looked for, so that it is not removed in between.
-        let hold = cache.hold(&**disk)?;
-        let is_there = disk.exists(&path.join(DESCRIPTION))?;
-        // Ranks with disks of their own number files in ways of their own. Each has a whole graph there, by whatever job it was made.
-        let found = machine.gather(path.as_os_str().as_encoded_bytes())?;
-        let is_shared = found.iter().all(|other| *other == found[0]);
-        let found = machine.gather(&[u8::from(is_there)])?;
-        let is_there = match is_shared {
-            true => found.contains(&vec![1]),
-            false => is_there,
-        };
-        if is_there {
-            watcher(&Progress::Note(&format!(
-                "using {}, imported before",
-                path.display()
-            )));
-            let graph = self.imported(machine, &path, purpose, watcher)?;
-            for line in info::read(&graph.meta().options) {
-                watcher(&Progress::Note(&line));
-            }
-            return Ok((graph, hold));
-        }
-        let enough = || machine.enough_for(purpose, &files, &self.config.import);
-        machine.check_any(purpose, &enough)?;
-        watcher(&Progress::Note(&format!(
-            "importing {} into {}",
-            input.display(),
-            path.display()
-        )));
-        let by_all = is_shared && found.len() > 1;
-        self.import_to_cache(machine, &cache, (inputs, input), by_all, &enough, watcher)?;
-        drop((files, names));
-        let hold = cache.hold(&**disk)?;
-        cache.remove_stale(disk);
-        Ok((self.imported(machine, &path, purpose, watcher)?, hold))
-    }
-
-    /// Imports into the cache; `enough` returns the budget that the run needs.
-    fn import_to_cache(
-        &self,
-        machine: &Machine,
-        cache: &CacheLocation,
-        (inputs, input): (&[PathBuf], &Path),
-        by_all: bool,
-        enough: &dyn Fn() -> Result<u64, Error>,
-        watcher: &ProgressFn,
-    ) -> Result<(), Error> {
-        let path = cache.graph();
-        // The lock keeps another process from replacing the directory while this one writes it.
-        let _folder = cache.make(&**machine.disk())?;
-        // Checkpoints of the import lie in the cache, which deletes stale ones. Among other temporary files they would stay if the input changed.
-        let mut import = self.config.import.clone();
-        if machine.tmp_asked().is_some() {
-            import.keep_every = None;
-        }
-        let importing = match by_all {
-            true => machine.clone(),
-            false => machine.alone(),
-        };
-        if let Err(error) = importing.import_anywhere(inputs, &path, &import, watcher) {
-            // Another run may have made the same graph meanwhile.
-            let is_there = machine.disk().exists(&path.join(DESCRIPTION))?;
-            if is_there && by_all {
-                // Ranks that failed are lost to each other.
-                return Err(Error::ImportedMeanwhile { path });
-            }
-            if !is_there {
-                // An empty directory is deleted, whichever process made it.
-                let _ = machine.disk().remove_dir(&cache.folder);
-                return Err(match error {
-                    Error::Ingest(IngestError::Storage(StorageError::Path { source, .. }))
-                        if is_forbidden(&source) =>
-                    {
-                        Error::NoCache {
-                            input: input.to_path_buf(),
-                            folder: cache.folder.clone(),
-                            source,
-                        }
-                    }
-                    // The reported minimum suffices for the run, too.
-                    Error::Ingest(IngestError::TooLittleMemory {
-                        what,
-                        needed,
-                        available,
-                        least,
-                    }) => Error::Ingest(IngestError::TooLittleMemory {
-                        what,
-                        needed,
-                        available,
-                        least: least.max(enough()?),
-                    }),
-                    error => error,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// Opens a graph of the cache; every run on it reports what its import skipped.
-    fn imported(
-        &self,
-        machine: &Machine,
-        path: &Path,
-        purpose: OpenFor<'_>,
-        watcher: &ProgressFn,
-    ) -> Result<Arc<StoredGraph>, Error> {
-        let graph = machine.graph_for(path, purpose)?;
-        let dropped = &graph.meta().dropped;
-        for (reason, what) in [
-            ("malformed_lines", "malformed lines skipped"),
-            (
-                "malformed_vertex_lines",
-                "malformed lines of vertices skipped",
-            ),
-        ] {
-            if let Some(count) = dropped.get(reason).filter(|count| **count > 0) {
-                watcher(&Progress::Warning(&format!(
-                    "{}: {what} when it was imported: {count}",
-                    self.config.input.display()
-                )));
-            }
-        }
-        Ok(graph)
-    }
-
     fn write_metrics(&self, disk: &dyn Disk, run: &Run, path: &Path) -> Result<(), Error> {
         let account = MetricsReport {
             algorithm: self.entry.name,
@@ -604,11 +390,16 @@ impl Plan {
     }
 }
 
-/// Bytes of memory that the name of a file takes in addition to its text.
-const NAME_BYTES: u64 = 48;
-
-/// Whether nothing may be written in some place.
-fn is_forbidden(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
-    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
+/// Leases memory for the rows of the result, and for the `count` highest.
+fn set_aside(
+    machine: &Machine,
+    graph: &GraphDims,
+    wants_rows: bool,
+    count: usize,
+) -> Result<[Lease; 2], StorageError> {
+    let budget = machine.budget();
+    let rows = budget.lease("the rows of the result", open::rows(graph, wants_rows))?;
+    let highest = (count as u64).min(graph.batches.vertices());
+    let highest = budget.lease("the highest rows", TopK::memory(highest))?;
+    Ok([rows, highest])
 }
