@@ -98,11 +98,11 @@ class Bench:
 
 
 def over_edges(metrics):
-    return [step for step in metrics["supersteps"] if step["mode"] not in ("vertices", "send")]
+    return [step for step in metrics["passes"] if step["mode"] not in ("vertices", "send")]
 
 
 def total(metrics, *fields):
-    return sum(step[field] for step in metrics["supersteps"] for field in fields)
+    return sum(step[field] for step in metrics["passes"] for field in fields)
 
 
 def table(head, rows):
@@ -155,7 +155,7 @@ def filtering(bench):
         for algorithm in searched(name, ("pagerank", "bfs")):
             sent = {}
             for ratio in ("0", "2", "inf", "auto"):
-                metrics = bench.run(algorithm, graph, asked.ranks, asked.memory, *asked_for("--filter-ratio", ratio), "--seek", "never")
+                metrics = bench.run(algorithm, graph, asked.ranks, asked.memory, *asked_for("--filter-ratio", ratio), "--sparse", "never")
                 sent[ratio] = total(metrics, "messages_sent"), total(metrics, "bytes_sent")
             rows.append([name, algorithm, *(f"{messages:,} / {mib(moved)}" for messages, moved in sent.values())])
     print(f"Messages, and MiB, that {asked.ranks} ranks send\n")
@@ -171,9 +171,9 @@ def density(step, vertices):
 def choices(bench):
     """Bytes and elements of each fixed choice, and of what the engine chooses, by density of the frontier."""
     asked = bench.asked
-    options = {"--dispatch": ("auto", "push", "pull", "none"), "--seek": ("auto", "always", "never"), "--filter-ratio": ("auto", "0", "inf")}
+    options = {"--dispatch": ("auto", "push", "pull", "none"), "--sparse": ("auto", "always", "never"), "--filter-ratio": ("auto", "0", "inf")}
     # What each choice is about: bytes from and to disk, elements that are looked at, bytes sent.
-    fields = {"disk": ("bytes_read", "bytes_written"), "elements": ("scanned", "edges"), "sent": ("bytes_sent",)}
+    fields = {"disk": ("bytes_read", "bytes_written"), "elements": ("elements_scanned", "edges"), "sent": ("bytes_sent",)}
     for option, ways in options.items():
         rows = []
         graphs = {"Kronecker": bench.kronecker(), "consecutive": bench.consecutive(), "few edges": bench.few_edges(), "many edges": bench.many_edges()}
@@ -188,7 +188,7 @@ def choices(bench):
                             for at in ((like, what, way), ("all", what, way)):
                                 found[at] = found.get(at, 0) + sum(step[name] for name in names)
                         if way == ways[0]:
-                            for count in ("messages_pushed", "messages_pulled", "cells", "cells_sought", "messages_sent"):
+                            for count in ("messages_pushed", "messages_pulled", "cells", "cells_indexed", "messages_sent"):
                                 for at in (like, "all"):
                                     chosen[at, count] = chosen.get((at, count), 0) + step[count]
                 for like in ("dense", "middle", "sparse", "all"):
@@ -200,10 +200,10 @@ def choices(bench):
                         row.append(f"{auto:,} ({auto / max(1, min(fixed)):.2f} of {ways[1 + fixed.index(min(fixed))]})")
                     take = lambda count: f"{chosen[like, count]:,}"
                     row.append({"--dispatch": f"{take('messages_pushed')} / {take('messages_pulled')}",
-                                "--seek": f"{take('cells_sought')} of {take('cells')}",
+                                "--sparse": f"{take('cells_indexed')} of {take('cells')}",
                                 "--filter-ratio": take("messages_sent")}[option])
                     rows.append(row)
-        last = {"--dispatch": "pushed / pulled", "--seek": "cells sought", "--filter-ratio": "messages sent"}[option]
+        last = {"--dispatch": "pushed / pulled", "--sparse": "cells sought", "--filter-ratio": "messages sent"}[option]
         print(f"{option} {ways[0]} (beside the best of {', '.join(ways[1:])}), {asked.ranks} ranks\n")
         table(["graph", "algorithm", "frontier", "bytes of disk", "elements", "bytes sent", last], rows)
 
@@ -222,10 +222,10 @@ def indices(bench):
         found = {}
         for way, graph in graphs.items():
             bench.sources[graph] = bench.source(graphs["chosen"])
-            metrics = bench.run("bfs", graph, asked.ranks, asked.memory, "--seek", "always", "--place", "edges=stream")
+            metrics = bench.run("bfs", graph, asked.ranks, asked.memory, "--sparse", "always", "--place", "edges=stream")
             for step in over_edges(metrics):
                 for like in (density(step, metrics["graph"]["vertices"]), "all"):
-                    for at, fields in (("disk", ("bytes_read", "bytes_written")), ("elements", ("scanned", "edges"))):
+                    for at, fields in (("disk", ("bytes_read", "bytes_written")), ("elements", ("elements_scanned", "edges"))):
                         found[like, at, way] = found.get((like, at, way), 0) + sum(step[field] for field in fields)
         for like in ("dense", "middle", "sparse", "all"):
             if (like, "disk", "all") in found:
@@ -234,9 +234,9 @@ def indices(bench):
         seconds, elements = {way: [] for way in ratios}, {}
         for _ in range(asked.rounds):
             for way, graph in graphs.items():
-                metrics = bench.run("bfs", graph, asked.ranks, 1024, "--seek", "always")
+                metrics = bench.run("bfs", graph, asked.ranks, 1024, "--sparse", "always")
                 seconds[way].append(sum(step["seconds"] for step in over_edges(metrics)))
-                elements[way] = total(metrics, "scanned", "edges")
+                elements[way] = total(metrics, "elements_scanned", "edges")
         rows.append([name, "in memory", *(f"{statistics.median(seconds[way]):.2f} s" for way in ratios), *(f"{elements[way]:,}" for way in ratios)])
     print(f"{asked.ranks} ranks, {asked.memory} MiB each, or enough; elements in the last columns\n")
     table(["graph", "searches", *ratios, *ratios], rows)
@@ -306,7 +306,7 @@ def batches(bench):
         for algorithm in ("pagerank", "bfs"):
             rounds = [bench.run(algorithm, graph, asked.ranks, memory, "--place", "edges=stream") for _ in range(asked.rounds)]
             row += [f"{statistics.median(metrics['seconds']['run'] for metrics in rounds):.2f}",
-                    mib(total(rounds[0], "bytes_read", "bytes_written")), f"{total(rounds[0], 'scanned'):,}"]
+                    mib(total(rounds[0], "bytes_read", "bytes_written")), f"{total(rounds[0], 'elements_scanned'):,}"]
         rows.append(row)
     print(f"Kronecker scale {asked.scale}, {asked.ranks} ranks of one thread, {memory} MiB each\n")
     table(["batches of a rank", "vertices of a batch", "made, s", "pagerank, s", "MiB of disk", "scanned", "bfs, s", "MiB of disk", "scanned"], rows)
@@ -327,11 +327,11 @@ def disk_rate(folder):
 
 
 def scaling(bench):
-    """Work and bytes of each rank, measured; and seconds that `graphmill plan` says, from the rates of this disk and of one of these cores."""
+    """Work and bytes of each rank, measured; and seconds that `graphmill estimate` says, from the rates of this disk and of one of these cores."""
     asked = bench.asked
     graph = bench.kronecker()
     metrics = bench.run("pagerank", graph, 1, 4096)
-    arcs = metrics["graph"]["edges"]
+    arcs = metrics["graph"]["arcs"]
     pass_rate = arcs / statistics.median(step["seconds"] for step in over_edges(metrics)[1:])
     disk, pass_rate = round(disk_rate(graph)), round(pass_rate)
     print(f"A disk of {disk / 1e9:.2f} GB/s and a core that goes along {pass_rate / 1e6:.0f} M arcs/s: measured; a network of {asked.network_rate}; "
@@ -341,9 +341,9 @@ def scaling(bench):
         rows = []
         for ranks in (1, 2, 4, 8, 16):
             metrics = bench.run(algorithm, graph, ranks, asked.memory)
-            each = metrics.get("each_rank") or [{"edges": arcs, "bytes_to": [0]}]
+            each = metrics.get("per_rank") or [{"edges": arcs, "bytes_to": [0]}]
             dense = sum(step["edges"] for step in over_edges(metrics)) / arcs
-            words = [asked.graphmill, "plan", graph, "--algorithm", algorithm, "--iterations", max(1, round(dense)), "--ranks", ranks,
+            words = [asked.graphmill, "estimate", graph, "--algorithm", algorithm, "--iterations", max(1, round(dense)), "--ranks", ranks,
                      "--threads", 1, "--memory", f"{asked.memory}M", "--disk-rate", disk, "--network-rate", asked.network_rate,
                      "--pass-rate", pass_rate, "--json"]
             planned = json.loads(subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True).stdout)

@@ -13,7 +13,7 @@ cargo build --release --locked
 graphmill=${CARGO_TARGET_DIR:-target}/release/graphmill
 pairs=$folder/kron$scale.u32 graph=$folder/kron$scale.graph
 
-[ -e "$pairs" ] || "$graphmill" generate kronecker --scale "$scale" -o "$pairs" --quiet
+[ -e "$pairs" ] || "$graphmill" generate kronecker "$scale" -o "$pairs" --quiet
 for run in $(seq "$runs"); do
     rm -rf "$graph"
     echo "import, run $run: $("$graphmill" import "$pairs" -o "$graph" --undirected --memory "$memory" 2>&1 | tail -n 1)"
@@ -25,7 +25,7 @@ source=$("$graphmill" run pagerank "$graph" --iterations 1 --top 1 --quiet | awk
 cat > "$folder/passes.py" <<'EOF'
 import json, statistics, sys
 run = json.load(open(sys.argv[1]))
-passes = [p for p in run["supersteps"] if p["mode"] != "vertices"]
+passes = [p for p in run["passes"] if p["mode"] != "vertices"]
 seconds = [p["seconds"] for p in passes]
 # The first pass also fills the pinned cells.
 later = seconds[1:] or seconds

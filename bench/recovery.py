@@ -27,7 +27,7 @@ class Bench:
     def __init__(self, asked):
         self.asked, self.folder = asked, pathlib.Path(asked.folder).resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.versions, self.out = self.folder / "versions", self.folder / "result.parquet"
+        self.versions, self.out = self.folder / "checkpoints", self.folder / "result.parquet"
 
     def graph(self):
         path = self.folder / f"k-{self.asked.scale}-{self.asked.degree}"
@@ -50,7 +50,7 @@ class Bench:
         written = (resource.getrusage(resource.RUSAGE_CHILDREN).ru_oublock - before) * 512 / MIB
         said = json.loads(metrics.read_text())
         assert not self.versions.exists()
-        return said["seconds"]["run"], took, written, said["rows_resident"], len(said["supersteps"])
+        return said["seconds"]["run"], took, written, said["vertex_state_resident"], len(said["passes"])
 
     def cost(self):
         graph = self.graph()
@@ -119,7 +119,7 @@ class Bench:
 
     def newest(self, ranks):
         """The newest version that all ranks have: each ends one pass more than the one before."""
-        of_rank = lambda rank: {int(path.name.split("-")[1]) for path in self.versions.glob(f"rank-{rank:05}/version-" + "[0-9]" * 20)}
+        of_rank = lambda rank: {int(path.name.split("-")[1]) for path in self.versions.glob(f"rank-{rank:05}/checkpoint-" + "[0-9]" * 20)}
         common = set.intersection(*map(of_rank, range(ranks)))
         return max(common, default=0)
 

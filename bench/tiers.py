@@ -52,7 +52,7 @@ class Case:
             "cache": ["--place", "cache"],
         }.get(place, ["--slow-tier", asked.slow_tier, "--place", place])
         if self.modelled:
-            self.options += ["--charge", "paper"]
+            self.options += ["--simulate-slow-tier", "paper"]
         if self.limit:
             # Buffers, stacks and the program itself are not in the budget.
             self.options += ["--memory", str(self.limit - 32 * MIB)]
@@ -70,7 +70,7 @@ class Case:
         """Bytes read and written in an iteration, by kind of data."""
         of = lambda kind, what: sum(
             step["tiers"][kind][f"{what}_{how}"]
-            for step in self.rounds[-1]["supersteps"] for how in ("sequential", "random")) / iterations
+            for step in self.rounds[-1]["passes"] for how in ("sequential", "random")) / iterations
         return {kind: (of(kind, "read"), of(kind, "written")) for kind in ("vertices", "messages", "index", "edges")}
 
 
@@ -156,8 +156,8 @@ class Bench:
 
     def charged(self, case):
         """Seconds of a worker in an iteration: bytes times their price, so the same in every round."""
-        steps = [step for run in case.rounds[-1:] if run for step in run["supersteps"]]
-        return f"{sum(step['seconds_charged'] for step in steps) / self.asked.iterations / case.threads:.2f}" if case.modelled else ""
+        steps = [step for run in case.rounds[-1:] if run for step in run["passes"]]
+        return f"{sum(step['simulated_tier_seconds'] for step in steps) / self.asked.iterations / case.threads:.2f}" if case.modelled else ""
 
     def rates(self, case):
         done = [rate for rate in case.gteps() if rate]

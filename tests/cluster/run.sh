@@ -131,8 +131,8 @@ for rate in $rates; do
         echo "$rate ${algorithm%% *} $took, $same bytes, $(python3 -c '
 import json
 run = json.load(open("out/run.json"))
-sent = sum(step["bytes_sent"] for step in run["supersteps"])
-batches = [rank["batches"] for rank in run["each_rank"]]
+sent = sum(step["bytes_sent"] for step in run["passes"])
+batches = [rank["batches"] for rank in run["per_rank"]]
 print(f"{sent:,} bytes sent, batches {batches}")')"
         rm -f out/all.csv out/run.json
     done

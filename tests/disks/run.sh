@@ -74,14 +74,14 @@ sum() { # of a file, or of all files in a folder, with their names
 
 # name, output, words
 jobs=(
-    "pagerank|ranks.csv|run pagerank graph --iterations 40 --memory 20M --threads 1 --checkpoint-dir $disk/versions --checkpoint-every 1 --resume"
-    "pagerank by two ranks|sums.csv|run pagerank graph --iterations 40 --memory 48M --threads 2 --ranks 2 --checkpoint-dir $disk/versions --checkpoint-every 1 --resume"
+    "pagerank|ranks.csv|run pagerank graph --iterations 40 --memory 20M --threads 1 --checkpoint-dir $disk/checkpoints --checkpoint-every 1 --resume"
+    "pagerank by two ranks|sums.csv|run pagerank graph --iterations 40 --memory 48M --threads 2 --ranks 2 --checkpoint-dir $disk/checkpoints --checkpoint-every 1 --resume"
     "import|imported|import edges.el --memory 16M --threads 2 --checkpoint-every 0s"
 )
 # Whether going on gave what was wanted; nothing is left on the disk then.
 check() {
     [ "$(sum "$disk/$2")" = "$3" ] || fail "$1: other bytes after $4"
-    grep -q "going on with" "$work/said" && resumed=$((resumed + 1))
+    grep -q "resuming" "$work/said" && resumed=$((resumed + 1))
     rm -rf "${disk:?}/$2"
 }
 

@@ -116,9 +116,9 @@ class Job:
             return
         is_paged = draw.random() < 0.6
         self.words += ["--memory", self.least() if is_paged else f"{256 * ranks}M"]
-        self.words += ["--io", draw.choice(["auto", "threads"]), "--seek", draw.choice(["auto", "auto", "always"])]
+        self.words += ["--io", draw.choice(["auto", "threads"]), "--sparse", draw.choice(["auto", "auto", "always"])]
         if not is_paged or draw.random() < 0.7:
-            self.words += ["--checkpoint-dir", "versions", "--resume"]
+            self.words += ["--checkpoint-dir", "checkpoints", "--resume"]
         self.words += ["--checkpoint-every", draw.choice(["1", "1", "3", "0s", "1s"]), "--checkpoints", str(draw.choice([1, 1, 2, 3]))]
 
     def least(self):
@@ -227,15 +227,15 @@ class Job:
     def newest(self):
         """The newest version that all ranks have; 0 is none."""
         found = collections.defaultdict(list)
-        for path in pathlib.Path().glob("*/rank-*/version-*"):
-            if path.name.removeprefix("version-").isdecimal():
-                found[path.parent].append(int(path.name.removeprefix("version-")))
+        for path in pathlib.Path().glob("*/rank-*/checkpoint-*"):
+            if path.name.removeprefix("checkpoint-").isdecimal():
+                found[path.parent].append(int(path.name.removeprefix("checkpoint-")))
         of_all = [number for numbers in found.values() for number in numbers]
         return max((number for number in of_all if of_all.count(number) == self.ranks), default=0)
 
     def check_start(self, newest, said):
         """An attempt that came so far went on with the newest version."""
-        found = re.search(r"going on with the run that was interrupted, after (\d+) calls", said)
+        found = re.search(r"resuming the run that was interrupted, after (\d+) calls", said)
         went_on = int(found[1]) if found else 0
         # What is in the first pass has begun, or gone on.
         if went_on != newest and (found or "pass" in said):

@@ -106,7 +106,7 @@ fn again(error: &anyhow::Error, words: impl Iterator<Item = OsString>) -> String
     {
         words.push("--resume".to_string());
     }
-    format!("; to go on: {}", words.join(" "))
+    format!("; to resume: {}", words.join(" "))
 }
 
 fn run(command: Command, stop: &CancelToken) -> anyhow::Result<ExitCode> {
@@ -125,7 +125,7 @@ fn run(command: Command, stop: &CancelToken) -> anyhow::Result<ExitCode> {
         Command::Info(args) => command::info::run(args, stop),
         Command::Verify(args) => command::verify::run(args, stop),
         Command::Validate(args) => command::validate::run(args, stop),
-        Command::Plan(args) => command::plan::run(args, stop),
+        Command::Estimate(args) => command::estimate::run(args, stop),
         Command::Algorithms(args) => command::algorithms::run(args),
         Command::Cache(args) => command::cache::run(args, stop),
         Command::Mpi(args) => command::mpi::run(args),
@@ -172,13 +172,13 @@ mod tests {
     fn interrupted_command_is_told_for_a_shell() {
         let words = ["graphmill", "run", "wcc", "a b", "it's", ""].map(OsString::from);
         for (needs_resume, end) in [(false, ""), (true, " --resume")] {
-            let folder = "versions".into();
+            let folder = "checkpoints".into();
             let error = graphmill::Error::Interrupted {
                 folder,
                 needs_resume,
             };
             let text = again(&error.into(), words.clone().into_iter());
-            let wanted = r"; to go on: graphmill run wcc 'a b' 'it'\''s' ''";
+            let wanted = r"; to resume: graphmill run wcc 'a b' 'it'\''s' ''";
             assert_eq!(text, format!("{wanted}{end}"));
         }
     }

@@ -5,7 +5,8 @@ use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use graphmill::{Clock, PassMetrics, Progress, ProgressFn, SystemClock};
+use graphmill::advanced::{Clock, PassMetrics, SystemClock};
+use graphmill::{Progress, ProgressFn};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::notice::complain;

@@ -45,7 +45,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
 /// As for [`parse`]; the cgroup of this process may not take as much.
 pub(crate) fn budget(text: &str) -> Result<u64, String> {
     let bytes = parse(text)?;
-    match graphmill::memory_limit() {
+    match graphmill::advanced::memory_limit() {
         Some(limit) if bytes > limit => Err(format!(
             "the cgroup of this process may take {limit} bytes, and what takes more is killed: give less, or raise the limit"
         )),
@@ -61,7 +61,7 @@ fn share(percent: f64) -> Result<u64, String> {
     if percent == 0.0 {
         return Err("nothing can run in no memory".to_string());
     }
-    let total = graphmill::memory_total()
+    let total = graphmill::advanced::memory_total()
         .ok_or("the machine does not say how much memory it has: give a size instead of %")?;
     Ok((total as f64 * percent / 100.0) as u64)
 }

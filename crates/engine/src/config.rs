@@ -13,6 +13,7 @@ use crate::program::footprint::ProgramFootprint;
 
 /// How messages on disk get to where they are needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum DispatchChoice {
     /// By cost, pass by pass; apart for messages of this rank and of others.
     #[default]
@@ -27,14 +28,13 @@ pub enum DispatchChoice {
 
 /// How the push version combines the messages of several workers to one vertex.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Combiner {
-    /// In accumulators of an edge pass where many vertices are computed, else as [`Combiner::Hybrid`] does.
+    /// In accumulators of an edge pass where many vertices are computed, else as `hybrid` does.
     #[default]
     Auto,
     /// In shared mailboxes, by a lock and by compare-and-exchange, as soon as they are sent.
     Hybrid,
-    /// In mailboxes of each worker's own, as soon as they are sent.
-    Own,
 }
 
 /// How often checkpoints are written.
@@ -73,6 +73,7 @@ pub struct CheckpointPolicy {
 
 /// Which kernel a pass uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum KernelChoice {
     /// By cost, pass by pass.
     #[default]
@@ -85,6 +86,7 @@ pub enum KernelChoice {
 
 /// Whether a pass with few active vertices looks up their arcs in an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum SparseChoice {
     /// By cost, pass by pass.
     #[default]
@@ -105,6 +107,49 @@ pub enum EdgeResidency {
     Memory,
     /// On disk: they stream by in each pass.
     Disk,
+}
+
+/// Choices that the engine makes by cost unless configured; no result depends on them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EngineOptions {
+    /// Which kernel passes use.
+    pub kernel: KernelChoice,
+    /// Whether sparse passes look up edges in the index.
+    pub sparse: SparseChoice,
+    /// Cost of one index lookup on disk, in elements scanned (DFOGraph, section 4.1: 1024).
+    ///
+    /// A lookup in memory costs a 32nd of it.
+    pub gamma: u64,
+    /// Messages to a rank are not filtered if its source list is this many times as long as the messages.
+    ///
+    /// DFOGraph, section 4.3, uses 2. `None` skips the filter only if nearly all sources have edges there.
+    pub filter_ratio: Option<f64>,
+    /// Weight of a vertex against an edge in the partition among ranks.
+    ///
+    /// The default is 2P - 1 (DFOGraph, section 2.2).
+    pub alpha: Option<u64>,
+    /// How messages on disk get to the columns that need them.
+    pub dispatch: DispatchChoice,
+    /// Where edges are; `Auto` follows the placement of edges on tiers.
+    pub edges: EdgeResidency,
+    /// How the push version of vertex programs combines messages.
+    pub combiner: Combiner,
+}
+
+impl Default for EngineOptions {
+    /// By cost, with the gamma of the paper.
+    fn default() -> EngineOptions {
+        EngineOptions {
+            kernel: KernelChoice::default(),
+            sparse: SparseChoice::default(),
+            gamma: 1024,
+            filter_ratio: None,
+            alpha: None,
+            dispatch: DispatchChoice::default(),
+            edges: EdgeResidency::default(),
+            combiner: Combiner::default(),
+        }
+    }
 }
 
 /// A callback after each pass: the number of edge and send passes, and what the pass did.
@@ -131,28 +176,8 @@ pub struct EngineConfig {
     ///
     /// All ranks make an engine over the same graph and make the same calls.
     pub fabric: Option<Arc<dyn Fabric>>,
-    /// Weight of a vertex against an edge in the partition among ranks.
-    ///
-    /// The default is 2P - 1 (DFOGraph, section 2.2).
-    pub alpha: Option<u64>,
-    /// Which kernel passes use.
-    pub kernel: KernelChoice,
-    /// Whether sparse passes look up edges in the index.
-    pub seek: SparseChoice,
-    /// Cost of one index lookup on disk, in elements scanned (DFOGraph, section 4.1: 1024).
-    ///
-    /// A lookup in memory costs a 32nd of it.
-    pub gamma: u64,
-    /// Messages to a rank are not filtered if its source list is this many times as long as the messages.
-    ///
-    /// DFOGraph, section 4.3, uses 2. `None` skips the filter only if nearly all sources have edges there.
-    pub filter_ratio: Option<f64>,
-    /// How messages on disk get to the columns that need them.
-    pub dispatch: DispatchChoice,
-    /// Where edges are.
-    pub edges: EdgeResidency,
-    /// How the push version of vertex programs combines messages.
-    pub combiner: Combiner,
+    /// What the engine otherwise chooses by cost.
+    pub options: EngineOptions,
     /// The footprint of the programs that will run, to report the memory that they need.
     pub sizes: ProgramFootprint,
     /// Time that is spent for bytes on the slow tier, where there is none such.
@@ -168,9 +193,7 @@ impl std::fmt::Debug for EngineConfig {
         f.debug_struct("EngineConfig")
             .field("budget", &self.budget)
             .field("scratch", &self.scratch)
-            .field("kernel", &self.kernel)
-            .field("seek", &self.seek)
-            .field("gamma", &self.gamma)
+            .field("options", &self.options)
             .finish_non_exhaustive()
     }
 }

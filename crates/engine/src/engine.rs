@@ -97,7 +97,7 @@ impl Engine {
                 recovery.record_paged_rows();
             }
         }
-        self.metrics.rows_resident &= self.common.arrays.in_memory(array.id());
+        self.metrics.vertex_state_resident &= self.common.arrays.in_memory(array.id());
         Ok(array)
     }
 
@@ -378,7 +378,7 @@ impl Engine {
         let (read, written) = self.common.arrays.take_traffic();
         superstep.bytes_read += read;
         superstep.bytes_written += written;
-        (superstep.tiers, superstep.seconds_charged) = self.common.traffic.take();
+        (superstep.tiers, superstep.simulated_tier_seconds) = self.common.traffic.take();
         superstep.seconds = (self.common.clock.now() - began).as_secs_f64() - loading;
         if let Some(tell) = &self.common.on_pass {
             tell(self.metrics.pass_number(), &superstep);

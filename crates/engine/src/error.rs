@@ -141,7 +141,7 @@ pub enum EngineError {
     },
     /// Checkpoints exist, but none has correct checksums on all ranks.
     #[error(
-        "{}: no version there is what was written, on every rank{}: cannot resume; delete the directory (on all hosts) to start over",
+        "{}: no checkpoint there is what was written, on every rank{}: cannot resume; delete the directory (on all hosts) to start over",
         folder.display(),
         damaged_files(damaged)
     )]

@@ -69,7 +69,7 @@ mod value;
 pub use checkpoint::checkpointer::{ResumeInfo, is_checkpoint_dir, is_checkpoint_file};
 pub use config::{
     CheckpointInterval, CheckpointPolicy, Combiner, DispatchChoice, EdgeResidency, EngineConfig,
-    KernelChoice, PassCallback, SparseChoice,
+    EngineOptions, KernelChoice, PassCallback, SparseChoice,
 };
 pub use driver::components::ComponentsMethod;
 pub use driver::fixpoint::footprint_of;

@@ -25,7 +25,7 @@ pub enum FormatError {
         path: PathBuf,
     },
     /// A column file that another host has.
-    #[error("{} is not here: the graph is spread over the hosts that imported it, and this needs all of its edges: import it into a folder that all hosts share", path.display())]
+    #[error("{} is not here: the graph is spread over the hosts that imported it, and this needs all of its edges: import it into a directory that all hosts share", path.display())]
     Elsewhere {
         /// The file.
         path: PathBuf,

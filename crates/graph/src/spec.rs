@@ -9,6 +9,7 @@ use crate::error::FormatError;
 
 /// The data of an edge, apart from its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum EdgeKind {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! The directory of a run's checkpoints, and the identity of that run.
+//! The directory of a run's checkpoints.
 //!
 //! Each rank has a directory of its own there, with the pages of its rows and its checkpoints. Once there is a checkpoint, a file describes
 //! the run (`run.json`). Nothing is durable before, so that a run without checkpoints waits for no disk. The run locks the directory and
@@ -7,7 +7,6 @@
 //!
 //! Without `--checkpoint-dir` the directory is among the temporary files. Its name comes from the run, so that the same run finds it.
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,67 +19,28 @@ use graphmill_storage::{
     Clock, DirLock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, LockMode, Open, Owner, StorageError,
     final_name, host_id, is_missing, is_this_host, locks_unsupported, unlocked_dirs,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::hash::Fnv1a;
 use crate::machine::resources::Machine;
 use crate::plan::Plan;
 use crate::progress::{Progress, ProgressFn};
+use crate::run_identity::RunIdentity;
 use crate::session::Session;
 
 /// The format of the checkpoints.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 const NAME: &str = "run.json";
 /// Prefix of the file that records which machine locks the directory: locks may not reach others.
 const AT: &str = "at-";
 /// The file that records that the run finished.
 const DONE: &str = "done";
 /// Prefix of the names of unnamed directories.
-const OWN_FOLDER: &str = ".graphmill-versions-";
+const OWN_FOLDER: &str = ".graphmill-checkpoints-";
+/// Prefix of the names of checkpoints up to format 3, which this program refuses.
+const OLD_PREFIX: &str = "version-";
 /// Bytes of what says which run it is, at most.
 const NAME_BYTES_MAX: u64 = 1 << 20;
-
-/// What tells one run from another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct RunIdentity {
-    format: u32,
-    program: String,
-    graph: String,
-    algorithm: String,
-    options: BTreeMap<String, String>,
-    ranks: usize,
-    /// What decides which rank has which vertices, of several.
-    alpha: Option<u64>,
-    trials: u32,
-}
-
-impl RunIdentity {
-    /// What another run has otherwise, if anything.
-    fn other(&self, there: &RunIdentity) -> Option<String> {
-        let differs = |what: &str, mine: &str, theirs: &str| {
-            (mine != theirs).then(|| format!("{what} {theirs}, not {mine}"))
-        };
-        let numbers = |what: &str, mine: usize, theirs: usize| {
-            differs(what, &mine.to_string(), &theirs.to_string())
-        };
-        let usual = || "as usual".to_string();
-        let option = |name: &String| {
-            let value = |of: &RunIdentity| of.options.get(name).cloned().unwrap_or_else(usual);
-            differs(&format!("--{name}"), &value(self), &value(there))
-        };
-        let alpha = |of: &RunIdentity| of.alpha.map_or_else(usual, |alpha| alpha.to_string());
-        let names = self.options.keys().chain(there.options.keys());
-        numbers("format", self.format as usize, there.format as usize)
-            .or_else(|| differs("program", &self.program, &there.program))
-            .or_else(|| differs("algorithm", &self.algorithm, &there.algorithm))
-            .or_else(|| differs("graph", &self.graph, &there.graph))
-            .or_else(|| names.map(option).find(Option::is_some).flatten())
-            .or_else(|| numbers("ranks", self.ranks, there.ranks))
-            .or_else(|| differs("--alpha", &alpha(self), &alpha(there)))
-            .or_else(|| numbers("trials", self.trials as usize, there.trials as usize))
-    }
-}
 
 /// The directory of this rank, locked until the run ends.
 ///
@@ -105,7 +65,7 @@ impl Plan {
     /// Opens the directory in which this rank writes checkpoints and resumes the same run from them.
     ///
     /// Temporary files go to `tmp`.
-    pub(crate) fn versions(
+    pub(crate) fn checkpoints(
         &self,
         machine: &Machine,
         graph: &StoredGraph,
@@ -124,7 +84,7 @@ impl Plan {
             algorithm: self.entry.name.to_string(),
             options: self.config.options.clone(),
             ranks,
-            alpha: self.config.tuning.alpha.filter(|_| ranks > 1),
+            alpha: self.config.engine.alpha.filter(|_| ranks > 1),
             trials: self.config.trials,
         };
         let text = serde_json::to_vec_pretty(&identity).map_err(|error| Error::Checkpoints {
@@ -134,9 +94,7 @@ impl Plan {
         })?;
         let base = asked.folder.clone().unwrap_or_else(|| {
             let mut hash = Fnv1a::new();
-            // The type's old name stays in the hash, so that a run finds the directory of an older build.
-            let text = format!("{identity:?}").replacen("RunIdentity", "Identity", 1);
-            hash.add(text.as_bytes());
+            hash.add(format!("{identity:?}").as_bytes());
             // Other users may have no right to that directory.
             hash.add(&user());
             tmp.join(format!("{OWN_FOLDER}{}", hash.text()))
@@ -186,10 +144,10 @@ impl Plan {
         let held = machine.gather(&[u8::from(is_held)])?;
         let Some(versions) = versions.filter(|_| held.iter().all(|held| *held == [1])) else {
             if is_named {
-                return Err(Error::VersionsHeld { path: base });
+                return Err(Error::CheckpointsHeld { path: base });
             }
             watcher(&Progress::Warning(&format!(
-                "{}: no versions are published, and none is gone on with: it cannot be written, another run publishes there, or its file system has no locks (--checkpoint-dir names a folder of this run alone)",
+                "{}: the run neither writes checkpoints nor resumes: the directory cannot be written, another run uses it, or its file system has no locks (--checkpoint-dir names a directory of this run alone)",
                 base.display()
             )));
             return Ok(None);
@@ -200,12 +158,12 @@ impl Plan {
     }
 }
 
-/// The machine on which a folder is held, where a file in it says so.
+/// The machine on which a directory is held, where a file in it says so.
 fn machine_of(mark: &Path) -> Option<&str> {
     mark.file_name()?.to_str()?.strip_prefix(AT)
 }
 
-/// Says on which machine a folder is held.
+/// Says on which machine a directory is held.
 fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
     let ours = folder.join(format!("{AT}{}", host_id(disk, folder)));
     let there = disk.list(folder)?;
@@ -218,11 +176,18 @@ fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
         .try_for_each(|mark| disk.remove_file(mark))
 }
 
-/// Whether a name is one that this module or the engine gives a file in the folder of a rank.
+/// Whether a name is one that this module or the engine gives a file in the directory of a rank.
 fn is_own(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let is_said = name.is_some_and(|name| [NAME, DONE].contains(&final_name(name)));
-    is_said || machine_of(path).is_some() || engine::is_checkpoint_dir(path)
+    is_said || machine_of(path).is_some() || engine::is_checkpoint_dir(path) || is_old(path)
+}
+
+/// True if a file has the name of a checkpoint of an earlier format.
+fn is_old(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let number = name.and_then(|name| final_name(name).strip_prefix(OLD_PREFIX));
+    number.is_some_and(|number| number.parse::<u64>().is_ok())
 }
 
 /// Rejects the directory of a rank that holds anything else: the run deletes its contents.
@@ -240,8 +205,8 @@ fn check_own(disk: &dyn Disk, folder: &Path) -> Result<(), Error> {
         if !is_removed(&path) && (!is_own(&path) || disk.is_dir(&path)?) {
             return Err(Error::Checkpoints {
                 path,
-                what: "is of no run, and is where its versions would be".to_string(),
-                todo: "move it away, or name another folder (--checkpoint-dir)",
+                what: "is of no run, and is where its checkpoints would be".to_string(),
+                todo: "move it away, or name another directory (--checkpoint-dir)",
             });
         }
     }
@@ -305,7 +270,7 @@ fn hold(
     attempt()
 }
 
-/// Makes the folder of a rank, and that of all: not durably, unless there are more to make.
+/// Makes the directory of a rank, and that of all: not durably, unless there are more to make.
 fn make(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
     let base = folder.parent().unwrap_or(folder);
     if let Some(above) = base.parent().filter(|above| !above.as_os_str().is_empty()) {
@@ -377,7 +342,7 @@ impl CheckpointDir {
         match ended {
             Err(error) if !self.is_named => {
                 watcher(&Progress::Warning(&format!(
-                    "the run is done, and its versions stay in {}: {error}",
+                    "the run is done, and its checkpoints stay in {}: {error}",
                     self.base.display()
                 )));
                 Ok(())
@@ -424,7 +389,7 @@ impl CheckpointDir {
         Ok(self.disk.remove_file(&self.folder.join(DONE))?)
     }
 
-    /// What was published there before has to be of the same run.
+    /// Rejects the checkpoints of another run.
     fn check(&self, resume: bool) -> Result<(), Error> {
         // The name of an unnamed directory identifies the run too.
         if !self.is_named || !self.has_any()? {
@@ -442,34 +407,38 @@ impl CheckpointDir {
         };
         let there: RunIdentity = serde_json::from_slice(&there).map_err(|error| {
             let what = format!(
-                "{} does not say which run the versions there are of ({error})",
+                "{} does not say which run the checkpoints there are of ({error})",
                 name.display()
             );
             wrong(
                 what,
-                "remove the folder to start anew, or name another (--checkpoint-dir)",
+                "remove the directory to start over, or name another (--checkpoint-dir)",
             )
         })?;
         if !resume {
-            let what = format!("there are versions of a run of {} already", there.algorithm);
+            let what = format!(
+                "there are checkpoints of a run of {} already",
+                there.algorithm
+            );
             let todo =
-                "say --resume to go on with that run, or name another folder (--checkpoint-dir)";
+                "say --resume to resume that run, or name another directory (--checkpoint-dir)";
             return Err(wrong(what, todo));
         }
         match self.identity.other(&there) {
             Some(what) => Err(wrong(
                 format!("the run there has {what}"),
-                "ask for the same to go on with it, or name another folder (--checkpoint-dir)",
+                "ask for the same to resume it, or name another directory (--checkpoint-dir)",
             )),
             None => Ok(()),
         }
     }
 
-    /// Whether there is any version.
+    /// True if there is a checkpoint, also one of an earlier format.
     fn has_any(&self) -> Result<bool, Error> {
         let there = self.disk.list(&self.folder);
         failpoint!(FailedListIgnored: there = there.or(Ok(Vec::new())));
-        Ok(there?.iter().any(|path| engine::is_checkpoint_file(path)))
+        let is_any = |path: &PathBuf| engine::is_checkpoint_file(path) || is_old(path);
+        Ok(there?.iter().any(is_any))
     }
 
     /// Lists unnamed directories with checkpoints of other runs, and how those runs differ.
@@ -506,7 +475,7 @@ impl CheckpointDir {
         let Some(resumed) = resumed else {
             if self.is_asked {
                 watcher(&Progress::Note(&format!(
-                    "{base}: there is no version to go on with; the run begins anew{}",
+                    "{base}: there is no checkpoint to resume from; the run starts over{}",
                     self.others()
                 )));
             }
@@ -514,7 +483,7 @@ impl CheckpointDir {
         };
         for (rank, path) in &resumed.damaged {
             watcher(&Progress::Warning(&format!(
-                "{}{}: not what was written; the run goes on with the version before",
+                "{}{}: not what was written; the run resumes from the checkpoint before",
                 path.display(),
                 match self.is_alone {
                     true => String::new(),
@@ -523,7 +492,7 @@ impl CheckpointDir {
             )));
         }
         watcher(&Progress::Note(&format!(
-            "going on with the run that was interrupted, after {} calls ({base})",
+            "resuming the run that was interrupted, after {} calls ({base})",
             resumed.calls
         )));
     }
@@ -534,8 +503,8 @@ impl CheckpointDir {
             return error;
         }
         let again = match self.is_named {
-            true => "the same command with --resume goes on",
-            false => "the same command goes on",
+            true => "the same command with --resume resumes",
+            false => "the same command resumes",
         };
         if error.is_stopped() {
             return Error::Interrupted {

@@ -1,13 +1,12 @@
-//! The configuration of a run: its input, its algorithm, and its settings.
+//! The configuration of a run: its input, its algorithm, and its options.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use graphmill_engine::CheckpointInterval;
+use graphmill_engine::{CheckpointInterval, EngineOptions};
 
 use crate::import_config::ImportConfig;
 use crate::machine::resources::MachineConfig;
-use crate::session::Tuning;
 
 /// The request for a run. The command and Rust callers use the same.
 #[derive(Debug, Clone)]
@@ -19,7 +18,7 @@ pub struct Config {
     /// A flag has the value "true". A list of vertices is their ids with commas between. A backslash escapes
     /// the character after it.
     pub options: BTreeMap<String, String>,
-    /// A stored graph, or a file or folder of edges: these are imported into a cache beside them first.
+    /// A stored graph, or a file or directory of edges: these are imported into a cache beside them first.
     pub input: PathBuf,
     /// How edges are read, where the input is not a stored graph.
     pub import: ImportConfig,
@@ -47,8 +46,8 @@ pub struct Config {
     pub trials: u32,
     /// What may be taken of the machine.
     pub machine: MachineConfig,
-    /// Settings that the engine otherwise chooses itself.
-    pub tuning: Tuning,
+    /// What the engine otherwise chooses by cost.
+    pub engine: EngineOptions,
     /// The checkpoints of the run, from which a killed run resumes.
     pub checkpoints: CheckpointConfig,
 }
@@ -68,7 +67,7 @@ impl Config {
             ranks: 1,
             trials: 1,
             machine: MachineConfig::default(),
-            tuning: Tuning::default(),
+            engine: EngineOptions::default(),
             checkpoints: CheckpointConfig::default(),
         }
     }
@@ -97,7 +96,7 @@ pub struct CheckpointConfig {
 }
 
 impl Default for CheckpointConfig {
-    /// Of runs whose rows are on disk, in a folder of their own; the newest is kept.
+    /// Of runs whose rows are on disk, in a directory of their own; the newest is kept.
     fn default() -> CheckpointConfig {
         CheckpointConfig {
             folder: None,

@@ -32,8 +32,8 @@ pub enum Error {
         /// Where it was looked for.
         places: Vec<PathBuf>,
     },
-    /// There is no home folder for the plugin.
-    #[error("there is no home folder for the plugin: name a file (-o)")]
+    /// There is no home directory for the plugin.
+    #[error("there is no home directory for the plugin: name a file (-o)")]
     NoPlaceForPlugin,
     /// What one process does is asked of several.
     #[error(
@@ -122,8 +122,8 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// The input is neither a stored graph nor a file or folder of edges.
-    #[error("{}: there is no such file or folder", path.display())]
+    /// The input is neither a stored graph nor a file or directory of edges.
+    #[error("{}: there is no such file or directory", path.display())]
     NoInput {
         /// What was given.
         path: PathBuf,
@@ -155,8 +155,8 @@ pub enum Error {
         /// The stored graph.
         path: PathBuf,
     },
-    /// An output would lie in a folder that does not exist.
-    #[error("{}: there is no folder {}: make it first, or name another", path.display(), folder.display())]
+    /// An output would lie in a directory that does not exist.
+    #[error("{}: there is no directory {}: make it first, or name another", path.display(), folder.display())]
     NoFolder {
         /// The output.
         path: PathBuf,
@@ -171,7 +171,7 @@ pub enum Error {
     NoCache {
         /// The edges.
         input: PathBuf,
-        /// The folder beside them.
+        /// The directory beside them.
         folder: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -193,7 +193,7 @@ pub enum Error {
         source: io::Error,
     },
     /// There is no writing where temporary files would go.
-    #[error("cannot make temporary files in {}: {source}: name another folder for them (--tmp)", folder.display())]
+    #[error("cannot make temporary files in {}: {source}: name another directory for them (--tmp)", folder.display())]
     NoScratch {
         /// Where they would go.
         folder: PathBuf,
@@ -215,8 +215,8 @@ pub enum Error {
         /// The option.
         option: &'static str,
     },
-    /// More ranks than a plan looks at.
-    #[error("--ranks {ranks}: a plan is for {most} at most")]
+    /// More ranks than an estimate looks at.
+    #[error("--ranks {ranks}: an estimate is for {most} at most")]
     TooManyRanks {
         /// Ranks.
         ranks: usize,
@@ -233,9 +233,9 @@ pub enum Error {
         /// What to do.
         todo: &'static str,
     },
-    /// A folder for versions in which another run publishes.
-    #[error("{}: another run publishes its versions there: name another folder (--checkpoint-dir), or wait", path.display())]
-    VersionsHeld {
+    /// A directory for checkpoints in which another run writes.
+    #[error("{}: another run writes its checkpoints there: name another directory (--checkpoint-dir), or wait", path.display())]
+    CheckpointsHeld {
         /// Where that is.
         path: PathBuf,
     },
@@ -275,7 +275,7 @@ pub enum Error {
     )]
     StdinOfRanks,
     /// Edges from standard input cannot be kept for the time of the work.
-    #[error("cannot keep standard input in {}: {source}: name another folder for it (--tmp)", folder.display())]
+    #[error("cannot keep standard input in {}: {source}: name another directory for it (--tmp)", folder.display())]
     NoSpool {
         /// Where it would go.
         folder: PathBuf,
@@ -304,12 +304,12 @@ pub enum Error {
     Stopped,
     /// The user stopped a run that can be resumed.
     #[error(
-        "interrupted; the same command{} goes on (versions are in {})",
+        "interrupted; the same command{} resumes (checkpoints are in {})",
         if *needs_resume { " with --resume" } else { "" },
         folder.display()
     )]
     Interrupted {
-        /// Where versions of it are.
+        /// Where checkpoints of it are.
         folder: PathBuf,
         /// True if the command has to say `--resume`.
         needs_resume: bool,
@@ -442,7 +442,7 @@ impl Error {
                 | Error::StdinOfRanks
                 | Error::StdinTwice
                 | Error::Checkpoints { .. }
-                | Error::VersionsHeld { .. }
+                | Error::CheckpointsHeld { .. }
                 | Error::NoRate { .. }
                 | Error::TmpInMemory { .. }
                 | Error::TooManyRanks { .. }

@@ -9,9 +9,11 @@ use std::path::PathBuf;
 use graphmill_engine::{
     DispatchChoice, PassTraffic, RunEstimate, RunEstimateRequest, estimate_run,
 };
-use graphmill_graph::{DegreeModel, EdgeKind, GraphProfile};
+pub use graphmill_graph::DegreeModel;
+use graphmill_graph::{EdgeKind, GraphProfile};
+pub use graphmill_ingest::Input;
 use graphmill_ingest::{
-    ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Input, Phase, estimate,
+    ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Phase, estimate,
 };
 use graphmill_storage::{CancelToken, MemoryBudget};
 use serde::Serialize;
@@ -41,7 +43,7 @@ pub struct EstimateRequest {
 /// A graph, stored or not.
 #[derive(Clone, Debug)]
 pub enum GraphSource {
-    /// The folder of a stored graph.
+    /// The directory of a stored graph.
     Stored(PathBuf),
     /// One that is to be made.
     Expected(Expected),
@@ -243,7 +245,7 @@ pub struct StageCost {
     #[serde(flatten)]
     pub all: Cost,
     /// In order of rank.
-    pub each_rank: Vec<Cost>,
+    pub per_rank: Vec<Cost>,
 }
 
 /// An import.
@@ -273,11 +275,11 @@ pub struct RunStats {
     /// All together.
     pub all: StageCost,
     /// Whether rows, and messages, stay in memory at all ranks.
-    pub rows_resident: bool,
+    pub vertex_state_resident: bool,
     /// See there.
     pub messages_resident: bool,
     /// Bytes of cells that stay in memory, of `cell_bytes`.
-    pub pinned_bytes: u64,
+    pub cached_cell_bytes: u64,
     /// See there.
     pub cell_bytes: u64,
     /// The least memory that every rank can do with.
@@ -303,7 +305,7 @@ impl EstimateRequest {
             memory: self.cluster.memory.min(Cluster::MEMORY_MAX),
             ..self.cluster
         };
-        let (outline, imported, budget) = match &self.graph {
+        let (outline, imported, budget, disk_bytes) = match &self.graph {
             GraphSource::Stored(path) => {
                 let machine = Machine::open(
                     &MachineConfig {
@@ -314,7 +316,8 @@ impl EstimateRequest {
                 )?;
                 let graph = machine.graph(path)?;
                 let outline = GraphProfile::of_stored(&graph, machine.budget());
-                (outline, None, machine.budget().clone())
+                let disk_bytes = machine.disk_bytes(path)?;
+                (outline, None, machine.budget().clone(), Some(disk_bytes))
             }
             GraphSource::Expected(expected) => {
                 let imported = expected.import(&cluster)?;
@@ -323,6 +326,7 @@ impl EstimateRequest {
                     imported.outline.clone(),
                     Some(imported),
                     MemoryBudget::new(0),
+                    None,
                 )
             }
         };
@@ -346,7 +350,7 @@ impl EstimateRequest {
             budget: &budget,
         })?;
         Ok(Estimate {
-            graph: facts(&outline),
+            graph: facts(&outline, disk_bytes),
             cluster,
             import: imported.map(|imported| import_facts(&imported, &cluster)),
             run: run_facts(
@@ -372,7 +376,7 @@ impl Expected {
         if self.weights != EdgeKind::None && self.input != Input::Drawn {
             return Err(Error::Meaningless {
                 option: "--weights",
-                needs: "edges that are drawn (--input drawn), since raw pairs carry none",
+                needs: "generated edges (--input generated), since raw pairs carry none",
             });
         }
         Ok(estimate(&ImportEstimateRequest {
@@ -390,8 +394,11 @@ impl Expected {
     }
 }
 
-fn facts(outline: &GraphProfile) -> GraphStats {
+/// Returns the statistics of a graph; `disk_bytes` are the bytes of its files, if it is stored.
+fn facts(outline: &GraphProfile, disk_bytes: Option<u64>) -> GraphStats {
     let files = &outline.files;
+    let expected = files.all();
+    let disk_bytes = disk_bytes.unwrap_or(expected);
     GraphStats {
         vertices: outline.measure.batches.vertices(),
         arcs: outline.arcs,
@@ -400,8 +407,9 @@ fn facts(outline: &GraphProfile) -> GraphStats {
         block_bytes: files.data,
         index_bytes: files.index.saturating_add(files.bitmaps),
         weight_bytes: files.weights,
-        other_bytes: files.of_all(),
-        disk_bytes: files.all(),
+        other_bytes: (files.of_all())
+            .saturating_add_signed(disk_bytes.wrapping_sub(expected) as i64),
+        disk_bytes,
     }
 }
 
@@ -433,18 +441,18 @@ fn part(
             .max(cost.seconds_cores);
         cost
     };
-    let each_rank: Vec<Cost> = each.iter().map(cost).collect();
+    let per_rank: Vec<Cost> = each.iter().map(cost).collect();
     StageCost {
         name,
-        all: together(&each_rank),
-        each_rank,
+        all: together(&per_rank),
+        per_rank,
     }
 }
 
 /// All ranks: their bytes, and the seconds of the slowest.
-fn together(each_rank: &[Cost]) -> Cost {
+fn together(per_rank: &[Cost]) -> Cost {
     let mut all = Cost::default();
-    for cost in each_rank {
+    for cost in per_rank {
         all.bytes(PassTraffic {
             read: cost.bytes_read,
             written: cost.bytes_written,
@@ -463,11 +471,11 @@ fn in_all<'p>(parts: impl IntoIterator<Item = (&'p StageCost, u64)>, ranks: usiz
     let mut sum = StageCost {
         name: "in all",
         all: Cost::default(),
-        each_rank: vec![Cost::default(); ranks],
+        per_rank: vec![Cost::default(); ranks],
     };
     for (part, times) in parts {
         sum.all.then(&part.all.times(times));
-        for (rank, cost) in sum.each_rank.iter_mut().zip(&part.each_rank) {
+        for (rank, cost) in sum.per_rank.iter_mut().zip(&part.per_rank) {
             rank.then(&cost.times(times));
         }
     }
@@ -537,9 +545,9 @@ fn run_facts(
         all,
         start,
         pass: pass_after(iterations.saturating_sub(1)),
-        rows_resident: run.iter().all(|rank| rank.rows_resident),
+        vertex_state_resident: run.iter().all(|rank| rank.vertex_state_resident),
         messages_resident: run.iter().all(|rank| rank.messages_resident),
-        pinned_bytes: sum(|rank| rank.pinned_bytes),
+        cached_cell_bytes: sum(|rank| rank.cached_cell_bytes),
         cell_bytes: sum(|rank| rank.cell_bytes),
         least_memory,
         least_memory_with_rows: least_memory.saturating_add(rows),

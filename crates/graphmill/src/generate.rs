@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use graphmill_graph::EdgeKind;
-use graphmill_ingest::{EdgeSink, EdgeSource, Generated, ImportReport, IngestError, check_space};
+use graphmill_ingest::{EdgeSink, EdgeSource, ImportReport, IngestError, check_space};
+pub use graphmill_ingest::{Generated, GraphRule};
 use graphmill_storage::AtomicFile;
 
 use crate::error::Error;
@@ -56,7 +57,7 @@ impl EdgeFileFormat {
             Some("el" | "wel") => EdgeFileFormat::Text,
             Some(ending) if NO_FOLDERS.contains(&ending) => {
                 return refuse(
-                    "no such file can be written: name a file .u32, .u64, .el or .wel, or a folder with another ending or none",
+                    "no such file can be written: name a file .u32, .u64, .el or .wel, or a directory with another ending or none",
                 );
             }
             _ => return Ok(None),
@@ -67,7 +68,7 @@ impl EdgeFileFormat {
         };
         if *config != as_drawn {
             return refuse(
-                "a file has each edge once, as it is drawn: leave out the options of edges and of stored graphs (such as --undirected), or name a folder",
+                "a file has each edge once, as it is drawn: leave out the options of edges and of stored graphs (such as --undirected), or name a directory",
             );
         }
         Ok(Some(file))
@@ -107,7 +108,8 @@ impl Machine {
     /// uses nothing of `config`.
     ///
     /// ```
-    /// use graphmill::{EdgeKind, Generated, GraphRule, ImportConfig, Machine, MachineConfig, unwatched};
+    /// use graphmill::{EdgeKind, ImportConfig, Machine, MachineConfig, unwatched};
+    /// use graphmill::generate::{Generated, GraphRule};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let folder = tempfile::tempdir()?;

@@ -33,13 +33,13 @@ struct ImportMetrics {
     bytes_read: u64,
     bytes_written: u64,
     bytes_sent: u64,
-    each_rank: Vec<MovedBytes>,
+    per_rank: Vec<MovedBytes>,
 }
 
 #[derive(Serialize)]
 struct GraphSize {
     vertices: u64,
-    edges: u64,
+    arcs: u64,
 }
 
 #[derive(Serialize)]
@@ -62,11 +62,11 @@ impl MovedBytes {
 impl Machine {
     /// Imports `inputs`, files of edges or directories of them, into the new stored graph `graph`.
     ///
-    /// With several ranks ([`run_on_ranks`](crate::run_on_ranks), [`run_as_rank`](crate::run_as_rank)) each reads and writes a part.
+    /// With several ranks ([`run_on_ranks`](crate::advanced::run_on_ranks), [`run_as_rank`](crate::advanced::run_as_rank)) each reads and writes a part.
     ///
     /// # Errors
     /// A file cannot be read or makes no sense, is a pipe, a device or a stored graph; weights are to be merged and there are none;
-    /// the disk fails, the budget is too small, work was to stop, something has the graph's name, or its folder is not there. Nothing
+    /// the disk fails, the budget is too small, work was to stop, something has the graph's name, or its directory is not there. Nothing
     /// is left behind then but what [is kept](ImportConfig::keep_every).
     pub fn import(
         &self,
@@ -100,7 +100,7 @@ impl Machine {
         let account = ImportMetrics {
             graph: GraphSize {
                 vertices: report.vertices,
-                edges: report.arcs,
+                arcs: report.arcs,
             },
             read: report.read.clone(),
             ranks: report.each_rank.len(),
@@ -113,7 +113,7 @@ impl Machine {
             bytes_read: sum(|moved| moved.read),
             bytes_written: sum(|moved| moved.written),
             bytes_sent: sum(|moved| moved.sent),
-            each_rank: report.each_rank.iter().map(MovedBytes::of).collect(),
+            per_rank: report.each_rank.iter().map(MovedBytes::of).collect(),
         };
         let mut text = serde_json::to_vec_pretty(&account)
             .map_err(std::io::Error::from)
@@ -141,7 +141,7 @@ impl Machine {
         self.import_anywhere(inputs, graph, config, watcher)
     }
 
-    /// The same, and folders above the graph are made where they are missing.
+    /// The same, and directories above the graph are made where they are missing.
     pub(crate) fn import_anywhere(
         &self,
         inputs: &[PathBuf],
@@ -173,30 +173,7 @@ impl Machine {
             ..ReadOptions::default()
         };
         let listed = input_files(&**self.disk(), &[&inputs[..], &config.vertices].concat())?;
-        let list_bytes = FileSource::list_bytes(&listed);
-        check_memory(
-            self.budget(),
-            self.workers(),
-            FileSource::reader_bytes_by_name(&listed),
-            config.weights,
-            !config.vertices.is_empty(),
-            &self.import_options(graph, config),
-        )
-        .map_err(|error| match error {
-            // The list of files stays beside what the import takes.
-            IngestError::TooLittleMemory {
-                what,
-                needed,
-                available,
-                least,
-            } => IngestError::TooLittleMemory {
-                what,
-                needed: needed + list_bytes,
-                available,
-                least: least + list_bytes,
-            },
-            error => error,
-        })?;
+        self.check_import_memory(&listed, graph, config)?;
         let source = FileSource::open(self.disk(), self.budget(), &inputs, &options, self.stop())?;
         if let [first, others @ ..] = source.left_out() {
             let more = match others.len() {
@@ -253,6 +230,42 @@ impl Machine {
         }
         report.read = options.read;
         Ok(report)
+    }
+
+    /// Rejects a budget that is too small for an import of the files `listed`.
+    fn check_import_memory(
+        &self,
+        listed: &[PathBuf],
+        graph: &Path,
+        config: &ImportConfig,
+    ) -> Result<(), Error> {
+        let list_bytes = FileSource::list_bytes(listed);
+        let checked = check_memory(
+            self.budget(),
+            self.workers(),
+            FileSource::reader_bytes_by_name(listed),
+            config.weights,
+            !config.vertices.is_empty(),
+            &self.import_options(graph, config),
+        );
+        checked.map_err(|error| {
+            match error {
+                // The list of files stays beside what the import takes.
+                IngestError::TooLittleMemory {
+                    what,
+                    needed,
+                    available,
+                    least,
+                } => IngestError::TooLittleMemory {
+                    what,
+                    needed: needed + list_bytes,
+                    available,
+                    least: least + list_bytes,
+                },
+                error => error,
+            }
+            .into()
+        })
     }
 
     /// What an import runs on.

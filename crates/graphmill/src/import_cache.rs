@@ -1,6 +1,6 @@
 //! Where the graph imported from a file of edges is kept: in `FILE.graphmill/`, beside the file.
 //!
-//! One folder an import, named by what went into it: `STAMP-OPTIONS`, hashes of the files and of the import's options with the
+//! One directory an import, named by what went into it: `STAMP-OPTIONS`, hashes of the files and of the import's options with the
 //! format of stored graphs. So a file that changed, or other options, never meet an old graph; graphs of older stamps are removed.
 //!
 //! The stamp is made of each file's name and [`FileIdentity`](graphmill_storage::FileIdentity): its number in the file system, its size,
@@ -19,13 +19,13 @@ use crate::hash::Fnv1a;
 use crate::machine::resources::Machine;
 use crate::paths::{DESCRIPTION, is_pattern};
 
-/// How the names of folders begin in which an import that was interrupted keeps what it did.
+/// How the names of directories begin in which an import that was interrupted keeps what it did.
 const KEPT: [&str; 2] = [".graphmill-import-", ".graphmill-graph-"];
 
-/// What the name of the folder of an input's graphs ends with.
+/// What the name of the directory of an input's graphs ends with.
 const ENDING: &str = ".graphmill";
 
-/// A graph that a run has kept beside a file or folder of edges.
+/// A graph that a run has kept beside a file or directory of edges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachedGraph {
     /// The stored graph.
@@ -88,14 +88,14 @@ impl Machine {
     }
 }
 
-/// The folder of the graphs that are kept of an input.
+/// The directory of the graphs that are kept of an input.
 fn folder_beside(input: &Path) -> PathBuf {
     // `.` and `..` have a name only in full.
     let whole = match input.file_name() {
         Some(_) => input.to_path_buf(),
         None => std::fs::canonicalize(input).unwrap_or_else(|_| input.to_path_buf()),
     };
-    // A pattern of files has its cache in the folder above them all.
+    // A pattern of files has its cache in the directory above them all.
     let whole = match is_pattern(&whole) {
         true => folder_of_pattern(&whole),
         false => whole,
@@ -107,7 +107,7 @@ fn folder_beside(input: &Path) -> PathBuf {
     whole.with_file_name(name)
 }
 
-/// Whether there is a folder, and no link to one: what a link leads to is not ours.
+/// Whether there is a directory, and no link to one: what a link leads to is not ours.
 fn is_folder(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir())
 }
@@ -145,7 +145,7 @@ fn remove(disk: &Arc<dyn Disk>, folder: &Path, graph: &Path) -> Result<bool, Sto
 /// The place of one import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CacheLocation {
-    /// Folder of all graphs made from this input.
+    /// Directory of all graphs made from this input.
     pub(crate) folder: PathBuf,
     /// Owners of trusted directories, apart from this user: root, and the owner of the file.
     owners: [u32; 2],
@@ -215,7 +215,7 @@ impl CacheLocation {
         Ok(graph.map(|graph| Box::new((graph, folder)) as DirLock))
     }
 
-    /// Makes the folder of all graphs, and takes hold of it; none where it cannot be made.
+    /// Makes the directory of all graphs, and takes hold of it; none where it cannot be made.
     ///
     /// # Errors
     /// As for [`CacheLocation::hold`].
@@ -251,7 +251,7 @@ impl CacheLocation {
     }
 }
 
-/// Where a pattern would lie in the deepest folder that it names in full.
+/// Where a pattern would lie in the deepest directory that it names in full.
 fn folder_of_pattern(pattern: &Path) -> PathBuf {
     let plain = pattern.ancestors().find(|path| !is_pattern(path));
     let plain = plain.unwrap_or(Path::new(""));

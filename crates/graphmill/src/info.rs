@@ -64,7 +64,7 @@ pub(crate) fn read(options: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 impl Machine {
-    /// Facts about the stored graph in the folder `path`.
+    /// Facts about the stored graph in the directory `path`.
     ///
     /// # Errors
     /// It is not a graph, or not as it was written.
@@ -106,7 +106,7 @@ impl Machine {
         })
     }
 
-    /// Reads every byte of the stored graph in the folder `path` and checks it; returns how many there are.
+    /// Checks every byte of the stored graph in the directory `path`; returns their number.
     ///
     /// # Errors
     /// The first file and page that is not what was written; [`Error::Stopped`].
@@ -148,8 +148,8 @@ impl Machine {
         }
     }
 
-    /// Bytes of all files in a folder and the folders in it.
-    fn disk_bytes(&self, folder: &Path) -> Result<u64, StorageError> {
+    /// Returns the bytes of all files in a directory and the directories in it.
+    pub(crate) fn disk_bytes(&self, folder: &Path) -> Result<u64, StorageError> {
         let mut bytes = 0;
         for path in self.disk().list(folder)? {
             bytes += if self.disk().is_dir(&path)? {

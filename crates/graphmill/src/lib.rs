@@ -152,8 +152,8 @@ mod algorithms;
 mod checkpoint_dir;
 mod config;
 mod error;
-mod estimate;
-mod generate;
+pub mod estimate;
+pub mod generate;
 mod hash;
 mod import;
 mod import_cache;
@@ -162,6 +162,7 @@ mod info;
 mod launch;
 mod machine;
 mod open;
+mod open_input;
 mod paths;
 mod plan;
 mod preflight;
@@ -169,6 +170,7 @@ mod progress;
 mod result;
 mod result_error;
 mod run;
+mod run_identity;
 mod session;
 mod spool;
 mod start;
@@ -179,49 +181,31 @@ mod validate_error;
 pub use algorithms::algorithms;
 pub use config::{CheckpointConfig, Config};
 pub use error::Error;
-pub use estimate::{
-    Cluster, Cost, Estimate, EstimateRequest, Expected, GraphSource, GraphStats, ImportStats,
-    RunStats, StageCost,
-};
-pub use generate::Generation;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
-pub use graphmill_engine::{
-    BytesMoved, Charge, CheckpointInterval, Combiner, Convergence, DispatchChoice, EdgeResidency,
-    KernelChoice, Metrics, PassMetrics, PlacementInfo, SparseChoice, TierBytes,
-};
-pub use graphmill_fabric::Fabric;
-pub use graphmill_graph::{DegreeModel, EdgeKind, IdKind, Order, StoredGraph, WeightRange};
+pub use graphmill_engine::{CheckpointInterval, Convergence, EngineOptions, Metrics};
+pub use graphmill_graph::{EdgeKind, IdKind, Order, StoredGraph};
 pub use graphmill_ingest::{
-    Comments, Delimiter, Duplicates, Format, Generated, GraphRule, Header, Ids, ImportReport,
-    Input, OnError, Quote, SelfLoops, TextOptions,
+    Comments, Delimiter, Duplicates, Format, Header, Ids, ImportReport, OnError, Quote, SelfLoops,
+    TextOptions,
 };
-pub use graphmill_storage::{
-    CancelToken, Clock, DataKind, IoChoice, MemoryBudget, Placement, PlacementError, SystemClock,
-    Tier, Tiers,
-};
-pub use import_cache::CachedGraph;
+pub use graphmill_storage::CancelToken;
 pub use import_config::ImportConfig;
 pub use info::GraphInfo;
-pub use launch::{run_as_rank, run_on_ranks};
-pub use machine::limits::{default_memory, default_threads, memory_limit, memory_total};
-pub use machine::mpi::{MpiJob, build_plugin};
-pub use machine::resources::{Machine, MachineConfig, SimulatedMachine};
-pub use machine::timeline::Timeline;
+pub use machine::mpi::MpiJob;
+pub use machine::resources::{Machine, MachineConfig};
 pub use plan::Plan;
 pub use progress::{Progress, ProgressFn, unwatched};
-pub use result::block::{Block, IdColumn, StringColumn, Values};
-pub use result::format::is_stdout;
+pub use result::block::Block;
 pub use result::top_k::TopRow;
 pub use result_error::ResultError;
 pub use run::{Run, Seconds};
-pub use session::{Session, Tuning};
-pub use spool::Spool;
+pub use session::Session;
 pub use summary::Summary;
 pub use validate::compare::validate;
 pub use validate::verdict::{Rule, Verdict};
 pub use validate_error::ValidateError;
 
-/// What a program of one's own needs.
+/// Types of a program of one's own.
 pub mod prelude {
     pub use graphmill_algorithms::{Output, OutputValues};
     pub use graphmill_engine::{
@@ -230,6 +214,29 @@ pub mod prelude {
         Read, Reduce, Rows, VertexArray, VertexContext, VertexProgram, Write,
     };
     pub use graphmill_graph::EdgeKind;
+}
+
+/// Ranks, tiers of memory, choices of the engine, and parts of a machine, a result and the metrics.
+pub mod advanced {
+    pub use crate::import_cache::CachedGraph;
+    pub use crate::launch::{run_as_rank, run_on_ranks};
+    pub use crate::machine::limits::{default_memory, default_threads, memory_limit, memory_total};
+    pub use crate::machine::mpi::build_plugin;
+    pub use crate::machine::resources::SimulatedMachine;
+    pub use crate::machine::timeline::Timeline;
+    pub use crate::result::block::{IdColumn, StringColumn, Values};
+    pub use crate::result::format::is_stdout;
+    pub use crate::spool::Spool;
+    pub use graphmill_engine::{
+        BytesMoved, Charge, Combiner, DispatchChoice, EdgeResidency, KernelChoice, PassMetrics,
+        PlacementInfo, SparseChoice, TierBytes,
+    };
+    pub use graphmill_fabric::Fabric;
+    pub use graphmill_graph::WeightRange;
+    pub use graphmill_storage::{
+        Clock, DataKind, IoChoice, MemoryBudget, Placement, PlacementError, SystemClock, Tier,
+        Tiers,
+    };
 }
 
 /// The README's examples are compiled and run with the tests.

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::machine::resources::{Machine, folder_of};
 use crate::result::format::is_folder;
 
-/// The file that makes a folder a stored graph.
+/// The file that makes a directory a stored graph.
 pub(crate) const DESCRIPTION: &str = "graph.json";
 
 /// Whether a path stands for the files that match it.
@@ -76,7 +76,7 @@ impl Machine {
         }
     }
 
-    /// Whether there is a folder for `output`.
+    /// Whether there is a directory for `output`.
     pub(crate) fn check_folder(&self, output: &Path) -> Result<(), Error> {
         let Some(folder) = self.folder_written(output)? else {
             return Ok(());
@@ -90,7 +90,7 @@ impl Machine {
         }
     }
 
-    /// Whether a folder of parts can be at `output`.
+    /// Whether a directory of parts can be at `output`.
     pub(crate) fn check_output(&self, output: &Path) -> Result<(), Error> {
         self.check_folder(output)?;
         self.check_parts(output)?;
@@ -125,7 +125,7 @@ impl Machine {
         }
     }
 
-    /// Whether the folder that was asked for takes temporary files.
+    /// Whether the directory that was asked for takes temporary files.
     pub(crate) fn check_tmp(&self) -> Result<(), Error> {
         match self.tmp_asked() {
             Some(folder) => {
@@ -141,7 +141,7 @@ impl Machine {
         }
     }
 
-    /// A folder for temporary files in `folder`.
+    /// A directory for temporary files in `folder`.
     pub(crate) fn scratch(&self, folder: &Path) -> Result<WorkDir, Error> {
         match WorkDir::create(self.disk(), folder, "run") {
             Err(StorageError::Path { source, .. }) if !is_of_open_files(&source) => {

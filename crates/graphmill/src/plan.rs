@@ -46,7 +46,7 @@ impl Plan {
             return Err(PlacementError::NothingToCharge.into());
         }
         let method = config.options.get("method").map(String::as_str);
-        if config.tuning.combiner != Combiner::Auto && method != Some("pregel-push") {
+        if config.engine.combiner != Combiner::Auto && method != Some("pregel-push") {
             return Err(Error::Meaningless {
                 option: "--combiner",
                 needs: "--method pregel-push",
@@ -54,7 +54,7 @@ impl Plan {
         }
         config.import.check(config.import.weights)?;
         let streams = *placement.at(DataKind::Edges) == Tier::Stream
-            || config.tuning.edges == EdgeResidency::Disk;
+            || config.engine.edges == EdgeResidency::Disk;
         if method == Some("afforest") && streams {
             return Err(Error::Streamed {
                 option: "--method afforest",
@@ -79,7 +79,7 @@ impl Plan {
 
     /// An option that says how to go over lists of edges in memory, where a run had none.
     pub(crate) fn idle_option(&self, run: &Metrics) -> Option<&'static str> {
-        let is_idle = run.lists_bytes == 0 && run.passes() > 0;
+        let is_idle = run.adjacency_bytes == 0 && run.passes() > 0;
         (is_idle && self.config.options.contains_key("delta")).then_some("--delta")
     }
 
@@ -98,7 +98,7 @@ impl Plan {
         self.config.summary || self.config.top > 0 || self.config.metrics.is_some()
     }
 
-    /// The result's file, or folder of parts, unless it goes to standard output.
+    /// The result's file, or directory of parts, unless it goes to standard output.
     pub(crate) fn output_file(&self) -> Option<&Path> {
         let output = self.config.output.as_deref();
         output.filter(|path| !is_stdout(path))

@@ -35,7 +35,7 @@ impl Plan {
         machine.check_tmp()
     }
 
-    /// Refuses a folder for versions where the result, edges or a stored graph should have nothing else.
+    /// Refuses a directory for versions where the result, edges or a stored graph should have nothing else.
     fn check_checkpoints(&self, machine: &Machine) -> Result<(), Error> {
         let Some((folder, at)) = (self.config.checkpoints.folder.as_ref())
             .and_then(|folder| Some((folder, place(folder)?)))
@@ -46,7 +46,7 @@ impl Plan {
             Err(Error::Checkpoints {
                 path: folder.clone(),
                 what: what.to_string(),
-                todo: "name another folder (--checkpoint-dir)",
+                todo: "name another directory (--checkpoint-dir)",
             })
         };
         let is_in = |path: &Path| place(path).is_some_and(|path| at.starts_with(path));
@@ -91,13 +91,15 @@ impl Plan {
                         .is_some_and(|(path, at)| path.starts_with(at))
                 };
                 if within(&config.input) || config.import.vertices.iter().any(|list| within(list)) {
-                    return refuse("a folder that the input is in");
+                    return refuse("a directory that the input is in");
                 }
                 if config.metrics.as_deref().is_some_and(within) {
-                    return refuse("a folder that other output is in");
+                    return refuse("a directory that other output is in");
                 }
             } else if machine.disk().is_dir(output)? {
-                return refuse("a folder (with a slash at the end, a result goes there as parts)");
+                return refuse(
+                    "a directory (with a slash at the end, a result goes there as parts)",
+                );
             }
             for folder in at.iter().flat_map(|at| at.ancestors().skip(1)) {
                 if machine.disk().exists(&folder.join(DESCRIPTION))? {
@@ -107,7 +109,7 @@ impl Plan {
             // The next run would take it for edges.
             let folder = at.as_deref().and_then(Path::parent);
             if folder.is_some() && folder == place(&config.input).as_deref() {
-                return refuse("in the folder of the input");
+                return refuse("in the directory of the input");
             }
         }
         let is_file = |path: &Path| !matches!(machine.disk().target(path), Ok(Target::Stream));

@@ -9,7 +9,7 @@ use graphmill_storage::StorageError;
 #[non_exhaustive]
 pub enum ResultError {
     /// The name does not say the format.
-    #[error("cannot tell the format of {}: end its name with .parquet, .csv, .csv.gz, .tsv or .tsv.gz (and a slash, for a folder of parts), or give - for CSV on standard output", path.display())]
+    #[error("cannot tell the format of {}: end its name with .parquet, .csv, .csv.gz, .tsv or .tsv.gz (and a slash, for a directory of parts), or give - for CSV on standard output", path.display())]
     UnknownFormat {
         /// The result file asked for.
         path: PathBuf,

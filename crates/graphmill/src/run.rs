@@ -8,27 +8,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphmill_algorithms::AlgorithmOptions;
+use graphmill_algorithms::{AlgorithmOptions, Output};
 use graphmill_engine::{Metrics, job};
-use graphmill_graph::{EdgeKind, GraphDims, StoredGraph};
-use graphmill_ingest::{IngestError, input_files};
-use graphmill_storage::{CancelToken, DirLock, Disk, LockMode, Owner, StorageError, write_output};
+use graphmill_graph::{GraphDims, StoredGraph};
+use graphmill_storage::{CancelToken, Clock, Disk, Lease, StorageError, write_output};
 use serde::Serialize;
 
 use crate::checkpoint_dir::CheckpointDir;
 use crate::error::Error;
-use crate::import_cache::CacheLocation;
-use crate::import_config::ImportConfig;
 use crate::machine::resources::Machine;
 use crate::machine::timeline::{Recording, Timeline};
 use crate::open::OpenFor;
-use crate::paths::DESCRIPTION;
 use crate::plan::Plan;
 use crate::progress::{Progress, ProgressFn};
 use crate::result::block::Block;
 use crate::result::format::is_folder;
 use crate::result::top_k::{TopK, TopRow};
 use crate::result_error::ResultError;
+use crate::session::Session;
 use crate::start::StartOptions;
 use crate::summary::{Summary, TOP_ROWS};
 use crate::{algorithms, info, open};
@@ -43,8 +40,8 @@ pub struct Run {
     pub column: &'static str,
     /// Vertices of the graph.
     pub vertices: u64,
-    /// Edges of the graph as they are stored: an undirected one counts twice.
-    pub edges: u64,
+    /// Arcs of the graph: an undirected edge is two.
+    pub arcs: u64,
     /// How the input of the graph was read, a line for each way.
     pub read: Vec<String>,
     /// The vertices with the highest values, or the largest groups, as many as asked for.
@@ -106,7 +103,23 @@ struct MetricsReport<'a> {
 #[derive(Serialize)]
 struct GraphCounts {
     vertices: u64,
-    edges: u64,
+    arcs: u64,
+}
+
+/// A result that is written.
+struct WrittenResult {
+    /// Bytes of the file, or of all parts.
+    bytes: Option<u64>,
+    summary: Summary,
+    /// The memory of the ids in the summary.
+    _long_ids: Vec<Lease>,
+}
+
+impl WrittenResult {
+    /// Returns the first `count` rows of the summary.
+    fn top(&self, count: usize) -> Vec<TopRow> {
+        self.summary.top.iter().take(count).cloned().collect()
+    }
 }
 
 impl Plan {
@@ -138,21 +151,21 @@ impl Plan {
         watcher: &ProgressFn,
         each: Option<&mut dyn FnMut(&Block)>,
     ) -> Result<Run, Error> {
-        let mut versions = None;
-        let done = self.execute(machine, watcher, each, &mut versions);
-        done.map_err(|error| match &versions {
-            Some(versions) => versions.left(error, watcher),
+        let mut checkpoints = None;
+        let done = self.execute(machine, watcher, each, &mut checkpoints);
+        done.map_err(|error| match &checkpoints {
+            Some(checkpoints) => checkpoints.left(error, watcher),
             None => error,
         })
     }
 
-    /// The same, with versions from where they can be published.
+    /// The same, with checkpoints from where they can be written.
     fn execute(
         &self,
         machine: &Machine,
         watcher: &ProgressFn,
-        mut each: Option<&mut dyn FnMut(&Block)>,
-        versions: &mut Option<CheckpointDir>,
+        each: Option<&mut dyn FnMut(&Block)>,
+        checkpoints: &mut Option<CheckpointDir>,
     ) -> Result<Run, Error> {
         let clock = machine.clock();
         let began = clock.now();
@@ -172,66 +185,116 @@ impl Plan {
             wants_rows,
         };
         let (graph, settings, _hold) = self.open_and_resolve(machine, purpose, watcher)?;
-        let file = self.output_file();
-        let folder = file.filter(|path| is_folder(path));
-        if let Some(folder) = folder.filter(|_| !is_first) {
-            // It may have a disk of its own.
-            machine.check_output(folder)?;
-        }
+        self.check_part(machine)?;
         let measure = graph.measure();
         let opened = clock.now();
 
-        let row_bytes = open::rows(&measure, wants_rows);
-        let set_aside = machine
-            .budget()
-            .lease("the rows of the result", row_bytes)?;
         let count = match wants_summary {
             true => self.config.top.max(TOP_ROWS),
             false => 0,
         };
-        let highest = (count as u64).min(measure.batches.vertices());
-        let _highest = machine
-            .budget()
-            .lease("the highest rows", TopK::memory(highest))?;
-        let beside = file.unwrap_or(graph.path());
-        let (tuning, sizes) = (self.config.tuning, sizes(&measure));
-        *versions = self.versions(machine, &graph, &machine.tmp(beside), watcher)?;
-        let checkpoints = versions.as_ref().map(CheckpointDir::asked);
-        let asked = (tuning, sizes, checkpoints);
+        let [set_aside, _highest] = set_aside(machine, &measure, wants_rows, count)?;
+        let beside = self.output_file().unwrap_or(graph.path());
+        let sizes = sizes(&measure);
+        *checkpoints = self.checkpoints(machine, &graph, &machine.tmp(beside), watcher)?;
+        let policy = checkpoints.as_ref().map(CheckpointDir::asked);
+        let asked = (self.config.engine, sizes, policy);
         let trials = u64::from(self.config.trials.max(1));
         let passes_max = (self.entry.passes_max)(&given).map(|most| most * trials);
         let mut session = machine.session_beside(beside, &graph, asked, passes_max, watcher)?;
-        if let Some(versions) = versions {
-            versions.report_resumed(job::resumed(&session), watcher);
+        if let Some(checkpoints) = checkpoints {
+            checkpoints.report_resumed(job::resumed(&session), watcher);
         }
-        let mut trials = Vec::new();
-        let output = loop {
-            let (began, loading) = (clock.now(), session.metrics().loading);
-            let output = (self.entry.run)(&mut session, &settings)?;
-            let loading = session.metrics().loading - loading;
-            trials.push((clock.now() - began).as_secs_f64() - loading);
-            if trials.len() >= self.config.trials as usize {
-                break output;
-            }
-        };
+        let (output, trials) = self.run_trials(&mut session, &settings, clock)?;
         let finished = clock.now();
         job::share_metrics(&mut session)?;
         let metrics = session.metrics().clone();
         // A resumed run must replay the calls of the run before, even if no one reads the summary.
-        let sizes = match self.entry.group_sizes {
-            Some(group_sizes) if wants_summary || versions.is_some() => {
-                Some(group_sizes(&mut session, &output)?)
-            }
-            _ => None,
-        };
+        let wants_sizes = wants_summary || checkpoints.is_some();
+        let group_sizes = self.entry.group_sizes.filter(|_| wants_sizes);
+        let sizes = group_sizes.map(|sizes| sizes(&mut session, &output));
+        let sizes = sizes.transpose()?;
         job::end_calls(&mut session)?;
         drop(set_aside);
-        if let Some(option) = self.idle_option(&metrics) {
+        self.warn_of(&metrics, watcher);
+        let written = self.write_result(
+            &mut session,
+            (&output, sizes.as_ref()),
+            &graph,
+            (is_first, count),
+            each,
+            watcher,
+        )?;
+        if let Some(checkpoints) = checkpoints {
+            checkpoints.end(machine, &mut session, watcher)?;
+        }
+        let timelines = recording.map_or(Ok(Vec::new()), |recording| recording.end(machine))?;
+        let ended = clock.now();
+
+        let seconds = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64();
+        let run = Run {
+            algorithm: self.entry.name,
+            column: output.column,
+            vertices: graph.vertices(),
+            arcs: graph.arcs(),
+            read: info::read(&graph.meta().options),
+            top: written.top(self.config.top),
+            summary: written.summary.shown(self.config.top),
+            peak_memory: machine.budget().peak(),
+            trials,
+            seconds: Seconds {
+                open: seconds(began, opened),
+                load: metrics.loading,
+                run: seconds(opened, finished) - metrics.loading,
+                write: seconds(finished, ended),
+            },
+            result_bytes: written.bytes,
+            timelines,
+            metrics,
+        };
+        if let Some(path) = self.config.metrics.as_ref().filter(|_| is_first) {
+            self.write_metrics(&**machine.disk(), &run, path)?;
+        }
+        Ok(run)
+    }
+
+    /// Checks the directory of this rank's part, if this is not the first rank.
+    ///
+    /// The rank may have a disk of its own.
+    fn check_part(&self, machine: &Machine) -> Result<(), Error> {
+        let folder = self.output_file().filter(|path| is_folder(path));
+        match folder.filter(|_| machine.rank() > 0) {
+            Some(folder) => machine.check_output(folder),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs the algorithm as often as asked; returns the last output, and the seconds of each trial.
+    fn run_trials(
+        &self,
+        session: &mut Session,
+        settings: &AlgorithmOptions,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<(Output, Vec<f64>), Error> {
+        let mut trials = Vec::new();
+        loop {
+            let (began, loading) = (clock.now(), session.metrics().loading);
+            let output = (self.entry.run)(session, settings)?;
+            let loading = session.metrics().loading - loading;
+            trials.push((clock.now() - began).as_secs_f64() - loading);
+            if trials.len() >= self.config.trials as usize {
+                return Ok((output, trials));
+            }
+        }
+    }
+
+    /// Warns of an option without effect, and of a tolerance that was not reached.
+    fn warn_of(&self, metrics: &Metrics, watcher: &ProgressFn) {
+        if let Some(option) = self.idle_option(metrics) {
             watcher(&Progress::Warning(&format!(
                 "{option} was of no use: it is for edges in memory, and the run went over them on disk or as they are packed"
             )));
         }
-
         if let Some(end) = metrics.convergence.filter(|end| !end.reached) {
             watcher(&Progress::Warning(&format!(
                 "{}: --tolerance {:e} is not reached: the last iteration still changed the values by {:e} in all; give more --iterations",
@@ -240,6 +303,21 @@ impl Plan {
                 end.residual
             )));
         }
+    }
+
+    /// Writes the result, and hands its rows to `each`; all ranks call it.
+    ///
+    /// `count` is the number of rows of the summary, `sizes` are the sizes of groups.
+    fn write_result(
+        &self,
+        session: &mut Session,
+        (output, sizes): (&Output, Option<&Output>),
+        graph: &StoredGraph,
+        (is_first, count): (bool, usize),
+        each: Option<&mut dyn FnMut(&Block)>,
+        watcher: &ProgressFn,
+    ) -> Result<WrittenResult, Error> {
+        let folder = self.output_file().filter(|path| is_folder(path));
         let mut done = 0;
         let mut note = |rows: u64, total: u64| {
             done += rows;
@@ -253,248 +331,35 @@ impl Plan {
         let mut result_bytes = match folder {
             Some(folder) => {
                 let batches = graph.batches();
-                let own = job::local_batches(&session).map(|batch| batches.range(batch));
+                let own = job::local_batches(session).map(|batch| batches.range(batch));
                 let own = own.map(|range| range.end - range.start).sum();
-                Some(session.write_parts(&output, folder, |rows| note(rows, own))?)
+                Some(session.write_parts(output, folder, |rows| note(rows, own))?)
             }
             None => None,
         };
         if !is_first {
-            job::serve(&session)?;
+            job::serve(session)?;
         }
-        let (mut summary, mut _long_ids) = (Summary::default(), Vec::new());
-        if is_first && wants_summary {
-            (summary, _long_ids) = session.summarize(&output, sizes.as_ref(), count)?;
+        let (mut summary, mut long_ids) = (Summary::default(), Vec::new());
+        if is_first && self.wants_summary() {
+            (summary, long_ids) = session.summarize(output, sizes, count)?;
         }
-        let pass_by = |block: &Block| {
-            if let Some(each) = &mut each {
-                each(block);
-            }
-        };
         let path = self.config.output.as_ref();
         if let Some(path) = path.filter(|_| is_first && folder.is_none()) {
             let note = |rows| note(rows, graph.vertices());
-            result_bytes = Some(session.write(&output, path, note)?);
+            result_bytes = Some(session.write(output, path, note)?);
         }
-        if is_first && wants_each {
-            session.each_block(&output, pass_by)?;
+        if let Some(each) = each.filter(|_| is_first) {
+            session.each_block(output, each)?;
         }
         if is_first {
-            job::stop_serving(&session)?;
+            job::stop_serving(session)?;
         }
-        if let Some(versions) = versions {
-            versions.end(machine, &mut session, watcher)?;
-        }
-        let timelines = recording.map_or(Ok(Vec::new()), |recording| recording.end(machine))?;
-        let written = clock.now();
-
-        let seconds = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64();
-        let run = Run {
-            algorithm: self.entry.name,
-            column: output.column,
-            vertices: graph.vertices(),
-            edges: graph.arcs(),
-            read: info::read(&graph.meta().options),
-            top: summary.top.iter().take(self.config.top).cloned().collect(),
-            summary: summary.shown(self.config.top),
-            peak_memory: machine.budget().peak(),
-            trials,
-            seconds: Seconds {
-                open: seconds(began, opened),
-                load: metrics.loading,
-                run: seconds(opened, finished) - metrics.loading,
-                write: seconds(finished, written),
-            },
-            result_bytes,
-            timelines,
-            metrics,
-        };
-        if let Some(path) = self.config.metrics.as_ref().filter(|_| is_first) {
-            self.write_metrics(&**machine.disk(), &run, path)?;
-        }
-        Ok(run)
-    }
-
-    /// Opens the stored graph and resolves the options for the algorithm.
-    ///
-    /// A cached graph stays locked while the returned hold lives.
-    pub(crate) fn open_and_resolve(
-        &self,
-        machine: &Machine,
-        purpose: OpenFor<'_>,
-        watcher: &ProgressFn,
-    ) -> Result<(Arc<StoredGraph>, AlgorithmOptions, Option<DirLock>), Error> {
-        let (graph, hold) = self.open(machine, purpose, watcher)?;
-        let settings =
-            algorithms::settings(self.entry, &self.config.options, &graph, machine.budget())?;
-        let is_weighted = self.entry.is_weighted(&settings);
-        let notice = match graph.edge_kind() {
-            EdgeKind::None if is_weighted => {
-                "the graph has no weights, each arc counts 1 (--weights f32 or f64 reads a third column)"
-            }
-            EdgeKind::F32 | EdgeKind::F64 if self.entry.can_be_weighted() && !is_weighted => {
-                "the weights of the graph are ignored, each arc counts 1 (--weighted goes by them)"
-            }
-            _ => "",
-        };
-        if !notice.is_empty() {
-            watcher(&Progress::Warning(&format!(
-                "{}: {notice}",
-                self.entry.name
-            )));
-        }
-        Ok((graph, settings, hold))
-    }
-
-    /// Opens the stored graph that is the input, or that all ranks import from it.
-    ///
-    /// A cached graph stays locked for the run.
-    fn open(
-        &self,
-        machine: &Machine,
-        purpose: OpenFor<'_>,
-        watcher: &ProgressFn,
-    ) -> Result<(Arc<StoredGraph>, Option<DirLock>), Error> {
-        let disk = machine.disk();
-        let inputs = machine.inputs(&self.config.input)?;
-        // Of several files that a pattern stands for, the pattern names the cache.
-        let input = match &inputs[..] {
-            [input] => input,
-            _ => &self.config.input,
-        };
-        for list in &self.config.import.vertices {
-            machine.input(list)?;
-        }
-        if disk.exists(&input.join(DESCRIPTION))? {
-            if self.config.import != ImportConfig::default() {
-                return Err(Error::AlreadyStored {
-                    path: input.clone(),
-                });
-            }
-            // It may be one of the cache.
-            let hold = disk.hold(input, LockMode::Shared, Owner::Anybody);
-            let hold = hold.ok().flatten();
-            return Ok((machine.graph_for(input, purpose)?, hold));
-        }
-        let mut files = input_files(&**disk, &inputs)?;
-        files.extend(self.config.import.vertices.clone());
-        let names = files
-            .iter()
-            .map(|file| NAME_BYTES + file.as_os_str().len() as u64);
-        let names = machine
-            .budget()
-            .lease("the names of the input's files", names.sum())?;
-        let options = format!("{:?}", self.config.import);
-        let cache = CacheLocation::of(&**disk, input, &files, &options)?;
-        let path = cache.graph();
-        // Held before it is looked for, so that it is not removed in between.
-        let hold = cache.hold(&**disk)?;
-        let is_there = disk.exists(&path.join(DESCRIPTION))?;
-        // Ranks with disks of their own number files in ways of their own. Each has a whole graph there, by whatever job it was made.
-        let found = machine.gather(path.as_os_str().as_encoded_bytes())?;
-        let is_shared = found.iter().all(|other| *other == found[0]);
-        let found = machine.gather(&[u8::from(is_there)])?;
-        let is_there = match is_shared {
-            true => found.contains(&vec![1]),
-            false => is_there,
-        };
-        if is_there {
-            watcher(&Progress::Note(&format!(
-                "using {}, imported before",
-                path.display()
-            )));
-            let graph = self.imported(machine, &path, purpose, watcher)?;
-            for line in info::read(&graph.meta().options) {
-                watcher(&Progress::Note(&line));
-            }
-            return Ok((graph, hold));
-        }
-        let enough = || machine.enough_for(purpose, &files, &self.config.import);
-        machine.check_any(purpose, enough)?;
-        watcher(&Progress::Note(&format!(
-            "importing {} into {}",
-            input.display(),
-            path.display()
-        )));
-        // The lock keeps another process from replacing the directory while this one writes it.
-        let _folder = cache.make(&**disk)?;
-        // Checkpoints of the import lie in the cache, which deletes stale ones. Among other temporary files they would stay if the input changed.
-        let mut import = self.config.import.clone();
-        if machine.tmp_asked().is_some() {
-            import.keep_every = None;
-        }
-        let by_all = is_shared && found.len() > 1;
-        let importing = match by_all {
-            true => machine.clone(),
-            false => machine.alone(),
-        };
-        if let Err(error) = importing.import_anywhere(&inputs, &path, &import, watcher) {
-            // Another run may have made the same graph meanwhile.
-            let is_there = disk.exists(&path.join(DESCRIPTION))?;
-            if is_there && by_all {
-                // Ranks that failed are lost to each other.
-                return Err(Error::ImportedMeanwhile { path });
-            }
-            if !is_there {
-                // An empty directory is deleted, whichever process made it.
-                let _ = disk.remove_dir(&cache.folder);
-                return Err(match error {
-                    Error::Ingest(IngestError::Storage(StorageError::Path { source, .. }))
-                        if is_forbidden(&source) =>
-                    {
-                        Error::NoCache {
-                            input: input.clone(),
-                            folder: cache.folder,
-                            source,
-                        }
-                    }
-                    // The reported minimum suffices for the run, too.
-                    Error::Ingest(IngestError::TooLittleMemory {
-                        what,
-                        needed,
-                        available,
-                        least,
-                    }) => Error::Ingest(IngestError::TooLittleMemory {
-                        what,
-                        needed,
-                        available,
-                        least: least.max(enough()?),
-                    }),
-                    error => error,
-                });
-            }
-        }
-        drop((files, names));
-        let hold = cache.hold(&**disk)?;
-        cache.remove_stale(disk);
-        Ok((self.imported(machine, &path, purpose, watcher)?, hold))
-    }
-
-    /// Opens a graph of the cache; every run on it reports what its import skipped.
-    fn imported(
-        &self,
-        machine: &Machine,
-        path: &Path,
-        purpose: OpenFor<'_>,
-        watcher: &ProgressFn,
-    ) -> Result<Arc<StoredGraph>, Error> {
-        let graph = machine.graph_for(path, purpose)?;
-        let dropped = &graph.meta().dropped;
-        for (reason, what) in [
-            ("malformed_lines", "malformed lines skipped"),
-            (
-                "malformed_vertex_lines",
-                "malformed lines of vertices skipped",
-            ),
-        ] {
-            if let Some(count) = dropped.get(reason).filter(|count| **count > 0) {
-                watcher(&Progress::Warning(&format!(
-                    "{}: {what} when it was imported: {count}",
-                    self.config.input.display()
-                )));
-            }
-        }
-        Ok(graph)
+        Ok(WrittenResult {
+            bytes: result_bytes,
+            summary,
+            _long_ids: long_ids,
+        })
     }
 
     fn write_metrics(&self, disk: &dyn Disk, run: &Run, path: &Path) -> Result<(), Error> {
@@ -502,7 +367,7 @@ impl Plan {
             algorithm: self.entry.name,
             graph: GraphCounts {
                 vertices: run.vertices,
-                edges: run.edges,
+                arcs: run.arcs,
             },
             read: &run.read,
             executor: "column",
@@ -525,11 +390,16 @@ impl Plan {
     }
 }
 
-/// Bytes of memory that the name of a file takes in addition to its text.
-const NAME_BYTES: u64 = 48;
-
-/// Whether nothing may be written in some place.
-fn is_forbidden(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
-    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
+/// Leases memory for the rows of the result, and for the `count` highest.
+fn set_aside(
+    machine: &Machine,
+    graph: &GraphDims,
+    wants_rows: bool,
+    count: usize,
+) -> Result<[Lease; 2], StorageError> {
+    let budget = machine.budget();
+    let rows = budget.lease("the rows of the result", open::rows(graph, wants_rows))?;
+    let highest = (count as u64).min(graph.batches.vertices());
+    let highest = budget.lease("the highest rows", TopK::memory(highest))?;
+    Ok([rows, highest])
 }

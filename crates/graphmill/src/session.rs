@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use graphmill_algorithms::Output;
 use graphmill_engine::{
-    CheckpointPolicy, Combiner, DispatchChoice, EdgeResidency, Engine, EngineConfig, KernelChoice,
-    Mode, ProgramFootprint, SparseChoice, job,
+    CheckpointPolicy, EdgeResidency, Engine, EngineConfig, EngineOptions, Mode, ProgramFootprint, job,
 };
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
@@ -25,53 +24,11 @@ use crate::result::write;
 use crate::summary;
 use crate::summary::Summary;
 
-/// Choices that the engine makes by cost unless told; no result depends on them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tuning {
-    /// Which kernel passes use.
-    pub kernel: KernelChoice,
-    /// Whether sparse passes seek.
-    pub seek: SparseChoice,
-    /// The cost of one seek on disk in elements scanned (DFOGraph, section 4.1); in memory it is a 32nd.
-    pub gamma: u64,
-    /// The ratio of listed sources to messages from which messages to a rank are sent unfiltered.
-    ///
-    /// The list holds the sources that have edges to the rank (DFOGraph, section 4.3). `None`: messages are
-    /// filtered unless nearly all sources have such edges.
-    pub filter_ratio: Option<f64>,
-    /// The weight of a vertex in edges when batches are divided among ranks; the default is 2P - 1.
-    ///
-    /// DFOGraph, section 2.2.
-    pub alpha: Option<u64>,
-    /// How messages on disk get to the columns that need them.
-    pub dispatch: DispatchChoice,
-    /// Where edges are while passes go over them; `Auto` is as the machine's placement says.
-    pub edges: EdgeResidency,
-    /// How the push version of vertex programs combines messages.
-    pub combiner: Combiner,
-}
-
-impl Default for Tuning {
-    /// By cost, with the gamma of the paper.
-    fn default() -> Tuning {
-        Tuning {
-            kernel: KernelChoice::default(),
-            seek: SparseChoice::default(),
-            gamma: 1024,
-            filter_ratio: None,
-            alpha: None,
-            dispatch: DispatchChoice::default(),
-            edges: EdgeResidency::default(),
-            combiner: Combiner::default(),
-        }
-    }
-}
-
 /// An open graph and the engine over it, to which it dereferences.
 ///
 /// Its temporary files are deleted when it is dropped.
 pub struct Session {
-    // In this order: the engine closes its files before their folder goes.
+    // In this order: the engine closes its files before their directory goes.
     engine: Engine,
     graph: Arc<StoredGraph>,
     machine: Machine,
@@ -110,13 +67,13 @@ impl Machine {
     pub fn session(
         &self,
         graph: &Arc<StoredGraph>,
-        tuning: Tuning,
+        options: EngineOptions,
         watcher: &ProgressFn,
     ) -> Result<Session, Error> {
         self.session_beside(
             graph.path(),
             graph,
-            (tuning, ProgramFootprint::USUAL, None),
+            (options, ProgramFootprint::USUAL, None),
             None,
             watcher,
         )
@@ -126,7 +83,7 @@ impl Machine {
         &self,
         output: &Path,
         graph: &Arc<StoredGraph>,
-        (tuning, sizes, checkpoints): (Tuning, ProgramFootprint, Option<CheckpointPolicy>),
+        (options, sizes, checkpoints): (EngineOptions, ProgramFootprint, Option<CheckpointPolicy>),
         passes_max: Option<u64>,
         watcher: &ProgressFn,
     ) -> Result<Session, Error> {
@@ -138,7 +95,13 @@ impl Machine {
             )));
         }
         let watcher = Arc::clone(watcher);
-        let settings = EngineConfig {
+        let edges = match (options.edges, self.tiers().placement().at(DataKind::Edges)) {
+            (EdgeResidency::Auto, Tier::Stream) => EdgeResidency::Disk,
+            (told, Tier::Auto | Tier::Stream) => told,
+            (EdgeResidency::Auto, _) => EdgeResidency::Memory,
+            (told, _) => told,
+        };
+        let config = EngineConfig {
             budget: self.budget().clone(),
             tiers: self.tiers().clone(),
             disk: Arc::clone(self.disk()),
@@ -146,20 +109,8 @@ impl Machine {
             clock: Arc::clone(self.clock()),
             stop: self.stop().clone(),
             scratch: scratch.path().to_path_buf(),
-            kernel: tuning.kernel,
-            seek: tuning.seek,
-            gamma: tuning.gamma,
-            filter_ratio: tuning.filter_ratio,
-            alpha: tuning.alpha,
-            dispatch: tuning.dispatch,
             fabric: (self.fabric()).map(|fabric| Arc::clone(fabric) as Arc<dyn Fabric>),
-            combiner: tuning.combiner,
-            edges: match (tuning.edges, self.tiers().placement().at(DataKind::Edges)) {
-                (EdgeResidency::Auto, Tier::Stream) => EdgeResidency::Disk,
-                (told, Tier::Auto | Tier::Stream) => told,
-                (EdgeResidency::Auto, _) => EdgeResidency::Memory,
-                (told, _) => told,
-            },
+            options: EngineOptions { edges, ..options },
             sizes,
             charge: self.charge(),
             on_pass: Some(Arc::new(move |number, pass| {
@@ -171,7 +122,7 @@ impl Machine {
             checkpoints,
         };
         Ok(Session {
-            engine: Engine::new(Arc::clone(graph), settings)?,
+            engine: Engine::new(Arc::clone(graph), config)?,
             graph: Arc::clone(graph),
             machine: self.clone(),
             _scratch: scratch,

@@ -1,6 +1,6 @@
 //! Edges from standard input: written once to a private file among the temporary ones, and read from there as from any other.
 //!
-//! The file has mode 0600, its folder 0700; both go with the [`Spool`]. It is compressed as the input is, and named so that a reader
+//! The file has mode 0600, its directory 0700; both go with the [`Spool`]. It is compressed as the input is, and named so that a reader
 //! sees that.
 
 use std::fs::{OpenOptions, Permissions};

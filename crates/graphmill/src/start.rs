@@ -41,7 +41,7 @@ impl StartOptions {
             ranks: _,
             trials,
             machine,
-            tuning,
+            engine,
             checkpoints,
         } = config;
         let mut start = StartOptions::of("run");
@@ -56,15 +56,15 @@ impl StartOptions {
         start.add("--quiet or --json", summary);
         start.add("--trials", trials);
         start.add("--place or --slow-tier", &machine.placement);
-        start.add("--charge", &machine.charge);
-        start.add("--direction", &tuning.kernel);
-        start.add("--seek", &tuning.seek);
-        start.add("--gamma", &tuning.gamma);
-        start.add("--filter-ratio", &tuning.filter_ratio);
-        start.add("--alpha", &tuning.alpha);
-        start.add("--dispatch", &tuning.dispatch);
-        start.add("--combiner", &tuning.combiner);
-        start.add("--place edges", &tuning.edges);
+        start.add("--simulate-slow-tier", &machine.charge);
+        start.add("--direction", &engine.kernel);
+        start.add("--sparse", &engine.sparse);
+        start.add("--gamma", &engine.gamma);
+        start.add("--filter-ratio", &engine.filter_ratio);
+        start.add("--alpha", &engine.alpha);
+        start.add("--dispatch", &engine.dispatch);
+        start.add("--combiner", &engine.combiner);
+        start.add("--place edges", &engine.edges);
         start.add("--checkpoint-dir", &checkpoints.folder);
         start.add("--checkpoint-every", &checkpoints.every);
         start.add("--checkpoints", &checkpoints.keep);

@@ -17,8 +17,8 @@ pub enum ValidateError {
         /// What was given.
         path: PathBuf,
     },
-    /// A folder without parts of a result.
-    #[error("{}: there is no part of a result in this folder", path.display())]
+    /// A directory without parts of a result.
+    #[error("{}: there is no part of a result in this directory", path.display())]
     NoParts {
         /// The folder.
         path: PathBuf,

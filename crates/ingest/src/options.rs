@@ -109,6 +109,7 @@ impl ImportOptions {
 
 /// A policy for several edges from one vertex to another (in an undirected graph: between them).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Duplicates {
     /// Keep all; those that differ only in weight are ordered by it.
     #[default]
@@ -125,6 +126,7 @@ pub enum Duplicates {
 
 /// A policy for edges from a vertex to itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum SelfLoops {
     /// Keep them; in an undirected graph each is one arc.
     #[default]

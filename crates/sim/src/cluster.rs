@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use graphmill::advanced::SimulatedMachine;
 use graphmill::{
     CancelToken, CheckpointConfig, Config, Error, Machine, MachineConfig, Plan, Progress,
-    ProgressFn, SimulatedMachine, unwatched,
+    ProgressFn, unwatched,
 };
 use graphmill_fabric::{Fabric, NetworkModel, simulated};
 use graphmill_storage::{Clock, Disk, SimDisk};
@@ -248,7 +249,7 @@ pub(crate) fn versions(disks: &[SimDisk], ranks: usize) -> Vec<u64> {
         let base = all.iter().find(is_it).cloned().unwrap_or_default();
         let folder = base.join(format!("rank-{rank:05}"));
         let number = |path: PathBuf| {
-            let name = path.file_name()?.to_str()?.strip_prefix("version-")?;
+            let name = path.file_name()?.to_str()?.strip_prefix("checkpoint-")?;
             name.parse::<u64>().ok()
         };
         let there = disk.list(&folder).unwrap_or_default();

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Parser;
-use graphmill::{Clock, SystemClock};
+use graphmill::advanced::{Clock, SystemClock};
 use graphmill_sim::{Scenario, Told, judge};
 
 /// Graphmill on simulated machines: each seed decides a graph, a question, a cluster and faults

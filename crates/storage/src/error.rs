@@ -164,7 +164,7 @@ fn advice(error: &io::Error) -> &'static str {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             ": free some space there, or write elsewhere (the output, or temporary files by --tmp)"
         }
-        io::ErrorKind::ReadOnlyFilesystem => ": choose another folder",
+        io::ErrorKind::ReadOnlyFilesystem => ": choose another directory",
         io::ErrorKind::PermissionDenied => ": check who may use it",
         io::ErrorKind::NotFound => ": check the path, and whether new files can be made there",
         io::ErrorKind::FileTooLarge => ": raise the limit (ulimit -f), or use another file system",

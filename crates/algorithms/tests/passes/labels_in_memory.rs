@@ -74,7 +74,7 @@ fn levels_are_pushed_or_pulled_as_they_are_told() {
             let mode = Mode { kernel, ..mode(2) };
             run(&path, mode, |engine| {
                 let depths = bfs::run(engine, 0)?;
-                let passes = engine.metrics().supersteps.iter();
+                let passes = engine.metrics().passes.iter();
                 let count = |wanted| passes.clone().filter(|pass| pass.mode == wanted).count();
                 Ok((all(engine, depths), count(How::Push), count(How::Pull)))
             })
@@ -199,7 +199,7 @@ fn no_width_makes_endless_work() {
         for (width, most) in [(Some(50.0), 2), (Some(500.0), 4), (Some(1e300), 200)] {
             let edges: u64 = run(&path, mode(threads), |engine| {
                 engines(sssp::run::<f32>(engine, 0, SsspMethod::Delta(width)))?;
-                let passes = &engine.metrics().supersteps;
+                let passes = &engine.metrics().passes;
                 Ok(passes.iter().map(|pass| pass.edges).sum())
             });
             let all = graph.arcs.len() as u64;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use graphmill_algorithms::{AlgorithmError, pagerank};
 use graphmill_engine::{
     Combiner, DispatchChoice, EdgeResidency, Element, Engine, EngineConfig, EngineError,
-    KernelChoice, ProgramFootprint, SparseChoice, VertexArray,
+    EngineOptions, KernelChoice, ProgramFootprint, SparseChoice, VertexArray,
 };
 use graphmill_fabric::{Fabric, NetworkModel, local, simulated};
 use graphmill_graph::{
@@ -154,7 +154,7 @@ enum Memory {
 #[derive(Clone, Copy, Debug)]
 struct Mode {
     kernel: KernelChoice,
-    seek: SparseChoice,
+    sparse: SparseChoice,
     threads: usize,
     memory: Memory,
     io: IoChoice,
@@ -167,7 +167,7 @@ impl Mode {
     /// Everything by cost, with memory to spare.
     const USUAL: Mode = Mode {
         kernel: KernelChoice::Auto,
-        seek: SparseChoice::Auto,
+        sparse: SparseChoice::Auto,
         threads: 2,
         memory: Memory::Bytes(1 << 30),
         io: IoChoice::Auto,
@@ -240,19 +240,18 @@ fn settings(
         clock: Arc::new(SystemClock::new()),
         stop: CancelToken::new(),
         scratch: scratch.to_path_buf(),
-        kernel: mode.kernel,
-        seek: mode.seek,
-        gamma: 1024,
         fabric,
-        alpha: None,
-        dispatch: mode.dispatch,
-        filter_ratio: None,
-        edges: mode.edges,
-        combiner: match mode.threads {
-            _ if mode.ranks != Ranks::One => Combiner::Auto,
-            3 => Combiner::Hybrid,
-            4 => Combiner::Own,
-            _ => Combiner::Auto,
+        options: EngineOptions {
+            kernel: mode.kernel,
+            sparse: mode.sparse,
+            dispatch: mode.dispatch,
+            edges: mode.edges,
+            combiner: match mode.threads {
+                _ if mode.ranks != Ranks::One => Combiner::Auto,
+                3 | 4 => Combiner::Hybrid,
+                _ => Combiner::Auto,
+            },
+            ..EngineOptions::default()
         },
         sizes: ProgramFootprint::USUAL,
         charge: None,

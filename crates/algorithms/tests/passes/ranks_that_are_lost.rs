@@ -219,7 +219,7 @@ impl Case {
         let end = Engine::new(open(disk), settings).and_then(|mut engine| {
             let values = self.algorithm.run(&mut engine)?;
             let metrics = engine.metrics();
-            let mut passes = metrics.supersteps.iter();
+            let mut passes = metrics.passes.iter();
             Ok(Found {
                 rank,
                 values,

@@ -21,13 +21,13 @@ const MODES: &[Mode] = {
         Mode::USUAL,
         Mode {
             kernel: Scatter,
-            seek: Never,
+            sparse: Never,
             threads: 1,
             ..Mode::USUAL
         },
         Mode {
             kernel: Scatter,
-            seek: Never,
+            sparse: Never,
             threads: 3,
             memory: LeastAnd(1 << 14),
             io: Threads,
@@ -35,24 +35,24 @@ const MODES: &[Mode] = {
         },
         Mode {
             kernel: Gather,
-            seek: Never,
+            sparse: Never,
             ..Mode::USUAL
         },
         Mode {
             kernel: Gather,
-            seek: Never,
+            sparse: Never,
             threads: 3,
             memory: LeastAnd(1 << 14),
             ..Mode::USUAL
         },
         Mode {
             kernel: Scatter,
-            seek: Always,
+            sparse: Always,
             ..Mode::USUAL
         },
         Mode {
             kernel: Scatter,
-            seek: Always,
+            sparse: Always,
             threads: 1,
             memory: Bytes(16 << 20),
             io: Threads,
@@ -77,7 +77,7 @@ const MODES: &[Mode] = {
             ..Mode::USUAL
         },
         Mode {
-            seek: Never,
+            sparse: Never,
             edges: EdgeResidency::Disk,
             ..Mode::USUAL
         },
@@ -87,21 +87,21 @@ const MODES: &[Mode] = {
         },
         Mode {
             kernel: Scatter,
-            seek: Never,
+            sparse: Never,
             memory: LeastAnd(1 << 14),
             ranks: Ranks::Local(3),
             ..Mode::USUAL
         },
         Mode {
             kernel: Gather,
-            seek: Never,
+            sparse: Never,
             threads: 1,
             edges: EdgeResidency::Memory,
             ranks: Ranks::Simulated(3, 1),
             ..Mode::USUAL
         },
         Mode {
-            seek: Always,
+            sparse: Always,
             threads: 1,
             edges: EdgeResidency::Disk,
             ranks: Ranks::Simulated(4, 2),
@@ -382,7 +382,7 @@ fn whoever_falls_silent_is_not_heard_again() {
     for ranks in ranks.into_iter().chain(simulated) {
         for memory in [Bytes(1 << 30), LeastAnd(1 << 14)] {
             let mode = Mode {
-                seek: SparseChoice::Never,
+                sparse: SparseChoice::Never,
                 threads: if matches!(ranks, Ranks::Local(_)) {
                     2
                 } else {
@@ -492,7 +492,7 @@ fn bits_do_not_change_whichever_way_messages_on_disk_are_dispatched() {
         dispatch,
         ranks,
         threads,
-        seek: SparseChoice::Never,
+        sparse: SparseChoice::Never,
         memory: LeastAnd(1 << 20),
         ..Mode::USUAL
     };
@@ -512,14 +512,8 @@ fn bits_do_not_change_whichever_way_messages_on_disk_are_dispatched() {
             let metrics = engine.metrics();
             let is_on_disk = matches!(mode.memory, LeastAnd(_));
             assert_eq!(metrics.messages_resident, !is_on_disk, "{mode:?}");
-            let pushed = metrics
-                .supersteps
-                .iter()
-                .any(|pass| pass.messages_pushed > 0);
-            let pulled = metrics
-                .supersteps
-                .iter()
-                .any(|pass| pass.messages_pulled > 0);
+            let pushed = metrics.passes.iter().any(|pass| pass.messages_pushed > 0);
+            let pulled = metrics.passes.iter().any(|pass| pass.messages_pulled > 0);
             match mode.dispatch {
                 Push => assert_eq!([pushed, pulled], [true, false], "{mode:?}"),
                 Pull => assert_eq!([pushed, pulled], [false, true], "{mode:?}"),
@@ -546,8 +540,8 @@ fn compare_on_disk(graph: &Plain, strip: u64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
     graph.store(&disk, &path, span, strip, !graph.symmetric);
-    let mode = |seek, threads, memory| Mode {
-        seek,
+    let mode = |sparse, threads, memory| Mode {
+        sparse,
         threads,
         memory,
         ..Mode::USUAL
@@ -584,7 +578,7 @@ fn compare_on_disk(graph: &Plain, strip: u64) {
             let metrics = engine.metrics();
             if matches!(mode.memory, LeastAnd(_)) {
                 assert!(
-                    !metrics.rows_resident && !metrics.messages_resident,
+                    !metrics.vertex_state_resident && !metrics.messages_resident,
                     "{mode:?}"
                 );
             }

@@ -150,7 +150,7 @@ fn in_the_first_superstep_all_vertices_are_active() {
         };
         let active = |engine: &mut Engine| {
             pagerank::run::<f64>(engine, &ranking)?;
-            let passes = engine.metrics().supersteps.iter();
+            let passes = engine.metrics().passes.iter();
             let mut of_edges = passes.filter(|pass| pass.mode != How::Vertices);
             Ok(of_edges.next().map(|pass| pass.active))
         };

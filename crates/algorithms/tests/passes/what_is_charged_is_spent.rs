@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use graphmill_algorithms::{bfs, pagerank, wcc};
 use graphmill_engine::{
-    Charge, Combiner, DispatchChoice, EdgeResidency, Engine, EngineConfig, KernelChoice,
-    ProgramFootprint, SparseChoice,
+    Charge, EdgeResidency, Engine, EngineConfig, EngineOptions, ProgramFootprint,
 };
 use graphmill_graph::StoredGraph;
 use graphmill_storage::{
@@ -46,15 +45,11 @@ fn what_is_charged_goes_by_at_the_ends_of_tasks() {
         clock: clock.clone(),
         stop: CancelToken::new(),
         scratch: folder.path().to_path_buf(),
-        kernel: KernelChoice::Auto,
-        seek: SparseChoice::Auto,
-        gamma: 1024,
         fabric: None,
-        alpha: None,
-        dispatch: DispatchChoice::Auto,
-        filter_ratio: None,
-        edges: EdgeResidency::Memory,
-        combiner: Combiner::Auto,
+        options: EngineOptions {
+            edges: EdgeResidency::Memory,
+            ..EngineOptions::default()
+        },
         sizes: ProgramFootprint::USUAL,
         charge: Some(Charge {
             dram_bandwidth: 1e6,
@@ -78,7 +73,10 @@ fn what_is_charged_goes_by_at_the_ends_of_tasks() {
     wcc::run::<u32>(&mut engine, wcc::WccMethod::Labels).unwrap();
 
     let metrics = engine.metrics();
-    let charged = metrics.supersteps.iter().map(|pass| pass.seconds_charged);
+    let charged = metrics
+        .passes
+        .iter()
+        .map(|pass| pass.simulated_tier_seconds);
     assert!(charged.clone().all(|seconds| seconds > 0.0));
     let (charged, spent): (f64, _) = (charged.sum(), clock.now().as_secs_f64());
     assert!(
@@ -87,7 +85,7 @@ fn what_is_charged_goes_by_at_the_ends_of_tasks() {
     );
     let waits = clock.0.lock().unwrap();
     let waits = waits.iter().filter(|wait| !wait.is_zero()).count();
-    let passes = metrics.supersteps.len();
+    let passes = metrics.passes.len();
     assert!(
         waits > 5 * passes,
         "{waits} waits in {passes} passes of twenty batches"

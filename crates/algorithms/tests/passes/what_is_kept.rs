@@ -39,7 +39,7 @@ const MODE: Mode = Mode {
 
 /// Bytes that edge passes read, from pass number `first` on.
 fn bytes_read(engine: &Engine, first: usize) -> u64 {
-    let passes = engine.metrics().supersteps.iter().skip(first);
+    let passes = engine.metrics().passes.iter().skip(first);
     let edges = passes.filter(|pass| pass.mode != How::Vertices);
     edges.map(|pass| pass.bytes_read).sum()
 }
@@ -51,10 +51,10 @@ fn a_search_that_meets_nobody_reads_little() {
     // A frame of lists says that the vertex has no arcs; a few say so of its degree.
     let read = bytes_read(&engine, 0);
     assert!(read <= 3 << 16, "{read} bytes");
-    assert_eq!(engine.metrics().pinned_bytes, 0);
+    assert_eq!(engine.metrics().cached_cell_bytes, 0);
     // One that meets everybody has the graph in memory.
     let depth = bfs::run(&mut engine, 0).unwrap();
-    assert!(engine.metrics().pinned_bytes > 1 << 19);
+    assert!(engine.metrics().cached_cell_bytes > 1 << 19);
     assert_eq!(all(&engine, depth)[VERTICES as usize - 1], bfs::UNREACHED);
 }
 
@@ -81,12 +81,12 @@ fn edges_that_are_to_be_in_memory_are_there_before_the_first_pass() {
     for (number, job) in jobs.into_iter().enumerate() {
         let (_folder, mut engine) = graph_and_engine(in_memory);
         job(&mut engine);
-        assert!(engine.metrics().pinned_bytes > 1 << 19, "job {number}");
+        assert!(engine.metrics().cached_cell_bytes > 1 << 19, "job {number}");
         assert!(engine.metrics().loading > 0.0, "job {number}");
     }
     let (_folder, mut engine) = graph_and_engine(in_memory);
     wcc::run::<u32>(&mut engine, wcc::WccMethod::Unite(ComponentsMethod::Cells)).unwrap();
-    let passes = engine.metrics().supersteps.iter();
+    let passes = engine.metrics().passes.iter();
     let moved: u64 = passes.map(|pass| pass.tiers.edges.read_sequential).sum();
     assert!(moved > 1 << 18, "{moved} bytes of edges");
     assert_eq!(bytes_read(&engine, 0), 0);
@@ -96,15 +96,15 @@ fn edges_that_are_to_be_in_memory_are_there_before_the_first_pass() {
 fn another_program_finds_the_graph_in_memory() {
     let (_folder, mut engine) = graph_and_engine(MODE);
     bfs::run(&mut engine, 0).unwrap();
-    assert!(bytes_read(&engine, 0) > engine.metrics().pinned_bytes);
-    let passes = engine.metrics().supersteps.len();
+    assert!(bytes_read(&engine, 0) > engine.metrics().cached_cell_bytes);
+    let passes = engine.metrics().passes.len();
     wcc::run::<u32>(&mut engine, wcc::WccMethod::Labels).unwrap();
     assert_eq!(bytes_read(&engine, passes), 0);
     // Weights were not read for those.
-    let passes = engine.metrics().supersteps.len();
+    let passes = engine.metrics().passes.len();
     sssp::run::<f64>(&mut engine, 0, sssp::SsspMethod::BellmanFord).unwrap();
-    assert!(bytes_read(&engine, passes) > engine.metrics().pinned_bytes);
-    let passes = engine.metrics().supersteps.len();
+    assert!(bytes_read(&engine, passes) > engine.metrics().cached_cell_bytes);
+    let passes = engine.metrics().passes.len();
     let depth = bfs::run(&mut engine, 0).unwrap();
     assert_eq!(bytes_read(&engine, passes), 0);
     let before = all(&engine, depth);
@@ -115,23 +115,23 @@ fn another_program_finds_the_graph_in_memory() {
 
 #[test]
 fn a_dense_pass_seeks_in_cells_with_few_active_sources() {
-    for seek in [SparseChoice::Auto, SparseChoice::Never] {
+    for sparse in [SparseChoice::Auto, SparseChoice::Never] {
         let (_folder, mut engine) = graph_and_engine(Mode {
             kernel: KernelChoice::Scatter,
-            seek,
+            sparse,
             ..MODE
         });
         let depth = bfs::run(&mut engine, STAR).unwrap();
         let reached = all(&engine, depth).into_iter();
         assert_eq!(reached.filter(|depth| *depth == bfs::UNREACHED).count(), 1);
-        let passes = engine.metrics().supersteps.iter();
+        let passes = engine.metrics().passes.iter();
         let mut dense = passes.filter(|pass| pass.mode == How::Scatter && pass.active > 10_000);
         // Of the 50 cells from the other five batches a few hold no arc of an active source.
         let pass = dense.next().unwrap();
-        let sought = (15..=50).contains(&pass.cells_sought);
-        assert_eq!(sought, seek == SparseChoice::Auto, "{pass:?}");
+        let sought = (15..=50).contains(&pass.cells_indexed);
+        assert_eq!(sought, sparse == SparseChoice::Auto, "{pass:?}");
         assert!(
-            sought || (pass.cells, pass.cells_sought) == (100, 0),
+            sought || (pass.cells, pass.cells_indexed) == (100, 0),
             "{pass:?}"
         );
     }
@@ -157,21 +157,25 @@ fn parts_of_cells_are_read_from_disk_as_whole_cells_are() {
     let path = folder.path().join("graph");
     let disk = open_disk(IoChoice::Auto).unwrap();
     a_star_and_a_hub().store(&disk, &path, VERTICES / 2, u64::MAX, false);
-    let distances = |memory, seek| {
+    let distances = |memory, sparse| {
         let mode = Mode {
             kernel: KernelChoice::Scatter,
-            seek,
+            sparse,
             memory,
             ..MODE
         };
         run(&path, mode, |engine| {
             let distances =
                 sssp::run::<f32>(engine, VERTICES - 1, sssp::SsspMethod::BellmanFord).unwrap();
-            let passes = engine.metrics().supersteps.iter();
+            let passes = engine.metrics().passes.iter();
             let many = |pass: &&PassMetrics| pass.mode == How::Scatter && pass.active > 9000;
             let mut dense = passes.filter(many);
-            let cells = dense.next().map(|pass| (pass.cells, pass.cells_sought));
-            Ok((all(engine, distances), cells, engine.metrics().pinned_bytes))
+            let cells = dense.next().map(|pass| (pass.cells, pass.cells_indexed));
+            Ok((
+                all(engine, distances),
+                cells,
+                engine.metrics().cached_cell_bytes,
+            ))
         })
     };
     let (expected, cells, _) = distances(MODE.memory, SparseChoice::Never);
@@ -212,7 +216,7 @@ fn a_turned_graph_is_loaded_once_many_passes_would_have_pulled_over_it() {
     let mut engine = engine(&path, folder.path(), MODE, 1 << 28).unwrap();
     let depth = engine.vertex_array::<u32>("depth").unwrap();
     let mut search = || {
-        let first = engine.metrics().supersteps.len();
+        let first = engine.metrics().passes.len();
         let start = |v, depth: &mut u32| *depth = if v == 0 { 0 } else { bfs::UNREACHED };
         engine.process_vertices(depth.write(), None, start).unwrap();
         let mut active = engine.empty_set().unwrap();
@@ -220,7 +224,7 @@ fn a_turned_graph_is_loaded_once_many_passes_would_have_pulled_over_it() {
         engine
             .run_to_fixpoint_by_passes(&Hops, depth, active, Direction::Forward)
             .unwrap();
-        let passes = &engine.metrics().supersteps[first..];
+        let passes = &engine.metrics().passes[first..];
         let pulls = passes.iter().filter(|pass| pass.mode == How::Gather);
         (all(&engine, depth), pulls.count())
     };
@@ -245,9 +249,9 @@ fn programs_with_weights_and_without_them_share_lists() {
     };
     let fresh = || engine(&path, folder.path(), in_memory, 1 << 28).unwrap();
     let depths = |engine: &mut Engine| {
-        let first = engine.metrics().supersteps.len();
+        let first = engine.metrics().passes.len();
         let depth = bfs::run(engine, 0).unwrap();
-        let passes = &engine.metrics().supersteps[first..];
+        let passes = &engine.metrics().passes[first..];
         assert!(passes.iter().any(|pass| pass.mode == How::Pull));
         all(engine, depth)
     };
@@ -314,7 +318,7 @@ fn rows_of_vertices_find_room_when_cells_have_taken_what_was_left() {
     let path = folder.path().join("graph");
     graph.store(&disk, &path, VERTICES / 4, u64::MAX, false);
     let mode = Mode {
-        seek: SparseChoice::Never,
+        sparse: SparseChoice::Never,
         threads: 1,
         memory: Memory::Bytes(48 << 20),
         ..MODE
@@ -325,7 +329,7 @@ fn rows_of_vertices_find_room_when_cells_have_taken_what_was_left() {
         for source in 0..3 {
             let method = sssp::SsspMethod::BellmanFord;
             engines(sssp::run::<f64>(engine, source, method))?;
-            pinned.push(engine.metrics().pinned_bytes);
+            pinned.push(engine.metrics().cached_cell_bytes);
             engine.process_vertices(wide.write(), None, |v, row| row[0] += v)?;
         }
         let rows = all(engine, wide);
@@ -368,7 +372,7 @@ fn a_version_is_no_more_than_the_pages_that_changed() {
         let mut engine = Engine::new(Arc::new(graph), settings).unwrap();
         let method = sssp::SsspMethod::BellmanFord;
         let distances = engines(sssp::run::<f64>(&mut engine, 0, method)).unwrap();
-        let passes = engine.metrics().supersteps.clone();
+        let passes = engine.metrics().passes.clone();
         assert_eq!(all(&engine, distances)[50], 50.0);
         std::fs::remove_dir_all(&versions).unwrap();
         let written = passes.iter().map(|pass| pass.bytes_written);

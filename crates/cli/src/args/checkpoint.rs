@@ -9,7 +9,7 @@ use graphmill::CheckpointInterval;
 /// Options of the checkpoints that a killed import resumes from.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Resuming after a kill")]
-pub(crate) struct Keeping {
+pub(crate) struct ImportCheckpointArgs {
     /// Interval between checkpoints of the import, from which the same command resumes
     ///
     /// The import writes a checkpoint when a step, or a part of the graph, ends at least N seconds after the last checkpoint.
@@ -31,7 +31,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// Options of the checkpoints that a killed run resumes from.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Resuming after a kill")]
-pub(crate) struct Recovery {
+pub(crate) struct RunCheckpointArgs {
     /// Directory for checkpoints of the run
     ///
     /// The run creates the directory, and deletes it when it finishes. Without this option a run with vertex rows on disk writes

@@ -2,13 +2,13 @@
 
 use clap::{Parser, Subcommand};
 
-use super::generate::Generate;
-use super::import::Import;
-use super::plan::Plan;
-use super::run::Run;
-use super::stored::{Cache, Info, Verify};
-use super::tools::{Algorithms, Completions, Man, Mpi};
-use super::validate::Validate;
+use super::estimate::EstimateArgs;
+use super::generate::GenerateArgs;
+use super::import::ImportArgs;
+use super::run::RunArgs;
+use super::stored::{CacheArgs, InfoArgs, VerifyArgs};
+use super::tools::{AlgorithmsArgs, CompletionsArgs, ManArgs, MpiArgs};
+use super::validate::ValidateArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,27 +32,27 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Make a stored graph from files of edges
-    Import(Import),
+    Import(ImportArgs),
     /// Run an algorithm on a stored graph, or on a file of edges
-    Run(Run),
+    Run(RunArgs),
     /// Make a graph by rule: Kronecker, uniform, grid, consecutive or scattered
-    Generate(Generate),
+    Generate(GenerateArgs),
     /// Describe a stored graph
-    Info(Info),
+    Info(InfoArgs),
     /// Check every byte of a stored graph
-    Verify(Verify),
+    Verify(VerifyArgs),
     /// Compare a result with a reference, or judge it by its graph
-    Validate(Validate),
+    Validate(ValidateArgs),
     /// Estimate an import and a run: space, memory, traffic, time
-    Plan(Plan),
+    Estimate(EstimateArgs),
     /// List the algorithms and their options
-    Algorithms(Algorithms),
+    Algorithms(AlgorithmsArgs),
     /// List or remove the graphs that runs cache beside files of edges
-    Cache(Cache),
+    Cache(CacheArgs),
     /// Make this command run under an MPI: `mpirun -n 8 graphmill run ...`
-    Mpi(Mpi),
+    Mpi(MpiArgs),
     /// Print the completions of a shell
-    Completions(Completions),
+    Completions(CompletionsArgs),
     /// Print the manual page, or write all pages
-    Man(Man),
+    Man(ManArgs),
 }

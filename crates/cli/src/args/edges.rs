@@ -1,11 +1,12 @@
 //! Options of edges and their weights.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use graphmill::{Duplicates, SelfLoops};
 
 /// Options of edges, read or generated.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Edges")]
-pub(crate) struct Edges {
+pub(crate) struct EdgeArgs {
     /// Store each edge in both directions
     #[arg(long)]
     pub(crate) undirected: bool,
@@ -17,29 +18,4 @@ pub(crate) struct Edges {
     /// Keep or drop edges from a vertex to itself
     #[arg(long, value_name = "keep|drop", value_enum, default_value_t)]
     pub(crate) self_loops: SelfLoops,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Weights {
-    #[default]
-    None,
-    F32,
-    F64,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Duplicates {
-    #[default]
-    Keep,
-    First,
-    Sum,
-    Min,
-    Max,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum SelfLoops {
-    #[default]
-    Keep,
-    Drop,
 }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use graphmill::EdgeKind;
 
-use super::edges::{Edges, Weights};
-use super::machine::Machine;
-use super::storing::Storing;
+use super::edges::EdgeArgs;
+use super::machine::MachineArgs;
+use super::storing::StoreArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,83 +36,42 @@ Example:
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Generate {
+pub(crate) struct GenerateArgs {
     #[command(subcommand)]
     pub(crate) rule: GenerateRule,
 }
 
-// The numbers are positional arguments; their old options still work.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenerateRule {
     /// R-MAT with the Graph 500 parameters (A 0.57, B and C 0.19), labels permuted
     #[command(after_help = KRONECKER)]
     Kronecker {
-        /// 2^SCALE vertices, 1 to 48 (or --scale)
-        #[arg(value_parser = clap::value_parser!(u8).range(1..=48), required_unless_present = "scale_option")]
-        scale: Option<u8>,
-        #[arg(long = "scale", hide = true, conflicts_with = "scale", value_name = "SCALE", value_parser = clap::value_parser!(u8).range(1..=48))]
-        scale_option: Option<u8>,
-        /// Edges for each vertex (or --degree) [default: 16]
-        degree: Option<u64>,
-        #[arg(
-            long = "degree",
-            hide = true,
-            conflicts_with = "degree",
-            value_name = "DEGREE"
-        )]
-        degree_option: Option<u64>,
+        /// 2^SCALE vertices, 1 to 48
+        #[arg(value_parser = clap::value_parser!(u8).range(1..=48))]
+        scale: u8,
+        /// Edges for each vertex, as in Graph 500
+        #[arg(default_value_t = 16)]
+        degree: u64,
         #[command(flatten)]
-        output: GenerateOutput,
+        output: GenerateOutputArgs,
     },
     /// Edges between vertices drawn uniformly
     Uniform {
-        /// Vertices (or --vertices)
-        #[arg(required_unless_present = "vertices_option")]
-        vertices: Option<u64>,
-        #[arg(
-            long = "vertices",
-            hide = true,
-            conflicts_with = "vertices",
-            value_name = "VERTICES"
-        )]
-        vertices_option: Option<u64>,
-        /// Edges (or --edges)
-        #[arg(required_unless_present = "edges_option")]
-        edges: Option<u64>,
-        #[arg(
-            long = "edges",
-            hide = true,
-            conflicts_with = "edges",
-            value_name = "EDGES"
-        )]
-        edges_option: Option<u64>,
+        /// Vertices
+        vertices: u64,
+        /// Edges
+        edges: u64,
         #[command(flatten)]
-        output: GenerateOutput,
+        output: GenerateOutputArgs,
     },
     /// A grid where each vertex has an edge to its right and to its lower neighbour
     Grid {
-        /// Rows (or --rows)
-        #[arg(required_unless_present = "rows_option")]
-        rows: Option<u64>,
-        #[arg(
-            long = "rows",
-            hide = true,
-            conflicts_with = "rows",
-            value_name = "ROWS"
-        )]
-        rows_option: Option<u64>,
-        /// Columns (or --columns)
-        #[arg(required_unless_present = "columns_option")]
-        columns: Option<u64>,
-        #[arg(
-            long = "columns",
-            hide = true,
-            conflicts_with = "columns",
-            value_name = "COLUMNS"
-        )]
-        columns_option: Option<u64>,
+        /// Rows
+        rows: u64,
+        /// Columns
+        columns: u64,
         #[command(flatten)]
-        output: GenerateOutput,
+        output: GenerateOutputArgs,
     },
     /// Vertex i has edges to i+1, i+2, ..., i+DEGREE, modulo VERTICES
     Consecutive {
@@ -120,7 +80,7 @@ pub(crate) enum GenerateRule {
         /// Edges from each vertex, fewer than VERTICES
         degree: u64,
         #[command(flatten)]
-        output: GenerateOutput,
+        output: GenerateOutputArgs,
     },
     /// Vertex i has edges to i+GAP, i+2*GAP, ..., i+DEGREE*GAP, modulo VERTICES
     #[command(after_help = SCATTERED)]
@@ -133,12 +93,12 @@ pub(crate) enum GenerateRule {
         #[arg(long, value_name = "GAP", default_value_t = 100_000)]
         gap: u64,
         #[command(flatten)]
-        output: GenerateOutput,
+        output: GenerateOutputArgs,
     },
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct GenerateOutput {
+pub(crate) struct GenerateOutputArgs {
     /// Print the summary as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -152,15 +112,15 @@ pub(crate) struct GenerateOutput {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Integer weights from 1 to 255, drawn uniformly, in this precision
-    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
-    pub(crate) weights: Weights,
+    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t = EdgeKind::None)]
+    pub(crate) weights: EdgeKind,
     /// Shorthand for --weights f32
     #[arg(long, conflicts_with = "weights")]
     pub(crate) weighted: bool,
     #[command(flatten)]
-    pub(crate) edges: Edges,
+    pub(crate) edges: EdgeArgs,
     #[command(flatten)]
-    pub(crate) storing: Storing,
+    pub(crate) storing: StoreArgs,
     #[command(flatten)]
-    pub(crate) machine: Machine,
+    pub(crate) machine: MachineArgs,
 }

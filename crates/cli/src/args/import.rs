@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::checkpoint::Keeping;
-use super::machine::Machine;
-use super::reading::Reading;
-use super::storing::Storing;
+use super::checkpoint::ImportCheckpointArgs;
+use super::machine::MachineArgs;
+use super::reading::ReadArgs;
+use super::storing::StoreArgs;
 
 const IMPORT_EXAMPLE: &str = "\
 Example:
@@ -23,7 +23,7 @@ Example:
 
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_EXAMPLE, after_long_help = IMPORT_NOTES)]
-pub(crate) struct Import {
+pub(crate) struct ImportArgs {
     /// Files of edges or directories of them, plain, gzip or zstd; - is stdin
     #[arg(required = true)]
     pub(crate) input: Vec<PathBuf>,
@@ -34,9 +34,9 @@ pub(crate) struct Import {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadArgs,
     #[command(flatten)]
-    pub(crate) storing: Storing,
+    pub(crate) storing: StoreArgs,
     /// Work as N ranks of one process, as on a cluster
     ///
     /// Each rank has its share of memory and threads.
@@ -52,7 +52,7 @@ pub(crate) struct Import {
     #[arg(long, value_name = "FILE.json")]
     pub(crate) metrics: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) keeping: Keeping,
+    pub(crate) keeping: ImportCheckpointArgs,
     #[command(flatten)]
-    pub(crate) machine: Machine,
+    pub(crate) machine: MachineArgs,
 }

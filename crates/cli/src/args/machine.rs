@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use graphmill::advanced::IoChoice;
 
 use crate::size;
 
 /// Limits of a command on the machine.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Machine")]
-pub(crate) struct Machine {
+pub(crate) struct MachineArgs {
     /// Memory budget: 512M, 2G, 25% [default: half of the machine's]
     ///
     /// In a cgroup with a memory limit, that limit counts as the machine's memory.
@@ -25,16 +26,8 @@ pub(crate) struct Machine {
     pub(crate) tmp: Option<PathBuf>,
     /// Disk access: io_uring, threads that read and write, or what the kernel allows
     #[arg(long, value_name = "auto|uring|threads", value_enum, default_value_t)]
-    pub(crate) io: Io,
+    pub(crate) io: IoChoice,
     /// Print only warnings and errors on stderr
     #[arg(long, short)]
     pub(crate) quiet: bool,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Io {
-    #[default]
-    Auto,
-    Uring,
-    Threads,
 }

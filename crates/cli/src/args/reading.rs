@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use graphmill::{EdgeKind, Format, Header, Ids, OnError};
 
-use super::edges::{Edges, Weights};
+use super::edges::EdgeArgs;
 
 /// Options of reading files of edges.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Reading edges")]
-pub(crate) struct Reading {
+pub(crate) struct ReadArgs {
     /// File format; auto decides by the names
     ///
     /// text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs), parquet. In a directory with
@@ -19,13 +21,13 @@ pub(crate) struct Reading {
     /// Type of vertex ids
     ///
     /// With auto the first 64 MiB decide.
-    #[arg(long, value_name = "auto|int|string", value_enum, default_value_t)]
-    pub(crate) ids: Ids,
+    #[arg(long, value_name = "auto|int|string", default_value = "auto", value_parser = ids())]
+    pub(crate) ids: AnyIds,
     /// Keep weights, in this precision
     ///
     /// The weights are in --weight-column, else in the column named weight, else in the one after the ids.
-    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
-    pub(crate) weights: Weights,
+    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t = EdgeKind::None)]
+    pub(crate) weights: EdgeKind,
     /// Column of the sources, by name or number from 1
     ///
     /// By default a column with a known name such as source, src or from, else the first.
@@ -68,20 +70,19 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "stop|skip", value_enum, default_value_t)]
     pub(crate) on_error: OnError,
     #[command(flatten)]
-    pub(crate) edges: Edges,
+    pub(crate) edges: EdgeArgs,
 }
 
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Format {
-    #[default]
-    Auto,
-    Text,
-    Csv,
-    Ldbc,
-    Dimacs,
-    RawU32,
-    RawU64,
-    Parquet,
+/// The type of ids; `None` leaves it to the input.
+type AnyIds = Option<Ids>;
+
+/// Returns the parser of the type of ids.
+fn ids() -> impl TypedValueParser<Value = AnyIds> {
+    PossibleValuesParser::new(["auto", "int", "string"]).map(|name| match name.as_str() {
+        "int" => Some(Ids::Integer),
+        "string" => Some(Ids::Text),
+        _ => None,
+    })
 }
 
 fn quote(text: &str) -> Result<graphmill::Quote, String> {
@@ -102,27 +103,4 @@ fn comments(text: &str) -> Result<graphmill::Comments, String> {
         "none" | "" => Comments::None,
         prefix => Comments::Prefix(prefix.into()),
     })
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Header {
-    #[default]
-    Auto,
-    Yes,
-    No,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Ids {
-    #[default]
-    Auto,
-    Int,
-    String,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum OnError {
-    #[default]
-    Stop,
-    Skip,
 }

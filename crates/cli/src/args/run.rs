@@ -7,10 +7,10 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use graphmill::OptionSpec;
 
 use super::algorithm::{given_options, option_arg};
-use super::checkpoint::Recovery;
-use super::machine::Machine;
-use super::reading::Reading;
-use super::tuning::{Experiments, Tiers};
+use super::checkpoint::RunCheckpointArgs;
+use super::machine::MachineArgs;
+use super::reading::ReadArgs;
+use super::tuning::{ExperimentArgs, TierArgs};
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -20,14 +20,14 @@ Examples:
 
 /// One subcommand an algorithm, made from the registry: its own options, then the common ones.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     pub(crate) algorithm: String,
     /// The algorithm's options that were given, by name.
     pub(crate) options: BTreeMap<String, String>,
-    pub(crate) common: RunCommon,
+    pub(crate) common: CommonRunArgs,
 }
 
-impl Args for Run {
+impl Args for RunArgs {
     fn augment_args(command: clap::Command) -> clap::Command {
         let algorithms = graphmill::algorithms().iter().map(|algorithm| {
             let options = algorithm.options.iter().map(|option| {
@@ -41,7 +41,7 @@ impl Args for Run {
             let combines = |option: &OptionSpec| option.value_name.contains("pregel-push");
             let no_combiner = !algorithm.options.iter().any(combines);
             // Hidden, not left out, so that an error can name the option it requires.
-            RunCommon::augment_args(own)
+            CommonRunArgs::augment_args(own)
                 .about(algorithm.summary)
                 .mut_arg("combiner", |combiner| combiner.hide(no_combiner))
         });
@@ -60,8 +60,8 @@ impl Args for Run {
     }
 }
 
-impl FromArgMatches for Run {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Run, clap::Error> {
+impl FromArgMatches for RunArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<RunArgs, clap::Error> {
         let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
         let algorithm = graphmill::algorithms()
@@ -69,22 +69,22 @@ impl FromArgMatches for Run {
             .find(|algorithm| algorithm.name == name)
             .ok_or_else(missing)?;
         let options = given_options(algorithm.options, matches);
-        Ok(Run {
+        Ok(RunArgs {
             algorithm: name.to_string(),
             options,
-            common: RunCommon::from_arg_matches(matches)?,
+            common: CommonRunArgs::from_arg_matches(matches)?,
         })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Run::from_arg_matches(matches)?;
+        *self = RunArgs::from_arg_matches(matches)?;
         Ok(())
     }
 }
 
 /// Options of every algorithm.
 #[derive(Debug, Args)]
-pub(crate) struct RunCommon {
+pub(crate) struct CommonRunArgs {
     /// A stored graph, or a file of edges; - is standard input
     ///
     /// A file of edges is first imported into a cache beside it. Standard input is written to a temporary file, once.
@@ -120,13 +120,13 @@ pub(crate) struct RunCommon {
     )]
     pub(crate) ranks: u16,
     #[command(flatten)]
-    pub(crate) machine: Machine,
+    pub(crate) machine: MachineArgs,
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadArgs,
     #[command(flatten)]
-    pub(crate) tiers: Tiers,
+    pub(crate) tiers: TierArgs,
     #[command(flatten)]
-    pub(crate) recovery: Recovery,
+    pub(crate) recovery: RunCheckpointArgs,
     #[command(flatten)]
-    pub(crate) experiments: Experiments,
+    pub(crate) experiments: ExperimentArgs,
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::machine::Machine;
+use super::machine::MachineArgs;
 
 #[derive(Debug, Args)]
-pub(crate) struct Info {
+pub(crate) struct InfoArgs {
     /// Directory of a stored graph
     pub(crate) graph: PathBuf,
     /// Print one JSON object
@@ -16,7 +16,7 @@ pub(crate) struct Info {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Verify {
+pub(crate) struct VerifyArgs {
     /// Directory of a stored graph
     pub(crate) graph: PathBuf,
     /// Compare degrees, indices, the transpose and counts with the edges too
@@ -25,11 +25,11 @@ pub(crate) struct Verify {
     #[arg(long)]
     pub(crate) deep: bool,
     #[command(flatten)]
-    pub(crate) machine: Machine,
+    pub(crate) machine: MachineArgs,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Cache {
+pub(crate) struct CacheArgs {
     #[command(subcommand)]
     pub(crate) command: CacheCommand,
 }
@@ -37,13 +37,13 @@ pub(crate) struct Cache {
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
     /// List the cached graphs, with the bytes of each
-    List(CachePlaces),
+    List(CachePathArgs),
     /// Remove the cached graphs, except those in use by a run
-    Clear(CachePlaces),
+    Clear(CachePathArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct CachePlaces {
+pub(crate) struct CachePathArgs {
     /// Files of edges, or directories of such files
     #[arg(value_name = "PATH", default_value = ".")]
     pub(crate) paths: Vec<PathBuf>,

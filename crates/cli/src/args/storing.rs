@@ -1,11 +1,12 @@
 //! Options of a stored graph.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use graphmill::Order;
 
 /// Options of the stored graph.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Stored graph")]
-pub(crate) struct Storing {
+pub(crate) struct StoreArgs {
     /// Order of vertices in every batch: by id, or most arcs first
     ///
     /// With most arcs first, programs that follow few edges at a time are faster, and an import takes up to 1.6 times as long. Results
@@ -27,11 +28,4 @@ pub(crate) struct Storing {
     /// A cell gets a bitmap of its sources if it spans at most N vertices for each edge. For experiments.
     #[arg(long, value_name = "N")]
     pub(crate) csr_ratio: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Order {
-    #[default]
-    Id,
-    Degree,
 }

@@ -5,21 +5,21 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// Shell to complete for
     #[arg(value_name = "bash|elvish|fish|powershell|zsh", value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Man {
+pub(crate) struct ManArgs {
     /// Directory to write a page for each command to
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Mpi {
+pub(crate) struct MpiArgs {
     #[command(subcommand)]
     pub(crate) command: MpiCommand,
 }
@@ -29,11 +29,11 @@ pub(crate) enum MpiCommand {
     /// Compile the plugin for an MPI, with the compiler of that MPI
     ///
     /// Each MPI needs its own plugin.
-    Build(MpiBuild),
+    Build(MpiBuildArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct MpiBuild {
+pub(crate) struct MpiBuildArgs {
     /// The C compiler of the MPI
     #[arg(long, value_name = "COMMAND", default_value = "mpicc")]
     pub(crate) cc: String,
@@ -45,7 +45,7 @@ pub(crate) struct MpiBuild {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Algorithms {
+pub(crate) struct AlgorithmsArgs {
     /// Print one JSON array
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,6 +1,8 @@
 //! Choices that change the time a run takes, and not its result.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use graphmill::advanced::{Charge, Combiner, DispatchChoice, KernelChoice, SparseChoice};
 
 use crate::size;
 
@@ -9,15 +11,15 @@ use crate::size;
 #[command(
     next_help_heading = "Experiments (the result does not depend on them, but for the rounding of pregel-push)"
 )]
-pub(crate) struct Experiments {
+pub(crate) struct ExperimentArgs {
     /// Direction of a dense pass: from sources (scatter) or from destinations (gather)
     ///
     /// A gather pass needs a graph that allows it.
     #[arg(long, value_name = "auto|scatter|gather", value_enum, default_value_t)]
-    pub(crate) direction: Direction,
+    pub(crate) direction: KernelChoice,
     /// Look up the edges of active vertices in an index (sparse passes)
     #[arg(long, value_name = "auto|never|always", value_enum, default_value_t)]
-    pub(crate) seek: Seek,
+    pub(crate) sparse: SparseChoice,
     /// Cost of one index lookup on disk, in vertices scanned [default: 1024]
     ///
     /// In memory, and where reads are counted separately, a lookup costs a 32nd of that.
@@ -34,7 +36,7 @@ pub(crate) struct Experiments {
     /// push: write a sorted run for each column group that needs some of them. pull: let each column group store what it needs before it
     /// folds. none: let each column group read all. auto: by cost.
     #[arg(long, value_name = "auto|push|pull|none", value_enum, default_value_t)]
-    pub(crate) dispatch: Dispatch,
+    pub(crate) dispatch: DispatchChoice,
     /// Cost of a vertex, in edges, in the division of batches among ranks
     ///
     /// The default is twice the number of ranks, less 1.
@@ -42,10 +44,9 @@ pub(crate) struct Experiments {
     pub(crate) alpha: Option<u64>,
     /// Choose how threads combine messages to one vertex (--method pregel-push)
     ///
-    /// auto: in an edge pass if many vertices send, else as hybrid. hybrid: in shared mailboxes, by lock and compare-and-exchange. own: in
-    /// mailboxes of each thread, if these fit in memory.
-    #[arg(long, value_name = "auto|hybrid|own", value_enum, default_value_t)]
-    pub(crate) combiner: Combining,
+    /// auto: in an edge pass if many vertices send, else as hybrid. hybrid: in shared mailboxes, by lock and compare-and-exchange.
+    #[arg(long, value_name = "auto|hybrid", value_enum, default_value_t)]
+    pub(crate) combiner: Combiner,
     /// Run the algorithm N times on the loaded graph, to measure it
     #[arg(
         long,
@@ -65,12 +66,21 @@ fn ratio(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A model of the slow tier; `None` if there is none.
+type AnyCharge = Option<Charge>;
+
+/// Returns the parser of a model of the slow tier.
+fn charge() -> impl TypedValueParser<Value = AnyCharge> {
+    PossibleValuesParser::new(["none", "paper"])
+        .map(|name| (name == "paper").then_some(Charge::PAPER))
+}
+
 /// Options that place data on tiers of memory.
 #[derive(Debug, Clone, Args)]
 #[command(
     next_help_heading = "Tiers of memory (the result does not depend on them, but for the rounding of pregel-push)"
 )]
-pub(crate) struct Tiers {
+pub(crate) struct TierArgs {
     /// Place a kind of data on a tier; can be repeated [default: dram, edges=auto]
     ///
     /// The kinds are vertices, messages, index and edges. The tiers are dram, numa:NODES[:bind|preferred|interleave], file:PATH, model and
@@ -87,49 +97,9 @@ pub(crate) struct Tiers {
     /// Spend the extra time of bytes on the slow tier
     ///
     /// paper: 2.4 times the time of DRAM to read, 6 times to write.
-    #[arg(long, value_name = "none|paper", value_enum, default_value_t)]
-    pub(crate) charge: Charge,
-    /// DRAM bandwidth of a thread, for --charge paper [default: 5866 million a second]
+    #[arg(long, value_name = "none|paper", default_value = "none", value_parser = charge())]
+    pub(crate) simulate_slow_tier: AnyCharge,
+    /// DRAM bandwidth of a thread, for --simulate-slow-tier paper [default: 5866 million a second]
     #[arg(long, value_name = "SIZE", value_parser = size::bandwidth)]
     pub(crate) dram_bandwidth: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Charge {
-    #[default]
-    None,
-    Paper,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Combining {
-    #[default]
-    Auto,
-    Hybrid,
-    Own,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Seek {
-    #[default]
-    Auto,
-    Never,
-    Always,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Dispatch {
-    #[default]
-    Auto,
-    Push,
-    Pull,
-    None,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Direction {
-    #[default]
-    Auto,
-    Scatter,
-    Gather,
 }

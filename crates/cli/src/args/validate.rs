@@ -8,8 +8,8 @@ use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 use graphmill::OptionSpec;
 
 use super::algorithm::{given_options, option_arg};
-use super::machine::Machine;
-use super::reading::Reading;
+use super::machine::MachineArgs;
+use super::reading::ReadArgs;
 
 const USAGE: &str = "\
 graphmill validate [OPTIONS] --rule <exact|epsilon|equivalence> <RESULT> <REFERENCE>
@@ -17,7 +17,7 @@ graphmill validate [OPTIONS] --rule <exact|epsilon|equivalence> <RESULT> <REFERE
 
 const NOTES: &str = "\
 RESULT and REFERENCE name each vertex once, in any order: Parquet or CSV as `run` writes them, or text with an id and a value \
-separated by white space, as LDBC Graphalytics has it, plain or gzip; or folders of such files. Null, an empty field of CSV, inf, infinity and \
+separated by white space, as LDBC Graphalytics has it, plain or gzip; or directories of such files. Null, an empty field of CSV, inf, infinity and \
 9223372036854775807 all mean unreached; the last three also stand for a vertex of that name.
 
 With --algorithm there is no reference: a judge finds the answer in GRAPH by a method of its own, on one thread and in memory, \
@@ -31,15 +31,15 @@ Examples:
 
 /// Arguments of a validation; the options of the run come from the registry.
 #[derive(Debug)]
-pub(crate) struct Validate {
-    pub(crate) common: ValidateCommon,
+pub(crate) struct ValidateArgs {
+    pub(crate) common: CommonValidateArgs,
     /// The algorithm's options that were given, by name.
     pub(crate) options: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES, override_usage = USAGE)]
-pub(crate) struct ValidateCommon {
+pub(crate) struct CommonValidateArgs {
     /// The result to judge
     pub(crate) result: PathBuf,
     /// With --rule: the reference. With --algorithm: the graph of the run
@@ -48,20 +48,20 @@ pub(crate) struct ValidateCommon {
     #[arg(value_name = "REFERENCE|GRAPH")]
     pub(crate) against: PathBuf,
     #[command(flatten)]
-    pub(crate) how: How,
+    pub(crate) how: JudgeArgs,
     /// Relative difference that --rule epsilon allows [default: 0.0001]
     #[arg(long, value_name = "E", conflicts_with = "algorithm")]
     pub(crate) epsilon: Option<f64>,
     #[command(flatten)]
-    pub(crate) machine: Machine,
+    pub(crate) machine: MachineArgs,
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: ReadArgs,
 }
 
 /// Either of the two.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct How {
+pub(crate) struct JudgeArgs {
     /// Rule to compare with REFERENCE by
     ///
     /// exact: same values. epsilon: numbers within a share of the reference. equivalence: same groups under any names.
@@ -69,16 +69,16 @@ pub(crate) struct How {
         long,
         value_name = "exact|epsilon|equivalence",
         value_enum,
-        conflicts_with_all = ["Reading", "Edges"]
+        conflicts_with_all = ["ReadArgs", "EdgeArgs"]
     )]
-    pub(crate) rule: Option<Rule>,
+    pub(crate) rule: Option<RuleName>,
     /// Judge as a result of this algorithm on GRAPH
     #[arg(long, value_name = "ALGORITHM", value_parser = algorithms())]
     pub(crate) algorithm: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Rule {
+pub(crate) enum RuleName {
     Exact,
     Epsilon,
     Equivalence,
@@ -132,7 +132,7 @@ fn shared_arg(shared: &Shared) -> clap::Arg {
     }
 }
 
-impl Args for Validate {
+impl Args for ValidateArgs {
     fn augment_args(command: clap::Command) -> clap::Command {
         let args = options().into_iter().map(|shared| {
             shared_arg(&shared)
@@ -140,7 +140,7 @@ impl Args for Validate {
                 .requires("algorithm")
                 .conflicts_with("rule")
         });
-        ValidateCommon::augment_args(command).args(args.collect::<Vec<_>>())
+        CommonValidateArgs::augment_args(command).args(args.collect::<Vec<_>>())
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -148,23 +148,23 @@ impl Args for Validate {
     }
 }
 
-impl FromArgMatches for Validate {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Validate, clap::Error> {
-        let common = ValidateCommon::from_arg_matches(matches)?;
-        if common.epsilon.is_some() && !matches!(common.how.rule, Some(Rule::Epsilon)) {
+impl FromArgMatches for ValidateArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<ValidateArgs, clap::Error> {
+        let common = CommonValidateArgs::from_arg_matches(matches)?;
+        if common.epsilon.is_some() && !matches!(common.how.rule, Some(RuleName::Epsilon)) {
             return Err(clap::Error::raw(
                 clap::error::ErrorKind::ArgumentConflict,
                 "the argument '--epsilon <E>' cannot be used with another rule than epsilon\n",
             ));
         }
-        Ok(Validate {
+        Ok(ValidateArgs {
             common,
             options: given_options(options().iter().map(|shared| shared[0].1), matches),
         })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Validate::from_arg_matches(matches)?;
+        *self = ValidateArgs::from_arg_matches(matches)?;
         Ok(())
     }
 }

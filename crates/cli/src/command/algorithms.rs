@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use graphmill::OptionKind;
 use serde_json::json;
 
-use crate::args::tools::Algorithms;
+use crate::args::tools::AlgorithmsArgs;
 
-pub(crate) fn run(args: Algorithms) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: AlgorithmsArgs) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     if args.json {
         let algorithms = graphmill::algorithms().iter().map(|algorithm| {

@@ -3,14 +3,15 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{CachedGraph, CancelToken, Machine, MachineConfig};
+use graphmill::advanced::CachedGraph;
+use graphmill::{CancelToken, Machine, MachineConfig};
 use serde_json::json;
 
-use crate::args::stored::{Cache, CacheCommand};
+use crate::args::stored::{CacheArgs, CacheCommand};
 use crate::notice::complain;
 use crate::size;
 
-pub(crate) fn run(args: Cache, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: CacheArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let (places, clears) = match args.command {
         CacheCommand::List(places) => (places, false),
         CacheCommand::Clear(places) => (places, true),

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use crate::args;
-use crate::args::tools::Completions;
+use crate::args::tools::CompletionsArgs;
 
-pub(crate) fn run(args: Completions) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: CompletionsArgs) -> anyhow::Result<ExitCode> {
     let mut text = Vec::new();
     clap_complete::generate(
         args.shell,

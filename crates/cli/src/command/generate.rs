@@ -3,22 +3,20 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use graphmill::{CancelToken, EdgeKind, Generated, Generation, GraphRule, ImportConfig, Machine};
+use graphmill::generate::{Generated, Generation, GraphRule};
+use graphmill::{CancelToken, EdgeKind, ImportConfig, Machine};
 use serde_json::json;
 
-use crate::args::generate::{Generate, GenerateOutput, GenerateRule};
+use crate::args::generate::{GenerateArgs, GenerateOutputArgs, GenerateRule};
 use crate::{progress, size};
 
 use super::options;
 
-/// Default edges for each vertex of a Kronecker graph, as in Graph 500.
-const KRONECKER_DEGREE: u64 = 16;
-
-pub(crate) fn run(args: Generate, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: GenerateArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let (rule, output) = rule(args.rule);
     let weights = match output.weighted {
         true => EdgeKind::F32,
-        false => options::weights(output.weights),
+        false => output.weights,
     };
     let edges = ImportConfig {
         weights,
@@ -55,42 +53,24 @@ pub(crate) fn run(args: Generate, stop: &CancelToken) -> anyhow::Result<ExitCode
     }
 }
 
-/// The rule that was asked for. A number that has to be given was: in its place, or as an option.
-fn rule(rule: GenerateRule) -> (GraphRule, GenerateOutput) {
+/// Returns the rule, and where its graph goes.
+fn rule(rule: GenerateRule) -> (GraphRule, GenerateOutputArgs) {
     match rule {
         GenerateRule::Kronecker {
             scale,
-            scale_option,
             degree,
-            degree_option,
             output,
-        } => {
-            let scale = scale.or(scale_option).unwrap_or_default();
-            let degree = degree.or(degree_option).unwrap_or(KRONECKER_DEGREE);
-            (GraphRule::Kronecker { scale, degree }, output)
-        }
+        } => (GraphRule::Kronecker { scale, degree }, output),
         GenerateRule::Uniform {
             vertices,
-            vertices_option,
             edges,
-            edges_option,
             output,
-        } => {
-            let vertices = vertices.or(vertices_option).unwrap_or_default();
-            let edges = edges.or(edges_option).unwrap_or_default();
-            (GraphRule::Uniform { vertices, edges }, output)
-        }
+        } => (GraphRule::Uniform { vertices, edges }, output),
         GenerateRule::Grid {
             rows,
-            rows_option,
             columns,
-            columns_option,
             output,
-        } => {
-            let rows = rows.or(rows_option).unwrap_or_default();
-            let columns = columns.or(columns_option).unwrap_or_default();
-            (GraphRule::Grid { rows, columns }, output)
-        }
+        } => (GraphRule::Grid { rows, columns }, output),
         GenerateRule::Consecutive {
             vertices,
             degree,

@@ -4,17 +4,16 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use graphmill::{
-    CancelToken, ImportConfig, ImportReport, Machine, MpiJob, ProgressFn, Spool, unwatched,
-};
+use graphmill::advanced::Spool;
+use graphmill::{CancelToken, ImportConfig, ImportReport, Machine, MpiJob, ProgressFn, unwatched};
 use serde_json::{Value, json};
 
-use crate::args::import::Import;
+use crate::args::import::ImportArgs;
 use crate::{progress, size};
 
 use super::options;
 
-pub(crate) fn run(args: Import, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: ImportArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let (machine, ranks) = (options::machine(&args.machine), args.ranks.into());
     let spool = Spool::of(&args.input, &machine, Some(&args.output), stop)?;
     let input = spool.inputs();
@@ -30,28 +29,27 @@ pub(crate) fn run(args: Import, stop: &CancelToken) -> anyhow::Result<ExitCode> 
         None => machine.import(input, &args.output, &config, watcher),
     };
     let first = |machine: &Machine| import(machine, &watcher);
-    let report =
-        match MpiJob::of_environment() {
-            None => graphmill::run_on_ranks(&machine, ranks, stop, first, |machine| {
-                import(machine, &unwatched()).map(drop)
-            })?,
-            Some(job) => {
-                let fabric = options::start(&job, ranks, stop)?;
-                options::advise(&job, fabric.as_ref(), &args.machine);
-                let is_first = fabric.rank() == 0;
-                let report =
-                    graphmill::run_as_rank(fabric, &job.share(machine), stop, |machine| {
-                        match is_first {
-                            true => first(machine),
-                            false => import(machine, &unwatched()),
-                        }
-                    })?;
-                if !is_first {
-                    return Ok(ExitCode::SUCCESS);
-                }
-                report
+    let report = match MpiJob::of_environment() {
+        None => graphmill::advanced::run_on_ranks(&machine, ranks, stop, first, |machine| {
+            import(machine, &unwatched()).map(drop)
+        })?,
+        Some(job) => {
+            let fabric = options::start(&job, ranks, stop)?;
+            options::advise(&job, fabric.as_ref(), &args.machine);
+            let is_first = fabric.rank() == 0;
+            let report =
+                graphmill::advanced::run_as_rank(fabric, &job.share(machine), stop, |machine| {
+                    match is_first {
+                        true => first(machine),
+                        false => import(machine, &unwatched()),
+                    }
+                })?;
+            if !is_first {
+                return Ok(ExitCode::SUCCESS);
             }
-        };
+            report
+        }
+    };
     // The bar goes before the account comes.
     drop(watcher);
     let mut text = format!("{}\n", args.output.display());

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use graphmill::{CancelToken, EdgeKind, IdKind, Machine, MachineConfig, Order};
 
-use crate::args::stored::Info;
+use crate::args::stored::InfoArgs;
 use crate::size;
 
-pub(crate) fn run(args: Info, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let config = MachineConfig {
         threads: Some(1),
         ..MachineConfig::default()

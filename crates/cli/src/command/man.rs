@@ -6,9 +6,9 @@ use anyhow::Context;
 use clap_mangen::Man as Page;
 
 use crate::args;
-use crate::args::tools::Man;
+use crate::args::tools::ManArgs;
 
-pub(crate) fn run(args: Man) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: ManArgs) -> anyhow::Result<ExitCode> {
     if let Some(folder) = args.output {
         clap_mangen::generate_to(args::help::command(), &folder)
             .with_context(|| format!("cannot write manual pages to {}", folder.display()))?;

@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::args::tools::{Mpi, MpiCommand};
+use crate::args::tools::{MpiArgs, MpiCommand};
 
-pub(crate) fn run(args: Mpi) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: MpiArgs) -> anyhow::Result<ExitCode> {
     let MpiCommand::Build(args) = args.command;
-    let plugin = graphmill::build_plugin(&args.cc, args.output.as_deref())?;
+    let plugin = graphmill::advanced::build_plugin(&args.cc, args.output.as_deref())?;
     writeln!(std::io::stdout(), "{}", plugin.display())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,22 +5,27 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
+use graphmill::advanced::{Charge, Placement};
 use graphmill::{
-    CancelToken, Charge, CheckpointConfig, CheckpointInterval, Combiner, Config, KernelChoice,
-    MachineConfig, MpiJob, Placement, Plan, ProgressFn, Run, SparseChoice, TopRow, Tuning,
+    CancelToken, CheckpointConfig, CheckpointInterval, Config, EngineOptions, MachineConfig,
+    MpiJob, Plan, ProgressFn, Run, TopRow,
 };
 use serde_json::json;
 
 use crate::args;
-use crate::args::checkpoint::Recovery;
-use crate::args::tuning::{Combining, Direction, Experiments, Seek, Tiers};
+use crate::args::checkpoint::RunCheckpointArgs;
+use crate::args::tuning::{ExperimentArgs, TierArgs};
 use crate::{progress, size};
 
 use super::options;
 
-pub(crate) fn run(args: args::run::Run, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let common = args.common;
-    if common.output.as_deref().is_some_and(graphmill::is_stdout) {
+    if common
+        .output
+        .as_deref()
+        .is_some_and(graphmill::advanced::is_stdout)
+    {
         let printed = [("--top", common.top.is_some()), ("--json", common.json)];
         if let Some((option, _)) = printed.into_iter().find(|(_, is_given)| *is_given) {
             return Err(graphmill::Error::BothOnStdout { option }.into());
@@ -42,7 +47,7 @@ pub(crate) fn run(args: args::run::Run, stop: &CancelToken) -> anyhow::Result<Ex
             charge: charge(tiers)?,
             ..options::machine(&common.machine)
         },
-        tuning: tuning(&common.experiments),
+        engine: engine(&common.experiments),
         trials: common.experiments.trials,
         ranks: common.ranks.into(),
         checkpoints: checkpoints(&common.recovery)?,
@@ -69,7 +74,7 @@ pub(crate) fn run(args: args::run::Run, stop: &CancelToken) -> anyhow::Result<Ex
         (true, _) => super::print_json(&json!({
             "algorithm": run.algorithm,
             "vertices": run.vertices,
-            "arcs": run.edges,
+            "arcs": run.arcs,
             "read": run.read,
             "passes": run.metrics.passes(),
             "seconds": run.seconds,
@@ -143,7 +148,7 @@ fn account(run: &Run, output: Option<&Path>) -> String {
     line(format!(
         "{} vertices, {} arcs, {} passes; {:.2} s ({:.2} s to open, {:.2} s to load edges, {:.2} s to write), {} of memory at most",
         size::grouped(run.vertices),
-        size::grouped(run.edges),
+        size::grouped(run.arcs),
         size::grouped(run.metrics.passes()),
         run.seconds.open + run.seconds.load + run.seconds.run + run.seconds.write,
         run.seconds.open,
@@ -158,7 +163,7 @@ fn account(run: &Run, output: Option<&Path>) -> String {
 fn run_as_rank(
     job: &MpiJob,
     config: Config,
-    args: &args::machine::Machine,
+    args: &args::machine::MachineArgs,
     stop: &CancelToken,
     watcher: &ProgressFn,
 ) -> anyhow::Result<Option<Run>> {
@@ -173,24 +178,20 @@ fn run_as_rank(
     Ok(is_first.then_some(run))
 }
 
-fn charge(args: &Tiers) -> Result<Option<Charge>, graphmill::Error> {
-    match (args.charge, args.dram_bandwidth) {
-        (args::tuning::Charge::None, None) => Ok(None),
-        (args::tuning::Charge::None, Some(_)) => Err(graphmill::Error::Meaningless {
+fn charge(args: &TierArgs) -> Result<Option<Charge>, graphmill::Error> {
+    match (args.simulate_slow_tier, args.dram_bandwidth) {
+        (None, Some(_)) => Err(graphmill::Error::Meaningless {
             option: "--dram-bandwidth",
-            needs: "--charge paper",
+            needs: "--simulate-slow-tier paper",
         }),
-        (args::tuning::Charge::Paper, bandwidth) => Ok(Some(Charge {
-            dram_bandwidth: match bandwidth {
-                Some(bytes) => bytes as f64,
-                None => Charge::PAPER.dram_bandwidth,
-            },
-            ..Charge::PAPER
+        (charge, bandwidth) => Ok(charge.map(|charge| Charge {
+            dram_bandwidth: bandwidth.map_or(charge.dram_bandwidth, |bytes| bytes as f64),
+            ..charge
         })),
     }
 }
 
-fn checkpoints(args: &Recovery) -> Result<CheckpointConfig, graphmill::Error> {
+fn checkpoints(args: &RunCheckpointArgs) -> Result<CheckpointConfig, graphmill::Error> {
     let needs_some = [
         ("--resume", args.resume),
         ("--checkpoint-dir", args.checkpoint_dir.is_some()),
@@ -218,27 +219,16 @@ fn checkpoints(args: &Recovery) -> Result<CheckpointConfig, graphmill::Error> {
     })
 }
 
-fn tuning(args: &Experiments) -> Tuning {
-    Tuning {
-        kernel: match args.direction {
-            Direction::Auto => KernelChoice::Auto,
-            Direction::Scatter => KernelChoice::Scatter,
-            Direction::Gather => KernelChoice::Gather,
-        },
-        combiner: match args.combiner {
-            Combining::Auto => Combiner::Auto,
-            Combining::Hybrid => Combiner::Hybrid,
-            Combining::Own => Combiner::Own,
-        },
-        seek: match args.seek {
-            Seek::Auto => SparseChoice::Auto,
-            Seek::Never => SparseChoice::Never,
-            Seek::Always => SparseChoice::Always,
-        },
-        gamma: args.gamma.unwrap_or(Tuning::default().gamma),
+fn engine(args: &ExperimentArgs) -> EngineOptions {
+    let defaults = EngineOptions::default();
+    EngineOptions {
+        kernel: args.direction,
+        sparse: args.sparse,
+        gamma: args.gamma.unwrap_or(defaults.gamma),
         filter_ratio: args.filter_ratio,
         alpha: args.alpha,
-        dispatch: options::dispatch(args.dispatch),
-        ..Tuning::default()
+        dispatch: args.dispatch,
+        combiner: args.combiner,
+        ..defaults
     }
 }

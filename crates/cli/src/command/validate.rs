@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use graphmill::{CancelToken, Config, Machine, Plan, Rule, Verdict};
 
 use crate::args;
-use crate::args::validate::Validate;
+use crate::args::validate::ValidateArgs;
 use crate::notice::complain;
 use crate::{progress, size};
 
@@ -15,16 +15,16 @@ use super::options;
 /// The relative difference that LDBC allows.
 const EPSILON: f64 = 1e-4;
 
-pub(crate) fn run(args: Validate, stop: &CancelToken) -> anyhow::Result<ExitCode> {
-    let Validate {
+pub(crate) fn run(args: ValidateArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+    let ValidateArgs {
         common,
         options: of_run,
     } = args;
     let (machine, against) = (options::machine(&common.machine), common.against);
     let rule = match common.how.rule {
-        Some(args::validate::Rule::Exact) => Rule::Exact,
-        Some(args::validate::Rule::Epsilon) => Rule::Epsilon(common.epsilon.unwrap_or(EPSILON)),
-        Some(args::validate::Rule::Equivalence) => Rule::Equivalence,
+        Some(args::validate::RuleName::Exact) => Rule::Exact,
+        Some(args::validate::RuleName::Epsilon) => Rule::Epsilon(common.epsilon.unwrap_or(EPSILON)),
+        Some(args::validate::RuleName::Equivalence) => Rule::Equivalence,
         None => {
             let config = Config {
                 options: of_run,

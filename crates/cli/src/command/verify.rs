@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use graphmill::{CancelToken, Machine};
 
-use crate::args::stored::Verify;
+use crate::args::stored::VerifyArgs;
 use crate::progress;
 use crate::size;
 
 use super::options;
 
-pub(crate) fn run(args: Verify, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: VerifyArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let machine = Machine::open(&options::machine(&args.machine), stop.clone())?;
     let watcher = progress::watcher(args.machine.quiet);
     let bytes = match args.deep {

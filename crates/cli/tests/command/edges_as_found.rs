@@ -169,7 +169,7 @@ impl<'a> Attempt<'a> {
         let metrics =
             std::fs::read(self.at.join("metrics.json")).map_err(|error| error.to_string())?;
         let metrics: Value = serde_json::from_slice(&metrics).map_err(|error| error.to_string())?;
-        let edges = &metrics["graph"]["edges"];
+        let edges = &metrics["graph"]["arcs"];
         if edges != fact("edges") {
             return Err(format!(
                 "{edges} edges instead of {}: {said}",

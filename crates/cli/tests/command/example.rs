@@ -123,10 +123,10 @@ fn a_run_on_edges_imports_them_once_and_prints_the_top() {
     let metrics = std::fs::read_to_string(at.join("metrics.json")).expect("metrics");
     let metrics: serde_json::Value = serde_json::from_str(&metrics).expect("JSON");
     assert_eq!(metrics["algorithm"], "pagerank");
-    assert_eq!(metrics["graph"]["edges"], DEPENDENCIES);
+    assert_eq!(metrics["graph"]["arcs"], DEPENDENCIES);
     let peak = metrics["peak_memory"].as_u64().expect("a number");
     assert!(peak > 0 && peak <= metrics["memory_budget"].as_u64().expect("a number"));
-    let passes = metrics["supersteps"].as_array().expect("an array");
+    let passes = metrics["passes"].as_array().expect("an array");
     assert!(
         passes.iter().any(|pass| pass["edges"] == DEPENDENCIES),
         "a pass goes through all edges"

@@ -13,7 +13,7 @@ fn a_seed_says_all_and_every_file_holds_the_same_edges() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let generate = |output: &str, seed: &str, threads: &str| {
-        let rule = ["generate", "kronecker", "--scale", "8", "--degree", "4"];
+        let rule = ["generate", "kronecker", "8", "4"];
         let rest = ["-o", output, "--seed", seed, "--threads", threads];
         told(at, &[&rule[..], &rest[..]].concat())
     };
@@ -57,22 +57,18 @@ fn a_seed_says_all_and_every_file_holds_the_same_edges() {
 }
 
 #[test]
-fn numbers_are_given_in_their_places_or_as_options() {
+fn numbers_are_given_in_their_places() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    for (places, options) in [
-        ("kronecker 8 4", "kronecker --scale 8 --degree 4"),
-        ("kronecker 8", "kronecker --scale 8 --degree 16"),
-        ("kronecker 8 4", "kronecker 8 --degree 4"),
-        ("uniform 50 99", "uniform --vertices 50 --edges 99"),
-        ("grid 3 7", "grid --rows 3 --columns 7"),
+    for (short, long) in [
+        ("kronecker 8", "kronecker 8 16"),
         ("scattered 50 3", "scattered 50 3 --gap 100000"),
         ("scattered 50 3 --gap 1", "consecutive 50 3"),
     ] {
-        for (rule, output) in [(places, "a.u32"), (options, "b.u32")] {
+        for (rule, output) in [(short, "a.u32"), (long, "b.u32")] {
             generate(at, &format!("{rule} -o {output}"));
         }
-        assert_eq!(bytes(at, "a.u32"), bytes(at, "b.u32"), "{places}");
+        assert_eq!(bytes(at, "a.u32"), bytes(at, "b.u32"), "{short}");
         for output in ["a.u32", "b.u32"] {
             std::fs::remove_file(at.join(output)).expect("a file");
         }
@@ -82,7 +78,7 @@ fn numbers_are_given_in_their_places_or_as_options() {
         "kronecker 8 --scale 8",
         "kronecker 49 1",
         "uniform 5",
-        "grid --rows 5",
+        "grid 5",
         "consecutive 5",
         "consecutive 5 5",
         "scattered 0 1",
@@ -249,7 +245,7 @@ fn what_cannot_be_stored_is_refused_before_any_edge_is_drawn() {
 fn a_file_that_is_there_stays() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
-    let grid = ["generate", "grid", "--rows", "2", "--columns", "2", "-o"];
+    let grid = ["generate", "grid", "2", "2", "-o"];
     std::fs::create_dir(at.join("graph")).expect("a folder");
     for rule in [&grid[..], &["generate", "consecutive", "9", "2", "-o"]] {
         let said = fail(at, 1, &[rule, &["graph"]].concat());
@@ -269,17 +265,7 @@ fn a_grid_is_as_far_as_its_rows_and_columns() {
     let at = folder.path();
     succeed(
         at,
-        &[
-            "generate",
-            "grid",
-            "--rows",
-            "5",
-            "--columns",
-            "9",
-            "--undirected",
-            "-o",
-            "graph",
-        ],
+        &["generate", "grid", "5", "9", "--undirected", "-o", "graph"],
     );
     let top = succeed(at, &["run", "bfs", "graph", "--source", "0", "--top", "1"]);
     assert_eq!(top.lines().nth(1), Some("44      12"));
@@ -292,33 +278,10 @@ fn what_a_file_cannot_hold_is_refused() {
     let said = fail(
         at,
         2,
-        &[
-            "generate",
-            "uniform",
-            "--vertices",
-            "9",
-            "--edges",
-            "9",
-            "--weighted",
-            "-o",
-            "a.u32",
-        ],
+        &["generate", "uniform", "9", "9", "--weighted", "-o", "a.u32"],
     );
     assert!(said.contains(".wel"), "{said}");
-    let said = fail(
-        at,
-        2,
-        &[
-            "generate",
-            "uniform",
-            "--vertices",
-            "0",
-            "--edges",
-            "9",
-            "-o",
-            "a.u32",
-        ],
-    );
+    let said = fail(at, 2, &["generate", "uniform", "0", "9", "-o", "a.u32"]);
     assert!(said.contains("vertices"), "{said}");
     for (words, says) in [
         ("--undirected -o a.el", "--undirected"),
@@ -327,8 +290,8 @@ fn what_a_file_cannot_hold_is_refused() {
         ("-o a.wel", "--weights f32"),
         ("-o a.csv", ".u32, .u64, .el or .wel"),
         ("-o a.el.gz", ".u32, .u64, .el or .wel"),
-        ("-o no/such/graph", "no folder no/such: make it first"),
-        ("-o no/such.el", "no folder no: make it first"),
+        ("-o no/such/graph", "no directory no/such: make it first"),
+        ("-o no/such.el", "no directory no: make it first"),
     ] {
         let words = format!("generate uniform 9 9 {words}");
         let said = fail(at, 2, &words.split(' ').collect::<Vec<_>>());
@@ -340,7 +303,7 @@ fn what_a_file_cannot_hold_is_refused() {
 /// Generates a graph of more column files than `limit`, an argument of `ulimit`, lets be open.
 fn generate_with_limit(limit: &str) {
     let folder = tempfile::tempdir().expect("a folder");
-    let generate = "generate uniform --vertices 34359738368 --edges 300 --threads 2 -o graph -q";
+    let generate = "generate uniform 34359738368 300 --threads 2 -o graph -q";
     let program = env!("CARGO_BIN_EXE_graphmill");
     let output = std::process::Command::new("sh")
         .args([

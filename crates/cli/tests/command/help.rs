@@ -11,7 +11,7 @@ const COMMANDS: [&str; 12] = [
     "info",
     "verify",
     "validate",
-    "plan",
+    "estimate",
     "algorithms",
     "cache",
     "mpi",
@@ -75,7 +75,13 @@ fn short_help_is_one_screen_and_names_no_experiment() {
         let page: Vec<&str> = arguments.iter().copied().chain(["-h"]).collect();
         let text = succeed(Path::new("."), &page);
         assert!(text.lines().count() <= 40, "{arguments:?}:\n{text}");
-        for option in ["--dispatch", "--combiner", "--seek", "--place", "--charge"] {
+        for option in [
+            "--dispatch",
+            "--combiner",
+            "--sparse",
+            "--place",
+            "--simulate-slow-tier",
+        ] {
             assert!(!text.contains(option), "{arguments:?}: {option}");
             let is_run = arguments.first() == Some(&"run") && arguments.len() > 1;
             if is_run && option != "--combiner" {

@@ -169,7 +169,7 @@ fn of_a_run_nothing_is_left_but_the_graph() {
 fn a_search_from_vertex_to_vertex_ends_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    let chain = ["generate", "grid", "--rows", "1", "--columns", "5000000"];
+    let chain = ["generate", "grid", "1", "5000000"];
     succeed(at, &[&chain[..], &["-o", "chain"]].concat());
     // So many passes that the lists of all vertices are decoded, and none of them takes workers.
     let search = ["run", "bfs", "chain", "--source", "0", "-o", "depths.csv"];

@@ -98,13 +98,13 @@ fn run_planted_version_link_is_not_followed() {
     let folder = folder();
     let folder = folder.path();
     fs::create_dir(folder.join("tmp")).expect("a directory");
-    symlink("../victim", folder.join("tmp/.graphmill-versions-0")).expect("a link");
-    fs::create_dir(folder.join("versions")).expect("a directory");
+    symlink("../victim", folder.join("tmp/.graphmill-checkpoints-0")).expect("a link");
+    fs::create_dir(folder.join("checkpoints")).expect("a directory");
     let run = ["run", "bfs", "edges.txt", "--source", "1", "-q"];
     succeed(folder, &[&run[..], &["--tmp", "tmp"]].concat());
     assert_intact(folder);
-    symlink("../victim", folder.join("versions/rank-00000")).expect("a link");
-    let named = [&run[..], &["--checkpoint-dir", "versions"]].concat();
+    symlink("../victim", folder.join("checkpoints/rank-00000")).expect("a link");
+    let named = [&run[..], &["--checkpoint-dir", "checkpoints"]].concat();
     fs::remove_file(folder.join("victim/precious")).expect("the file goes");
     fs::remove_dir(folder.join("victim/empty")).expect("it is empty");
     let said = fail(folder, 1, &named);

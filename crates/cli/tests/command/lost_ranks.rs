@@ -392,7 +392,7 @@ fn a_rank_that_is_killed_ends_the_job_and_leaves_no_result() {
 /// The newest version that all of so many ranks have; 0 is none.
 fn newest(at: &Path, ranks: usize) -> u64 {
     let name = |path: PathBuf| path.file_name()?.to_str().map(str::to_string);
-    let number = |name: String| name.strip_prefix("version-")?.parse::<u64>().ok();
+    let number = |name: String| name.strip_prefix("checkpoint-")?.parse::<u64>().ok();
     let there = versions(at).into_iter().filter_map(name);
     let there: Vec<u64> = there.filter_map(number).collect();
     let of_all = |version: &&u64| there.iter().filter(|other| other == version).count() == ranks;
@@ -419,7 +419,7 @@ fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
     let iterations = (20 * kills + 40).to_string();
     let run = ["run", "pagerank", "graph", "--iterations", &iterations];
     succeed(at, &[&run[..], &["-q", "-o", "wanted.csv"]].concat());
-    let versions = ["--checkpoint-dir", "versions", "--checkpoint-every", "1"];
+    let versions = ["--checkpoint-dir", "checkpoints", "--checkpoint-every", "1"];
     let asked = [&run[..], &versions, &["--resume", "-o", "found.csv"]].concat();
     let read = |name: &str| std::fs::read(at.join(name)).expect("a result");
     let (mut last, mut count) = (0, 0);
@@ -463,7 +463,7 @@ fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
         assert!(last >= published, "{last} of {published}");
         if is_asked {
             // All end, since one was asked to.
-            assert!(said.contains("with --resume goes on"), "{said}");
+            assert!(said.contains("with --resume resumes"), "{said}");
             assert!(
                 status.is_none_or(|status| status.code() == Some(130)),
                 "{said}"

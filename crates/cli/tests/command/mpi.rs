@@ -144,10 +144,10 @@ fn a_job_with_all_on_disk_gives_the_bytes_of_one_process() {
             let found = std::fs::read(at.join("r.csv")).expect("a result");
             assert!(wanted == found, "{asked:?}, {dispatch}");
             let told = metrics(at);
-            for what in ["rows_resident", "messages_resident"] {
+            for what in ["vertex_state_resident", "messages_resident"] {
                 assert_eq!(told[what], false, "{asked:?}: {what}");
             }
-            let steps = told["supersteps"].as_array().expect("passes");
+            let steps = told["passes"].as_array().expect("passes");
             let count = |what: &str| {
                 steps
                     .iter()

@@ -1,5 +1,5 @@
-//! Stored graphs and versions of earlier programs are read, or refused with what to do. `fixtures/` has those of each format, written by the
-//! program that had it.
+//! Stored graphs and checkpoints of earlier programs are read, or refused with what to do. `fixtures/` has files of each
+//! format.
 
 use std::path::Path;
 use std::process::Command;
@@ -61,17 +61,16 @@ fn a_stored_graph_of_format_4_is_read() {
     }
 }
 
-/// Versions are read by the program that wrote them: another says which one it was. What calls are named after must not change in one that says
-/// it is the same.
+/// The names of calls must not change in a program of the same version.
 #[test]
-fn versions_of_format_3_are_gone_on_with_or_refused() {
+fn checkpoints_of_format_4_are_resumed_or_refused() {
     let folder = folder();
     let at = folder.path();
-    unpack("versions-format-3.tar.gz", at);
-    for (run, versions, calls, passes) in [
+    unpack("checkpoints-format-4.tar.gz", at);
+    for (run, directory, calls, passes) in [
         (
             "run pagerank g --iterations 400 --threads 1",
-            "versions",
+            "checkpoints",
             41,
             20,
         ),
@@ -84,14 +83,14 @@ fn versions_of_format_3_are_gone_on_with_or_refused() {
         ),
     ] {
         succeed(at, &words(&format!("{run} -q -o wanted.csv")));
-        let resumed = format!("{run} --checkpoint-dir {versions} --resume -o found.csv");
+        let resumed = format!("{run} --checkpoint-dir {directory} --resume -o found.csv");
         let output = call(at, &words(&resumed));
         let said = String::from_utf8_lossy(&output.stderr);
         let read = |name| std::fs::read(at.join(name)).expect("a result");
         match env!("CARGO_PKG_VERSION") {
             "0.1.0" => {
-                let goes_on = format!("that was interrupted, after {calls} calls");
-                assert!(said.contains(&goes_on), "{said}");
+                let resumes = format!("that was interrupted, after {calls} calls");
+                assert!(said.contains(&resumes), "{said}");
                 // Decisions between passes are calls, too.
                 let next = said.split_once("pass ").map(|(_, pass)| pass);
                 let next = next
@@ -112,16 +111,17 @@ fn versions_of_format_3_are_gone_on_with_or_refused() {
 }
 
 #[test]
-fn versions_of_format_2_are_refused_by_name() {
-    let folder = folder();
-    let at = folder.path();
-    unpack("versions-format-2.tar.gz", at);
-    let run = "run pagerank g --iterations 400 --threads 1 --checkpoint-dir versions --resume";
-    let output = call(at, &words(&format!("{run} -o found.csv")));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        !output.status.success() && said.contains("the run there has format 2, not 3"),
-        "{said}"
-    );
-    assert!(!at.join("found.csv").exists() && at.join("versions/rank-00000/run.json").exists());
+fn checkpoints_of_earlier_formats_are_refused_by_number() {
+    for format in [2, 3] {
+        let folder = folder();
+        let at = folder.path();
+        unpack(&format!("versions-format-{format}.tar.gz"), at);
+        let run = "run pagerank g --iterations 400 --threads 1 --checkpoint-dir versions --resume";
+        let output = call(at, &words(&format!("{run} -o found.csv")));
+        let said = String::from_utf8_lossy(&output.stderr);
+        let why = format!("the run there has format {format}, not 4");
+        assert!(!output.status.success() && said.contains(&why), "{said}");
+        assert!(!at.join("found.csv").exists());
+        assert!(at.join("versions/rank-00000/run.json").exists());
+    }
 }

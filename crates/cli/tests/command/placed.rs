@@ -68,13 +68,13 @@ fn results_have_the_same_bytes_wherever_data_lies() {
         &["--place", "slow", "--slow-tier", "file:memory"],
         &["--slow-tier", "file:memory", "--place", "vertices=numa:0"],
         &["--slow-tier", &new],
-        &["--slow-tier", "model", "--charge", "paper"],
+        &["--slow-tier", "model", "--simulate-slow-tier", "paper"],
         &[
             "--place",
             "slow",
             "--slow-tier",
             "model",
-            "--charge",
+            "--simulate-slow-tier",
             "paper",
         ],
         &["--place", "edges=stream"],
@@ -98,7 +98,7 @@ fn the_metrics_say_where_data_lies_and_what_was_moved_there() {
     let folder = folder_with_edges("0 1\n0 2\n1 2\n2 3\n");
     let at = folder.path();
     succeed(at, &["import", "edges.txt", "-o", "graph", "-q"]);
-    let placed = ["--slow-tier", "model", "--charge", "paper"];
+    let placed = ["--slow-tier", "model", "--simulate-slow-tier", "paper"];
     let pagerank = ["pagerank", "--iterations", "1"];
     let (_, metrics) = run(at, &pagerank, &placed);
     let placement = |kind: &str| {
@@ -119,7 +119,7 @@ fn the_metrics_say_where_data_lies_and_what_was_moved_there() {
             of("written_random"),
         ]
     };
-    let pass = &metrics["supersteps"][1];
+    let pass = &metrics["passes"][1];
     assert_eq!(pass["mode"], "scatter");
     // Four vertices with a rank of 8 bytes and a degree of 4: read to signal and to apply, ranks written once.
     assert_eq!(moved(pass, "vertices"), [2 * 4 * 12, 0, 4 * 8, 0]);
@@ -131,27 +131,27 @@ fn the_metrics_say_where_data_lies_and_what_was_moved_there() {
     );
     assert_eq!(moved(pass, "index"), [0; 4]);
     // The block goes by once, and is all that there is of the edges; 1.4 times longer than from DRAM.
-    let cells = metrics["pinned_bytes"].as_u64().expect("a number");
+    let cells = metrics["cached_cell_bytes"].as_u64().expect("a number");
     let [edges, others @ ..] = moved(pass, "edges");
     assert!(
         edges > 4 && edges <= cells && others == [0; 3],
         "{edges} of {cells}"
     );
-    let seconds = pass["seconds_charged"].as_f64().expect("seconds");
+    let seconds = pass["simulated_tier_seconds"].as_f64().expect("seconds");
     let wanted = edges as f64 * 1.4 / 5.866e9;
     assert!((seconds - wanted).abs() < 1.5e-9, "{seconds} for {wanted}");
 
     // Over lists: the source has two edges, each looks at a depth and its list at two places.
     let (_, metrics) = run(at, &["bfs", "--source", "0"], &placed);
-    let pass = &metrics["supersteps"][1];
+    let pass = &metrics["passes"][1];
     assert_eq!(moved(pass, "index"), [0, 2 * 8, 0, 0]);
     assert_eq!(moved(pass, "edges"), [0, 2 * 4, 0, 0]);
     assert_eq!(moved(pass, "vertices"), [0, 2 * 4, 0, 4]);
 
     // Streamed edges do not lie in memory.
     let (_, metrics) = run(at, &pagerank, &["--place", "edges=stream"]);
-    assert_eq!(moved(&metrics["supersteps"][1], "edges"), [0; 4]);
-    assert_eq!(metrics["supersteps"][1]["seconds_charged"], 0.0);
+    assert_eq!(moved(&metrics["passes"][1], "edges"), [0; 4]);
+    assert_eq!(metrics["passes"][1]["simulated_tier_seconds"], 0.0);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn mapped_files_are_not_paid_for_by_the_budget() {
     // Ranks of 8 bytes take 24 MB, messages as many.
     let small = ["--memory", "32M"];
     let (paged, metrics) = run(at, &["pagerank", "--iterations", "2"], &small);
-    assert_eq!(metrics["rows_resident"], false);
+    assert_eq!(metrics["vertex_state_resident"], false);
     let mapped = ["--place", "slow", "--slow-tier", "file:."];
     let (found, metrics) = run(
         at,
@@ -186,7 +186,7 @@ fn mapped_files_are_not_paid_for_by_the_budget() {
         &[&small[..], &mapped].concat(),
     );
     assert!(found == paged);
-    for resident in ["rows_resident", "messages_resident"] {
+    for resident in ["vertex_state_resident", "messages_resident"] {
         assert_eq!(metrics[resident], true);
     }
     assert!(metrics["peak_memory"].as_u64() <= Some(32 << 20));
@@ -196,7 +196,7 @@ fn mapped_files_are_not_paid_for_by_the_budget() {
     let (found, metrics) = run(at, &["pagerank", "--iterations", "2"], &split);
     assert!(found == paged);
     assert_eq!(metrics["messages_resident"], false);
-    let cells = metrics["pinned_bytes"].as_u64().expect("a number");
+    let cells = metrics["cached_cell_bytes"].as_u64().expect("a number");
     assert!(cells > 1_000_000, "{cells} bytes of a million edges");
     assert!(metrics["peak_memory"].as_u64() <= Some(32 << 20));
 }
@@ -217,14 +217,14 @@ fn what_cannot_be_is_refused_before_any_work() {
     let said = run(2, &["--slow-tier", "numa:999"]);
     assert!(said.contains("no memory on node 999") && said.contains("--slow-tier"));
     for absurd in ["0", "1", "50%"] {
-        let bandwidth = ["--charge", "paper", "--dram-bandwidth", absurd];
+        let bandwidth = ["--simulate-slow-tier", "paper", "--dram-bandwidth", absurd];
         assert!(run(2, &bandwidth).contains("bytes a second from 1M to 1T"));
     }
     for folder in ["file:/proc", "file:/sys"] {
         assert!(run(1, &["--slow-tier", folder]).contains("takes new files"));
     }
-    assert!(run(2, &["--charge", "paper"]).contains("--slow-tier model"));
-    assert!(run(1, &["--slow-tier", "file:no/such"]).contains("name a folder that exists"));
+    assert!(run(2, &["--simulate-slow-tier", "paper"]).contains("--slow-tier model"));
+    assert!(run(1, &["--slow-tier", "file:no/such"]).contains("name a directory that exists"));
     assert!(run(1, &["--slow-tier", "file:edges.txt"]).contains("not there yet"));
     assert_eq!(names(at), ["edges.txt"]);
 }

@@ -71,11 +71,11 @@ fn from_each_point_the_command_goes_on() {
     let mut kills = 0;
     for (run, output) in [
         (
-            "run pagerank graph --iterations 3 --threads 1 --checkpoint-dir versions --checkpoint-every 1 --resume -o",
+            "run pagerank graph --iterations 3 --threads 1 --checkpoint-dir checkpoints --checkpoint-every 1 --resume -o",
             "ranks.csv",
         ),
         (
-            "run wcc graph --method labels --threads 2 --ranks 2 --checkpoint-dir versions --checkpoint-every 1 --checkpoints 2 --resume -o",
+            "run wcc graph --method labels --threads 2 --ranks 2 --checkpoint-dir checkpoints --checkpoint-every 1 --checkpoints 2 --resume -o",
             "components.csv",
         ),
         (
@@ -146,7 +146,7 @@ fn calls_that_a_signal_interrupts_are_made_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let import = "import edges.el --checkpoint-every 0s --tmp . -o graph";
-    let run = "run pagerank graph --iterations 3 --threads 2 --checkpoint-dir versions --checkpoint-every 1 -o ranks.csv";
+    let run = "run pagerank graph --iterations 3 --threads 2 --checkpoint-dir checkpoints --checkpoint-every 1 -o ranks.csv";
     succeed(folder, &words("generate kronecker 10 4 -q -o", "edges.el"));
     succeed(folder, &words(import, "-q"));
     succeed(folder, &words(run, "-q"));

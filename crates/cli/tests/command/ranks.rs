@@ -34,7 +34,7 @@ pub(crate) fn metrics(folder: &Path) -> Value {
 /// Each rank has three batches at least, and all send messages to all.
 pub(crate) fn each_does_its_share(told: &Value, ranks: usize, all_send: bool, what: &str) {
     assert_eq!(told["ranks"], ranks, "{what}");
-    let each = told["each_rank"].as_array().expect("ranks");
+    let each = told["per_rank"].as_array().expect("ranks");
     assert_eq!(each.len(), ranks, "{what}");
     let mut end = 0;
     for (number, rank) in each.iter().enumerate() {
@@ -68,8 +68,8 @@ fn the_bytes_are_those_of_one_and_every_rank_does_its_share() {
             for (ranks, more) in [
                 (2, &[][..]),
                 (3, &["--place", "edges=stream"]),
-                (4, &["--seek", "always"]),
-                (8, &["--seek", "never"]),
+                (4, &["--sparse", "always"]),
+                (8, &["--sparse", "never"]),
             ] {
                 let count = ranks.to_string();
                 let found = run(&[&["--ranks", &count][..], more].concat());
@@ -103,11 +103,11 @@ fn what_ranks_send_is_told_by_pass_by_rank_and_over_time_and_is_what_others_need
         succeed(at, &[&run[..], &["--metrics", "run.json"], more].concat());
         let told = metrics(at);
         let of_passes = |field: &str| -> u64 {
-            let passes = told["supersteps"].as_array().expect("passes").iter();
+            let passes = told["passes"].as_array().expect("passes").iter();
             passes.map(|pass| pass[field].as_u64().unwrap_or(0)).sum()
         };
         let [ranks, lines] =
-            ["each_rank", "timelines"].map(|of| told[of].as_array().expect("ranks"));
+            ["per_rank", "timelines"].map(|of| told[of].as_array().expect("ranks"));
         assert_eq!([ranks.len(), lines.len()], [3, 3]);
         let (mut sent, mut received) = (0, 0);
         for (rank, line) in ranks.iter().zip(lines) {
@@ -120,7 +120,7 @@ fn what_ranks_send_is_told_by_pass_by_rank_and_over_time_and_is_what_others_need
         }
         assert_eq!(of_passes("bytes_sent"), sent);
         assert!(received >= sent, "{received} of {sent}");
-        ["messages_sent", "filtered"].map(of_passes)
+        ["messages_sent", "filtered_peers"].map(of_passes)
     };
     let [chosen, all, needed] = [
         &[][..],
@@ -147,7 +147,7 @@ fn what_a_vertex_weighs_says_who_owns_it_and_changes_no_result() {
         let ranks = ["--ranks", "4", "--alpha", alpha, "-o", "r.csv"];
         succeed(at, &[&run[..], &ranks].concat());
         let told = metrics(at);
-        let ranks = told["each_rank"].as_array().expect("ranks").iter();
+        let ranks = told["per_rank"].as_array().expect("ranks").iter();
         let vertices = ranks.map(|rank| rank["vertices"].as_u64().expect("a number"));
         let result = std::fs::read(at.join("r.csv")).expect("a result");
         (vertices.collect::<Vec<_>>(), result)

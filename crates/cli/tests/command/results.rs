@@ -213,7 +213,7 @@ fn a_folder_is_an_input_again_and_again_by_any_name() {
             let path = at.join("all.csv");
             let path = path.to_str().expect("text");
             let said = fail(folder, 2, &["run", "wcc", input, output, path]);
-            assert!(said.contains("in the folder of the input"), "{said}");
+            assert!(said.contains("in the directory of the input"), "{said}");
         }
     }
     assert_eq!(names(at), ["one.el", "one.el.graphmill", "two.el"]);

@@ -21,11 +21,11 @@ pub(crate) fn words<'w>(run: &'w str, more: &'w str) -> Vec<&'w str> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-const VERSIONS: &str = "-q --checkpoint-dir versions --checkpoint-every 1";
+const VERSIONS: &str = "-q --checkpoint-dir checkpoints --checkpoint-every 1";
 
 /// The files of versions that there are in the folder that was named.
 pub(crate) fn versions(folder: &Path) -> Vec<PathBuf> {
-    versions_in(&folder.join("versions"))
+    versions_in(&folder.join("checkpoints"))
 }
 
 /// The files of versions that there are in a folder of versions.
@@ -36,7 +36,7 @@ fn versions_in(folder: &Path) -> Vec<PathBuf> {
     };
     let is_version = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy());
-        name.is_some_and(|name| name.starts_with("version-") && !name.ends_with("partial"))
+        name.is_some_and(|name| name.starts_with("checkpoint-") && !name.ends_with("partial"))
     };
     let ranks = in_folder(folder).into_iter();
     let all = ranks.flat_map(|rank| in_folder(&rank));
@@ -84,7 +84,7 @@ fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
         "run pagerank graph --iterations 8 --ranks 3 --memory 62M --threads 3",
         "run pagerank graph --iterations 8 --method pregel-pull --memory 23M --threads 2",
         "run bfs graph --source 0 --memory 19M --threads 1 --parents",
-        "run bfs graph --source 0 --threads 2 --seek always",
+        "run bfs graph --source 0 --threads 2 --sparse always",
         "run wcc graph --method labels --memory 19M --threads 1",
         "run wcc graph --threads 2",
         "run sssp graph --source 0 --memory 20M --threads 1",
@@ -102,7 +102,7 @@ fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
         }
         assert!(kills > 0, "{run}: not one version before it ended");
         assert!(is_same(folder), "{run}");
-        assert!(!folder.join("versions").exists(), "{run} left versions");
+        assert!(!folder.join("checkpoints").exists(), "{run} left versions");
         std::fs::remove_file(folder.join("found.csv")).expect("it is removed");
     }
 }
@@ -114,7 +114,7 @@ fn passes_are_counted_on_by_a_resumed_run() {
     graph(folder);
     let run = "run pagerank graph --iterations 12 --memory 20M --threads 1";
     assert!(kill_after(folder, run, 4));
-    let resume = "--checkpoint-dir versions --checkpoint-every 1 --resume -o found.csv";
+    let resume = "--checkpoint-dir checkpoints --checkpoint-every 1 --resume -o found.csv";
     let said = crate::told(folder, &words(run, resume));
     let pass = said.split("pass ").nth(1).expect("a pass");
     let (number, rest) = pass.split_once(' ').expect("its number");
@@ -152,11 +152,11 @@ fn no_other_run_goes_on_with_the_versions_of_one() {
     }
     let said = fail(folder, 2, &words(run, VERSIONS));
     assert!(
-        said.contains("there are versions of a run of pagerank already: say --resume"),
+        said.contains("there are checkpoints of a run of pagerank already: say --resume"),
         "{said}"
     );
     // Versions of another format are none of this program's.
-    let name = folder.join("versions/rank-00000/run.json");
+    let name = folder.join("checkpoints/rank-00000/run.json");
     let text = std::fs::read_to_string(&name).expect("a name");
     let older = text.replace("\"format\": 3", "\"format\": 1");
     assert_ne!(older, text);
@@ -165,7 +165,7 @@ fn no_other_run_goes_on_with_the_versions_of_one() {
     assert!(said.contains("format 1, not 3"), "{said}");
     std::fs::write(&name, "{").expect("it is written");
     let said = fail(folder, 2, &words(run, &format!("{VERSIONS} --resume")));
-    let todo = "remove the folder to start anew";
+    let todo = "remove the directory to start over";
     assert!(
         said.contains("run.json does not say which run") && said.contains(todo),
         "{said}"
@@ -187,7 +187,7 @@ fn a_page_or_a_version_that_was_changed_is_noticed() {
     let run = "run pagerank graph --iterations 8 --memory 20M --threads 1";
     succeed(folder, &words(run, "-q -o wanted.csv"));
     assert!(kill_after(folder, run, 3));
-    let of_rank = folder.join("versions/rank-00000");
+    let of_rank = folder.join("checkpoints/rank-00000");
     let rows = of_rank.join("rows");
     let good = std::fs::read(&rows).expect("pages");
     let bad: Vec<u8> = good.iter().map(|byte| byte ^ 4).collect();
@@ -195,7 +195,7 @@ fn a_page_or_a_version_that_was_changed_is_noticed() {
     let resumed = format!("{VERSIONS} --resume -o found.csv");
     let is_refused = || {
         let said = fail(folder, 1, &words(run, &resumed));
-        assert!(said.contains("no version there is what was"), "{said}");
+        assert!(said.contains("no checkpoint there is what was"), "{said}");
     };
     is_refused();
     std::fs::write(&rows, good).expect("it is written");
@@ -218,7 +218,10 @@ fn a_page_or_a_version_that_was_changed_is_noticed() {
     let output = call(folder, &words(run, &format!("{kept} {resumed}")));
     assert!(output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("goes on with the version before"), "{said}");
+    assert!(
+        said.contains("resumes from the checkpoint before"),
+        "{said}"
+    );
     assert!(is_same(folder));
 }
 
@@ -231,7 +234,7 @@ fn what_was_changed_is_told_of_each_rank() {
     succeed(folder, &words(run, "-q -o wanted.csv"));
     assert!(kill_after(folder, &format!("{run} --checkpoints 3"), 4));
     let mut of_rank = versions(folder);
-    of_rank.retain(|path| path.starts_with(folder.join("versions/rank-00001")));
+    of_rank.retain(|path| path.starts_with(folder.join("checkpoints/rank-00001")));
     let newest = of_rank.into_iter().max().expect("a version");
     let mut bytes = std::fs::read(&newest).expect("a version");
     let middle = bytes.len() / 2;
@@ -263,14 +266,14 @@ fn versions_go_nowhere_where_anything_else_is() {
     graph(folder);
     let run = "run pagerank graph --iterations 4 --memory 20M --threads 1 -o found.csv";
     let long = run.replace("4 ", "100000 ");
-    let theirs = folder.join("versions/rank-00000/theirs.txt");
+    let theirs = folder.join("checkpoints/rank-00000/theirs.txt");
     let elsewhere = folder.join("elsewhere");
     for is_linked in [false, true] {
-        std::fs::create_dir_all(folder.join("versions")).expect("a folder");
+        std::fs::create_dir_all(folder.join("checkpoints")).expect("a folder");
         match is_linked {
             false => std::fs::create_dir(theirs.parent().expect("a folder")),
             true => std::fs::create_dir(&elsewhere).and_then(|()| {
-                std::os::unix::fs::symlink("../elsewhere", folder.join("versions/rank-00000"))
+                std::os::unix::fs::symlink("../elsewhere", folder.join("checkpoints/rank-00000"))
             }),
         }
         .expect("a folder");
@@ -287,7 +290,7 @@ fn versions_go_nowhere_where_anything_else_is() {
         if is_linked {
             let said = fail(folder, 1, &words(&long, VERSIONS));
             assert!(said.contains("it is a symbolic link"), "{said}");
-            std::fs::remove_dir_all(folder.join("versions")).expect("it is removed");
+            std::fs::remove_dir_all(folder.join("checkpoints")).expect("it is removed");
             continue;
         }
         let mut child = graphmill()
@@ -305,12 +308,12 @@ fn versions_go_nowhere_where_anything_else_is() {
         child.wait().expect("it ends");
         let said = fail(folder, 2, &words(&long, &format!("{VERSIONS} --resume")));
         assert!(said.contains("theirs.txt: is of no run"), "{said}");
-        std::fs::remove_dir_all(folder.join("versions")).expect("it is removed");
+        std::fs::remove_dir_all(folder.join("checkpoints")).expect("it is removed");
     }
     // Nor in the graph, or where parts of the result go.
     for (more, said) in [
         ("--checkpoint-dir graph", "is in a stored graph"),
-        ("--checkpoint-dir graph/versions", "is in a stored graph"),
+        ("--checkpoint-dir graph/checkpoints", "is in a stored graph"),
     ] {
         let told = fail(folder, 2, &words(run, more));
         assert!(told.contains(said), "{told}");
@@ -319,14 +322,14 @@ fn versions_go_nowhere_where_anything_else_is() {
     let told = fail(folder, 2, &words(&parts, "--checkpoint-dir parts"));
     assert!(told.contains("is where the result goes"), "{told}");
     // And what none are published for is not asked for.
-    for more in ["--resume", "--checkpoint-dir versions"] {
+    for more in ["--resume", "--checkpoint-dir checkpoints"] {
         let told = fail(folder, 2, &words(run, &format!("--checkpoints 0 {more}")));
         assert!(
             told.contains("means nothing without --checkpoints 1 or more"),
             "{told}"
         );
     }
-    assert!(!folder.join("versions").exists() && unnamed(folder).is_empty());
+    assert!(!folder.join("checkpoints").exists() && unnamed(folder).is_empty());
 }
 
 /// Whether a run gave what was wanted.
@@ -338,7 +341,7 @@ fn is_same(folder: &Path) -> bool {
 /// Those folders of versions that nobody named.
 fn unnamed(folder: &Path) -> Vec<String> {
     let mut names = names(folder);
-    names.retain(|name| name.starts_with(".graphmill-versions-"));
+    names.retain(|name| name.starts_with(".graphmill-checkpoints-"));
     names
 }
 
@@ -378,7 +381,7 @@ fn a_run_on_disk_is_gone_on_with_by_the_same_command_alone() {
         let stderr = child.stderr.as_mut().expect("a pipe");
         stderr.read_to_string(&mut said).expect("text");
         let ended = child.wait().expect("it ends");
-        assert_eq!(said.contains("going on with the run"), kills > 0, "{said}");
+        assert_eq!(said.contains("resuming the run"), kills > 0, "{said}");
         if ended.success() {
             break;
         }
@@ -434,7 +437,7 @@ fn a_signal_ends_the_pass_and_the_run_goes_on_later() {
             "",
         ),
         (
-            "run pagerank graph --iterations 100 --threads 2 --checkpoint-dir versions",
+            "run pagerank graph --iterations 100 --threads 2 --checkpoint-dir checkpoints",
             "--resume",
         ),
         (
@@ -447,7 +450,7 @@ fn a_signal_ends_the_pass_and_the_run_goes_on_later() {
             let interrupted = start(folder, &words(run, &format!("-o found.csv {again}")));
             let said = end_in_pass(interrupted, &[signal]);
             assert!(said.contains("interrupted; the same command"), "{said}");
-            assert!(said.contains("goes on"), "{said}");
+            assert!(said.contains("resumes"), "{said}");
         }
         succeed(folder, &words(run, &format!("-q -o found.csv {again}")));
         assert!(is_same(folder), "{run}");
@@ -467,14 +470,14 @@ fn one_run_alone_publishes_in_a_folder() {
     let folder = folder.path();
     graph(folder);
     let run = "run pagerank graph --iterations 100000000 --memory 20M --threads 1";
-    let named = "-o found.csv --checkpoint-dir versions";
+    let named = "-o found.csv --checkpoint-dir checkpoints";
     let first = start(folder, &words(run, named));
-    while !folder.join("versions/rank-00000/run.json").exists() {
+    while !folder.join("checkpoints/rank-00000/run.json").exists() {
         std::thread::sleep(Duration::from_millis(1));
     }
     let said = fail(folder, 2, &words(run, &format!("{named} --resume")));
     assert!(
-        said.contains("another run publishes its versions"),
+        said.contains("another run writes its checkpoints"),
         "{said}"
     );
     // A folder that nobody named is left to who has it.
@@ -640,7 +643,7 @@ fn a_run_in_memory_is_kept_when_it_is_interrupted() {
             std::thread::sleep(Duration::from_millis(1500));
             let rest = end(&[signal], child, said);
             assert!(
-                rest.contains("interrupted; the same command goes on"),
+                rest.contains("interrupted; the same command resumes"),
                 "{rest}"
             );
             assert!(rest.contains(&format!("graphmill {run}")), "{rest}");

@@ -58,7 +58,7 @@ fn ranks_started_differently_are_refused_by_option() {
             "run pagerank g -o r.csv --place edges=stream",
             "--place",
         ),
-        (run, "run pagerank g -o r.csv --seek never", "--seek"),
+        (run, "run pagerank g -o r.csv --sparse never", "--sparse"),
         (run, "run wcc g -o r.csv", "algorithm"),
         (run, import, "command"),
         (bfs, "run bfs g -o r.csv --source 2", "--source"),

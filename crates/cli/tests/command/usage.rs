@@ -42,14 +42,14 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
         ["--metrics", "no/such/m.json"],
     ] {
         let said = fail(at, 2, &[&["run", "wcc", "edges.txt"], &output[..]].concat());
-        assert!(said.contains("no folder no/such"), "{said}");
+        assert!(said.contains("no directory no/such"), "{said}");
         assert!(!said.contains("importing"), "before any work: {said}");
     }
     for (option, value, says) in [
         ("--trials", "0", "--trials"),
         ("--memory", "1000%", "1% to 100%"),
         ("--combiner", "hybrid", "--method pregel-push"),
-        ("--dram-bandwidth", "1G", "--charge paper"),
+        ("--dram-bandwidth", "1G", "--simulate-slow-tier paper"),
         ("--duplicates", "sum", "--weights"),
     ] {
         let said = fail(at, 2, &["run", "wcc", "edges.txt", option, value]);

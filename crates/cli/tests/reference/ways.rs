@@ -58,10 +58,6 @@ pub(crate) const METHODS: &[&[Method]] = &[
             is_shared: false,
             ..pushed(&["--method", "pregel-push", "--combiner", "hybrid"])
         },
-        Method {
-            is_shared: false,
-            ..pushed(&["--method", "pregel-push", "--combiner", "own"])
-        },
     ],
 ];
 
@@ -71,8 +67,8 @@ pub(crate) const WAYS: &[&[&str]] = &[
     &[],
     &["--direction", "scatter"],
     &["--direction", "gather"],
-    &["--seek", "always", "--threads", "1"],
-    &["--seek", "never", "--threads", "3"],
+    &["--sparse", "always", "--threads", "1"],
+    &["--sparse", "never", "--threads", "3"],
     &["--place", "edges=dram", "--direction", "scatter"],
     &["--place", "edges=dram", "--direction", "gather"],
     &["--place", "edges=stream", "--direction", "scatter"],
@@ -83,8 +79,8 @@ pub(crate) const WAYS: &[&[&str]] = &[
     &["--place", "cache"],
     &["--ranks", "2"],
     &["--ranks", "3", "--direction", "gather"],
-    &["--ranks", "4", "--seek", "always"],
-    &["--ranks", "8", "--seek", "never", "--filter-ratio", "inf"],
+    &["--ranks", "4", "--sparse", "always"],
+    &["--ranks", "8", "--sparse", "never", "--filter-ratio", "inf"],
     &["--memory", "LEAST"],
 ];
 

@@ -95,7 +95,7 @@ impl GraphCache {
         self.pulls_missed += 1;
     }
     /// Returns the bytes of cached cells.
-    pub(crate) fn pinned_bytes(&self) -> u64 {
+    pub(crate) fn cached_cell_bytes(&self) -> u64 {
         self.ways.iter().map(|way| way.pins.bytes()).sum()
     }
     /// Returns the bytes of the budget that cached cells take.
@@ -108,7 +108,7 @@ impl GraphCache {
         lists.map(AdjacencyLists::leased_bytes).sum()
     }
     /// Bytes of lists of edges.
-    pub(crate) fn lists_bytes(&self) -> u64 {
+    pub(crate) fn adjacency_bytes(&self) -> u64 {
         self.ways
             .iter()
             .flat_map(|way| &way.lists)

@@ -90,7 +90,7 @@ pub(crate) struct LoadedCheckpoint {
     file: RandomAccessFile,
 }
 
-const PREFIX: &str = "version-";
+const PREFIX: &str = "checkpoint-";
 const ROWS: &str = "rows";
 /// Bytes of a checkpoint's file that are written or read at a time.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -115,7 +115,7 @@ impl Checkpointer {
         (now, stop): (Duration, CancelToken),
         page_bytes: usize,
     ) -> Result<Self, EngineError> {
-        let room = budget.lease("versions", AtomicFile::memory(CHUNK_BYTES))?;
+        let room = budget.lease("checkpoints", AtomicFile::memory(CHUNK_BYTES))?;
         let mut recovery = Checkpointer {
             disk,
             budget: budget.clone(),
@@ -512,7 +512,7 @@ impl Checkpointer {
             })?;
         file.commit()?;
         let bytes = AtomicFile::memory(CHUNK_BYTES);
-        self.room = Some(self.budget.lease("versions", bytes)?);
+        self.room = Some(self.budget.lease("checkpoints", bytes)?);
         self.published.push_back(number);
         failpoint!(OldVersionGoesFirst => self.remove_old()?);
         // All have prepared it.

@@ -74,7 +74,8 @@ impl Engine {
                 }
             };
         }
-        let is_told = how == ComponentsMethod::Lists || self.common.edges == EdgeResidency::Memory;
+        let is_told =
+            how == ComponentsMethod::Lists || self.common.options.edges == EdgeResidency::Memory;
         let forward = Direction::Forward;
         let over_lists = how != ComponentsMethod::Cells
             && self.lists_are_worth_it(false, forward, if is_told { u64::MAX } else { 0 })

@@ -151,7 +151,7 @@ impl Engine {
         let weighted = self.of_weights(weighted);
         let turned = self.goes_turned(direction);
         let are_there = || self.held.has_lists(&self.machine(turned), turned, weighted);
-        match self.common.edges {
+        match self.common.options.edges {
             EdgeResidency::Auto => walked > self.graph().arcs() / WORTH || are_there(),
             EdgeResidency::Memory => true,
             EdgeResidency::Disk => are_there(),
@@ -184,8 +184,8 @@ impl Engine {
         if self.common.budget.available() < work {
             self.workspaces = None;
         }
-        let is_told = self.common.edges == EdgeResidency::Memory
-            || self.common.kernel == KernelChoice::Gather;
+        let is_told = self.common.options.edges == EdgeResidency::Memory
+            || self.common.options.kernel == KernelChoice::Gather;
         if may_pull
             && is_told
             && self.turned.is_some()

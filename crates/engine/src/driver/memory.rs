@@ -38,8 +38,8 @@ impl Engine {
 
     /// Has the metrics say how much of the graph is in memory.
     pub(crate) fn count_held(&mut self) {
-        self.metrics.pinned_bytes = self.held.pinned_bytes();
-        self.metrics.lists_bytes = self.held.lists_bytes();
+        self.metrics.cached_cell_bytes = self.held.cached_cell_bytes();
+        self.metrics.adjacency_bytes = self.held.adjacency_bytes();
     }
 
     pub(crate) fn load_degrees(&mut self, needs: &[ColumnAccess]) -> Result<(), EngineError> {
@@ -60,7 +60,7 @@ impl Engine {
     ///
     /// It does so only if edges belong in memory and none are there.
     pub(crate) fn load_cells(&mut self, leave: u64) -> Result<(), EngineError> {
-        if self.common.edges != EdgeResidency::Memory
+        if self.common.options.edges != EdgeResidency::Memory
             || self.held.orientation(false).is_fully_cached().is_some()
         {
             return Ok(());

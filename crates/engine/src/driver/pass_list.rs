@@ -19,7 +19,7 @@ pub(crate) fn listed<'e>(
     let mut began = clock.now();
     move |mut pass| {
         count(&pass);
-        (pass.tiers, pass.seconds_charged) = traffic.take();
+        (pass.tiers, pass.simulated_tier_seconds) = traffic.take();
         let now = clock.now();
         pass.seconds = (now - std::mem::replace(&mut began, now)).as_secs_f64();
         if let Some(tell) = on_pass {

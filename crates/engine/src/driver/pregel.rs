@@ -77,7 +77,7 @@ impl Engine {
             PregelMode::Pull => self.pull(&mut step, values, limit)?,
             PregelMode::Push if self.common.ranks.alone() => self.push(&mut step, values, limit)?,
             // Of several ranks none has the mailboxes of all: broadcasts go by passes over edges, which combine them in the same way.
-            PregelMode::Push if self.common.combiner == Combiner::Auto => {
+            PregelMode::Push if self.common.options.combiner == Combiner::Auto => {
                 self.pull(&mut step, values, limit)?
             }
             PregelMode::Push => {

@@ -15,7 +15,7 @@ use graphmill_storage::{DataKind, Job, JobError, Lease, Step as Stepped, Storage
 use crate::cache::adjacency::{AdjacencyLists, value_of, with_words};
 use crate::config::Combiner;
 use crate::context::{ExecContext, run};
-use crate::driver::mailboxes::MailboxSets;
+use crate::driver::mailboxes::SharedMailboxes;
 use crate::driver::pregel_step::{AggregateSum, PregelStep};
 use crate::driver_log::call_name;
 use crate::engine::Engine;
@@ -43,7 +43,7 @@ const MANY: u64 = 16;
 /// Edges of a list whose mailboxes are on their way.
 const EDGES_AHEAD: usize = 16;
 
-/// Sets of mailboxes, at most, unless workers have their own.
+/// Sets of mailboxes, at most.
 const SETS: usize = 3;
 
 /// Bytes of one mailbox.
@@ -62,7 +62,7 @@ pub(crate) fn sizes<P: VertexProgram>(passes: ProgramFootprint) -> ProgramFootpr
 /// Where messages go.
 struct MailboxPair<M> {
     /// Of those that even supersteps take and odd ones send, and the others.
-    sets: [MailboxSets<M>; 2],
+    sets: [SharedMailboxes<M>; 2],
     /// Broadcasts that wait for an edge pass.
     out: Mailboxes<M>,
     _out: [Lease; 2],
@@ -70,7 +70,7 @@ struct MailboxPair<M> {
 
 impl<M> MailboxPair<M> {
     /// The messages sent to a superstep.
-    fn to(&self, superstep: u64) -> &MailboxSets<M> {
+    fn to(&self, superstep: u64) -> &SharedMailboxes<M> {
         &self.sets[superstep as usize % 2]
     }
 }
@@ -111,28 +111,19 @@ impl Engine {
         limit: u64,
     ) -> Result<ActiveSet, EngineError> {
         let vertices = self.vertices() as usize;
-        let one_set = self.make_room_to_push::<P>(&values, mail.is_some())?;
-        let mut sets = [self.sets(1)?, self.sets(1)?];
+        self.make_room_to_push::<P>(&values, mail.is_some())?;
+        let sets = [self.shared_mailboxes()?, self.shared_mailboxes()?];
         let (out, _out) = self.mailboxes::<P::Message>(vertices)?;
         let rows = (values.write(), OutDegree);
         let mut needs = Vec::new();
         rows.needs(&mut needs);
         self.load_degrees(&needs)?;
         self.evict_for_rows(&needs);
-        let combiner = self.common.combiner;
+        let combiner = self.common.options.combiner;
         // Whether lists were in memory when that was asked for.
         let mut has_lists = None;
         if combiner != Combiner::Auto {
             has_lists = Some(self.push_lists(P::Edge::WEIGHTED, &values)?);
-        }
-        if combiner == Combiner::Own && has_lists == Some(true) {
-            let more = self.common.workers.count() - 1;
-            let taken = 2 * more as u64 * one_set;
-            if self.common.budget.available() >= taken + self.borrowed {
-                for set in &mut sets {
-                    set.add(self.sets(more)?);
-                }
-            }
         }
         let post = Arc::new(MailboxPair { sets, out, _out });
         if let Some(mail) = mail {
@@ -190,14 +181,13 @@ impl Engine {
                 next.union(&reached)?;
             }
             if next.len() < self.vertices() {
-                let combine = |into: &mut P::Message, message| step.program.combine(into, message);
-                let sent = post.to(step.facts.superstep + 1);
+                let sent = &post.to(step.facts.superstep + 1).boxes;
                 reached.wake(&mut next, |v| {
-                    let mail = sent.peek(v, combine);
+                    let mail = sent.peek(v);
                     let is_nothing = mail.is_some_and(|mail| mail.bit_eq(&P::IDENTITY));
                     if is_nothing {
                         // Or its mailbox would not look empty to the next who sends there.
-                        sent.take(v, combine);
+                        sent.take(v);
                     }
                     mail.is_some() && !is_nothing
                 })?;
@@ -278,8 +268,7 @@ impl Engine {
         };
         let mail = self.vertex_array(&call_name::<P>("mail"))?;
         self.process_vertices(mail.write(), Some(waken), |v, mail| {
-            let combine = |into: &mut P::Message, message| step.program.combine(into, message);
-            *mail = sent.take(v as usize, combine).unwrap_or(P::IDENTITY);
+            *mail = sent.boxes.take(v as usize).unwrap_or(P::IDENTITY);
         })
     }
 
@@ -294,22 +283,17 @@ impl Engine {
             && self.lists_for(weighted, forward, values, false)?)
     }
 
-    /// Returns `count` sets of empty mailboxes for all vertices.
-    fn sets<M: Element>(&self, count: usize) -> Result<MailboxSets<M>, StorageError> {
-        let (mut sets, mut leases) = (Vec::new(), Vec::new());
-        for _ in 0..count {
-            let (set, lease) = self.mailboxes(self.vertices() as usize)?;
-            sets.push(set);
-            leases.push(lease);
-        }
-        Ok(MailboxSets {
-            sets,
-            workers: self.common.workers.count(),
-            leases,
+    /// Returns a set of empty mailboxes for all vertices.
+    fn shared_mailboxes<M: Element>(&self) -> Result<SharedMailboxes<M>, StorageError> {
+        let (boxes, _leases) = self.mailboxes(self.vertices() as usize)?;
+        Ok(SharedMailboxes {
+            boxes,
+            alone: self.common.workers.count() == 1,
+            _leases,
         })
     }
 
-    /// Returns `count` empty mailboxes and their lease.
+    /// Returns `places` empty mailboxes and their leases.
     fn mailboxes<M: Element>(
         &self,
         places: usize,
@@ -387,11 +371,11 @@ impl<P: VertexProgram> Pushing<'_, P> {
                 let v = start as usize + i;
                 let (value, degree) = <(Write<P::Value>, OutDegree)>::row(&mut rows, i);
                 let mut put = |to: usize, message| {
-                    if next.put(worker, to, message, combine) {
+                    if next.put(to, message, combine) {
                         self.reached.note(&mut reached, to as u64);
                     }
                 };
-                let mail = now.take(v, combine);
+                let mail = now.boxes.take(v);
                 let mail = mail.filter(|mail| !mail.bit_eq(&P::IDENTITY));
                 let computed = match P::SENDS {
                     true => {
@@ -408,7 +392,7 @@ impl<P: VertexProgram> Pushing<'_, P> {
                         let (list, on) = lists.with_next::<WORDS>(v, EDGES_AHEAD);
                         for (i, record) in list.iter().enumerate() {
                             if let Some(later) = on.get(i + EDGES_AHEAD) {
-                                next.prefetch(worker, later[0] as usize);
+                                next.boxes.prefetch(later[0] as usize);
                             }
                             put(
                                 record[0] as usize,
@@ -502,11 +486,11 @@ impl<P: VertexProgram> EdgeProgram for Broadcasts<P> {
     #[inline(always)]
     fn apply(&self, v: u64, (): (), mail: P::Message) -> ((), Activate) {
         let combine = |into: &mut P::Message, message| self.program.combine(into, message);
-        let sets = self.post.to(self.to);
-        sets.put_shared(v as usize, mail, combine);
-        match sets.peek(v as usize, combine) {
+        let boxes = &self.post.to(self.to).boxes;
+        boxes.put(v as usize, mail, combine);
+        match boxes.peek(v as usize) {
             Some(mail) if mail.bit_eq(&P::IDENTITY) => {
-                sets.take(v as usize, combine);
+                boxes.take(v as usize);
                 ((), Activate::No)
             }
             _ => ((), Activate::Yes),

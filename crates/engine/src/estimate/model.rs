@@ -80,11 +80,11 @@ pub struct RunEstimate {
     /// Arcs that a pass follows.
     pub arcs: u64,
     /// True if rows, and messages, stay in memory.
-    pub rows_resident: bool,
+    pub vertex_state_resident: bool,
     /// See there.
     pub messages_resident: bool,
     /// Bytes of cells that stay in memory.
-    pub pinned_bytes: u64,
+    pub cached_cell_bytes: u64,
     /// See there.
     pub cell_bytes: u64,
     /// The least memory that a rank can do with.
@@ -109,7 +109,7 @@ pub(crate) struct PlannedRank<'q> {
     pub(crate) of: RankEstimator<'q>,
     pub(crate) room: PassMemory,
     pub(crate) to_dispatch: Option<RoutingPlan>,
-    pub(crate) rows_resident: bool,
+    pub(crate) vertex_state_resident: bool,
     /// True if it is known who needs which messages, and bytes of files that say so.
     pub(crate) filters: bool,
     pub(crate) needs_files: u64,

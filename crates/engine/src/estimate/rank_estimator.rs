@@ -116,7 +116,8 @@ impl<'q> RankEstimator<'q> {
     fn share(mut self) -> Result<PlannedRank<'q>, EngineError> {
         let touched = self.sizes.signal.or(self.sizes.apply);
         let (vertices, reserve) = (self.own_vertices(), self.shape.reserve());
-        let rows_resident = self.keep(vertices.saturating_mul(touched.read as u64), reserve);
+        let vertex_state_resident =
+            self.keep(vertices.saturating_mul(touched.read as u64), reserve);
         let degrees_bytes = vertices.saturating_mul(size_of::<u32>() as u64);
         let degrees_resident =
             !touched.degrees || self.keep(degrees_bytes, self.shape.reserve_with_degrees());
@@ -130,7 +131,7 @@ impl<'q> RankEstimator<'q> {
         // Rows, made in a pass over vertices.
         let degrees = self.degrees(touched, degrees_resident);
         start.read += degrees[0];
-        if !rows_resident {
+        if !vertex_state_resident {
             start.written += self.rows_bytes(touched.written);
             for of_phase in [self.sizes.signal, self.sizes.apply] {
                 pass.read += self.rows_bytes(of_phase.read);
@@ -140,12 +141,15 @@ impl<'q> RankEstimator<'q> {
         pass.read += degrees[1];
 
         // Who needs which messages.
-        let staged = if rows_resident { 0 } else { touched.read }
-            + if degrees_resident {
-                0
-            } else {
-                size_of::<u64>()
-            };
+        let staged = if vertex_state_resident {
+            0
+        } else {
+            touched.read
+        } + if degrees_resident {
+            0
+        } else {
+            size_of::<u64>()
+        };
         let borrowed = self.shape.row_bytes(self.shape.staging_bytes(staged, 2));
         let own = ProgramFootprint {
             rows: staged,
@@ -168,7 +172,7 @@ impl<'q> RankEstimator<'q> {
             to_dispatch: self.to_dispatch(sizes, &room),
             of: self,
             room,
-            rows_resident,
+            vertex_state_resident,
             filters: needs.is_some(),
             needs_files,
             start,
@@ -434,7 +438,7 @@ impl PlannedRank<'_> {
         };
         let (early, pass) = (with(&RoutingEstimate::default()), with(&dispatching));
         let touched = looking.sizes.signal.or(looking.sizes.apply);
-        let rows = match self.rows_resident {
+        let rows = match self.vertex_state_resident {
             true => 0,
             // Of the newest checkpoint, of the pass after it, and of one being written.
             false => 3 * looking.rows_bytes(touched.written),
@@ -455,9 +459,9 @@ impl PlannedRank<'_> {
             early,
             pass,
             arcs: looking.columns().iter().map(|column| column.edges).sum(),
-            rows_resident: self.rows_resident,
+            vertex_state_resident: self.vertex_state_resident,
             messages_resident: room.held.is_none(),
-            pinned_bytes: pins.pinned,
+            cached_cell_bytes: pins.pinned,
             cell_bytes: looking.cell_bytes(),
             least_memory: looking.least,
             temporary_bytes: files,

@@ -121,7 +121,7 @@ impl MessageFilter {
     ) -> bool {
         let to = others(self.rank, to);
         let (listed, vertices) = (self.lists.source_count(to), machine.arrays.vertices());
-        if let Some(ratio) = machine.filter_ratio {
+        if let Some(ratio) = machine.options.filter_ratio {
             return (listed as f64) < ratio * emitted as f64;
         }
         is_worthwhile([listed, vertices, emitted], width, self.lists.on_disk(to))

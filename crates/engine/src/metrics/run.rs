@@ -17,7 +17,7 @@ pub enum Mode {
     /// From its list to each source, row by row.
     Gather,
     /// Only the lists of the few active sources, by their places.
-    Seek,
+    Sparse,
     /// Over lists in memory, from each active vertex to its neighbours, at once.
     Push,
     /// Over lists in memory, from each vertex that has no label to its neighbours, until one has.
@@ -48,15 +48,15 @@ pub struct PassMetrics {
     /// Bytes sent to other ranks.
     pub bytes_sent: u64,
     /// Pairs of ranks whose sender filtered its messages.
-    pub filtered: u64,
+    pub filtered_peers: u64,
     /// Cells that edges were read of.
     pub cells: u64,
     /// Of these, cells whose index selected the blocks that were read.
-    pub cells_sought: u64,
+    pub cells_indexed: u64,
     /// Elements scanned: sources of blocks that were read or, in lookups, sources walked over or looked up.
     ///
     /// For messages on disk it also counts messages, and entries and words of the lists that route them.
-    pub scanned: u64,
+    pub elements_scanned: u64,
     /// Messages pushed to the column groups that need them, once for each.
     pub messages_pushed: u64,
     /// Messages that column groups pulled from whole batches.
@@ -64,7 +64,7 @@ pub struct PassMetrics {
     /// Bytes moved in memory, by kind of data.
     pub tiers: TierBytes,
     /// Seconds that workers spent for bytes on the slow tier, all workers together; 0 without a charge.
-    pub seconds_charged: f64,
+    pub simulated_tier_seconds: f64,
     /// How the edges were gone through.
     pub mode: Mode,
 }
@@ -97,17 +97,17 @@ pub struct TruncatedPasses {
     /// Bytes sent to other ranks.
     pub bytes_sent: u64,
     /// Pairs of ranks between which messages were filtered.
-    pub filtered: u64,
+    pub filtered_peers: u64,
     /// Elements that were looked at.
-    pub scanned: u64,
+    pub elements_scanned: u64,
     /// Cells that edges were read of.
     pub cells: u64,
     /// Of these, cells in which edges were looked up.
-    pub cells_sought: u64,
+    pub cells_indexed: u64,
     /// Bytes moved in memory, by kind of data.
     pub tiers: TierBytes,
     /// Seconds that workers spent for bytes on the slow tier.
-    pub seconds_charged: f64,
+    pub simulated_tier_seconds: f64,
 }
 
 /// The counts that a listed pass has and the sum of those that are not listed.
@@ -120,10 +120,10 @@ macro_rules! counts {
             &mut $of.bytes_read,
             &mut $of.bytes_written,
             &mut $of.bytes_sent,
-            &mut $of.filtered,
-            &mut $of.scanned,
+            &mut $of.filtered_peers,
+            &mut $of.elements_scanned,
             &mut $of.cells,
-            &mut $of.cells_sought,
+            &mut $of.cells_indexed,
         ]
     };
 }
@@ -172,31 +172,31 @@ pub struct RankMetrics {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Metrics {
     /// One entry a pass, of the first [`LISTED_MAX`].
-    pub supersteps: Vec<PassMetrics>,
+    pub passes: Vec<PassMetrics>,
     /// The passes after them, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub unlisted: Option<TruncatedPasses>,
+    pub truncated_passes: Option<TruncatedPasses>,
     /// Where each kind of data lies in memory.
     pub placement: BTreeMap<&'static str, PlacementInfo>,
     /// Seconds in which edges were loaded into memory, apart from all passes.
     #[serde(skip)]
     pub loading: f64,
     /// Cells held in memory, in bytes of the stored graph.
-    pub pinned_bytes: u64,
+    pub cached_cell_bytes: u64,
     /// Edges held in memory as lists, in bytes.
-    pub lists_bytes: u64,
+    pub adjacency_bytes: u64,
     /// Passes over edges or of messages, with those that an earlier run did that this one resumes.
     #[serde(skip)]
     pub(crate) counted: u64,
     /// True if all vertex rows that passes named were in memory.
-    pub rows_resident: bool,
+    pub vertex_state_resident: bool,
     /// True if messages were kept in memory.
     pub messages_resident: bool,
     /// How near to a fixed point the run ended, where its algorithm iterates towards one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub convergence: Option<Convergence>,
     /// What each rank did, where there were several.
-    #[serde(rename = "each_rank", skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "per_rank", skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankMetrics>,
 }
 
@@ -237,7 +237,10 @@ impl Metrics {
     /// Number of passes.
     #[must_use]
     pub fn passes(&self) -> u64 {
-        self.supersteps.len() as u64 + self.unlisted.map_or(0, |unlisted| unlisted.passes)
+        self.passes.len() as u64
+            + self
+                .truncated_passes
+                .map_or(0, |truncated| truncated.passes)
     }
 
     /// Returns the number of the current edge or send pass, from 1.
@@ -252,26 +255,26 @@ impl Metrics {
     /// That is the edges that carried a message over the seconds of passes over edges; `None` without such a pass.
     #[must_use]
     pub fn gteps(&self) -> Option<f64> {
-        let passes = self.supersteps.iter();
+        let passes = self.passes.iter();
         let of_edges = passes.filter(|pass| pass.is_over_edges());
         let listed = of_edges.map(|pass| (pass.edges, pass.seconds));
-        let unlisted = self
-            .unlisted
+        let truncated = self
+            .truncated_passes
             .map(|unlisted| (unlisted.edges, unlisted.seconds_over_edges));
         let (edges, seconds) = listed
-            .chain(unlisted)
+            .chain(truncated)
             .fold((0, 0.0), |sum, pass| (sum.0 + pass.0, sum.1 + pass.1));
         (edges > 0 && seconds > 0.0).then(|| edges as f64 / seconds / 1e9)
     }
 
     /// Returns the counts of each pass that each rank counts on its own.
     fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
-        let passes = self.supersteps.iter_mut().flat_map(|pass| {
+        let passes = self.passes.iter_mut().flat_map(|pass| {
             let routed = [&mut pass.messages_pushed, &mut pass.messages_pulled];
             counts!(pass).into_iter().chain(routed)
         });
-        let unlisted = self.unlisted.iter_mut().flat_map(|all| counts!(all));
-        passes.chain(unlisted)
+        let truncated = self.truncated_passes.iter_mut().flat_map(|all| counts!(all));
+        passes.chain(truncated)
     }
 
     /// Returns the counts of this rank, to be summed with the others' ([`Metrics::take_counts`]).
@@ -329,11 +332,11 @@ impl Metrics {
     /// Takes in one more pass.
     pub(crate) fn push(&mut self, mut pass: PassMetrics) {
         self.counted += u64::from(pass.mode != Mode::Vertices);
-        if self.supersteps.len() < LISTED_MAX {
-            self.supersteps.push(pass);
+        if self.passes.len() < LISTED_MAX {
+            self.passes.push(pass);
             return;
         }
-        let all = self.unlisted.get_or_insert_default();
+        let all = self.truncated_passes.get_or_insert_default();
         all.passes += 1;
         all.seconds += pass.seconds;
         if pass.is_over_edges() {
@@ -343,7 +346,7 @@ impl Metrics {
             *sum += *count;
         }
         all.tiers.add(&pass.tiers);
-        all.seconds_charged += pass.seconds_charged;
+        all.simulated_tier_seconds += pass.simulated_tier_seconds;
     }
 }
 
@@ -357,12 +360,12 @@ mod tests {
         for pass in 0..LISTED_MAX as u64 + 3 {
             metrics.push(PassMetrics {
                 edges: pass,
-                ..PassMetrics::new(Mode::Seek)
+                ..PassMetrics::new(Mode::Sparse)
             });
         }
-        let unlisted = metrics.unlisted.unwrap();
-        assert_eq!((metrics.supersteps.len(), unlisted.passes), (LISTED_MAX, 3));
-        assert_eq!(unlisted.edges, 3 * LISTED_MAX as u64 + 3);
+        let truncated = metrics.truncated_passes.unwrap();
+        assert_eq!((metrics.passes.len(), truncated.passes), (LISTED_MAX, 3));
+        assert_eq!(truncated.edges, 3 * LISTED_MAX as u64 + 3);
         assert_eq!(metrics.passes(), LISTED_MAX as u64 + 3);
     }
 
@@ -392,7 +395,7 @@ mod tests {
         for _ in 0..LISTED_MAX {
             metrics.push(pass(Mode::Vertices, 0));
             metrics.push(pass(Mode::Send, 0));
-            metrics.push(pass(Mode::Seek, 3_000_000_000));
+            metrics.push(pass(Mode::Sparse, 3_000_000_000));
         }
         assert_eq!(metrics.gteps(), Some(3.0));
     }

@@ -46,7 +46,7 @@ pub(crate) struct PassStats {
     pub(crate) decoded: bool,
     pub(crate) gamma: u64,
     pub(crate) kernel: KernelChoice,
-    pub(crate) seek: SparseChoice,
+    pub(crate) sparse: SparseChoice,
 }
 
 /// Returns the frames of `cells` cells that `looks` lookups into `all` cells read.
@@ -160,7 +160,7 @@ pub(crate) fn choose_kernel(facts: &PassStats) -> KernelPlan {
     // goes along arcs, a gather against them.
     let along = facts.direction == Direction::Forward || facts.symmetric;
     let against = facts.direction == Direction::Backward || facts.symmetric;
-    let seeks = match facts.seek {
+    let seeks = match facts.sparse {
         SparseChoice::Never => false,
         SparseChoice::Always => true,
         SparseChoice::Auto => {
@@ -169,7 +169,7 @@ pub(crate) fn choose_kernel(facts: &PassStats) -> KernelPlan {
         }
     };
     let (mode, turned) = if seeks && facts.seekable && !facts.every && (along || facts.turned) {
-        (Mode::Seek, !along)
+        (Mode::Sparse, !along)
     } else {
         match facts.kernel {
             KernelChoice::Scatter if along || facts.turned => (Mode::Scatter, !along),
@@ -221,7 +221,7 @@ mod tests {
         decoded: false,
         gamma: 1024,
         kernel: KernelChoice::Auto,
-        seek: SparseChoice::Auto,
+        sparse: SparseChoice::Auto,
     };
 
     fn chosen(facts: PassStats) -> (Mode, bool) {
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn few_vertices_are_sought_against_the_arcs_only_where_the_graph_is_there_turned() {
-        assert_eq!(chosen(FEW), (Mode::Seek, true));
+        assert_eq!(chosen(FEW), (Mode::Sparse, true));
         let stored_only = PassStats {
             turned: false,
             ..FEW
@@ -241,13 +241,13 @@ mod tests {
             direction: Direction::Forward,
             ..FEW
         };
-        assert_eq!(chosen(forward), (Mode::Seek, false));
+        assert_eq!(chosen(forward), (Mode::Sparse, false));
         let symmetric = PassStats {
             symmetric: true,
             turned: false,
             ..FEW
         };
-        assert_eq!(chosen(symmetric), (Mode::Seek, false));
+        assert_eq!(chosen(symmetric), (Mode::Sparse, false));
     }
 
     #[test]
@@ -267,8 +267,8 @@ mod tests {
             ..FEW
         };
         // A scan reads 3 bytes for each of 2^24 edges, which is an element for 8.
-        assert_eq!(chosen(on_disk(10, 100)).0, Mode::Seek);
-        assert_eq!(chosen(on_disk(1000, 10_000)).0, Mode::Seek);
+        assert_eq!(chosen(on_disk(10, 100)).0, Mode::Sparse);
+        assert_eq!(chosen(on_disk(1000, 10_000)).0, Mode::Sparse);
         let many = on_disk(40_000, 400_000);
         let all = disk.cells / BYTES_AN_ELEMENT as u64;
         assert!(many.read()[1] <= all && many.read()[1] > all / 100 * 99);
@@ -284,7 +284,7 @@ mod tests {
             scanned: disk.cells / 2,
             ..many
         };
-        assert_eq!(chosen(half).0, Mode::Seek);
+        assert_eq!(chosen(half).0, Mode::Sparse);
         // Scanned data is in memory, looked-up data is not.
         let turned = PassStats { scanned: 0, ..many };
         assert_eq!(chosen(turned).0, Mode::Scatter);

@@ -137,7 +137,7 @@ impl RoutingPlanner {
             waits,
         };
         let (by_cost, gained) = facts.choose();
-        let asked = machine.dispatch.asked();
+        let asked = machine.options.dispatch.asked();
         let dispatch = asked.unwrap_or(by_cost);
         if dispatch == Routing::default() {
             return Ok(none);

@@ -12,6 +12,7 @@ use crate::model::numbers::SenderCounts;
 
 /// How edges are spread over vertices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum DegreeModel {
     /// As in R-MAT with the Graph 500 parameters (A 0.57, B and C 0.19).
     #[default]

@@ -9,6 +9,7 @@ use crate::file::page::{FileId, FileKind, FileSide};
 
 /// The order in which vertices get their indices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// Ascending ids: the rank of a vertex is its index.

@@ -58,7 +58,7 @@ pub struct MpiJob {
     pub processors_here: Option<usize>,
     /// Bytes of memory that Slurm gives all of them on this machine.
     pub memory: Option<u64>,
-    /// A folder on this machine for what a Slurm job has temporarily.
+    /// A directory on this machine for what a Slurm job has temporarily.
     pub tmp: Option<PathBuf>,
 }
 

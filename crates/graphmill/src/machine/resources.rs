@@ -16,14 +16,17 @@ use graphmill_storage::{
 use crate::error::Error;
 use crate::machine::limits::{default_memory, default_threads};
 
-/// What may be taken of the machine. The default takes [`default_memory`] and [`default_threads`].
+/// Limits on the use of the machine.
+///
+/// The default is [`default_memory`](crate::advanced::default_memory) and
+/// [`default_threads`](crate::advanced::default_threads).
 #[derive(Debug, Clone, Default)]
 pub struct MachineConfig {
     /// Bytes of memory; a hard promise.
     pub memory: Option<u64>,
     /// Threads that work, at least 1.
     pub threads: Option<usize>,
-    /// Folder for temporary files; beside the output when absent.
+    /// Directory for temporary files; beside the output when absent.
     pub tmp: Option<PathBuf>,
     /// How the disk is reached.
     pub io: IoChoice,
@@ -185,7 +188,7 @@ impl Machine {
         &self.stop
     }
 
-    /// The folder for temporary files that was asked for.
+    /// The directory for temporary files that was asked for.
     pub(crate) fn tmp_asked(&self) -> Option<&Path> {
         self.tmp.as_deref()
     }
@@ -196,7 +199,7 @@ impl Machine {
     }
 }
 
-/// The folder that a path lies in.
+/// The directory that a path lies in.
 pub(crate) fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),

@@ -1,6 +1,6 @@
-//! A result as a folder of parts: each rank writes the rows of its own vertices, and no row goes from rank to rank.
+//! A result as a directory of parts: each rank writes the rows of its own vertices, and no row goes from rank to rank.
 //!
-//! 1. [`create`](PartWriter::create): every rank makes a hidden folder beside the place of the result. Ranks that see the same disk take the
+//! 1. [`create`](PartWriter::create): every rank makes a hidden directory beside the place of the result. Ranks that see the same disk take the
 //!    one of the first of them; a host with a disk of its own has the parts of its ranks.
 //! 2. Each rank writes its [part](PartWriter::part).
 //! 3. [`commit`](PartWriter::commit): when all parts are whole and synced, the maker of a directory gives it its name. It replaces an
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::machine::resources::{Machine, folder_of};
 use crate::result::format::ResultFormat;
 
-/// A folder of parts on its way to its name.
+/// A directory of parts on its way to its name.
 pub(crate) struct PartWriter {
     machine: Machine,
     to: PathBuf,
@@ -44,7 +44,7 @@ impl PartWriter {
         let scratch = WorkDir::create(disk, &folder_of(&to), "result")?;
         let said = machine.gather(scratch.path().as_os_str().as_bytes())?;
         let path_of = |said: &Vec<u8>| PathBuf::from(OsString::from_vec(said.clone()));
-        // The first rank whose folder this one sees: its own at the latest.
+        // The first rank whose directory this one sees: its own at the latest.
         let mut maker = machine.rank();
         for (rank, said) in said.iter().enumerate().take(machine.rank()) {
             if disk.exists(&path_of(said))? {
@@ -96,7 +96,7 @@ impl PartWriter {
     /// This rank wrote `bytes`. Returns the bytes of all ranks.
     ///
     /// # Errors
-    /// The folder cannot be renamed; a rank is lost. What has its name is whole.
+    /// The directory cannot be renamed; a rank is lost. What has its name is whole.
     pub(crate) fn commit(&mut self, bytes: u64) -> Result<u64, Error> {
         let is_maker = self.scratch.is_some();
         // From here on the directory is its maker's: another rank that ends meanwhile must not remove it.
@@ -143,14 +143,14 @@ fn is_part(path: &Path) -> bool {
     })
 }
 
-/// Gives a folder its name; a result that has it goes.
+/// Gives a directory its name; a result that has it goes.
 fn put(disk: &dyn Disk, scratch: WorkDir, to: &Path) -> Result<(), StorageError> {
     if !disk.exists(to)? {
         return scratch.rename(to);
     }
     disk.share(scratch.path(), to)?;
     match disk.exchange(scratch.path(), to) {
-        // The older one goes with the folder that it is in now.
+        // The older one goes with the directory that it is in now.
         Ok(()) => return Ok(()),
         Err(StorageError::Path { source, .. })
             if source.kind() == std::io::ErrorKind::Unsupported => {}
@@ -186,14 +186,14 @@ impl Machine {
             })
         };
         let Some(name) = path.file_name() else {
-            return refuse("no name of a new folder");
+            return refuse("no name of a new directory");
         };
         let to = folder_of(path).join(name);
         if !self.disk().exists(&to)? {
             return Ok(to);
         }
         if !self.disk().is_dir(&to)? {
-            return refuse("a file, not a folder for the parts of a result");
+            return refuse("a file, not a directory for the parts of a result");
         }
         // What a link leads to is replaced, not the link.
         let to = std::fs::canonicalize(&to).unwrap_or(to);
@@ -202,12 +202,12 @@ impl Machine {
         }
         match self.disk().list(&to)?.iter().all(|path| is_part(path)) {
             true => Ok(to),
-            false => refuse("a folder with more in it than the parts of a result"),
+            false => refuse("a directory with more in it than the parts of a result"),
         }
     }
 }
 
-/// Whether a folder is the root of a file system.
+/// Whether a directory is the root of a file system.
 fn is_mounted(folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let device = |path: &Path| std::fs::metadata(path).ok().map(|facts| facts.dev());

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::result_error::ResultError;
 
-/// Whether a result is to be a folder of parts: its name ends with a slash.
+/// Whether a result is to be a directory of parts: its name ends with a slash.
 pub(crate) fn is_folder(path: &Path) -> bool {
     path.as_os_str().as_bytes().ends_with(b"/")
 }

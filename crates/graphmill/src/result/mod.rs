@@ -1,4 +1,4 @@
-//! A result on its way out: rows of (vertex, value) in ascending order of ids, to a file, to a folder of parts, or to a list of the
+//! A result on its way out: rows of (vertex, value) in ascending order of ids, to a file, to a directory of parts, or to a list of the
 //! highest.
 //!
 //! Steps of [`write`](write::write): a file aside, block by block as the workers encode them, synced, renamed onto its name. Until then
@@ -14,6 +14,7 @@ mod memory;
 mod names;
 mod pages;
 mod parquet;
+mod parquet_columns;
 pub(crate) mod rows;
 pub(crate) mod sizes;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::validate_error::ValidateError;
 /// Compares `result` with `reference`.
 ///
 /// Either file is what `run` writes (Parquet, or CSV with a header `vertex,...`) or LDBC's text, an id and a value on each line;
-/// text may be packed with gzip. A folder stands for its files in order of their names, but for those that begin with a dot or an
+/// text may be packed with gzip. A directory stands for its files in order of their names, but for those that begin with a dot or an
 /// underscore. Null, an empty field of CSV, `inf`, `infinity` and 9223372036854775807 mean unreached; the last
 /// three also equal a vertex of that name, where values are vertices.
 ///

@@ -1,6 +1,6 @@
-//! Opens the files of a result: Parquet or text, packed or plain, or a folder of parts.
+//! Opens the files of a result: Parquet or text, packed or plain, or a directory of parts.
 //!
-//! The parts of a folder are read one after the other in order of their names. A file whose name begins with a dot or an underscore is
+//! The parts of a directory are read one after the other in order of their names. A file whose name begins with a dot or an underscore is
 //! no part: Spark, Dask and others keep notes about the parts there.
 
 use std::io::{BufReader, Read};
@@ -77,7 +77,7 @@ fn rows_of(
     }
 }
 
-/// The rows of a folder of parts.
+/// The rows of a directory of parts.
 fn rows_of_parts(
     machine: &Machine,
     path: &Path,

@@ -20,6 +20,7 @@ const PIECE_BYTES: u64 = 16 << 20;
 
 /// A policy for malformed lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum OnError {
     /// Fail at the first one.
     #[default]

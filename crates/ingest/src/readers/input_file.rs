@@ -13,6 +13,7 @@ use crate::error::IngestError;
 
 /// The declared format of input files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Format {
     /// By the name of each file, else text.
     #[default]

@@ -373,6 +373,7 @@ pub trait Queue: Send + Debug {
 
 /// How a machine's disk is read and written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum IoChoice {
     /// io_uring if the system allows it, else threads.
     #[default]

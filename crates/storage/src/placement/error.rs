@@ -64,7 +64,7 @@ pub enum PlacementError {
     },
     /// Accesses to the slow tier are to be charged for, and nothing lies there.
     #[error(
-        "--charge: nothing lies on a slow tier: name one (--slow-tier model, numa:NODES or file:PATH)"
+        "--simulate-slow-tier: nothing lies on a slow tier: name one (--slow-tier model, numa:NODES or file:PATH)"
     )]
     NothingToCharge,
     /// A node that this machine has not.
@@ -119,20 +119,20 @@ fn advice_for_nodes(error: &io::Error) -> &'static str {
 fn advice_for_files(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ": free some space, or name another folder"
+            ": free some space, or name another directory"
         }
         io::ErrorKind::AlreadyExists => {
-            ": name a folder, a file that is not there yet, or a DAX device"
+            ": name a directory, a file that is not there yet, or a DAX device"
         }
         io::ErrorKind::NotFound => {
-            ": name a folder that exists and takes new files, or a DAX device"
+            ": name a directory that exists and takes new files, or a DAX device"
         }
         io::ErrorKind::PermissionDenied => {
-            ": check who may use it, or name a folder that takes new files"
+            ": check who may use it, or name a directory that takes new files"
         }
-        io::ErrorKind::ReadOnlyFilesystem => ": name another folder",
+        io::ErrorKind::ReadOnlyFilesystem => ": name another directory",
         io::ErrorKind::FileTooLarge => ": raise the limit (ulimit -f), or name another file system",
         io::ErrorKind::WouldBlock => ": another process uses it",
-        _ => ": name a folder of a file system that maps files, or a DAX device",
+        _ => ": name a directory of a file system that maps files, or a DAX device",
     }
 }

@@ -20,7 +20,7 @@ fn more_letters_than_memory_holds_go_by_way_of_the_disk() {
             .unwrap();
         let mut sends = engine
             .metrics()
-            .supersteps
+            .passes
             .iter()
             .filter(|pass| pass.mode == How::Send);
         let first = sends.next().unwrap();
@@ -85,7 +85,7 @@ fn sleeping_vertices_cost_nothing() {
             .pregel(Paths { source: 0 }, values, version, supersteps)
             .unwrap();
         assert_eq!(last, 1, "one vertex came closer in the last superstep");
-        let passes = &engine.metrics().supersteps;
+        let passes = &engine.metrics().passes;
         let late: Vec<_> = passes.iter().skip(10).collect();
         let is_small = |pass: &&graphmill_engine::PassMetrics| pass.active <= 1 && pass.edges <= 1;
         assert!(
@@ -93,8 +93,8 @@ fn sleeping_vertices_cost_nothing() {
             "{version:?}, {edges:?}"
         );
         let is_known = |pass: &&graphmill_engine::PassMetrics| match version {
-            PregelMode::Pull => matches!(pass.mode, How::Seek | How::Send),
-            PregelMode::Push => matches!(pass.mode, How::Seek | How::Push),
+            PregelMode::Pull => matches!(pass.mode, How::Sparse | How::Send),
+            PregelMode::Push => matches!(pass.mode, How::Sparse | How::Push),
         };
         assert!(late.iter().all(is_known), "{version:?}, {edges:?}");
     }

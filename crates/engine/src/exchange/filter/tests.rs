@@ -11,9 +11,7 @@ use graphmill_storage::{
     open_disk,
 };
 
-use crate::config::{
-    Combiner, DispatchChoice, EdgeResidency, EngineConfig, KernelChoice, SparseChoice,
-};
+use crate::config::{EngineConfig, EngineOptions, SparseChoice};
 use crate::engine::Engine;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
@@ -128,14 +126,10 @@ fn engine(disk: &Arc<dyn Disk>, at: &Path, fabric: &Arc<dyn Fabric>) -> Engine {
         stop: CancelToken::new(),
         scratch,
         fabric: Some(fabric.clone()),
-        alpha: None,
-        kernel: KernelChoice::Auto,
-        seek: SparseChoice::Never,
-        gamma: 1024,
-        filter_ratio: None,
-        dispatch: DispatchChoice::Auto,
-        edges: EdgeResidency::Auto,
-        combiner: Combiner::Auto,
+        options: EngineOptions {
+            sparse: SparseChoice::Never,
+            ..EngineOptions::default()
+        },
         sizes: ProgramFootprint::USUAL,
         charge: None,
         on_pass: None,
@@ -157,8 +151,8 @@ fn pass(engine: &mut Engine, room: u64) -> (u64, u64, u64) {
     let all = engine.full_set().expect("a set");
     let passed = engine.process_edges(&AddUp, sum.read(), sum.write(), &all, Direction::Forward);
     let (sum, _) = passed.expect("a pass");
-    let last = engine.metrics().supersteps.last().expect("a pass");
-    assert_eq!(last.filtered, RANKS as u64 - 1);
+    let last = engine.metrics().passes.last().expect("a pass");
+    assert_eq!(last.filtered_peers, RANKS as u64 - 1);
     assert!(last.bytes_read >= on_disk);
     (sum, last.messages_sent, on_disk)
 }

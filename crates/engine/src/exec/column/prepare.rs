@@ -57,8 +57,8 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             let facts = self.facts(pass, ways, direction, held)?;
             let KernelPlan { mode, turned } = choose_kernel(&facts);
             let is_pinned = held.orientation(turned).is_fully_cached().is_some();
-            let seeks =
-                mode == Mode::Seek && (is_pinned || !self.is_cache_worthwhile(ways, turned, held));
+            let seeks = mode == Mode::Sparse
+                && (is_pinned || !self.is_cache_worthwhile(ways, turned, held));
             if seeks && self.sparse(pass, ways, turned, facts.edges, held)? {
                 return Ok(KernelPlan { mode, turned });
             }
@@ -128,7 +128,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             decoded: false,
             ..facts
         });
-        if mode == Mode::Seek {
+        if mode == Mode::Sparse {
             if held.orientation(turned).is_fully_cached().is_none()
                 && self.is_cache_worthwhile(ways, turned, held)
             {
@@ -192,9 +192,9 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             scanned: ways.stored.cells_on_disk(self.weighted, scanned),
             both_resident,
             decoded: self.follows(machine, held.orientation(seeks_turned)),
-            gamma: machine.gamma,
-            kernel: machine.kernel,
-            seek: machine.seek,
+            gamma: machine.options.gamma,
+            kernel: machine.options.kernel,
+            sparse: machine.options.sparse,
         };
         let enough = match held.orientation(seeks_turned).is_fully_cached() {
             Some(true) => facts.edges_enough(),
@@ -223,7 +223,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         held: &mut GraphCache,
     ) -> bool {
         let machine = &ways.orientation(turned);
-        if machine.edges == EdgeResidency::Memory {
+        if machine.options.edges == EdgeResidency::Memory {
             return true;
         }
         let room = machine.budget.available().saturating_sub(self.keep);
@@ -476,7 +476,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         };
         let free = machine.budget.available();
         let beside = routing_memory::routing_budget(
-            machine.dispatch,
+            machine.options.dispatch,
             &machine.shape,
             sizes,
             room,
@@ -501,7 +501,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         filtered: bool,
     ) -> Result<RoutingDecision, EngineError> {
         let machine = pass.machine;
-        if self.messages_resident() || machine.dispatch == DispatchChoice::None {
+        if self.messages_resident() || machine.options.dispatch == DispatchChoice::None {
             return Ok(RoutingDecision::default());
         }
         let dispatcher = &mut self.dispatchers[usize::from(turned)];
@@ -541,7 +541,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let before = machine.budget.available();
         self.slot.readers.clear();
         self.keep += machine.budget.available() - before;
-        let room = match machine.edges {
+        let room = match machine.options.edges {
             EdgeResidency::Disk => 0,
             EdgeResidency::Auto | EdgeResidency::Memory => {
                 machine.budget.available().saturating_sub(self.keep)

@@ -119,7 +119,7 @@ fn dense<P: EdgeProgram>(
     let [sent, bytes] = machine.take_sent();
     done.report.messages_sent += sent;
     done.report.bytes_sent += bytes;
-    done.report.filtered = passing.filtered_peers();
+    done.report.filtered_peers = passing.filtered_peers();
     done.report.bytes_read += needs.map_or(0, MessageFilter::take_bytes_read);
     done.activated.refresh_counts();
     let (read, written) = messages.take_traffic();
@@ -128,6 +128,6 @@ fn dense<P: EdgeProgram>(
     let [pushed, pulled, scanned] = messages.take_dispatched();
     done.report.messages_pushed += pushed;
     done.report.messages_pulled += pulled;
-    done.report.scanned += scanned;
+    done.report.elements_scanned += scanned;
     Ok(())
 }

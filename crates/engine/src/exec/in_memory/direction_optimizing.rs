@@ -73,7 +73,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         if count == 0 || is_to_end {
             return Ok(left(&piles));
         }
-        let pulls = match machine.kernel {
+        let pulls = match machine.options.kernel {
             KernelChoice::Auto => edges > unseen / PULL_EDGES,
             KernelChoice::Gather => true,
             KernelChoice::Scatter => false,

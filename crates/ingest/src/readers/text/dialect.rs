@@ -28,6 +28,7 @@ pub(crate) enum RecordKind {
 
 /// Whether the first line of a file is a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Header {
     /// By what it holds.
     #[default]

@@ -68,8 +68,8 @@ pub(crate) fn parts<M: Element>(
         return Ok(Vec::new());
     }
     if !looks_up_in_cell(
-        machine.seek,
-        machine.gamma,
+        machine.options.sparse,
+        machine.options.gamma,
         sources,
         cell.edges(),
         is_pinned,

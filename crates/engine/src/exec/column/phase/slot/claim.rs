@@ -105,7 +105,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                 if let Some(first) = parts.first() {
                     self.cells.fetch_add(1, Ordering::Relaxed);
                     let sought = u64::from(*first != CellPart::whole(cell));
-                    self.cells_sought.fetch_add(sought, Ordering::Relaxed);
+                    self.cells_indexed.fetch_add(sought, Ordering::Relaxed);
                 }
                 let pinned = self.pins.cell(self.machine, column, position);
                 items.extend(parts.into_iter().map(|part| CellTask {

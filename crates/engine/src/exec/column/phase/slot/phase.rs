@@ -59,7 +59,7 @@ pub(crate) struct SlotPhase<'p, P: EdgeProgram> {
     pub(crate) edges: AtomicU64,
     pub(crate) bytes_read: AtomicU64,
     pub(crate) cells: AtomicU64,
-    pub(crate) cells_sought: AtomicU64,
+    pub(crate) cells_indexed: AtomicU64,
     pub(crate) scanned: AtomicU64,
 }
 
@@ -142,7 +142,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             edges: AtomicU64::new(0),
             bytes_read: AtomicU64::new(0),
             cells: AtomicU64::new(0),
-            cells_sought: AtomicU64::new(0),
+            cells_indexed: AtomicU64::new(0),
             scanned: AtomicU64::new(0),
         }
     }
@@ -168,8 +168,8 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         report.edges += self.edges.into_inner();
         report.bytes_read += self.bytes_read.into_inner();
         report.cells += self.cells.into_inner();
-        report.cells_sought += self.cells_sought.into_inner();
-        report.scanned += self.scanned.into_inner();
+        report.cells_indexed += self.cells_indexed.into_inner();
+        report.elements_scanned += self.scanned.into_inner();
     }
 }
 

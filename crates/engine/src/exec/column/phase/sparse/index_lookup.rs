@@ -235,12 +235,12 @@ pub(crate) fn edges<P: EdgeProgram>(
         }
         let edges = fold.edges;
         done.report.edges += edges;
-        done.report.scanned += fold.looked;
+        done.report.elements_scanned += fold.looked;
         let bytes = edges * size_of::<P::Accumulator>() as u64;
         let traffic = machine.traffic.of(0);
         traffic.change(DataKind::Messages, Access::Random, bytes);
         done.report.cells += plan.cells.len() as u64;
-        done.report.cells_sought += plan.cells.len() as u64;
+        done.report.cells_indexed += plan.cells.len() as u64;
         if let Some(streams) = streams {
             let (readers, read) = streams.end(disk.as_mut(), ahead.make_contiguous())?;
             done.report.bytes_read += read;

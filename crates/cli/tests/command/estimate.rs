@@ -134,7 +134,7 @@ impl Case {
         format!("{}M", self.memory_mib * ranks)
     }
 
-    /// What the graph is, in the words of `plan` and of `import`.
+    /// What the graph is, in the words of `estimate` and of `import`.
     fn shape(&self) -> Vec<String> {
         let size = self.batch_size.map(|size| format!("--batch-size={size}"));
         let undirected = self.undirected.then(|| "--undirected".to_string());
@@ -211,7 +211,7 @@ impl Case {
             "--disks=shared".to_string(),
             "--json".to_string(),
         ];
-        let plan = ["plan".to_string()];
+        let plan = ["estimate".to_string()];
         let words: Vec<&String> = plan.iter().chain(graph).chain(&machine).collect();
         json(succeed(at, &words).as_bytes())
     }
@@ -235,12 +235,12 @@ fn bytes_are_within_a_fifth_of_those_of_imports_and_runs() {
         );
         for planned in [&expected, &stored] {
             let resident = [
-                &planned["run"]["rows_resident"],
+                &planned["run"]["vertex_state_resident"],
                 &planned["run"]["messages_resident"],
             ];
             assert_eq!(
                 resident,
-                [&run["rows_resident"], &run["messages_resident"]],
+                [&run["vertex_state_resident"], &run["messages_resident"]],
                 "{what}"
             );
             assert_eq!(resident, [&case.resident[0], &case.resident[1]], "{what}");
@@ -259,7 +259,7 @@ fn bytes_are_within_a_fifth_of_those_of_imports_and_runs() {
                 number(&import[moved]),
             );
         }
-        let passes = run["supersteps"].as_array().expect("passes");
+        let passes = run["passes"].as_array().expect("passes");
         let pushed = passes.last().map(|pass| number(&pass["messages_pushed"]));
         assert_eq!(pushed > Some(0.0), case.dispatched, "{what}");
         for moved in MOVED {
@@ -290,7 +290,7 @@ fn the_least_memory_that_is_planned_is_enough_and_less_is_not() {
     let generate = ["generate", "kronecker", "16", "8", "--batch-size", "4096"];
     succeed(at, &[&generate[..], &["-q", "-o", "g"]].concat());
     for ranks in [1, 4] {
-        let plan = format!("plan g --ranks={ranks} --threads=1 --memory=1G --json");
+        let plan = format!("estimate g --ranks={ranks} --threads=1 --memory=1G --json");
         let plan = succeed(at, &plan.split(' ').collect::<Vec<_>>());
         let run = &json(plan.as_bytes())["run"];
         for (least, more) in [
@@ -314,8 +314,8 @@ fn the_least_memory_that_is_planned_is_enough_and_less_is_not() {
 /// Each algorithm, how it is run, and whether every vertex sends a message in its first pass.
 const OTHERS: [(&str, &[&str], bool); 3] = [
     ("wcc", &["--method", "labels"], true),
-    ("bfs", &["--source", "1", "--seek", "never"], false),
-    ("sssp", &["--source", "1", "--seek", "never"], false),
+    ("bfs", &["--source", "1", "--sparse", "never"], false),
+    ("sssp", &["--source", "1", "--sparse", "never"], false),
 ];
 
 #[test]
@@ -326,7 +326,7 @@ fn the_fullest_pass_of_other_algorithms_is_what_was_planned() {
     let stored = ["--batch-size", "4096", "-q", "-o", "g"];
     succeed(at, &[&generate[..], &stored].concat());
     let expected =
-        "--vertices=262144 --edges=4194304 --batch-size=4096 --input=drawn --weights=f32";
+        "--vertices=262144 --edges=4194304 --batch-size=4096 --input=generated --weights=f32";
     for (ranks, mib) in [(1, 12), (4, 18)] {
         for (algorithm, how, all_send) in OTHERS {
             let memory = format!("--memory={}M", mib * ranks);
@@ -336,7 +336,7 @@ fn the_fullest_pass_of_other_algorithms_is_what_was_planned() {
             let machine = [&count[..], &threads, &memory];
             succeed(at, &[&run[..], how, &machine].concat());
             let run = file(at, "run.json");
-            let passes = run["supersteps"].as_array().expect("passes");
+            let passes = run["passes"].as_array().expect("passes");
             let along = (0..passes.len()).filter(|pass| passes[*pass]["mode"] == "scatter");
             let fullest = along
                 .rev()
@@ -349,7 +349,7 @@ fn the_fullest_pass_of_other_algorithms_is_what_was_planned() {
             };
             for graph in [expected, "g"] {
                 let machine = format!("{count} --memory={mib}M --threads=2 --disks=shared");
-                let plan = format!("plan {graph} --algorithm={algorithm} {machine} --json");
+                let plan = format!("estimate {graph} --algorithm={algorithm} {machine} --json");
                 let words: Vec<&str> = plan.split(' ').collect();
                 let planned = &json(succeed(at, &words).as_bytes())["run"];
                 for moved in MOVED {
@@ -396,7 +396,7 @@ fn ids_that_are_sorted_on_disk_take_what_was_planned() {
         succeed(at, &[&import[..], &machine].concat());
         let import = file(at, "import.json");
         let planned = [
-            "plan --vertices=2^26 --edges=1e6 --like=uniform --batch-size=65536 --memory=24M --threads=2",
+            "estimate --vertices=2^26 --edges=1e6 --like=uniform --batch-size=65536 --memory=24M --threads=2",
             &format!("--ranks={ranks} --disks=shared --json"),
         ]
         .join(" ");
@@ -462,18 +462,20 @@ fn the_parts_of_a_graph_are_near_those_of_graphs_that_are_stored() {
         succeed(at, &[&generate[..], &more].concat());
         let info = json(succeed(at, &["info", "g", "--json"]).as_bytes());
         let plan = [
-            "plan",
+            "estimate",
             "--vertices",
             vertices,
             "--edges",
             edges,
             "--like",
             rule,
-            "--input=drawn",
+            "--input=generated",
         ];
         let machine = ["--memory=1G", "--threads=2", "--json"];
         let planned = succeed(at, &[&plan[..], &machine, &more].concat());
         let planned = &json(planned.as_bytes())["graph"];
+        let stored = json(succeed(at, &["estimate", "g", "--json"]).as_bytes());
+        assert_eq!(stored["graph"]["disk_bytes"], info["disk_bytes"]);
         let what = format!("{rule} {numbers:?} {more:?}");
         assert_eq!(planned["vertices"], info["vertices"], "{what}");
         for part in ["block_bytes", "weight_bytes", "disk_bytes"] {
@@ -498,7 +500,7 @@ fn the_parts_of_a_graph_are_near_those_of_graphs_that_are_stored() {
 }
 
 /// The largest graph of the DFOGraph paper on its machines: eight, of 12 threads, 93.2 GB, 2 GB/s and 25 Gbit/s.
-const KRON_38: &str = "plan --vertices 2^38 --edges 2^40 --ranks 8 --threads 12 --memory 93200000000 \
+const KRON_38: &str = "estimate --vertices 2^38 --edges 2^40 --ranks 8 --threads 12 --memory 93200000000 \
     --disk-rate 2000000000 --network-rate 25gbit --iterations 1";
 
 #[test]
@@ -519,7 +521,7 @@ fn the_largest_graph_of_the_paper_is_planned_rank_by_rank() {
     let planned = json(succeed(at, &[&words[..], &["--json"]].concat()).as_bytes());
     assert_eq!(planned["cluster"]["network_rate"], 3.125e9);
     for part in [&planned["import"]["all"], &planned["run"]["all"]] {
-        let each = part["each_rank"].as_array().expect("ranks");
+        let each = part["per_rank"].as_array().expect("ranks");
         assert_eq!(each.len(), 8);
         for moved in MOVED {
             let sum: f64 = each.iter().map(|rank| number(&rank[moved])).sum();
@@ -539,7 +541,7 @@ fn the_largest_graph_of_the_paper_is_planned_rank_by_rank() {
 fn what_cannot_be_planned_is_refused_with_what_would_do() {
     let at = Path::new(".");
     let said = |code: i32, arguments: &str| {
-        let words: Vec<&str> = ["plan"]
+        let words: Vec<&str> = ["estimate"]
             .into_iter()
             .chain(arguments.split_whitespace())
             .collect();
@@ -561,7 +563,7 @@ fn what_cannot_be_planned_is_refused_with_what_would_do() {
             "--vertices 5 --edges 5 --algorithm sort",
             "there is no algorithm",
         ),
-        ("--vertices 5 --edges 5 --weights f32", "--input drawn"),
+        ("--vertices 5 --edges 5 --weights f32", "--input generated"),
         ("--vertices 5 --edges 2^60", "2^56"),
         ("--vertices 2^40 --edges 5 --batch-size 1", "batches"),
         ("nowhere", "nowhere"),
@@ -576,7 +578,7 @@ fn what_cannot_be_planned_is_refused_with_what_would_do() {
     let graph = "--vertices 2^20 --edges 2^24 --threads 2 --ranks 2 --memory";
     let mut memory = "1M".to_string();
     for _ in 0..4 {
-        let words = format!("plan {graph} {memory}");
+        let words = format!("estimate {graph} {memory}");
         let output = crate::call(at, &words.split_whitespace().collect::<Vec<_>>());
         if output.status.success() {
             return;
@@ -598,11 +600,11 @@ fn no_number_is_too_absurd_to_be_answered() {
         "--vertices 1 --edges 2^56",
         "--vertices 2^38 --edges 1 --memory 1000000T",
         "--vertices 2^38 --edges 2^56 --memory 1000000T",
-        "--vertices 2^38 --edges 2^56 --input drawn --weights f64 --undirected --memory 1000000T --ranks 4096",
+        "--vertices 2^38 --edges 2^56 --input generated --weights f64 --undirected --memory 1000000T --ranks 4096",
         "--vertices 3 --edges 7 --ranks 4096 --threads 4096 --memory 100T",
         "--vertices 18446744073709551615 --edges 18446744073709551615",
     ] {
-        let words: Vec<&str> = ["plan"]
+        let words: Vec<&str> = ["estimate"]
             .into_iter()
             .chain(numbers.split_whitespace())
             .collect();

@@ -1,22 +1,25 @@
-//! `graphmill plan`: what an import and a run would take, as tables for people or as JSON.
+//! `graphmill estimate`: what an import and a run would take, as tables for people or as JSON.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{
-    CancelToken, Cluster, Cost, DegreeModel, Estimate, EstimateRequest, Expected, GraphSource,
-    ImportStats, Input, RunStats, StageCost, default_memory, default_threads,
+use graphmill::CancelToken;
+use graphmill::advanced::{default_memory, default_threads};
+use graphmill::estimate::{
+    Cluster, Cost, Estimate, EstimateRequest, Expected, GraphSource, ImportStats, Input, RunStats,
+    StageCost,
 };
 
-use super::options;
-use crate::args::plan::{Disks, ExpectedGraph, Like, Plan, PlanCluster, PlanInput};
+use crate::args::estimate::{
+    ClusterArgs, DiskSharing, EstimateArgs, ExpectedGraphArgs, ExpectedInput,
+};
 use crate::size;
 
 /// Ranks that are listed one by one.
 const LISTED: usize = 32;
 
-pub(crate) fn run(args: Plan, stop: &CancelToken) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: EstimateArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let question = EstimateRequest {
         graph: match args.graph {
             Some(path) => GraphSource::Stored(path),
@@ -25,7 +28,7 @@ pub(crate) fn run(args: Plan, stop: &CancelToken) -> anyhow::Result<ExitCode> {
         algorithm: args.work.algorithm,
         options: BTreeMap::new(),
         iterations: args.work.iterations,
-        dispatch: options::dispatch(args.work.dispatch),
+        dispatch: args.work.dispatch,
         cluster: cluster(&args.cluster),
     };
     let answer = question.answer(stop)?;
@@ -38,34 +41,31 @@ pub(crate) fn run(args: Plan, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn expected(args: &ExpectedGraph) -> Expected {
+fn expected(args: &ExpectedGraphArgs) -> Expected {
     let vertices = args.vertices.unwrap_or(0);
     // As many bytes an id as all ids fit in.
     let pair_bytes = if vertices <= 1 << 32 { 8 } else { 16 };
     Expected {
-        like: match args.like {
-            Like::Kronecker => DegreeModel::Kronecker,
-            Like::Uniform => DegreeModel::Uniform,
-        },
+        like: args.like,
         vertices,
         edges: args.edges.unwrap_or(0),
         directed: !args.undirected,
         input: match args.input {
-            PlanInput::Raw => Input::Pairs(pair_bytes),
-            PlanInput::Drawn => Input::Drawn,
+            ExpectedInput::Files => Input::Pairs(pair_bytes),
+            ExpectedInput::Generated => Input::Drawn,
         },
-        weights: options::weights(args.weights),
+        weights: args.weights,
         batch_size: args.batch_size,
         csr_ratio: args.csr_ratio,
     }
 }
 
-fn cluster(args: &PlanCluster) -> Cluster {
+fn cluster(args: &ClusterArgs) -> Cluster {
     Cluster {
         ranks: args.ranks.into(),
         threads: args.threads.map_or_else(default_threads, usize::from),
         memory: args.memory.unwrap_or_else(default_memory),
-        shared_disk: matches!(args.disks, Disks::Shared),
+        shared_disk: matches!(args.disks, DiskSharing::Shared),
         disk_rate: args.disk_rate,
         network_rate: args.network_rate,
         import_rate: args.import_rate,
@@ -173,9 +173,9 @@ fn print_run(run: &RunStats, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(
         out,
         "  rows {}, messages {}, {} of {} of cells in memory; temporary files: {}; the least memory that does: {} a rank, {} with a result",
-        place(run.rows_resident),
+        place(run.vertex_state_resident),
         place(run.messages_resident),
-        size::text(run.pinned_bytes),
+        size::text(run.cached_cell_bytes),
         size::text(run.cell_bytes),
         size::text(run.temporary_bytes),
         size::text(run.least_memory),
@@ -187,16 +187,16 @@ fn print_ranks(answer: &Estimate, out: &mut impl Write) -> std::io::Result<()> {
     let import = answer.import.as_ref().map(|import| ("import", &import.all));
     let run = (answer.run.algorithm, &answer.run.all);
     for (what, part) in import.into_iter().chain([run]) {
-        let StageCost { each_rank, .. } = part;
+        let StageCost { per_rank, .. } = part;
         head(&format!("{what}, each rank"), out)?;
-        for (rank, cost) in each_rank.iter().enumerate().take(LISTED) {
+        for (rank, cost) in per_rank.iter().enumerate().take(LISTED) {
             row(&format!("rank {rank}"), cost, out)?;
         }
-        if each_rank.len() > LISTED {
+        if per_rank.len() > LISTED {
             writeln!(
                 out,
                 "  and {} more: --json has all",
-                each_rank.len() - LISTED
+                per_rank.len() - LISTED
             )?;
         }
     }

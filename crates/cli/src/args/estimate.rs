@@ -1,11 +1,13 @@
-//! Arguments of `graphmill plan`: a stored graph or its numbers, an algorithm, and the rates of the machines.
+//! Arguments of `graphmill estimate`: a stored graph or its numbers, an algorithm, and the rates of the machines.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::edges::Weights;
-use super::tuning::Dispatch;
+use graphmill::EdgeKind;
+use graphmill::advanced::DispatchChoice;
+use graphmill::estimate::DegreeModel;
+
 use crate::{count, size};
 
 const EXAMPLES: &str = "\
@@ -14,22 +16,22 @@ what stays in the memory there is; seconds are those of the slowest of disk, net
 comes to what was measured.
 
 Examples:
-  graphmill plan graph --ranks 4 --memory 2G
-  graphmill plan --vertices 2^38 --edges 2^40 --ranks 8 --memory 93G --disk-rate 2G --network-rate 25gbit --iterations 1
-  graphmill plan --vertices 2^32 --edges 68e9 --like uniform --algorithm wcc --json";
+  graphmill estimate graph --ranks 4 --memory 2G
+  graphmill estimate --vertices 2^38 --edges 2^40 --ranks 8 --memory 93G --disk-rate 2G --network-rate 25gbit --iterations 1
+  graphmill estimate --vertices 2^32 --edges 68e9 --like uniform --algorithm wcc --json";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
-pub(crate) struct Plan {
+pub(crate) struct EstimateArgs {
     /// Directory of a stored graph, or none and --vertices and --edges
     #[arg(required_unless_present = "vertices", conflicts_with_all = ["vertices", "edges"])]
     pub(crate) graph: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) expected: ExpectedGraph,
+    pub(crate) expected: ExpectedGraphArgs,
     #[command(flatten)]
-    pub(crate) work: Work,
+    pub(crate) work: EstimatedRunArgs,
     #[command(flatten)]
-    pub(crate) cluster: PlanCluster,
+    pub(crate) cluster: ClusterArgs,
     /// Print one JSON object, with more figures
     #[arg(long)]
     pub(crate) json: bool,
@@ -38,7 +40,7 @@ pub(crate) struct Plan {
 /// Options of a graph that does not exist yet.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Expected graph")]
-pub(crate) struct ExpectedGraph {
+pub(crate) struct ExpectedGraphArgs {
     /// Number of vertices, such as 2^38 or 274e9; ids are below it
     #[arg(long, value_name = "N", value_parser = count::parse, requires = "edges")]
     pub(crate) vertices: Option<u64>,
@@ -47,19 +49,19 @@ pub(crate) struct ExpectedGraph {
     pub(crate) edges: Option<u64>,
     /// Distribution of edges: skewed as in R-MAT graphs, or even
     #[arg(long, value_name = "kronecker|uniform", value_enum, default_value_t)]
-    pub(crate) like: Like,
+    pub(crate) like: DegreeModel,
     /// Store each edge in both directions
     #[arg(long)]
     pub(crate) undirected: bool,
-    /// Source of the edges: files of raw id pairs, or drawn as by `generate`
+    /// Source of the edges: files of raw id pairs, or `generate`
     ///
-    /// Raw ids have 4 bytes if all fit, else 8, and only ids that occur become vertices. Drawn edges need no reading, and all ids are
-    /// vertices.
-    #[arg(long, value_name = "raw|drawn", value_enum, default_value_t)]
-    pub(crate) input: PlanInput,
-    /// Weights of drawn edges
-    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
-    pub(crate) weights: Weights,
+    /// Ids in files have 4 bytes if all fit, else 8, and only ids that occur become vertices. Generated edges need no reading, and all
+    /// ids are vertices.
+    #[arg(long, value_name = "files|generated", value_enum, default_value_t)]
+    pub(crate) input: ExpectedInput,
+    /// Weights of generated edges
+    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t = EdgeKind::None)]
+    pub(crate) weights: EdgeKind,
     /// Vertices of a batch, as for import [default: by a cost rule]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,
@@ -70,7 +72,7 @@ pub(crate) struct ExpectedGraph {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A run")]
-pub(crate) struct Work {
+pub(crate) struct EstimatedRunArgs {
     /// Algorithm to run
     #[arg(long, value_name = "NAME", default_value = "pagerank")]
     pub(crate) algorithm: String,
@@ -81,13 +83,13 @@ pub(crate) struct Work {
     pub(crate) iterations: Option<u64>,
     /// Routing of messages on disk to columns, as for run
     #[arg(long, value_name = "auto|push|pull|none", value_enum, default_value_t)]
-    pub(crate) dispatch: Dispatch,
+    pub(crate) dispatch: DispatchChoice,
 }
 
 /// Options of the machines.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Machines")]
-pub(crate) struct PlanCluster {
+pub(crate) struct ClusterArgs {
     /// Ranks, at most 4096
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) ranks: u16,
@@ -99,7 +101,7 @@ pub(crate) struct PlanCluster {
     pub(crate) memory: Option<u64>,
     /// Disks: each rank has its own, or all share one
     #[arg(long, value_name = "own|shared", value_enum, default_value_t)]
-    pub(crate) disks: Disks,
+    pub(crate) disks: DiskSharing,
     /// Bytes a second that a disk reads and writes, such as 2G
     #[arg(long, value_name = "RATE", default_value = "1G", value_parser = count::rate)]
     pub(crate) disk_rate: f64,
@@ -115,21 +117,14 @@ pub(crate) struct PlanCluster {
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Like {
+pub(crate) enum ExpectedInput {
     #[default]
-    Kronecker,
-    Uniform,
+    Files,
+    Generated,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum PlanInput {
-    #[default]
-    Raw,
-    Drawn,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Disks {
+pub(crate) enum DiskSharing {
     #[default]
     Own,
     Shared,

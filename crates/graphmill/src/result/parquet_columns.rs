@@ -1,0 +1,300 @@
+//! The columns of a Parquet file: pages of names, ids and values, encoded and compressed.
+
+use graphmill_algorithms::OutputValues as Array;
+use graphmill_graph::{Id, IdKind};
+use parquet::basic::Encoding;
+
+use crate::error::Error;
+use crate::result::encode::{EncodeScratch, EncodeTask, Encoder, Limits};
+use crate::result::names::{Distinct, VertexNames, fewer_ids};
+use crate::result::pages::{self, put_deltas, put_indices, put_levels};
+use crate::result::sizes::OUTPUT_BYTES;
+use crate::result::values::ValueColumn;
+use crate::result_error::ResultError;
+
+/// A page of text ends when it has this many bytes.
+const PAGE_BYTES: usize = 1 << 20;
+
+/// Names one behind the other, compressed without the length before them.
+pub(super) struct DictionaryNames<'a> {
+    pub(super) ranks: &'a [u64],
+}
+
+impl Encoder for DictionaryNames<'_> {
+    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
+        let EncodeScratch {
+            ids,
+            plain,
+            packed,
+            snappy,
+            ..
+        } = lane;
+        while task.next < task.range.end && task.out.len() < OUTPUT_BYTES {
+            plain.clear();
+            let (mut first, mut last) = (Vec::new(), 0);
+            while task.next < task.range.end && plain.len() < PAGE_BYTES {
+                ids.seek(self.ranks[task.next as usize]);
+                let Id::Text(id) = ids.next()?.ok_or_else(fewer_ids)? else {
+                    return Err(fewer_ids());
+                };
+                if plain.is_empty() {
+                    first.extend_from_slice(id);
+                }
+                last = plain.len() + size_of::<u32>();
+                put_text(plain, id)?;
+                task.next += 1;
+            }
+            let limits = Limits::Texts(first, plain[last..].to_vec());
+            task.summary.limits.merge(limits);
+            task.summary.raw_bytes += plain.len() as u64;
+            let mut length = Vec::new();
+            pages::put_number(&mut length, plain.len() as u64);
+            let packed = compress(plain, packed, snappy)?;
+            task.out.extend_from_slice(&packed[length.len()..]);
+        }
+        Ok(task.next == task.range.end)
+    }
+}
+
+/// Adds a text behind its length, and refuses one that is no UTF-8.
+#[inline]
+fn put_text(plain: &mut Vec<u8>, text: &[u8]) -> Result<(), ResultError> {
+    if !text.is_ascii() && std::str::from_utf8(text).is_err() {
+        return Err(ResultError::NotUtf8 {
+            id: String::from_utf8_lossy(text).into_owned(),
+        });
+    }
+    plain.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    plain.extend_from_slice(text);
+    Ok(())
+}
+
+/// Appends a page of rows to the output of a task.
+fn put_page(
+    task: &mut EncodeTask,
+    (plain, packed): (&[u8], &mut Vec<u8>),
+    snappy: &mut snap::raw::Encoder,
+    encoding: Encoding,
+    rows: u64,
+) -> Result<(), ResultError> {
+    let packed = compress(plain, packed, snappy)?;
+    let before = task.out.len();
+    pages::put_data_header(&mut task.out, rows, encoding, [plain.len(), packed.len()]);
+    task.summary.raw_bytes += (task.out.len() - before + plain.len()) as u64;
+    task.summary.rows += rows;
+    task.out.extend_from_slice(packed);
+    Ok(())
+}
+
+fn compress<'p>(
+    plain: &[u8],
+    packed: &'p mut Vec<u8>,
+    snappy: &mut snap::raw::Encoder,
+) -> Result<&'p [u8], ResultError> {
+    packed.resize(snap::raw::max_compress_len(plain.len()), 0);
+    let length = snappy
+        .compress(plain, packed)
+        .map_err(|error| ResultError::Write(error.into()))?;
+    Ok(&packed[..length])
+}
+
+/// The column of ids.
+pub(super) struct IdColumnEncoder {
+    pub(super) kind: IdKind,
+}
+
+impl Encoder for IdColumnEncoder {
+    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
+        let EncodeScratch {
+            ids,
+            plain,
+            packed,
+            snappy,
+            numbers,
+        } = lane;
+        ids.seek(task.next);
+        while task.next < task.range.end && task.out.len() < OUTPUT_BYTES {
+            plain.clear();
+            numbers.clear();
+            let (mut rows, mut first, mut last) = (0, Vec::new(), 0);
+            let mut encoding = Encoding::DELTA_BINARY_PACKED;
+            while task.next < task.range.end && plain.len() < PAGE_BYTES {
+                let id = ids.next()?.ok_or_else(fewer_ids)?;
+                if task.is_row() {
+                    match id {
+                        Id::Integer(id) => numbers.push(id as i64),
+                        Id::Signed(id) => numbers.push(id),
+                        Id::Text(id) => {
+                            encoding = Encoding::PLAIN;
+                            if rows == 0 {
+                                first.extend_from_slice(id);
+                            }
+                            last = plain.len() + size_of::<u32>();
+                            put_text(plain, id)?;
+                        }
+                    }
+                    rows += 1;
+                }
+                task.next += 1;
+            }
+            // In ascending order the first is the least.
+            let limits = match (numbers.first(), numbers.last()) {
+                (Some(first), Some(last)) => match self.kind {
+                    IdKind::Signed => Limits::Integers((*first).into(), (*last).into()),
+                    _ => Limits::Integers((*first as u64).into(), (*last as u64).into()),
+                },
+                _ => Limits::Texts(first, plain[last..].to_vec()),
+            };
+            if rows > 0 {
+                task.summary.limits.merge(limits);
+                if encoding == Encoding::DELTA_BINARY_PACKED {
+                    put_deltas(plain, numbers, u64::BITS);
+                }
+                put_page(task, (plain, packed), snappy, encoding, rows)?;
+            }
+        }
+        Ok(task.next == task.range.end)
+    }
+}
+
+/// The names of the vertices that are values.
+pub(super) enum ValueNames {
+    /// Their numbers, or there is none.
+    Nothing,
+    /// Their names.
+    Names(VertexNames),
+    /// Their places in the dictionary.
+    Places(Distinct),
+}
+
+/// Adds floats as they are in memory; gives back the least and the greatest.
+fn put_floats<T: Copy + Into<f64>, const N: usize>(
+    plain: &mut Vec<u8>,
+    values: impl Iterator<Item = T>,
+    bytes: impl Fn(T) -> [u8; N],
+) -> Limits {
+    let (mut least, mut greatest) = (f64::INFINITY, f64::NEG_INFINITY);
+    for value in values {
+        // NaN changes neither.
+        (least, greatest) = (least.min(value.into()), greatest.max(value.into()));
+        plain.extend_from_slice(&bytes(value));
+    }
+    match least <= greatest {
+        true => Limits::Floats(least, greatest),
+        false => Limits::None,
+    }
+}
+
+/// An encoder of the column of values, in which a block is a page.
+pub(super) struct ValueColumnEncoder {
+    pub(super) nullable: bool,
+    pub(super) are_vertices: bool,
+    pub(super) found: ValueNames,
+}
+
+impl ValueColumnEncoder {
+    pub(super) fn encoding(&self, values: &Array) -> Encoding {
+        match (values, &self.found) {
+            (Array::F32(_) | Array::F64(_), _) => Encoding::PLAIN,
+            // Of no values there is no dictionary.
+            (_, ValueNames::Places(distinct)) if distinct.ranks.is_empty() => Encoding::PLAIN,
+            (_, ValueNames::Places(_)) => Encoding::RLE_DICTIONARY,
+            _ => Encoding::DELTA_BINARY_PACKED,
+        }
+    }
+}
+
+impl Encoder for ValueColumnEncoder {
+    fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
+        let EncodeScratch {
+            plain,
+            packed,
+            snappy,
+            numbers,
+            ..
+        } = lane;
+        plain.clear();
+        numbers.clear();
+        let reached = self.nullable.then(|| task.raw.reached());
+        if let Some(reached) = &reached {
+            put_levels(plain, reached);
+            task.summary.nulls = reached.iter().filter(|reached| !**reached).count() as u64;
+        }
+        let is_reached = |row: usize| reached.as_ref().is_none_or(|reached| reached[row]);
+        let there = (0..task.raw.len()).filter(|row| is_reached(*row));
+        let (mut encoding, mut bits) = (Encoding::DELTA_BINARY_PACKED, u64::BITS);
+        let mut limits = Limits::None;
+        match (&task.raw, &self.found) {
+            (ValueColumn::F32(values), _) => {
+                encoding = Encoding::PLAIN;
+                let values = there.map(|row| values[row]);
+                limits = put_floats(plain, values, |value| value.to_le_bytes());
+            }
+            (ValueColumn::F64(values), _) => {
+                encoding = Encoding::PLAIN;
+                let values = there.map(|row| values[row]);
+                limits = put_floats(plain, values, |value| value.to_le_bytes());
+            }
+            (_, ValueNames::Places(distinct)) if distinct.ranks.is_empty() => {
+                encoding = Encoding::PLAIN;
+            }
+            (values, ValueNames::Places(distinct)) => {
+                encoding = Encoding::RLE_DICTIONARY;
+                let places = there.map(|row| distinct.place(values.integer(row)).unwrap_or(0));
+                numbers.extend(places.map(|place| place as i64));
+                put_indices(plain, numbers, distinct.ranks.len() as u64);
+            }
+            (values, ValueNames::Names(names)) => {
+                let (mut least, mut greatest) = (i128::MAX, i128::MIN);
+                for row in there {
+                    let value = match names.of_rank(values.integer(row)) {
+                        Id::Integer(id) => i128::from(id),
+                        Id::Signed(id) => i128::from(id),
+                        Id::Text(_) => 0,
+                    };
+                    (least, greatest) = (least.min(value), greatest.max(value));
+                    numbers.push(value as i64);
+                }
+                if least <= greatest {
+                    limits = Limits::Integers(least, greatest);
+                }
+            }
+            (values, ValueNames::Nothing) => {
+                bits = match values {
+                    ValueColumn::U32(_) if !self.are_vertices => u32::BITS,
+                    _ => u64::BITS,
+                };
+                let (mut least, mut greatest) = (u64::MAX, 0);
+                for row in there {
+                    let value = values.integer(row);
+                    (least, greatest) = (least.min(value), greatest.max(value));
+                    numbers.push(value as i64);
+                }
+                if least <= greatest {
+                    limits = Limits::Integers(least.into(), greatest.into());
+                }
+            }
+        }
+        if encoding == Encoding::DELTA_BINARY_PACKED {
+            put_deltas(plain, numbers, bits);
+        }
+        task.summary.limits = limits;
+        let rows = task.raw.len() as u64;
+        put_page(task, (plain, packed), snappy, encoding, rows)?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_is_not_utf8_is_refused() {
+        let mut plain = Vec::new();
+        put_text(&mut plain, "\u{e4}".as_bytes()).unwrap();
+        assert_eq!(plain, [2, 0, 0, 0, 0xc3, 0xa4]);
+        let refused = put_text(&mut plain, &[0xff, 0xfe]);
+        assert!(matches!(refused, Err(ResultError::NotUtf8 { .. })));
+    }
+}
