@@ -75,7 +75,7 @@ fn in_passes<P: MonotoneProgram<Label = u32>>(
 }
 
 #[test]
-fn labels_that_fall_round_a_cycle_are_an_error() {
+fn labels_falling_along_a_cycle_are_an_error() {
     for edges in [EdgeResidency::Disk, EdgeResidency::Memory] {
         for outcome in [
             outcome(edges, Falls::<false>, settled),

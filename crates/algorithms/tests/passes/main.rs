@@ -2,14 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod labels_in_memory;
+mod cache;
+mod in_memory;
 mod labels_that_fall;
-mod ranks_that_are_lost;
+mod lost_ranks;
+mod modes;
 mod refused_memory;
-mod same_answer_in_every_mode;
+mod slow_tier;
 mod vertex_programs;
-mod what_is_charged_is_spent;
-mod what_is_kept;
 
 use std::path::Path;
 use std::sync::Arc;

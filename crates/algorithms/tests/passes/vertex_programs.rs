@@ -79,7 +79,7 @@ fn in_modes<T: Send>(
 }
 
 #[test]
-fn pagerank_is_that_of_passes() {
+fn pregel_pagerank_equals_passes() {
     for graph in graphs() {
         for (tolerance, dangling) in [
             (None, pagerank::Dangling::Redistribute),
@@ -136,7 +136,7 @@ fn pagerank_is_that_of_passes() {
 }
 
 #[test]
-fn in_the_first_superstep_all_vertices_are_active() {
+fn first_superstep_activates_all_vertices() {
     let graph = &graphs()[3];
     for version in VERSIONS {
         let ranking = pagerank::Options {
@@ -199,7 +199,7 @@ impl VertexProgram for Paths {
 }
 
 #[test]
-fn shortest_paths_are_those_of_passes() {
+fn pregel_shortest_paths_equal_passes() {
     for graph in graphs() {
         let expected = std::cell::RefCell::new(None);
         let bellman_ford = |engine: &mut Engine| {
@@ -286,7 +286,7 @@ impl VertexProgram for Waves {
 }
 
 #[test]
-fn weights_are_there_after_few_vertices_as_before() {
+fn weights_are_kept_after_sparse_supersteps() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let graph = Plain::directed("random", 5000, random(4, 5000, 12_000));
     let folder = tempfile::tempdir().unwrap();
@@ -376,7 +376,7 @@ impl VertexProgram for Letters {
 }
 
 #[test]
-fn letters_reach_whom_they_are_addressed_to() {
+fn sends_reach_their_addressees() {
     for graph in graphs() {
         let vertices = graph.vertices;
         let mut sums = BTreeMap::<u64, u64>::new();
@@ -499,7 +499,7 @@ fn wide_messages_are_combined_whole() {
 }
 
 #[test]
-fn messages_that_come_to_nothing_wake_nobody() {
+fn messages_that_cancel_wake_their_targets_only() {
     // The vertices 2 to 299 hear of both, 300 to 599 of one, and others of nobody.
     let both = (2..300).flat_map(|v| [(0, v, 1.0), (1, v, 1.0)]);
     let one = (300..600).map(|v| (v % 2, v, 1.0));
@@ -523,7 +523,7 @@ fn messages_that_come_to_nothing_wake_nobody() {
 }
 
 #[test]
-fn a_graph_without_vertices_is_done_at_once() {
+fn empty_graph_takes_no_pass() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
@@ -558,7 +558,7 @@ impl<const SENDS: bool> VertexProgram for Lost<SENDS> {
 }
 
 #[test]
-fn letters_to_nobody_are_errors() {
+fn sends_to_missing_vertices_are_errors() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
@@ -592,7 +592,7 @@ fn letters_to_nobody_are_errors() {
 }
 
 #[test]
-fn arrays_of_another_engine_are_named_as_such() {
+fn arrays_of_another_engine_are_errors() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for vertices in [0, 2] {

@@ -90,7 +90,7 @@ fn write_edges(file: &Path) {
 }
 
 #[test]
-fn of_an_import_nothing_is_left() {
+fn import_interrupted_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     write_edges(&at.join("edges.u64"));
@@ -115,7 +115,7 @@ fn of_an_import_nothing_is_left() {
 }
 
 #[test]
-fn of_a_generated_graph_nothing_is_left() {
+fn generate_interrupted_leaves_nothing() {
     // A minute each; one is sorted, the other told in order.
     for (rule, step) in [
         ("kronecker 24 16", "scan"),
@@ -133,7 +133,7 @@ fn of_a_generated_graph_nothing_is_left() {
 }
 
 #[test]
-fn of_a_run_nothing_is_left_but_the_graph() {
+fn run_interrupted_leaves_the_graph_only() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     succeed(
@@ -166,7 +166,7 @@ fn of_a_run_nothing_is_left_but_the_graph() {
 }
 
 #[test]
-fn a_search_from_vertex_to_vertex_ends_too() {
+fn bfs_of_many_levels_ends_on_interrupt() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let chain = ["generate", "grid", "--rows", "1", "--columns", "5000000"];
@@ -181,7 +181,7 @@ fn a_search_from_vertex_to_vertex_ends_too() {
 }
 
 #[test]
-fn a_closed_terminal_does_not_end_what_ignores_it() {
+fn hangup_ignored_by_parent_is_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     std::fs::write(at.join("edges.txt"), "1 2\n2 1\n").expect("a file");
@@ -205,7 +205,7 @@ fn a_closed_terminal_does_not_end_what_ignores_it() {
 }
 
 #[test]
-fn of_an_import_into_the_cache_nothing_is_left() {
+fn cache_import_interrupted_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     write_edges(&at.join("edges.u64"));
@@ -232,7 +232,7 @@ fn of_an_import_into_the_cache_nothing_is_left() {
 }
 
 #[test]
-fn what_a_killed_import_left_goes_with_the_next() {
+fn import_killed_is_cleaned_by_the_next() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     write_edges(&at.join("edges.u64"));

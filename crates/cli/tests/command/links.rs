@@ -94,7 +94,7 @@ fn kept_directory_of_another_user_is_refused() {
 }
 
 #[test]
-fn run_planted_version_link_is_not_followed() {
+fn run_planted_checkpoint_link_is_not_followed() {
     let folder = folder();
     let folder = folder.path();
     fs::create_dir(folder.join("tmp")).expect("a directory");
@@ -192,7 +192,7 @@ fn output_replaced_keeps_its_mode_and_links() {
 }
 
 #[test]
-fn output_that_is_no_file_is_written_in_place() {
+fn output_device_is_written_in_place() {
     let folder = folder();
     let folder = folder.path();
     let pipes = ["rows.csv", "rows.parquet", "facts.json"].map(|name| folder.join(name));

@@ -55,7 +55,7 @@ fn said_without(at: &Path, silent: usize, begins: &str, arguments: &[&str]) -> S
 }
 
 #[test]
-fn a_rank_that_hangs_is_named_by_the_others_and_ends_the_job() {
+fn hung_rank_is_named_and_ends_the_job() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -144,7 +144,7 @@ impl Drop for Mounted {
 }
 
 #[test]
-fn a_full_disk_of_one_rank_is_told_by_all_and_leaves_nothing() {
+fn full_disk_of_one_rank_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -213,7 +213,7 @@ fn a_full_disk_of_one_rank_is_told_by_all_and_leaves_nothing() {
 }
 
 #[test]
-fn parts_are_all_there_or_none_wherever_a_rank_is_killed() {
+fn killed_rank_leaves_all_parts_or_none() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -248,7 +248,7 @@ fn parts_are_all_there_or_none_wherever_a_rank_is_killed() {
 }
 
 #[test]
-fn a_rank_that_waits_for_others_to_start_ends_when_it_is_asked_to() {
+fn waiting_rank_ends_on_a_signal() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -364,7 +364,7 @@ impl Kills {
 }
 
 #[test]
-fn a_rank_that_is_killed_ends_the_job_and_leaves_no_result() {
+fn killed_rank_ends_the_job_without_result() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -407,7 +407,7 @@ fn went_on_with(said: &str) -> u64 {
 }
 
 #[test]
-fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
+fn job_resumes_after_kills_to_same_bytes() {
     const RANKS: usize = 4;
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
@@ -480,7 +480,7 @@ fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
 }
 
 #[test]
-fn a_rank_that_is_killed_in_an_import_leaves_no_graph_or_a_whole_one() {
+fn killed_rank_of_import_leaves_whole_graph_or_none() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {

@@ -36,7 +36,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn a_stored_graph_of_format_4_is_read() {
+fn graph_of_format_4_is_read() {
     let folder = folder();
     let at = folder.path();
     succeed(at, &["verify", "g", "--deep"]);
@@ -64,7 +64,7 @@ fn a_stored_graph_of_format_4_is_read() {
 /// Versions are read by the program that wrote them: another says which one it was. What calls are named after must not change in one that says
 /// it is the same.
 #[test]
-fn versions_of_format_3_are_gone_on_with_or_refused() {
+fn checkpoint_of_format_3_resumes_or_is_refused() {
     let folder = folder();
     let at = folder.path();
     unpack("versions-format-3.tar.gz", at);
@@ -112,7 +112,7 @@ fn versions_of_format_3_are_gone_on_with_or_refused() {
 }
 
 #[test]
-fn versions_of_format_2_are_refused_by_name() {
+fn checkpoint_of_format_2_is_refused_by_name() {
     let folder = folder();
     let at = folder.path();
     unpack("versions-format-2.tar.gz", at);

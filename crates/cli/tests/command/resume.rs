@@ -74,7 +74,7 @@ fn kill_after(folder: &Path, run: &str, published: usize) -> bool {
 }
 
 #[test]
-fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
+fn resume_after_kill_keeps_bytes() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -108,7 +108,7 @@ fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
 }
 
 #[test]
-fn passes_are_counted_on_by_a_resumed_run() {
+fn resume_continues_the_pass_count() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -126,7 +126,7 @@ fn passes_are_counted_on_by_a_resumed_run() {
 }
 
 #[test]
-fn no_other_run_goes_on_with_the_versions_of_one() {
+fn checkpoints_of_another_run_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -180,7 +180,7 @@ fn no_other_run_goes_on_with_the_versions_of_one() {
 }
 
 #[test]
-fn a_page_or_a_version_that_was_changed_is_noticed() {
+fn checkpoint_damage_is_detected() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -223,7 +223,7 @@ fn a_page_or_a_version_that_was_changed_is_noticed() {
 }
 
 #[test]
-fn what_was_changed_is_told_of_each_rank() {
+fn checkpoint_damage_is_reported_per_rank() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -257,7 +257,7 @@ fn what_was_changed_is_told_of_each_rank() {
 }
 
 #[test]
-fn versions_go_nowhere_where_anything_else_is() {
+fn checkpoint_directory_in_use_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -343,7 +343,7 @@ fn unnamed(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_run_on_disk_is_gone_on_with_by_the_same_command_alone() {
+fn resume_on_disk_takes_the_same_command_only() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -390,7 +390,7 @@ fn a_run_on_disk_is_gone_on_with_by_the_same_command_alone() {
 }
 
 #[test]
-fn who_asks_to_go_on_is_told_of_other_runs() {
+fn resume_lists_other_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -424,7 +424,7 @@ fn who_asks_to_go_on_is_told_of_other_runs() {
 }
 
 #[test]
-fn a_signal_ends_the_pass_and_the_run_goes_on_later() {
+fn resume_after_signal_keeps_bytes() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -462,7 +462,7 @@ fn end_in_pass((child, mut said): (Child, BufReader<ChildStderr>), signals: &[&s
 }
 
 #[test]
-fn one_run_alone_publishes_in_a_folder() {
+fn checkpoint_directory_takes_one_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -485,7 +485,7 @@ fn one_run_alone_publishes_in_a_folder() {
 }
 
 #[test]
-fn none_are_published_where_none_are_kept() {
+fn checkpoints_disabled_write_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -508,7 +508,7 @@ pub(crate) fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_killed_import_goes_on_with_what_it_kept() {
+fn resume_of_killed_import_uses_its_steps() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let rule = "generate kronecker 17 12 --weights f32 -q -o numbers.wel";
@@ -593,7 +593,7 @@ fn a_killed_import_goes_on_with_what_it_kept() {
 }
 
 #[test]
-fn a_run_in_memory_is_kept_when_it_is_interrupted() {
+fn resume_of_interrupted_run_in_memory() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     succeed(
@@ -650,7 +650,7 @@ fn a_run_in_memory_is_kept_when_it_is_interrupted() {
 }
 
 #[test]
-fn an_import_stays_when_its_run_is_interrupted() {
+fn import_stays_when_its_run_is_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let rule = "generate kronecker 15 8 -q -o edges.el";

@@ -31,7 +31,7 @@ const WAYS: [&str; 14] = [
 ];
 
 #[test]
-fn the_way_a_question_is_answered_does_not_change_a_byte() {
+fn result_bytes_are_the_same_in_every_way() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let call = |words: String| succeed(at, &words.split(' ').collect::<Vec<_>>());

@@ -14,7 +14,7 @@
 mod answers;
 mod command;
 mod graphs;
-mod judged;
+mod judges;
 mod ldbc;
 mod npz;
 mod pairs;
@@ -129,7 +129,7 @@ fn names(data: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_answer_is_used_or_skipped_for_a_reason() {
+fn answers_are_used_or_skipped_for_a_reason() {
     let Some(data) = data() else { return };
     for name in names(&data) {
         match SKIPPED.iter().find(|row| row.0 == name) {
@@ -143,12 +143,12 @@ fn every_answer_is_used_or_skipped_for_a_reason() {
 }
 
 #[test]
-fn the_judges_accept_every_known_answer_and_refuse_it_changed() {
+fn judges_accept_answers_and_refuse_changed_ones() {
     let Some(data) = data() else { return };
     for name in GRAPHS {
         let answers = Answers::load(&data, name);
         let graph = Graph::load(&data, name, answers.vertices, answers.directed)
             .expect("a format that is read here");
-        judged::check(name, &graph, &answers);
+        judges::check(name, &graph, &answers);
     }
 }

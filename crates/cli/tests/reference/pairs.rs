@@ -53,7 +53,7 @@ pub(crate) fn rows(counts: &[usize], fits: impl Fn(Level, Level) -> bool) -> Vec
 }
 
 #[test]
-fn rows_have_every_pair_that_fits_and_no_other() {
+fn pairwise_rows_have_every_valid_pair() {
     // Level 2 of the first factor goes with the even levels of the last alone.
     let counts = [3, 2, 5, 4];
     let fits = |a: Level, b: Level| a != (0, 2) || b.0 != 3 || b.1.is_multiple_of(2);

@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checksum_says_where_the_frame_belongs() {
+    fn page_checksum_covers_its_position() {
         let id = FileId::new(FileSide::Forward, FileKind::Data, 3);
         let bytes = [7u8; 4096];
         let sum = id.checksum(1, 2, &bytes);
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_follow_from_the_payload() {
+    fn page_file_length_follows_from_payload() {
         for (payload, padded, frames, file) in [
             (0, 0, 0, 0),
             (1, 4096, 1, 8192),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn more_letters_than_memory_holds_go_by_way_of_the_disk() {
+fn sends_beyond_memory_spill_to_disk() {
     const EACH: u64 = 3000;
     let disk = open_disk(IoChoice::Auto).unwrap();
     let graph = Plain::directed("random", 2000, random(5, 2000, 3000));
@@ -38,7 +38,7 @@ fn more_letters_than_memory_holds_go_by_way_of_the_disk() {
 }
 
 #[test]
-fn saying_which_letters_are_for_whom_is_paid_for() {
+fn send_addresses_are_charged_to_the_budget() {
     const EACH: u64 = 300;
     let disk = open_disk(IoChoice::Auto).unwrap();
     let graph = Plain::directed("many batches", 2000, [(0, 1, 1.0)]);
@@ -65,7 +65,7 @@ fn saying_which_letters_are_for_whom_is_paid_for() {
 }
 
 #[test]
-fn sleeping_vertices_cost_nothing() {
+fn halted_vertices_cost_nothing() {
     const VERTICES: u64 = 20_000;
     let disk = open_disk(IoChoice::Auto).unwrap();
     let path = (1..300).map(|v| (v - 1, v, 1.0));
@@ -101,7 +101,7 @@ fn sleeping_vertices_cost_nothing() {
 }
 
 #[test]
-fn mailboxes_of_each_workers_own_are_for_lists_in_memory() {
+fn own_mailboxes_need_lists_in_memory() {
     const VERTICES: u64 = 200_000;
     let disk = open_disk(IoChoice::Auto).unwrap();
     let graph = Plain::directed("sparse", VERTICES, random(6, VERTICES, 300_000));
@@ -120,7 +120,7 @@ fn mailboxes_of_each_workers_own_are_for_lists_in_memory() {
 }
 
 #[test]
-fn what_fits_goes_on_fitting_with_more_memory() {
+fn more_memory_never_refuses_a_push() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let graph = Plain::directed("sparse", 100_000, random(6, 100_000, 20_000));
     let folder = tempfile::tempdir().unwrap();

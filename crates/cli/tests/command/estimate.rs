@@ -1,0 +1,617 @@
+//! What is planned comes true: bytes on disk, over disk and over the network, next to those of imports and runs.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{fail, succeed};
+
+/// The share of what was measured by which a plan may be off.
+const OFF: f64 = 0.2;
+const ITERATIONS: &str = "5";
+
+/// A graph, and the machines that import it and rank its vertices.
+struct Case {
+    like: &'static str,
+    scale: u32,
+    degree: u64,
+    ranks: usize,
+    /// Of each rank.
+    memory_mib: u64,
+    batch_size: Option<u64>,
+    undirected: bool,
+    /// Whether rows, and messages, stay in memory.
+    resident: [bool; 2],
+    /// Whether messages are dispatched to the columns that need them, in the end.
+    dispatched: bool,
+}
+
+const fn kronecker(scale: u32, degree: u64, ranks: usize, memory_mib: u64) -> Case {
+    Case {
+        like: "kronecker",
+        scale,
+        degree,
+        ranks,
+        memory_mib,
+        batch_size: None,
+        undirected: false,
+        resident: [true, true],
+        dispatched: false,
+    }
+}
+
+const CASES: [Case; 11] = [
+    kronecker(16, 16, 1, 64),
+    kronecker(16, 16, 4, 64),
+    // Cells stream from disk.
+    Case {
+        batch_size: Some(2048),
+        undirected: true,
+        ..kronecker(18, 8, 1, 12)
+    },
+    Case {
+        batch_size: Some(4096),
+        ..kronecker(18, 16, 4, 16)
+    },
+    // So do rows.
+    Case {
+        batch_size: Some(4096),
+        resident: [false, true],
+        ..kronecker(16, 16, 1, 10)
+    },
+    // And messages, which all runs of columns need most of.
+    Case {
+        batch_size: Some(4096),
+        resident: [false, false],
+        ..kronecker(18, 16, 1, 10)
+    },
+    // Or of which each needs few.
+    Case {
+        batch_size: Some(32_768),
+        resident: [false, false],
+        dispatched: true,
+        ..kronecker(21, 2, 1, 20)
+    },
+    Case {
+        batch_size: Some(32_768),
+        resident: [false, false],
+        dispatched: true,
+        ..kronecker(21, 2, 4, 20)
+    },
+    Case {
+        batch_size: Some(16_384),
+        resident: [true, false],
+        like: "uniform",
+        dispatched: true,
+        ..kronecker(20, 4, 4, 18)
+    },
+    // Or most of which are needed so often that it would be more work than it saves.
+    Case {
+        batch_size: Some(32_768),
+        resident: [true, false],
+        like: "uniform",
+        ..kronecker(20, 8, 4, 25)
+    },
+    Case {
+        batch_size: Some(8192),
+        like: "uniform",
+        ..kronecker(17, 16, 4, 16)
+    },
+];
+
+fn json(text: &[u8]) -> Value {
+    serde_json::from_slice(text).expect("JSON")
+}
+
+fn file(folder: &Path, name: &str) -> Value {
+    json(&std::fs::read(folder.join(name)).expect(name))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+/// Bytes of all files in a folder.
+fn disk_bytes(folder: &Path) -> f64 {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let of_entry = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.expect("an entry");
+        match entry.metadata().expect("its length") {
+            of if of.is_dir() => disk_bytes(&entry.path()),
+            of => of.len() as f64,
+        }
+    };
+    entries.map(of_entry).sum()
+}
+
+fn assert_near(what: &str, planned: f64, measured: f64) {
+    let near = (planned - measured).abs() <= OFF * measured;
+    assert!(near, "{what}: planned {planned}, measured {measured}");
+}
+
+impl Case {
+    fn memory(&self, ranks: u64) -> String {
+        format!("{}M", self.memory_mib * ranks)
+    }
+
+    /// What the graph is, in the words of `plan` and of `import`.
+    fn shape(&self) -> Vec<String> {
+        let size = self.batch_size.map(|size| format!("--batch-size={size}"));
+        let undirected = self.undirected.then(|| "--undirected".to_string());
+        size.into_iter().chain(undirected).collect()
+    }
+
+    fn numbers(&self) -> Vec<String> {
+        let vertices = 1u64 << self.scale;
+        let edges = vertices * self.degree;
+        let mut numbers = vec![
+            format!("--vertices={vertices}"),
+            format!("--edges={edges}"),
+            format!("--like={}", self.like),
+        ];
+        numbers.extend(self.shape());
+        numbers
+    }
+
+    /// Draws the edges, imports and runs; what both took.
+    fn measure(&self, at: &Path) -> (Value, Value) {
+        let vertices = 1u64 << self.scale;
+        let [first, second] = match self.like {
+            "kronecker" => [u64::from(self.scale), self.degree],
+            _ => [vertices, vertices * self.degree],
+        };
+        let numbers = [first, second].map(|number| number.to_string());
+        let [first, second] = &numbers;
+        succeed(
+            at,
+            &["generate", self.like, first, second, "-o", "e.u32", "-q"],
+        );
+        let ranks = self.ranks as u64;
+        let machine = [
+            format!("--ranks={ranks}"),
+            format!("--memory={}", self.memory(ranks)),
+            format!("--threads={}", 2 * ranks),
+        ];
+        let words = |fixed: &[&str], more: &[String]| {
+            let fixed = fixed.iter().map(|word| (*word).to_string());
+            fixed
+                .chain(more.iter().chain(&machine).cloned())
+                .collect::<Vec<_>>()
+        };
+        let import = [
+            "import",
+            "e.u32",
+            "-o",
+            "g",
+            "-q",
+            "--metrics",
+            "import.json",
+        ];
+        succeed(at, &words(&import, &self.shape()));
+        let run = [
+            "run",
+            "pagerank",
+            "g",
+            "-q",
+            "--iterations",
+            ITERATIONS,
+            "--metrics",
+            "run.json",
+        ];
+        succeed(at, &words(&run, &[]));
+        (file(at, "import.json"), file(at, "run.json"))
+    }
+
+    fn plan(&self, at: &Path, graph: &[String]) -> Value {
+        let machine = [
+            format!("--ranks={}", self.ranks),
+            format!("--memory={}", self.memory(1)),
+            format!("--iterations={ITERATIONS}"),
+            "--threads=2".to_string(),
+            "--disks=shared".to_string(),
+            "--json".to_string(),
+        ];
+        let plan = ["plan".to_string()];
+        let words: Vec<&String> = plan.iter().chain(graph).chain(&machine).collect();
+        json(succeed(at, &words).as_bytes())
+    }
+}
+
+const MOVED: [&str; 3] = ["bytes_read", "bytes_written", "bytes_sent"];
+
+#[test]
+fn estimate_bytes_are_within_a_fifth() {
+    for case in &CASES {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path();
+        let (import, run) = case.measure(at);
+        let expected = case.plan(at, &case.numbers());
+        let stored = case.plan(at, &["g".to_string()]);
+        let what = format!(
+            "{:?} by {} ranks of {} MiB",
+            case.numbers(),
+            case.ranks,
+            case.memory_mib
+        );
+        for planned in [&expected, &stored] {
+            let resident = [
+                &planned["run"]["rows_resident"],
+                &planned["run"]["messages_resident"],
+            ];
+            assert_eq!(
+                resident,
+                [&run["rows_resident"], &run["messages_resident"]],
+                "{what}"
+            );
+            assert_eq!(resident, [&case.resident[0], &case.resident[1]], "{what}");
+            let bytes = number(&planned["graph"]["disk_bytes"]);
+            assert_near(
+                &format!("{what}: the graph"),
+                bytes,
+                disk_bytes(&at.join("g")),
+            );
+        }
+        for moved in MOVED {
+            let planned = number(&expected["import"]["all"][moved]);
+            assert_near(
+                &format!("{what}: import, {moved}"),
+                planned,
+                number(&import[moved]),
+            );
+        }
+        let passes = run["supersteps"].as_array().expect("passes");
+        let pushed = passes.last().map(|pass| number(&pass["messages_pushed"]));
+        assert_eq!(pushed > Some(0.0), case.dispatched, "{what}");
+        for moved in MOVED {
+            let of_pass = |pass: &Value| number(&pass[moved]);
+            let all: f64 = passes.iter().map(of_pass).sum();
+            let last = passes.last().map_or(0.0, of_pass);
+            for planned in [&expected, &stored] {
+                let planned = &planned["run"];
+                assert_near(
+                    &format!("{what}: run, {moved}"),
+                    number(&planned["all"][moved]),
+                    all,
+                );
+                assert_near(
+                    &format!("{what}: a pass, {moved}"),
+                    number(&planned["pass"][moved]),
+                    last,
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn estimate_least_memory_is_enough_and_exact() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let generate = ["generate", "kronecker", "16", "8", "--batch-size", "4096"];
+    succeed(at, &[&generate[..], &["-q", "-o", "g"]].concat());
+    for ranks in [1, 4] {
+        let plan = format!("plan g --ranks={ranks} --threads=1 --memory=1G --json");
+        let plan = succeed(at, &plan.split(' ').collect::<Vec<_>>());
+        let run = &json(plan.as_bytes())["run"];
+        for (least, more) in [
+            (&run["least_memory"], &[][..]),
+            (&run["least_memory_with_rows"], &["-o", "r.csv"]),
+        ] {
+            let least = least.as_u64().expect("a number");
+            let run = |memory: u64| {
+                let words = format!(
+                    "run pagerank g -q --ranks={ranks} --threads={ranks} --memory={memory}"
+                );
+                let words: Vec<&str> = words.split(' ').chain(more.iter().copied()).collect();
+                crate::call(at, &words).status.success()
+            };
+            assert!(run(least * ranks), "{ranks} ranks, {more:?}: {least}");
+            assert!(!run((least - 8192) * ranks), "{ranks} ranks, {more:?}");
+        }
+    }
+}
+
+/// Each algorithm, how it is run, and whether every vertex sends a message in its first pass.
+const OTHERS: [(&str, &[&str], bool); 3] = [
+    ("wcc", &["--method", "labels"], true),
+    ("bfs", &["--source", "1", "--seek", "never"], false),
+    ("sssp", &["--source", "1", "--seek", "never"], false),
+];
+
+#[test]
+fn estimate_matches_fullest_pass() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let generate = ["generate", "kronecker", "18", "16", "--weights", "f32"];
+    let stored = ["--batch-size", "4096", "-q", "-o", "g"];
+    succeed(at, &[&generate[..], &stored].concat());
+    let expected =
+        "--vertices=262144 --edges=4194304 --batch-size=4096 --input=drawn --weights=f32";
+    for (ranks, mib) in [(1, 12), (4, 18)] {
+        for (algorithm, how, all_send) in OTHERS {
+            let memory = format!("--memory={}M", mib * ranks);
+            let [count, threads] = [("ranks", ranks), ("threads", 2 * ranks)]
+                .map(|(option, count)| format!("--{option}={count}"));
+            let run = ["run", algorithm, "g", "-q", "--metrics=run.json"];
+            let machine = [&count[..], &threads, &memory];
+            succeed(at, &[&run[..], how, &machine].concat());
+            let run = file(at, "run.json");
+            let passes = run["supersteps"].as_array().expect("passes");
+            let along = (0..passes.len()).filter(|pass| passes[*pass]["mode"] == "scatter");
+            let fullest = along
+                .rev()
+                .max_by_key(|pass| passes[*pass]["messages"].as_u64());
+            let fullest = fullest.expect("a pass");
+            // In the first pass there is what it takes to begin, too.
+            let (part, first) = match all_send {
+                true => ("all", 0),
+                false => ("pass", fullest),
+            };
+            for graph in [expected, "g"] {
+                let machine = format!("{count} --memory={mib}M --threads=2 --disks=shared");
+                let plan = format!("plan {graph} --algorithm={algorithm} {machine} --json");
+                let words: Vec<&str> = plan.split(' ').collect();
+                let planned = &json(succeed(at, &words).as_bytes())["run"];
+                for moved in MOVED {
+                    let what = format!("{plan}: {moved}");
+                    let measured = passes[first..=fullest].iter();
+                    let measured: f64 = measured.map(|pass| number(&pass[moved])).sum();
+                    let planned = number(&planned[part][moved]);
+                    match moved == "bytes_sent" && !all_send {
+                        false => assert_near(&what, planned, measured),
+                        true => assert!(measured <= planned, "{what}: {measured} of {planned}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn estimate_matches_ids_sorted_on_disk() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    succeed(
+        at,
+        &[
+            "generate", "uniform", "67108864", "1000000", "-o", "e.u32", "-q",
+        ],
+    );
+    for ranks in [1, 4] {
+        let machine = [
+            format!("--ranks={ranks}"),
+            format!("--memory={}M", 24 * ranks),
+            format!("--threads={}", 2 * ranks),
+        ];
+        let import = [
+            "import",
+            "e.u32",
+            "-o",
+            "g",
+            "-q",
+            "--batch-size=65536",
+            "--metrics=import.json",
+        ];
+        let import = import.map(String::from);
+        succeed(at, &[&import[..], &machine].concat());
+        let import = file(at, "import.json");
+        let planned = [
+            "plan --vertices=2^26 --edges=1e6 --like=uniform --batch-size=65536 --memory=24M --threads=2",
+            &format!("--ranks={ranks} --disks=shared --json"),
+        ]
+        .join(" ");
+        let planned = json(succeed(at, &planned.split(' ').collect::<Vec<_>>()).as_bytes());
+        assert_eq!(planned["import"]["sorts_ids"], true);
+        for moved in MOVED {
+            let planned = number(&planned["import"]["all"][moved]);
+            assert_near(
+                &format!("{ranks} ranks, {moved}"),
+                planned,
+                number(&import[moved]),
+            );
+        }
+        std::fs::remove_dir_all(at.join("g")).expect("removed");
+    }
+}
+
+#[test]
+fn estimate_parts_are_near_stored_ones() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    for (rule, numbers, vertices, edges, more) in [
+        ("kronecker", ["12", "16"], "2^12", "65536", ""),
+        (
+            "kronecker",
+            ["14", "4"],
+            "2^14",
+            "65536",
+            "--batch-size=512",
+        ),
+        ("kronecker", ["16", "16"], "2^16", "2^20", "--undirected"),
+        (
+            "kronecker",
+            ["17", "8"],
+            "2^17",
+            "2^20",
+            "--batch-size=1024 --undirected",
+        ),
+        (
+            "kronecker",
+            ["18", "2"],
+            "2^18",
+            "2^19",
+            "--batch-size=65536 --weights=f32",
+        ),
+        (
+            "uniform",
+            ["100000", "3000000"],
+            "100000",
+            "3e6",
+            "--batch-size=4096",
+        ),
+        (
+            "uniform",
+            ["500000", "1000000"],
+            "500000",
+            "1e6",
+            "--weights=f64",
+        ),
+    ] {
+        let more: Vec<&str> = more.split_whitespace().collect();
+        let generate = ["generate", rule, numbers[0], numbers[1], "-o", "g", "-q"];
+        succeed(at, &[&generate[..], &more].concat());
+        let info = json(succeed(at, &["info", "g", "--json"]).as_bytes());
+        let plan = [
+            "plan",
+            "--vertices",
+            vertices,
+            "--edges",
+            edges,
+            "--like",
+            rule,
+            "--input=drawn",
+        ];
+        let machine = ["--memory=1G", "--threads=2", "--json"];
+        let planned = succeed(at, &[&plan[..], &machine, &more].concat());
+        let planned = &json(planned.as_bytes())["graph"];
+        let what = format!("{rule} {numbers:?} {more:?}");
+        assert_eq!(planned["vertices"], info["vertices"], "{what}");
+        for part in ["block_bytes", "weight_bytes", "disk_bytes"] {
+            let (planned, stored) = (number(&planned[part]), number(&info[part]));
+            // Of files the plan has the padding and the checksums too.
+            let padding = if stored > 0.0 { 8192.0 } else { 0.0 };
+            assert_near(&format!("{what}: {part}"), planned, stored + padding);
+        }
+        assert_near(
+            &format!("{what}: arcs"),
+            number(&planned["arcs"]),
+            number(&info["arcs"]),
+        );
+        // Where batches are cut by their arcs, hubs make one more or one less.
+        let batches = [&planned["batches"], &info["batches"]].map(number);
+        assert!(
+            (batches[0] - batches[1]).abs() <= 1.0,
+            "{what}: {batches:?}"
+        );
+        std::fs::remove_dir_all(at.join("g")).expect("removed");
+    }
+}
+
+/// The largest graph of the DFOGraph paper on its machines: eight, of 12 threads, 93.2 GB, 2 GB/s and 25 Gbit/s.
+const KRON_38: &str = "plan --vertices 2^38 --edges 2^40 --ranks 8 --threads 12 --memory 93200000000 \
+    --disk-rate 2000000000 --network-rate 25gbit --iterations 1";
+
+#[test]
+fn estimate_of_papers_largest_graph_per_rank() {
+    let at = Path::new(".");
+    let words: Vec<&str> = KRON_38.split_whitespace().collect();
+    let text = succeed(at, &words);
+    for said in [
+        "1,099,511,627,776 arcs",
+        "import, all ranks",
+        "distribute",
+        "pagerank, 1 pass",
+        "a pass",
+        "rank 7",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let planned = json(succeed(at, &[&words[..], &["--json"]].concat()).as_bytes());
+    assert_eq!(planned["cluster"]["network_rate"], 3.125e9);
+    for part in [&planned["import"]["all"], &planned["run"]["all"]] {
+        let each = part["each_rank"].as_array().expect("ranks");
+        assert_eq!(each.len(), 8);
+        for moved in MOVED {
+            let sum: f64 = each.iter().map(|rank| number(&rank[moved])).sum();
+            assert!((sum / number(&part[moved]) - 1.0).abs() < 1e-9, "{moved}");
+        }
+        let seconds = number(&part["seconds"]);
+        assert!(seconds >= number(&part["seconds_disk"]) && seconds.is_finite());
+    }
+    // Vertices are written down in 16 bytes an edge, and read at least twice.
+    assert!(
+        number(&planned["import"]["all"]["bytes_read"]) > 2.0 * 16.0 * f64::from(1 << 20).powi(2)
+    );
+    assert!(number(&planned["graph"]["disk_bytes"]) > 2.0 * f64::from(1 << 20).powi(2));
+}
+
+#[test]
+fn estimate_impossible_is_refused_with_a_hint() {
+    let at = Path::new(".");
+    let said = |code: i32, arguments: &str| {
+        let words: Vec<&str> = ["plan"]
+            .into_iter()
+            .chain(arguments.split_whitespace())
+            .collect();
+        fail(at, code, &words)
+    };
+    for (arguments, expected) in [
+        ("", "<GRAPH>"),
+        ("--vertices 5", "--edges"),
+        ("--vertices 0 --edges 5", "at least one"),
+        ("--vertices x --edges 5", "2^38"),
+        ("--vertices 2^64 --edges 5", "64-bit"),
+        ("--vertices 5 --edges 5 --ranks 0", "ranks"),
+        ("--vertices 5 --edges 5 --threads 0", "threads"),
+        ("--vertices 5 --edges 5 --memory 0", "no memory"),
+        ("--vertices 5 --edges 5 --disk-rate 0", "bytes a second"),
+        ("--vertices 5 --edges 5 --network-rate fast", "10gbit"),
+        ("--vertices 5 --edges 5 --pass-rate 0", "above 0"),
+        (
+            "--vertices 5 --edges 5 --algorithm sort",
+            "there is no algorithm",
+        ),
+        ("--vertices 5 --edges 5 --weights f32", "--input drawn"),
+        ("--vertices 5 --edges 2^60", "2^56"),
+        ("--vertices 2^40 --edges 5 --batch-size 1", "batches"),
+        ("nowhere", "nowhere"),
+        ("g --vertices 5 --edges 5", "cannot be used with"),
+    ] {
+        let text = said(2, arguments);
+        assert!(text.contains(expected), "{arguments}: {text}");
+    }
+    let text = said(1, "--vertices 2^63 --edges 2^40");
+    assert!(text.contains("9223372036854775808"), "{text}");
+    // What is named as the least does.
+    let graph = "--vertices 2^20 --edges 2^24 --threads 2 --ranks 2 --memory";
+    let mut memory = "1M".to_string();
+    for _ in 0..4 {
+        let words = format!("plan {graph} {memory}");
+        let output = crate::call(at, &words.split_whitespace().collect::<Vec<_>>());
+        if output.status.success() {
+            return;
+        }
+        let text = String::from_utf8(output.stderr).expect("text");
+        let (_, least) = text.rsplit_once("--memory ").expect("the least memory");
+        let least = least.split_whitespace().next().expect("a size");
+        assert_ne!(least, memory);
+        memory = least.to_string();
+    }
+    panic!("{memory} was not enough either");
+}
+
+#[test]
+fn estimate_answers_absurd_numbers() {
+    let at = Path::new(".");
+    for numbers in [
+        "--vertices 1 --edges 0",
+        "--vertices 1 --edges 2^56",
+        "--vertices 2^38 --edges 1 --memory 1000000T",
+        "--vertices 2^38 --edges 2^56 --memory 1000000T",
+        "--vertices 2^38 --edges 2^56 --input drawn --weights f64 --undirected --memory 1000000T --ranks 4096",
+        "--vertices 3 --edges 7 --ranks 4096 --threads 4096 --memory 100T",
+        "--vertices 18446744073709551615 --edges 18446744073709551615",
+    ] {
+        let words: Vec<&str> = ["plan"]
+            .into_iter()
+            .chain(numbers.split_whitespace())
+            .collect();
+        let output = crate::call(at, &words);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            matches!(output.status.code(), Some(0..=2)),
+            "{numbers}: {text}"
+        );
+        assert!(!text.contains("panicked"), "{numbers}: {text}");
+    }
+}
