@@ -2,7 +2,7 @@
 """Imports and runs of 10 to 20 times as much as their memory, each under a limit of the kernel of its budget and 96 MiB, page cache
 included: none is killed, and each gives the bytes of one without a limit and with memory to spare.
 
-  tests/memory/run.py           prints what was done; exits with 0 or 1
+  tests/system/memory/run.py           prints what was done; exits with 0 or 1
   GRAPHMILL_SOAK=1              all jobs, on larger graphs too
 
 Needs root and cgroups; skipped, with exit code 0 and the reason, where there are none. The command is GRAPHMILL, or is built.
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests")]
 from command import MIB, command, digest, remove  # noqa: E402
 from limits import limited  # noqa: E402

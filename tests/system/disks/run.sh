@@ -2,13 +2,13 @@
 # Runs and imports on a disk of their own (ext4 on a loop device) that loses its power or is full, again and again, and goes on: the
 # bytes are those of one that nothing disturbed.
 #
-#   tests/disks/run.sh            prints what was done; exits with 0 or 1
+#   tests/system/disks/run.sh            prints what was done; exits with 0 or 1
 #   ROUNDS=12
 #
 # Needs root, loop devices and ext4; skipped, with exit code 0 and the reason, where there are none. The command is GRAPHMILL, or is built.
 set -euo pipefail
 
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 rounds=${ROUNDS:-12}
 skip() { echo "skipped: $*"; exit 0; }
 [ "$(id -u)" = 0 ] || skip "not root"

@@ -2,7 +2,7 @@
 """Imports and runs that are killed again and again at random moments, and gone on with, until they come to their end: each gives the bytes
 of one that nothing disturbed, and leaves nothing behind.
 
-  tests/kills/run.py [--seconds 60] [--kills 50] [--seed 1]      prints what was done; exits with 0 or 1
+  tests/system/kills/run.py [--seconds 60] [--kills 50] [--seed 1]      prints what was done; exits with 0 or 1
 
 A job is drawn: what is asked, memory that is hardly enough or is, threads, ranks in one process or by mpirun (where there is one), how often
 versions are published, how many are kept. It is killed whole, or one of its ranks is, or it (or one of its ranks) hears a signal and ends by
@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from command import command, digest, remove  # noqa: E402
 
 # Kills of a job at most, before it is let go to its end.

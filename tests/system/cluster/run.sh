@@ -3,14 +3,14 @@
 # its own that reads and writes so many bytes a second, and a memory limit. `mpirun` imports a graph over them, which leaves each host with
 # its part, and runs the four algorithms; graph and results have to be the bytes of one process, and parts of a result on each host its rows.
 #
-#   tests/cluster/run.sh          prints what was done, seconds, and PASS or FAIL; exits with 0 or 1
+#   tests/system/cluster/run.sh          prints what was done, seconds, and PASS or FAIL; exits with 0 or 1
 #   SCALE=16 DISK=200000000 LIMIT=256M MEMORY=96M RATES="1gbit 10gbit" HOSTS=4
 #
 # Needs root, network namespaces, loop devices and Open MPI; skipped, with exit code 0 and the reason, where there are none. The command
 # is GRAPHMILL, or is built.
 set -euo pipefail
 shopt -s inherit_errexit
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 scale=${SCALE:-16} disk=${DISK:-200000000} limit=${LIMIT:-256M} memory=${MEMORY:-96M} hosts=${HOSTS:-4}
 rates=${RATES:-1gbit 10gbit}
 
