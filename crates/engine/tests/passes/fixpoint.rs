@@ -5,7 +5,7 @@ use graphmill_engine::{
 };
 use graphmill_storage::{IoChoice, open_disk};
 
-use super::{Mode, Plain, engine};
+use crate::{Mode, Plain, engine};
 
 /// A label that gets less with each arc.
 #[derive(Clone, Copy)]
