@@ -90,7 +90,7 @@ fn part(number: u64, seeds: &[u64]) -> (u64, u64) {
 
 #[test]
 fn power_cut_at_any_operation_is_survived() {
-    // What is left is drawn anew for each.
+    // The rest is drawn for each.
     let draws = either(2, 5) * times();
     let states = for_all(draws * CUT.len() as u64, |number| {
         let (seed, part) = part(number, &CUT);
@@ -135,7 +135,9 @@ fn checkpoint_survives_a_failed_rename() {
     assert!(count >= 200, "{count} failures");
 }
 
-/// Those that are asked to stop at each moment: the last two choose on their way to go on in memory, when there is something to publish.
+/// Seeds of jobs that are cancelled at each moment.
+///
+/// The last two choose to continue in memory when there is a version to publish.
 const ASKED: [u64; 5] = [7, 0, 6, 2220, 2578];
 
 #[test]

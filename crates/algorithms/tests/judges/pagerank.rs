@@ -1,4 +1,4 @@
-//! Ranks of so many iterations, and converged.
+//! Ranks after a number of iterations, and converged ranks.
 
 use graphmill_algorithms::check::Violation;
 use graphmill_algorithms::pagerank::Dangling;

@@ -7,8 +7,9 @@ use crate::odd;
 
 const NO_ARCS: &[(u64, u64)] = &[];
 
-/// Ranks in 32 bits, arcs added up from the last to the first: the formula of the run in another order than the judge's. It ends
-/// as a run does; the second number is how many iterations that took.
+/// Returns ranks in 32 bits and the number of iterations, which end as a run's do.
+///
+/// The formula is the run's, but the sums go from the last arc to the first: another order than the judge's.
 fn narrow(
     vertices: u64,
     arcs: &[(u64, u64)],

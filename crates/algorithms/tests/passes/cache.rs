@@ -70,7 +70,7 @@ fn edges_in_memory_are_loaded_before_first_pass() {
         |engine| {
             wcc::run::<u32>(engine, wcc::WccMethod::Unite(ComponentsMethod::Cells)).unwrap();
         },
-        // These meet nobody.
+        // These reach no vertex.
         |engine| {
             sssp::run::<f64>(engine, VERTICES - 1, sssp::SsspMethod::BellmanFord).unwrap();
         },
@@ -137,8 +137,9 @@ fn dense_pass_looks_up_cells_with_few_sources() {
     }
 }
 
-/// Two batches; from the last vertex all of the first is one arc away, and few vertices of the second, far from each other: one
-/// of them has more arcs than a block takes.
+/// Two batches: the last vertex has arcs to all of the first batch and to few of the second.
+///
+/// These few are far apart, and one of them has more arcs than a block holds.
 fn a_star_and_a_hub() -> Plain {
     let (half, last) = (VERTICES / 2, VERTICES - 1);
     // Far, but for the way over the hub.
@@ -179,7 +180,7 @@ fn partial_cell_reads_equal_whole_cell_reads() {
     let (found, cells, _) = distances(MODE.memory, SparseChoice::Auto);
     assert!(found == expected);
     assert_eq!(cells, Some((4, 2)));
-    // So much memory that indices are pinned, and little else is.
+    // Enough memory to pin the indices and little else.
     let more = (32..64).map(|quarter| Memory::LeastAnd(quarter << 18));
     let mut tried = more.map(|memory| distances(memory, SparseChoice::Auto));
     let (found, cells, pinned) = tried.find(|(.., pinned)| *pinned > 0).unwrap();
@@ -375,7 +376,7 @@ fn checkpoint_writes_changed_pages_only() {
         written.collect::<Vec<u64>>()
     };
     assert_eq!(written(None).iter().sum::<u64>(), 0);
-    // The first has all rows, in 40 batches of a page or more each; each other a page or two of them, and one of what calls were told.
+    // The first has all rows, in 40 batches of at least a page. Each other has one or two pages of rows, and one page of call results.
     let with_versions = written(Some(CheckpointInterval::Calls(1)));
     let all_rows = with_versions.iter().max().unwrap();
     let later = &with_versions[3..];

@@ -250,7 +250,7 @@ impl Case {
             found.messages_in_memory, self.messages_in_memory,
             "{self:?}"
         );
-        // The search goes to few vertices at a time, whose messages nobody pushes.
+        // The search reaches few vertices at a time, and no rank pushes their messages.
         let pushes = !self.messages_in_memory && self.algorithm != Algorithm::Bfs;
         assert_eq!(found.has_pushed, pushes, "{self:?}");
     }

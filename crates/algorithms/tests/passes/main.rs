@@ -31,7 +31,7 @@ fn engines<T>(outcome: Result<T, AlgorithmError>) -> Result<T, EngineError> {
     }
 }
 
-/// So many iterations from all vertices.
+/// Options for a number of iterations from all vertices.
 fn ranking(iterations: u32) -> pagerank::Options {
     pagerank::Options {
         method: pagerank::PageRankMethod::Passes,

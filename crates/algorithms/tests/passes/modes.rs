@@ -129,7 +129,7 @@ const PATHS: [sssp::SsspMethod; 3] = [
     sssp::SsspMethod::BellmanFord,
 ];
 
-/// Batches, strips and a reverse side, or not, that this graph can be stored with: each way that differs from the others once.
+/// Returns the layouts that differ for this graph: batch size, strip size, reverse side or none.
 fn layouts(graph: &Plain) -> BTreeSet<(u64, u64, bool)> {
     let all = [
         (1 << 20, 1 << 22, true),
@@ -152,8 +152,9 @@ fn layouts(graph: &Plain) -> BTreeSet<(u64, u64, bool)> {
         .collect()
 }
 
-/// Has all judges look at what becomes of a graph however it is stored and in every mode; the bits stay the same. Every mode meets one of
-/// the layouts, or all where everything is asked for, and each layout the usual mode.
+/// Checks that the judges accept every mode and layout of a graph, with the same bits.
+///
+/// Each mode runs with one layout, or with all in a soak. Each layout runs in the usual mode.
 fn check_in_every_mode(graph: &Plain) {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let layouts = layouts(graph);
@@ -303,7 +304,7 @@ fn two_parts_are_right_in_all_modes() {
     check_in_every_mode(&Plain::undirected("two parts", 400, edges));
 }
 
-/// What vertices of one third say in each pass, added up where it arrives: whole ranks are silent, each in its turn.
+/// Adds up the messages of one third of the vertices in each pass: whole ranks are silent in turn.
 struct Turns<const ORDER_INDEPENDENT: bool> {
     pass: u64,
     vertices: u64,
@@ -399,8 +400,9 @@ fn inactive_sources_send_no_messages() {
     }
 }
 
-/// Hops from vertex 7, by vertices that switch themselves off as they signal and are switched on again by whoever brings them
-/// nearer (DFOGraph, Fig. 2b): `signal` and `apply` change the same rows.
+/// Hops from vertex 7 (DFOGraph, Fig. 2b): `signal` and `apply` change the same rows.
+///
+/// A vertex deactivates itself as it signals. A message that brings it nearer activates it again.
 struct Switch;
 
 impl EdgeProgram for Switch {
@@ -458,8 +460,9 @@ fn switches(engine: &mut Engine) -> Result<(Vec<u64>, Vec<u64>), EngineError> {
 
 const MANY: u64 = 400_000;
 
-/// Edges of graphs too large for the memory they get: rows, messages and cells are on disk, each message serves many strips,
-/// and the edges of one vertex fill several blocks.
+/// Edges of graphs too large for their memory: rows, messages and cells are on disk.
+///
+/// Each message serves many strips, and the edges of one vertex fill several blocks.
 fn many_edges() -> impl Iterator<Item = Edge> {
     let hub = (8..20_000).flat_map(|v| [(7, v, 9.0), (v, 7, 9.0)]);
     // Few different distances, and so few passes.

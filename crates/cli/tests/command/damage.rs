@@ -1,4 +1,4 @@
-//! What is broken is an error with a place, exit code 1, and no file left behind.
+//! Damage is an error with a place and exit code 1, and leaves no file.
 
 use crate::{fail, folder_with_edges, names, succeed, told};
 

@@ -1,4 +1,4 @@
-//! What is planned comes true: bytes on disk, over disk and over the network, next to those of imports and runs.
+//! Estimates of bytes on disk, over disk and over the network match imports and runs.
 
 use std::path::Path;
 
@@ -65,7 +65,7 @@ const CASES: [Case; 11] = [
         resident: [false, false],
         ..kronecker(18, 16, 1, 10)
     },
-    // Or of which each needs few.
+    // Or each needs few of them.
     Case {
         batch_size: Some(32_768),
         resident: [false, false],
@@ -85,7 +85,7 @@ const CASES: [Case; 11] = [
         dispatched: true,
         ..kronecker(20, 4, 4, 18)
     },
-    // Or most of which are needed so often that it would be more work than it saves.
+    // Or most are needed so often that routing costs more work than it saves.
     Case {
         batch_size: Some(32_768),
         resident: [true, false],
@@ -497,7 +497,9 @@ fn estimate_parts_are_near_stored_ones() {
     }
 }
 
-/// The largest graph of the DFOGraph paper on its machines: eight, of 12 threads, 93.2 GB, 2 GB/s and 25 Gbit/s.
+/// The largest graph of the DFOGraph paper on its eight machines.
+///
+/// Each has 12 threads, 93.2 GB, 2 GB/s and 25 Gbit/s.
 const KRON_38: &str = "plan --vertices 2^38 --edges 2^40 --ranks 8 --threads 12 --memory 93200000000 \
     --disk-rate 2000000000 --network-rate 25gbit --iterations 1";
 
@@ -572,7 +574,7 @@ fn estimate_impossible_is_refused_with_a_hint() {
     }
     let text = said(1, "--vertices 2^63 --edges 2^40");
     assert!(text.contains("9223372036854775808"), "{text}");
-    // What is named as the least does.
+    // The least memory that the error names is enough.
     let graph = "--vertices 2^20 --edges 2^24 --threads 2 --ranks 2 --memory";
     let mut memory = "1M".to_string();
     for _ in 0..4 {

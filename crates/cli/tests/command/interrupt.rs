@@ -76,7 +76,9 @@ pub(crate) fn end(signals: &[&str], mut child: Child, mut said: impl Read) -> St
     rest
 }
 
-/// A file whose import takes seconds: a multiplicative generator, so that ids are sparse and a dictionary is needed.
+/// Writes a file whose import takes seconds.
+///
+/// A multiplicative generator gives sparse ids, which need a dictionary.
 fn write_edges(file: &Path) {
     let mut id = 1_u64;
     let mut next = || {
@@ -171,7 +173,7 @@ fn bfs_of_many_levels_ends_on_interrupt() {
     let at = folder.path();
     let chain = ["generate", "grid", "--rows", "1", "--columns", "5000000"];
     succeed(at, &[&chain[..], &["-o", "chain"]].concat());
-    // So many passes that the lists of all vertices are decoded, and none of them takes workers.
+    // The many passes decode the lists of all vertices, and none of them takes workers.
     let search = ["run", "bfs", "chain", "--source", "0", "-o", "depths.csv"];
     let (child, mut said) = start(at, &search);
     wait_for("pass", &mut said);

@@ -1,4 +1,4 @@
-//! Killed right before each sync, rename, removal and reservation of space, the command goes on to the same bytes.
+//! Killed right before each sync, rename, removal and reservation of space, the command resumes to the same bytes.
 //!
 //! `strace` kills it there, so that it is the command as it is built, and nothing in it knows of the test.
 
@@ -26,7 +26,7 @@ const CALLS: [&str; 7] = [
 /// Points of a kind that are tried one by one; of those behind them every third.
 const EACH: u64 = 12;
 
-/// An import with which goes what one that had come to its end left.
+/// An import that removes what a finished one left.
 const OTHER: &str = "import edges.el -o other";
 
 /// Whether `strace` can trace here.

@@ -17,7 +17,7 @@ fn start(mut mpirun: Command) -> Child {
     mpirun.spawn().expect("mpirun starts")
 }
 
-/// The same, of so many ranks.
+/// The same, of `ranks` ranks.
 fn started(at: &Path, ranks: usize, arguments: &[&str]) -> Child {
     start(job(at, ranks, arguments))
 }
@@ -94,7 +94,7 @@ fn hung_rank_is_named_and_ends_the_job() {
     }
 }
 
-/// A job of four, of which one is started by other means.
+/// A job of four ranks: one starts by other means.
 fn with_one_by(at: &Path, one: usize, by: &[&str], arguments: &[&str], of_one: &[&str]) -> Command {
     let mut mpirun = mpirun(at);
     for rank in 0..4 {
@@ -303,12 +303,14 @@ struct Kills {
     longest: Duration,
     /// Jobs that were done before.
     late: u64,
-    /// Jobs of which `mpirun` ended without a word of who was killed, as that of Open MPI 4.1 does now and then.
+    /// Jobs whose `mpirun` did not name the killed rank, as Open MPI 4.1 sometimes does.
     unsaid: u64,
 }
 
 impl Kills {
-    /// Kills one of three ranks some time after all have started, earlier or later, by a rule that has no regard to what goes on.
+    /// Kills one of three ranks some time after all have started.
+    ///
+    /// The rule for that time does not depend on the job's state.
     fn kill(&mut self, at: &Path, arguments: &[&str]) {
         let kill = self.count;
         self.count += 1;
@@ -389,7 +391,7 @@ fn killed_rank_ends_the_job_without_result() {
     assert!(!names(at).iter().any(|name| name.starts_with(".graphmill")));
 }
 
-/// The newest version that all of so many ranks have; 0 is none.
+/// The newest version that all ranks have; 0 is none.
 fn newest(at: &Path, ranks: usize) -> u64 {
     let name = |path: PathBuf| path.file_name()?.to_str().map(str::to_string);
     let number = |name: String| name.strip_prefix("version-")?.parse::<u64>().ok();
@@ -399,7 +401,7 @@ fn newest(at: &Path, ranks: usize) -> u64 {
     there.iter().filter(of_all).max().copied().unwrap_or(0)
 }
 
-/// The version that a job said that it goes on with.
+/// The version that a job said it resumes from.
 fn went_on_with(said: &str) -> u64 {
     let after = said.split_once("interrupted, after ");
     let number = after.and_then(|(_, rest)| rest.split_once(" calls"));
@@ -454,7 +456,7 @@ fn job_resumes_after_kills_to_same_bytes() {
         let Ended { status, said, .. } = end_of(mpirun);
         assert_eq!(went_on_with(&said), last, "{said}");
         if at.join("found.csv").exists() {
-            // On a busy machine it may have come to its end before it was killed.
+            // On a busy machine it may have ended before the kill.
             break;
         }
         count += 1;

@@ -30,7 +30,7 @@ pub(crate) fn mpirun(folder: &Path) -> Command {
     mpirun
 }
 
-/// A job of so many ranks, ready to start.
+/// A job of `ranks` ranks, ready to start.
 pub(crate) fn job(folder: &Path, ranks: usize, arguments: &[&str]) -> Command {
     let mut mpirun = mpirun(folder);
     mpirun

@@ -1,5 +1,6 @@
-//! Stored graphs and versions of earlier programs are read, or refused with what to do. `fixtures/` has those of each format, written by the
-//! program that had it.
+//! Stored graphs and versions of earlier programs are read, or refused with what to do.
+//!
+//! `fixtures/` has files of each format, written by a program of that format.
 
 use std::path::Path;
 use std::process::Command;
@@ -61,8 +62,9 @@ fn graph_of_format_4_is_read() {
     }
 }
 
-/// Versions are read by the program that wrote them: another says which one it was. What calls are named after must not change in one that says
-/// it is the same.
+/// Versions are read by the program that wrote them; another program names that one.
+///
+/// The names of calls must not change between builds that say they are the same program.
 #[test]
 fn checkpoint_of_format_3_resumes_or_is_refused() {
     let folder = folder();

@@ -1,4 +1,6 @@
-//! Standard output has data only, and what people are told goes to stderr; edges come from standard input, results go to standard output.
+//! Standard output has data only, and messages go to stderr.
+//!
+//! Edges may come from standard input, and results go to standard output.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -231,7 +233,7 @@ fn cached_graphs_are_listed_and_removed() {
     std::os::unix::fs::symlink(at.join("edges.txt.graphmill"), link).expect("a link");
     assert_eq!(succeed(other.path(), &["cache", "clear"]), "");
     assert_eq!(succeed(at, &["cache", "list"]).lines().count(), 2);
-    // What is no graph stays, and so does its folder.
+    // A directory that is no graph stays, and so does its parent.
     std::fs::write(at.join("edges.txt.graphmill/mine"), "").expect("a file");
     assert_eq!(
         succeed(at, &["cache", "clear", "edges.txt"])

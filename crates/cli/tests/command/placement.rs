@@ -22,7 +22,7 @@ fn edges() -> String {
     (0..6000).map(edge).collect()
 }
 
-/// A folder with a stored graph of some hundred vertices in many batches, and an empty folder `memory` on a disk.
+/// A folder on a disk: a stored graph in many batches, and an empty folder `memory`.
 fn stored() -> tempfile::TempDir {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let at = folder.path();
@@ -258,8 +258,9 @@ fn killed_run_leaves_no_placed_file() {
     }
 }
 
-/// What a run says that fails in a folder whose file system has so many bytes, `memory`, mounted for this run alone; nothing where none
-/// can be mounted.
+/// Returns the error of a run whose folder `memory` is a file system of `size`, full too soon.
+///
+/// The file system is mounted for this run alone. `None` if none can be mounted.
 fn fail_on_full_disk(at: &Path, size: &str, run: &str) -> Option<String> {
     let script = format!("mount -t tmpfs -o size={size} none memory || exit 77; exec \"$@\"");
     let output = Command::new("unshare")

@@ -112,7 +112,7 @@ fn metrics_show_bytes_sent_per_pass_and_rank() {
         let (mut sent, mut received) = (0, 0);
         for (rank, line) in ranks.iter().zip(lines) {
             let to_others = sum(&rank["bytes_to"]);
-            // What is agreed on is sent, too.
+            // Agreements send bytes, too.
             assert!(sum(&line["sent"]) >= to_others, "{rank}: {line}");
             assert!(sum(&line["read"]) > 0, "{line}");
             sent += to_others;
@@ -204,7 +204,7 @@ fn ranks_import_the_graph_of_one() {
         }
         std::fs::remove_dir_all(at.join("all")).expect("it goes");
     }
-    // A line that makes no sense is told as by one.
+    // A malformed line gives the same error as in one process.
     std::fs::write(at.join("bad.txt"), "0 1\n1\n").expect("a file");
     let said = fail(at, 1, &["import", "bad.txt", "-o", "bad", "--ranks", "3"]);
     assert!(said.contains("bad.txt, line 2"), "{said}");

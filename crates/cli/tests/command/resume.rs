@@ -1,4 +1,6 @@
-//! A run that was killed goes on with the newest version, and ends with the bytes of one that was not; no other run takes its versions.
+//! A killed run resumes from the newest version, and ends with the bytes of one that was not killed.
+//!
+//! No other run takes its versions.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -43,7 +45,7 @@ fn versions_in(folder: &Path) -> Vec<PathBuf> {
     all.filter(is_version).collect()
 }
 
-/// Kills a run when it has published so many versions; whether it lived so long.
+/// Kills a run after a number of versions. True if it lived that long.
 fn kill_after(folder: &Path, run: &str, published: usize) -> bool {
     let resumed = format!("{VERSIONS} --resume -o found.csv");
     let mut child = graphmill()
@@ -54,7 +56,7 @@ fn kill_after(folder: &Path, run: &str, published: usize) -> bool {
         .expect("the command starts");
     let mut seen = BTreeSet::new();
     loop {
-        // Those of all ranks have the same names.
+        // The versions of all ranks have the same names.
         seen.extend(
             versions(folder)
                 .iter()
@@ -95,7 +97,7 @@ fn resume_after_kill_keeps_bytes() {
         "run pagerank graph --iterations 8 --method pregel-push --combiner hybrid --threads 1",
     ] {
         succeed(folder, &words(run, "-q -o wanted.csv"));
-        // Each goes on with what the one before published, and publishes one more at least, on all ranks.
+        // Each resumes from the versions of the one before, and publishes at least one more on all ranks.
         let mut kills = 0;
         while kill_after(folder, run, kills.min(1) + 1) {
             kills += 1;
@@ -119,7 +121,7 @@ fn resume_continues_the_pass_count() {
     let pass = said.split("pass ").nth(1).expect("a pass");
     let (number, rest) = pass.split_once(' ').expect("its number");
     let number: u64 = number.parse().expect("a number");
-    // Four versions are of four calls at least, of which one is over vertices only.
+    // Four versions take at least four calls, and one of these is over vertices only.
     assert!((4..=12).contains(&number), "{said}");
     assert!(rest.starts_with("of at most 12: "), "{said}");
     assert!(said.contains("12 iterations"), "{said}");
@@ -209,7 +211,7 @@ fn checkpoint_damage_is_detected() {
     there.iter().for_each(|version| damage(version));
     is_refused();
     there.iter().for_each(|version| damage(version));
-    // Where two are kept, the one before is gone on with.
+    // Where two are kept, the run resumes from the one before.
     let kept = "--checkpoints 2";
     assert!(kill_after(folder, &format!("{run} {kept}"), 3));
     let newest = versions(folder).into_iter().max().expect("a version");
@@ -240,7 +242,7 @@ fn checkpoint_damage_is_reported_per_rank() {
     let other = format!("{run} --alpha 7");
     let said = fail(folder, 2, &words(&other, &format!("{VERSIONS} --resume")));
     assert!(said.contains("--alpha as usual, not 7"), "{said}");
-    // A kill between two ranks may have left one version on the other rank alone, which nobody goes on with.
+    // A kill between two ranks may have left one version on the other rank alone, which no run resumes from.
     let output = call(
         folder,
         &words(
@@ -335,7 +337,7 @@ fn is_same(folder: &Path) -> bool {
     read("found.csv") == read("wanted.csv")
 }
 
-/// Those folders of versions that nobody named.
+/// The folders of versions that no user named.
 fn unnamed(folder: &Path) -> Vec<String> {
     let mut names = names(folder);
     names.retain(|name| name.starts_with(".graphmill-versions-"));
@@ -477,7 +479,7 @@ fn checkpoint_directory_takes_one_run() {
         said.contains("another run publishes its versions"),
         "{said}"
     );
-    // A folder that nobody named is left to who has it.
+    // A folder that no user named is left to its holder.
     let short = "run pagerank graph --iterations 3 --memory 20M --threads 1";
     succeed(folder, &words(short, "-q -o wanted.csv"));
     let said = end_in_pass(first, &["INT", "INT"]);
@@ -537,7 +539,7 @@ fn resume_of_killed_import_uses_its_steps() {
         let wanted = format!("{import} --checkpoints 0 -q -o wanted-{what}");
         let started = Instant::now();
         succeed(folder, &words(&wanted, ""));
-        // Later and later, until it comes to its end before it is killed.
+        // Later and later, until it ends before the kill.
         let step = started.elapsed() / 12;
         let mut ended = None;
         for kill in 1..40 {

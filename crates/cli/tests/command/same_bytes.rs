@@ -2,7 +2,7 @@
 
 use crate::{names, succeed};
 
-/// What is asked.
+/// The questions.
 const QUESTIONS: [&str; 6] = [
     "pagerank --iterations 7",
     "pagerank --tolerance 1e-6 --iterations 50",
@@ -12,7 +12,7 @@ const QUESTIONS: [&str; 6] = [
     "sssp --source SOME --method bellman-ford",
 ];
 
-/// How it is done: 84 pairs with what is asked.
+/// The ways to answer: 84 pairs with the questions.
 const WAYS: [&str; 14] = [
     "--threads 1",
     "--threads 2",

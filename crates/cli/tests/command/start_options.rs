@@ -6,7 +6,7 @@ use crate::mpi::{mpirun, plugin};
 use crate::mpirun::end_of;
 use crate::{names, succeed};
 
-/// What three ranks say, the last of which is started with other arguments, and that they fail as wrong usage.
+/// Returns what three ranks say if the last one has other arguments: they fail as wrong usage.
 fn refused(folder: &Path, most: &str, last: &str) -> String {
     let mut job = mpirun(folder);
     for (ranks, line) in [("2", most), ("1", last)] {
@@ -80,7 +80,7 @@ fn ranks_with_other_options_are_refused_by_option() {
         assert!(said.contains(&wanted), "{most} : {last}: {said}");
         assert_eq!(names(at), there, "{most} : {last}");
     }
-    // What is a rank's own.
+    // Options that each rank may have of its own.
     let mut job = mpirun(at);
     for (i, more) in ["--threads 1 --memory 64M -q", "--threads 2 --tmp . -q"]
         .iter()

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{call, fail, folder_with_edges, succeed};
 
-/// The summary of a run, which is the same as JSON and in the metrics; and what is said on stderr.
+/// Returns the summary of a run, which is the same as JSON and in the metrics, and the stderr.
 fn summary(folder: &Path, run: &[&str]) -> (Value, String) {
     let arguments = [&["run"], run, &["--json", "--metrics", "m.json"]].concat();
     let output = call(folder, &arguments);

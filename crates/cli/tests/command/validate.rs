@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::{fail, folder_with_edges, names, succeed};
 
-/// Names that could be taken for something else, self-loops, duplicates, two components, and an isolated vertex beside them.
+/// Names that look like other values, self-loops, duplicates, two components, an isolated vertex.
 const NAMED: &str = "apt libc6\napt dpkg\ndpkg libc6\nlibc6 007\n007 7\n7 libc6\n7 1e5\napt apt\napt dpkg\nzz inf\ninf inf\n";
 const SPARSE: &str = "5000000000 70\n70 5000000000\n70 18446744073709551615\n9 9\n9 11\n11 9223372036854775807\n70 12\n70 12\n";
 const WEIGHTED: &str =
@@ -38,7 +38,9 @@ fn validate<'a>(result: &'a str, graph: &'a str, algorithm: &[&'a str]) -> Vec<&
     [&["validate", result, graph, "--algorithm"], algorithm].concat()
 }
 
-/// Runs the algorithm into either format, which both have to be judged right, and wrong as soon as any row is changed by `change`.
+/// Runs the algorithm into both formats, and checks what `validate` says of each.
+///
+/// The result is right, and wrong as soon as `change` changes any row.
 fn judged(at: &Path, algorithm: &[&str], change: impl Fn(&str) -> String) {
     for result in ["result.parquet", "result.csv"] {
         run(at, result, algorithm);

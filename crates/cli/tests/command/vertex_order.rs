@@ -5,7 +5,9 @@ use std::path::Path;
 use crate::memory::asked_for;
 use crate::{fail, folder_with_edges, names, succeed};
 
-/// Edges of a few hubs and many others between ids of a kind, of number 1 and up, with integer weights, so that sums are exact.
+/// Edges of a few hubs and many others between ids of a kind, from number 1 on.
+///
+/// Weights are integers, so that sums are exact.
 fn edges(name: impl Fn(u64) -> String) -> String {
     let edge = |i: u64| {
         let (from, to) = (

@@ -10,8 +10,9 @@ use crate::{call, fail, folder_with_edges, succeed};
 /// Vertices of the random graph below.
 const VERTICES: u64 = 60;
 
-/// Edges with weights from a multiplicative generator: some are parallel, some loops, some 0. Vertex 3 has weights of 0 alone, and
-/// vertices 40 and above are sinks.
+/// Edges with weights from a multiplicative generator: some are parallel, some loops, some 0.
+///
+/// Vertex 3 has weights of 0 alone, and vertices 40 and above are sinks.
 fn edges() -> Vec<(u64, u64, f64)> {
     let mut state = 7_u64;
     let mut next = |below: u64| {
@@ -181,7 +182,7 @@ fn weights_out_of_range_are_refused() {
             let error = fail(at, 1, &words(&run));
             assert!(error.contains(said), "{weight}: {error}");
         }
-        // Nobody asked for them.
+        // No option asked for them.
         succeed(at, &words("run pagerank graph -q"));
     }
 }

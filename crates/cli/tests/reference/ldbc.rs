@@ -23,7 +23,7 @@ struct Check {
 
 const EXACT: &[&str] = &["--rule", "exact"];
 const EQUIVALENCE: &[&str] = &["--rule", "equivalence"];
-/// Tighter than LDBC's 1e-4: what is left is the order of additions.
+/// Tighter than LDBC's 1e-4: only the order of additions differs.
 const EPSILON: &[&str] = &["--rule", "epsilon", "--epsilon", "1e-9"];
 
 const fn check(
@@ -101,7 +101,9 @@ fn many_batches(is_large: bool) -> u64 {
     if is_large { 1024 } else { 7 }
 }
 
-/// The files of edges and vertices to import; lists of neighbours are turned into such files in `folder`.
+/// Returns the files of edges and vertices to import.
+///
+/// Lists of neighbours are turned into such files in `folder`.
 fn files(graph: &Path, folder: &Path) -> (PathBuf, PathBuf) {
     let with = |end: &str| PathBuf::from(format!("{}{end}", graph.display()));
     for end in ["", ".gz"] {

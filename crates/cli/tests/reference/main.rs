@@ -28,12 +28,14 @@ use std::path::{Path, PathBuf};
 use crate::answers::Answers;
 use crate::graphs::Graph;
 
-/// Says it on stderr past the capture of the test harness: what was skipped has to be seen when tests pass.
+/// Writes to stderr past the test harness's capture: a skip must show when tests pass.
 pub(crate) fn say(what: &str) {
     writeln!(std::io::stderr(), "{what}").expect("stderr takes a line");
 }
 
-/// Whether batches of `size` are so many that the case would be slow, and is skipped; GRAPHMILL_BATCHES_MAX may allow more.
+/// True if batches of `size` are too many: the case would be slow, and is skipped.
+///
+/// GRAPHMILL_BATCHES_MAX may allow more.
 pub(crate) fn has_too_many_batches(case: &str, vertices: u64, size: u64) -> bool {
     let text = std::env::var("GRAPHMILL_BATCHES_MAX").ok();
     let most = text.map_or(5_000, |text| {

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 /// A level of a factor, as the factor and its number.
 type Level = (usize, usize);
 
-/// `counts` has the number of levels of each factor. `fits` says of two levels, of the factor with the smaller number first, whether a
-/// row may have both; every such pair has to be part of some row that may be.
+/// Returns rows that have every pair of levels that fits.
+///
+/// `counts` has the number of levels of each factor. `fits` is true if a row may have two levels, that of the factor with
+/// the smaller number first. Every such pair must be part of a row that fits.
 pub(crate) fn rows(counts: &[usize], fits: impl Fn(Level, Level) -> bool) -> Vec<Vec<usize>> {
     let levels = |factor: usize| (0..counts[factor]).map(move |level| (factor, level));
     let ordered = |a: Level, b: Level| if a < b { (a, b) } else { (b, a) };

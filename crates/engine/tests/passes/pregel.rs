@@ -14,8 +14,10 @@ use crate::Memory::{Bytes, LeastAnd};
 use crate::common::vertex_programs::{Paths, VERSIONS, graphs, in_modes, mode};
 use crate::{Mode, Plain, all, engine, random, run};
 
-/// The first vertices call, then, unless that was a single one, vertex 0 alone, then whoever hears something: from many to few, and to
-/// many again. What is heard is the length of the way, added up.
+/// Waves of messages, from many vertices to few and to many again.
+///
+/// The first vertices call, then vertex 0 alone unless it was the first one, then each vertex that hears something. A vertex
+/// hears the sum of the lengths of the way.
 struct Waves {
     first: u64,
 }
@@ -114,7 +116,9 @@ fn weights_are_kept_after_sparse_supersteps() {
     }
 }
 
-/// Each vertex sends its number to others that it has no arc to, once, and adds up what comes; then a few of them pass it on.
+/// Each vertex sends its number once to others that it has no arc to, and adds up what comes.
+///
+/// Then a few of them pass it on.
 struct Letters {
     each: u64,
 }
@@ -200,7 +204,9 @@ fn sends_reach_their_addressees() {
     }
 }
 
-/// Two vertices tell all their neighbours, the one +1, the other -1; those who are woken count how often, and what came.
+/// Two vertices send to all their neighbours, one +1, the other -1.
+///
+/// A vertex that wakes counts how often, and keeps what came.
 struct Opposites;
 
 impl VertexProgram for Opposites {
@@ -224,7 +230,9 @@ impl VertexProgram for Opposites {
     }
 }
 
-/// As [`Paths`], with messages wider than a machine word: a length, how many arcs the way has, and whence the last one came.
+/// As [`Paths`], with messages wider than a machine word.
+///
+/// A message is a length, the number of arcs of the way, and the source of the last one.
 struct WidePaths;
 
 impl VertexProgram for WidePaths {
@@ -291,7 +299,7 @@ fn wide_messages_are_combined_whole() {
 
 #[test]
 fn messages_that_cancel_wake_their_targets_only() {
-    // The vertices 2 to 299 hear of both, 300 to 599 of one, and others of nobody.
+    // The vertices 2 to 299 hear of both, 300 to 599 of one, and others of none.
     let both = (2..300).flat_map(|v| [(0, v, 1.0), (1, v, 1.0)]);
     let one = (300..600).map(|v| (v % 2, v, 1.0));
     let graph = Plain::directed("opposites", 700, both.chain(one));

@@ -10,7 +10,7 @@ use graphmill_fabric::{
 };
 use graphmill_raw::AlignedBuffer;
 
-/// So many ranks of each kind.
+/// Returns fabrics of each kind, with this number of ranks.
 fn fabrics(ranks: usize) -> Vec<Vec<Box<dyn Fabric>>> {
     fn boxed<F: Fabric + 'static>(fabrics: Vec<F>) -> Vec<Box<dyn Fabric>> {
         let boxed = |fabric| Box::new(fabric) as Box<dyn Fabric>;

@@ -15,7 +15,9 @@ use graphmill_raw::AlignedBuffer;
 /// In the environment of ranks: the plugin.
 const PLUGIN: &str = "GRAPHMILL_TEST_PLUGIN";
 
-/// The plugin, compiled against the MPI of this machine. Its second rank stops on the last step where that is wanted.
+/// The plugin, compiled against the MPI of this machine.
+///
+/// Its second rank stops on the last step if the test wants that.
 fn plugin(folder: &Path, stops_last: bool) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mpi/plugin.c");
     let (plugin, changed) = (folder.join("plugin.so"), folder.join("plugin.c"));
@@ -216,12 +218,14 @@ fn rank_hears_of_a_failure() {
     std::process::exit(1);
 }
 
-/// Why a rank cannot meet the others a second time. One that was slow hears of it the first time, when those it fails by have met.
+/// Returns why a rank cannot meet the others a second time.
+///
+/// A slow rank hears of it the first time, when the others have met.
 fn first_failure(fabric: &MpiFabric, met: Result<(), FabricError>) -> FabricError {
     met.and_then(|()| barrier(fabric, &patient)).unwrap_err()
 }
 
-/// A process that does nothing more until it is killed, as one that hangs; also where somebody has it continue.
+/// Stops the process until it is killed, as one that hangs, even if a signal continues it.
 fn stop() -> ! {
     let own = std::process::id().to_string();
     loop {
@@ -255,7 +259,7 @@ fn rank_goes_silent() {
     let error = first_failure(&fabric, met);
     println!("rank {}: {error}", fabric.rank());
     assert_eq!(fabric.lost(), Some(error.clone()));
-    // Whoever fails on account of another names that one, and all end together.
+    // A rank that fails because of another names that one, and all end together.
     fabric.fail(&error.to_string());
     std::process::exit(1);
 }
@@ -281,7 +285,7 @@ fn rank_leaves() {
     fabric.leave();
     println!("rank {} has left", fabric.rank());
     drop(fabric);
-    // As soon as one ends so, mpirun ends the others, and continues the one that was stopped to do so: all have said it by then.
+    // As soon as one ends so, mpirun ends the others, and continues the stopped one to do so: all have said it before.
     std::thread::sleep(Duration::from_secs(5));
     // Without a word to MPI: mpirun sees that there is no end of it.
     std::process::exit(0);

@@ -1,4 +1,4 @@
-//! What the simulation says of itself: one seed, one run; what breaks is told to all, to each in its time.
+//! The simulated network: one seed is one run, and each rank hears of a fault in its time.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -35,7 +35,7 @@ fn run(seed: u64, ranks: usize, network: NetworkModel) -> Outcome {
             }
             outcome.lock().unwrap().heard.push((rank, now));
         }
-        // Whoever failed is lost all the same.
+        // A rank that failed is lost all the same.
         fabric.leave();
     };
     std::thread::scope(|scope| {

@@ -54,7 +54,7 @@ fn open_and_verify(disk: &Arc<dyn Disk>) -> Result<(), FormatError> {
 }
 
 impl Stored {
-    /// Replaces a file, expects the error to name it, and puts it back. `whole`: also reads everything there is.
+    /// Replaces a file, expects the error to name it, and puts it back. `whole`: also reads all.
     fn expect_noticed(&self, at: usize, bytes: &[u8], whole: bool, what: &str) {
         let (path, good) = &self.files[at];
         self.disk.write_small(path, bytes).unwrap();

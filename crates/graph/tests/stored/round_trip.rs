@@ -1,4 +1,4 @@
-//! What is written is what is read, whatever the shape of the graph.
+//! A graph of any shape reads back as it was written.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

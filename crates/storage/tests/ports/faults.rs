@@ -1,4 +1,4 @@
-//! The simulated disk fails when, where and as it is told to, and is otherwise the same for the same seed.
+//! The simulated disk fails when, where and how a test says, and is otherwise the same for the same seed.
 
 #![allow(
     clippy::unwrap_used,
@@ -180,7 +180,7 @@ fn short_reads_and_writes_are_continued() {
 
 #[test]
 fn disk_without_progress_is_an_error() {
-    // Every write moves a part of what is left, so the last page is never moved whole.
+    // Every write moves a part of the rest, so the last page is never moved whole.
     for seed in 0..20 {
         let disk = SimDisk::new(seed);
         disk.inject(fault(FaultKind::Short, On::Write, 1, true));

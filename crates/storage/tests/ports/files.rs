@@ -179,7 +179,7 @@ fn work_directories_of_dead_processes_are_removed() {
             disk.create_dir_all(&left.join("b")).unwrap();
             disk.write_small(&left.join("b/file"), b"1").unwrap();
         }
-        // Made before the machine was started anew: which that was, a machine may not say.
+        // Made before the machine was started again: a machine may not say which start that was.
         let ours = host_id(&**disk, &dir);
         let before = format!("{}{}", &ours[..8], "0".repeat(ours.len() - 8));
         let earlier = dir.join(format!(".graphmill-run@{before}-1-0"));
@@ -193,7 +193,7 @@ fn work_directories_of_dead_processes_are_removed() {
     }
 }
 
-/// A clock whose first wait lets go of something.
+/// A clock whose first wait drops something.
 #[derive(Debug)]
 struct LetsGo<'a>(&'a Mutex<Option<WorkDir>>);
 

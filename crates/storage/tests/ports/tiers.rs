@@ -52,7 +52,7 @@ fn tier_memory_is_zeroed() {
 
 #[test]
 fn budget_pays_for_memory_not_files() {
-    // A build folder is on a disk; what is in memory counts.
+    // A build folder is on a disk; only files in memory count.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let asked = [
         &format!("edges=file:{}", folder.path().display()),

@@ -1,4 +1,4 @@
-//! What is written through a queue is what is read, on every disk, at every depth, in any order of completion.
+//! Bytes written through a queue read back on every disk, at every depth, in any order of completion.
 
 #![allow(
     clippy::unwrap_used,

@@ -74,7 +74,7 @@ fn first_error_ends_the_job_and_is_returned() {
         let steps = AtomicU64::new(0);
         let job = Steps(|_: &mut Worker| match steps.fetch_add(1, SeqCst) {
             20 => Err(Box::new(Planted(20)) as JobError),
-            // Without the error nobody would ever finish.
+            // Without the error no worker would ever finish.
             _ => Ok(Step::Worked),
         });
         let Err(StorageError::Job(error)) = workers.run(&job) else {

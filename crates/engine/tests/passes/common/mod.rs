@@ -136,7 +136,7 @@ fn columns(batches: &Batches, mut arcs: Vec<Edge>, open: impl Fn(usize) -> Colum
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Memory {
     Bytes(u64),
-    /// The least that is not refused, and so much more.
+    /// The least that is not refused, and a number of bytes more.
     LeastAnd(u64),
 }
 
@@ -170,9 +170,9 @@ impl Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ranks {
     One,
-    /// So many threads.
+    /// A number of threads.
     Local(usize),
-    /// So many on a network that is simulated by a seed.
+    /// A number of ranks on a network that is simulated by a seed.
     Simulated(usize, u64),
 }
 
@@ -319,7 +319,7 @@ pub(crate) fn run<T: Send>(
     while memory < 1 << 30 {
         match attempt(memory) {
             Ok(value) => return value,
-            // Who is told what would do and gives it is not told once more.
+            // The memory that an error names is enough.
             Err(EngineError::TooSmall { least, .. }) => {
                 assert!(
                     least > memory,

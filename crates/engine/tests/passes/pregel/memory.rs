@@ -58,7 +58,7 @@ fn send_addresses_are_charged_to_the_budget() {
             },
         )
     };
-    // Each vertex is a batch, and sends to so many others.
+    // Each vertex is a batch, and sends to this number of others.
     let others: BTreeSet<u64> = (0..EACH).map(|i| address(0, i, graph.vertices)).collect();
     let said = graph.vertices * others.len() as u64 * 8;
     assert!(!fits(said / 2) && fits(4 * said));
