@@ -177,7 +177,7 @@ pub(crate) enum Ranks {
 }
 
 impl Ranks {
-    fn fabrics(self) -> Vec<Option<Arc<dyn Fabric>>> {
+    pub(crate) fn fabrics(self) -> Vec<Option<Arc<dyn Fabric>>> {
         fn each(fabrics: Vec<impl Fabric + 'static>) -> Vec<Option<Arc<dyn Fabric>>> {
             let fabrics = fabrics.into_iter();
             fabrics
