@@ -25,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Whatever a block is made of, its readers stay in range; where its bitmap has a bit a group, they agree.
+/// Readers of any block stay in range; where its bitmap has a bit a group, they agree.
 fn block(bytes: &[u8], global_offset: i64) {
     let Ok(Some((block, used))) = BlockView::parse(bytes, global_offset) else {
         return;
@@ -97,7 +97,7 @@ fn block(bytes: &[u8], global_offset: i64) {
 
 /// Whatever an index is made of, seeks end.
 fn index(bytes: &[u8]) {
-    // So many blocks, then the bitmap.
+    // The number of blocks, then the bitmap.
     let Some((blocks, bytes)) = bytes.split_first() else {
         return;
     };

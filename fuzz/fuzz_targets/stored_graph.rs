@@ -46,7 +46,7 @@ fuzz_target!(|input: &[u8]| {
     }
     let budget = MemoryBudget::new(BUDGET);
     if let Ok(graph) = StoredGraph::open(&disk, &budget, Path::new("graph")) {
-        // Whatever one of them says, the others go on.
+        // Whatever one of them says, the others continue.
         let graph = Arc::new(graph);
         let _ = verify(&graph, &budget, &CancelToken::new(), |_| {});
         for set in [Some(graph.forward()), graph.reverse()]

@@ -6,8 +6,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 
-/// The largest piece of memory that an input may ask for, in bytes: far above what the targets need, far below what a length that is
-/// believed unseen asks for.
+/// The largest piece of memory that an input may ask for, in bytes.
+///
+/// It is far above what the targets need, and far below what an unchecked length asks for.
 const ALLOCATION_BYTES_MAX: usize = 64 << 20;
 
 #[global_allocator]
@@ -15,8 +16,8 @@ static ALLOCATOR: Limited = Limited;
 
 struct Limited;
 
-// SAFETY: everything comes from `System` and goes back to it with the layout it came with; what is too large ends the process instead
-// of unwinding.
+// SAFETY: everything comes from `System` and goes back to it with the layout it came with; a request that is too large ends the
+// process instead of unwinding.
 unsafe impl GlobalAlloc for Limited {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         limit(layout.size());

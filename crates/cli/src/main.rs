@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn only_work_that_was_stopped_is_said_to_leave_nothing() {
+    fn only_stopped_work_reports_nothing_left() {
         let stop = CancelToken::new();
         stop.request();
         let (text, code) = ending(&graphmill::Error::Stopped.into(), &stop);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn interrupted_command_is_told_for_a_shell() {
+    fn interrupted_command_is_quoted_for_a_shell() {
         let words = ["graphmill", "run", "wcc", "a b", "it's", ""].map(OsString::from);
         for (needs_resume, end) in [(false, ""), (true, " --resume")] {
             let folder = "checkpoints".into();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_tell_failures_from_wrong_usage() {
+    fn exit_codes_separate_failure_from_usage() {
         let stop = CancelToken::new();
         assert_eq!(ending(&no_input(), &stop).1, USAGE);
         assert_eq!(ending(&anyhow::anyhow!("odd"), &stop).1, FAILED);

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_left_is_by_the_passes_that_were_done() {
+    fn time_left_follows_the_passes_done() {
         assert_eq!(seconds_left(10.0, 5, 15), Some(30.0));
         assert_eq!(seconds_left(10.0, 5, 0), Some(0.0));
         assert_eq!(seconds_left(0.0, 0, 300), None);

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mask_says_which_signals_are_ignored() {
+    fn signal_mask_shows_ignored_signals() {
         let status = "Name:\tgraphmill\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000000\n";
         assert_eq!(ignores(status, SIGHUP), Some(true));
         assert_eq!(ignores(status, SIGINT), Some(false));

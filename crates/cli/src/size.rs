@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_powers_of_1024() {
+    fn size_units_are_powers_of_1024() {
         assert_eq!(parse("4096"), Ok(4096));
         assert_eq!(parse("1K"), Ok(1024));
         assert_eq!(parse("512M"), Ok(512 << 20));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_size_is_refused() {
+    fn size_text_that_is_no_size_is_refused() {
         for text in [
             "",
             "G",
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_counts_read_well() {
+    fn sizes_and_counts_are_short() {
         assert_eq!(text(512), "512 bytes");
         assert_eq!(text(3 << 29), "1.5 GiB");
         assert_eq!(grouped(0), "0");

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_told_again_and_no_other_program_is() {
+    fn driver_log_replays_the_same_program_only() {
         let mut first = DriverLog::kept();
         first.note("vertices", &[1, 2]);
         first.enter();

@@ -96,7 +96,7 @@ mod tests {
     use crate::{all_gather, local};
 
     #[test]
-    fn what_goes_over_it_is_counted() {
+    fn counted_fabric_counts_all_bytes() {
         let fabrics = local(2);
         let moved: Vec<[u64; 2]> = std::thread::scope(|scope| {
             let each = fabrics.iter().map(|fabric| {

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vertices_are_found_in_even_and_uneven_batches() {
+    fn batch_of_finds_vertices_in_any_cut() {
         for cuts in [
             vec![0, 3, 6, 7],
             vec![0, 1, 8],
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_graph_has_no_batches_and_bad_cuts_are_refused() {
+    fn batches_of_empty_graph_and_bad_cuts() {
         assert_eq!(
             (
                 Batches::new(vec![0]).unwrap().len(),

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_comes_back_and_no_byte_of_it_can_change() {
+    fn manifest_round_trips_and_detects_any_change() {
         let text = example().text().unwrap();
         let path = Path::new("g/graph.json");
         let parsed = Manifest::parse(&text, path).unwrap();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn another_format_is_told_from_a_broken_one() {
+    fn manifest_of_another_format_is_not_damage() {
         for format in [FORMAT - 1, FORMAT + 1] {
             let meta = Manifest {
                 format,

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_cut_is_more_even() {
+    fn partition_is_the_most_even_one() {
         let mut x = 1u64;
         for round in 0..300 {
             let weights: Vec<u64> = (0..1 + round % 12)
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_has_a_batch_where_there_are_enough() {
+    fn partition_gives_each_rank_a_batch_if_possible() {
         for (weights, runs) in [(vec![1; 4], 3), (vec![0; 9], 4), (vec![9, 0, 0, 0], 4)] {
             let cuts = cut(&weights, runs);
             assert!(cuts.windows(2).all(|run| run[0] < run[1]), "{cuts:?}");

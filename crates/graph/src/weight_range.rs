@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_holds_all_weights_in_whatever_order_they_come() {
+    fn weight_range_holds_weights_in_any_order() {
         assert_eq!(of_f32(&[]), None);
         assert_eq!(WeightRange::of(&[], EdgeKind::None), None);
         let range = of_f32(&[0.1, 7.0, -2.5]);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_outside_the_range_are_told() {
+    fn weight_range_reports_weights_outside() {
         let holds = |range, weight: f64| {
             let is_in = WeightRange::holds(range, &weight.to_le_bytes(), EdgeKind::F64);
             let single = (weight as f32).to_le_bytes();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_one_number_and_infinities_are_the_last_ones() {
+    fn weight_range_of_zeros_and_infinities() {
         for zeros in [[0.0, -0.0], [-0.0, 0.0]] {
             let range = of_f32(&zeros).unwrap();
             assert!(range.least.is_sign_positive() && range.greatest.is_sign_positive());

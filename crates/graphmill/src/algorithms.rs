@@ -186,7 +186,7 @@ mod tests {
     use super::ids_of;
 
     #[test]
-    fn a_list_is_split_at_commas_but_not_at_those_after_a_backslash() {
+    fn vertex_list_splits_at_unescaped_commas() {
         assert_eq!(ids_of("1,2, 30 ,"), ["1", "2", "30"]);
         assert_eq!(
             ids_of(r"a\,b,c\\,\ d\ , e f "),

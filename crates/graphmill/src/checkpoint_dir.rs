@@ -539,7 +539,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_another_machine_may_have_stays() -> Result<(), StorageError> {
+    fn checkpoint_dir_of_another_machine_stays() -> Result<(), StorageError> {
         let disk = SimDisk::new(1);
         let (tmp, own) = (Path::new("/tmp"), Path::new("/tmp/own"));
         let base = tmp.join(format!("{OWN_FOLDER}0"));

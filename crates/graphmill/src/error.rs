@@ -498,7 +498,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stopped_is_told_from_failed_wherever_it_comes_from() {
+    fn error_stopped_is_separate_from_failed() {
         let lost = |cause: String| FabricError::Lost { rank: 1, cause };
         let asked = Error::Interrupted {
             folder: PathBuf::new(),
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_known_wherever_it_is_found() {
+    fn error_of_a_full_disk_is_recognised() {
         let full = || io::Error::from(io::ErrorKind::StorageFull);
         let found: [Error; 4] = [
             ResultError::from(csv::Error::from(full())).into(),

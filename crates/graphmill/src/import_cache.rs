@@ -268,7 +268,7 @@ mod tests {
     use graphmill_storage::SimDisk;
 
     #[test]
-    fn an_old_graph_goes_when_no_run_holds_it() {
+    fn cached_graph_is_removed_when_unlocked() {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
         let (folder, file) = (Path::new("/t"), PathBuf::from("/t/edges"));
         disk.create_dir_all(folder).unwrap();

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rank_with_a_full_disk_says_so_and_one_whose_files_are_gone_does_not() {
+    fn full_disk_is_reported_and_missing_files_are_not() {
         let met = |kind: io::ErrorKind| {
             Error::from(EngineError::from(StorageError::Path {
                 action: "write",
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_of_one_thread_is_told_where_another_was_asked_to_stop() {
+    fn full_disk_is_reported_before_a_cancel() {
         let config = MachineConfig {
             memory: Some(64 << 20),
             threads: Some(2),

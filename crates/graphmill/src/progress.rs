@@ -144,7 +144,7 @@ mod tests {
     use crate::machine::resources::{Machine, MachineConfig};
 
     #[test]
-    fn steps_of_an_import_go_from_start_to_end() {
+    fn import_steps_cover_start_to_end() {
         let folder = tempfile::tempdir().unwrap();
         let machine = Machine::open(&MachineConfig::default(), CancelToken::new()).unwrap();
         let edges = folder.path().join("edges.txt");

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn difference_names_the_option() {
+    fn difference_of_starts_names_the_option() {
         let of = |config: Config| StartOptions::of_run(&config).lines;
         let base = || Config::new("pagerank", "k.el");
         let differs = |other: Config| difference(&of(base()), &of(other));

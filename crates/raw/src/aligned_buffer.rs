@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_zeroed_aligned_and_writable_to_its_last_byte() {
+    fn buffer_is_zeroed_aligned_and_writable() {
         for bytes in [0, 1, 4095, 4096, 4097, 2 << 20, (2 << 20) + 5] {
             let mut buffer = AlignedBuffer::zeroed(bytes).unwrap();
             let align = if bytes < 2 << 20 { 4096 } else { 2 << 20 };
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri ends where a system refuses")]
-    fn more_than_there_can_be_is_refused() {
+    fn buffer_beyond_the_system_is_refused() {
         for bytes in [usize::MAX, isize::MAX as usize, 1 << 62] {
             assert!(
                 AlignedBuffer::zeroed(bytes)

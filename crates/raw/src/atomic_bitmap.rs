@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_taken_out_word_by_word() {
+    fn bits_are_taken_word_by_word() {
         let marks = AtomicBitmap::new(130);
         assert_eq!((marks.words(), AtomicBitmap::bytes(130)), (3, 24));
         [0, 63, 64, 129, 1000]
@@ -138,13 +138,13 @@ mod every_order {
     }
 
     #[test]
-    fn each_mark_comes_out_once() {
+    fn bit_is_taken_once() {
         marked_and_taken(AtomicBitmap::set, AtomicBitmap::take_word);
     }
 
     #[test]
     #[should_panic(expected = "no mark is lost")]
-    fn a_mark_that_is_stored_over_another_is_noticed() {
+    fn bit_stored_over_another_is_detected() {
         let store = |marks: &AtomicBitmap, place: usize| {
             let before = marks.words[0].load(Ordering::Relaxed);
             marks.set_word(0, before | 1 << place);
@@ -154,7 +154,7 @@ mod every_order {
 
     #[test]
     #[should_panic(expected = "no mark is lost")]
-    fn a_word_that_is_emptied_after_a_look_is_noticed() {
+    fn word_cleared_after_a_load_is_detected() {
         let empty = |marks: &AtomicBitmap, word: usize| {
             let found = marks.words[word].load(Ordering::Relaxed);
             marks.set_word(word, 0);

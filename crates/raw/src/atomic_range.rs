@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_taken_up_to_the_limit_and_come_back() {
+    fn units_are_claimed_up_to_the_limit_and_released() {
         let quota = AtomicRange::new(1, 5);
         assert_eq!([quota.claim(3), quota.claim(2)], [Ok(1), Err(1)]);
         assert_eq!([quota.claim(0), quota.claim(u64::MAX)], [Ok(4), Err(1)]);
@@ -122,13 +122,13 @@ mod every_order {
     }
 
     #[test]
-    fn units_are_taken_once_each() {
+    fn units_are_claimed_once() {
         numbered(AtomicRange::claim);
     }
 
     #[test]
     #[should_panic(expected = "each once")]
-    fn a_unit_that_is_taken_without_an_exchange_is_noticed() {
+    fn unit_claimed_without_exchange_is_detected() {
         numbered(|quota, units| {
             let taken = quota.taken.load(Ordering::Relaxed);
             let after = quota.with(taken, units).ok_or(quota.limit - taken)?;
@@ -138,14 +138,14 @@ mod every_order {
     }
 
     #[test]
-    fn units_are_used_by_no_more_than_there_are_for() {
+    fn units_bound_their_users() {
         borrowed(2, 3, AtomicRange::release);
         borrowed(1, 2, AtomicRange::release);
     }
 
     #[test]
     #[should_panic(expected = "all are there again")]
-    fn units_that_do_not_come_back_are_noticed() {
+    fn units_never_released_are_detected() {
         borrowed(1, 2, |quota, units| {
             let taken = quota.taken.load(Ordering::Relaxed);
             let after = taken.saturating_sub(units);

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_add_up_in_plain_memory() {
+    fn scalar_exchange_of_threads_sums_up() {
         let mut words = [0_u64, 7];
         let shared = u64::shared(&mut words);
         let rounds = if cfg!(miri) { 50 } else { 10_000 };
@@ -154,14 +154,14 @@ mod every_order {
     }
 
     #[test]
-    fn the_least_number_stays() {
+    fn scalar_min_keeps_the_least() {
         lowered([3, 5], false);
         lowered([5, 3], false);
     }
 
     #[test]
     #[should_panic(expected = "the lesser")]
-    fn a_thread_that_thinks_it_is_alone_is_noticed() {
+    fn scalar_min_without_exchange_is_detected() {
         lowered([3, 5], true);
     }
 }

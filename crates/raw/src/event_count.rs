@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_news_wake_nobody_and_new_ones_do() {
+    fn waiter_wakes_on_new_events_only() {
         let news = EventCount::default();
         let key = news.key();
         news.wait(key, Duration::from_millis(1));
@@ -116,14 +116,14 @@ mod every_order {
     }
 
     #[test]
-    fn nobody_sleeps_through_news() {
+    fn waiter_misses_no_event() {
         parts(1, EventCount::notify_all);
         parts(2, EventCount::notify_all);
     }
 
     #[test]
     #[should_panic(expected = "deadlock")]
-    fn a_teller_that_looks_for_sleepers_first_is_noticed() {
+    fn notifier_checking_waiters_first_is_detected() {
         parts(1, |news| {
             news.wake();
             news.count.fetch_add(1, Ordering::AcqRel);
@@ -139,7 +139,7 @@ mod every_order {
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "deadlock")]
-    fn a_teller_that_sees_no_sleeper_is_noticed() {
+    fn notifier_missing_a_waiter_is_detected() {
         parts(1, |news| {
             news.count.fetch_add(1, Ordering::Relaxed);
             news.wake();

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_of_a_file_are_memory_and_their_blocks_go_with_them() {
+    fn file_buffers_free_their_blocks() {
         let file = FileMap::of_file(tempfile::tempfile().unwrap(), false).unwrap();
         let blocks = || file.file.metadata().unwrap().blocks() * 512;
         let mut first = file.buffer(5000).unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_memory_has_no_more_blocks_than_its_buffers_have_pages() {
+    fn memory_file_has_no_blocks_beyond_its_buffers() {
         let file = FileMap::of_file(tempfile::tempfile().unwrap(), true).unwrap();
         let buffers = [1, 5000, 4096].map(|bytes| file.buffer(bytes).unwrap());
         let taken: u64 = lock(&file.taken).values().sum();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_others_can_reach_are_refused() {
+    fn file_with_a_name_is_refused() {
         let named = tempfile::NamedTempFile::new().unwrap();
         let error = FileMap::of_file(named.reopen().unwrap(), false).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_index_runs_once_a_call() {
+    fn index_runs_once_per_call() {
         for threads in [1, 2, 5] {
             let team = ForkJoinPool::new(threads, "test").unwrap();
             let calls: Vec<AtomicUsize> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no processors to stay on")]
-    fn threads_stay_on_processors_of_their_own_where_there_are_enough() {
+    fn threads_are_pinned_where_processors_suffice() {
         let allowed = numa::processors();
         for threads in [allowed.len(), allowed.len() + 1] {
             let team = ForkJoinPool::new(threads, "test").unwrap();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_on_any_thread_comes_back_and_the_team_goes_on() {
+    fn panic_returns_to_the_caller_and_pool_survives() {
         let team = ForkJoinPool::new(3, "test").unwrap();
         for bad in 0..3 {
             let returned = AtomicUsize::new(0);
@@ -317,7 +317,7 @@ mod every_order {
     }
 
     #[test]
-    fn a_function_is_lent_for_as_long_as_threads_run_it() {
+    fn borrowed_function_outlives_its_threads() {
         calls(2, 0, PoolState::serve);
         calls(2, 1, PoolState::serve);
         calls(3, 0, PoolState::serve);
@@ -325,7 +325,7 @@ mod every_order {
 
     #[test]
     #[cfg(shuttle)]
-    fn many_threads_run_it() {
+    fn borrowed_function_runs_on_many_threads() {
         calls(6, 0, PoolState::serve);
         calls(6, 2, PoolState::serve);
     }
@@ -333,7 +333,7 @@ mod every_order {
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "Causality violation")]
-    fn a_thread_that_leaves_without_a_word_is_noticed() {
+    fn thread_leaving_unsynchronised_is_detected() {
         // Of three: the checker lets nobody run between the last one's word and its waking of the caller, who learns all by that too.
         calls(3, 0, |shared, index| {
             shared.serve_and_say(index, Ordering::Relaxed);

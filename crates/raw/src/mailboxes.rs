@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_messages_are_told_apart_and_others_combined() {
+    fn first_message_is_reported_and_others_combined() {
         let boxes = boxes::<f32>(3);
         let add = |sum: &mut f32, one: f32| *sum += one;
         assert!(boxes.put(1, 2.0, add) && !boxes.put(1, 0.5, add));
@@ -306,13 +306,13 @@ mod tests {
     }
 
     #[test]
-    fn narrow_messages_of_threads_add_up() {
+    fn narrow_messages_of_threads_sum_up() {
         threads_lose_nothing(1_u16, |sum, one| *sum += one, 30_000);
         threads_lose_nothing(1_u64, |sum, one| *sum += one, 30_000);
     }
 
     #[test]
-    fn wide_messages_of_threads_add_up() {
+    fn wide_messages_of_threads_sum_up() {
         let add = |sum: &mut [u64; 3], one: [u64; 3]| {
             sum.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
         };
@@ -371,21 +371,21 @@ mod every_order {
     }
 
     #[test]
-    fn narrow_messages_add_up() {
+    fn narrow_messages_sum_up() {
         puts(&[], &[&[1], &[2]], sum, 3);
         puts(&[], &[&[5], &[3]], least, 3);
         puts(&[], &[&[1, 2], &[4, 8]], sum, 15);
     }
 
     #[test]
-    fn narrow_messages_of_threads_that_all_exchange_add_up() {
+    fn narrow_messages_by_exchange_sum_up() {
         puts(&[4], &[&[1], &[2]], sum, 7);
         puts(&[7], &[&[5], &[3]], least, 3);
         puts(&[8], &[&[1], &[2], &[4]], sum, 15);
     }
 
     #[test]
-    fn wide_messages_add_up() {
+    fn wide_messages_sum_up() {
         let put = |boxes: &Mailboxes<_>, one| boxes.put(0, one, wide);
         puts(&[], &[&[[1, 10]], &[[2, 20]]], put, [3, 30]);
         puts(&[[4, 40]], &[&[[1, 10]], &[[2, 20]]], put, [7, 70]);
@@ -393,7 +393,7 @@ mod every_order {
 
     #[test]
     #[cfg(shuttle)]
-    fn messages_of_many_threads_add_up() {
+    fn messages_of_many_threads_sum_up() {
         puts(&[], &[&[1, 2], &[4, 8], &[16, 32], &[64]], sum, 127);
         puts(&[9], &[&[8, 7], &[6, 3], &[4, 5]], least, 3);
         let put = |boxes: &Mailboxes<_>, one| boxes.put(0, one, wide);
@@ -407,7 +407,7 @@ mod every_order {
 
     #[test]
     #[should_panic(expected = "nothing is lost")]
-    fn a_store_in_place_of_the_exchange_is_noticed() {
+    fn store_instead_of_exchange_is_detected() {
         let alone = |boxes: &Mailboxes<u32>, one| boxes.put_alone(0, one, |sum, one| *sum += one);
         puts(&[4], &[&[1], &[2]], alone, 7);
     }
@@ -415,7 +415,7 @@ mod every_order {
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "nothing is lost")]
-    fn a_narrow_mailbox_that_is_full_too_early_is_noticed() {
+    fn narrow_mailbox_full_too_early_is_detected() {
         let put = |boxes: &Mailboxes<u32>, one| {
             let least = |least: &mut u32, one: u32| *least = one.min(*least);
             boxes.put_and_say(0, one, least, Ordering::Relaxed)
@@ -426,7 +426,7 @@ mod every_order {
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "Causality violation")]
-    fn a_wide_mailbox_that_is_unlocked_too_early_is_noticed() {
+    fn wide_mailbox_unlocked_too_early_is_detected() {
         let put = |boxes: &Mailboxes<_>, one| boxes.put_and_say(0, one, wide, Ordering::Relaxed);
         puts(&[], &[&[[1, 10]], &[[2, 20]]], put, [3, 30]);
     }

@@ -243,7 +243,7 @@ mod tests {
     use crate::aligned_buffer::AlignedBuffer;
 
     #[test]
-    fn lists_of_nodes_read_back() {
+    fn node_lists_round_trip() {
         for list in ["0", "0-1", "1,3-5,63-64", "1023"] {
             let nodes: Nodes = list.parse().unwrap();
             assert_eq!(nodes.to_string(), list);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_comes_from_the_node_it_is_bound_to() {
+    fn bound_memory_comes_from_its_node() {
         for node in Nodes::with_memory().iter() {
             for policy in [Policy::Bind, Policy::Preferred, Policy::Interleave] {
                 let buffer = AlignedBuffer::on_nodes(3 << 20, &Nodes::of([node]), policy);
@@ -286,14 +286,14 @@ mod tests {
     }
 
     #[test]
-    fn nodes_that_are_not_there_give_no_memory() {
+    fn missing_nodes_give_no_memory() {
         let nodes = Nodes::of([1023]);
         let error = AlignedBuffer::on_nodes(4096, &nodes, Policy::Bind).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
     }
 
     #[test]
-    fn a_thread_stays_on_its_processor() {
+    fn pinned_thread_stays_on_its_processor() {
         let allowed = processors();
         assert!(!allowed.is_empty());
         let last = allowed[allowed.len() - 1];

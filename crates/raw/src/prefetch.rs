@@ -21,7 +21,7 @@ pub fn prefetch<T>(values: &[T], i: usize) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn it_takes_any_index() {
+    fn prefetch_takes_any_index() {
         let values = [1u64, 2, 3];
         for i in [0, 2, 3, usize::MAX] {
             super::prefetch(&values, i);

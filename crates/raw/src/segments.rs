@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_has_many_readers_or_one_writer() {
+    fn segment_has_many_readers_or_one_writer() {
         let segments = segments::<u32>(&[0, 3, 3, 10]);
         let first = segments.read(0).unwrap();
         let second = segments.read(0).unwrap();
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_right_after_a_guard_was_forgotten() {
+    fn segments_survive_a_forgotten_guard() {
         let mut segments = segments::<u32>(&[0, 3, 3, 10]);
         std::mem::forget(segments.write(0).unwrap());
         assert!(segments.read(0).is_none());
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_on_two_threads_never_meet() {
+    fn segment_writers_on_threads_never_overlap() {
         let segments = segments::<u64>(&[0, 2, 4]);
         let rounds = if cfg!(miri) { 40 } else { 4000 };
         std::thread::scope(|scope| {
@@ -315,7 +315,7 @@ mod every_order {
     }
 
     #[test]
-    fn a_writer_meets_nobody() {
+    fn segment_writer_is_exclusive() {
         beside_a_writer(read, |segment| drop(segment));
         let write = |segments: &BorrowedSegments<u64>| {
             if let Some(mut segment) = segments.write(0) {
@@ -335,7 +335,7 @@ mod every_order {
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "Causality violation")]
-    fn a_writer_that_leaves_without_a_word_is_noticed() {
+    fn writer_leaving_unsynchronised_is_detected() {
         beside_a_writer(read, |segment| {
             segment.state.guards.store(0, Ordering::Relaxed);
             std::mem::forget(segment);
@@ -345,7 +345,7 @@ mod every_order {
     #[test]
     #[cfg(loom)]
     #[should_panic(expected = "Causality violation")]
-    fn a_reader_that_leaves_without_a_word_is_noticed() {
+    fn reader_leaving_unsynchronised_is_detected() {
         let careless = |segments: &BorrowedSegments<u64>| {
             if let Some(segment) = segments.read(0) {
                 assert_eq!(segment[0], segment[1]);

@@ -39,7 +39,7 @@ fn has_wide() -> bool {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_kernel_runs_once_and_its_result_comes_back() {
+    fn kernel_runs_once_and_returns_its_result() {
         let values: Vec<f32> = (0..1000).map(|i| i as f32 * 0.1).collect();
         let mut calls = 0;
         let sum = super::dispatch(|| {

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sequence_is_that_of_the_paper() {
+    fn splitmix_sequence_equals_the_paper() {
         // The first outputs of Java's SplittableRandom(1234567) and of the reference C code.
         let mut random = SplitMix64::new(1_234_567);
         let first = [
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_to_their_range() {
+    fn splitmix_numbers_keep_to_their_range() {
         let mut random = SplitMix64::new(0);
         assert_eq!(random.below(0), 0);
         let mut seen = [0; 7];

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trees_of_threads_are_those_of_one() {
+    fn union_by_threads_equals_union_by_one() {
         let nodes = if cfg!(miri) { 50 } else { 5000 };
         let edge = |i: u32| (i * 7 % nodes, (i * i + 3) % nodes);
         let mut expected: Vec<u32> = (0..nodes).collect();
@@ -180,7 +180,7 @@ mod every_order {
     }
 
     #[test]
-    fn no_union_is_lost() {
+    fn union_of_threads_is_never_lost() {
         let unite = |pointers: &[AtomicU32], a, b| UnionFind::new(pointers).union(a, b);
         become_one(3, [&[(1, 2)], &[(0, 2)]], unite);
         become_one(4, [&[(2, 3), (1, 3)], &[(0, 3)]], unite);
@@ -188,7 +188,7 @@ mod every_order {
 
     #[test]
     #[cfg(shuttle)]
-    fn no_union_of_many_is_lost() {
+    fn union_of_many_threads_is_never_lost() {
         let unite = |pointers: &[AtomicU32], a, b| UnionFind::new(pointers).union(a, b);
         let paths: [&[_]; 2] = [
             &[(7, 6), (5, 4), (3, 2), (1, 0), (6, 5)],
@@ -214,7 +214,7 @@ mod every_order {
     }
 
     #[test]
-    fn a_tree_is_made_flat_by_several() {
+    fn compress_by_several_flattens_the_tree() {
         let flatten = |pointers: &[AtomicU32], v| UnionFind::<u32, _>::new(pointers).compress(v);
         become_flat([&[3, 1], &[2, 0]], flatten);
         become_flat([&[1, 2, 3], &[3, 2, 1]], flatten);
@@ -222,7 +222,7 @@ mod every_order {
 
     #[test]
     #[should_panic(expected = "parent(v) == 0")]
-    fn a_single_step_up_is_not_enough() {
+    fn compress_by_a_single_step_is_detected() {
         // Right where those above were flat before: in order of nodes, on one thread.
         let hasty = |pointers: &[AtomicU32], v: usize| {
             let forest = UnionFind::<u32, _>::new(pointers);
@@ -233,7 +233,7 @@ mod every_order {
 
     #[test]
     #[should_panic(expected = "parent(v) == 0")]
-    fn a_root_that_is_hooked_without_a_look_is_noticed() {
+    fn union_without_compare_is_detected() {
         // A plain store in place of the exchange: what another thread hung there meanwhile is gone.
         let careless = |pointers: &[AtomicU32], a: u32, b: u32| {
             let forest = UnionFind::<u32, _>::new(pointers);

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_come_back_with_their_buffers() {
+    fn request_returns_with_its_buffer() {
         let Some(mut ring) = ring(2) else { return };
         let bytes: Vec<u8> = (0..10_000).map(|i| (i % 251) as u8).collect();
         let file = file_of(&bytes);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_ends_where_nothing_completes() {
+    fn wait_ends_if_nothing_completes() {
         let Some(mut ring) = ring(1) else { return };
         Ring::<()>::probe(Duration::from_secs(60)).unwrap();
         let (reader, mut writer) = io::pipe().unwrap();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_the_requests_own() {
+    fn request_error_is_its_own() {
         let Some(mut ring) = ring(4) else { return };
         let directory: Arc<OwnedFd> = Arc::new(
             std::fs::OpenOptions::new()
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_dropped_or_abandoned_with_requests_in_flight_harms_nobody() {
+    fn ring_dropped_with_requests_in_flight_is_sound() {
         let file = file_of(&[1; 100_000]);
         for abandon in [false, true] {
             let Some(mut ring) = ring(8) else { return };
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn an_abandoned_ring_hands_nothing_to_the_kernel() {
+    fn ring_abandoned_submits_nothing() {
         let Some(mut ring) = ring(2) else { return };
         let file = file_of(&[1; 9000]);
         ring.push(read(&file, 0, 0)).unwrap();
@@ -411,7 +411,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "is not within")]
-    fn a_range_outside_the_buffer_is_refused() {
+    fn range_outside_the_buffer_is_refused() {
         let Some(mut ring) = ring(1) else {
             panic!("is not within")
         };

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_shared_while_anybody_is_busy() {
+    fn parts_are_offered_while_a_thread_is_active() {
         let shares = WorkPool::new(vec![1], 1);
         assert!(matches!(shares.claim(), WorkShare::Part(1)));
         assert_eq!(shares.active(), 2);
@@ -171,7 +171,7 @@ mod every_order {
     }
 
     #[test]
-    fn threads_go_when_all_is_done() {
+    fn threads_end_when_all_work_is_done() {
         all_is_done(3, &[0, 0], 3, WorkPool::claim);
         all_is_done(3, &[2, 0], 0, WorkPool::claim);
         all_is_done(3, &[3, 1], 0, WorkPool::claim);
@@ -181,14 +181,14 @@ mod every_order {
 
     #[test]
     #[cfg(shuttle)]
-    fn many_threads_go_when_all_is_done() {
+    fn many_threads_end_when_all_work_is_done() {
         all_is_done(0, &[6, 0, 2, 0, 0], 3, WorkPool::claim);
         all_is_done(0, &[9, 0, 0, 0], 0, WorkPool::claim);
     }
 
     #[test]
     #[should_panic(expected = "nobody goes before all is done")]
-    fn a_thread_that_judges_without_the_lock_is_noticed() {
+    fn thread_deciding_without_the_lock_is_detected() {
         all_is_done(3, &[2, 0], 0, |shares| {
             let part = lock(&shares.parts).pop();
             match (part, shares.active()) {
@@ -204,7 +204,7 @@ mod every_order {
 
     #[test]
     #[should_panic(expected = "nobody goes before all is done")]
-    fn a_thread_that_is_counted_too_late_is_noticed() {
+    fn thread_counted_too_late_is_detected() {
         all_is_done(3, &[0, 0], 1, |shares| {
             let found = match (&mut *lock(&shares.parts), shares.active()) {
                 (parts, 0) if parts.is_empty() => WorkShare::NoMore,

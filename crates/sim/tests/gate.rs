@@ -56,7 +56,7 @@ fn for_all(count: u64, work: impl Fn(u64) -> Result<u64, String> + Sync) -> u64 
 }
 
 #[test]
-fn whatever_goes_wrong_the_answer_is_right_in_the_end() {
+fn random_faults_end_in_the_right_answer() {
     let seeds = either(1000, 2000) * times();
     let resumed = for_all(seeds, |seed| judge(seed).map(|told| told.resumed));
     assert!(
@@ -66,7 +66,7 @@ fn whatever_goes_wrong_the_answer_is_right_in_the_end() {
 }
 
 #[test]
-fn a_seed_decides_everything() {
+fn seed_fixes_a_run() {
     for_all(20, |seed| {
         let (one, two) = (judge(seed)?, judge(seed)?);
         match one == two {
@@ -89,8 +89,8 @@ fn part(number: u64, seeds: &[u64]) -> (u64, u64) {
 }
 
 #[test]
-fn power_may_be_cut_at_any_operation() {
-    // What is left is drawn anew for each.
+fn power_cut_at_any_operation_is_survived() {
+    // The rest is drawn for each.
     let draws = either(2, 5) * times();
     let states = for_all(draws * CUT.len() as u64, |number| {
         let (seed, part) = part(number, &CUT);
@@ -100,7 +100,7 @@ fn power_may_be_cut_at_any_operation() {
 }
 
 #[test]
-fn any_operation_may_fail_in_any_way() {
+fn disk_fault_at_any_operation_is_survived() {
     let failures = for_all(SMALL.len() as u64, |number| {
         every_failure(SMALL[number as usize])
     });
@@ -108,7 +108,7 @@ fn any_operation_may_fail_in_any_way() {
 }
 
 #[test]
-fn what_a_sync_that_failed_was_for_is_not_gone_on_with() {
+fn resume_ignores_checkpoint_of_a_failed_sync() {
     let count = for_all(SMALL.len() as u64, |number| {
         every_failed_sync(SMALL[number as usize])
     });
@@ -119,7 +119,7 @@ fn what_a_sync_that_failed_was_for_is_not_gone_on_with() {
 const APART: [u64; 3] = [18, 24, 35];
 
 #[test]
-fn no_version_is_lost_where_power_is_cut_when_a_run_goes_on() {
+fn checkpoint_survives_power_cut_during_resume() {
     let apart = either(&APART[..2], &APART);
     let count = for_all(apart.len() as u64, |number| {
         every_cut_going_on(apart[number as usize])
@@ -128,18 +128,20 @@ fn no_version_is_lost_where_power_is_cut_when_a_run_goes_on() {
 }
 
 #[test]
-fn no_version_is_lost_by_a_name_that_cannot_be_had() {
+fn checkpoint_survives_a_failed_rename() {
     let count = for_all(SMALL.len() as u64, |number| {
         every_failed_name(SMALL[number as usize])
     });
     assert!(count >= 200, "{count} failures");
 }
 
-/// Those that are asked to stop at each moment: the last two choose on their way to go on in memory, when there is something to publish.
+/// Seeds of jobs that are cancelled at each moment.
+///
+/// The last two choose to continue in memory when there is a version to publish.
 const ASKED: [u64; 5] = [7, 0, 6, 2220, 2578];
 
 #[test]
-fn anybody_may_be_asked_to_stop_at_any_moment() {
+fn cancel_at_any_moment_is_survived() {
     let count = for_all(ASKED.len() as u64, |number| {
         every_wish(ASKED[number as usize])
     });
@@ -147,13 +149,13 @@ fn anybody_may_be_asked_to_stop_at_any_moment() {
 }
 
 #[test]
-fn without_locks_versions_are_in_named_folders_alone() {
+fn checkpoint_without_locks_needs_a_named_directory() {
     let named = SMALL.map(|seed| without_locks(seed).expect("it goes on"));
     assert!(named.contains(&true) && named.contains(&false));
 }
 
 #[test]
-fn what_is_not_what_was_written_is_noticed_or_not_used() {
+fn corrupt_bytes_are_detected_or_unused() {
     let noticed = for_all(20 * times(), |number| {
         let (seed, part) = part(number, &[7, 0, 6, 8]);
         let (_, noticed) = mutations(seed, 250 * part..250 * (part + 1))?;

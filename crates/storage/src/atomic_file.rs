@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_on_its_way_is_known_by_its_name() {
+    fn partial_file_is_recognised_by_its_name() {
         for (name, to_be) in [
             ("rows", "rows"),
             ("version-1.12-0.partial", "version-1"),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn any_length_arrives_as_it_was_written() {
+    fn atomic_file_of_any_length_round_trips() {
         let folder = tempfile::tempdir().unwrap();
         let disk = open_disk(IoChoice::Threads).unwrap();
         for length in [
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_published_leaves_nothing() {
+    fn atomic_file_dropped_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let disk = open_disk(IoChoice::Threads).unwrap();
         let path = folder.path().join("result");
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_apart_goes_when_its_file_has_its_name_and_with_the_next_where_it_was_left() {
+    fn directory_apart_is_removed_now_or_by_the_next() {
         let folder = tempfile::tempdir().unwrap();
         let disk = open_disk(IoChoice::Threads).unwrap();
         let path = folder.path().join("result");

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clones_share_one_wish() {
+    fn cancel_is_shared_by_clones() {
         let stop = CancelToken::new();
         let clone = stop.clone();
         assert!(!clone.is_cancelled());
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn another_flag_stops_those_who_know_of_it() {
+    fn cancel_by_another_flag_reaches_its_holders() {
         let (stop, other) = (CancelToken::new(), Arc::new(AtomicBool::new(false)));
         let both = stop.or(Arc::clone(&other));
         assert!(!both.is_cancelled());
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn patient_work_is_asked_twice() {
+    fn cancel_of_graceful_work_takes_two_requests() {
         let stop = CancelToken::new();
         let (one, two) = (stop.graceful(), stop.clone().graceful());
         stop.request();

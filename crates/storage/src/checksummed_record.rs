@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_comes_back_and_no_bit_of_it_can_change() {
+    fn record_round_trips_and_detects_any_flip() {
         let bytes = written();
         let expected = (
             7,
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_beyond_the_file_are_noticed_where_the_checksum_is_right() {
+    fn record_lengths_beyond_the_file_are_refused() {
         let bytes = written();
         for at in 8..bytes.len() - 4 {
             let mut bad = bytes.clone();

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_simulated_clock_moves_only_when_told() {
+    fn simulated_clock_moves_only_when_advanced() {
         let clock = SimulatedClock::new();
         assert_eq!(clock.now(), Duration::ZERO);
         clock.advance(Duration::from_millis(5));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_systems_clock_never_goes_back() {
+    fn system_clock_never_goes_back() {
         let clock = SystemClock::new();
         let readings: Vec<Duration> = (0..1000).map(|_| clock.now()).collect();
         assert!(readings.is_sorted());

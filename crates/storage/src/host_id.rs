@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_that_was_started_anew_is_the_same() {
+    fn host_id_survives_a_reboot() {
         let (one, other) = ("6d2f0a7c91d34c0b8a4f", "0123456789abcdef0123");
         let ours = id_of(one, "1111-2222\n");
         assert!(ours.ends_with("11112222") && ours.len() == 16);

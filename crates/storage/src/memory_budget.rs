@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leases_add_up_and_come_back() {
+    fn leases_add_up_and_are_returned() {
         let budget = MemoryBudget::new(100);
         let first = budget.lease("first", 60).unwrap();
         let second = budget.clone().lease("second", 40).unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nth_lease_fails_once() {
+    fn nth_lease_fails_once() {
         let budget = MemoryBudget::new(100);
         for n in 1..5 {
             budget.fail_nth(n);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_pays_for_whole_pages() {
+    fn buffer_pays_for_whole_pages() {
         let budget = MemoryBudget::new(3 * 4096);
         let mut buffer = budget.buffer("pages", 4097).unwrap();
         assert_eq!((buffer.len(), budget.available()), (4097, 4096));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_the_system_cannot_give_leaves_the_budget_whole() {
+    fn buffer_refused_by_the_system_costs_nothing() {
         let budget = MemoryBudget::new(u64::MAX);
         assert!(matches!(
             budget.buffer("the sky", 1 << 62),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_together_never_lease_more_than_there_is() {
+    fn leases_of_threads_never_exceed_the_budget() {
         let budget = MemoryBudget::new(10);
         std::thread::scope(|scope| {
             for _ in 0..4 {

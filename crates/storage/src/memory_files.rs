@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_in_memory_are_told_from_others() {
+    fn memory_file_systems_are_recognised() {
         assert!(!is_in_memory(Path::new("/proc")));
         assert!(!is_in_memory(Path::new("/no/such/directory")));
         let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();

@@ -55,7 +55,7 @@ fn held_directory_link_is_refused() {
 }
 
 #[test]
-fn held_directory_replaced_by_link_is_still_meant() {
+fn held_directory_survives_replacement_by_link() {
     let (folder, disk) = disk();
     let (own, away) = (folder.path().join("own"), folder.path().join("away"));
     disk.create_dir(&own).unwrap();
@@ -94,7 +94,7 @@ fn held_directory_replaced_by_link_is_still_meant() {
 }
 
 #[test]
-fn held_directory_renamed_is_found_at_its_new_name() {
+fn held_directory_renamed_keeps_its_handle() {
     let (folder, disk) = disk();
     let [one, other, third] = ["one", "other", "third"].map(|name| folder.path().join(name));
     let write = |path: &Path, text: &[u8]| disk.write_small(&path.join("file"), text).unwrap();
@@ -147,7 +147,7 @@ fn target_follows_links_to_files_alone() {
 }
 
 #[test]
-fn lock_server_that_is_silent_has_no_locks() {
+fn silent_lock_server_means_no_locks() {
     let source = io::Error::from_raw_os_error(libc::ENOLCK);
     let (action, path) = ("lock", "/tmp".into());
     assert!(locks_unsupported(&StorageError::Path {

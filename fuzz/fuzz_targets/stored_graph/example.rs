@@ -23,8 +23,9 @@ pub(crate) struct Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    /// A change is four bytes, the last of which says in its low four bits what to do and in its high ones how many
-    /// bytes follow to do it with.
+    /// A change is four bytes and the bytes that it needs.
+    ///
+    /// The low four bits of the last byte say what to do, and the high ones how many bytes follow.
     pub(crate) fn all(mut input: &'a [u8]) -> Vec<Self> {
         let mut changes = Vec::new();
         while let [file, low, high, deed, rest @ ..] = input {
@@ -285,7 +286,7 @@ impl Example {
         files
     }
 
-    /// Bytes of a file's payload: what is left without the table, which is one grain here, and the zeros.
+    /// Bytes of a file's payload: the file without the table, which is one grain here, and the zeros.
     fn payload(&self, path: &Path) -> usize {
         let name = path
             .file_name()

@@ -24,7 +24,7 @@ fn relaxed(vertices: u64, arcs: &[(u64, u64)], source: u64) -> Vec<Option<u64>> 
 }
 
 #[test]
-fn right_depths_pass_and_any_single_change_is_refused() {
+fn depths_right_pass_and_any_change_is_refused() {
     for (name, vertices, arcs) in odd::graphs() {
         for source in [0, vertices / 2, vertices - 1] {
             let right = relaxed(vertices, &arcs, source);
@@ -57,7 +57,7 @@ fn right_depths_pass_and_any_single_change_is_refused() {
 }
 
 #[test]
-fn a_cycle_that_no_one_reaches_cannot_vouch_for_itself() {
+fn depths_on_unreached_cycle_are_refused() {
     let arcs = [(0, 1), (2, 3), (3, 2)];
     assert!(check_depths(4, &arcs, 0, &[Some(0), Some(1), Some(4), Some(5)]).is_err());
     assert_eq!(
@@ -67,7 +67,7 @@ fn a_cycle_that_no_one_reaches_cannot_vouch_for_itself() {
 }
 
 #[test]
-fn a_parent_is_the_smallest_vertex_one_level_up() {
+fn parent_is_smallest_vertex_one_level_up() {
     // 5 is reached from 2 and 4, both at depth 1; 1 has an arc to 5 as well but is one level below.
     let arcs = [
         (0, 4),
@@ -101,7 +101,7 @@ fn a_parent_is_the_smallest_vertex_one_level_up() {
 }
 
 #[test]
-fn what_does_not_fit_the_graph_is_refused_and_not_indexed() {
+fn values_outside_graph_are_refused() {
     assert!(matches!(
         check_depths(0, &[], 0, &[]),
         Err(Violation::NoSuchVertex { .. })

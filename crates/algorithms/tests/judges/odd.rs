@@ -1,4 +1,4 @@
-//! Hand-made graphs with what is odd about real ones.
+//! Hand-made graphs with the odd shapes of real ones.
 
 /// A name, the vertices, the arcs.
 pub(crate) type Graph = (&'static str, u64, Vec<(u64, u64)>);

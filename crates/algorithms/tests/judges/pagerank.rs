@@ -1,4 +1,4 @@
-//! Ranks of so many iterations, and converged.
+//! Ranks after a number of iterations, and converged ranks.
 
 use graphmill_algorithms::check::Violation;
 use graphmill_algorithms::pagerank::Dangling;
@@ -41,7 +41,7 @@ fn by_matrix(
 }
 
 #[test]
-fn right_ranks_pass_and_any_single_change_is_refused() {
+fn ranks_right_pass_and_any_change_is_refused() {
     for (name, vertices, arcs) in odd::graphs().into_iter().filter(|graph| graph.1 <= 100) {
         for dangling in [Dangling::Redistribute, Dangling::Drop] {
             for sources in [&[][..], &[0], &[0, vertices - 1, 0]] {
@@ -76,7 +76,7 @@ fn right_ranks_pass_and_any_single_change_is_refused() {
 }
 
 #[test]
-fn the_two_kinds_of_dangling_differ_and_so_do_iteration_counts() {
+fn dangling_and_iterations_change_ranks() {
     let arcs = [(0, 1), (1, 2), (0, 2)];
     let right = by_matrix(3, &arcs, Equation::default(), 5);
     let drop = Equation {
@@ -98,7 +98,7 @@ fn the_two_kinds_of_dangling_differ_and_so_do_iteration_counts() {
 }
 
 #[test]
-fn ranks_sum_to_one_when_nothing_is_dropped() {
+fn ranks_sum_to_one_without_drops() {
     for (name, vertices, arcs) in odd::graphs().into_iter().filter(|graph| graph.1 <= 100) {
         let ranks = by_matrix(vertices, &arcs, Equation::default(), 20);
         let verdict = check_iterations(vertices, &arcs, Equation::default(), 20, &ranks, 1e-12);
@@ -109,7 +109,7 @@ fn ranks_sum_to_one_when_nothing_is_dropped() {
 }
 
 #[test]
-fn the_empty_graph_passes_and_what_cannot_be_judged_is_refused() {
+fn empty_graph_passes_and_bad_input_is_refused() {
     assert_eq!(
         check_iterations(0, NO_ARCS, Equation::default(), 10, &[], 0.0),
         Ok(())

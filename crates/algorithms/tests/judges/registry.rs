@@ -3,7 +3,7 @@
 use graphmill_algorithms::{Entry, registry};
 
 #[test]
-fn an_option_that_several_algorithms_have_is_of_one_kind() {
+fn option_of_several_algorithms_has_one_kind() {
     let all: Vec<_> = registry().iter().flat_map(|entry| entry.options).collect();
     for (one, other) in all
         .iter()
@@ -17,7 +17,7 @@ fn an_option_that_several_algorithms_have_is_of_one_kind() {
 }
 
 #[test]
-fn names_and_aliases_are_each_of_one_algorithm() {
+fn algorithm_names_and_aliases_are_unique() {
     let names = |entry: &Entry| [&[entry.name], entry.aliases].concat();
     let mut all: Vec<_> = registry().iter().flat_map(names).collect();
     let count = all.len();

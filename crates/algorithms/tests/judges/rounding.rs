@@ -7,8 +7,9 @@ use crate::odd;
 
 const NO_ARCS: &[(u64, u64)] = &[];
 
-/// Ranks in 32 bits, arcs added up from the last to the first: the formula of the run in another order than the judge's. It ends
-/// as a run does; the second number is how many iterations that took.
+/// Returns ranks in 32 bits and the number of iterations, which end as a run's do.
+///
+/// The formula is the run's, but the sums go from the last arc to the first: another order than the judge's.
 fn narrow(
     vertices: u64,
     arcs: &[(u64, u64)],
@@ -48,7 +49,7 @@ fn narrow(
 }
 
 #[test]
-fn what_32_bits_round_is_allowed_to_them_and_no_more() {
+fn ranks_in_f32_may_differ_by_rounding_only() {
     let sum = |leaves: u64| (1..leaves).map(|v| (v, 0)).collect();
     let mut graphs = odd::graphs();
     graphs.push(("a hub", 20_000, sum(20_000)));
@@ -84,7 +85,7 @@ fn what_32_bits_round_is_allowed_to_them_and_no_more() {
 }
 
 #[test]
-fn ranks_of_32_bits_are_no_ranks_of_64() {
+fn ranks_in_f32_are_refused_as_f64() {
     let arcs: Vec<(u64, u64)> = (0..99).map(|v| (v, v / 2)).collect();
     let ending = Ending {
         iterations: 20,
@@ -97,7 +98,7 @@ fn ranks_of_32_bits_are_no_ranks_of_64() {
 }
 
 #[test]
-fn a_run_that_converged_is_judged_by_where_it_ended() {
+fn converged_run_is_judged_by_its_last_iteration() {
     let arcs: Vec<(u64, u64)> = (0..99).map(|v| (v, (v * v + 3) % 99)).collect();
     for tolerance in [1e-1, 1e-3, 1e-5, 1e-7, 1e-12] {
         let ending = Ending {
@@ -128,7 +129,7 @@ fn a_run_that_converged_is_judged_by_where_it_ended() {
 }
 
 #[test]
-fn the_empty_graph_has_no_rank_that_could_be_wrong() {
+fn empty_graph_has_no_wrong_rank() {
     let ending = Ending {
         iterations: 5,
         tolerance: Some(1e-3),

@@ -25,7 +25,7 @@ fn relaxed(vertices: u64, arcs: &[(u64, u64, f64)], source: u64) -> Vec<Option<f
 }
 
 #[test]
-fn right_distances_pass_and_any_single_change_is_refused() {
+fn distances_right_pass_and_any_change_is_refused() {
     for (name, vertices, arcs) in odd::graphs() {
         // 0.1 and 0.7 so that sums round, 0 so that cycles of weight zero exist.
         let weight = |u: u64, v: u64| [0.1, 0.7, 0.0, 3.0][((u + v) % 4) as usize];
@@ -62,7 +62,7 @@ fn right_distances_pass_and_any_single_change_is_refused() {
 }
 
 #[test]
-fn a_cycle_of_weight_zero_that_no_one_reaches_cannot_vouch_for_itself() {
+fn distances_on_unreached_zero_cycle_are_refused() {
     let arcs = [(0, 1, 2_u32), (2, 3, 0), (3, 2, 0)];
     assert!(check_distances(4, &arcs, 0, &[Some(0), Some(2), Some(9), Some(9)]).is_err());
     assert_eq!(
@@ -72,7 +72,7 @@ fn a_cycle_of_weight_zero_that_no_one_reaches_cannot_vouch_for_itself() {
 }
 
 #[test]
-fn the_cheapest_of_parallel_arcs_counts_and_a_detour_may_be_shorter() {
+fn cheapest_parallel_arc_or_detour_counts() {
     let arcs = [
         (0, 1, 9.0_f32),
         (0, 1, 4.0),
@@ -89,7 +89,7 @@ fn the_cheapest_of_parallel_arcs_counts_and_a_detour_may_be_shorter() {
 }
 
 #[test]
-fn a_sum_too_large_for_the_type_reaches_no_one() {
+fn distance_beyond_its_type_is_unreached() {
     let arcs = [(0, 1, f32::MAX), (1, 2, f32::MAX), (2, 3, 1.0)];
     let judge = |distances: &[_]| check_distances(4, &arcs, 0, distances);
     let near = [Some(0.0), Some(f32::MAX)];
@@ -99,7 +99,7 @@ fn a_sum_too_large_for_the_type_reaches_no_one() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_refused() {
+fn bad_sources_and_weights_are_refused() {
     assert!(matches!(
         check_distances::<f64>(0, &[], 0, &[]),
         Err(Violation::NoSuchVertex { .. })

@@ -22,7 +22,7 @@ fn spread(vertices: u64, arcs: &[(u64, u64)]) -> Vec<u64> {
 }
 
 #[test]
-fn right_labels_pass_and_any_single_change_is_refused() {
+fn labels_right_pass_and_any_change_is_refused() {
     for (name, vertices, arcs) in odd::graphs() {
         let right = spread(vertices, &arcs);
         assert_eq!(check_components(vertices, &arcs, &right), Ok(()), "{name}");
@@ -42,7 +42,7 @@ fn right_labels_pass_and_any_single_change_is_refused() {
 }
 
 #[test]
-fn components_that_were_merged_or_split_are_refused() {
+fn components_merged_or_split_are_refused() {
     let arcs = [(0, 1), (3, 4), (4, 5)];
     assert_eq!(check_components(6, &arcs, &[0, 0, 2, 3, 3, 3]), Ok(()));
     assert!(check_components(6, &arcs, &[0, 0, 2, 0, 0, 0]).is_err());
@@ -54,7 +54,7 @@ fn components_that_were_merged_or_split_are_refused() {
 }
 
 #[test]
-fn the_empty_graph_has_no_component_and_what_does_not_fit_is_refused() {
+fn empty_graph_passes_and_misfits_are_refused() {
     assert_eq!(check_components(0, &[], &[]), Ok(()));
     assert!(matches!(
         check_components(0, &[], &[0]),

@@ -87,7 +87,7 @@ fn attempt(
 }
 
 #[test]
-fn memory_that_is_refused_somewhere_is_done_without_or_asked_for() {
+fn refused_lease_is_done_without_or_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
     let graph = Plain::undirected("random", 20_000, random(7, 20_000, 60_000));

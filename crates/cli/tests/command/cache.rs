@@ -39,7 +39,7 @@ fn change(file: &Path, text: &str, in_place: bool) {
 }
 
 #[test]
-fn lines_that_were_skipped_are_told_by_every_run() {
+fn skipped_lines_are_reported_by_every_run() {
     let folder = folder_with_edges("1 2\n2\n2 3\n");
     let at = folder.path();
     for _ in 0..2 {
@@ -53,7 +53,7 @@ fn lines_that_were_skipped_are_told_by_every_run() {
 }
 
 #[test]
-fn a_change_that_keeps_size_and_time_is_noticed() {
+fn cache_detects_change_of_same_size_and_time() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();
     let parts = || std::fs::read_to_string(at.join("parts.csv")).expect("a result");
@@ -75,7 +75,7 @@ fn a_change_that_keeps_size_and_time_is_noticed() {
 }
 
 #[test]
-fn each_file_of_a_folder_counts() {
+fn cache_detects_change_in_any_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     std::fs::create_dir(at.join("edges")).expect("a folder");
@@ -89,7 +89,7 @@ fn each_file_of_a_folder_counts() {
 }
 
 #[test]
-fn the_same_file_by_another_path_is_the_same() {
+fn cache_finds_file_by_another_path() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     assert!(imports(at, "edges.txt"));

@@ -26,7 +26,7 @@ fn negative() -> tempfile::TempDir {
 }
 
 #[test]
-fn sssp_on_a_crafted_least_weight_is_damage() {
+fn sssp_with_crafted_least_weight_is_damage() {
     let folder = negative();
     let at = folder.path();
     let run = ["run", "sssp", "graph", "--source", "0", "-q"];
@@ -48,7 +48,7 @@ fn sssp_on_a_crafted_least_weight_is_damage() {
 }
 
 #[test]
-fn sssp_without_a_range_of_weights_is_damage() {
+fn sssp_without_weight_range_is_damage() {
     let folder = negative();
     let at = folder.path();
     craft(at, "{\"greatest\":4.0,\"least\":-3.0}", "null");

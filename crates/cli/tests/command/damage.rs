@@ -1,9 +1,9 @@
-//! What is broken is an error with a place, exit code 1, and no file left behind.
+//! Damage is an error with a place and exit code 1, and leaves no file.
 
 use crate::{fail, folder_with_edges, names, succeed, told};
 
 #[test]
-fn a_malformed_line_is_named_and_can_be_skipped() {
+fn malformed_line_is_named_and_can_be_skipped() {
     let folder = folder_with_edges("1 2\n2 x\n3\n3 4\n");
     let at = folder.path();
     let said = fail(
@@ -39,7 +39,7 @@ fn a_malformed_line_is_named_and_can_be_skipped() {
 }
 
 #[test]
-fn malformed_lines_of_lists_of_vertices_are_counted_apart() {
+fn malformed_vertex_lines_are_counted_apart() {
     let folder = folder_with_edges("1 2\n2 x\n");
     let at = folder.path();
     std::fs::write(at.join("list.v"), "3\ny\n4\nz\nw\n").expect("a file");
@@ -74,7 +74,7 @@ fn verify_names_the_file_with_a_flipped_bit() {
 }
 
 #[test]
-fn a_folder_that_is_no_graph_and_one_that_is_there_already_are_refused() {
+fn directory_no_graph_or_existing_is_refused() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     std::fs::create_dir(at.join("empty")).expect("a folder");
@@ -84,7 +84,7 @@ fn a_folder_that_is_no_graph_and_one_that_is_there_already_are_refused() {
 }
 
 #[test]
-fn a_budget_too_small_is_refused_before_work_starts() {
+fn budget_too_small_is_refused_before_work() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     succeed(at, &["import", "edges.txt", "-o", "graph"]);
@@ -106,7 +106,7 @@ fn a_budget_too_small_is_refused_before_work_starts() {
 }
 
 #[test]
-fn a_result_that_differs_is_told_with_the_first_differences() {
+fn validate_lists_first_differences() {
     let folder = folder_with_edges("");
     let at = folder.path();
     std::fs::write(at.join("a.csv"), "vertex,depth\n1,0\n2,3\n3,inf\n").expect("a file");

@@ -21,7 +21,7 @@ fn cases() -> Value {
 }
 
 #[test]
-fn a_file_as_found_is_read_right_or_refused() {
+fn found_file_is_read_right_or_refused() {
     let all = cases();
     let cases = list(&all["cases"]);
     let folder = tempfile::tempdir().expect("a folder");
@@ -44,7 +44,7 @@ fn a_file_as_found_is_read_right_or_refused() {
 }
 
 #[test]
-fn each_file_as_found_is_small_and_has_a_case() {
+fn found_file_is_small_and_has_a_case() {
     let all = cases();
     let words = |case| {
         let attempt = Attempt::new(Path::new(""), case, case);

@@ -1,4 +1,4 @@
-//! What is planned comes true: bytes on disk, over disk and over the network, next to those of imports and runs.
+//! Estimates of bytes on disk, over disk and over the network match imports and runs.
 
 use std::path::Path;
 
@@ -65,7 +65,7 @@ const CASES: [Case; 11] = [
         resident: [false, false],
         ..kronecker(18, 16, 1, 10)
     },
-    // Or of which each needs few.
+    // Or each needs few of them.
     Case {
         batch_size: Some(32_768),
         resident: [false, false],
@@ -85,7 +85,7 @@ const CASES: [Case; 11] = [
         dispatched: true,
         ..kronecker(20, 4, 4, 18)
     },
-    // Or most of which are needed so often that it would be more work than it saves.
+    // Or most are needed so often that routing costs more work than it saves.
     Case {
         batch_size: Some(32_768),
         resident: [true, false],
@@ -220,7 +220,7 @@ impl Case {
 const MOVED: [&str; 3] = ["bytes_read", "bytes_written", "bytes_sent"];
 
 #[test]
-fn bytes_are_within_a_fifth_of_those_of_imports_and_runs() {
+fn estimate_bytes_are_within_a_fifth() {
     for case in &CASES {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path();
@@ -284,7 +284,7 @@ fn bytes_are_within_a_fifth_of_those_of_imports_and_runs() {
 }
 
 #[test]
-fn the_least_memory_that_is_planned_is_enough_and_less_is_not() {
+fn estimate_least_memory_is_enough_and_exact() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let generate = ["generate", "kronecker", "16", "8", "--batch-size", "4096"];
@@ -319,7 +319,7 @@ const OTHERS: [(&str, &[&str], bool); 3] = [
 ];
 
 #[test]
-fn the_fullest_pass_of_other_algorithms_is_what_was_planned() {
+fn estimate_matches_fullest_pass() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let generate = ["generate", "kronecker", "18", "16", "--weights", "f32"];
@@ -368,7 +368,7 @@ fn the_fullest_pass_of_other_algorithms_is_what_was_planned() {
 }
 
 #[test]
-fn ids_that_are_sorted_on_disk_take_what_was_planned() {
+fn estimate_matches_ids_sorted_on_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     succeed(
@@ -415,7 +415,7 @@ fn ids_that_are_sorted_on_disk_take_what_was_planned() {
 }
 
 #[test]
-fn the_parts_of_a_graph_are_near_those_of_graphs_that_are_stored() {
+fn estimate_parts_are_near_stored_ones() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     for (rule, numbers, vertices, edges, more) in [
@@ -504,7 +504,7 @@ const KRON_38: &str = "estimate --vertices 2^38 --edges 2^40 --ranks 8 --threads
     --disk-rate 2000000000 --network-rate 25gbit --iterations 1";
 
 #[test]
-fn the_largest_graph_of_the_paper_is_planned_rank_by_rank() {
+fn estimate_of_papers_largest_graph_per_rank() {
     let at = Path::new(".");
     let words: Vec<&str> = KRON_38.split_whitespace().collect();
     let text = succeed(at, &words);
@@ -538,7 +538,7 @@ fn the_largest_graph_of_the_paper_is_planned_rank_by_rank() {
 }
 
 #[test]
-fn what_cannot_be_planned_is_refused_with_what_would_do() {
+fn estimate_impossible_is_refused_with_a_hint() {
     let at = Path::new(".");
     let said = |code: i32, arguments: &str| {
         let words: Vec<&str> = ["estimate"]
@@ -574,7 +574,7 @@ fn what_cannot_be_planned_is_refused_with_what_would_do() {
     }
     let text = said(1, "--vertices 2^63 --edges 2^40");
     assert!(text.contains("9223372036854775808"), "{text}");
-    // What is named as the least does.
+    // The least memory that the error names is enough.
     let graph = "--vertices 2^20 --edges 2^24 --threads 2 --ranks 2 --memory";
     let mut memory = "1M".to_string();
     for _ in 0..4 {
@@ -593,7 +593,7 @@ fn what_cannot_be_planned_is_refused_with_what_would_do() {
 }
 
 #[test]
-fn no_number_is_too_absurd_to_be_answered() {
+fn estimate_answers_absurd_numbers() {
     let at = Path::new(".");
     for numbers in [
         "--vertices 1 --edges 0",

@@ -19,7 +19,7 @@ fn rows(path: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn import_info_verify_run_validate() {
+fn example_imports_verifies_runs_validates() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let input = debian();
@@ -79,7 +79,7 @@ fn import_info_verify_run_validate() {
 }
 
 #[test]
-fn a_run_on_edges_imports_them_once_and_prints_the_top() {
+fn run_on_edges_imports_once_and_prints_top() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     std::fs::copy(debian(), at.join("debian.el.gz")).expect("a copy");
@@ -146,7 +146,7 @@ fn a_run_on_edges_imports_them_once_and_prints_the_top() {
 }
 
 #[test]
-fn a_changed_file_is_imported_anew_and_its_old_graph_goes() {
+fn changed_file_replaces_its_cached_graph() {
     let folder = crate::folder_with_edges("1 2\n");
     let at = folder.path();
     succeed(at, &["run", "wcc", "edges.txt", "-o", "components.csv"]);

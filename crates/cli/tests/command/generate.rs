@@ -9,7 +9,7 @@ fn bytes(folder: &Path, name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_seed_says_all_and_every_file_holds_the_same_edges() {
+fn seed_fixes_edges_in_every_format() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let generate = |output: &str, seed: &str, threads: &str| {
@@ -123,7 +123,7 @@ fn without_source(
 }
 
 #[test]
-fn a_stored_graph_is_the_import_of_the_file_in_the_same_bytes() {
+fn generated_graph_equals_import_of_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     // Rules that name every vertex, so that a file of edges does too.
@@ -174,7 +174,7 @@ fn a_stored_graph_is_the_import_of_the_file_in_the_same_bytes() {
 }
 
 #[test]
-fn more_vertices_than_32_bits_count_take_no_room() {
+fn vertices_beyond_32_bits_take_no_space() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     generate(at, "consecutive 4294968000 0 -o none");
@@ -194,7 +194,7 @@ fn more_vertices_than_32_bits_count_take_no_room() {
 }
 
 #[test]
-fn multiples_of_the_gap_that_coincide_are_told() {
+fn coinciding_gap_multiples_are_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let words = ["generate", "scattered", "2000", "5", "--gap", "500"];
     for more in [&["--memory", "64M"][..], &["--quiet"]] {
@@ -213,7 +213,7 @@ fn multiples_of_the_gap_that_coincide_are_told() {
 }
 
 #[test]
-fn what_cannot_be_stored_is_refused_before_any_edge_is_drawn() {
+fn unstorable_graph_is_refused_before_edges() {
     let folder = tempfile::tempdir().expect("a folder");
     let refuse = |words: &str| {
         let words = format!("generate {words}");
@@ -242,7 +242,7 @@ fn what_cannot_be_stored_is_refused_before_any_edge_is_drawn() {
 }
 
 #[test]
-fn a_file_that_is_there_stays() {
+fn existing_file_stays() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     let grid = ["generate", "grid", "2", "2", "-o"];
@@ -260,7 +260,7 @@ fn a_file_that_is_there_stays() {
 }
 
 #[test]
-fn a_grid_is_as_far_as_its_rows_and_columns() {
+fn grid_depth_is_its_rows_and_columns() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     succeed(
@@ -272,7 +272,7 @@ fn a_grid_is_as_far_as_its_rows_and_columns() {
 }
 
 #[test]
-fn what_a_file_cannot_hold_is_refused() {
+fn ids_beyond_file_format_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let said = fail(
@@ -320,7 +320,7 @@ fn generate_with_limit(limit: &str) {
 }
 
 #[test]
-fn few_files_are_open_at_a_time() {
+fn open_files_stay_few() {
     generate_with_limit("-n 48");
     // A soft limit is raised.
     generate_with_limit("-S -n 12");

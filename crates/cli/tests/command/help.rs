@@ -30,7 +30,7 @@ fn help(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_first_page_names_every_command_and_says_what_sizes_and_exit_codes_mean() {
+fn help_names_commands_sizes_and_exit_codes() {
     let text = help(&[]);
     for command in COMMANDS {
         assert!(text.contains(&format!("\n  {command} ")), "{command}");
@@ -48,7 +48,7 @@ fn the_first_page_names_every_command_and_says_what_sizes_and_exit_codes_mean() 
 }
 
 #[test]
-fn every_command_has_a_page_and_options_are_grouped() {
+fn help_of_each_command_groups_options() {
     for command in COMMANDS {
         assert!(help(&[command]).contains("Usage: graphmill"), "{command}");
     }
@@ -67,7 +67,7 @@ fn every_command_has_a_page_and_options_are_grouped() {
 }
 
 #[test]
-fn short_help_is_one_screen_and_names_no_experiment() {
+fn help_short_fits_a_screen_without_experiments() {
     let of_algorithms = ALGORITHMS.map(|name| vec!["run", name]);
     let of_commands = COMMANDS.map(|name| vec![name]);
     let pages = [&of_algorithms[..], &of_commands, &[vec![]]].concat();
@@ -92,7 +92,7 @@ fn short_help_is_one_screen_and_names_no_experiment() {
 }
 
 #[test]
-fn completions_and_manual_pages_name_every_command() {
+fn completions_and_manuals_name_every_command() {
     let at = Path::new(".");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let text = succeed(at, &["completions", shell]);
@@ -112,7 +112,7 @@ fn completions_and_manual_pages_name_every_command() {
 }
 
 #[test]
-fn the_page_of_an_algorithm_lists_its_own_options() {
+fn help_of_algorithm_lists_its_options() {
     let all = help(&["run"]);
     for algorithm in ALGORITHMS {
         assert!(all.contains(&format!("\n  {algorithm} ")), "{algorithm}");
@@ -136,7 +136,7 @@ fn the_page_of_an_algorithm_lists_its_own_options() {
 }
 
 #[test]
-fn the_page_of_validate_has_the_options_of_every_algorithm_once() {
+fn help_of_validate_lists_each_option_once() {
     let text = help(&["validate"]);
     for option in ["--source <ID>", "--parents", "--damping <D>", "--precision"] {
         assert_eq!(
@@ -156,7 +156,7 @@ fn the_page_of_validate_has_the_options_of_every_algorithm_once() {
 }
 
 #[test]
-fn algorithms_are_listed_for_people_and_programs() {
+fn algorithms_are_listed_as_text_and_json() {
     let text = succeed(Path::new("."), &["algorithms"]);
     let json: serde_json::Value =
         serde_json::from_str(&succeed(Path::new("."), &["algorithms", "--json"])).expect("JSON");
@@ -173,7 +173,7 @@ fn algorithms_are_listed_for_people_and_programs() {
 }
 
 #[test]
-fn the_examples_of_generate_run() {
+fn help_examples_of_generate_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut pages = vec![help(&["generate"])];
     for rule in ["kronecker", "uniform", "grid", "consecutive", "scattered"] {

@@ -76,7 +76,9 @@ pub(crate) fn end(signals: &[&str], mut child: Child, mut said: impl Read) -> St
     rest
 }
 
-/// A file whose import takes seconds: a multiplicative generator, so that ids are sparse and a dictionary is needed.
+/// Writes a file whose import takes seconds.
+///
+/// A multiplicative generator gives sparse ids, which need a dictionary.
 fn write_edges(file: &Path) {
     let mut id = 1_u64;
     let mut next = || {
@@ -90,7 +92,7 @@ fn write_edges(file: &Path) {
 }
 
 #[test]
-fn of_an_import_nothing_is_left() {
+fn import_interrupted_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     write_edges(&at.join("edges.u64"));
@@ -115,7 +117,7 @@ fn of_an_import_nothing_is_left() {
 }
 
 #[test]
-fn of_a_generated_graph_nothing_is_left() {
+fn generate_interrupted_leaves_nothing() {
     // A minute each; one is sorted, the other told in order.
     for (rule, step) in [
         ("kronecker 24 16", "scan"),
@@ -133,7 +135,7 @@ fn of_a_generated_graph_nothing_is_left() {
 }
 
 #[test]
-fn of_a_run_nothing_is_left_but_the_graph() {
+fn run_interrupted_leaves_the_graph_only() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     succeed(
@@ -166,12 +168,12 @@ fn of_a_run_nothing_is_left_but_the_graph() {
 }
 
 #[test]
-fn a_search_from_vertex_to_vertex_ends_too() {
+fn bfs_of_many_levels_ends_on_interrupt() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let chain = ["generate", "grid", "1", "5000000"];
     succeed(at, &[&chain[..], &["-o", "chain"]].concat());
-    // So many passes that the lists of all vertices are decoded, and none of them takes workers.
+    // The many passes decode the lists of all vertices, and none of them takes workers.
     let search = ["run", "bfs", "chain", "--source", "0", "-o", "depths.csv"];
     let (child, mut said) = start(at, &search);
     wait_for("pass", &mut said);
@@ -181,7 +183,7 @@ fn a_search_from_vertex_to_vertex_ends_too() {
 }
 
 #[test]
-fn a_closed_terminal_does_not_end_what_ignores_it() {
+fn hangup_ignored_by_parent_is_ignored() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     std::fs::write(at.join("edges.txt"), "1 2\n2 1\n").expect("a file");
@@ -205,7 +207,7 @@ fn a_closed_terminal_does_not_end_what_ignores_it() {
 }
 
 #[test]
-fn of_an_import_into_the_cache_nothing_is_left() {
+fn cache_import_interrupted_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     write_edges(&at.join("edges.u64"));
@@ -232,7 +234,7 @@ fn of_an_import_into_the_cache_nothing_is_left() {
 }
 
 #[test]
-fn what_a_killed_import_left_goes_with_the_next() {
+fn import_killed_is_cleaned_by_the_next() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     write_edges(&at.join("edges.u64"));

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::{names, succeed};
 
 #[test]
-fn files_that_would_be_too_large_are_errors() {
+fn file_size_limit_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let generate = "generate uniform 20000 20000 -q -o graph";
@@ -34,7 +34,7 @@ fn files_that_would_be_too_large_are_errors() {
 }
 
 #[test]
-fn few_open_files_leave_nothing_behind() {
+fn open_file_limit_leaves_nothing() {
     let folder = crate::folder_with_edges("a b\nb c\n");
     let at = folder.path();
     let mut failed = 0;
@@ -58,7 +58,7 @@ fn few_open_files_leave_nothing_behind() {
 }
 
 #[test]
-fn few_threads_end_no_import_by_a_hang() {
+fn thread_limit_never_hangs_an_import() {
     let group = format!("/sys/fs/cgroup/pids/graphmill-{}", std::process::id());
     if std::fs::create_dir(&group).is_err() {
         return eprintln!("skipped: no cgroup that counts threads");

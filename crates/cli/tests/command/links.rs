@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use crate::{call, fail, succeed};
 
-/// A user that is nobody here.
+/// A user id that no account has.
 const OTHER: u32 = 54_321;
 
-/// A folder with edges, and beside them a directory with a file that nobody may lose.
+/// A folder with edges, and beside them a directory with a file that must stay.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("edges.txt"), "1 2\n2 3\n").expect("edges");
@@ -94,7 +94,7 @@ fn kept_directory_of_another_user_is_refused() {
 }
 
 #[test]
-fn run_planted_version_link_is_not_followed() {
+fn run_planted_checkpoint_link_is_not_followed() {
     let folder = folder();
     let folder = folder.path();
     fs::create_dir(folder.join("tmp")).expect("a directory");
@@ -122,7 +122,7 @@ fn cache_of_another_user_is_refused() {
     let run = ["run", "wcc", "edges.txt"];
     let (edges, cache) = (folder.join("edges.txt"), folder.join("edges.txt.graphmill"));
     let give = |path: &Path, user: u32| chown(path, Some(user), None).expect("root may");
-    // Whose file it is decides what is in it anyway.
+    // The owner of the file decides its content anyway.
     give(&edges, OTHER);
     succeed(folder, &run);
     let graph = fs::read_dir(&cache).expect("a cache").next();
@@ -192,7 +192,7 @@ fn output_replaced_keeps_its_mode_and_links() {
 }
 
 #[test]
-fn output_that_is_no_file_is_written_in_place() {
+fn output_device_is_written_in_place() {
     let folder = folder();
     let folder = folder.path();
     let pipes = ["rows.csv", "rows.parquet", "facts.json"].map(|name| folder.join(name));

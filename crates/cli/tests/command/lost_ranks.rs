@@ -17,7 +17,7 @@ fn start(mut mpirun: Command) -> Child {
     mpirun.spawn().expect("mpirun starts")
 }
 
-/// The same, of so many ranks.
+/// The same, of `ranks` ranks.
 fn started(at: &Path, ranks: usize, arguments: &[&str]) -> Child {
     start(job(at, ranks, arguments))
 }
@@ -55,7 +55,7 @@ fn said_without(at: &Path, silent: usize, begins: &str, arguments: &[&str]) -> S
 }
 
 #[test]
-fn a_rank_that_hangs_is_named_by_the_others_and_ends_the_job() {
+fn hung_rank_is_named_and_ends_the_job() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -94,7 +94,7 @@ fn a_rank_that_hangs_is_named_by_the_others_and_ends_the_job() {
     }
 }
 
-/// A job of four, of which one is started by other means.
+/// A job of four ranks: one starts by other means.
 fn with_one_by(at: &Path, one: usize, by: &[&str], arguments: &[&str], of_one: &[&str]) -> Command {
     let mut mpirun = mpirun(at);
     for rank in 0..4 {
@@ -144,7 +144,7 @@ impl Drop for Mounted {
 }
 
 #[test]
-fn a_full_disk_of_one_rank_is_told_by_all_and_leaves_nothing() {
+fn full_disk_of_one_rank_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -213,7 +213,7 @@ fn a_full_disk_of_one_rank_is_told_by_all_and_leaves_nothing() {
 }
 
 #[test]
-fn parts_are_all_there_or_none_wherever_a_rank_is_killed() {
+fn killed_rank_leaves_all_parts_or_none() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -248,7 +248,7 @@ fn parts_are_all_there_or_none_wherever_a_rank_is_killed() {
 }
 
 #[test]
-fn a_rank_that_waits_for_others_to_start_ends_when_it_is_asked_to() {
+fn waiting_rank_ends_on_a_signal() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -303,12 +303,14 @@ struct Kills {
     longest: Duration,
     /// Jobs that were done before.
     late: u64,
-    /// Jobs of which `mpirun` ended without a word of who was killed, as that of Open MPI 4.1 does now and then.
+    /// Jobs whose `mpirun` did not name the killed rank, as Open MPI 4.1 sometimes does.
     unsaid: u64,
 }
 
 impl Kills {
-    /// Kills one of three ranks some time after all have started, earlier or later, by a rule that has no regard to what goes on.
+    /// Kills one of three ranks some time after all have started.
+    ///
+    /// The rule for that time does not depend on the job's state.
     fn kill(&mut self, at: &Path, arguments: &[&str]) {
         let kill = self.count;
         self.count += 1;
@@ -364,7 +366,7 @@ impl Kills {
 }
 
 #[test]
-fn a_rank_that_is_killed_ends_the_job_and_leaves_no_result() {
+fn killed_rank_ends_the_job_without_result() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -389,7 +391,7 @@ fn a_rank_that_is_killed_ends_the_job_and_leaves_no_result() {
     assert!(!names(at).iter().any(|name| name.starts_with(".graphmill")));
 }
 
-/// The newest version that all of so many ranks have; 0 is none.
+/// The newest version that all ranks have; 0 is none.
 fn newest(at: &Path, ranks: usize) -> u64 {
     let name = |path: PathBuf| path.file_name()?.to_str().map(str::to_string);
     let number = |name: String| name.strip_prefix("checkpoint-")?.parse::<u64>().ok();
@@ -399,7 +401,7 @@ fn newest(at: &Path, ranks: usize) -> u64 {
     there.iter().filter(of_all).max().copied().unwrap_or(0)
 }
 
-/// The version that a job said that it goes on with.
+/// The version that a job said it resumes from.
 fn went_on_with(said: &str) -> u64 {
     let after = said.split_once("interrupted, after ");
     let number = after.and_then(|(_, rest)| rest.split_once(" calls"));
@@ -407,7 +409,7 @@ fn went_on_with(said: &str) -> u64 {
 }
 
 #[test]
-fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
+fn job_resumes_after_kills_to_same_bytes() {
     const RANKS: usize = 4;
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
@@ -454,7 +456,7 @@ fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
         let Ended { status, said, .. } = end_of(mpirun);
         assert_eq!(went_on_with(&said), last, "{said}");
         if at.join("found.csv").exists() {
-            // On a busy machine it may have come to its end before it was killed.
+            // On a busy machine it may have ended before the kill.
             break;
         }
         count += 1;
@@ -480,7 +482,7 @@ fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
 }
 
 #[test]
-fn a_rank_that_is_killed_in_an_import_leaves_no_graph_or_a_whole_one() {
+fn killed_rank_of_import_leaves_whole_graph_or_none() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {

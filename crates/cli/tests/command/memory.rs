@@ -47,7 +47,7 @@ fn write_edges(at: &Path) {
 }
 
 #[test]
-fn an_import_asks_for_memory_that_is_enough() {
+fn import_least_memory_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     write_edges(at);
@@ -72,7 +72,7 @@ fn an_import_asks_for_memory_that_is_enough() {
 }
 
 #[test]
-fn a_graph_of_many_cells_asks_for_memory_that_is_enough() {
+fn import_of_many_cells_least_memory_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let sizes = ["--vertices", "34359738368", "--edges", "60000"];
@@ -87,7 +87,7 @@ fn a_graph_of_many_cells_asks_for_memory_that_is_enough() {
 }
 
 #[test]
-fn a_generated_graph_asks_for_memory_that_is_enough() {
+fn generate_least_memory_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let rules = [
@@ -109,7 +109,7 @@ fn a_generated_graph_asks_for_memory_that_is_enough() {
 }
 
 #[test]
-fn an_order_of_degree_asks_for_memory_that_is_enough() {
+fn degree_order_least_memory_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let edge = |i: u64| format!("{} {} {}.5\n", i * i % 20_011, i * 7919 % 20_021, i % 9);
@@ -133,7 +133,7 @@ fn an_order_of_degree_asks_for_memory_that_is_enough() {
 }
 
 #[test]
-fn a_run_asks_for_memory_that_is_enough() {
+fn run_least_memory_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     write_edges(at);
@@ -167,7 +167,7 @@ fn a_run_asks_for_memory_that_is_enough() {
 }
 
 #[test]
-fn a_method_that_keeps_rows_in_memory_asks_for_enough() {
+fn in_memory_method_least_memory_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     std::fs::write(at.join("few.txt"), "0 1\n1 2\n3 4\n").expect("a file");
@@ -208,7 +208,7 @@ fn a_method_that_keeps_rows_in_memory_asks_for_enough() {
 }
 
 #[test]
-fn a_sparse_pass_leaves_room_for_rows_on_disk() {
+fn sparse_pass_leaves_memory_for_rows_on_disk() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     // Of few edges no search meets many; of many one does, and needs a dense pass in between.
@@ -225,7 +225,7 @@ fn a_sparse_pass_leaves_room_for_rows_on_disk() {
 }
 
 #[test]
-fn edges_are_not_imported_for_a_run_that_no_graph_would_fit() {
+fn run_too_small_is_refused_before_import() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     write_edges(at);
@@ -239,7 +239,7 @@ fn edges_are_not_imported_for_a_run_that_no_graph_would_fit() {
 }
 
 #[test]
-fn few_edges_between_far_ids_take_little_however_much_there_is() {
+fn far_ids_take_little_memory_of_any_budget() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     for far in ["30000000", "4294967295", "16000000000"] {
@@ -260,7 +260,7 @@ fn few_edges_between_far_ids_take_little_however_much_there_is() {
 }
 
 #[test]
-fn push_on_an_empty_graph_asks_for_enough() {
+fn empty_graph_push_least_memory_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let words = |line: &str| line.split(' ').map(String::from).collect::<Vec<_>>();
@@ -276,7 +276,7 @@ fn push_on_an_empty_graph_asks_for_enough() {
 }
 
 #[test]
-fn long_ids_take_no_more_than_was_asked_for() {
+fn long_ids_keep_to_the_budget() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     // One component, and a star whose parent has the longest name: values are longer than the ids beside them.
@@ -308,7 +308,7 @@ fn long_ids_take_no_more_than_was_asked_for() {
 }
 
 #[test]
-fn parallel_weighted_edges_beyond_memory_are_merged() {
+fn parallel_weighted_edges_merge_beyond_memory() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     // Weights that are alike, and weights that are all different, of both signs.
@@ -415,7 +415,7 @@ impl Drop for Group {
 }
 
 #[test]
-fn memory_above_the_limit_of_the_cgroup_is_refused() {
+fn memory_above_cgroup_limit_is_refused() {
     let Some(group) = Group::new("536870912") else {
         println!("skipped: no cgroup can be made here");
         return;
@@ -443,7 +443,7 @@ fn memory_above_the_limit_of_the_cgroup_is_refused() {
 }
 
 #[test]
-fn edges_name_memory_for_the_whole_command() {
+fn run_on_edges_names_memory_for_import_and_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     write_edges(at);

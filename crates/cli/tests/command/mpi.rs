@@ -30,7 +30,7 @@ pub(crate) fn mpirun(folder: &Path) -> Command {
     mpirun
 }
 
-/// A job of so many ranks, ready to start.
+/// A job of `ranks` ranks, ready to start.
 pub(crate) fn job(folder: &Path, ranks: usize, arguments: &[&str]) -> Command {
     let mut mpirun = mpirun(folder);
     mpirun
@@ -68,7 +68,7 @@ fn files(graph: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_job_makes_the_graph_and_the_results_of_one_process() {
+fn job_equals_one_process() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -113,7 +113,7 @@ fn a_job_makes_the_graph_and_the_results_of_one_process() {
 }
 
 #[test]
-fn a_job_with_all_on_disk_gives_the_bytes_of_one_process() {
+fn job_on_disk_equals_one_process() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -169,7 +169,7 @@ fn a_job_with_all_on_disk_gives_the_bytes_of_one_process() {
 }
 
 #[test]
-fn a_run_on_a_file_of_edges_has_all_ranks_import_it() {
+fn run_on_edges_is_imported_by_all_ranks() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {
@@ -207,7 +207,7 @@ fn a_run_on_a_file_of_edges_has_all_ranks_import_it() {
 }
 
 #[test]
-fn another_mpi_makes_the_same_graph_and_results() {
+fn mpich_equals_open_mpi() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let mpich = Command::new("mpicc.mpich").arg("--version").output();
@@ -268,7 +268,7 @@ fn another_mpi_makes_the_same_graph_and_results() {
 }
 
 #[test]
-fn tasks_of_slurm_that_do_not_know_of_each_other_are_refused() {
+fn slurm_tasks_without_mpi_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     succeed(
         folder.path(),
@@ -295,7 +295,7 @@ fn tasks_of_slurm_that_do_not_know_of_each_other_are_refused() {
 }
 
 #[test]
-fn what_one_rank_meets_all_tell() {
+fn error_of_one_rank_is_reported_by_all() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     if !plugin(at) {

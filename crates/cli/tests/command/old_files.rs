@@ -36,7 +36,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn a_stored_graph_of_format_4_is_read() {
+fn graph_of_format_4_is_read() {
     let folder = folder();
     let at = folder.path();
     succeed(at, &["verify", "g", "--deep"]);

@@ -34,7 +34,7 @@ fn names_of(count: usize, ending: &str) -> Vec<String> {
 }
 
 #[test]
-fn together_they_are_the_rows_of_the_one_file() {
+fn parts_together_equal_one_file() {
     let text = |i: u64| format!("v{}", i * 37 % 1000);
     let integer = |i: u64| (i * 1_000_003 + 17).to_string();
     let kinds: [(&dyn Fn(u64) -> String, &str); 2] = [(&integer, "int"), (&text, "string")];
@@ -101,7 +101,7 @@ fn together_they_are_the_rows_of_the_one_file() {
 }
 
 #[test]
-fn the_highest_are_those_of_all_ranks_and_a_rank_without_vertices_writes_a_part_without_rows() {
+fn top_is_of_all_ranks_and_parts_may_be_empty() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     std::fs::write(at.join("edges.txt"), "0 1\n1 2\n2 0\n3 0\n").expect("a file");
@@ -118,7 +118,7 @@ fn the_highest_are_those_of_all_ranks_and_a_rank_without_vertices_writes_a_part_
 }
 
 #[test]
-fn an_older_result_is_replaced_and_nothing_else_is() {
+fn parts_replace_an_older_result_only() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     std::fs::write(at.join("edges.txt"), edges(|i| i.to_string())).expect("a file");
@@ -167,7 +167,7 @@ fn an_older_result_is_replaced_and_nothing_else_is() {
 }
 
 #[test]
-fn what_fails_leaves_the_older_result_and_nothing_new() {
+fn failed_run_keeps_the_older_parts() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     std::fs::write(at.join("edges.txt"), edges(|i| i.to_string())).expect("a file");
@@ -200,7 +200,7 @@ fn what_fails_leaves_the_older_result_and_nothing_new() {
 }
 
 #[test]
-fn a_folder_without_parts_is_no_result() {
+fn directory_without_parts_is_no_result() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     std::fs::create_dir(at.join("none")).expect("a folder");

@@ -50,7 +50,7 @@ pub(crate) fn each_does_its_share(told: &Value, ranks: usize, all_send: bool, wh
 }
 
 #[test]
-fn the_bytes_are_those_of_one_and_every_rank_does_its_share() {
+fn ranks_share_work_and_keep_bytes() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     stored(at);
@@ -87,7 +87,7 @@ fn the_bytes_are_those_of_one_and_every_rank_does_its_share() {
 }
 
 #[test]
-fn what_ranks_send_is_told_by_pass_by_rank_and_over_time_and_is_what_others_need() {
+fn metrics_show_bytes_sent_per_pass_and_rank() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let generate = ["generate", "kronecker", "14", "8", "--batch-size", "512"];
@@ -112,7 +112,7 @@ fn what_ranks_send_is_told_by_pass_by_rank_and_over_time_and_is_what_others_need
         let (mut sent, mut received) = (0, 0);
         for (rank, line) in ranks.iter().zip(lines) {
             let to_others = sum(&rank["bytes_to"]);
-            // What is agreed on is sent, too.
+            // Agreements send bytes, too.
             assert!(sum(&line["sent"]) >= to_others, "{rank}: {line}");
             assert!(sum(&line["read"]) > 0, "{line}");
             sent += to_others;
@@ -134,7 +134,7 @@ fn what_ranks_send_is_told_by_pass_by_rank_and_over_time_and_is_what_others_need
 }
 
 #[test]
-fn what_a_vertex_weighs_says_who_owns_it_and_changes_no_result() {
+fn alpha_changes_owners_and_no_result() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     // Half of the work is in the first of 80 batches.
@@ -159,7 +159,7 @@ fn what_a_vertex_weighs_says_who_owns_it_and_changes_no_result() {
 }
 
 #[test]
-fn what_one_rank_lacks_ends_all_with_a_word_of_it() {
+fn memory_short_at_one_rank_ends_all() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     stored(at);
@@ -183,7 +183,7 @@ fn what_one_rank_lacks_ends_all_with_a_word_of_it() {
 }
 
 #[test]
-fn several_ranks_import_the_graph_of_one() {
+fn ranks_import_the_graph_of_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let generate = ["generate", "kronecker", "11", "8", "-o", "k.el"];
@@ -204,7 +204,7 @@ fn several_ranks_import_the_graph_of_one() {
         }
         std::fs::remove_dir_all(at.join("all")).expect("it goes");
     }
-    // A line that makes no sense is told as by one.
+    // A malformed line gives the same error as in one process.
     std::fs::write(at.join("bad.txt"), "0 1\n1\n").expect("a file");
     let said = fail(at, 1, &["import", "bad.txt", "-o", "bad", "--ranks", "3"]);
     assert!(said.contains("bad.txt, line 2"), "{said}");

@@ -21,7 +21,7 @@ fn both(folder: &Path, algorithm: &str, options: &[&str]) -> String {
 }
 
 #[test]
-fn text_ids_are_values_too_and_unreached_is_inf_or_no_vertex() {
+fn text_ids_are_values_and_unreached_is_inf() {
     let folder = folder_with_edges("b a\nc b\nc c\nz y\n\"q q\n");
     let at = folder.path();
     let both = |at, algorithm, options: &[&str]| {
@@ -42,7 +42,7 @@ fn text_ids_are_values_too_and_unreached_is_inf_or_no_vertex() {
 }
 
 #[test]
-fn sparse_integer_ids_are_values_too() {
+fn sparse_integer_ids_are_values() {
     let folder = folder_with_edges("18446744073709551615 70\n70 5000000000\n9 9\n");
     let at = folder.path();
     assert_eq!(
@@ -57,7 +57,7 @@ fn sparse_integer_ids_are_values_too() {
 }
 
 #[test]
-fn weights_lead_to_distances_of_either_precision() {
+fn distances_have_f32_or_f64_precision() {
     let folder = folder_with_edges("0 1 0.5\n1 2 0.25\n0 2 1\n3 3 7\n");
     let at = folder.path();
     let weighted = ["--source", "0", "--weights", "f64"];
@@ -77,7 +77,7 @@ fn weights_lead_to_distances_of_either_precision() {
 }
 
 #[test]
-fn an_old_result_is_replaced_and_a_failed_run_leaves_it() {
+fn result_is_replaced_unless_the_run_fails() {
     let folder = folder_with_edges("0 1\n");
     let at = folder.path();
     std::fs::write(at.join("result.csv"), "old").expect("a file");
@@ -117,7 +117,7 @@ fn an_old_result_is_replaced_and_a_failed_run_leaves_it() {
 }
 
 #[test]
-fn negative_weights_are_stored_but_lead_to_no_distances() {
+fn negative_weights_are_stored_but_sssp_refuses() {
     let folder = folder_with_edges("0 1 0.1\n1 2 -0.5\n2 0 7\n");
     let at = folder.path();
     for weights in ["f32", "f64"] {
@@ -144,7 +144,7 @@ fn negative_weights_are_stored_but_lead_to_no_distances() {
 }
 
 #[test]
-fn a_weight_that_is_no_number_is_refused_with_its_line() {
+fn weight_no_number_is_refused_with_its_line() {
     let folder = folder_with_edges("0 1 0.5\n1 2 nan\n");
     let at = folder.path();
     let import = ["import", "edges.txt", "-o", "graph", "--weights", "f64"];
@@ -153,7 +153,7 @@ fn a_weight_that_is_no_number_is_refused_with_its_line() {
 }
 
 #[test]
-fn distances_without_weights_count_arcs_and_say_so() {
+fn distances_without_weights_count_arcs() {
     let folder = folder_with_edges("0 1 0.5\n");
     let at = folder.path();
     let run = ["run", "sssp", "edges.txt", "--source", "0"];
@@ -172,7 +172,7 @@ fn distances_without_weights_count_arcs_and_say_so() {
 }
 
 #[test]
-fn large_and_small_numbers_have_exponents() {
+fn numbers_large_and_small_have_exponents() {
     let folder = folder_with_edges("0 1 1e300\n0 2 1e-300\n");
     let at = folder.path();
     succeed(
@@ -192,7 +192,7 @@ fn large_and_small_numbers_have_exponents() {
 }
 
 #[test]
-fn a_folder_is_an_input_again_and_again_by_any_name() {
+fn directory_is_an_input_by_any_name() {
     let outer = tempfile::tempdir().expect("a folder");
     let at = &outer.path().join("edges");
     std::fs::create_dir(at).expect("a folder");
@@ -224,7 +224,7 @@ fn a_folder_is_an_input_again_and_again_by_any_name() {
 }
 
 #[test]
-fn notice_says_what_is_taken_of_a_file() {
+fn notice_names_columns_taken_of_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     for (name, edges, notice) in [
@@ -289,7 +289,7 @@ fn notice_says_what_is_taken_of_a_file() {
 }
 
 #[test]
-fn quotes_enclose_separators_in_csv() {
+fn result_csv_quotes_separators() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let edges = "% a\n// b\nFrom,To\n\"ann\",bob\nbob,ann\n";
@@ -314,7 +314,7 @@ fn quotes_enclose_separators_in_csv() {
 }
 
 #[test]
-fn vertices_are_not_listed_as_highest_values() {
+fn top_lists_no_vertices_as_values() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();
     let run = ["run", "bfs", "--source", "1", "--parents", "edges.txt"];
@@ -327,7 +327,7 @@ fn vertices_are_not_listed_as_highest_values() {
 }
 
 #[test]
-fn a_graph_without_arcs_has_no_bytes_an_arc() {
+fn graph_without_arcs_has_no_bytes_per_arc() {
     let folder = folder_with_edges("# none\n");
     let at = folder.path();
     std::fs::write(at.join("list.txt"), "1\n2\n").expect("a file");

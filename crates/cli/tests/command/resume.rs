@@ -1,4 +1,6 @@
-//! A run that was killed goes on with the newest version, and ends with the bytes of one that was not; no other run takes its versions.
+//! A killed run resumes from the newest version, and ends with the bytes of one that was not killed.
+//!
+//! No other run takes its versions.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -43,7 +45,7 @@ fn versions_in(folder: &Path) -> Vec<PathBuf> {
     all.filter(is_version).collect()
 }
 
-/// Kills a run when it has published so many versions; whether it lived so long.
+/// Kills a run after a number of versions. True if it lived that long.
 fn kill_after(folder: &Path, run: &str, published: usize) -> bool {
     let resumed = format!("{VERSIONS} --resume -o found.csv");
     let mut child = graphmill()
@@ -54,7 +56,7 @@ fn kill_after(folder: &Path, run: &str, published: usize) -> bool {
         .expect("the command starts");
     let mut seen = BTreeSet::new();
     loop {
-        // Those of all ranks have the same names.
+        // The versions of all ranks have the same names.
         seen.extend(
             versions(folder)
                 .iter()
@@ -74,7 +76,7 @@ fn kill_after(folder: &Path, run: &str, published: usize) -> bool {
 }
 
 #[test]
-fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
+fn resume_after_kill_keeps_bytes() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -95,7 +97,7 @@ fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
         "run pagerank graph --iterations 8 --method pregel-push --combiner hybrid --threads 1",
     ] {
         succeed(folder, &words(run, "-q -o wanted.csv"));
-        // Each goes on with what the one before published, and publishes one more at least, on all ranks.
+        // Each resumes from the versions of the one before, and publishes at least one more on all ranks.
         let mut kills = 0;
         while kill_after(folder, run, kills.min(1) + 1) {
             kills += 1;
@@ -108,7 +110,7 @@ fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
 }
 
 #[test]
-fn passes_are_counted_on_by_a_resumed_run() {
+fn resume_continues_the_pass_count() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -119,14 +121,14 @@ fn passes_are_counted_on_by_a_resumed_run() {
     let pass = said.split("pass ").nth(1).expect("a pass");
     let (number, rest) = pass.split_once(' ').expect("its number");
     let number: u64 = number.parse().expect("a number");
-    // Four versions are of four calls at least, of which one is over vertices only.
+    // Four versions take at least four calls, and one of these is over vertices only.
     assert!((4..=12).contains(&number), "{said}");
     assert!(rest.starts_with("of at most 12: "), "{said}");
     assert!(said.contains("12 iterations"), "{said}");
 }
 
 #[test]
-fn no_other_run_goes_on_with_the_versions_of_one() {
+fn checkpoints_of_another_run_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -180,7 +182,7 @@ fn no_other_run_goes_on_with_the_versions_of_one() {
 }
 
 #[test]
-fn a_page_or_a_version_that_was_changed_is_noticed() {
+fn checkpoint_damage_is_detected() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -209,7 +211,7 @@ fn a_page_or_a_version_that_was_changed_is_noticed() {
     there.iter().for_each(|version| damage(version));
     is_refused();
     there.iter().for_each(|version| damage(version));
-    // Where two are kept, the one before is gone on with.
+    // Where two are kept, the run resumes from the one before.
     let kept = "--checkpoints 2";
     assert!(kill_after(folder, &format!("{run} {kept}"), 3));
     let newest = versions(folder).into_iter().max().expect("a version");
@@ -226,7 +228,7 @@ fn a_page_or_a_version_that_was_changed_is_noticed() {
 }
 
 #[test]
-fn what_was_changed_is_told_of_each_rank() {
+fn checkpoint_damage_is_reported_per_rank() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -243,7 +245,7 @@ fn what_was_changed_is_told_of_each_rank() {
     let other = format!("{run} --alpha 7");
     let said = fail(folder, 2, &words(&other, &format!("{VERSIONS} --resume")));
     assert!(said.contains("--alpha as usual, not 7"), "{said}");
-    // A kill between two ranks may have left one version on the other rank alone, which nobody goes on with.
+    // A kill between two ranks may have left one version on the other rank alone, which no run resumes from.
     let output = call(
         folder,
         &words(
@@ -260,7 +262,7 @@ fn what_was_changed_is_told_of_each_rank() {
 }
 
 #[test]
-fn versions_go_nowhere_where_anything_else_is() {
+fn checkpoint_directory_in_use_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -338,7 +340,7 @@ fn is_same(folder: &Path) -> bool {
     read("found.csv") == read("wanted.csv")
 }
 
-/// Those folders of versions that nobody named.
+/// The folders of versions that no user named.
 fn unnamed(folder: &Path) -> Vec<String> {
     let mut names = names(folder);
     names.retain(|name| name.starts_with(".graphmill-checkpoints-"));
@@ -346,7 +348,7 @@ fn unnamed(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_run_on_disk_is_gone_on_with_by_the_same_command_alone() {
+fn resume_on_disk_takes_the_same_command_only() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -393,7 +395,7 @@ fn a_run_on_disk_is_gone_on_with_by_the_same_command_alone() {
 }
 
 #[test]
-fn who_asks_to_go_on_is_told_of_other_runs() {
+fn resume_lists_other_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -427,7 +429,7 @@ fn who_asks_to_go_on_is_told_of_other_runs() {
 }
 
 #[test]
-fn a_signal_ends_the_pass_and_the_run_goes_on_later() {
+fn resume_after_signal_keeps_bytes() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -465,7 +467,7 @@ fn end_in_pass((child, mut said): (Child, BufReader<ChildStderr>), signals: &[&s
 }
 
 #[test]
-fn one_run_alone_publishes_in_a_folder() {
+fn checkpoint_directory_takes_one_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -480,7 +482,7 @@ fn one_run_alone_publishes_in_a_folder() {
         said.contains("another run writes its checkpoints"),
         "{said}"
     );
-    // A folder that nobody named is left to who has it.
+    // A folder that no user named is left to its holder.
     let short = "run pagerank graph --iterations 3 --memory 20M --threads 1";
     succeed(folder, &words(short, "-q -o wanted.csv"));
     let said = end_in_pass(first, &["INT", "INT"]);
@@ -488,7 +490,7 @@ fn one_run_alone_publishes_in_a_folder() {
 }
 
 #[test]
-fn none_are_published_where_none_are_kept() {
+fn checkpoints_disabled_write_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
@@ -511,7 +513,7 @@ pub(crate) fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_killed_import_goes_on_with_what_it_kept() {
+fn resume_of_killed_import_uses_its_steps() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let rule = "generate kronecker 17 12 --weights f32 -q -o numbers.wel";
@@ -540,7 +542,7 @@ fn a_killed_import_goes_on_with_what_it_kept() {
         let wanted = format!("{import} --checkpoints 0 -q -o wanted-{what}");
         let started = Instant::now();
         succeed(folder, &words(&wanted, ""));
-        // Later and later, until it comes to its end before it is killed.
+        // Later and later, until it ends before the kill.
         let step = started.elapsed() / 12;
         let mut ended = None;
         for kill in 1..40 {
@@ -596,7 +598,7 @@ fn a_killed_import_goes_on_with_what_it_kept() {
 }
 
 #[test]
-fn a_run_in_memory_is_kept_when_it_is_interrupted() {
+fn resume_of_interrupted_run_in_memory() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     succeed(
@@ -653,7 +655,7 @@ fn a_run_in_memory_is_kept_when_it_is_interrupted() {
 }
 
 #[test]
-fn an_import_stays_when_its_run_is_interrupted() {
+fn import_stays_when_its_run_is_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let rule = "generate kronecker 15 8 -q -o edges.el";

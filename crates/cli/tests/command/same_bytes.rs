@@ -2,7 +2,7 @@
 
 use crate::{names, succeed};
 
-/// What is asked.
+/// The questions.
 const QUESTIONS: [&str; 6] = [
     "pagerank --iterations 7",
     "pagerank --tolerance 1e-6 --iterations 50",
@@ -12,7 +12,7 @@ const QUESTIONS: [&str; 6] = [
     "sssp --source SOME --method bellman-ford",
 ];
 
-/// How it is done: 84 pairs with what is asked.
+/// The ways to answer: 84 pairs with the questions.
 const WAYS: [&str; 14] = [
     "--threads 1",
     "--threads 2",
@@ -31,7 +31,7 @@ const WAYS: [&str; 14] = [
 ];
 
 #[test]
-fn the_way_a_question_is_answered_does_not_change_a_byte() {
+fn result_bytes_are_the_same_in_every_way() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let call = |words: String| succeed(at, &words.split(' ').collect::<Vec<_>>());

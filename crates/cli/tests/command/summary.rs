@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{call, fail, folder_with_edges, succeed};
 
-/// The summary of a run, which is the same as JSON and in the metrics; and what is said on stderr.
+/// Returns the summary of a run, which is the same as JSON and in the metrics, and the stderr.
 fn summary(folder: &Path, run: &[&str]) -> (Value, String) {
     let arguments = [&["run"], run, &["--json", "--metrics", "m.json"]].concat();
     let output = call(folder, &arguments);
@@ -32,7 +32,7 @@ fn stars() -> String {
 }
 
 #[test]
-fn wcc_tells_components_and_the_largest() {
+fn wcc_summary_has_count_and_largest() {
     let folder = folder_with_edges(&stars());
     let at = folder.path();
     for more in [
@@ -72,7 +72,7 @@ fn wcc_tells_components_and_the_largest() {
 }
 
 #[test]
-fn pagerank_tells_the_highest_and_the_residual() {
+fn pagerank_summary_has_top_and_residual() {
     let folder = folder_with_edges("1 2\n2 1\n3 1\n4 1\n5 1\n6 1\n");
     let at = folder.path();
     for method in ["passes", "pregel-pull", "pregel-push"] {
@@ -101,7 +101,7 @@ fn pagerank_tells_the_highest_and_the_residual() {
 }
 
 #[test]
-fn searches_tell_how_much_and_how_far() {
+fn search_summary_has_reached_and_farthest() {
     let folder = folder_with_edges("1 2 0.5\n2 3 0.25\n9 8 1\n");
     let at = folder.path();
     let (json, said) = summary(at, &["bfs", "edges.txt", "--source", "1"]);
@@ -121,7 +121,7 @@ fn searches_tell_how_much_and_how_far() {
 }
 
 #[test]
-fn summaries_of_no_vertices_are_empty() {
+fn summary_of_no_vertices_is_empty() {
     let folder = folder_with_edges("# nothing\n");
     let at = folder.path();
     succeed(at, &["import", "edges.txt", "-o", "graph"]);
@@ -132,7 +132,7 @@ fn summaries_of_no_vertices_are_empty() {
 }
 
 #[test]
-fn algorithms_have_the_names_that_people_type() {
+fn algorithm_aliases_are_accepted() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();
     for name in ["wcc", "cc", "components", "connected-components"] {

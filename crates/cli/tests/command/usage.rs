@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::{fail, folder_with_edges, names, succeed};
 
 #[test]
-fn nothing_or_nonsense_shows_the_usage() {
+fn usage_is_shown_for_nothing_or_nonsense() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     let nothing: [&str; 0] = [];
@@ -20,7 +20,7 @@ fn nothing_or_nonsense_shows_the_usage() {
 }
 
 #[test]
-fn values_that_make_no_sense_are_refused_with_what_would() {
+fn values_out_of_range_are_refused_with_a_hint() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--memory", "1,5G"]).contains("512M"));
@@ -62,7 +62,7 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
 }
 
 #[test]
-fn what_is_not_there_ends_every_command_the_same_way() {
+fn missing_paths_fail_alike_in_every_command() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     std::os::unix::fs::symlink("nothing", at.join("link")).expect("a link");
@@ -94,7 +94,7 @@ fn what_is_not_there_ends_every_command_the_same_way() {
 }
 
 #[test]
-fn places_that_take_no_files_are_found_out_before_any_work() {
+fn outputs_unwritable_are_refused_before_work() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     // Not even root makes files there.
@@ -118,7 +118,7 @@ fn places_that_take_no_files_are_found_out_before_any_work() {
 }
 
 #[test]
-fn edges_have_to_lie_in_a_file() {
+fn edges_must_be_in_a_regular_file() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     let made = Command::new("mkfifo").arg(at.join("pipe")).status();
@@ -149,7 +149,7 @@ fn edges_have_to_lie_in_a_file() {
 }
 
 #[test]
-fn memory_that_a_refusal_asks_for_is_enough() {
+fn refusal_names_memory_that_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     for options in ["", " --undirected", " --reverse --order degree"] {
@@ -188,7 +188,7 @@ fn memory_that_a_refusal_asks_for_is_enough() {
 }
 
 #[test]
-fn rings_that_are_refused_end_no_run() {
+fn io_uring_refused_ends_no_run() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();
     succeed(at, &["import", "edges.txt", "-o", "graph"]);
@@ -213,7 +213,7 @@ fn rings_that_are_refused_end_no_run() {
 }
 
 #[test]
-fn batches_larger_than_the_format_takes_are_refused() {
+fn batch_size_beyond_format_is_refused() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     let import = |size| ["import", "edges.txt", "-o", "graph", "--batch-size", size];
@@ -227,7 +227,7 @@ fn batches_larger_than_the_format_takes_are_refused() {
 }
 
 #[test]
-fn a_stored_graph_is_not_read_another_way() {
+fn stored_graph_refuses_reading_options() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     succeed(at, &["import", "edges.txt", "-o", "graph"]);
@@ -239,7 +239,7 @@ fn a_stored_graph_is_not_read_another_way() {
 }
 
 #[test]
-fn values_of_options_are_checked_before_edges_are_imported() {
+fn option_values_are_checked_before_import() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();
     for (option, value, wanted) in [
@@ -274,7 +274,7 @@ fn options_are_checked_against_the_graph() {
 }
 
 #[test]
-fn a_list_of_vertices_takes_what_follows_a_backslash_as_it_is() {
+fn vertex_list_takes_backslash_escapes() {
     let folder = folder_with_edges("from,to\na b,c\\d\nc\\d,e\ne,a b\n");
     let at = folder.path();
     let run = ["run", "pagerank", "edges.txt", "--format", "csv"];
@@ -297,7 +297,7 @@ fn a_list_of_vertices_takes_what_follows_a_backslash_as_it_is() {
 }
 
 #[test]
-fn ids_of_vertices_may_begin_with_a_dash() {
+fn vertex_ids_may_begin_with_a_dash() {
     let folder = folder_with_edges("-a,-1\n-1,b\n");
     let at = folder.path();
     let search = ["run", "bfs", "edges.txt", "--format", "csv", "--top", "1"];
@@ -309,7 +309,7 @@ fn ids_of_vertices_may_begin_with_a_dash() {
 }
 
 #[test]
-fn options_for_edges_in_memory_are_not_for_edges_that_stream() {
+fn in_memory_options_conflict_with_streaming() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();
     let stream = ["edges.txt", "--place", "edges=stream"];
@@ -333,7 +333,7 @@ fn options_for_edges_in_memory_are_not_for_edges_that_stream() {
 }
 
 #[test]
-fn every_method_ends_on_a_graph_without_vertices() {
+fn empty_graph_is_done_by_every_method() {
     let folder = folder_with_edges("# nothing\n");
     let at = folder.path();
     succeed(at, &["import", "edges.txt", "-o", "graph", "-q"]);
@@ -356,7 +356,7 @@ fn every_method_ends_on_a_graph_without_vertices() {
 }
 
 #[test]
-fn plugin_that_is_no_library_says_why() {
+fn plugin_that_is_no_library_is_refused() {
     let folder = folder_with_edges("1 2\n");
     let output = crate::graphmill()
         .args(["import", "edges.txt", "-o", "graph"])

@@ -10,8 +10,9 @@ use crate::{call, fail, folder_with_edges, succeed};
 /// Vertices of the random graph below.
 const VERTICES: u64 = 60;
 
-/// Edges with weights from a multiplicative generator: some are parallel, some loops, some 0. Vertex 3 has weights of 0 alone, and
-/// vertices 40 and above are sinks.
+/// Edges with weights from a multiplicative generator: some are parallel, some loops, some 0.
+///
+/// Vertex 3 has weights of 0 alone, and vertices 40 and above are sinks.
 fn edges() -> Vec<(u64, u64, f64)> {
     let mut state = 7_u64;
     let mut next = |below: u64| {
@@ -85,7 +86,7 @@ fn scores(file: &Path) -> BTreeMap<u64, f64> {
 }
 
 #[test]
-fn weighted_scores_are_those_of_a_dense_matrix() {
+fn weighted_scores_equal_a_dense_matrix() {
     let edges = edges();
     let folder = graph(&edges);
     let at = folder.path();
@@ -145,7 +146,7 @@ fn weighted_scores_are_those_of_a_dense_matrix() {
 }
 
 #[test]
-fn weighted_scores_of_equal_weights_are_the_plain_ones() {
+fn weighted_scores_of_equal_weights_are_plain() {
     let mut edges = edges();
     edges.iter_mut().for_each(|edge| edge.2 = 2.0);
     let folder = graph(&edges);
@@ -181,13 +182,13 @@ fn weights_out_of_range_are_refused() {
             let error = fail(at, 1, &words(&run));
             assert!(error.contains(said), "{weight}: {error}");
         }
-        // Nobody asked for them.
+        // No option asked for them.
         succeed(at, &words("run pagerank graph -q"));
     }
 }
 
 #[test]
-fn weights_that_are_ignored_are_told_once() {
+fn weights_ignored_are_reported_once() {
     let folder = graph(&edges());
     let at = folder.path();
     let ignored = |run: &str| {
@@ -207,7 +208,7 @@ fn weights_that_are_ignored_are_told_once() {
 }
 
 #[test]
-fn tolerance_not_reached_is_told_with_the_residual() {
+fn tolerance_not_reached_reports_the_residual() {
     let folder = graph(&edges());
     let at = folder.path();
     for method in ["passes", "pregel-pull", "pregel-push"] {
@@ -237,7 +238,7 @@ fn tolerance_not_reached_is_told_with_the_residual() {
 }
 
 #[test]
-fn tolerance_that_is_no_number_is_refused() {
+fn tolerance_not_a_number_is_refused() {
     let folder = graph(&[(0, 1, 1.0)]);
     for tolerance in ["inf", "-inf", "nan", "0", "-1", "infinity"] {
         let run = format!("run pagerank graph --tolerance={tolerance}");

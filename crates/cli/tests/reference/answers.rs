@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::npz::{self, Vector};
 
-/// What `answers/NAME.json` and `NAME.npz` say, as far as our algorithms are concerned. Vectors go by vertex 0..n.
+/// The content of `answers/NAME.json` and `NAME.npz` that our algorithms need.
+///
+/// Vectors go by vertex 0..n.
 pub(crate) struct Answers {
     pub(crate) vertices: u64,
     /// Distinct edges.

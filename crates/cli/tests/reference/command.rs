@@ -94,7 +94,9 @@ impl Workplace {
         self.call(&arguments);
     }
 
-    /// The values of a result, which has to hold exactly the vertices `ids` in this order; `inf` is none, and so is nothing.
+    /// Returns the values of a result, which must hold exactly the vertices `ids` in this order.
+    ///
+    /// `inf` and an empty field are `None`.
     pub(crate) fn values(&self, result: &Path, ids: &[u64]) -> Vec<Option<String>> {
         let text = std::fs::read_to_string(result).expect("a result");
         let mut lines = text.lines();

@@ -23,7 +23,7 @@ struct Check {
 
 const EXACT: &[&str] = &["--rule", "exact"];
 const EQUIVALENCE: &[&str] = &["--rule", "equivalence"];
-/// Tighter than LDBC's 1e-4: what is left is the order of additions.
+/// Tighter than LDBC's 1e-4: only the order of additions differs.
 const EPSILON: &[&str] = &["--rule", "epsilon", "--epsilon", "1e-9"];
 
 const fn check(
@@ -101,7 +101,9 @@ fn many_batches(is_large: bool) -> u64 {
     if is_large { 1024 } else { 7 }
 }
 
-/// The files of edges and vertices to import; lists of neighbours are turned into such files in `folder`.
+/// Returns the files of edges and vertices to import.
+///
+/// Lists of neighbours are turned into such files in `folder`.
 fn files(graph: &Path, folder: &Path) -> (PathBuf, PathBuf) {
     let with = |end: &str| PathBuf::from(format!("{}{end}", graph.display()));
     for end in ["", ".gz"] {
@@ -126,7 +128,7 @@ fn files(graph: &Path, folder: &Path) -> (PathBuf, PathBuf) {
 }
 
 #[test]
-fn bfs_gives_the_depths_that_ldbc_expects() {
+fn bfs_equals_ldbc_depths() {
     let source = &["--source", "1"];
     run(
         "ldbc-validation/bfs/dir-input",
@@ -153,7 +155,7 @@ fn bfs_gives_the_depths_that_ldbc_expects() {
 }
 
 #[test]
-fn pagerank_gives_the_ranks_that_ldbc_expects() {
+fn pagerank_equals_ldbc_ranks() {
     // The undirected output was made with the 0.85 of a 32-bit float and 26 iterations, the directed one converged.
     let converged = &["--damping", "0.85", "--iterations", "50"];
     let rounded = &["--damping", "0.8500000238418579", "--iterations", "26"];
@@ -182,7 +184,7 @@ fn pagerank_gives_the_ranks_that_ldbc_expects() {
 }
 
 #[test]
-fn sssp_gives_the_distances_that_ldbc_expects() {
+fn sssp_equals_ldbc_distances() {
     let source = &["--source", "1"];
     run(
         "ldbc-validation/sssp/dir-input",
@@ -209,7 +211,7 @@ fn sssp_gives_the_distances_that_ldbc_expects() {
 }
 
 #[test]
-fn wcc_finds_the_components_that_ldbc_expects() {
+fn wcc_equals_ldbc_components() {
     run(
         "ldbc-validation/wcc/dir-input",
         true,
@@ -235,7 +237,7 @@ fn wcc_finds_the_components_that_ldbc_expects() {
 }
 
 #[test]
-fn the_directed_example_of_ldbc_gives_all_its_outputs() {
+fn ldbc_directed_example_has_all_outputs() {
     let iterations = &["--damping", "0.85", "--iterations", "2"];
     let checks = [
         check(
@@ -278,7 +280,7 @@ fn the_directed_example_of_ldbc_gives_all_its_outputs() {
 }
 
 #[test]
-fn the_undirected_example_of_ldbc_gives_all_its_outputs() {
+fn ldbc_undirected_example_has_all_outputs() {
     let iterations = &["--damping", "0.85", "--iterations", "2"];
     let checks = [
         check(
@@ -321,7 +323,7 @@ fn the_undirected_example_of_ldbc_gives_all_its_outputs() {
 }
 
 #[test]
-fn p2p_31_gives_all_its_undirected_outputs() {
+fn p2p_31_undirected_has_all_outputs() {
     let iterations = &["--damping", "0.85", "--iterations", "10"];
     let checks = [
         check(
@@ -343,7 +345,7 @@ fn p2p_31_gives_all_its_undirected_outputs() {
 }
 
 #[test]
-fn p2p_31_gives_its_directed_outputs() {
+fn p2p_31_directed_has_all_outputs() {
     let checks = [
         check(
             "bfs",

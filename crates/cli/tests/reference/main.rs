@@ -14,7 +14,7 @@
 mod answers;
 mod command;
 mod graphs;
-mod judged;
+mod judges;
 mod ldbc;
 mod npz;
 mod pairs;
@@ -28,12 +28,14 @@ use std::path::{Path, PathBuf};
 use crate::answers::Answers;
 use crate::graphs::Graph;
 
-/// Says it on stderr past the capture of the test harness: what was skipped has to be seen when tests pass.
+/// Writes to stderr past the test harness's capture: a skip must show when tests pass.
 pub(crate) fn say(what: &str) {
     writeln!(std::io::stderr(), "{what}").expect("stderr takes a line");
 }
 
-/// Whether batches of `size` are so many that the case would be slow, and is skipped; GRAPHMILL_BATCHES_MAX may allow more.
+/// True if batches of `size` are too many: the case would be slow, and is skipped.
+///
+/// GRAPHMILL_BATCHES_MAX may allow more.
 pub(crate) fn has_too_many_batches(case: &str, vertices: u64, size: u64) -> bool {
     let text = std::env::var("GRAPHMILL_BATCHES_MAX").ok();
     let most = text.map_or(5_000, |text| {
@@ -129,7 +131,7 @@ fn names(data: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_answer_is_used_or_skipped_for_a_reason() {
+fn answers_are_used_or_skipped_for_a_reason() {
     let Some(data) = data() else { return };
     for name in names(&data) {
         match SKIPPED.iter().find(|row| row.0 == name) {
@@ -143,12 +145,12 @@ fn every_answer_is_used_or_skipped_for_a_reason() {
 }
 
 #[test]
-fn the_judges_accept_every_known_answer_and_refuse_it_changed() {
+fn judges_accept_answers_and_refuse_changed_ones() {
     let Some(data) = data() else { return };
     for name in GRAPHS {
         let answers = Answers::load(&data, name);
         let graph = Graph::load(&data, name, answers.vertices, answers.directed)
             .expect("a format that is read here");
-        judged::check(name, &graph, &answers);
+        judges::check(name, &graph, &answers);
     }
 }

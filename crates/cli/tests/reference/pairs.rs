@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 /// A level of a factor, as the factor and its number.
 type Level = (usize, usize);
 
-/// `counts` has the number of levels of each factor. `fits` says of two levels, of the factor with the smaller number first, whether a
-/// row may have both; every such pair has to be part of some row that may be.
+/// Returns rows that have every pair of levels that fits.
+///
+/// `counts` has the number of levels of each factor. `fits` is true if a row may have two levels, that of the factor with
+/// the smaller number first. Every such pair must be part of a row that fits.
 pub(crate) fn rows(counts: &[usize], fits: impl Fn(Level, Level) -> bool) -> Vec<Vec<usize>> {
     let levels = |factor: usize| (0..counts[factor]).map(move |level| (factor, level));
     let ordered = |a: Level, b: Level| if a < b { (a, b) } else { (b, a) };
@@ -53,7 +55,7 @@ pub(crate) fn rows(counts: &[usize], fits: impl Fn(Level, Level) -> bool) -> Vec
 }
 
 #[test]
-fn rows_have_every_pair_that_fits_and_no_other() {
+fn pairwise_rows_have_every_valid_pair() {
     // Level 2 of the first factor goes with the even levels of the last alone.
     let counts = [3, 2, 5, 4];
     let fits = |a: Level, b: Level| a != (0, 2) || b.0 != 3 || b.1.is_multiple_of(2);

@@ -42,7 +42,7 @@ const SIZES: [Size; 6] = [
     Size::Vertices(1),
 ];
 
-/// The first of them, with which every way is quick on graphs that have no more batches than `PAIRED_BATCHES_MAX`.
+/// Number of sizes that are quick in every way on graphs of at most `PAIRED_BATCHES_MAX` batches.
 const PAIRED_SIZES: usize = 4;
 const PAIRED_BATCHES_MAX: u64 = 100;
 
@@ -58,7 +58,9 @@ pub(crate) fn check(name: &str) {
     }
 }
 
-/// The usual batches against all that is known, and runs in which each two of graph, batch size, order, method and way meet.
+/// Checks the usual batches against all known answers, and pairwise runs.
+///
+/// In pairwise runs each two of graph, batch size, order, method and way meet.
 fn check_pairs(data: &Path, name: &str, known: &Known) {
     let number = GRAPHS.iter().position(|graph| *graph == name);
     let number = number.expect("a graph of the list");
@@ -174,7 +176,7 @@ fn check_all(data: &Path, name: &str, known: &Known) {
     }
 }
 
-/// A graph and what is known about it.
+/// A graph and its known answers.
 struct Known {
     graph: Graph,
     answers: Answers,
@@ -216,7 +218,7 @@ impl Known {
     }
 }
 
-/// One way to import a graph. Checks that are `thorough` add the judges, which are slower than the command.
+/// One way to import a graph. Thorough checks add the judges, which are slower than the command.
 struct Case<'a> {
     name: String,
     place: Workplace,
@@ -250,7 +252,7 @@ impl Case<'_> {
         self.ranks(thorough);
     }
 
-    /// What a method finds in the usual way, after a look at what is known.
+    /// Returns what a method finds in the usual way, checked against the known answers.
     fn known(&self, method: &Method) -> Vec<u8> {
         match (method.algorithm, method.options) {
             ("wcc", _) => self.components(false),
@@ -377,7 +379,7 @@ impl Case<'_> {
             );
             assert_eq!(verdict, Ok(()), "{what} after 20");
 
-            // 0.85 to the power of 200 is below 1e-14: converged as far as 64 bits go.
+            // 0.85 to the power of 200 is below 1e-14: converged within 64 bits.
             let ranks = iterate("200");
             let (best, expected): (Vec<f64>, Vec<f64>) = known
                 .top
@@ -433,7 +435,7 @@ impl Case<'_> {
         assert_eq!(verdict, Ok(()), "{}: parents", self.name);
     }
 
-    /// Dropped mass, jumps to a few vertices, 32 bits, by every method or the usual one: the judge decides alone.
+    /// Dropped mass, jumps to a few vertices, 32 bits, by all methods or the usual: the judge decides.
     fn other_ranks(&self, by_every_method: bool) {
         let sources = [self.answers.source, 0, self.answers.vertices / 2];
         let list = sources

@@ -31,7 +31,7 @@ const fn pushed(options: &'static [&'static str]) -> Method {
     }
 }
 
-/// The first of each algorithm is what it does by itself. What is not named alone here is its default.
+/// The first of each algorithm is its default. Options that are not named alone here are defaults.
 pub(crate) const METHODS: &[&[Method]] = &[
     &[
         exact("wcc", &[]),
@@ -61,8 +61,9 @@ pub(crate) const METHODS: &[&[Method]] = &[
     ],
 ];
 
-/// How passes are done, and where data lies. `FOLDER` stands for one on a disk, `LEAST` for the memory that a run asks for that was
-/// given too little.
+/// The kinds of passes, and where data lies.
+///
+/// `FOLDER` stands for one on a disk, `LEAST` for the memory that a run with too little asks for.
 pub(crate) const WAYS: &[&[&str]] = &[
     &[],
     &["--direction", "scatter"],
@@ -97,8 +98,9 @@ pub(crate) fn all_ways(methods: &[Method]) -> Vec<(&Method, &'static [&'static s
     all.filter(|(method, way)| goes(method, way)).collect()
 }
 
-/// Some methods and ways find the same with some options: the bytes that are wanted or that the first finds, where they do not depend on
-/// the order of arrival.
+/// The bytes that some methods and ways must find, or that the first finds.
+///
+/// They are compared where they do not depend on the order of arrival.
 pub(crate) fn find_the_same(
     place: &Workplace,
     case: &str,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Lists that a list may copy from, and the shortest run that is an interval; both as in the graph's properties.
+/// Lists that a list may copy from, and the shortest interval, as in the graph's properties.
 const WINDOW: usize = 7;
 const INTERVAL_MIN: u64 = 4;
 /// The k of the zeta code of residuals.
@@ -33,7 +33,7 @@ fn successors(bits: &mut Bits<'_>, vertex: u64, window: &VecDeque<Vec<u64>>) -> 
     }
     let reference = bits.unary() as usize;
     if reference > 0 {
-        // Blocks of the list referred to are copied and passed over in turn; what is left is copied after an even number of blocks.
+        // Blocks of the list referred to are copied and skipped in turn; the rest is copied after an even number of blocks.
         let mut rest = &window[reference - 1][..];
         let blocks = bits.gamma();
         for block in 0..blocks {

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bitmaps_take_no_room_that_cells_need_to_be_there_all() {
+    fn bitmaps_give_way_to_pinning_all_cells() {
         for (bitmaps, cells, room, pinned) in [
             (0, 0, 0, true),
             (10, 90, 100, true),

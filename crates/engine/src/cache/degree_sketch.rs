@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_class_bounds_its_degrees_to_a_quarter() {
+    fn degree_class_bounds_degrees_to_a_quarter() {
         let mut last = QuantizedDegree(0);
         for degree in (0..5000).chain((13..63).flat_map(|e| {
             let power = 1u64 << e;

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_comes_back_and_no_bit_of_it_can_change() {
+    fn snapshot_round_trips_and_detects_any_flip() {
         let bytes = written();
         let back = Snapshot::read(&file(&bytes)).unwrap();
         let sets = back.sets.clone();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_beyond_the_file_are_noticed_where_the_checksum_is_right() {
+    fn snapshot_counts_beyond_the_file_are_refused() {
         let bytes = written();
         for at in 0..bytes.len() - 4 {
             let mut bad = bytes.clone();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_come_back_in_each_form() {
+    fn snapshot_sets_round_trip_in_each_form() {
         let file = file(&written());
         let record = Snapshot::read(&file).unwrap();
         let mut from = RecordReader::at(&file, record.sets[0].1);

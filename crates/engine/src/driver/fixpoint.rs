@@ -80,7 +80,9 @@ impl Engine {
         PassLimit::new(what, self.vertices())
     }
 
-    /// [`Engine::run_to_fixpoint`] in passes alone: in each, all vertices send whose labels the one before lowered.
+    /// Runs [`Engine::run_to_fixpoint`] in passes alone.
+    ///
+    /// In each pass, the vertices whose labels the pass before lowered send.
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, or the user asked to stop.

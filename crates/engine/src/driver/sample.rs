@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_out_of_all_proportion_do_not_count() {
+    fn sample_mean_ignores_outliers() {
         assert_eq!(usual_mean(&mut []), None);
         assert_eq!(usual_mean(&mut [7.0, 1.0, 1.0, 3.0]), Some(3.0));
         assert_eq!(usual_mean(&mut [1.0, 1e12, 3.0, f64::INFINITY]), Some(2.0));

@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_out_as_they_went_in_whatever_the_room() {
+    fn frame_round_trips_in_any_capacity() {
         let span = 1000usize;
         let values: Vec<u32> = (0..span as u32).map(|v| v * 7).collect();
         for every in [1, 3, 40, 999] {
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_are_cut_short_are_refused() {
+    fn frame_cut_short_is_refused() {
         let mut bytes = vec![0; 300];
         let mut frame = Frame {
             bytes: &mut bytes,

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn walks_in_order_and_empties() {
+    fn bitmap_walks_in_order_and_empties() {
         for span in [1, 63, 64, 65, 4096, 4097, 300_000] {
             let mut mine = set(span);
             let mut theirs = BTreeSet::new();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_drained_and_looked_at_alone() {
+    fn bitmap_ranges_are_drained_and_read_alone() {
         for span in [1, 63, 64, 65, 4096, 4097, 300_000] {
             let all: Vec<usize> = (0..span).step_by(1 + span / 97).collect();
             for cut in [0, 1, 63, 64, 65, 4095, 4096, 200_001, span - 1, span] {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_set_is_every_vertex() {
+    fn bitmap_full_has_every_vertex() {
         for span in [1, 64, 65, 5000] {
             let mut mine = set(span);
             mine.insert_all();

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_any_density_come_back_in_about_as_many_bits_as_it_takes() {
+    fn set_codec_round_trips_near_entropy() {
         for span in [1, 63, 64, 65, 1000, 70_000] {
             for parts in [0, 1, 10, 100, 190, 310, 500, 700, 990, 999, 1000] {
                 let before = set(span, drawn(span, parts));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn members_of_a_larger_batch_are_refused() {
+    fn set_members_beyond_batch_are_refused() {
         for members in [900..901, 0..900] {
             let file = file(&written(&set(1000, members)));
             let mut from = RecordReader::open(&file, MAGIC).unwrap();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_not_all_used_are_noticed() {
+    fn set_words_left_unused_are_refused() {
         let mut out = RecordWriter::new(Vec::new(), MAGIC).unwrap();
         out.write_all(&[IN, 0]).unwrap();
         out.put_u64(1).unwrap();

@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_is_enough_and_a_little_less_is_not() {
+    fn least_memory_is_enough_and_exact() {
         for strips in [1, 3] {
             let shape = GraphShape { strips, ..shape() };
             let least = shape.least(ProgramFootprint::USUAL);
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_out_never_exceeds_what_is_free() {
+    fn memory_plan_never_exceeds_free_bytes() {
         for (wire, pulls) in [(0, true), (1 << 20, true), (0, false), (1 << 20, false)] {
             let shape = GraphShape { wire, ..shape() };
             let sizes = ProgramFootprint {

@@ -443,7 +443,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_selects_those_that_are_on_it_and_present() {
+    fn routing_list_selects_present_sources() {
         for span in [1usize, 63, 64, 1000, 4096] {
             let words = span.div_ceil(WORD);
             let every = |step: usize, from: usize| {

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_spread_as_they_were_put_together() {
+    fn message_run_round_trips() {
         for span in [1, 5, 63, 64, 65, 200, 1000, 4097] {
             for every in [1, 2, 3, 31, 40, 64, 999] {
                 round_trip(span, every, |i| i as u8);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_add_up_is_refused() {
+    fn message_run_inconsistent_is_refused() {
         let (span, values) = (100, vec![1u32; 100]);
         let selected = bits(span, 3);
         let mut memory = room(span, 4);

@@ -355,7 +355,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passes_beyond_the_list_are_added_up() {
+    fn passes_beyond_the_list_are_summed() {
         let mut metrics = Metrics::default();
         for pass in 0..LISTED_MAX as u64 + 3 {
             metrics.push(PassMetrics {
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn only_passes_over_edges_count_for_their_speed() {
+    fn edge_rate_counts_edge_passes_only() {
         let mut metrics = Metrics::default();
         assert_eq!(metrics.gteps(), None);
         for (mode, edges, seconds) in [

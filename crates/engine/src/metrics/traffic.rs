@@ -314,7 +314,7 @@ mod tests {
     });
 
     #[test]
-    fn what_a_worker_owes_is_spent_at_the_end_of_its_task() {
+    fn slow_tier_debt_is_spent_at_end_of_task() {
         let (traffic, clock) = traffic(&["rw-split"], CHARGE);
         let worker = traffic.of(0);
         worker.read(DataKind::Edges, Access::Sequential, MILLION);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_workers_still_owe_they_spend_side_by_side() {
+    fn slow_tier_debts_are_spent_in_parallel() {
         let (traffic, clock) = traffic(&["slow"], CHARGE);
         for (worker, bytes) in [(0, 10), (1, 30)] {
             traffic
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_to_stop_need_not_wait_for_what_is_owed() {
+    fn slow_tier_debt_ends_on_cancel() {
         let stop = CancelToken::new();
         let clock = Arc::new(Impatient(SimulatedClock::new(), stop.clone()));
         let traffic = traffic_by(clock.clone(), &stop, &["slow"], CHARGE);
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_device_reads_and_writes_so_much_slower() {
+    fn slow_tier_of_the_paper_has_its_factors() {
         let second = Charge::PAPER.dram_bandwidth as u64;
         assert!((Charge::PAPER.seconds(second, 0) - 1.4).abs() < 1e-6);
         assert!((Charge::PAPER.seconds(0, second) - 5.0).abs() < 1e-6);

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn few_vertices_are_sought_against_the_arcs_only_where_the_graph_is_there_turned() {
+    fn sparse_pull_needs_the_transpose() {
         assert_eq!(chosen(FEW), (Mode::Sparse, true));
         let stored_only = PassStats {
             turned: false,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn seeks_that_read_many_frames_for_few_edges_are_no_seeks() {
+    fn sparse_pass_with_many_pages_is_refused() {
         let disk = UncachedBytes {
             block_lists: 1 << 24,
             cells: 3 << 24,
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_are_met() {
+    fn pages_met_follow_the_collector_formula() {
         for (looks, of_hundred) in [(1.0, 1.0), (20.0, 18.1), (100.0, 63.2), (300.0, 95.0)] {
             let found = met(looks, 100.0);
             assert!((found / of_hundred - 1.0).abs() < 0.03, "{looks}: {found}");
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directed_graph_is_pulled_along_its_arcs_only_where_both_ways_are_in_memory() {
+    fn dense_pull_of_directed_needs_both_sides() {
         let many = PassStats {
             direction: Direction::Forward,
             active: FEW.vertices / 2,
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_was_asked_for_is_taken_wherever_the_graph_allows_it() {
+    fn kernel_asked_for_is_taken_where_possible() {
         let many = PassStats {
             active: FEW.vertices,
             edges: FEW.arcs,

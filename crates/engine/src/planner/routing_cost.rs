@@ -169,12 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn what_all_need_is_not_dispatched() {
+    fn routing_none_where_all_need_messages() {
         assert_eq!(chosen(ALL), [RoutingMode::None; 2]);
     }
 
     #[test]
-    fn what_few_need_is_pushed() {
+    fn routing_push_where_few_need_messages() {
         let local = RoutingStats {
             sample: spread(1.2),
             ..ALL
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_push_that_saves_little_of_a_pass_is_not_worth_much_more_to_look_at() {
+    fn routing_push_of_little_gain_is_not_evaluated() {
         let facts = RoutingStats {
             reads: 2.0,
             sample: spread(1.3),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn few_messages_are_not_worth_reading_lists_and_many_small_pieces() {
+    fn routing_none_for_few_messages() {
         let few = RoutingStats {
             active: [1000, 0],
             sample: spread(1.2),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_to_others_is_on_disk_anyway_and_pulled_by_those_who_wait() {
+    fn routing_pull_where_receivers_wait() {
         let several = RoutingStats {
             active: [1 << 22, 3 << 22],
             reads: 1.0,

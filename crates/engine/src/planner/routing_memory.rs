@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_has_room_beside_what_passes_take_of_the_rest() {
+    fn routing_memory_leaves_room_for_passes() {
         let shape = shape();
         let mut found = 0;
         for free in (1..40).map(|units| shape.least(SIZES) + (units << 21)) {

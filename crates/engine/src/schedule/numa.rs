@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_takes_batches_of_its_node_first_and_every_batch_is_taken_once() {
+    fn worker_takes_its_node_first_and_batches_once() {
         let all: Vec<usize> = (0..10).collect();
         for (nodes, node, wanted) in [
             (vec![0], 0, vec![0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_dealt_to_the_same_node_whichever_others_are_active() {
+    fn batch_keeps_its_node_for_any_active_set() {
         let deal = NumaQueue::to(&[0, 1], &[1, 5, 8], 10);
         let take = |deal: &NumaQueue, node| deal.take_near(node, |_| true);
         assert_eq!(take(&deal, 1), Some(1), "the position of batch 5");

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_reads_a_batch_once_however_many_of_its_strips_have_cells_of_it() {
+    fn column_run_reads_a_batch_once() {
         let columns = Six(Batches::new((0..=6).map(|batch| 10 * batch).collect()).unwrap());
         for (group, first, others) in [
             (1, 3.0, 1.5),

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_changed_row_changes_the_pages_that_hold_it() {
+    fn changed_row_marks_its_pages() {
         const PAGE_BYTES: usize = 64;
         for element_bytes in [1, 4, 12, 48, 64, 100, 200] {
             for step in [1, 3, 17, 50] {

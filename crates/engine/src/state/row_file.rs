@@ -435,7 +435,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_is_free_when_the_last_version_goes_that_has_it() {
+    fn slot_is_free_after_its_last_checkpoint() {
         let slot = |number| SlotRef::new(number, 0);
         let mut kept = PinnedSlots::default();
         assert!(!kept.retire(slot(0)), "no version has it");

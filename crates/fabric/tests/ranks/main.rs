@@ -5,7 +5,7 @@
     reason = "processes take real time, and their plugin is written beside the ports"
 )]
 
-mod every_fabric;
-mod mpi_ranks;
+mod fabrics;
+mod mpi;
 mod mpirun;
-mod simulated_ranks;
+mod simulated;

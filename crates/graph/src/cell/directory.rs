@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_comes_back_with_positions_and_strips() {
+    fn directory_round_trips_positions_and_strips() {
         let budget = MemoryBudget::new(1 << 20);
         let directory = parse(&example(), 4, EdgeKind::F32, 15, &budget).unwrap();
         let column = &directory.columns[0];
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_directory_is_refused_whatever_is_broken() {
+    fn directory_damage_is_refused() {
         let budget = MemoryBudget::new(1 << 20);
         let good = example();
         for cut in 0..good.len() {

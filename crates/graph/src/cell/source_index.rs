@@ -329,7 +329,7 @@ mod tests {
     use graphmill_storage::SplitMix64;
 
     #[test]
-    fn seeks_find_the_edges_that_a_scan_finds() {
+    fn source_index_finds_what_a_scan_finds() {
         let mut random = SplitMix64::new(3);
         for round in 0..60u64 {
             let span = 1 + random.below([10, 1000, 100_000][round as usize % 3]);

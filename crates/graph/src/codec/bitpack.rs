@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_come_back_at_every_width_and_count() {
+    fn bitpack_round_trips_every_width_and_count() {
         for width in 0..=32 {
             for count in [0usize, 1, 7, 8, 9, 63, 64, 65, 1000] {
                 let mut x = 7u64;

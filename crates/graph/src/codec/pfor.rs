@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mix_of_widths_reads_back() {
+    fn pfor_round_trips_any_mix_of_widths() {
         let mut random = SplitMix64::new(5);
         for round in 0..2000u64 {
             let count = random.below(200) as usize;
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn one_jump_does_not_widen_its_neighbours() {
+    fn pfor_jump_does_not_widen_neighbours() {
         let mut values = vec![3; MINI];
         values[7] = 1 << 30;
         let (heads, bodies) = write(&values);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_read_without_leaving_them() {
+    fn pfor_of_any_bytes_stays_in_bounds() {
         let mut random = SplitMix64::new(6);
         for _ in 0..2000 {
             let heads: Vec<u8> = (0..random.below(6))

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back_and_broken_ones_do_not() {
+    fn varint_round_trips_and_refuses_damage() {
         let mut out = Vec::new();
         let numbers: Vec<u64> = (0..64)
             .flat_map(|s| [1u64 << s, (1 << s) - 1, u64::MAX >> s])

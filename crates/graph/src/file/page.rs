@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_follow_from_the_payload() {
+    fn page_file_length_follows_from_payload() {
         for (payload, padded, pages, file) in [
             (0, 0, 0, 0),
             (1, 4096, 1, 8192),

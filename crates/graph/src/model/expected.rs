@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_have_all_vertices_and_all_arcs() {
+    fn degree_classes_cover_all_vertices_and_arcs() {
         for (like, vertices, edges, directed) in [
             (DegreeModel::Kronecker, 1 << 16, 1 << 20, true),
             (DegreeModel::Kronecker, 1 << 38, 1 << 40, false),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_have_edges_to_a_group_of_columns_are_counted_once() {
+    fn sources_of_a_column_group_are_counted_once() {
         let batches = Batches::new(vec![0, 300, 600, 900, 1000]).unwrap();
         let graph = GraphModel::new(DegreeModel::Kronecker, 1000, 5000, true);
         // The last column is in no group; the first two are in one, or each in its own.

@@ -455,7 +455,7 @@ mod tests {
     use crate::spec::EdgeKind;
 
     #[test]
-    fn numbers_of_events_have_their_mean() {
+    fn drawn_counts_have_their_mean() {
         let mut random = SplitMix64::new(5);
         for mean in [1e-9, 0.1, 1.0, 7.0, 29.0, 31.0, 5000.0] {
             let all: u64 = (0..20_000).map(|_| at_least_one(mean, &mut random)).sum();
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_graph_and_absurd_ones_have_an_outline() {
+    fn profile_of_empty_and_absurd_graphs_exists() {
         for (vertices, edges, size) in [(0, 0, 1), (5, 0, 2), (1 << 40, 1 << 60, 1 << 31)] {
             let cuts = (0..=u64::div_ceil(vertices, size)).map(|b| vertices.min(b * size));
             let batches = Batches::new(cuts.collect()).unwrap();

@@ -212,7 +212,7 @@ fn add(bytes: &mut [u8], at: usize, more: u32) {
 }
 
 #[test]
-fn graphs_as_written_are_deeply_intact() {
+fn deep_verify_accepts_graphs_as_written() {
     let mut models = vec![Model::new(vec![0], Vec::new()), example()];
     let mut symmetric = example();
     symmetric.edges = (symmetric.edges.iter())
@@ -242,7 +242,7 @@ fn graphs_as_written_are_deeply_intact() {
 }
 
 #[test]
-fn crafted_changes_are_damage_only_deep_verify_finds() {
+fn deep_verify_finds_crafted_damage() {
     type Change = fn(&Crafted);
     let changes: &[(&str, &str, Change)] = &[
         ("a degree", "the degrees of batch 0", |graph| {
@@ -414,7 +414,7 @@ fn crafted_changes_are_damage_only_deep_verify_finds() {
 }
 
 #[test]
-fn weights_outside_their_range_are_damage_when_read() {
+fn weights_outside_their_range_are_damage() {
     let graph = Crafted::new(&example());
     graph.payload(forward(FileKind::Weights), |bytes| {
         bytes[..4].copy_from_slice(&(-1_f32).to_le_bytes());
@@ -434,7 +434,7 @@ fn weights_outside_their_range_are_damage_when_read() {
 }
 
 #[test]
-fn any_crafted_byte_is_damage_or_changes_nothing() {
+fn crafted_byte_is_damage_or_harmless() {
     let mut model = example();
     model.order = Some((0..900).map(|rank| (rank * 7) % 900).collect());
     let (graph, told) = (Crafted::new(&model).graph(), model.told());

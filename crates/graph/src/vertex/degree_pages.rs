@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn degrees_of_any_width_come_back() {
+    fn degree_pages_round_trip_any_width() {
         for max in [0u64, 1, 5, 255, 1 << 20, (1 << 56) - 1, 1 << 60] {
             let mut degrees = [0; 4096];
             for (i, d) in degrees.iter_mut().enumerate() {

@@ -362,7 +362,7 @@ mod tests {
     use graphmill_storage::SplitMix64;
 
     #[test]
-    fn fan_out_comes_back_in_both_forms() {
+    fn fanout_pages_round_trip_in_both_forms() {
         let mut random = SplitMix64::new(1);
         for (batches, pairs) in [
             (1, 100),
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_page_is_refused_or_harmless() {
+    fn fanout_page_damage_is_refused_or_harmless() {
         let mut page = FanoutPage {
             pairs: (0..4000).map(|i| (i, u32::from(i % 30))).collect(),
             ..Default::default()

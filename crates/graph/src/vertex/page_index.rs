@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_found_in_full_and_in_sparse_tables() {
+    fn page_index_finds_pages_in_any_table() {
         for numbers in [(0..50).collect::<Vec<u64>>(), vec![3, 4, 900, 1 << 40]] {
             let pages: Vec<(u64, u32)> = numbers.iter().map(|&n| (n, n as u32 % 7 + 1)).collect();
             let end: u64 = pages.iter().map(|&(_, bytes)| u64::from(bytes)).sum();

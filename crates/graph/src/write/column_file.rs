@@ -390,7 +390,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_file_has_room_for_more_cells_than_its_memory_says() {
+    fn column_file_cells_keep_to_leased_memory() {
         let mut leased = 0;
         while leased < 1 << 24 {
             // The room becomes larger when one cell more than before is noted.

@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod a_broken_writer_is_noticed;
-mod any_change_is_noticed;
-mod every_shape_reads_back;
+mod broken_writer;
+mod damage;
+mod extent_reader;
 mod model;
-mod streams_of_extents;
+mod round_trip;

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_every_enclosing_cgroup_are_looked_at() {
+    fn cgroup_limits_of_all_levels_are_read() {
         let files =
             limit_files("12:cpu,cpuacct:/x\n9:memory:/docker/abc\n0::/user.slice\nbroken\n");
         let files: Vec<_> = files.iter().map(|path| path.to_str().unwrap()).collect();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_memory_and_a_processor() {
+    fn machine_has_memory_and_a_processor() {
         assert!(default_memory() > 0);
         assert!(default_threads() > 0);
     }

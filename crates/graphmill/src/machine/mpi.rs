@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_starts_ranks_is_understood() {
+    fn mpi_launchers_are_recognised() {
         let of = |rank, ranks, here| {
             Some(MpiJob {
                 ranks,
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_of_slurm_that_do_not_know_of_each_other_are_found() {
+    fn slurm_tasks_without_mpi_are_detected() {
         let strangers = |environment: &[(&str, &str)]| MpiJob::strangers_of(says(environment));
         let step = [("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_PROCID", "3")];
         assert_eq!(strangers(&step), Some(8));
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_are_bound_do_not_share_what_they_are_bound_to() {
+    fn bound_ranks_do_not_share_processors() {
         let job = job(&[("PMI_SIZE", "8"), ("MPI_LOCALNRANKS", "8")]).unwrap();
         let threads = |own, of_job| {
             let share = job.share_of(MachineConfig::default(), Processors { own, of_job });
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_says_of_processes_is_read() {
+    fn process_status_is_parsed() {
         let status = "Name:\tx\nPPid:\t17\nCpus_allowed:\tff\nCpus_allowed_list:\t0-3,8,10-11\n";
         assert_eq!(allowed(status), Some(7));
         assert_eq!(parent(status), Some("17".to_string()));
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_takes_its_share_of_what_was_not_asked_for() {
+    fn rank_takes_its_share_of_the_machine() {
         let job = job(&[("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "4")]).unwrap();
         let share = job.share(MachineConfig::default());
         assert_eq!(share.memory, Some(default_memory() / 4));

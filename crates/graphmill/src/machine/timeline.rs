@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_longer_run_has_longer_steps_and_loses_nothing() {
+    fn timeline_of_long_runs_has_longer_steps() {
         let mut recorded = Recorded {
             doubled: 0,
             steps: Vec::new(),

@@ -221,7 +221,7 @@ mod tests {
     use crate::result::format::is_folder;
 
     #[test]
-    fn parts_are_known_by_their_names() {
+    fn part_names_are_recognised() {
         for name in ["part-00000.parquet", "part-00012.csv", "part-100000.csv.gz"] {
             assert!(is_part(Path::new(name)), "{name}");
         }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slash_at_the_end_asks_for_a_folder() {
+    fn trailing_slash_asks_for_a_directory() {
         assert!(is_folder(Path::new("ranks/")) && is_folder(Path::new("a/ranks.csv/")));
         assert!(!is_folder(Path::new("ranks.csv")) && !is_folder(Path::new("a/ranks")));
     }

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_says_the_format() {
+    fn format_follows_from_the_file_name() {
         assert_eq!(
             ResultFormat::of(Path::new("a.parquet")).unwrap(),
             ResultFormat::Parquet

@@ -152,7 +152,7 @@ mod tests {
     use crate::progress::unwatched;
 
     #[test]
-    fn many_windows_give_what_one_gives() {
+    fn id_order_windows_equal_one_window() {
         let folder = tempfile::tempdir().unwrap();
         let (edges, path) = (folder.path().join("edges.txt"), folder.path().join("graph"));
         let machine = Machine::open(&MachineConfig::default(), CancelToken::new()).unwrap();

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distinct_finds_every_place() {
+    fn distinct_names_map_to_every_place() {
         for (vertices, step) in [(1, 1), (500, 3), (70_000, 1), (1 << 40, 999_999_937)] {
             let ranks: Vec<u64> = (0..5000).map(|i| i * i * step % vertices).collect();
             let mut sorted = ranks.clone();

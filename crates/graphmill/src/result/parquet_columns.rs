@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_is_not_utf8_is_refused() {
+    fn text_not_utf8_is_refused() {
         let mut plain = Vec::new();
         put_text(&mut plain, "\u{e4}".as_bytes()).unwrap();
         assert_eq!(plain, [2, 0, 0, 0, 0xc3, 0xa4]);

@@ -48,7 +48,7 @@ fn counts(verdict: &Verdict) -> [u64; 3] {
 }
 
 #[test]
-fn exact_takes_numbers_as_numbers_and_every_word_for_unreached() {
+fn exact_compares_numbers_and_unreached_words() {
     let result = "vertex,depth\n1,0\n2,3\n3,inf\n4,inf\n5,inf\n6,260\n7,0.5\n";
     let reference = "1 0\n2 3\n3 9223372036854775807\n4 Infinity\n5 infinity\n6 2.600000000000000e+02\n7 5e-1\n";
     let verdict = verdict(result, reference, Rule::Exact);
@@ -57,7 +57,7 @@ fn exact_takes_numbers_as_numbers_and_every_word_for_unreached() {
 }
 
 #[test]
-fn what_is_unreached_or_a_vertex_is_what_the_other_file_says() {
+fn unreached_or_vertex_follows_the_other_file() {
     let long_max = i64::MAX as u64;
     let text = |text: &str| ValueReading::Numbers.value(text.as_bytes());
     let word = |text: &str| ValueReading::Numbers.word(text.as_bytes());
@@ -141,7 +141,7 @@ fn epsilon_is_relative_to_the_reference() {
 }
 
 #[test]
-fn equivalence_wants_the_same_groups_under_any_names() {
+fn equivalence_compares_groups_under_any_names() {
     let reference = "1 7\n2 7\n3 8\n4 8\n5 a\n";
     let of = |labels: [&str; 5]| {
         let rows: String = labels
@@ -178,7 +178,7 @@ fn equivalence_wants_the_same_groups_under_any_names() {
 }
 
 #[test]
-fn the_sets_of_vertices_have_to_be_equal() {
+fn vertex_sets_must_be_equal() {
     let found = verdict(
         "vertex,depth\n1,0\n3,1\n4,1\n",
         "1 0\n2 1\n3 1\n",
@@ -203,7 +203,7 @@ fn the_sets_of_vertices_have_to_be_equal() {
 }
 
 #[test]
-fn the_order_of_either_file_does_not_matter() {
+fn row_order_does_not_matter() {
     let rows = ["10 4\n", "2 5\n", "zlib 6\n", "bash 7\n", "33 8\n"];
     for turn in 0..rows.len() {
         let mut turned = rows;
@@ -225,7 +225,7 @@ fn the_order_of_either_file_does_not_matter() {
 }
 
 #[test]
-fn a_vertex_with_two_rows_is_an_error_in_any_order() {
+fn vertex_with_two_rows_is_an_error() {
     for text in ["1 5\n1 5\n2 3\n", "1 5\n2 3\n1 5\n", "2 3\n1 5\n1 6\n"] {
         for (result, reference, file) in [
             (text, "1 5\n2 3\n", "result"),
@@ -238,7 +238,7 @@ fn a_vertex_with_two_rows_is_an_error_in_any_order() {
 }
 
 #[test]
-fn a_broken_line_is_an_error_with_its_number() {
+fn malformed_line_is_an_error_with_its_number() {
     let long = "x".repeat(1 << 17);
     for (text, line) in [
         ("1 5\n2\n", 2),
@@ -262,13 +262,13 @@ fn a_broken_line_is_an_error_with_its_number() {
 }
 
 #[test]
-fn text_may_come_from_windows_and_ids_may_be_quoted() {
+fn text_may_have_crlf_and_quoted_ids() {
     let result = "\u{feff}vertex,value\r\n\"a,\"\"b\",1\r\n\"c\",2";
     assert!(verdict(result, "\u{feff}c\t2\r\na,\"b  1", Rule::Exact).is_same());
 }
 
 #[test]
-fn the_first_differences_are_described_and_all_are_counted() {
+fn differences_are_counted_and_first_described() {
     let result: String = (0..20).map(|vertex| format!("{vertex} 1\n")).collect();
     let reference: String = (1..21)
         .map(|vertex| format!("{vertex} {}\n", vertex % 2))
@@ -284,7 +284,7 @@ fn the_first_differences_are_described_and_all_are_counted() {
 }
 
 #[test]
-fn ascending_files_need_no_memory_and_others_ask_for_it() {
+fn unsorted_files_need_memory() {
     let opened = Cell::new(0);
     let compare = |rows: std::ops::Range<u64>, first: u64, budget: u64| {
         let open = |_: &Path| -> Result<RowIter, ValidateError> {
@@ -319,7 +319,7 @@ fn ascending_files_need_no_memory_and_others_ask_for_it() {
 }
 
 #[test]
-fn ids_of_csv_are_compared_as_they_are() {
+fn csv_ids_are_compared_as_text() {
     let same = |left: &str, right: &str| {
         let text = |row: &str| format!("vertex,value\n{row}\n");
         verdict(&text(left), &text(right), Rule::Exact).is_same()

@@ -1,3 +1,3 @@
 //! The library as a program calls it: one behaviour a file.
 
-mod validated_files;
+mod validate;

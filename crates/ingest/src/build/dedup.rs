@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn each_policy_keeps_what_it_says() {
+    fn dedup_policies_keep_the_named_edge() {
         // The records of one key come in any order: the last of the list has the smallest sequence number.
         assert_eq!(
             outcome(Duplicates::First),
@@ -191,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_beyond_the_precision_is_refused() {
+    fn dedup_sum_beyond_precision_is_refused() {
         let mut list = records(&[(4, 3e38), (4, 3e38)]);
         let sum = resolve(&mut list, Duplicates::Sum, EdgeKind::F32, |_, _| {});
         assert!(matches!(sum, Err(IngestError::SumTooLarge)));
     }
 
     #[test]
-    fn the_outcome_does_not_depend_on_the_order_of_equal_keys() {
+    fn dedup_ignores_the_order_of_equal_keys() {
         for policy in [
             Duplicates::Keep,
             Duplicates::First,
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn without_weights_any_policy_but_keep_leaves_one() {
+    fn dedup_without_weights_leaves_one() {
         let mut keys = [3u64, 3, 3, 5, 8, 8];
         assert_eq!(
             resolve(&mut keys, Duplicates::Keep, EdgeKind::None, |_, _| {}).unwrap(),

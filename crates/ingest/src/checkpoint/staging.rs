@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rank_that_ends_leaves_the_folder_to_whoever_gives_it_its_name() {
+    fn staging_directory_outlives_a_finished_rank() {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
         let (clock, stop, asked) = (SystemClock::new(), CancelToken::new(), CancelToken::new());
         let to = Path::new("/graph");

@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_every_rank_does_its_share() {
+    fn estimate_reads_equal_writes_over_ranks() {
         let options = ImportOptions::new("");
         for (ranks, memory) in [(1, 64 << 20), (4, 64 << 20), (8, 1 << 30)] {
             let question = ImportEstimateRequest {
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_memory_cannot_hold_are_sorted_on_disk() {
+    fn estimate_sorts_large_ids_on_disk() {
         let options = ImportOptions::new("");
         let question = ImportEstimateRequest {
             vertices: 1 << 38,
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_questions_are_refused_and_the_least_memory_that_is_named_does() {
+    fn estimate_absurd_is_refused_least_memory_works() {
         let options = ImportOptions::new("");
         let narrow = ImportOptions {
             batch_size: Some(1),

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn sorts_keys_of_any_number_and_width() {
+    fn radix_sort_of_any_count_and_width() {
         let mut random = SplitMix64::new(1);
         for count in [0usize, 1, 2, 255, 256, 257, 4095, 4096, 70_000, 300_000] {
             for bits in [1u32, 8, 9, 10, 18, 27, 43, 63, 64] {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn sorts_keys_that_hardly_differ() {
+    fn radix_sort_of_nearly_equal_keys() {
         let mut random = SplitMix64::new(2);
         check(&[7; 5000]);
         let keys: Vec<u64> = (0..200_000)

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_as_likely_as_the_product_of_their_quadrants() {
+    fn kronecker_cell_odds_are_quadrant_products() {
         for levels in 1..=LEVELS {
             let cells = QuadrantTable::new(levels);
             let share = 1u64 << (32 - 2 * levels);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn each_level_of_an_edge_falls_into_the_quadrants_as_often_as_it_should() {
+    fn kronecker_quadrants_have_their_frequencies() {
         let edges = 1 << 17;
         for scale in [1, 5, 12, 24, 48] {
             let paths = RmatWalk::new(scale, 9);

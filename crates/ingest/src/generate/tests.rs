@@ -32,7 +32,7 @@ fn all(rule: GraphRule, seed: u64) -> (Vec<(u64, u64)>, Vec<f64>) {
 }
 
 #[test]
-fn an_edge_depends_on_its_number_and_the_seed_alone() {
+fn edge_depends_on_its_number_and_seed_only() {
     for rule in [
         GraphRule::Kronecker {
             scale: 10,
@@ -70,7 +70,7 @@ fn an_edge_depends_on_its_number_and_the_seed_alone() {
 }
 
 #[test]
-fn a_grid_has_each_edge_once() {
+fn grid_has_each_edge_once() {
     for (rows, columns) in [(1, 1), (1, 5), (5, 1), (2, 2), (3, 4)] {
         let (mut edges, _) = all(GraphRule::Grid { rows, columns }, 1);
         let mut expected = Vec::new();
@@ -88,7 +88,7 @@ fn a_grid_has_each_edge_once() {
 }
 
 #[test]
-fn kronecker_degrees_are_as_skewed_as_the_quadrants_say() {
+fn kronecker_degree_skew_follows_quadrants() {
     let (edges, _) = all(
         GraphRule::Kronecker {
             scale: 12,
@@ -111,7 +111,7 @@ fn kronecker_degrees_are_as_skewed_as_the_quadrants_say() {
 }
 
 #[test]
-fn a_seed_gives_the_same_graph_in_every_version() {
+fn seed_gives_the_same_graph_in_every_release() {
     let kronecker = |scale| GraphRule::Kronecker { scale, degree: 4 };
     for (rule, expected) in [
         (kronecker(7), 0x934f_e3ba_b3bd_e247),
@@ -144,7 +144,7 @@ fn a_seed_gives_the_same_graph_in_every_version() {
 }
 
 #[test]
-fn what_cannot_be_counted_is_refused() {
+fn graph_rule_out_of_range_is_refused() {
     for rule in [
         GraphRule::Kronecker {
             scale: 0,
@@ -216,7 +216,7 @@ fn circulant(vertices: u64, degree: u64, gap: u64) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn consecutive_and_scattered_neighbours_are_those_of_the_definition() {
+fn circulant_neighbours_match_the_definition() {
     for (vertices, degree) in [(1, 0), (2, 1), (7, 3), (7, 6), (100, 99), (1000, 0)] {
         let rule = GraphRule::Consecutive { vertices, degree };
         assert_eq!(all(rule, 1).0, circulant(vertices, degree, 1), "{rule:?}");
@@ -244,7 +244,7 @@ fn consecutive_and_scattered_neighbours_are_those_of_the_definition() {
 }
 
 #[test]
-fn steps_tell_the_arcs_into_any_range_in_order() {
+fn circulant_steps_list_arcs_in_order() {
     let budget = MemoryBudget::new(16 << 20);
     for (vertices, degree, gap) in [
         (1, 0, 1),
@@ -333,7 +333,7 @@ fn arcs_of(steps: &SortedArcs, start: u64, span: u64, source: u64) -> Vec<(u64, 
 }
 
 #[test]
-fn steps_go_beyond_indices_of_32_bits() {
+fn circulant_steps_exceed_32_bit_indices() {
     let (vertices, degree, gap) = ((1 << 33) + 7, 5, (1 << 31) + 3);
     let graph = Circulant::new(vertices, degree, gap);
     let budget = MemoryBudget::new(1 << 20);

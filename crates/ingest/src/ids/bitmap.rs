@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_follow_ascending_ids() {
+    fn bitmap_ranks_follow_ascending_ids() {
         let budget = MemoryBudget::new(64 << 20);
         let id_bitmap = IdBitmap::new(&budget, 32 << 20);
         let mut random = SplitMix64::new(3);
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_beyond_memory_ends_the_bitmap() {
+    fn bitmap_ends_at_an_id_beyond_memory() {
         let budget = MemoryBudget::new(64 << 20);
         let id_bitmap = IdBitmap::new(&budget, 3 << 20);
         assert!(id_bitmap.reserve(1 << 22));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_refused_ends_the_bitmap_too() {
+    fn bitmap_ends_at_a_refused_lease() {
         let budget = MemoryBudget::new(3 << 18);
         let id_bitmap = IdBitmap::new(&budget, 64 << 20);
         assert!(id_bitmap.reserve(5));

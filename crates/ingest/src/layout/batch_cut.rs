@@ -286,13 +286,13 @@ mod tests {
     }
 
     #[test]
-    fn a_heavy_granule_is_a_batch_of_its_own() {
+    fn heavy_granule_is_its_own_batch() {
         let granules = RangeCounts::new(vec![0, 10, 10, 20, 30], vec![5, 0, 1 << 25, 5]);
         assert_eq!(granules.batches(None), [0, 10, 20, 30]);
     }
 
     #[test]
-    fn a_given_batch_size_is_exact() {
+    fn batch_size_given_is_exact() {
         let granules = RangeCounts::new(vec![0, 3, 10], vec![1, 2]);
         assert_eq!(granules.batches(Some(4)), [0, 4, 8, 10]);
         assert_eq!(granules.batches(Some(1)).len(), 11);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn no_vertices_no_batches() {
+    fn empty_graph_has_no_batches() {
         let granules = RangeCounts::new(vec![0], vec![]);
         assert_eq!(granules.batches(None), [0]);
         assert_eq!(granules.batches(Some(7)), [0]);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn files_close_at_their_size_and_cover_all_batches() {
+    fn files_close_at_their_size_and_cover_batches() {
         for (batches, arcs, batches_of_file) in [
             // Of a small graph, of one between, of a large one.
             (8, 1 << 17, 2),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_ends_where_its_keys_would_outgrow_64_bits() {
+    fn file_ends_before_keys_exceed_64_bits() {
         let vertices = 1u64 << 36;
         let granules = RangeCounts::new(vec![0, vertices], vec![10]);
         let cuts: Vec<u64> = (0..=4096).map(|b| b << 24).collect();
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_batch_of_an_index_is_found_for_any_cut() {
+    fn batch_of_index_is_found_for_any_cut() {
         for (vertices, size) in [
             (10, 1),
             (100_000, 7),

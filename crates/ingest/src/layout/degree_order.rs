@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_as_many_batches_as_their_caps_ask_for() {
+    fn batch_count_follows_the_caps() {
         // Vertices, arcs, a size that is asked for; batches.
         for (vertices, arcs, size, expected) in [
             (0, 0, None, 0),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn greater_degrees_come_first_whatever_their_size() {
+    fn degree_order_puts_greater_degrees_first() {
         let mut turns = DegreeCounts::default();
         for (degree, count) in [
             (0, 5),

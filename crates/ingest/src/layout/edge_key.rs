@@ -274,7 +274,7 @@ mod tests {
     use graphmill_storage::SplitMix64;
 
     #[test]
-    fn a_key_holds_both_ends_and_sorts_as_the_stored_graph_does() {
+    fn edge_key_sorts_like_the_stored_graph() {
         for (cuts, ends) in [
             (vec![0u64, 5, 6, 20, 21], vec![2usize, 3, 4]),
             (vec![0, 1], vec![1]),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_comes_back() {
+    fn edge_key_packing_round_trips() {
         let mut random = SplitMix64::new(4);
         for bits in [1u32, 8, 9, 20, 30, 33, 43, 56, 64] {
             for (kind, sequenced) in [

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_hold_every_value_below_the_span() {
+    fn bit_width_holds_every_value_below_the_span() {
         for (span, bits) in [
             (0, 0),
             (1, 0),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_granule_is_fixed_by_the_span_alone() {
+    fn granule_depends_on_the_span_only() {
         for (span, shift) in [
             (0, 0),
             (1, 0),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_does_not_depend_on_when_it_grew() {
+    fn histogram_does_not_depend_on_growth_order() {
         let budget = budget();
         let ids: Vec<u64> = (0..1000u64).map(|i| i * i * i % (1 << 40)).collect();
         let id_max = ids.iter().copied().max().unwrap();

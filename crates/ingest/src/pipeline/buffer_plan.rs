@@ -179,7 +179,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn sizes_follow_from_counts_and_memory() {
+    fn buffer_sizes_follow_from_counts_and_memory() {
         // Buckets, arcs, workers, memory; workers, slabs and chunks in KiB.
         for (buckets, arcs, lanes, memory, expected) in [
             (1, 1000, 2, 64 * MIB, Some((2, 1024, 256))),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_that_is_named_does_and_nothing_is_leased_beyond_it() {
+    fn buffer_plan_least_memory_is_enough() {
         for (buckets, arcs) in [
             (1, 0),
             (1, 1000),

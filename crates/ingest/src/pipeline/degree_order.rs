@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_indices_are_in_memory_as_it_holds() {
+    fn degree_order_uses_the_memory_given() {
         // Vertices, memory; vertices of a range, 0 for all.
         for (vertices, mib, expected) in [
             (1 << 20, 64, Some(0)),
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_that_is_named_does() {
+    fn degree_order_least_memory_is_enough() {
         for vertices in [1000, 1 << 20, 1 << 24, 1 << 34] {
             let plan = plan(vertices);
             let choice = choice(&plan);

@@ -158,7 +158,7 @@ impl ParquetFile {
         (self.wanted.len() * CHUNK_BYTES) as u64
     }
 
-    /// Bytes that a reader leases for any of its row groups, packed and unpacked, with the values of their dictionaries.
+    /// Bytes that a reader leases for any row group, packed and unpacked, with its dictionaries.
     pub(crate) fn group_bytes(&self) -> u64 {
         let sizes = |chunk: &ColumnChunkMetaData| {
             let (values, bytes) = dictionary(chunk);

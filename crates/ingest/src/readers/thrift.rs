@@ -338,8 +338,8 @@ mod tests {
     use super::{ThriftType, check, page_size};
 
     #[test]
-    fn endless_lists_are_refused_wherever_they_are() {
-        // Field 1: a list of two numbers, a list of three booleans; the same in a structure of a structure; what is cut off.
+    fn thrift_endless_lists_are_refused() {
+        // Field 1: a list of two numbers, a list of three booleans; the same in a structure of a structure; a cut one.
         for (bytes, is_refused) in [
             (&[0x19, 0x25, 1, 1, 0][..], false),
             (&[0x19, 0x31, 1, 1, 1, 0], true),
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn size_of_a_page_is_read_from_its_header() {
+    fn page_size_is_read_from_its_header() {
         for (header, size) in [
             (&[0x15, 4, 0x15, 0x80, 2, 0x15, 0x10, 0][..], Some((128, 0))),
             // The library takes the last of two.
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_other_types_than_parquet_defines_are_refused() {
+    fn thrift_fields_of_other_types_are_refused() {
         // Type, two sizes, and the header of a data page with its count of rows; then one byte changed at a time.
         let header = [0x15, 0, 0x15, 2, 0x15, 2, 0x2c, 0x15, 2, 0, 0];
         assert!(page_size(&mut &header[..]).is_ok());

@@ -135,7 +135,7 @@ mod tests {
     use crate::memory_budget::MemoryBudget;
 
     #[test]
-    fn what_is_read_and_written_is_counted() {
+    fn counted_disk_counts_reads_and_writes() {
         let disk = CountedDisk::new(Arc::new(SimDisk::new(1)));
         let budget = MemoryBudget::new(1 << 20);
         let path = Path::new("/file");

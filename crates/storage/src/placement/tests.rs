@@ -6,7 +6,7 @@ fn parse(asked: &[&str], slow: Option<&str>) -> Result<[String; 4], String> {
 }
 
 #[test]
-fn what_is_asked_for_is_what_it_says() {
+fn placement_maps_presets_to_tiers() {
     let cases: &[(&[&str], Option<&str>, [&str; 4])] = &[
         (&[], None, ["dram", "dram", "dram", "auto"]),
         (&["dram"], None, ["dram"; 4]),
@@ -54,7 +54,7 @@ fn what_is_asked_for_is_what_it_says() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_what_would() {
+fn placement_invalid_is_refused_with_a_hint() {
     let cases: &[(&[&str], Option<&str>, &str)] = &[
         (&["edge=dram"], None, "vertices, messages, index or edges"),
         (
@@ -93,7 +93,7 @@ fn what_makes_no_sense_is_refused_with_what_would() {
 }
 
 #[test]
-fn slow_is_the_tier_that_was_called_so() {
+fn slow_is_the_tier_named_slow() {
     let of = |asked: &[&str], slow| {
         let placement = Placement::parse(asked, slow).unwrap();
         DataKind::ALL.map(|kind| placement.is_slow(kind))

@@ -158,7 +158,7 @@ fn pass(engine: &mut Engine, room: u64) -> (u64, u64, u64) {
 }
 
 #[test]
-fn lists_are_on_disk_where_memory_has_room_for_that_alone() {
+fn filter_lists_go_to_disk_when_memory_is_short() {
     let batches = Batches::new((0..=64).map(|batch| batch << 20).collect()).expect("batches");
     let own = 0..16;
     let [least, most] = {
@@ -180,7 +180,7 @@ fn lists_are_on_disk_where_memory_has_room_for_that_alone() {
 }
 
 #[test]
-fn what_is_kept_back_is_worth_looking_for_it() {
+fn filter_is_used_where_it_saves_more_than_it_costs() {
     let vertices = 1 << 20;
     for (listed, emitted, on_disk, wanted) in [
         (vertices, vertices, 0, false),
@@ -201,7 +201,7 @@ fn what_is_kept_back_is_worth_looking_for_it() {
 }
 
 #[test]
-fn lists_on_disk_keep_back_what_lists_in_memory_do() {
+fn filter_lists_on_disk_equal_those_in_memory() {
     let folder = tempfile::tempdir().expect("a folder");
     let disk = open_disk(IoChoice::Auto).expect("a disk");
     store(&disk, &folder.path().join("graph"));

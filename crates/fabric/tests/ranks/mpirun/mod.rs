@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// `mpirun` for ranks that share the processors of this machine, whoever runs it.
+/// `mpirun` for ranks that share the processors of this machine, as any user.
 pub(crate) fn mpirun() -> Command {
     let mut mpirun = Command::new("mpirun");
     mpirun
@@ -29,10 +29,12 @@ pub(crate) fn ranks_of(mpirun: u32) -> Vec<u32> {
 
 /// How a job ended.
 pub(crate) struct Ended {
-    /// None where `mpirun` did not end after its ranks had: that of Open MPI 4.1 with PMIx 4.2 waits for a lock of its own now and
-    /// then, where a rank was killed while others finished (`PMIx_server_finalize`).
+    /// `None` if `mpirun` did not end after its ranks had.
+    ///
+    /// Open MPI 4.1 with PMIx 4.2 sometimes waits for a lock of its own (`PMIx_server_finalize`) if a rank was killed while
+    /// others finished.
     pub(crate) status: Option<ExitStatus>,
-    /// On stdout, then on stderr, as far as they are pipes.
+    /// The text on stdout, then on stderr, of those that are pipes.
     pub(crate) said: String,
     /// From the call to the end of the last rank.
     pub(crate) took: Duration,
@@ -55,7 +57,9 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<std::io::Result<
     })
 }
 
-/// When a process started, in ticks of its machine, as long as it has not ended: others may get its number later.
+/// Start of a process in ticks of its machine; `None` if it has ended.
+///
+/// Other processes may get its number later.
 fn start_of(process: u32) -> Option<u64> {
     let said = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, facts) = said.rsplit_once(") ")?;
@@ -64,7 +68,7 @@ fn start_of(process: u32) -> Option<u64> {
     (!has_ended).then(|| facts.nth(18)?.parse().ok())?
 }
 
-/// Whether a rank has not ended, of which is known when it started.
+/// True if a rank with a known start has not ended.
 fn lives(&(process, start): &(u32, u64)) -> bool {
     start_of(process) == Some(start)
 }

@@ -68,7 +68,7 @@ fn decode(view: &BlockView<'_>) -> Vec<u64> {
 }
 
 #[test]
-fn every_way_to_read_a_block_gives_what_was_written() {
+fn block_round_trips_by_every_reader() {
     let mut random = SplitMix64::new(1);
     let mut encoder = BlockEncoder::default();
     let mut seen = [false; 2];
@@ -103,7 +103,7 @@ fn every_way_to_read_a_block_gives_what_was_written() {
 }
 
 #[test]
-fn the_first_edge_is_in_the_first_group_though_its_bit_is_not_set() {
+fn first_edge_is_in_first_group_without_its_bit() {
     let mut bytes = Vec::new();
     let keys: Vec<u64> = (0..70).map(|destination| 3 << 32 | destination).collect();
     BlockEncoder::default().encode(&keys, 9, 0, &mut bytes);
@@ -117,7 +117,7 @@ fn the_first_edge_is_in_the_first_group_though_its_bit_is_not_set() {
 }
 
 #[test]
-fn a_group_that_begins_beyond_the_last_edge_is_empty_and_ends_the_block() {
+fn group_beyond_last_edge_is_empty_and_last() {
     let mut bytes = Vec::new();
     BlockEncoder::default().encode(&[5, 6, 7], 9, 0, &mut bytes);
     // One group and three edges: no sources, then the bitmap.
@@ -133,7 +133,7 @@ fn a_group_that_begins_beyond_the_last_edge_is_empty_and_ends_the_block() {
 }
 
 #[test]
-fn batches_at_both_ends_of_the_numbers_do_not_overflow() {
+fn block_offsets_at_i64_limits_do_not_overflow() {
     let mut random = SplitMix64::new(4);
     let keys = keys(&mut random, 500, 90, 1000, 1 << 10, true);
     let mut bytes = Vec::new();
@@ -149,7 +149,7 @@ fn batches_at_both_ends_of_the_numbers_do_not_overflow() {
 }
 
 #[test]
-fn whatever_the_bytes_nothing_is_read_outside_and_numbers_stay_in_range() {
+fn block_of_any_bytes_stays_in_bounds() {
     let mut random = SplitMix64::new(2);
     let mut encoder = BlockEncoder::default();
     for round in 0..3000 {

@@ -389,7 +389,7 @@ fn read_side(
     edges.sort_by(|a, b| a.partial_cmp(b).unwrap());
     let mut degrees = BTreeMap::new();
     let mut fanout: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    // Where |V| is huge, only batches with edges are looked at.
+    // Where |V| is huge, only batches with edges are read.
     let busy: std::collections::BTreeSet<usize> =
         edges.iter().map(|e| batches.batch_of(e.0)).collect();
     for b in (0..batches.len()).filter(|b| batches.span(*b) < 1 << 20 || busy.contains(b)) {

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_many_ids_nor_long_ones_make_it_large() {
+    fn id_sample_stays_small_for_any_input() {
         for (count, bytes) in [(100, 10), (100_000, 8), (100_000, 2000), (3, 60_000)] {
             let sample = sample(count, bytes);
             assert!(sample.bytes <= BYTES_MAX && sample.ids.len() < IDS_MAX);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_taken_from_beginning_to_end() {
+    fn id_sample_covers_the_whole_input() {
         let ids = sample(100_000, 2000).ids;
         let number = |id: &Vec<u8>| String::from_utf8_lossy(id).parse::<usize>().unwrap();
         let widest = ids.windows(2).map(|ids| number(&ids[1]) - number(&ids[0]));

@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_follow_rfc_4180() {
+    fn record_fields_follow_rfc_4180() {
         let csv = cut(b',', Quotes::Enclose);
         let same = |record, expected: &[&str]| {
             assert_eq!(

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_canonical() {
+    fn integer_ids_are_canonical() {
         let is = |text: &str| Integer::parse(text.as_bytes());
         assert_eq!(is("0"), Some(Integer::Unsigned(0)));
         assert_eq!(

@@ -20,7 +20,9 @@ pub(crate) struct Place {
     _keep: Option<tempfile::TempDir>,
 }
 
-/// Every backend, on the file system of temporary files and in shared memory (tmpfs); says what this machine has not.
+/// Returns every backend, on the file system of temporary files and in shared memory (tmpfs).
+///
+/// Prints what this machine lacks.
 pub(crate) fn all() -> Vec<Place> {
     let mut places = Vec::new();
     for root in [std::env::temp_dir(), PathBuf::from("/dev/shm")] {

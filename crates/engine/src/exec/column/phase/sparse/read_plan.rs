@@ -438,7 +438,7 @@ mod tests {
     use graphmill_graph::{FileKind, FileSide};
 
     #[test]
-    fn extents_that_are_read_as_one_hold_each_where_it_was_said() {
+    fn merged_extents_hold_each_at_its_offset() {
         const F: u64 = DISK_PAGE_BYTES;
         let file = FileId {
             side: FileSide::Forward,

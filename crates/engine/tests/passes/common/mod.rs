@@ -1,0 +1,347 @@
+//! Graphs to store, the ways to run over them, and runs: shared by the tests of the engine and of the algorithms.
+
+pub(crate) mod vertex_programs;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use graphmill_engine::{
+    Combiner, DispatchChoice, EdgeResidency, Element, Engine, EngineConfig, EngineError,
+    KernelChoice, ProgramFootprint, SparseChoice, VertexArray,
+};
+use graphmill_fabric::{Fabric, NetworkModel, local, simulated};
+use graphmill_graph::{
+    Batches, ColumnFileWriter, EdgeKind, FinishInfo, GraphSpec, GraphWriter, IdsSummary,
+    StoredGraph,
+};
+use graphmill_storage::{
+    CancelToken, Disk, IoChoice, MemoryBudget, SplitMix64, SystemClock, Tiers, WorkerPool,
+    open_disk,
+};
+
+pub(crate) type Edge = (u64, u64, f64);
+
+/// A graph to be stored.
+pub(crate) struct Plain {
+    pub(crate) name: &'static str,
+    pub(crate) vertices: u64,
+    pub(crate) symmetric: bool,
+    pub(crate) arcs: Vec<Edge>,
+}
+
+impl Plain {
+    pub(crate) fn directed(
+        name: &'static str,
+        vertices: u64,
+        edges: impl IntoIterator<Item = Edge>,
+    ) -> Self {
+        Plain {
+            name,
+            vertices,
+            symmetric: false,
+            arcs: edges.into_iter().collect(),
+        }
+    }
+    pub(crate) fn undirected(
+        name: &'static str,
+        vertices: u64,
+        edges: impl IntoIterator<Item = Edge>,
+    ) -> Self {
+        let arcs = edges.into_iter().flat_map(|(u, v, w)| {
+            let back = (u != v).then_some((v, u, w));
+            [Some((u, v, w)), back].into_iter().flatten()
+        });
+        Plain {
+            name,
+            vertices,
+            symmetric: true,
+            arcs: arcs.collect(),
+        }
+    }
+
+    pub(crate) fn store(
+        &self,
+        disk: &Arc<dyn Disk>,
+        path: &Path,
+        span: u64,
+        strip_edges_max: u64,
+        reverse: bool,
+    ) {
+        let budget = MemoryBudget::new(1 << 30);
+        let cuts: Vec<u64> = (0..self.vertices)
+            .step_by(span as usize)
+            .chain([self.vertices])
+            .collect();
+        let batches = Batches::new(cuts).unwrap();
+        let files: Vec<_> = (0..batches.len()).map(|b| b..b + 1).collect();
+        let shape = GraphSpec {
+            batches: batches.clone(),
+            edge: EdgeKind::F32,
+            directed: !self.symmetric,
+            strip_edges_max,
+            csr_ratio: 32,
+            files: files.clone(),
+            reverse_files: reverse.then_some(files),
+        };
+        let writer = GraphWriter::create(disk.clone(), budget.clone(), path, shape).unwrap();
+        columns(&batches, self.arcs.clone(), |batch| {
+            writer.column_file(batch).unwrap()
+        });
+        if reverse {
+            let turned = self.arcs.iter().map(|&(s, d, w)| (d, s, w));
+            columns(&batches, turned.collect(), |batch| {
+                writer.reverse_column_file(batch).unwrap()
+            });
+        }
+        let facts = FinishInfo {
+            ids: IdsSummary::dense(self.vertices),
+            input_edges: self.arcs.len() as u64,
+            dropped: Default::default(),
+            options: Default::default(),
+            program: "a test".into(),
+        };
+        writer.finish(facts).unwrap();
+    }
+    pub(crate) fn pairs(&self) -> Vec<(u64, u64)> {
+        self.arcs.iter().map(|&(s, d, _)| (s, d)).collect()
+    }
+}
+
+/// Writes the arcs of one side of a graph, a column in each file.
+fn columns(batches: &Batches, mut arcs: Vec<Edge>, open: impl Fn(usize) -> ColumnFileWriter) {
+    let key = |&(s, d, _): &Edge| (batches.batch_of(d), batches.batch_of(s), s, d);
+    arcs.sort_by(|a, b| key(a).cmp(&key(b)).then(a.2.total_cmp(&b.2)));
+    let mut rest = &arcs[..];
+    for batch in 0..batches.len() {
+        let mut file = open(batch);
+        let (column, later) = rest.split_at(rest.partition_point(|arc| key(arc).0 == batch));
+        rest = later;
+        for cell in column.chunk_by(|a, b| key(a).1 == key(b).1) {
+            let source = key(&cell[0]).1;
+            let keys: Vec<u64> = cell
+                .iter()
+                .map(|(s, d, _)| (s - batches.start(source)) << 32 | (d - batches.start(batch)))
+                .collect();
+            let weights: Vec<u8> = cell
+                .iter()
+                .flat_map(|(_, _, w)| (*w as f32).to_le_bytes())
+                .collect();
+            file.edges(batch, source, &keys, &weights).unwrap();
+        }
+        file.finish().unwrap();
+    }
+}
+
+/// How much memory a run has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Memory {
+    Bytes(u64),
+    /// The least that is not refused, and a number of bytes more.
+    LeastAnd(u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mode {
+    pub(crate) kernel: KernelChoice,
+    pub(crate) seek: SparseChoice,
+    pub(crate) threads: usize,
+    pub(crate) memory: Memory,
+    pub(crate) io: IoChoice,
+    pub(crate) edges: EdgeResidency,
+    pub(crate) dispatch: DispatchChoice,
+    pub(crate) ranks: Ranks,
+}
+
+impl Mode {
+    /// Everything by cost, with memory to spare.
+    pub(crate) const USUAL: Mode = Mode {
+        kernel: KernelChoice::Auto,
+        seek: SparseChoice::Auto,
+        threads: 2,
+        memory: Memory::Bytes(1 << 30),
+        io: IoChoice::Auto,
+        edges: EdgeResidency::Auto,
+        dispatch: DispatchChoice::Auto,
+        ranks: Ranks::One,
+    };
+}
+
+/// Who does the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ranks {
+    One,
+    /// A number of threads.
+    Local(usize),
+    /// A number of ranks on a network that is simulated by a seed.
+    Simulated(usize, u64),
+}
+
+impl Ranks {
+    pub(crate) fn fabrics(self) -> Vec<Option<Arc<dyn Fabric>>> {
+        fn each(fabrics: Vec<impl Fabric + 'static>) -> Vec<Option<Arc<dyn Fabric>>> {
+            let fabrics = fabrics.into_iter();
+            fabrics
+                .map(|of| Some(Arc::new(of) as Arc<dyn Fabric>))
+                .collect()
+        }
+        match self {
+            Ranks::One => vec![None],
+            Ranks::Local(count) => each(local(count)),
+            Ranks::Simulated(count, seed) => each(simulated(seed, count, NetworkModel::default())),
+        }
+    }
+}
+
+pub(crate) fn engine(
+    graph: &Path,
+    scratch: &Path,
+    mode: Mode,
+    memory: u64,
+) -> Result<Engine, EngineError> {
+    engine_of(graph, scratch, mode, memory, None)
+}
+
+/// The engine of one rank.
+fn engine_of(
+    graph: &Path,
+    scratch: &Path,
+    mode: Mode,
+    memory: u64,
+    fabric: Option<Arc<dyn Fabric>>,
+) -> Result<Engine, EngineError> {
+    let disk = open_disk(mode.io).unwrap();
+    let graph = Arc::new(StoredGraph::open(&disk, &MemoryBudget::new(1 << 30), graph).unwrap());
+    let workers = WorkerPool::threads(mode.threads, disk.clone()).unwrap();
+    Engine::new(
+        graph,
+        settings(disk, workers, scratch, mode, memory, fabric),
+    )
+}
+
+pub(crate) fn settings(
+    disk: Arc<dyn Disk>,
+    workers: WorkerPool,
+    scratch: &Path,
+    mode: Mode,
+    memory: u64,
+    fabric: Option<Arc<dyn Fabric>>,
+) -> EngineConfig {
+    EngineConfig {
+        budget: MemoryBudget::new(memory),
+        tiers: Tiers::default(),
+        disk,
+        workers: Arc::new(workers),
+        clock: Arc::new(SystemClock::new()),
+        stop: CancelToken::new(),
+        scratch: scratch.to_path_buf(),
+        kernel: mode.kernel,
+        seek: mode.seek,
+        gamma: 1024,
+        fabric,
+        alpha: None,
+        dispatch: mode.dispatch,
+        filter_ratio: None,
+        edges: mode.edges,
+        combiner: match mode.threads {
+            _ if mode.ranks != Ranks::One => Combiner::Auto,
+            3 => Combiner::Hybrid,
+            4 => Combiner::Own,
+            _ => Combiner::Auto,
+        },
+        sizes: ProgramFootprint::USUAL,
+        charge: None,
+        on_pass: None,
+        checkpoints: None,
+    }
+}
+
+/// The values of all vertices at rank 0, none at the others.
+pub(crate) fn all<T: Element>(engine: &Engine, array: VertexArray<T>) -> Vec<T> {
+    gathered(engine, array).unwrap()
+}
+
+/// The same where ranks may be lost.
+pub(crate) fn gathered<T: Element>(
+    engine: &Engine,
+    array: VertexArray<T>,
+) -> Result<Vec<T>, EngineError> {
+    let (mut values, mut part) = (Vec::new(), Vec::new());
+    if engine.rank().0 > 0 {
+        engine.serve()?;
+        return Ok(values);
+    }
+    for batch in 0..engine.graph().batches().len() {
+        engine.read_batch(&array, batch, &mut part)?;
+        values.extend_from_slice(&part);
+    }
+    engine.stop_serving()?;
+    Ok(values)
+}
+
+/// Runs with the memory that the mode gives.
+pub(crate) fn run<T: Send>(
+    graph: &Path,
+    mode: Mode,
+    job: impl Fn(&mut Engine) -> Result<T, EngineError> + Sync,
+) -> T {
+    let rank = |memory: u64, fabric: Option<Arc<dyn Fabric>>| {
+        let scratch = tempfile::tempdir().unwrap();
+        let done = engine_of(graph, scratch.path(), mode, memory, fabric.clone())
+            .and_then(|mut engine| job(&mut engine));
+        if let Some(fabric) = fabric {
+            match &done {
+                Ok(_) => fabric.leave(),
+                Err(error) => fabric.fail(&error.to_string()),
+            }
+        }
+        done
+    };
+    // What rank 0 says.
+    let attempt = |memory: u64| {
+        std::thread::scope(|scope| {
+            let fabrics = mode.ranks.fabrics().into_iter();
+            let ranks: Vec<_> = fabrics
+                .map(|fabric| scope.spawn(|| rank(memory, fabric)))
+                .collect();
+            let mut done = ranks.into_iter().map(|rank| rank.join().unwrap());
+            let first = done.next().unwrap();
+            done.for_each(drop);
+            first
+        })
+    };
+    let more = match mode.memory {
+        Memory::Bytes(memory) => {
+            return attempt(memory).unwrap_or_else(|error| panic!("{mode:?}: {error}"));
+        }
+        Memory::LeastAnd(more) => more,
+    };
+    let mut memory = 1 << 20;
+    while memory < 1 << 30 {
+        match attempt(memory) {
+            Ok(value) => return value,
+            // The memory that an error names is enough.
+            Err(EngineError::TooSmall { least, .. }) => {
+                assert!(
+                    least > memory,
+                    "{least} bytes are asked for where {memory} are given"
+                );
+                return attempt(least + more).unwrap_or_else(|error| panic!("{mode:?}: {error}"));
+            }
+            Err(_) => memory += memory / 8,
+        }
+    }
+    panic!("{mode:?}: no memory is enough")
+}
+
+pub(crate) fn random(seed: u64, vertices: u64, edges: usize) -> Vec<Edge> {
+    let mut random = SplitMix64::new(seed);
+    (0..edges)
+        .map(|_| {
+            (
+                random.below(vertices),
+                random.below(vertices),
+                random.below(50) as f64,
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,9 @@
+//! Programs of the tests' own, through the calls that a program's author has: one kind of program a file.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+mod fixpoint;
+mod pregel;
+
+use common::{Memory, Mode, Plain, all, engine, random, run};

@@ -1,0 +1,134 @@
+//! Memory by kind of data: it is memory wherever it lies, the budget pays for what it should, and files go with the process.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use graphmill_storage::{DataKind, MemoryBudget, Placement, PlacementError, StorageError, Tiers};
+
+fn tiers(asked: &[&str]) -> Tiers {
+    let placement = Placement::parse(asked, None).expect("a placement");
+    Tiers::open(&placement).expect("tiers")
+}
+
+fn refusal(asked: &str) -> PlacementError {
+    match Tiers::open(&Placement::parse(&[asked], None).expect("a placement")) {
+        Err(StorageError::Placement(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn names(folder: &Path) -> usize {
+    std::fs::read_dir(folder).expect("a folder").count()
+}
+
+#[test]
+fn tier_memory_is_zeroed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display();
+    let places = [
+        "dram".to_owned(),
+        "model".to_owned(),
+        "numa:0".to_owned(),
+        "numa:0:preferred".to_owned(),
+        "numa:0:interleave".to_owned(),
+        format!("file:{path}"),
+        format!("file:{path}/new"),
+    ];
+    for place in places {
+        let tiers = tiers(&[&format!("messages={place}")]);
+        let budget = MemoryBudget::new(1 << 30);
+        for bytes in [0, 1, 5000, (2 << 20) + 1] {
+            let mut buffer = tiers
+                .buffer(DataKind::Messages, &budget, "test", bytes)
+                .unwrap();
+            assert_eq!(buffer.len(), bytes);
+            assert!(buffer.iter().all(|byte| *byte == 0), "{place}");
+            buffer.fill(1);
+        }
+        assert_eq!(budget.available(), 1 << 30);
+        assert_eq!(names(folder.path()), 0, "{place}: no file has a name");
+    }
+}
+
+#[test]
+fn budget_pays_for_memory_not_files() {
+    // A build folder is on a disk; only files in memory count.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let asked = [
+        &format!("edges=file:{}", folder.path().display()),
+        "index=numa:0",
+    ];
+    let tiers = tiers(&asked);
+    let budget = MemoryBudget::new(8192);
+    let edges = tiers
+        .buffer(DataKind::Edges, &budget, "edges", 1 << 20)
+        .unwrap();
+    assert_eq!((edges.len(), budget.available()), (1 << 20, 8192));
+    let index = tiers
+        .buffer(DataKind::Index, &budget, "index", 5000)
+        .unwrap();
+    assert_eq!((index.len(), budget.available()), (5000, 0));
+    let error = tiers.buffer(DataKind::Vertices, &budget, "rows", 1);
+    assert!(matches!(error, Err(StorageError::Budget(_))));
+    assert_eq!(
+        [DataKind::Edges, DataKind::Index].map(|kind| tiers.leased(kind, 10)),
+        [0, 10]
+    );
+}
+
+#[test]
+fn budget_pays_for_files_in_memory() {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        return;
+    }
+    let tiers = tiers(&["edges=file:/dev/shm"]);
+    let budget = MemoryBudget::new(8192);
+    let error = tiers.buffer(DataKind::Edges, &budget, "edges", 1 << 20);
+    assert!(matches!(error, Err(StorageError::Budget(_))));
+}
+
+#[test]
+fn memory_file_system_holds_leased_bytes_only() {
+    let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
+        return;
+    };
+    let tiers = tiers(&[&format!("messages=file:{}", folder.path().display())]);
+    let budget = MemoryBudget::new(1 << 30);
+    let buffers: Vec<_> = (0..10)
+        .map(|_| tiers.buffer(DataKind::Messages, &budget, "box", 5000))
+        .collect::<Result<_, _>>()
+        .expect("boxes");
+    let open = std::fs::read_dir("/proc/self/fd").expect("open files");
+    let ours = open
+        .map(|entry| entry.expect("an open file").path())
+        .find(|file| std::fs::read_link(file).is_ok_and(|name| name.starts_with(folder.path())))
+        .expect("the file without a name");
+    let held = std::fs::metadata(ours).expect("its blocks").blocks() * 512;
+    assert_eq!(held, (1 << 30) - budget.available());
+    drop(buffers);
+}
+
+#[test]
+fn tier_unavailable_is_refused_with_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::File::create_new(&file).unwrap();
+    let cases = [
+        (
+            "edges=numa:1000".to_owned(),
+            "no memory on node 1000; it has nodes 0",
+        ),
+        (
+            "edges=file:/no/such/folder/file".to_owned(),
+            "name a folder that exists",
+        ),
+        (format!("edges=file:{}", file.display()), "not there yet"),
+        ("edges=file:/dev/null".to_owned(), "DAX device"),
+        ("edges=file:/proc".to_owned(), "file:/proc: cannot open it"),
+    ];
+    for (asked, says) in cases {
+        let error = refusal(&asked).to_string();
+        assert!(error.contains(says), "{asked}: {error}");
+    }
+}

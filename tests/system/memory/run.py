@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Imports and runs of 10 to 20 times as much as their memory, each under a limit of the kernel of its budget and 96 MiB, page cache
+included: none is killed, and each gives the bytes of one without a limit and with memory to spare.
+
+  tests/system/memory/run.py           prints what was done; exits with 0 or 1
+  GRAPHMILL_SOAK=1              all jobs, on larger graphs too
+
+Needs root and cgroups; skipped, with exit code 0 and the reason, where there are none. The command is GRAPHMILL, or is built.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests")]
+from command import MIB, command, digest, remove  # noqa: E402
+from limits import limited  # noqa: E402
+
+# What a process takes besides its budget, at most.
+BESIDES = 96 * MIB
+
+
+def size(path):
+    return sum(file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
+
+
+def main():
+    graphmill = command()
+    try:
+        with limited(BESIDES) as under:
+            subprocess.run([*under, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"skipped: no limit of memory can be set ({error})")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        call = lambda words: subprocess.run([graphmill, *words.split()], check=True, stdout=subprocess.DEVNULL)
+        call("generate kronecker 20 12 -q -o numbers.el")
+        with open("numbers.el") as numbers, open("names.el", "w") as names:
+            for line in numbers:
+                source, destination = line.split()
+                names.write(f"vertex-{source} vertex-{destination}\n")
+        call("generate kronecker 20 40 --weights f32 -q -o weighted")
+        jobs = [
+            # Of input, its budget in MiB, and the words.
+            ("names.el", 24, "import names.el --threads 2 -o {out}"),
+            ("weighted", 24, "run sssp weighted --source 1 --threads 1 -o {out}"),
+            ("weighted", 24, "run pagerank weighted --iterations 2 --threads 1 -o {out}"),
+        ]
+        if "GRAPHMILL_SOAK" in os.environ:
+            jobs += more(call)
+        for of, budget, words in jobs:
+            times = size(pathlib.Path(of)) / (budget * MIB)
+            if times < 10:
+                sys.exit(f"{words}: {of} is only {times:.1f} times as large as {budget} MiB")
+            out, answers = pathlib.Path("out.csv" if words.startswith("run") else "out"), []
+            for memory, limit in [(2048, None), (budget, budget * MIB + BESIDES)]:
+                with limited(limit) as under:
+                    done = subprocess.run([*under, graphmill, *words.format(out=out).split(), "-q", "--memory", f"{memory}M"], capture_output=True, text=True)
+                if done.returncode:
+                    sys.exit(f"{words} with {memory} MiB: exit code {done.returncode}: {done.stderr}")
+                answers.append(digest(out))
+                remove(out)
+            if answers[0] != answers[1]:
+                sys.exit(f"{words}: other bytes with {budget} MiB")
+            print(f"{words.replace(' -o {out}', '')}: {budget} MiB for {times:.1f} times as much, the same bytes", flush=True)
+
+
+def more(call):
+    """Jobs that take long, and what they are about."""
+    with open("hub.el", "w") as hub:
+        for vertex in range(6_000_000):
+            hub.write(f"{vertex} 0\n0 {vertex * 7 % 6_000_001}\n")
+    call("generate kronecker 21 54 --undirected --batch-size 32768 -q -o graph")
+    return [
+        ("numbers.el", 16, "import numbers.el --threads 2 -o {out}"),
+        ("names.el", 24, "import names.el --threads 1 --order degree --reverse -o {out}"),
+        ("hub.el", 10, "import hub.el --threads 2 -o {out}"),
+        ("graph", 25, "run pagerank graph --iterations 2 --threads 1 -o {out}"),
+        ("graph", 34, "run pagerank graph --iterations 2 --threads 2 --method pregel-pull -o {out}"),
+        ("graph", 48, "run pagerank graph --iterations 2 --threads 2 --ranks 2 -o {out}"),
+        ("graph", 32, "run bfs graph --source 1 --threads 2 --parents -o {out}"),
+        ("graph", 30, "run wcc graph --method labels --threads 2 -o {out}"),
+        ("graph", 30, "run wcc graph --threads 2 -o {out}"),
+        ("weighted", 24, "run sssp weighted --source 1 --method bellman-ford --threads 1 -o {out}"),
+    ]
+
+
+main()
