@@ -4,13 +4,14 @@ use std::any::{Any, TypeId};
 use std::sync::Arc;
 use std::time::Duration;
 
+use graphmill_fabric::protocol_error;
 use graphmill_graph::{Column, FormatError, StoredGraph};
 use graphmill_raw::{Element, lock};
 use graphmill_storage::{MemoryBudget, StorageError};
 
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
-use crate::comm::communicator::mismatch;
+
 use crate::context::{EngineState, ExecContext, Orientations};
 use crate::driver_log::call_name;
 use crate::error::EngineError;
@@ -411,7 +412,10 @@ pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
     ranks.add_up(&mut counts)?;
     engine.metrics.take_counts(&counts);
     let said = ranks.gather(Metrics::put(&of_rank))?;
-    engine.metrics.take(&said).ok_or_else(mismatch)
+    engine
+        .metrics
+        .take(&said)
+        .ok_or_else(|| protocol_error().into())
 }
 
 /// Which rank this engine is of, and of how many.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{EdgeKind, DISK_PAGE_BYTES, GraphDims, PageCache, StoredGraph, partition};
+use graphmill_graph::{DISK_PAGE_BYTES, EdgeKind, GraphDims, PageCache, StoredGraph, partition};
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Tiers;
 
@@ -73,7 +73,7 @@ impl Engine {
             }
             here.push(has.iter().map(|has| *has == 1).collect());
         }
-        let cuts = partition(graph, &here, settings.alpha);
+        let cuts = partition(graph, &here, settings.options.alpha);
         let cuts = cuts.ok_or_else(|| EngineError::Spread {
             path: graph.path().to_path_buf(),
             ranks: count,
@@ -123,7 +123,7 @@ impl Engine {
             settings.tiers.clone(),
         );
         let turned = graph
-            .turned()
+            .transpose()
             .map(|graph| GraphView::new(Arc::new(graph), &settings.budget))
             .transpose()?;
         let workers = settings.workers.count();
@@ -153,7 +153,7 @@ impl Engine {
             active,
             metrics: Metrics {
                 placement: placed_at(&common.tiers),
-                rows_resident: true,
+                vertex_state_resident: true,
                 messages_resident: true,
                 ..Metrics::default()
             },

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use graphmill_algorithms::Output;
 use graphmill_engine::{
-    CheckpointPolicy, EdgeResidency, Engine, EngineConfig, EngineOptions, Mode, ProgramFootprint, job,
+    CheckpointPolicy, EdgeResidency, Engine, EngineConfig, EngineOptions, Mode, ProgramFootprint,
+    job,
 };
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;

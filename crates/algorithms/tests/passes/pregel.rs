@@ -32,7 +32,7 @@ fn pregel_pagerank_equals_passes() {
                 &graph,
                 |engine| {
                     let passes = ranks(pagerank::PageRankMethod::Passes)(engine)?;
-                    engine.release();
+                    graphmill_engine::job::release(engine);
                     let pull = ranks(pagerank::PageRankMethod::Pregel(PregelMode::Pull))(engine)?;
                     Ok((passes, pull))
                 },
@@ -78,7 +78,7 @@ fn first_superstep_activates_all_vertices() {
         };
         let active = |engine: &mut Engine| {
             pagerank::run::<f64>(engine, &ranking)?;
-            let passes = engine.metrics().supersteps.iter();
+            let passes = engine.metrics().passes.iter();
             let mut of_edges = passes.filter(|pass| pass.mode != How::Vertices);
             Ok(of_edges.next().map(|pass| pass.active))
         };

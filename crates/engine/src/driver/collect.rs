@@ -94,7 +94,7 @@ pub fn serve(engine: &Engine) -> Result<(), EngineError> {
             return Ok(());
         };
         if !ranks.own().contains(&(batch as usize)) {
-            return Err(mismatch());
+            return Err(protocol_error().into());
         }
         let id = engine.common.arrays.id(number as u32);
         let element = engine.common.arrays.element_bytes(id);

@@ -245,7 +245,7 @@ impl Engine {
         self.process_vertices(mail.read(), Some(waken), |v, mail| {
             if !mail.bit_eq(&P::IDENTITY) {
                 let combine = |into: &mut P::Message, mail| program.combine(into, mail);
-                sent.put_shared(v as usize, *mail, combine);
+                sent.boxes.put(v as usize, *mail, combine);
             }
         })
     }

@@ -273,7 +273,10 @@ impl Metrics {
             let routed = [&mut pass.messages_pushed, &mut pass.messages_pulled];
             counts!(pass).into_iter().chain(routed)
         });
-        let truncated = self.truncated_passes.iter_mut().flat_map(|all| counts!(all));
+        let truncated = self
+            .truncated_passes
+            .iter_mut()
+            .flat_map(|all| counts!(all));
         passes.chain(truncated)
     }
 

@@ -46,7 +46,7 @@ impl GraphValue {
     ) -> Result<(), FormatError> {
         match self {
             GraphValue::IdRank => graph.ranks_of(frames, batch, out),
-            GraphValue::OutDegree => graph.degrees_of(graph.forward(), frames, batch, out),
+            GraphValue::OutDegree => graph.degrees(graph.forward(), frames, batch, out),
         }
     }
 }

@@ -404,7 +404,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     ) -> Result<(), EngineError> {
         let machine = &ways.stored;
         let turned = Self::goes_turned(ways, direction);
-        if machine.edges != EdgeResidency::Memory
+        if machine.options.edges != EdgeResidency::Memory
             || is_paid(machine)
             || held.orientation(turned).is_fully_cached().is_some()
         {

@@ -165,7 +165,7 @@ fn pull_levels<P: MonotoneProgram>(
         let is_to_end = tell(PassMetrics::in_memory(Mode::Pull, counts))?;
         let before = std::mem::replace(&mut awake, pull.woken.into_inner());
         std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
-        let may_push = machine.kernel == KernelChoice::Auto || awake == 0;
+        let may_push = machine.options.kernel == KernelChoice::Auto || awake == 0;
         let is_small = awake < before && awake <= machine.batches.vertices() / PUSH_VERTICES;
         if is_to_end || may_push && is_small {
             return Ok((awake, is_to_end));

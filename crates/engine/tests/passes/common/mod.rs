@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use graphmill_engine::{
     Combiner, DispatchChoice, EdgeResidency, Element, Engine, EngineConfig, EngineError,
-    KernelChoice, ProgramFootprint, SparseChoice, VertexArray,
+    EngineOptions, KernelChoice, ProgramFootprint, SparseChoice, VertexArray,
 };
 use graphmill_fabric::{Fabric, NetworkModel, local, simulated};
 use graphmill_graph::{
@@ -143,7 +143,7 @@ pub(crate) enum Memory {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mode {
     pub(crate) kernel: KernelChoice,
-    pub(crate) seek: SparseChoice,
+    pub(crate) sparse: SparseChoice,
     pub(crate) threads: usize,
     pub(crate) memory: Memory,
     pub(crate) io: IoChoice,
@@ -156,7 +156,7 @@ impl Mode {
     /// Everything by cost, with memory to spare.
     pub(crate) const USUAL: Mode = Mode {
         kernel: KernelChoice::Auto,
-        seek: SparseChoice::Auto,
+        sparse: SparseChoice::Auto,
         threads: 2,
         memory: Memory::Bytes(1 << 30),
         io: IoChoice::Auto,
@@ -234,19 +234,18 @@ pub(crate) fn settings(
         clock: Arc::new(SystemClock::new()),
         stop: CancelToken::new(),
         scratch: scratch.to_path_buf(),
-        kernel: mode.kernel,
-        seek: mode.seek,
-        gamma: 1024,
         fabric,
-        alpha: None,
-        dispatch: mode.dispatch,
-        filter_ratio: None,
-        edges: mode.edges,
-        combiner: match mode.threads {
-            _ if mode.ranks != Ranks::One => Combiner::Auto,
-            3 => Combiner::Hybrid,
-            4 => Combiner::Own,
-            _ => Combiner::Auto,
+        options: EngineOptions {
+            kernel: mode.kernel,
+            sparse: mode.sparse,
+            dispatch: mode.dispatch,
+            edges: mode.edges,
+            combiner: match mode.threads {
+                _ if mode.ranks != Ranks::One => Combiner::Auto,
+                3 | 4 => Combiner::Hybrid,
+                _ => Combiner::Auto,
+            },
+            ..EngineOptions::default()
         },
         sizes: ProgramFootprint::USUAL,
         charge: None,
@@ -266,15 +265,15 @@ pub(crate) fn gathered<T: Element>(
     array: VertexArray<T>,
 ) -> Result<Vec<T>, EngineError> {
     let (mut values, mut part) = (Vec::new(), Vec::new());
-    if engine.rank().0 > 0 {
-        engine.serve()?;
+    if graphmill_engine::job::rank(engine).0 > 0 {
+        graphmill_engine::job::serve(engine)?;
         return Ok(values);
     }
     for batch in 0..engine.graph().batches().len() {
         engine.read_batch(&array, batch, &mut part)?;
         values.extend_from_slice(&part);
     }
-    engine.stop_serving()?;
+    graphmill_engine::job::stop_serving(engine)?;
     Ok(values)
 }
 

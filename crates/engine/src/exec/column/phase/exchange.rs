@@ -203,7 +203,11 @@ impl<M: Element> Inbound<'_, M> {
             None => outside = true,
         });
         *count += section.count() as u64;
-        if outside { Err(mismatch()) } else { Ok(()) }
+        if outside {
+            Err(protocol_error().into())
+        } else {
+            Ok(())
+        }
     }
 
     /// All messages of the batches before that one are there.

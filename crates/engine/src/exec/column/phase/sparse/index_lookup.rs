@@ -272,7 +272,11 @@ fn sorted_columns<M>(
         }
         todo.push_back(column);
     });
-    if is_sound { Ok(todo) } else { Err(mismatch()) }
+    if is_sound {
+        Ok(todo)
+    } else {
+        Err(protocol_error().into())
+    }
 }
 
 /// Queues a message at a column that holds edges of its source.
@@ -344,7 +348,11 @@ fn signal_to_all<P: EdgeProgram>(
                     Some(_) => outside = true,
                 }
             });
-            if outside { Err(mismatch()) } else { Ok(()) }
+            if outside {
+                Err(protocol_error().into())
+            } else {
+                Ok(())
+            }
         },
     )?;
     let [sent, bytes] = machine.take_sent();
