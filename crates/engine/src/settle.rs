@@ -249,14 +249,11 @@ impl Engine {
     ) -> Result<ActiveSet, EngineError> {
         let turned = self.goes_turned(direction);
         let mut rows = self.common.arrays.take(labels.id())?;
-        let outcome = self.settle_rows(program, rows.all(), active, turned);
+        let mut left = self.active.empty();
+        let outcome = self.settle_rows(program, rows.all(), active, turned, &mut left);
         self.common.arrays.put(labels.id(), rows);
         self.broken = outcome.is_err();
-        let mut left = self.active.empty();
-        let of_left = |blocks: Vec<Block>| left.insert_these(blocks.iter().flatten());
-        outcome
-            .and_then(of_left)
-            .map_err(|error| self.too_small(error))?;
+        outcome.map_err(|error| self.too_small(error))?;
         Ok(left)
     }
 
@@ -266,7 +263,8 @@ impl Engine {
         rows: &mut [u8],
         active: &ActiveSet,
         turned: bool,
-    ) -> Result<Vec<Block>, EngineError> {
+        left: &mut ActiveSet,
+    ) -> Result<(), EngineError> {
         let symmetric = self.graph().symmetric();
         let way = self.turned.as_ref().filter(|_| turned);
         let machine = Machine::new(&self.common, way.unwrap_or(&self.stored));
@@ -304,12 +302,13 @@ impl Engine {
             list(pass);
             pauses(recovery, clock.now(), ranks)
         };
+        let leave = |blocks: &[Block]| left.insert_these(blocks.iter().flatten());
         match P::UNIFORM {
             true => with_words!(lists, |WORDS| levels::settle::<P, WORDS>(
-                &ground, &store, first, tell
+                &ground, &store, first, tell, leave
             )),
             false => with_words!(lists, |WORDS| buckets::settle::<P, WORDS>(
-                &ground, &store, first, tell
+                &ground, &store, first, tell, leave
             )),
         }
     }

@@ -65,7 +65,12 @@ pub use import::{
 };
 pub use policy::{Duplicates, SelfLoops};
 pub use readers::{
-    CellProblem, Comments, Delimiter, FileSource, Format, Header, InputFile, OnError, ParquetBytes,
-    Quote, ReadNotice, ReadOptions, TextOptions, files_of, guarded, says_something_else,
+    CellProblem, Comments, Delimiter, FileSource, Format, Header, InputFile, OnError, Quote,
+    ReadNotice, ReadOptions, TextOptions, files_of, says_something_else,
 };
 pub use report::{ImportReport, Moved};
+
+/// Parquet files, read within the budget: no length in a file is believed before it is checked.
+pub mod parquet_pages {
+    pub use crate::readers::{column_reader, footer, guarded, pages_bytes};
+}

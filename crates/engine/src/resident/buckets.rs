@@ -24,14 +24,15 @@ const MOST_LOOKS: u64 = 8;
 /// The power of two that buckets get wider by then.
 const WIDER: u32 = 2;
 
-/// Spreads the labels of the vertices in `first`. `tell` hears of each round, and says whether to end after it: the vertices whose
-/// labels are still to be sent then.
+/// Spreads the labels of the vertices in `first`. `tell` hears of each round, and says whether to end after it; `leave` then takes the
+/// vertices whose labels are still to be sent.
 pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     ground: &Ground<'_, P>,
     store: &Store,
     first: Vec<Block>,
     mut tell: impl FnMut(Superstep) -> Result<bool, EngineError>,
-) -> Result<Vec<Block>, EngineError> {
+    leave: impl FnMut(&[Block]) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
     let machine = ground.machine;
     let piles: Vec<_> = (0..machine.workers.count())
         .map(|_| Mutex::new(Piles::new(store)))
@@ -82,7 +83,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             });
         }
         if is_to_end {
-            return Ok(left(&piles, store));
+            return leave_all(&piles, store, leave);
         }
         // Those for which there was no block go at once.
         blocks = store.marked();
@@ -92,7 +93,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         };
         let Some(first) = bucket else {
             match blocks.is_empty() {
-                true => return Ok(Vec::new()),
+                true => return Ok(()),
                 false => continue,
             }
         };
@@ -110,18 +111,21 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     }
 }
 
-/// All vertices that wait.
-fn left(piles: &[Mutex<Piles<'_>>], store: &Store) -> Vec<Block> {
+/// Takes all waiting vertices, those without a block a few at a time.
+fn leave_all(
+    piles: &[Mutex<Piles<'_>>],
+    store: &Store,
+    mut leave: impl FnMut(&[Block]) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
     let mut blocks = Vec::new();
     for piles in piles {
         lock(piles).take_all(&mut blocks);
     }
-    loop {
-        match store.marked() {
-            marked if marked.is_empty() => return blocks,
-            marked => blocks.extend(marked),
-        }
+    while !blocks.is_empty() {
+        leave(&blocks)?;
+        blocks = store.marked();
     }
+    Ok(())
 }
 
 /// The vertices of a block send their labels along their edges if these are in the bucket, or in any case without one; how many

@@ -41,13 +41,14 @@ struct Bitmaps {
 }
 
 /// Spreads the labels of the vertices in `first`, all the same, level by level. `tell` hears of each level, and says whether to end
-/// after it: the vertices of the next level then.
+/// after it; `leave` then takes the vertices of the next level.
 pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     ground: &Ground<'_, P>,
     store: &Store,
     first: Vec<Block>,
     mut tell: impl FnMut(Superstep) -> Result<bool, EngineError>,
-) -> Result<Vec<Block>, EngineError> {
+    mut leave: impl FnMut(&[Block]) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
     let machine = ground.machine;
     let (vertices, arcs) = (machine.batches.vertices(), machine.graph.arcs());
     let piles: Vec<_> = (0..machine.workers.count())
@@ -56,7 +57,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     let of_first = first.iter().flatten().next();
     let Some(mut label) = of_first.map(|v| Label::of_word(ground.labels[*v as usize].load()))
     else {
-        return Ok(first);
+        return leave(&first);
     };
     let mut bitmaps = None;
     let mut unseen = arcs;
@@ -69,7 +70,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     loop {
         let count = waiting(&piles);
         if count == 0 || is_to_end {
-            return Ok(left(&piles));
+            return leave(&left(&piles));
         }
         let pulls = match machine.kernel {
             KernelChoice::Auto => edges > unseen / PULL_EDGES,

@@ -114,6 +114,7 @@ impl Task {
         self.row = 0;
         self.summary = Summary::default();
         self.is_done = false;
+        self.error = None;
     }
 }
 

@@ -26,5 +26,5 @@ mod thrift;
 pub use files::{FileSource, OnError, ReadNotice, ReadOptions};
 pub use input::{Format, InputFile, files_of, says_something_else};
 pub use parquet::CellProblem;
-pub use parquet_bytes::{ParquetBytes, guarded};
+pub use parquet_bytes::{column_reader, footer, guarded, pages_bytes};
 pub use text::{Comments, Delimiter, Header, Quote, TextOptions};

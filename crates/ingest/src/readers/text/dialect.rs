@@ -126,7 +126,9 @@ impl Dialect {
     /// Whether a record that begins with these bytes is a comment.
     pub(crate) fn place(&self, bytes: &[u8]) -> Place {
         match &self.comments {
-            Comments::Prefix(prefix) if bytes.starts_with(prefix.as_bytes()) => Place::Comment,
+            Comments::Prefix(prefix) if past_mark(bytes).starts_with(prefix.as_bytes()) => {
+                Place::Comment
+            }
             _ => Place::Start,
         }
     }
@@ -246,32 +248,18 @@ impl<'a> Sniff<'a> {
 
     /// Whether there are quotes that are not in comments; in TSV, whether one begins a field.
     fn has_quotes(&self) -> bool {
-        let mut head = 0;
-        for line in self
-            .bytes
-            .split_inclusive(|byte| matches!(byte, b'\n' | b'\r'))
-        {
-            if !trim(line.trim_ascii_end()).is_empty() && !self.is_comment(line, true) {
-                break;
-            }
-            head += line.len();
-        }
-        let is_in_edge = |at: &usize| {
-            let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
-            let start = self.bytes[..*at]
-                .iter()
-                .rposition(ends)
-                .map_or(0, |end| end + 1);
-            *at >= head && !self.is_comment(&self.bytes[start..], false)
-        };
-        let mut quotes = memchr::memchr_iter(b'"', self.bytes).filter(is_in_edge);
-        match self.ask.syntax {
-            Syntax::Tsv => quotes.any(|at| {
-                let before = at.checked_sub(1).map(|at| self.bytes[at]);
-                before.is_none_or(|before| matches!(before, b'\t' | b'\n' | b'\r' | 0xbf))
+        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let mut lines = self.bytes.split_inclusive(is_end).skip_while(|line| {
+            trim(line.trim_ascii_end()).is_empty() || self.is_comment(line, true)
+        });
+        let quotes = |line: &[u8]| match self.ask.syntax {
+            Syntax::Tsv => memchr::memchr_iter(b'"', line).any(|at| {
+                let before = at.checked_sub(1).map(|at| line[at]);
+                before.is_none_or(|before| matches!(before, b'\t' | 0xbf))
             }),
-            _ => quotes.next().is_some(),
-        }
+            _ => memchr::memchr(b'"', line).is_some(),
+        };
+        lines.any(|line| quotes(line) && !self.is_comment(line, false))
     }
 
     fn cut(&self, delimiter: Delimiter) -> Cut {
@@ -385,7 +373,7 @@ impl<'a> Sniff<'a> {
         };
         let before = self.ask.before.map(|before| before.cut.delimiter);
         let cut = self.cut(delimiter.or(before).unwrap_or(default));
-        if !was_told && cut.quotes == Quotes::Enclose {
+        if !was_told && delimiter.is_some() && cut.quotes == Quotes::Enclose {
             // By the separator that was found other quotes may open a column.
             return self.run(Some(cut.delimiter), whole);
         }
@@ -749,25 +737,19 @@ impl<'a> Sniff<'a> {
             _ => (body, None),
         };
         let rows = &rows[usize::from(is_header)..];
-        // A first column without a name is an index, as pandas and R write it; R may leave out its separator too.
+        // Which column has no name, nobody can tell: R leaves out the name of the first, others the last.
         let has_more = names.is_some()
             && !rows.is_empty()
             && rows
                 .iter()
                 .all(|row| Some(row.len()) == header_width.map(|width| width + 1));
         if let Some(names) = names.as_mut().filter(|_| has_more) {
-            let is_index = |from: usize| {
-                let mut rows = rows.iter().enumerate();
-                rows.all(|(at, row)| row[0] == (from + at).to_string().as_bytes())
-            };
             let ends_empty = |row: &Vec<Vec<u8>>| row.last().is_some_and(Vec::is_empty);
             if rows.iter().all(ends_empty) {
                 names.push(String::new());
-            } else if is_index(0) || is_index(1) {
-                names.insert(0, String::new());
             } else if self.places(None).is_none() {
                 return Err(self.refuse(format!(
-                    "the first line names {} columns and the lines below have {}: say which hold the ids by number (--source-column 2 --target-column 3, if the first has no name)",
+                    "the first line names {} columns and the lines below have {}: say which hold the ids by number (--header yes --source-column 2 --target-column 3, if the first column has no name)",
                     names.len(),
                     names.len() + 1
                 )));
@@ -959,7 +941,18 @@ impl<'a> Sniff<'a> {
         let differ = (0..first.len())
             .filter(|column| differs(*column))
             .collect::<Vec<_>>();
-        let indexed = kind(first, 0) == Cell::Empty && first.len() > 2 && !below.is_empty();
+        // A first column without a name that counts the rows is an index, as pandas writes it.
+        let counts = |from: usize| {
+            let mut rows = below.iter().enumerate();
+            rows.all(|(at, row)| {
+                let number = (from + at).to_string();
+                row.first().is_some_and(|cell| cell == number.as_bytes())
+            })
+        };
+        let indexed = kind(first, 0) == Cell::Empty
+            && first.len() > 2
+            && !below.is_empty()
+            && (counts(0) || counts(1));
         if indexed {
             return Ok((true, None));
         }
@@ -1045,10 +1038,12 @@ pub(crate) fn choose(
     let find = |option: &Option<String>, what: &str| match option {
         None => Ok(None),
         Some(column) => match (place(column, names), column.parse::<usize>()) {
-            (Some(place), Ok(number)) if place + 1 != number => Err(refuse(format!(
-                "{what} {column}: column {} has that name and another that number; say --header no, and give numbers",
-                place + 1
-            ))),
+            (Some(place), Ok(number)) if place + 1 != number && (1..=width).contains(&number) => {
+                Err(refuse(format!(
+                    "{what} {column}: column {} has that name and another that number: rename it",
+                    place + 1
+                )))
+            }
             (Some(place), _) => Ok(Some(place)),
             (None, _) => Err(refuse(format!(
                 "{what} {column}: there is no such column; {}",
