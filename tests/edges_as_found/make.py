@@ -96,6 +96,9 @@ def pyarrow(at):
     people = pyarrow.table({"from": [s for s, _, _ in PEOPLE], "to": [t for _, t, _ in PEOPLE], "kind": ["a", "a", "b"]})
     pyarrow.csv.write_csv(people, at / "people.csv")
     pyarrow.dataset.write_dataset(people, at / "by_kind", format="parquet", partitioning=["kind"], partitioning_flavor="hive")
+    names = pyarrow.array([f"person-{i}" for i in range(50)])  # categories that no row has
+    categories = [pyarrow.DictionaryArray.from_arrays(pyarrow.array(ids, pyarrow.int32()), names) for ids in ([0, 1], [1, 2])]
+    pyarrow.parquet.write_table(pyarrow.table(categories, ["source", "target"]), at / "categories.parquet")
     large = people.cast(pyarrow.schema([(name, pyarrow.large_string()) for name in people.column_names]))
     pyarrow.parquet.write_table(large, at / "large_strings.parquet", version="1.0", use_dictionary=False, compression="zstd")
     pyarrow.parquet.write_table(people, at / "brotli.parquet", compression="brotli")

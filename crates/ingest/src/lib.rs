@@ -52,8 +52,13 @@ pub use options::{Duplicates, ImportOptions, ImportResources, SelfLoops};
 pub use pipeline::{check_memory, check_space, generate, import};
 pub use progress::{ImportProgress, NoProgress};
 pub use readers::{
-    Comments, Delimiter, FileSource, Format, Header, InputFile, OnError, ParquetBytes, Quote,
-    ReadNotice, ReadOptions, TextOptions, content_mismatch, guarded, input_files,
+    Comments, Delimiter, FileSource, Format, Header, InputFile, OnError, Quote, ReadNotice,
+    ReadOptions, TextOptions, content_mismatch, input_files,
 };
 pub use report::{ImportReport, ImportTraffic};
 pub use source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
+
+/// Parquet files, read within the budget: every length in a file is checked before it is used.
+pub mod parquet_pages {
+    pub use crate::readers::{column_reader, footer, guarded, pages_bytes};
+}

@@ -252,14 +252,11 @@ impl Engine {
     ) -> Result<ActiveSet, EngineError> {
         let turned = self.goes_turned(direction);
         let mut rows = self.common.arrays.take(labels.id())?;
-        let outcome = self.settle_rows(program, rows.all(), active, turned);
+        let mut left = self.active.empty();
+        let outcome = self.settle_rows(program, rows.all(), active, turned, &mut left);
         self.common.arrays.put(labels.id(), rows);
         self.broken = outcome.is_err();
-        let mut left = self.active.empty();
-        let of_left = |blocks: Vec<VertexBlock>| left.insert_these(blocks.iter().flatten());
-        outcome
-            .and_then(of_left)
-            .map_err(|error| self.too_small(error))?;
+        outcome.map_err(|error| self.too_small(error))?;
         Ok(left)
     }
 
@@ -269,7 +266,8 @@ impl Engine {
         rows: &mut [u8],
         active: &ActiveSet,
         turned: bool,
-    ) -> Result<Vec<VertexBlock>, EngineError> {
+        left: &mut ActiveSet,
+    ) -> Result<(), EngineError> {
         let symmetric = self.graph().symmetric();
         let way = self.turned.as_ref().filter(|_| turned);
         let machine = ExecContext::new(&self.common, way.unwrap_or(&self.stored));
@@ -307,12 +305,13 @@ impl Engine {
             list(pass);
             pauses(recovery, clock.now(), ranks)
         };
+        let leave = |blocks: &[VertexBlock]| left.insert_these(blocks.iter().flatten());
         match P::UNIT_STEP {
             true => with_words!(lists, |WORDS| direction_optimizing::settle::<P, WORDS>(
-                &ground, &store, first, tell
+                &ground, &store, first, tell, leave
             )),
             false => with_words!(lists, |WORDS| delta_stepping::settle::<P, WORDS>(
-                &ground, &store, first, tell
+                &ground, &store, first, tell, leave
             )),
         }
     }

@@ -112,6 +112,7 @@ impl EncodeTask {
         self.row = 0;
         self.summary = ColumnSummary::default();
         self.is_done = false;
+        self.error = None;
     }
 }
 

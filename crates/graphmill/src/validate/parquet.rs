@@ -6,13 +6,13 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use graphmill_ingest::ParquetBytes;
+use graphmill_ingest::parquet_pages::{self, column_reader, footer, pages_bytes};
 use graphmill_storage::{Lease, MemoryBudget, RandomAccessFile};
 use parquet::basic::ConvertedType;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::metadata::ParquetMetaData;
 
 use crate::validate::text::{ResultRow, RowId, RowIter, Value, ValueReading};
 use crate::validate_error::ValidateError;
@@ -27,8 +27,9 @@ pub(super) fn rows(
     path: &Path,
     reading: ValueReading,
 ) -> Result<RowIter, ValidateError> {
-    let reader = guarded(path, || SerializedFileReader::new(ParquetBytes::new(file)))?;
-    let columns = reader.metadata().file_metadata().schema_descr().columns();
+    let (metadata, lease) =
+        footer(file.clone(), budget)?.map_err(|error| unreadable(path, error.to_string()))?;
+    let columns = metadata.file_metadata().schema_descr().columns();
     let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
     let is_flat = columns
         .iter()
@@ -47,7 +48,9 @@ pub(super) fn rows(
     });
     let (budget, path) = (budget.clone(), path.to_path_buf());
     Ok(Box::new(ParquetRows {
-        reader,
+        file,
+        metadata,
+        _lease: lease,
         budget,
         path,
         reading,
@@ -59,7 +62,9 @@ pub(super) fn rows(
 }
 
 struct ParquetRows {
-    reader: SerializedFileReader<ParquetBytes>,
+    file: RandomAccessFile,
+    metadata: ParquetMetaData,
+    _lease: Lease,
     budget: MemoryBudget,
     path: PathBuf,
     reading: ValueReading,
@@ -85,7 +90,7 @@ impl Iterator for ParquetRows {
             if let Some(row) = self.ready.pop_front() {
                 return Some(Ok(row));
             }
-            if self.group.is_none() && self.groups_read == self.reader.num_row_groups() {
+            if self.group.is_none() && self.groups_read == self.metadata.num_row_groups() {
                 return None;
             }
             if let Err(error) = self.read() {
@@ -100,22 +105,15 @@ impl ParquetRows {
     fn read(&mut self) -> Result<(), ValidateError> {
         let path = self.path.clone();
         let Some(group) = &mut self.group else {
-            let (reader, number) = (&self.reader, self.groups_read);
-            let bytes: i64 = reader
-                .metadata()
-                .row_group(number)
-                .columns()
-                .iter()
-                .map(|column| column.uncompressed_size())
-                .sum();
-            let pages = self
-                .budget
-                .lease("pages of a Parquet file", bytes.max(0) as u64)?;
-            let columns = guarded(&path, || {
-                let group = reader.get_row_group(number)?;
-                Ok([group.get_column_reader(0)?, group.get_column_reader(1)?])
-            });
-            let [ids, values] = columns?;
+            let group = self.metadata.row_group(self.groups_read);
+            let bytes = pages_bytes(group.columns().iter());
+            let pages = self.budget.lease("pages of a Parquet file", bytes)?;
+            let rows = group.num_rows().max(0) as u64;
+            let column = |column| {
+                column_reader(self.file.clone(), &self.budget, group.column(column), rows)
+                    .map_err(|error| unreadable(&path, error.to_string()))
+            };
+            let (ids, values) = (column(0)?, column(1)?);
             self.group = Some(RowGroup {
                 ids,
                 values,
@@ -217,7 +215,7 @@ fn cells_of<T: DataType>(
 
 /// Runs a step of the library; its errors and panics become ours.
 fn guarded<T>(path: &Path, step: impl FnOnce() -> ParquetResult<T>) -> Result<T, ValidateError> {
-    graphmill_ingest::guarded(step).map_err(|error| unreadable(path, error.to_string()))
+    parquet_pages::guarded(step).map_err(|error| unreadable(path, error.to_string()))
 }
 
 fn unreadable(path: &Path, what: String) -> ValidateError {

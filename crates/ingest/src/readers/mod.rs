@@ -35,5 +35,5 @@ mod thrift;
 pub use detect::{content_mismatch, input_files};
 pub use files::{FileSource, OnError, ReadNotice, ReadOptions};
 pub use input_file::{Format, InputFile};
-pub use parquet_bytes::{ParquetBytes, guarded};
+pub use parquet_bytes::{column_reader, footer, guarded, pages_bytes};
 pub use text::{Comments, Delimiter, Header, Quote, TextOptions};

@@ -285,7 +285,8 @@ fn states_of_pieces(
         return Ok(Vec::new());
     };
     let mark_bytes = match &dialect.comments {
-        Comments::Prefix(prefix) => prefix.len(),
+        // A byte-order mark may stand before it.
+        Comments::Prefix(prefix) => prefix.len() + 3,
         Comments::Auto | Comments::None => 0,
     };
     // Pieces that begin in the head have nothing before the first edge.

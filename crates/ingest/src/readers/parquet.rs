@@ -1,34 +1,27 @@
 //! Parquet files: which columns are the edges, and their rows, a row group at a time.
 //!
 //! A row group is a piece. A reader leases what the wanted columns of the largest row group unpack to, as the footer says;
-//! [`ParquetBytes`] refuses pages that are larger.
+//! `parquet_bytes.rs` refuses pages that are larger.
 
 use std::fmt;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget, RandomAccessFile};
-use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Type as Physical};
-use parquet::column::reader::get_column_reader;
-use parquet::data_type::ByteArray;
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::errors::Result as ParquetResult;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
-use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::schema::types::ColumnDescriptor;
 
-use super::parquet_bytes::{ParquetBytes, guarded};
+use super::parquet_bytes::{column_reader, footer, guarded, pages_bytes};
 use super::parquet_rows::{EdgeBatch, ParquetType, RowRequest, cells};
 use super::text::columns::{Chosen, choose};
 use super::text::dialect::{DialectRequest, RecordKind};
-use super::thrift::{self, PageSize};
 use crate::error::IngestError;
 use crate::source::{EdgeSink, Ids, PieceReport};
 
 /// Bytes of a column that are read at a time.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Bytes of a footer at most.
-const FOOTER_BYTES_MAX: u64 = 256 << 20;
 
 /// A file, and the columns that are read of it.
 #[derive(Debug)]
@@ -51,7 +44,9 @@ impl ParquetFile {
         request: DialectRequest<'_>,
     ) -> Result<Self, IngestError> {
         let path = request.path;
-        let (metadata, lease, bytes) = read_footer(disk, budget, path)?;
+        let file = RandomAccessFile::open(disk, budget, path, 64 << 10)?;
+        let bytes = file.bytes();
+        let (metadata, lease) = footer(file, budget)?.map_err(|error| broken(path, error))?;
         let schema = metadata.file_metadata().schema_descr();
         let names: Vec<String> = schema
             .columns()
@@ -160,19 +155,8 @@ impl ParquetFile {
 
     /// Bytes that a reader leases for any row group, packed and unpacked, with its dictionaries.
     pub(crate) fn group_bytes(&self) -> u64 {
-        let sizes = |chunk: &ColumnChunkMetaData| {
-            let (values, bytes) = dictionary(chunk);
-            let sizes = [chunk.uncompressed_size(), chunk.compressed_size()];
-            sizes
-                .map(|size| size.max(0) as u64)
-                .iter()
-                .fold(values.saturating_mul(bytes), |sum: u64, size| {
-                    sum.saturating_add(*size)
-                })
-        };
-        let group = |group| self.chunks(group).map(sizes).fold(0, u64::saturating_add);
         (0..self.metadata.num_row_groups())
-            .map(group)
+            .map(|group| pages_bytes(self.chunks(group)))
             .max()
             .unwrap_or(0)
     }
@@ -192,28 +176,18 @@ impl ParquetFile {
         stop: &CancelToken,
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
-        let rows_before: i64 = self.metadata.row_groups()[..group]
+        let rows_before = self.metadata.row_groups()[..group]
             .iter()
-            .map(|group| group.num_rows())
-            .sum();
+            .fold(0_i64, |rows, group| rows.saturating_add(group.num_rows()));
         let rows = self.metadata.row_group(group).num_rows().max(0) as u64;
-        let group_bytes: u64 = self
+        let group_bytes = self
             .chunks(group)
             .map(|chunk| chunk.compressed_size().max(0) as u64)
-            .sum();
+            .fold(0, u64::saturating_add);
         let mut readers = Vec::with_capacity(self.wanted.len());
         for chunk in self.chunks(group) {
             let file = RandomAccessFile::open(disk, budget, path, CHUNK_BYTES)?;
-            let is_gzip = matches!(chunk.compression(), Compression::GZIP(_));
-            let most = PageSize {
-                bytes: chunk.uncompressed_size().max(0) as u64,
-                dictionary_values: dictionary(chunk).0,
-            };
-            let bytes = Arc::new(ParquetBytes::bounded(file, most, is_gzip));
-            let reader = guarded(|| {
-                let pages = SerializedPageReader::new(bytes, chunk, rows as usize, None)?;
-                Ok(get_column_reader(chunk.column_descr_ptr(), Box::new(pages)))
-            });
+            let reader = column_reader(file, budget, chunk, rows);
             readers.push(reader.map_err(|error| broken(path, error))?);
         }
         let mut report = PieceReport::default();
@@ -271,44 +245,6 @@ impl ParquetFile {
     }
 }
 
-/// Reads the footer of a file; returns it with its memory and the bytes of the file.
-fn read_footer(
-    disk: &Arc<dyn Disk>,
-    budget: &MemoryBudget,
-    path: &Path,
-) -> Result<(ParquetMetaData, Lease, u64), IngestError> {
-    let file = RandomAccessFile::open(disk, budget, path, 64 << 10)?;
-    // The footer's length stands before the last four bytes.
-    let bytes = file.bytes();
-    let mut tail = [0; 8];
-    if bytes < 12 {
-        return Err(broken(path, "too short for a Parquet file"));
-    }
-    file.reader_from(bytes - 8)
-        .read_exact(&mut tail)
-        .map_err(|error| broken(path, error))?;
-    let footer = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
-    if footer > bytes.min(FOOTER_BYTES_MAX) {
-        return Err(broken(
-            path,
-            format!("its footer would have {footer} bytes"),
-        ));
-    }
-    let parsing = budget.lease("the footer of a Parquet file", 8 * footer)?;
-    let mut from = file
-        .reader_from(bytes - 8 - footer.min(bytes - 8))
-        .take(footer);
-    let metadata = thrift::check_footer(&mut from)
-        .and_then(|()| {
-            guarded(|| ParquetMetaDataReader::new().parse_and_finish(&ParquetBytes::new(file)))
-        })
-        .map_err(|error| broken(path, error))?;
-    drop(parsing);
-    let size = metadata.memory_size() as u64;
-    let lease = budget.lease("the footer of a Parquet file", size)?;
-    Ok((metadata, lease, bytes))
-}
-
 /// Refuses chunks of the `wanted` columns that overlap or are packed in an old way.
 ///
 /// Overlapping chunks would be read again and again.
@@ -337,35 +273,6 @@ fn check_chunks(
         }
     }
     Ok(())
-}
-
-/// The values that the dictionary of a column has at most, and the bytes of one in memory.
-fn dictionary(chunk: &ColumnChunkMetaData) -> (u64, u64) {
-    let is_dictionary = |encoding| {
-        matches!(
-            encoding,
-            Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY
-        )
-    };
-    let has_one = chunk.dictionary_page_offset().is_some() || chunk.encodings().any(is_dictionary);
-    // Bytes of a value in the file and in memory. Each text has its length before it, and all but one have a character.
-    let (packed, bytes) = match chunk.column_type() {
-        Physical::BOOLEAN => (1, 1),
-        Physical::INT32 | Physical::FLOAT => (4, 4),
-        Physical::INT64 | Physical::DOUBLE => (8, 8),
-        Physical::INT96 => (12, 12),
-        Physical::BYTE_ARRAY => (5, size_of::<ByteArray>()),
-        Physical::FIXED_LEN_BYTE_ARRAY => {
-            let length = chunk.column_descr().type_length().max(1);
-            (length as u64, size_of::<ByteArray>())
-        }
-    };
-    let values = match has_one {
-        true => (chunk.uncompressed_size().max(0) as u64 / packed + 1)
-            .min(chunk.num_values().max(0) as u64),
-        false => 0,
-    };
-    (values, bytes as u64)
 }
 
 /// Returns the type of a column.

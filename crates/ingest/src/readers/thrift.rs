@@ -175,9 +175,9 @@ fn check(from: &mut dyn Read, field: &ThriftType) -> ParquetResult<PageSize> {
     match reader.value(STRUCT, field, LEVELS_MAX) {
         Ok(()) => Ok(reader.size),
         Err(error) if error.kind() == ErrorKind::InvalidData => Err(broken(error.to_string())),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            Err(broken("a header or its footer makes no sense"))
-        }
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(broken(
+            "its footer or the header of a page makes no sense: it may be cut off",
+        )),
         Err(error) => Err(error.into()),
     }
 }
@@ -217,7 +217,9 @@ impl Reader<'_> {
             Struct(_) => kind == STRUCT,
         };
         if !is_defined {
-            let what = format!("a field of a header or its footer has the type {kind}");
+            let what = format!(
+                "a field of its footer or of the header of a page has the type {kind}, which Parquet does not define"
+            );
             return Err(Error::new(ErrorKind::InvalidData, what));
         }
         match kind {

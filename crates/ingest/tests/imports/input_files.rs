@@ -163,14 +163,14 @@ fn endless_line_is_named_for_any_ids() {
 struct Meddler {
     disk: Arc<dyn Disk>,
     step: &'static str,
+    path: &'static Path,
     bytes: Vec<u8>,
 }
 
 impl ImportProgress for Meddler {
     fn update(&self, step: &'static str, done: u64, _total: u64) {
         if step == self.step && done == 0 {
-            let path = Path::new("/in/edges.u64");
-            self.disk.write_small(path, &self.bytes).unwrap();
+            self.disk.write_small(self.path, &self.bytes).unwrap();
         }
     }
 }
@@ -182,16 +182,30 @@ fn pairs(factor: u64, turn: u64) -> Vec<u8> {
 }
 
 #[test]
-fn input_changed_between_reads_is_an_error() {
-    for (factor, step) in [(1, "distribute"), (1 << 50, "ids: collect"), (1, "write")] {
+fn input_changed_while_read_is_an_error() {
+    // Of the same length as before.
+    let text = |end| format!("{}{end}\n", "1 2\n".repeat(1000)).into_bytes();
+    for (name, before, after, step) in [
+        ("/in/edges.u64", pairs(1, 1), pairs(1, 2), "scan"),
+        ("/in/edges.u64", pairs(1, 1), pairs(1, 2), "distribute"),
+        (
+            "/in/edges.u64",
+            pairs(1 << 50, 1),
+            pairs(1 << 50, 2),
+            "ids: collect",
+        ),
+        ("/in/edges.u64", pairs(1, 1), pairs(1, 2), "write"),
+        ("/in/edges.el", text("3 4"), text("5 6"), "scan"),
+    ] {
         let disk = folder(&[]);
-        let path = Path::new("/in/edges.u64");
-        disk.write_small(path, &pairs(factor, 1)).unwrap();
+        let path = Path::new(name);
+        disk.write_small(path, &before).unwrap();
         let source = open(&disk, &ReadOptions::default()).unwrap();
         let meddler = Meddler {
             disk: Arc::clone(&disk),
             step,
-            bytes: pairs(factor, 2),
+            path,
+            bytes: after,
         };
         let machine = ImportResources {
             disk: &disk,
@@ -209,6 +223,9 @@ fn input_changed_between_reads_is_an_error() {
             continue;
         }
         let error = outcome.unwrap_err().to_string();
-        assert!(error.contains("/in/edges.u64 changed"), "{step}: {error}");
+        assert!(
+            error.contains(&format!("{name} changed")),
+            "{name}, {step}: {error}"
+        );
     }
 }

@@ -26,14 +26,15 @@ const WIDER: u32 = 2;
 
 /// Propagates the labels of the vertices in `first`.
 ///
-/// `tell` receives the metrics of each round and says whether to end after it. Returns the vertices whose labels are then
-/// yet to be sent.
+/// `tell` receives the metrics of each round and says whether to end after it. `leave` then takes the vertices whose labels
+/// are yet to be sent.
 pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
     ground: &RoundContext<'_, P>,
     store: &BlockPool,
     first: Vec<VertexBlock>,
     mut tell: impl FnMut(PassMetrics) -> Result<bool, EngineError>,
-) -> Result<Vec<VertexBlock>, EngineError> {
+    leave: impl FnMut(&[VertexBlock]) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
     let machine = ground.machine;
     let piles: Vec<_> = (0..machine.workers.count())
         .map(|_| Mutex::new(BucketQueue::new(store)))
@@ -79,7 +80,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
             });
         }
         if is_to_end {
-            return Ok(left(&piles, store));
+            return leave_all(&piles, store, leave);
         }
         // Those for which there was no block go at once.
         blocks = store.marked();
@@ -89,7 +90,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         };
         let Some(first) = bucket else {
             match blocks.is_empty() {
-                true => return Ok(Vec::new()),
+                true => return Ok(()),
                 false => continue,
             }
         };
@@ -107,18 +108,21 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
     }
 }
 
-/// All vertices that wait.
-fn left(piles: &[Mutex<BucketQueue<'_>>], store: &BlockPool) -> Vec<VertexBlock> {
+/// Takes all waiting vertices, those without a block a few at a time.
+fn leave_all(
+    piles: &[Mutex<BucketQueue<'_>>],
+    store: &BlockPool,
+    mut leave: impl FnMut(&[VertexBlock]) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
     let mut blocks = Vec::new();
     for piles in piles {
         lock(piles).take_all(&mut blocks);
     }
-    loop {
-        match store.marked() {
-            marked if marked.is_empty() => return blocks,
-            marked => blocks.extend(marked),
-        }
+    while !blocks.is_empty() {
+        leave(&blocks)?;
+        blocks = store.marked();
     }
+    Ok(())
 }
 
 /// Sends the labels of a block's vertices along their edges, if in the bucket or if there is no bucket.

@@ -43,13 +43,14 @@ struct Bitmaps {
 
 /// Propagates the labels of the vertices in `first`, all the same, level by level.
 ///
-/// `tell` receives the metrics of each level and says whether to end after it. Returns the vertices of the next level then.
+/// `tell` receives the metrics of each level and says whether to end after it. `leave` then takes the vertices of the next level.
 pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
     ground: &RoundContext<'_, P>,
     store: &BlockPool,
     first: Vec<VertexBlock>,
     mut tell: impl FnMut(PassMetrics) -> Result<bool, EngineError>,
-) -> Result<Vec<VertexBlock>, EngineError> {
+    mut leave: impl FnMut(&[VertexBlock]) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
     let machine = ground.machine;
     let (vertices, arcs) = (machine.batches.vertices(), machine.graph.arcs());
     let piles: Vec<_> = (0..machine.workers.count())
@@ -58,7 +59,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
     let of_first = first.iter().flatten().next();
     let Some(mut label) = of_first.map(|v| Label::of_word(ground.labels[*v as usize].load()))
     else {
-        return Ok(first);
+        return leave(&first);
     };
     let mut bitmaps = None;
     let mut unseen = arcs;
@@ -71,7 +72,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
     loop {
         let count = waiting(&piles);
         if count == 0 || is_to_end {
-            return Ok(left(&piles));
+            return leave(&left(&piles));
         }
         let pulls = match machine.options.kernel {
             KernelChoice::Auto => edges > unseen / PULL_EDGES,

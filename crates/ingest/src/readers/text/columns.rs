@@ -53,10 +53,14 @@ pub(crate) fn choose(
     let find = |option: &Option<String>, what: &str| match option {
         None => Ok(None),
         Some(column) => match (column_index(column, names), column.parse::<usize>()) {
-            (Some(column_index), Ok(number)) if column_index + 1 != number => Err(refuse(format!(
-                "{what} {column}: column {} has that name and another that number; say --header no, and give numbers",
-                column_index + 1
-            ))),
+            (Some(column_index), Ok(number))
+                if column_index + 1 != number && (1..=width).contains(&number) =>
+            {
+                Err(refuse(format!(
+                    "{what} {column}: column {} has that name and another that number: rename it",
+                    column_index + 1
+                )))
+            }
             (Some(column_index), _) => Ok(Some(column_index)),
             (None, _) => Err(refuse(format!(
                 "{what} {column}: there is no such column; {}",

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::comments::past_mark;
 use super::record::{Delimiter, LexState, RecordFormat};
 
 /// The syntax of lines, by the file's name or by option.
@@ -108,7 +109,9 @@ impl Dialect {
     /// Returns the state at the start of a record: in a comment or not.
     pub(crate) fn state(&self, bytes: &[u8]) -> LexState {
         match &self.comments {
-            Comments::Prefix(prefix) if bytes.starts_with(prefix.as_bytes()) => LexState::Comment,
+            Comments::Prefix(prefix) if past_mark(bytes).starts_with(prefix.as_bytes()) => {
+                LexState::Comment
+            }
             _ => LexState::Start,
         }
     }

@@ -75,7 +75,18 @@ impl Sniff<'_> {
         let differ = (0..first.len())
             .filter(|column| differs(*column))
             .collect::<Vec<_>>();
-        let indexed = kind(first, 0) == FieldKind::Empty && first.len() > 2 && !below.is_empty();
+        // A first column without a name that counts the rows is an index, as pandas writes it.
+        let counts = |from: usize| {
+            let mut rows = below.iter().enumerate();
+            rows.all(|(at, row)| {
+                let number = (from + at).to_string();
+                row.first().is_some_and(|cell| cell == number.as_bytes())
+            })
+        };
+        let indexed = kind(first, 0) == FieldKind::Empty
+            && first.len() > 2
+            && !below.is_empty()
+            && (counts(0) || counts(1));
         if indexed {
             return Ok((true, None));
         }

@@ -459,7 +459,11 @@ impl<'d> Parser<'d> {
             self.report.comments += 1;
             return Ok(None);
         }
-        if dialect.header.as_deref() == Some(line) {
+        // One of numbers does not come again: it would be an edge to the quick look, too.
+        let is_number = line
+            .first()
+            .is_some_and(|byte| matches!(byte, b'0'..=b'9' | b'-'));
+        if !is_number && dialect.header.as_deref() == Some(line) {
             self.report.headers += 1;
             return Ok(None);
         }

@@ -394,7 +394,7 @@ impl RecordFormat {
                 }
                 (QUOTE, _) if quotes => return None,
                 (_, Delimiter::Byte(separator)) => fields += usize::from(byte == separator),
-                (b'{', _) => return None,
+                (b'{' | 0x0b | 0x0c, _) => return None,
                 (_, Delimiter::Blanks) => {
                     let is_blank = byte == b' ' || byte == b'\t';
                     fields += usize::from(after_blank && !is_blank);
@@ -410,7 +410,7 @@ impl RecordFormat {
         let line = &rest[..end];
         let fields = || match self.delimiter {
             Delimiter::Byte(separator) => Some(memchr_iter(separator, line).count() + 1),
-            Delimiter::Blanks if line.contains(&b'{') => None,
+            Delimiter::Blanks if line.iter().any(|byte| matches!(byte, b'{' | 0x0b | 0x0c)) => None,
             Delimiter::Blanks => {
                 let fields = line.split(|&byte| byte == b' ' || byte == b'\t');
                 Some(fields.filter(|field| !field.is_empty()).count())

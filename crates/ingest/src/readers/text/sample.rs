@@ -66,32 +66,18 @@ impl<'a> Sniff<'a> {
 
     /// True if quotes occur outside of comments; in TSV, if one begins a field.
     pub(super) fn has_quotes(&self) -> bool {
-        let mut head = 0;
-        for line in self
-            .bytes
-            .split_inclusive(|byte| matches!(byte, b'\n' | b'\r'))
-        {
-            if !trim(line.trim_ascii_end()).is_empty() && !self.is_comment(line, true) {
-                break;
-            }
-            head += line.len();
-        }
-        let is_in_edge = |at: &usize| {
-            let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
-            let start = self.bytes[..*at]
-                .iter()
-                .rposition(ends)
-                .map_or(0, |end| end + 1);
-            *at >= head && !self.is_comment(&self.bytes[start..], false)
-        };
-        let mut quotes = memchr::memchr_iter(b'"', self.bytes).filter(is_in_edge);
-        match self.request.syntax {
-            Syntax::Tsv => quotes.any(|at| {
-                let before = at.checked_sub(1).map(|at| self.bytes[at]);
-                before.is_none_or(|before| matches!(before, b'\t' | b'\n' | b'\r' | 0xbf))
+        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let mut lines = self.bytes.split_inclusive(is_end).skip_while(|line| {
+            trim(line.trim_ascii_end()).is_empty() || self.is_comment(line, true)
+        });
+        let quotes = |line: &[u8]| match self.request.syntax {
+            Syntax::Tsv => memchr::memchr_iter(b'"', line).any(|at| {
+                let before = at.checked_sub(1).map(|at| line[at]);
+                before.is_none_or(|before| matches!(before, b'\t' | 0xbf))
             }),
-            _ => quotes.next().is_some(),
-        }
+            _ => memchr::memchr(b'"', line).is_some(),
+        };
+        lines.any(|line| quotes(line) && !self.is_comment(line, false))
     }
 
     pub(super) fn cut(&self, delimiter: Delimiter) -> RecordFormat {

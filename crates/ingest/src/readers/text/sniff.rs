@@ -84,7 +84,7 @@ impl Sniff<'_> {
         };
         let before = self.request.before.map(|before| before.cut.delimiter);
         let cut = self.cut(delimiter.or(before).unwrap_or(default));
-        if !is_given && cut.quotes == Quotes::Enclose {
+        if !is_given && delimiter.is_some() && cut.quotes == Quotes::Enclose {
             // By the separator that was found other quotes may open a column.
             return self.run(Some(cut.delimiter), whole);
         }
@@ -215,22 +215,16 @@ impl Sniff<'_> {
         names: &mut Option<Vec<String>>,
         rows: &[Vec<Vec<u8>>],
     ) -> Result<bool, IngestError> {
-        // A first column without a name is an index, as pandas and R write it; R may leave out its separator too.
+        // Which column has no name is uncertain: R leaves out the name of the first, others leave out the last.
         let Some(names) = names else { return Ok(false) };
         let has_more = !rows.is_empty() && rows.iter().all(|row| row.len() == names.len() + 1);
         if has_more {
-            let is_index = |from: usize| {
-                let mut rows = rows.iter().enumerate();
-                rows.all(|(at, row)| row[0] == (from + at).to_string().as_bytes())
-            };
             let ends_empty = |row: &Vec<Vec<u8>>| row.last().is_some_and(Vec::is_empty);
             if rows.iter().all(ends_empty) {
                 names.push(String::new());
-            } else if is_index(0) || is_index(1) {
-                names.insert(0, String::new());
             } else if self.end_columns(None).is_none() {
                 return Err(self.refuse(format!(
-                    "the first line names {} columns and the lines below have {}: say which hold the ids by number (--source-column 2 --target-column 3, if the first has no name)",
+                    "the first line names {} columns and the lines below have {}: say which hold the ids by number (--header yes --source-column 2 --target-column 3, if the first column has no name)",
                     names.len(),
                     names.len() + 1
                 )));
