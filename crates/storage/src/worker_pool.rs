@@ -60,13 +60,13 @@ pub struct Worker {
 #[derive(Debug)]
 pub struct WorkerPool {
     workers: Vec<Mutex<Worker>>,
-    order: Order,
+    order: StepOrder,
     /// What the system calls the thread of each worker, once it has worked.
     threads: Vec<OnceLock<Option<PathBuf>>>,
 }
 
 #[derive(Debug)]
-enum Order {
+enum StepOrder {
     Threads(ForkJoinPool),
     Simulated {
         seed: u64,
@@ -86,7 +86,7 @@ impl WorkerPool {
             .map_err(|source| StorageError::Thread { source })?;
         Ok(WorkerPool {
             workers: workers(count, &*disk)?,
-            order: Order::Threads(team),
+            order: StepOrder::Threads(team),
             threads: vec![OnceLock::new(); count.max(1)],
         })
     }
@@ -96,7 +96,7 @@ impl WorkerPool {
     /// # Errors
     /// The disk gives no more queues.
     pub fn simulated(seed: u64, count: usize, disk: Arc<dyn Disk>) -> Result<Self, StorageError> {
-        let order = Order::Simulated {
+        let order = StepOrder::Simulated {
             seed,
             random: Mutex::new(SplitMix64::new(seed)),
         };
@@ -135,13 +135,13 @@ impl WorkerPool {
     pub fn run(&self, job: &dyn Job) -> Result<(), StorageError> {
         let run = JobRun::default();
         match &self.order {
-            Order::Threads(team) => team.broadcast(&|index| {
+            StepOrder::Threads(team) => team.broadcast(&|index| {
                 if let Some(worker) = self.workers.get(index) {
                     self.threads[index].get_or_init(|| fs::read_link("/proc/thread-self").ok());
                     run.work(job, &mut lock(worker));
                 }
             }),
-            Order::Simulated { seed, random } => {
+            StepOrder::Simulated { seed, random } => {
                 run.simulate(job, &self.workers, *seed, &mut lock(random))
             }
         }
