@@ -1,9 +1,14 @@
 //! Zeroed memory from the kernel, aligned for direct I/O and, when large, for huge pages.
 //!
-//! Invariants: `start` is aligned to [`PAGE_BYTES`]; `start..start + mapped` is one mapping (or dangling when `mapped` is 0) that only
-//! this buffer frees, private or of a part of a file that nobody else has; all its bytes are initialised (the kernel hands out zeros);
-//! `bytes <= mapped`.
-//! The memory never moves, so a pointer into it stays good when the `AlignedBuffer` itself moves.
+//! Invariants:
+//!
+//! - `start` is aligned to [`PAGE_BYTES`].
+//! - `start..start + mapped` is one mapping that only this buffer frees, or dangling if `mapped` is 0. The mapping is private, or of a part
+//!   of a file that no other owner has.
+//! - All its bytes are initialised: the kernel gives zeros.
+//! - `bytes <= mapped`.
+//!
+//! The memory never moves, so a pointer into it stays valid when the `AlignedBuffer` itself moves.
 
 #![expect(unsafe_code, reason = "hands out memory it maps itself")]
 
@@ -24,20 +29,22 @@ pub trait Element: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'sta
 
 impl<T: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static> Element for T {}
 
-/// The operating system gave no memory.
+/// The error of a system that gave no memory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[error(
     "the system gave no {bytes} bytes of memory ({source}): lower --memory, or raise the limit (ulimit -v, cgroup, overcommit)"
 )]
 pub struct OutOfMemory {
-    /// Bytes asked for.
+    /// Requested bytes.
     pub bytes: usize,
-    /// What the system said.
+    /// The system's error.
     pub source: std::io::Error,
 }
 
-/// Memory that starts as zeros at a multiple of 4096 (of 2 MiB from 2 MiB on), and goes back to the system when dropped.
+/// Zeroed memory, aligned to 4096 bytes, or to 2 MiB if it has 2 MiB or more.
+///
+/// Dropping it returns the memory to the system.
 pub struct AlignedBuffer {
     start: NonNull<u8>,
     mapped: usize,
@@ -47,7 +54,7 @@ pub struct AlignedBuffer {
 }
 
 impl AlignedBuffer {
-    /// `bytes` bytes of zeros. Pages take memory when they are first touched.
+    /// Allocates `bytes` zeroed bytes. A page takes memory when it is first touched.
     ///
     /// # Errors
     /// The system gives no memory.
@@ -76,10 +83,10 @@ impl AlignedBuffer {
         })
     }
 
-    /// The same, with pages of these nodes when they are first touched.
+    /// Allocates `bytes` zeroed bytes whose pages come from these nodes when they are first touched.
     ///
     /// # Errors
-    /// The system gives no memory, has no such nodes, or forbids the choice (EPERM, ENOSYS: some containers do).
+    /// The system gives no memory, has no such nodes, or forbids the choice of nodes (EPERM, ENOSYS: some containers do).
     pub fn on_nodes(bytes: usize, nodes: &Nodes, policy: Policy) -> std::io::Result<Self> {
         let buffer = AlignedBuffer::zeroed(bytes).map_err(|error| error.source)?;
         if buffer.mapped > 0 {
@@ -89,7 +96,9 @@ impl AlignedBuffer {
         Ok(buffer)
     }
 
-    /// A part of a file that was mapped for this buffer alone, `mapped` bytes from `start` on, all zeros or other plain bytes.
+    /// Returns a buffer over a part of a file that is mapped for this buffer alone.
+    ///
+    /// The part has `mapped` bytes from `start` on. All are initialised: zeros or other plain bytes.
     pub(crate) fn of_extent(
         start: NonNull<u8>,
         mapped: usize,
@@ -104,14 +113,14 @@ impl AlignedBuffer {
         }
     }
 
-    /// The bytes that `bytes` bytes really take: whole pages.
+    /// Returns the bytes that a buffer of `bytes` bytes takes: whole pages.
     pub fn footprint(bytes: usize) -> u64 {
         (bytes as u64)
             .div_ceil(PAGE_BYTES as u64)
             .saturating_mul(PAGE_BYTES as u64)
     }
 
-    /// As many whole elements as fit.
+    /// Returns the bytes as whole elements, as many as fit.
     #[inline]
     pub fn typed<T: Element>(&self) -> &[T] {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= PAGE_BYTES) }
@@ -122,23 +131,23 @@ impl AlignedBuffer {
         }
     }
 
-    /// As many whole elements as fit, to change.
+    /// Returns the bytes as whole elements that can be changed, as many as fit.
     #[inline]
     pub fn typed_mut<T: Element>(&mut self) -> &mut [T] {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= PAGE_BYTES) }
-        // SAFETY: as in `typed`, and `self` is borrowed exclusively; the bytes of any T are good bytes.
+        // SAFETY: as in `typed`, and `self` is borrowed exclusively; the bytes of any T are initialised bytes.
         unsafe {
             std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / size_of::<T>())
         }
     }
 
-    /// Where the memory starts. Making the pointer makes no reference to the bytes.
+    /// Returns the start of the memory. This makes no reference to the bytes.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
 }
 
-/// Only its alignment matters: for the dangling pointer of an empty buffer.
+/// A type whose alignment the dangling pointer of an empty buffer has.
 #[repr(align(4096))]
 struct Page;
 
@@ -146,7 +155,7 @@ struct Page;
 mod pages {
     use super::{HUGE_PAGE_BYTES, NonNull};
 
-    /// Maps `bytes` (a multiple of the page, not 0) of zeros.
+    /// Maps `bytes` zeroed bytes; `bytes` is a multiple of the page and not 0.
     pub(super) fn map(bytes: usize) -> std::io::Result<NonNull<u8>> {
         // SAFETY: a new private mapping at an address of the kernel's choice touches no memory in use.
         let start = unsafe {
@@ -165,14 +174,14 @@ mod pages {
         NonNull::new(start.cast()).ok_or_else(|| std::io::ErrorKind::OutOfMemory.into())
     }
 
-    /// Maps more than `bytes`, keeps the part that starts at a multiple of a huge page, and asks for huge pages.
+    /// Maps more than `bytes`, keeps the part aligned to a huge page, and asks for huge pages.
     pub(super) fn map_huge(bytes: usize) -> std::io::Result<NonNull<u8>> {
         let whole = map(bytes + HUGE_PAGE_BYTES)?;
         let before = whole.as_ptr().align_offset(HUGE_PAGE_BYTES);
         // SAFETY: `before <= HUGE_PAGE_BYTES`, so both pointers lie in the mapping or at its end.
         let (start, end) = unsafe { (whole.add(before), whole.add(before + bytes)) };
         let after = HUGE_PAGE_BYTES - before;
-        // SAFETY: the two ends are whole pages of the mapping made above, which nobody else knows of.
+        // SAFETY: the two ends are whole pages of the mapping made above, which nothing else refers to.
         unsafe {
             if before > 0 {
                 unmap(whole, before);
@@ -180,22 +189,22 @@ mod pages {
             if after > 0 {
                 unmap(end, after);
             }
-            // A wish: where huge pages are off, small ones serve as well.
+            // A hint: if huge pages are off, small ones serve as well.
             libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
         }
         Ok(start)
     }
 
     /// # Safety
-    /// `start..start + bytes` are whole mapped pages that nobody uses any more.
+    /// `start..start + bytes` are whole mapped pages that nothing uses any more.
     pub(super) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
         // SAFETY: the caller's promise. The call can fail only on bad arguments or on too many mappings; then the
-        // memory stays, which harms nobody.
+        // memory stays, which is harmless.
         unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
     }
 }
 
-/// Miri knows no madvise and no partial munmap.
+/// The same for Miri, which knows no madvise and no partial munmap.
 #[cfg(miri)]
 mod pages {
     use super::{HUGE_PAGE_BYTES, NonNull, PAGE_BYTES};
@@ -221,7 +230,7 @@ mod pages {
     }
 
     /// # Safety
-    /// `start` came from `map(bytes)` and nobody uses it any more.
+    /// `start` came from `map(bytes)` and nothing uses it any more.
     pub(super) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe { std::alloc::dealloc(start.as_ptr(), layout(bytes)) };
@@ -231,7 +240,7 @@ mod pages {
 impl Drop for AlignedBuffer {
     fn drop(&mut self) {
         if self.mapped > 0 {
-            // SAFETY: the mapping is this buffer's own, and whoever borrowed from it is gone.
+            // SAFETY: the mapping is this buffer's own, and all borrows of it have ended.
             unsafe { pages::unmap(self.start, self.mapped) };
         }
     }

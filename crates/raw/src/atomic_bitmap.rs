@@ -1,26 +1,26 @@
-//! Marks that several threads make at once, each a bit, and that are taken out a word of bits at a time.
+//! A bitmap whose bits several threads set concurrently, and take word by word.
 //!
-//! Marks of one word never get into each other's way: each is added by a single operation. All accesses are relaxed: who reads them
-//! comes after those who made them (a [`crate::ForkJoinPool`] that returned).
+//! A single atomic operation sets a bit, so no thread overwrites another bit of the word. All accesses are relaxed: a
+//! [`crate::ForkJoinPool`] that returns orders the threads that set bits before the thread that reads them.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// A mark or none for each of some places.
+/// A bit for each of a number of places.
 #[derive(Debug)]
 pub struct AtomicBitmap {
     words: Vec<AtomicU64>,
 }
 
 impl AtomicBitmap {
-    /// Places whose marks are in one word.
+    /// Bits of a word.
     pub const WORD: usize = u64::BITS as usize;
 
-    /// Bytes of memory for so many places.
+    /// Returns the bytes of memory of `places` bits.
     pub fn bytes(places: u64) -> u64 {
         places.div_ceil(Self::WORD as u64) * size_of::<u64>() as u64
     }
 
-    /// So many places without a mark.
+    /// Returns a bitmap of `places` clear bits.
     pub fn new(places: u64) -> Self {
         let words = places.div_ceil(Self::WORD as u64);
         AtomicBitmap {
@@ -28,12 +28,12 @@ impl AtomicBitmap {
         }
     }
 
-    /// Number of words.
+    /// Returns the number of words.
     pub fn words(&self) -> usize {
         self.words.len()
     }
 
-    /// Marks a place. Nothing happens where there is no such place.
+    /// Sets the bit of a place. Does nothing if there is no such place.
     #[inline(always)]
     pub fn set(&self, place: usize) {
         if let Some(word) = self.words.get(place / Self::WORD) {
@@ -41,13 +41,13 @@ impl AtomicBitmap {
         }
     }
 
-    /// Whether a place is marked.
+    /// Returns true if the bit of a place is set.
     #[inline(always)]
     pub fn is_marked(&self, place: usize) -> bool {
         self.snapshot()(place)
     }
 
-    /// Says of places whether they are marked: for many looks, where to look is at hand in registers.
+    /// Returns a test of single bits, which keeps the address in registers for many tests.
     #[inline(always)]
     pub fn snapshot(&self) -> impl Fn(usize) -> bool {
         let words = self.words.as_slice();
@@ -57,20 +57,20 @@ impl AtomicBitmap {
         }
     }
 
-    /// Takes the marks of a word out: one bit a place, the first is the lowest.
+    /// Clears a word and returns the bits it had; the lowest is the first place.
     #[inline(always)]
     pub fn take_word(&self, word: usize) -> u64 {
         let Some(word) = self.words.get(word) else {
             return 0;
         };
-        // Most words are empty, and only to look at one leaves it with the others who do.
+        // Most words are 0, and a load leaves the cache line shared with the other threads.
         match word.load(Ordering::Relaxed) {
             0 => 0,
             _ => word.swap(0, Ordering::Relaxed),
         }
     }
 
-    /// Gives a word these marks and no others, where no other thread marks places of it.
+    /// Stores the bits of a word, while no other thread sets bits of it.
     #[inline(always)]
     pub fn set_word(&self, word: usize, marks: u64) {
         if let Some(word) = self.words.get(word) {
@@ -78,12 +78,12 @@ impl AtomicBitmap {
         }
     }
 
-    /// All words as they are.
+    /// Returns the words as they are now.
     pub fn to_words(&self) -> impl Iterator<Item = u64> {
         self.words.iter().map(|word| word.load(Ordering::Relaxed))
     }
 
-    /// All words, once nobody marks any more.
+    /// Returns the words, after the last thread has set its bits.
     #[cfg(not(any(loom, shuttle)))]
     pub fn into_words(self) -> impl Iterator<Item = u64> {
         self.words.into_iter().map(AtomicU64::into_inner)
@@ -119,7 +119,7 @@ mod every_order {
     use super::*;
     use crate::sync::{every_order, thread};
 
-    /// Two threads mark places of one word while a third takes marks out: each mark comes out once, then or later.
+    /// Two threads set bits of one word while a third takes bits: each bit is taken once.
     fn marked_and_taken(mark: fn(&AtomicBitmap, usize), take: fn(&AtomicBitmap, usize) -> u64) {
         every_order(move || {
             let marks = Arc::new(AtomicBitmap::new(64));

@@ -1,13 +1,14 @@
-//! How much has been taken of what there is: a number that several threads raise, but not above its limit.
+//! The number of claimed units: several threads raise it, but not above its limit.
 //!
-//! A thread looks how much is taken, and takes more by an exchange that fails if others took or gave back meanwhile. So what is
-//! taken never exceeds the limit, not even for a moment, and no two threads are told of the same beginning: units that are numbered
-//! from 0 are taken once each as long as none are given back. All accesses are relaxed: the number says how much may be used, and
-//! nothing of what was written by whoever used it before.
+//! A thread reads the number and raises it by an exchange, which fails if another thread has changed the number meanwhile. So the number
+//! never exceeds the limit, and no two threads get the same first unit. Units numbered from 0 are claimed once each as long as none
+//! is released.
+//!
+//! All accesses are relaxed: the number tells how many units may be used, and does not publish what earlier users wrote.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// So many units, which threads take and give back.
+/// A number of units that threads claim and release.
 #[derive(Debug)]
 pub struct AtomicRange {
     taken: AtomicU64,
@@ -15,7 +16,7 @@ pub struct AtomicRange {
 }
 
 impl AtomicRange {
-    /// `limit` units, of which `taken` are taken.
+    /// Returns a range of `limit` units, `taken` of them claimed.
     pub fn new(taken: u64, limit: u64) -> Self {
         AtomicRange {
             taken: AtomicU64::new(taken),
@@ -23,10 +24,10 @@ impl AtomicRange {
         }
     }
 
-    /// Takes so many units; how many were taken before.
+    /// Claims `units` units and returns the number of units claimed before.
     ///
     /// # Errors
-    /// Fewer are left: how many.
+    /// Fewer units are left; the error is their number.
     #[inline]
     pub fn claim(&self, units: u64) -> Result<u64, u64> {
         self.taken
@@ -36,23 +37,23 @@ impl AtomicRange {
             .map_err(|taken| self.limit - taken)
     }
 
-    /// How many are taken after so many more are, if there are as many.
+    /// Returns the number of claimed units after `units` more; `None` if fewer are left.
     #[inline]
     fn with(&self, taken: u64, units: u64) -> Option<u64> {
         taken.checked_add(units).filter(|sum| *sum <= self.limit)
     }
 
-    /// Gives units back that were taken.
+    /// Releases units that were claimed.
     pub fn release(&self, units: u64) {
         self.taken.fetch_sub(units, Ordering::Relaxed);
     }
 
-    /// Units that nobody has taken.
+    /// Returns the number of units that are not claimed.
     pub fn remaining(&self) -> u64 {
         self.limit - self.taken.load(Ordering::Relaxed)
     }
 
-    /// Units in all.
+    /// Returns the number of all units.
     pub fn limit(&self) -> u64 {
         self.limit
     }
@@ -80,7 +81,7 @@ mod every_order {
     use super::*;
     use crate::sync::{every_order, thread};
 
-    /// Two threads take units one by one until none are left: each is taken once, and nothing is beyond the limit.
+    /// Two threads claim units one by one until none is left: each unit once, none beyond the limit.
     fn numbered(take: fn(&AtomicRange, u64) -> Result<u64, u64>) {
         every_order(move || {
             let quota = Arc::new(AtomicRange::new(4, 7));
@@ -98,7 +99,7 @@ mod every_order {
         });
     }
 
-    /// Two threads each take so many units of some for a while: never more than there are, and in the end all are there again.
+    /// Two threads each claim units and release them: never more than the limit, and all return.
     fn borrowed(units: u64, limit: u64, give_back: fn(&AtomicRange, u64)) {
         every_order(move || {
             let shared = Arc::new((AtomicRange::new(0, limit), AtomicU64::new(0)));

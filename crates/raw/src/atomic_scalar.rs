@@ -1,7 +1,7 @@
-//! Numbers that several threads read and change at once, where the memory is otherwise plain numbers.
+//! Plain numbers in memory that several threads read and change concurrently, as atomics.
 //!
-//! All accesses are relaxed: a number stands for itself alone, and what ends the threads' work (a [`crate::ForkJoinPool`] that
-//! returns) makes all of them visible.
+//! All accesses are relaxed: no number publishes other memory. The end of the threads' work, a [`crate::ForkJoinPool`] that returns, makes
+//! all numbers visible.
 
 #![cfg_attr(
     not(any(loom, shuttle)),
@@ -11,32 +11,34 @@
 use crate::aligned_buffer::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// A number that an atomic holds.
+/// A number that an atomic can hold.
 pub trait AtomicScalar: Element + Ord + std::fmt::Debug {
-    /// The atomic.
+    /// The atomic type of the number.
     type Atomic: AtomicCell<Self>;
-    /// The number of an index, which fits.
+    /// Returns an index as a number; the index must fit.
     fn of_index(index: u64) -> Self;
-    /// The index of a number.
+    /// Returns the number as an index.
     fn index(self) -> usize;
-    /// Looks at numbers as atomic ones for as long as they are borrowed.
+    /// Returns the numbers as atomics for as long as they are borrowed.
     #[cfg(not(any(loom, shuttle)))]
     fn shared(words: &mut [Self]) -> &[Self::Atomic];
 }
 
-/// What the lock-free structures ask of an atomic number.
+/// An atomic number, with the operations that the lock-free structures use.
 pub trait AtomicCell<T>: Sync {
-    /// Its value now.
+    /// Returns the value.
     fn load(&self) -> T;
-    /// Gives it a value.
+    /// Stores a value.
     fn store(&self, value: T);
-    /// Changes it from `old` to `new`.
+    /// Changes the value from `old` to `new`. It may also fail if the value is `old`.
     ///
     /// # Errors
-    /// The value that it has instead of `old`.
+    /// The value that was found.
     fn exchange(&self, old: T, new: T) -> Result<(), T>;
 
-    /// Lowers it to `new`; whether it was greater. `alone` says that no other thread changes it meanwhile.
+    /// Lowers the value to `new`; returns true if it was greater.
+    ///
+    /// `alone` is true if no other thread changes the value meanwhile.
     #[inline(always)]
     fn lower(&self, new: T, alone: bool) -> bool
     where
@@ -44,7 +46,7 @@ pub trait AtomicCell<T>: Sync {
     {
         let mut old = self.load();
         if alone {
-            // No branch, and none to mispredict: which label is lowered is anybody's guess.
+            // Has no branch that could be mispredicted: it is unpredictable which label is lowered.
             self.store(old.min(new));
             return new < old;
         }
@@ -138,7 +140,7 @@ mod every_order {
     use super::*;
     use crate::sync::{every_order, thread};
 
-    /// Two threads lower a number, each to its own; the lesser stays, and the thread whose it is was told so.
+    /// Two threads lower a number, each to its own: the lesser stays, and its thread gets true.
     fn lowered(to: [u32; 2], alone: bool) {
         every_order(move || {
             let number = Arc::new(AtomicU32::new(9));

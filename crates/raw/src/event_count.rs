@@ -1,22 +1,22 @@
-//! News that threads have for each other: who finds nothing to do sleeps until there is some.
+//! A count of events: a thread that finds no work sleeps until there is a new event.
 //!
-//! 1. A thread notes how many news there were ([`EventCount::key`]) before it looks for something to do.
-//! 2. When it finds nothing it waits until there are more ([`EventCount::wait`]): it counts itself among those asleep, and then touches the
-//!    count of news without changing it.
-//! 3. Who has news counts them first, and looks for sleepers then ([`EventCount::notify_all`]).
+//! 1. A thread reads the number of events ([`EventCount::key`]) before it looks for work.
+//! 2. If it finds none, it waits for a new event ([`EventCount::wait`]). It counts itself as asleep. Then it modifies the count of events
+//!    by adding 0.
+//! 3. A thread with an event counts the event first, and then looks for sleepers ([`EventCount::notify_all`]).
 //!
-//! Of two who touch the count one comes second, and sees what the other did before: either the sleeper sees the news, or the teller
-//! sees the sleeper. So nobody sleeps through news.
+//! Of two threads that modify the count one is second, and sees what the other did before. Either the sleeper sees the event, or the
+//! notifier sees the sleeper. So no thread sleeps through an event.
 
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::sync::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, lock, spin};
 
-/// So many looks, a few microseconds, before a thread sleeps.
+/// Number of times, a few microseconds in all, that a thread checks before it sleeps.
 const SPINS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 100 };
 
-/// How many news there were, and who sleeps until there are more.
+/// The number of events so far, and the threads that sleep until the next one.
 #[derive(Debug, Default)]
 pub struct EventCount {
     count: AtomicU64,
@@ -26,12 +26,12 @@ pub struct EventCount {
 }
 
 impl EventCount {
-    /// How many news there were up to now.
+    /// Returns the number of events so far.
     pub fn key(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Counts news, and wakes those who sleep.
+    /// Counts an event and wakes all threads that sleep.
     pub fn notify_all(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
         self.wake();
@@ -39,13 +39,13 @@ impl EventCount {
 
     fn wake(&self) {
         if self.asleep.load(Ordering::Relaxed) > 0 {
-            // Who has seen no news holds the lock until he hears the bell.
+            // A thread that saw no event holds the lock until it waits on the condition variable.
             drop(lock(&self.bed));
             self.bell.notify_all();
         }
     }
 
-    /// Returns when there are more news than `seen`, or after some time, or for no reason.
+    /// Returns if the number of events is not `key`, after `longest`, or without a reason.
     pub fn wait(&self, key: u64, longest: Duration) {
         for _ in 0..SPINS {
             if self.key() != key {
@@ -92,7 +92,9 @@ mod every_order {
     use super::*;
     use crate::sync::{AtomicU32, nearly_every_order, thread};
 
-    /// Some threads each do a part of some work and tell of it, one waits for all parts; nobody wakes who waits for too long.
+    /// Some threads each do a part of the work and notify, and one waits for all parts.
+    ///
+    /// The wait has no limit, so a missed event is a deadlock.
     fn parts(tellers: u32, tell: fn(&EventCount)) {
         nearly_every_order(3, move || {
             let shared = Arc::new((EventCount::default(), AtomicU32::new(0)));

@@ -1,4 +1,6 @@
-//! Failpoints: mistakes that tests switch on, one at a time, to prove that a check finds each. [`failpoint!`] places one.
+//! Failpoints: mistakes that tests switch on, one at a time, to prove that a check finds each.
+//!
+//! [`failpoint!`] places one.
 //!
 //! Only the tests of the simulation switch the feature `failpoints` on; without it the macro expands to nothing.
 
@@ -19,7 +21,7 @@ macro_rules! failpoint {
     };
 }
 
-/// Places a mistake in builds with the feature `failpoints`; this one has no code.
+/// Places a mistake in builds with the feature `failpoints`; this build has none of its code.
 #[cfg(not(feature = "failpoints"))]
 #[macro_export]
 macro_rules! failpoint {
@@ -51,47 +53,47 @@ mod switch {
     }
 
     failpoints! {
-        /// The pages of a version are not made durable before its file is.
+        /// The pages of a checkpoint are not made durable before its file.
         PagesNotSynced,
-        /// A step of an import is said to have ended before what it wrote is durable.
+        /// An import records the end of a step before the bytes of that step are durable.
         StepNotSynced,
         /// A file gets its name before it is durable.
         FileNotSynced,
-        /// A file is written under its name.
+        /// A file is written under its final name.
         WrittenInPlace,
-        /// The version before goes when this rank has the next, not when all have.
+        /// A rank deletes the previous checkpoint once it has the next, not once all ranks have it.
         OldVersionGoesFirst,
-        /// A slot that a version has is free once the current rows have it no more.
+        /// A slot of a checkpoint is reused once the current rows no longer use it.
         SlotsNotKept,
-        /// The newest version of a rank is taken, whatever the others have.
+        /// A rank resumes from its own newest checkpoint, even if other ranks do not have it.
         OwnNewestTaken,
         /// The others are deleted before the checkpoint to resume is durable on all ranks.
         FoundNotDurable,
-        /// Versions that only some ranks have stay.
+        /// Checkpoints that only some ranks have stay.
         OtherVersionsStay,
-        /// What a page holds is not compared with its checksum.
+        /// The checksum of a page is not checked.
         PagesNotChecked,
-        /// The same of a checkpoint's file.
+        /// The checksum of a checkpoint's file is not checked.
         VersionNotChecked,
-        /// The same of pages of the stored graph.
+        /// The checksums of pages of the stored graph are not checked.
         GraphPagesNotChecked,
-        /// Pages in memory that changed are not all written.
+        /// Some changed pages in memory are not written.
         ChangesMissed,
         /// Sets of the driver are empty in a resumed run.
         SetsForgotten,
         /// The log of calls leaves out changes of sets.
         EntriesForgotten,
-        /// A version is published between a decision and the call that relies on it.
+        /// A checkpoint is published between a decision and the call that relies on it.
         DecisionForgotten,
-        /// A run that is asked to stop does not end its pass first.
+        /// A run that is asked to stop does not finish its pass first.
         PatienceForgotten,
-        /// A sync that failed is taken for one that did not.
+        /// The error of a sync is ignored.
         FailedSyncIgnored,
-        /// A folder that cannot be listed is taken for an empty one.
+        /// A directory that cannot be listed counts as empty.
         FailedListIgnored,
-        /// A run does not say that it is done before its versions go.
+        /// A run does not record its end before it deletes its checkpoints.
         EndNotSaid,
-        /// Sums are added up in another order than that of batches.
+        /// Sums are not added in the order of batches.
         SumsOutOfOrder,
     }
 
@@ -103,7 +105,7 @@ mod switch {
         }
     }
 
-    /// Activates one failpoint in this process, in place of the one before.
+    /// Activates one failpoint in this process, in place of the previous one; `None` ends it.
     pub fn activate(failpoint: Option<Failpoint>) {
         let number = failpoint.map_or(0, |failpoint| failpoint as u8 + 1);
         ACTIVE.store(number, Ordering::Relaxed);

@@ -1,8 +1,11 @@
-//! Memory that is a file: buffers cut out of one file that is mapped, on a file system or on a device of persistent memory.
+//! Buffers in one mapped file, on a file system or on a device of persistent memory.
 //!
-//! Invariants: nobody else has the file (it has no name, or it is a device that this process has locked), so nobody else changes its
-//! bytes or its length; no two living buffers have an extent in common, as `taken` says; the blocks of an extent are there before it
-//! is mapped, so that touching it never asks the file system for space.
+//! Invariants:
+//!
+//! - Only this process has the file: it has no name, or it is a device that this process has locked. So no other process changes its
+//!   bytes or its length.
+//! - No two living buffers share an extent: `taken` lists the extents in use.
+//! - The blocks of an extent exist before it is mapped. So an access never asks the file system for space.
 
 #![expect(unsafe_code, reason = "maps files")]
 
@@ -18,34 +21,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::aligned_buffer::{AlignedBuffer, PAGE_BYTES};
 use crate::sync::{Mutex, lock};
 
-/// Bytes of a huge page: a file system that maps such pages wants blocks for all of one when one byte of it is touched, and devices
-/// map no less.
+/// Bytes of a huge page.
+///
+/// A file system that maps such pages wants blocks for all of a page when one byte is touched. Devices map no less.
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
-/// Bytes of zeros that are written at a time where a file system cannot set space aside.
+/// Zeros that are written at a time if a file system cannot reserve space.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// A file that buffers are cut out of.
+/// A file that contains buffers.
 #[derive(Debug)]
 pub struct FileMap {
     file: File,
-    /// Bytes of a device; none of a file, which grows.
+    /// Bytes of a device; `None` for a file, which grows.
     capacity: Option<u64>,
-    /// Extents are whole multiples of so many bytes.
+    /// Bytes that an extent is a whole multiple of.
     grain_bytes: u64,
-    /// Extents in use: where each begins, and its bytes.
+    /// Extents in use: the offset of each, and its bytes.
     taken: Mutex<BTreeMap<u64, u64>>,
-    /// What was given back may still hold what was in it.
+    /// True if freed extents may still hold old bytes.
     stale: AtomicBool,
-    /// Mappings were made with MAP_SYNC.
+    /// True if mappings were made with MAP_SYNC.
     synchronous: AtomicBool,
 }
 
 impl FileMap {
-    /// Cuts buffers out of an empty file without a name, which keeps blocks for whole huge pages; one that is `in_memory` itself, where
-    /// blocks are pages of memory, for no more than [`PAGE_BYTES`] of each buffer's last page.
+    /// Makes a map of an empty file without a name, which reserves blocks for whole huge pages.
+    ///
+    /// The blocks of a file that is `in_memory` are pages of memory. Such a file reserves no more than whole pages of [`PAGE_BYTES`] for
+    /// each buffer.
     ///
     /// # Errors
-    /// The file has a name or bytes in it: somebody else could change them.
+    /// The file has a name or bytes in it, so another process could change them.
     pub fn of_file(file: File, in_memory: bool) -> io::Result<Arc<FileMap>> {
         use std::os::unix::fs::MetadataExt;
         let about = file.metadata()?;
@@ -59,7 +65,7 @@ impl FileMap {
         Ok(FileMap::new(file, None, grain_bytes))
     }
 
-    /// Cuts buffers out of a character device of so many bytes, which stays locked meanwhile.
+    /// Makes a map of a character device of `bytes` bytes, which stays locked as long as the map exists.
     ///
     /// # Errors
     /// It is not a device, or another process has locked it.
@@ -83,10 +89,10 @@ impl FileMap {
         })
     }
 
-    /// Zeroed memory of `bytes` bytes in the file.
+    /// Returns `bytes` zeroed bytes of memory in the file.
     ///
     /// # Errors
-    /// The file system or the device has no room, or does not map files.
+    /// The file system or the device is full, or does not map files.
     pub fn buffer(self: &Arc<Self>, bytes: usize) -> io::Result<AlignedBuffer> {
         if bytes == 0 {
             return AlignedBuffer::zeroed(0).map_err(|error| error.source);
@@ -108,12 +114,14 @@ impl FileMap {
         Ok(buffer)
     }
 
-    /// Whether what is written is in persistent memory as soon as it leaves the caches: the mappings were made with MAP_SYNC.
+    /// Returns true if writes are in persistent memory as soon as they leave the caches.
+    ///
+    /// This holds if the mappings were made with MAP_SYNC.
     pub fn is_synchronous(&self) -> bool {
         self.synchronous.load(Ordering::Relaxed)
     }
 
-    /// The first extent that is free.
+    /// Takes the first free extent of at least `bytes` bytes.
     fn take(self: &Arc<Self>, bytes: usize) -> io::Result<MappedRange> {
         let bytes = (bytes as u64).next_multiple_of(self.grain_bytes);
         let mut taken = lock(&self.taken);
@@ -139,13 +147,13 @@ impl FileMap {
         })
     }
 
-    /// Has the file system keep blocks for a part of the file, which reads as zeros.
+    /// Reserves blocks of the file system for a part of the file, which reads as zeros.
     fn set_aside(&self, first: u64, bytes: u64) -> io::Result<()> {
         match self.fallocate(0, first, bytes) {
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
             done => return done,
         }
-        // Bytes that are written have blocks.
+        // Written bytes have blocks.
         let mut at = 0;
         while at < bytes {
             let now = (bytes - at).min(ZEROS.len() as u64);
@@ -176,11 +184,11 @@ impl FileMap {
         }
     }
 
-    /// Maps a part of the file, by MAP_SYNC where there is such a thing: on DAX, where no page cache lies in between.
+    /// Maps a part of the file, with MAP_SYNC if it is on DAX, which has no page cache.
     fn map(&self, first: u64, bytes: usize) -> io::Result<NonNull<u8>> {
         let map = |flags: libc::c_int| -> io::Result<NonNull<u8>> {
-            // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use. Nobody else changes the file's
-            // bytes or length (see the file's invariants), so the mapping is memory like any other.
+            // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use. No other process changes the
+            // file's bytes or length (see the file's invariants), so the mapping is memory like any other.
             let start = unsafe {
                 libc::mmap(
                     std::ptr::null_mut(),
@@ -205,13 +213,15 @@ impl FileMap {
             }
             Err(_) => map(libc::MAP_SHARED)?,
         };
-        // SAFETY: the range is the mapping made above. A wish: where there are no huge pages, small ones serve as well.
+        // SAFETY: the range is the mapping made above. A hint: if there are no huge pages, small ones serve as well.
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
         Ok(start)
     }
 }
 
-/// A part of a file that one buffer has to itself; dropped, once it is no longer mapped, its blocks are free again.
+/// A part of a file that only one buffer uses.
+///
+/// It is dropped once it is no longer mapped. Dropping it frees its blocks.
 #[derive(Debug)]
 pub(crate) struct MappedRange {
     file: Arc<FileMap>,

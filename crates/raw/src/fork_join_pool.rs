@@ -1,11 +1,11 @@
-//! Threads that run one borrowed function at a time, all of them, the caller among them.
+//! Threads that all run the same borrowed function, one function at a time; the caller is one of them.
 //!
-//! 1. [`ForkJoinPool::broadcast`] puts the function in `call`, sets `running`, and moves `generation` on.
-//! 2. Each thread sees the new generation, runs the function, and takes itself off `running`.
-//! 3. `run` returns when `running` is 0. So the function is borrowed for exactly as long as threads use it, and no
+//! 1. [`ForkJoinPool::broadcast`] puts the function in `call`, sets `running`, and increments `generation`.
+//! 2. Each thread sees the new generation, runs the function, and decrements `running`.
+//! 3. `broadcast` returns when `running` is 0. So the function is borrowed for exactly as long as threads use it, and no
 //!    thread can miss a generation.
 //!
-//! A thread that waits spins for some microseconds first, since the next call often follows at once; never when
+//! A thread that waits spins for some microseconds first, since the next call often follows at once. It does not spin if
 //! there are more threads than processors.
 
 #![expect(
@@ -21,17 +21,17 @@ use crate::numa;
 use crate::sync::thread::{Builder, JoinHandle, Thread, current, park, yield_now};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock, spin};
 
-/// Looks at a condition this often, some 30 microseconds, before it parks.
+/// Number of times, some 30 microseconds in all, that a thread checks a condition before it parks.
 const SPINS: usize = if cfg!(miri) { 2 } else { 1000 };
-/// After so many looks it lets others have the processor: the thread it waits for may be among them.
+/// Checks between two yields of the processor, which the thread that it waits for may need.
 const SPINS_PER_YIELD: usize = 50;
 
-/// A fixed number of threads, counting the one that calls [`ForkJoinPool::broadcast`].
+/// A fixed number of threads, the caller of [`ForkJoinPool::broadcast`] included.
 #[derive(Debug)]
 pub struct ForkJoinPool {
     shared: Arc<PoolState>,
     threads: Vec<JoinHandle<()>>,
-    /// Held through a run: one at a time.
+    /// Held during a call: one call at a time.
     turn: Mutex<()>,
 }
 
@@ -40,14 +40,14 @@ struct PoolState {
     generation: AtomicU64,
     running: AtomicUsize,
     spins: usize,
-    /// The call of this generation; none tells the threads to end.
+    /// The call of this generation; `None` tells the threads to end.
     call: Mutex<Option<Call>>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 #[derive(Clone)]
 struct Call {
-    /// Borrowed by `run` for as long as `running` is not 0, not for ever.
+    /// Borrowed by `broadcast` only as long as `running` is not 0.
     function: &'static (dyn Fn(usize) + Sync),
     caller: Thread,
 }
@@ -61,10 +61,10 @@ impl std::fmt::Debug for Call {
 }
 
 impl ForkJoinPool {
-    /// `threads` threads (at least 1), of which `threads - 1` are started here as `NAME-1`, `NAME-2`, ...
+    /// Starts `threads - 1` threads, `NAME-1`, `NAME-2`, ...; the caller is one more.
     ///
-    /// Those stay each on a processor of its own where there are as many that this process may use, counted from the one that the
-    /// caller runs on: so what they touch stays in the caches, and on the node, that are near. The caller goes where it is sent.
+    /// `threads` is at least 1. If this process may use that many processors, thread `NAME-i` stays on the `i`-th one after the caller's.
+    /// So the memory that a thread touches stays in near caches and on a near node. The caller runs where the system puts it.
     ///
     /// # Errors
     /// The system starts no more threads.
@@ -85,7 +85,7 @@ impl ForkJoinPool {
         })
     }
 
-    /// The same, of threads that look `spins` times before they park; `serve` is what those started here do.
+    /// Starts threads that run `serve`, and check `spins` times before they park.
     fn start(
         threads: usize,
         name: &str,
@@ -113,21 +113,22 @@ impl ForkJoinPool {
         Ok(team)
     }
 
-    /// Number of threads, the caller included.
+    /// Returns the number of threads, the caller included.
     pub fn threads(&self) -> usize {
         self.threads.len() + 1
     }
 
-    /// Calls `function(0)` on this thread and `function(1..threads)` on the others, and returns when all have returned.
-    /// Calls from several threads take turns; a call from inside `function` never ends.
+    /// Calls `function(0)` on this thread and `function(1..threads)` on the others, and waits for all.
+    ///
+    /// Calls from several threads take turns. A call from inside `function` never returns.
     ///
     /// # Panics
-    /// `function` panicked somewhere: the panic goes on here, after all threads have returned.
+    /// `function` panicked on some thread: the panic continues here, after all threads have returned.
     pub fn broadcast(&self, function: &(dyn Fn(usize) + Sync)) {
         let _turn = lock(&self.turn);
         let shared = &*self.shared;
-        // SAFETY: only the lifetime changes. The threads use the copy only before they leave `running`, and this
-        // function returns or unwinds only after `running` has come to 0 and `call` is emptied; nothing in between panics.
+        // SAFETY: only the lifetime changes. The threads use the copy only before they decrement `running`. This function
+        // returns or unwinds only after `running` is 0 and `call` is empty; nothing in between panics.
         let lent = unsafe {
             std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(
                 function,
@@ -155,12 +156,14 @@ impl ForkJoinPool {
 }
 
 impl PoolState {
-    /// What a started thread does until the team goes.
+    /// Runs a started thread until the pool is dropped.
     fn serve(&self, index: usize) {
         self.serve_and_say(index, Ordering::Release);
     }
 
-    /// The same; `say` is how the caller is told that this thread has run the function.
+    /// Runs a started thread; `say` is the memory order with which it decrements `running`.
+    ///
+    /// By this decrement the caller learns that the thread has run the function.
     fn serve_and_say(&self, index: usize, say: Ordering) {
         for seen in 0.. {
             wait_until(self.spins, || {
@@ -173,7 +176,7 @@ impl PoolState {
                 lock(&self.panic).get_or_insert(panic);
             }
             let caller = call.caller;
-            // From here on the function may be gone.
+            // After the decrement the function may no longer exist.
             if self.running.fetch_sub(1, say) == 1 {
                 caller.unpark();
             }
@@ -187,13 +190,13 @@ impl Drop for ForkJoinPool {
         self.shared.generation.fetch_add(1, Ordering::Release);
         for thread in self.threads.drain(..) {
             thread.thread().unpark();
-            // A thread ends by returning: panics of functions were caught.
+            // A thread ends by returning, since panics of functions are caught.
             let _ = thread.join();
         }
     }
 }
 
-/// Returns when `ready`; whoever makes it so unparks this thread afterwards.
+/// Returns when `ready` returns true; the thread that makes it true unparks this one afterwards.
 fn wait_until(spins: usize, ready: impl Fn() -> bool) {
     for look in 1..=spins {
         if ready() {
@@ -299,7 +302,7 @@ mod every_order {
     use super::*;
     use crate::sync::{Watch, nearly_every_order};
 
-    /// Some calls, one after the other, of functions that borrow what the caller has written and writes again.
+    /// Calls functions in turn that borrow memory, which the caller writes between the calls.
     fn calls(threads: usize, spins: usize, serve: fn(&PoolState, usize)) {
         nearly_every_order(3, move || {
             let team = ForkJoinPool::start(threads, "test", spins, serve).unwrap();
@@ -334,7 +337,8 @@ mod every_order {
     #[cfg(loom)]
     #[should_panic(expected = "Causality violation")]
     fn thread_leaving_unsynchronised_is_detected() {
-        // Of three: the checker lets nobody run between the last one's word and its waking of the caller, who learns all by that too.
+        // Takes three threads: the checker runs no thread between the last decrement and the unpark after it, and that unpark also
+        // synchronises the last thread with the caller.
         calls(3, 0, |shared, index| {
             shared.serve_and_say(index, Ordering::Relaxed);
         });

@@ -1,29 +1,29 @@
-//! The unsafe fence: memory, threads and rings whose proofs are kept in one place.
+//! The crate that holds the `unsafe` code for memory, threads and io_uring, with its proofs.
 //!
-//! Everything here is safe to call. The crate knows nothing of files' names, budgets or graphs; what it owns is
-//! memory that must stay where it is (under the kernel's hands, or lent to several threads at a time).
+//! Every public function is safe to call. The crate knows nothing of file names, budgets or graphs. It owns memory that must
+//! not move while the kernel uses it or several threads borrow it.
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `aligned_buffer.rs` | [`AlignedBuffer`]: zeroed, page-aligned memory; [`Element`]: what may lie in it |
-//! | `file_map.rs` | [`FileMap`]: memory that is a file |
-//! | `union_find.rs` | [`UnionFind`]: disjoint sets that several threads unite at once |
+//! | `aligned_buffer.rs` | [`AlignedBuffer`]: zeroed, page-aligned memory; [`Element`]: the types that it may hold |
+//! | `file_map.rs` | [`FileMap`]: buffers in a mapped file |
+//! | `union_find.rs` | [`UnionFind`]: disjoint sets that several threads unite concurrently |
 //! | `lock.rs` | [`lock()`]: locks a mutex, poisoned or not |
-//! | `mailboxes.rs` | [`Mailboxes`]: messages that several threads combine at once |
-//! | `atomic_bitmap.rs` | [`AtomicBitmap`]: bits that several threads set at once |
-//! | `event_count.rs` | [`EventCount`]: who finds nothing to do sleeps until others have news |
+//! | `mailboxes.rs` | [`Mailboxes`]: messages that several threads combine concurrently |
+//! | `atomic_bitmap.rs` | [`AtomicBitmap`]: bits that several threads set concurrently |
+//! | `event_count.rs` | [`EventCount`]: threads without work sleep until another thread notifies them |
 //! | `numa.rs` | [`numa::Nodes`]: nodes of memory and processors |
-//! | `rlimit.rs` | [`raise_nofile_limit()`]: as many open files as the system lets a process have |
-//! | `failpoint.rs` | [`failpoint!`]: mistakes for tests to find |
-//! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
-//! | `atomic_range.rs` | [`AtomicRange`]: how much several threads have taken of what there is |
-//! | `splitmix.rs` | [`SplitMix64`]: numbers from a seed |
+//! | `rlimit.rs` | [`raise_nofile_limit()`]: raises the limit of open files of this process |
+//! | `failpoint.rs` | [`failpoint!`]: mistakes that tests switch on |
+//! | `prefetch.rs` | [`prefetch()`]: a hint that memory is read soon |
+//! | `atomic_range.rs` | [`AtomicRange`]: units that several threads claim and release, up to a limit |
+//! | `splitmix.rs` | [`SplitMix64`]: pseudorandom numbers from a seed |
 //! | `segments.rs` | [`BorrowedSegments`]: one buffer whose segments many threads borrow one by one |
-//! | `atomic_scalar.rs` | [`AtomicScalar`]: plain numbers that several threads change at once |
-//! | `work_pool.rs` | [`WorkPool`]: parts of some work that threads share out between them until all is done |
-//! | `simd.rs` | [`simd::dispatch`]: run a kernel with the vector instructions this processor has |
+//! | `atomic_scalar.rs` | [`AtomicScalar`]: plain numbers that several threads change concurrently |
+//! | `work_pool.rs` | [`WorkPool`]: parts of a job that threads take and share until all is done |
+//! | `simd.rs` | [`simd::dispatch`]: runs a kernel with the vector instructions of this processor |
 //! | `fork_join_pool.rs` | [`ForkJoinPool`]: threads that run one borrowed function at a time |
-//! | `uring.rs` | [`uring::Ring`]: io_uring that owns the buffers in flight |
+//! | `uring.rs` | [`uring::Ring`]: an io_uring that owns the buffers in flight |
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -1,11 +1,13 @@
-//! Mailboxes that several threads put messages into at once: the hybrid combiner.
+//! Mailboxes that several threads put messages into concurrently: the hybrid combiner.
 //!
-//! The first message of an empty mailbox is put in under the mailbox's lock. From then on the mailbox is full, and later messages
-//! are combined with what is there by compare-and-exchange, without the lock: where many messages meet, none waits for another
-//! (Capelli et al., iPregel). A message wider than a machine word is always combined under the lock.
+//! A thread puts the first message into an empty mailbox under the mailbox's lock. From then on the mailbox is full. Threads combine later
+//! messages with its message by compare-and-exchange, without the lock. So no message waits for another, even if many have the same
+//! destination (Capelli et al., iPregel). A message wider than a machine word is always combined under the lock.
 //!
-//! Invariants: whoever changes `states[i]` to [`LOCKED`] has `words[i]` and `wide[i]` to himself until he changes it back; a narrow
-//! mailbox that is [`FULL`] is locked by nobody before it is taken.
+//! Invariants:
+//!
+//! - The thread that changes `states[i]` to [`LOCKED`] has message `i` to itself until it changes the state back.
+//! - No thread locks a narrow mailbox that is [`FULL`], except to take its message.
 
 #![expect(unsafe_code, reason = "a lock of one byte guards each message")]
 
@@ -16,7 +18,7 @@ const EMPTY: u8 = 0;
 const LOCKED: u8 = 1;
 const FULL: u8 = 2;
 
-/// One mailbox for each of some places, each with one message or none.
+/// A mailbox for each of a number of places, each with one message or none.
 pub struct Mailboxes<M> {
     states: Cells<AtomicU8>,
     kept: Kept<M>,
@@ -28,8 +30,8 @@ enum Kept<M> {
     Wide(Cells<UnsafeCell<M>>),
 }
 
-// SAFETY: a wide message is reached only by the thread that locked its mailbox, and locking and unlocking order these accesses;
-// everything else is atomics.
+// SAFETY: only the thread that locked a mailbox accesses its wide message, and locking and unlocking order these accesses;
+// everything else is atomic.
 unsafe impl<M: Send> Sync for Mailboxes<M> {}
 
 impl<M> std::fmt::Debug for Mailboxes<M> {
@@ -43,7 +45,7 @@ impl<M> std::fmt::Debug for Mailboxes<M> {
 impl<M: Element> Mailboxes<M> {
     const NARROW: bool = size_of::<M>() <= size_of::<u64>();
 
-    /// Bytes of the two buffers that so many mailboxes take: of states and of messages.
+    /// Returns the bytes of the two buffers of `places` mailboxes: of states and of messages.
     pub fn bytes(places: usize) -> [usize; 2] {
         let message = if Self::NARROW {
             size_of::<u64>()
@@ -53,7 +55,9 @@ impl<M: Element> Mailboxes<M> {
         [places, places.saturating_mul(message)]
     }
 
-    /// So many empty mailboxes in zeroed buffers of as many bytes as [`Mailboxes::bytes`] says; fewer where these are shorter.
+    /// Returns `places` empty mailboxes in zeroed buffers with the bytes that [`Mailboxes::bytes`] returns.
+    ///
+    /// Shorter buffers hold fewer mailboxes.
     pub fn new(places: usize, [states, messages]: [AlignedBuffer; 2]) -> Self {
         let kept = match Self::NARROW {
             true => Kept::Narrow(Cells::new(messages, places, || AtomicU64::new(0))),
@@ -69,14 +73,15 @@ impl<M: Element> Mailboxes<M> {
         Mailboxes { states, kept }
     }
 
-    /// Puts a message into mailbox `i`, or combines it with the one that is there; whether it was the first. Nothing happens where
-    /// there is no such mailbox.
+    /// Puts a message into mailbox `i`, or combines it with the one there; true if it was the first.
+    ///
+    /// Does nothing if there is no such mailbox.
     #[inline]
     pub fn put(&self, i: usize, message: M, combine: impl Fn(&mut M, M)) -> bool {
         self.put_and_say(i, message, combine, Ordering::Release)
     }
 
-    /// The same; `say` is how the others are told that the mailbox is full.
+    /// Does [`Mailboxes::put`]; `say` is the memory order of the store that marks the mailbox full.
     #[inline(always)]
     fn put_and_say(
         &self,
@@ -114,7 +119,7 @@ impl<M: Element> Mailboxes<M> {
         }
     }
 
-    /// [`Mailboxes::put`] where no other thread uses these mailboxes: without a lock, and without exchanging anything.
+    /// Does [`Mailboxes::put`] without lock or exchange, while no other thread uses the mailboxes.
     #[inline]
     pub fn put_alone(&self, i: usize, message: M, combine: impl Fn(&mut M, M)) -> bool {
         let Kept::Narrow(words) = &self.kept else {
@@ -135,7 +140,7 @@ impl<M: Element> Mailboxes<M> {
         is_first
     }
 
-    /// Takes the message out of mailbox `i`, if there is one; meant for when nobody puts any in.
+    /// Takes the message out of mailbox `i`, if there is one, while no thread puts any in.
     #[inline]
     pub fn take(&self, i: usize) -> Option<M> {
         let state = self.states.get(i)?;
@@ -153,7 +158,7 @@ impl<M: Element> Mailboxes<M> {
         Some(message)
     }
 
-    /// The message in mailbox `i`, which stays there.
+    /// Returns the message in mailbox `i`, which stays there.
     #[inline]
     pub fn peek(&self, i: usize) -> Option<M> {
         let state = self.states.get(i)?;
@@ -174,7 +179,7 @@ impl<M: Element> Mailboxes<M> {
         }
     }
 
-    /// Has mailbox `i` on its way into the cache.
+    /// Starts to load mailbox `i` into the cache.
     #[cfg(not(any(loom, shuttle)))]
     #[inline(always)]
     pub fn prefetch(&self, i: usize) {
@@ -186,7 +191,7 @@ impl<M: Element> Mailboxes<M> {
     }
 }
 
-/// Locks a mailbox that is in this state; `false` if it is found full instead.
+/// Locks a mailbox that is in state `from`; returns false if another thread filled or emptied it.
 #[inline]
 fn lock(state: &AtomicU8, from: u8) -> bool {
     loop {
@@ -199,7 +204,7 @@ fn lock(state: &AtomicU8, from: u8) -> bool {
     }
 }
 
-/// Locks a mailbox whatever is in it; whether it is empty.
+/// Locks a mailbox in any state; returns true if it is empty.
 #[inline]
 fn lock_any(state: &AtomicU8) -> bool {
     loop {
@@ -215,7 +220,7 @@ fn lock_any(state: &AtomicU8) -> bool {
     }
 }
 
-/// Combines a message with that of a full narrow mailbox.
+/// Combines a message with the one of a full narrow mailbox.
 #[inline]
 fn exchange<M: Element>(word: &AtomicU64, message: M, combine: impl Fn(&mut M, M)) {
     let mut old = word.load(Ordering::Relaxed);
@@ -327,9 +332,10 @@ mod every_order {
     use super::*;
     use crate::sync::{every_order, thread};
 
-    /// Threads put messages into a mailbox where those of `before` are already, in every order that the memory model allows: nothing is
-    /// lost, and one of all messages was the first. Into an empty one there are two threads that put: where two wait for the one with
-    /// the lock the checker comes to no end.
+    /// Threads put messages into a mailbox that has the messages of `before`, in every order.
+    ///
+    /// No message is lost, and exactly one was the first. No more than two threads put into an empty mailbox: if two threads wait for the
+    /// one with the lock, the checker never ends.
     fn puts<M: Element + PartialEq + std::fmt::Debug>(
         before: &'static [M],
         by_thread: &'static [&'static [M]],
@@ -362,7 +368,7 @@ mod every_order {
     fn sum(boxes: &Mailboxes<u32>, one: u32) -> bool {
         boxes.put(0, one, |sum, one| *sum += one)
     }
-    /// The least by itself leaves the word alone where it is no greater, so nothing makes up for what was read too early.
+    /// Keeps the least message. It does not store an equal word, so no later store hides an early read.
     fn least(boxes: &Mailboxes<u32>, one: u32) -> bool {
         boxes.put(0, one, |least, one| *least = one.min(*least))
     }

@@ -1,7 +1,7 @@
-//! Nodes of memory and processors: which there are, where memory comes from, where a thread runs.
+//! NUMA nodes: which exist, which of them memory comes from, and where a thread runs.
 //!
-//! A node is memory with the processors that are near it, or memory alone: CXL memory, and Optane memory used as RAM, are nodes
-//! without processors.
+//! A node is memory with the processors near it, or memory alone. CXL memory, and Optane memory used as RAM, are nodes without
+//! processors.
 
 #![expect(unsafe_code, reason = "calls the system")]
 
@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
-/// Nodes that a kernel can have at most, and processors that are told apart.
+/// Maximum number of nodes of a kernel, and of processors that this module distinguishes.
 const NODES_MAX: usize = 1024;
 const WORDS: usize = NODES_MAX / 64;
 
@@ -18,15 +18,15 @@ const WORDS: usize = NODES_MAX / 64;
 pub struct Nodes(Box<[u64; WORDS]>);
 
 impl Nodes {
-    /// The nodes of this machine that have memory; node 0 where the kernel knows no nodes.
+    /// Returns the nodes of this machine that have memory; node 0 if the kernel has no nodes.
     pub fn with_memory() -> Nodes {
         listed("has_memory").unwrap_or_else(|| Nodes::of([0]))
     }
-    /// Of the nodes of this machine, those that have processors.
+    /// Returns the nodes of this machine that have processors.
     pub fn with_processors() -> Nodes {
         listed("has_cpu").unwrap_or_else(|| Nodes::of([0]))
     }
-    /// These nodes; numbers beyond what a kernel can have are left out.
+    /// Returns a set of these nodes, without numbers that no kernel can have.
     pub fn of(numbers: impl IntoIterator<Item = usize>) -> Nodes {
         let mut nodes = Nodes(Box::new([0; WORDS]));
         for node in numbers {
@@ -36,27 +36,27 @@ impl Nodes {
         }
         nodes
     }
-    /// Their numbers, ascending.
+    /// Returns the numbers of the nodes, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> {
         (0..NODES_MAX).filter(|node| self.has(*node))
     }
-    /// Whether this one is among them.
+    /// Returns true if the set has this node.
     pub fn has(&self, node: usize) -> bool {
         self.0
             .get(node / 64)
             .is_some_and(|word| word >> (node % 64) & 1 != 0)
     }
-    /// How many they are.
+    /// Returns the number of nodes.
     pub fn count(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
-    /// Those that are not among `others`.
+    /// Returns the nodes that `others` does not have.
     pub fn without(&self, others: &Nodes) -> Nodes {
         Nodes::of(self.iter().filter(|node| !others.has(*node)))
     }
 }
 
-/// A list as the kernel writes it: `0-1,3`.
+/// Parses a list as the kernel writes it: `0-1,3`.
 impl FromStr for Nodes {
     type Err = ();
 
@@ -104,25 +104,25 @@ impl fmt::Debug for Nodes {
     }
 }
 
-/// A list of nodes that the kernel keeps under that name.
+/// Reads the list of nodes that the kernel keeps under a name.
 fn listed(name: &str) -> Option<Nodes> {
     let list = std::fs::read_to_string(format!("/sys/devices/system/node/{name}")).ok()?;
     list.trim().parse().ok()
 }
 
-/// How memory is taken of several nodes.
+/// The way in which memory comes from several nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// Of these only.
+    /// Only from these nodes.
     Bind,
-    /// Of these as long as they have any, then of others.
+    /// From these nodes as long as they have memory, then from others.
     Preferred,
-    /// Page by page of each in turn.
+    /// From each node in turn, page by page.
     Interleave,
 }
 
 impl Policy {
-    /// Its number in the kernel's linux/mempolicy.h.
+    /// Returns its number in the kernel's `linux/mempolicy.h`.
     fn mode(self, nodes: &Nodes) -> libc::c_int {
         match self {
             Policy::Preferred if nodes.count() <= 1 => 1,
@@ -134,7 +134,7 @@ impl Policy {
     }
 }
 
-/// Says of which nodes the pages of a mapping are taken when they are first touched.
+/// Sets the nodes that the pages of a mapping come from when they are first touched.
 ///
 /// # Safety
 /// `start..start + bytes` are whole pages of a mapping that the caller owns.
@@ -144,8 +144,8 @@ pub(crate) unsafe fn bind(
     nodes: &Nodes,
     policy: Policy,
 ) -> io::Result<()> {
-    // SAFETY: the mask outlives the call, which reads `NODES_MAX` bits of it (it takes one off the number that it is given); no
-    // byte of the mapping changes, and that the mapping is the caller's to dispose of is the caller's promise.
+    // SAFETY: the mask outlives the call, which reads `NODES_MAX` bits of it (one less than the given number). No byte of the
+    // mapping changes, and the caller promises that it owns the mapping.
     let done = unsafe {
         libc::syscall(
             libc::SYS_mbind,
@@ -163,14 +163,16 @@ pub(crate) unsafe fn bind(
     }
 }
 
-/// The node that the page of a byte lies on. A page that nobody has written to yet is everybody's page of zeros, which lies anywhere.
+/// Returns the node that the page of a byte lies on.
+///
+/// A page that was never written is the shared page of zeros, which lies on any node.
 ///
 /// # Errors
-/// The kernel does not say: it has no nodes, or a container forbids the question.
+/// The kernel has no nodes, or a container forbids the call.
 pub fn node_of(byte: &u8) -> io::Result<usize> {
     const MPOL_F_NODE_AND_ADDR: libc::c_int = 1 | 2;
     let mut node: libc::c_int = 0;
-    // SAFETY: the kernel writes one number to `node`, which lives until the call returns, and only looks up where the byte lies.
+    // SAFETY: the kernel writes one number to `node`, which lives until the call returns, and only looks up the node of the byte.
     let done = unsafe {
         libc::syscall(
             libc::SYS_get_mempolicy,
@@ -187,7 +189,7 @@ pub fn node_of(byte: &u8) -> io::Result<usize> {
     }
 }
 
-/// The processor and the node that this thread runs on just now; 0 and 0 where the kernel does not say.
+/// Returns the processor and the node that this thread runs on now; 0 and 0 if the call fails.
 pub fn here() -> (usize, usize) {
     let (mut processor, mut node) = (0_u32, 0_u32);
     // SAFETY: the kernel writes a number to each of the two, which live until the call returns.
@@ -202,13 +204,13 @@ pub fn here() -> (usize, usize) {
     (processor as usize, node as usize)
 }
 
-/// The processors that this thread may run on, ascending; none where the kernel does not say.
+/// Returns the processors that this thread may run on, ascending; none if the call fails.
 pub fn processors() -> Vec<usize> {
     if cfg!(miri) {
         return Vec::new();
     }
     let mut mask = [0_u64; WORDS];
-    // SAFETY: the kernel writes at most as many bytes as it is told that the mask has.
+    // SAFETY: the kernel writes at most the number of bytes that the call passes, which is the size of the mask.
     let written = unsafe {
         libc::syscall(
             libc::SYS_sched_getaffinity,
@@ -223,7 +225,7 @@ pub fn processors() -> Vec<usize> {
     }
 }
 
-/// Has this thread run on one processor only, if the kernel allows it: nothing depends on it but speed.
+/// Binds this thread to one processor if the kernel allows it; only speed depends on this.
 pub(crate) fn pin_thread(processor: usize) {
     let mask = Nodes::of([processor]).0;
     // SAFETY: the kernel only reads the mask, which lives until the call returns.

@@ -1,7 +1,8 @@
-//! A hint to the processor that memory will be wanted soon.
+//! A hint to the processor that memory is read soon.
 
-/// Has `values[i]` on its way into the cache. Unlike a load nothing waits for it. Outside the slice, and on processors
-/// without such a hint, nothing happens.
+/// Starts to load `values[i]` into the cache, without waiting for it.
+///
+/// Does nothing outside the slice, and on processors without such a hint.
 #[inline(always)]
 #[cfg_attr(
     target_arch = "x86_64",
@@ -11,7 +12,7 @@ pub fn prefetch<T>(values: &[T], i: usize) {
     #[cfg(target_arch = "x86_64")]
     if let Some(value) = values.get(i) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: every x86-64 processor has SSE; a prefetch reads nothing that the program can see, and faults never.
+        // SAFETY: every x86-64 processor has SSE; a prefetch reads nothing that the program can see, and never faults.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -1,19 +1,19 @@
-//! How many files a process may have open.
+//! The limit of open files of this process.
 
 #![expect(unsafe_code, reason = "calls the system")]
 
 use std::io;
 
-/// Lets this process have as many files open as the system lets it ask for: raises the soft limit to the hard one.
+/// Raises this process's soft limit of open files to the hard one.
 ///
 /// # Errors
-/// The system refuses; the limit is what it was.
+/// The system refuses; the limit does not change.
 pub fn raise_nofile_limit() -> io::Result<()> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the system fills in the value, which lives until the call returns.
+    // SAFETY: the system writes only the value, which lives until the call returns.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
         return Err(io::Error::last_os_error());
     }

@@ -1,8 +1,10 @@
-//! One buffer cut in segments, each borrowed on its own: by many readers or by one writer, as counted at run time.
+//! One buffer cut into segments; each is borrowed by many readers or by one writer, counted at run time.
 //!
-//! Invariants: segment `i` is elements `cuts[i]..cuts[i + 1]`, so no two overlap. `states[i].guards` is [`WRITTEN`] while one
-//! [`SegmentMut`] of it lives, else the number of its living [`SegmentRef`]s. A reference into the buffer's bytes is made
-//! only through such a guard, or through `&mut self`, which excludes guards.
+//! Invariants:
+//!
+//! - Segment `i` is elements `cuts[i]..cuts[i + 1]`, so no two segments overlap.
+//! - `states[i].guards` is [`WRITTEN`] while a [`SegmentMut`] of segment `i` lives, else the number of its living [`SegmentRef`]s.
+//! - A reference into the buffer's bytes is made only through such a guard, or through `&mut self`, which excludes guards.
 
 #![expect(unsafe_code, reason = "lends parts of one buffer to several threads")]
 
@@ -13,10 +15,10 @@ use std::ptr::NonNull;
 use crate::aligned_buffer::{AlignedBuffer, Element};
 use crate::sync::{AtomicU32, Ordering, Watch};
 
-/// State of a segment that is borrowed to write.
+/// The state of a segment that is borrowed for writing.
 const WRITTEN: u32 = u32::MAX;
 
-/// A buffer of `T` whose segments many threads read and write, each segment one way at a time.
+/// A buffer of `T` in segments that many threads borrow, each for reading or for writing at a time.
 #[derive(Debug)]
 pub struct BorrowedSegments<T: Element> {
     buffer: AlignedBuffer,
@@ -25,7 +27,7 @@ pub struct BorrowedSegments<T: Element> {
     element: PhantomData<T>,
 }
 
-/// How a segment is borrowed.
+/// The borrows of a segment.
 #[derive(Debug, Default)]
 struct BorrowState {
     guards: AtomicU32,
@@ -36,7 +38,7 @@ impl<T: Element> BorrowedSegments<T> {
     /// Cuts `buffer` at `cuts` (in elements): segment `i` is `cuts[i]..cuts[i + 1]`.
     ///
     /// # Panics
-    /// `cuts` does not start with 0, descends, or ends beyond the buffer: the caller computes both from one number.
+    /// `cuts` does not start with 0, descends, or ends beyond the buffer: a mistake in the program.
     pub fn new(buffer: AlignedBuffer, cuts: Vec<usize>) -> Self {
         let elements = buffer.typed::<T>().len();
         assert!(
@@ -54,27 +56,27 @@ impl<T: Element> BorrowedSegments<T> {
         }
     }
 
-    /// The buffer, whole again.
+    /// Returns the whole buffer.
     pub fn into_buffer(self) -> AlignedBuffer {
         self.buffer
     }
 
-    /// Number of segments.
+    /// Returns the number of segments.
     pub fn segments(&self) -> usize {
         self.states.len()
     }
 
-    /// Number of elements in all segments.
+    /// Returns the number of elements of all segments.
     pub fn len(&self) -> usize {
         self.cuts.last().copied().unwrap_or(0)
     }
 
-    /// Whether there is no element.
+    /// Returns true if there is no element.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Segment `i` to read; `None` while it is borrowed to write, and when there is no such segment.
+    /// Borrows segment `i` for reading; `None` while it is borrowed for writing, or if it does not exist.
     pub fn read(&self, i: usize) -> Option<SegmentRef<'_, T>> {
         let state = self.states.get(i)?;
         state
@@ -92,7 +94,7 @@ impl<T: Element> BorrowedSegments<T> {
         })
     }
 
-    /// Segment `i` to write; `None` while it is borrowed in any way, and when there is no such segment.
+    /// Borrows segment `i` for writing; `None` while it is borrowed at all, or if it does not exist.
     pub fn write(&self, i: usize) -> Option<SegmentMut<'_, T>> {
         let state = self.states.get(i)?;
         state
@@ -108,7 +110,7 @@ impl<T: Element> BorrowedSegments<T> {
         })
     }
 
-    /// All elements at once.
+    /// Returns all elements.
     pub fn all(&mut self) -> &mut [T] {
         let elements = self.len();
         // A guard that was forgotten instead of dropped can no longer be used: its borrow of `self` has ended.
@@ -126,18 +128,18 @@ impl<T: Element> BorrowedSegments<T> {
     }
 }
 
-/// A segment borrowed to read. Several may live at a time.
+/// A segment borrowed for reading. Several may live at a time.
 #[derive(Debug)]
 pub struct SegmentRef<'s, T> {
-    // A pointer, not a reference: a reference would have to stay good until the guard's drop returns, and another
-    // thread may write as soon as the drop has given the segment back.
+    // A pointer, not a reference: a reference must stay valid until the guard's drop returns, but another thread may
+    // write as soon as the drop has released the segment.
     start: NonNull<T>,
     len: usize,
     state: &'s BorrowState,
     element: PhantomData<&'s [T]>,
 }
 
-/// A segment borrowed to write, by one.
+/// A segment borrowed for writing. Only one lives at a time.
 #[derive(Debug)]
 pub struct SegmentMut<'s, T> {
     start: NonNull<T>,
@@ -151,7 +153,7 @@ impl<T> Deref for SegmentRef<'_, T> {
     #[inline]
     fn deref(&self) -> &[T] {
         self.state.elements.read();
-        // SAFETY: the segment lies in the buffer, its bytes are Ts, and no writer can come while this guard is counted.
+        // SAFETY: the segment lies in the buffer, its bytes are Ts, and no writer can borrow it while this guard is counted.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
@@ -291,7 +293,7 @@ mod every_order {
     use super::*;
     use crate::sync::{every_order, thread};
 
-    /// A writer beside another thread, in every order that the memory model allows. Either may find the segment borrowed.
+    /// Runs a writer beside another thread, in every order. Either may find the segment borrowed.
     fn beside_a_writer(other: fn(&BorrowedSegments<u64>), give_back: fn(SegmentMut<'_, u64>)) {
         every_order(move || {
             let segments = Arc::new(segments::<u64>(&[0, 2]));

@@ -1,9 +1,9 @@
-//! Runs a kernel with the vector instructions of this processor, from one build for all processors.
+//! Kernels with the vector instructions of this processor, in one build for all processors.
 
-/// Runs `kernel` compiled for AVX2, BMI, LZCNT, POPCNT and FMA where the processor has them all, else as it is.
+/// Runs `kernel` compiled for AVX2, BMI, LZCNT, POPCNT and FMA if the processor has all, else as is.
 ///
-/// What the closure calls must be inlined into it (`#[inline(always)]`), or it keeps the baseline's instructions.
-/// Results do not depend on the processor: the compiler fuses and reorders no floating-point operation by itself.
+/// Functions that the closure calls must be inlined into it (`#[inline(always)]`). Otherwise they keep the instructions of the baseline.
+/// Results do not depend on the processor: the compiler does not fuse or reorder floating-point operations by itself.
 #[inline(always)]
 #[cfg_attr(
     target_arch = "x86_64",
@@ -24,7 +24,7 @@ fn wide<R>(kernel: impl FnOnce() -> R) -> R {
     kernel()
 }
 
-/// Whether the processor has the features of `wide`. Found out once a process, then a load.
+/// Returns true if the processor has the features of `wide`; after the first call this is one load.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn has_wide() -> bool {

@@ -1,19 +1,19 @@
-//! Numbers that look random and come from a seed: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
+//! Pseudorandom numbers from a seed: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
 //! number generators", OOPSLA 2014, figure 17).
 
-/// A seeded sequence of numbers: the same on every machine and in every version.
+/// A seeded sequence of numbers, the same on every machine and in every version of the program.
 #[derive(Clone, Debug)]
 pub struct SplitMix64 {
     state: u64,
 }
 
 impl SplitMix64 {
-    /// The sequence of `seed`.
+    /// Returns the sequence of `seed`.
     pub fn new(seed: u64) -> Self {
         SplitMix64 { state: seed }
     }
 
-    /// The next number, of all 2^64.
+    /// Returns the next number, any of 2^64.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -22,13 +22,13 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number in `0..bound` (0 when `bound` is 0), uneven by less than `bound` / 2^64.
+    /// Returns a number in `0..bound`, or 0 if `bound` is 0; the bias is less than `bound` / 2^64.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number in `0.0..1.0`, a multiple of 2^-53.
+    /// Returns a number in `0.0..1.0`, a multiple of 2^-53.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64

@@ -1,5 +1,7 @@
-//! Atomics and cells of the standard library, or those of a checker: one that goes through every order of their accesses
-//! (`RUSTFLAGS="--cfg loom"`), or one that draws orders of more threads than that comes to an end with (`--cfg shuttle`).
+//! Atomics and cells of the standard library, or of a checker.
+//!
+//! loom tries every order of their accesses (`RUSTFLAGS="--cfg loom"`). shuttle draws some orders at random, of more threads than loom can
+//! handle (`--cfg shuttle`).
 
 #![cfg_attr(
     not(shuttle),
@@ -37,12 +39,14 @@ pub(crate) use std::{
     thread,
 };
 
-/// What the lock guards is whole at every moment, so a panic elsewhere does not spoil it.
+/// Locks a mutex, poisoned or not.
+///
+/// The guarded value is consistent at every moment, so a panic of another thread does not spoil it.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells the checker when memory that it does not see is reached into; nothing without it.
+/// Tells the checker about accesses to memory that it does not see; does nothing without a checker.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     #[cfg(loom)]
@@ -66,14 +70,15 @@ impl Watch {
     }
 }
 
-/// Goes through every order that the memory model allows.
+/// Tries every order that the memory model allows.
 #[cfg(all(test, loom))]
 pub(crate) fn every_order(program: impl Fn() + Sync + Send + 'static) {
     loom::model(program);
 }
 
-/// Goes through every order in which threads are interrupted so many times at most: those of threads that put each other to sleep
-/// and wake each other are too many otherwise.
+/// Tries every order with a bounded number of interruptions of threads.
+///
+/// Threads that put each other to sleep and wake each other have too many orders otherwise.
 #[cfg(all(test, loom))]
 pub(crate) fn nearly_every_order(interruptions: usize, program: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
@@ -81,7 +86,9 @@ pub(crate) fn nearly_every_order(interruptions: usize, program: impl Fn() + Sync
     model.check(program);
 }
 
-/// Draws as many orders as `GRAPHMILL_SCHEDULES` says: half of them any, half such that threads are interrupted a few times (Burckhardt et al., "A randomized scheduler with
+/// Draws as many orders as `GRAPHMILL_SCHEDULES` says.
+///
+/// Half of them are any orders, and in half threads are interrupted a few times (Burckhardt et al., "A randomized scheduler with
 /// probabilistic guarantees of finding bugs").
 #[cfg(all(test, shuttle))]
 pub(crate) fn every_order(program: impl Fn() + Sync + Send + 'static) {
@@ -100,7 +107,7 @@ pub(crate) fn nearly_every_order(_: usize, program: impl Fn() + Sync + Send + 's
     every_order(program);
 }
 
-/// A cell with the checker's way of reaching into it.
+/// A cell with the checker's way to access it.
 #[cfg(not(loom))]
 #[repr(transparent)]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
@@ -116,7 +123,7 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// What is nothing but its bytes, any bytes, and may be changed through a shared reference.
+/// A type whose values are nothing but bytes, and may change through a shared reference.
 ///
 /// # Safety
 /// Any bytes are a value of the type, which needs no drop.
@@ -128,7 +135,7 @@ unsafe impl PlainCell for AtomicU8 {}
 // SAFETY: as above.
 #[cfg(not(any(loom, shuttle)))]
 unsafe impl PlainCell for AtomicU64 {}
-// SAFETY: a cell is what is in it, and any bytes are an element, which is `Copy`.
+// SAFETY: a cell has the layout of its element, and any bytes are an element, which is `Copy`.
 #[cfg(not(any(loom, shuttle)))]
 unsafe impl<M: crate::aligned_buffer::Element> PlainCell for UnsafeCell<M> {}
 #[cfg(any(loom, shuttle))]
@@ -138,7 +145,7 @@ impl<T> PlainCell for T {}
 
 /// A row of cells that threads share, in memory of the caller's choice.
 pub(crate) struct Cells<T> {
-    /// Nobody makes a reference to its bytes any more.
+    /// No other reference to its bytes is made while `self` lives.
     #[cfg(not(any(loom, shuttle)))]
     memory: AlignedBuffer,
     /// Cells of the checker are more than their bytes.
@@ -150,7 +157,7 @@ pub(crate) struct Cells<T> {
 
 #[cfg(not(any(loom, shuttle)))]
 impl<T: PlainCell> Cells<T> {
-    /// So many cells, or as many as the memory holds.
+    /// Returns `count` cells, or as many as the memory holds.
     pub(crate) fn new(memory: AlignedBuffer, count: usize, _: impl Fn() -> T) -> Self {
         const { assert!(align_of::<T>() <= crate::aligned_buffer::PAGE_BYTES) }
         Cells {
@@ -163,7 +170,7 @@ impl<T: PlainCell> Cells<T> {
 
 #[cfg(any(loom, shuttle))]
 impl<T: PlainCell> Cells<T> {
-    /// So many cells; the memory is left alone.
+    /// Returns `count` cells, and leaves the memory alone.
     pub(crate) fn new(_: AlignedBuffer, count: usize, cell: impl Fn() -> T) -> Self {
         Cells {
             cells: (0..count).map(|_| cell()).collect(),
@@ -178,8 +185,8 @@ impl<T: PlainCell> Deref for Cells<T> {
     #[cfg(not(any(loom, shuttle)))]
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory holds `count` cells (see `new`) and is aligned for them, its bytes are good ones, it is reached through
-        // cells only, and it lives as long as `self`.
+        // SAFETY: the memory holds `count` cells (see `new`) and is aligned for them. Any bytes are valid cells, the memory is accessed
+        // only through cells, and it lives as long as `self`.
         unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr().cast(), self.count) }
     }
     #[cfg(any(loom, shuttle))]

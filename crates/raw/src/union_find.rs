@@ -1,15 +1,17 @@
-//! A forest that several threads grow at once: nodes of one tree hang together.
+//! A forest of disjoint sets that several threads unite concurrently: each tree is one set.
 //!
-//! Each node points at one that is not greater, a root at itself; so the root of a tree is its least node. A pointer only
-//! ever goes down, to a node of the same tree, and two trees become one when a root is made to point at a lesser node by a
-//! single exchange, which fails if it is no root any more. Without a lock, and with one outcome in whatever order edges come
-//! (Sutton, Ben-Nun and Barak, Optimizing Parallel Graph Connectivity Computation via Subgraph Sampling, IPDPS 2018).
+//! Each node points at one that is not greater, and a root at itself. So the root of a tree is its least node. A pointer only
+//! ever decreases, to a node of the same tree. Two trees are united by a single exchange: a root then points at a lesser node.
+//! The exchange fails if the node is no longer a root.
+//!
+//! There is no lock, and the result does not depend on the order of edges (Sutton, Ben-Nun and Barak, Optimizing Parallel
+//! Graph Connectivity Computation via Subgraph Sampling, IPDPS 2018).
 
 use std::marker::PhantomData;
 
 use crate::atomic_scalar::{AtomicCell, AtomicScalar};
 
-/// A forest whose pointers are atomics of the caller's.
+/// A forest whose pointers are atomics that the caller owns.
 #[derive(Debug)]
 pub struct UnionFind<'f, I, A> {
     pointers: &'f [A],
@@ -24,7 +26,7 @@ impl<I, A> Clone for UnionFind<'_, I, A> {
 impl<I, A> Copy for UnionFind<'_, I, A> {}
 
 impl<'f, I: AtomicScalar, A: AtomicCell<I>> UnionFind<'f, I, A> {
-    /// Over pointers of which each is not greater than its own place.
+    /// Returns the forest over pointers; no pointer is greater than its own index.
     pub fn new(pointers: &'f [A]) -> Self {
         UnionFind {
             pointers,
@@ -32,16 +34,16 @@ impl<'f, I: AtomicScalar, A: AtomicCell<I>> UnionFind<'f, I, A> {
         }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.pointers.len()
     }
-    /// Whether there is no node.
+    /// Returns true if there is no node.
     pub fn is_empty(&self) -> bool {
         self.pointers.is_empty()
     }
 
-    /// Makes a node point at one of its tree that is not greater, at the start.
+    /// Makes a node point at one of its tree that is not greater, before trees are united.
     #[inline(always)]
     pub fn set_parent(&self, v: usize, at: I) {
         if let Some(pointer) = self.pointers.get(v) {
@@ -49,19 +51,19 @@ impl<'f, I: AtomicScalar, A: AtomicCell<I>> UnionFind<'f, I, A> {
         }
     }
 
-    /// Where a node points: its root, once the forest is flat.
+    /// Returns the node that a node points at: its root, once all nodes are compressed.
     #[inline(always)]
     pub fn parent(&self, v: I) -> I {
         self.pointers.get(v.index()).map_or(v, AtomicCell::load)
     }
 
-    /// Has the pointer of a node on its way into the cache.
+    /// Starts to load the pointer of a node into the cache.
     #[inline(always)]
     pub fn prefetch(&self, v: I) {
         crate::prefetch(self.pointers, v.index());
     }
 
-    /// Makes the trees of two nodes one.
+    /// Unites the trees of two nodes.
     #[inline(always)]
     pub fn union(&self, a: I, b: I) {
         let (a, b) = (self.parent(a), self.parent(b));
@@ -85,13 +87,13 @@ impl<'f, I: AtomicScalar, A: AtomicCell<I>> UnionFind<'f, I, A> {
                     return;
                 }
             }
-            // Up by two: a shorter way next time round, whatever others do meanwhile.
+            // Two steps up: the next iteration has a shorter path, whatever other threads do meanwhile.
             a = self.parent(self.parent(high));
             b = self.parent(low);
         }
     }
 
-    /// Makes a node point at its root, when no trees are being united.
+    /// Makes a node point at its root, while no thread unites trees.
     #[inline(always)]
     pub fn compress(&self, v: usize) {
         let Some(pointer) = self.pointers.get(v) else {
@@ -159,7 +161,7 @@ mod every_order {
         Arc::new((0..nodes).map(AtomicU32::new).collect())
     }
 
-    /// Two threads unite these pairs, in every order that the memory model allows; flat, all nodes have root 0.
+    /// Two threads unite these pairs, in every order: compressed, all nodes have root 0.
     fn become_one(
         nodes: u32,
         pairs: [&'static [(u32, u32)]; 2],
@@ -197,7 +199,9 @@ mod every_order {
         become_one(8, paths, unite);
     }
 
-    /// Two threads make these nodes of a path flat, in every order: all point at 0 then, and never at a node of another tree.
+    /// Two threads compress these nodes of a path, in every order: all point at 0 then.
+    ///
+    /// None ever points at a node of another tree.
     fn become_flat(parts: [&'static [usize]; 2], flatten: fn(&[AtomicU32], usize)) {
         every_order(move || {
             // 3 -> 2 -> 1 -> 0

@@ -1,10 +1,13 @@
-//! io_uring that owns what the kernel works on.
+//! An io_uring that owns the buffers and files of requests in flight.
 //!
-//! Invariants: a request's buffer and file stay in `slots` from [`Ring::push`] until its completion is taken, so
-//! neither a caller's mistake nor a panic frees memory under the kernel's hands. There are no more slots than entries in
-//! the submission queue, so a free slot means room there, and the completion queue (twice as long) never overflows.
-//! Dropping the ring waits for what is in flight; when even that fails, the ring is abandoned: the buffers are leaked, and the
-//! kernel is handed nothing more, since what it has not taken yet may name files that are closed by then.
+//! Invariants:
+//!
+//! - A request's buffer and file stay in `slots` from [`Ring::push`] until its completion is taken. So neither a caller's mistake nor a
+//!   panic frees memory that the kernel uses.
+//! - There are no more slots than entries in the submission queue, so a free slot means a free entry. The completion queue is twice as
+//!   long and never overflows.
+//! - Dropping the ring waits for requests in flight. If the wait fails, the ring is abandoned: the buffers are leaked, and the kernel gets
+//!   nothing more. Requests that the kernel has not taken yet may name files that are closed meanwhile.
 
 #![expect(unsafe_code, reason = "gives the kernel pointers")]
 
@@ -21,35 +24,35 @@ use crate::aligned_buffer::AlignedBuffer;
 /// The most bytes that one read or write moves: Linux's own limit, a multiple of the page.
 const TRANSFER_BYTES_MAX: usize = 0x7fff_f000;
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// From the file into the buffer.
+    /// Reads from the file into the buffer.
     Read,
-    /// From the buffer into the file.
+    /// Writes from the buffer to the file.
     Write,
-    /// Data, and what is needed to find it again, onto the disk (`fdatasync`). Needs no buffer.
+    /// Writes data, and the metadata to find it again, to the disk (`fdatasync`). Needs no buffer.
     Sync,
 }
 
-/// One operation, and `tag`, which the ring keeps and gives back.
+/// One operation, and `tag`, which the ring keeps and returns.
 #[derive(Debug)]
 pub struct Request<T> {
-    /// What to do.
+    /// The operation.
     pub action: Action,
-    /// With which file; kept open until the request is complete.
+    /// The file, kept open until the request is complete.
     pub file: Arc<OwnedFd>,
-    /// Where in the file, in bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
     /// Memory to read into or write from.
     pub buffer: Option<AlignedBuffer>,
-    /// Which bytes of the buffer.
+    /// The bytes of the buffer to move.
     pub range: Range<usize>,
-    /// The caller's own.
+    /// A value of the caller.
     pub tag: T,
 }
 
-/// An io_uring with at most as many requests in flight as it was made for.
+/// An io_uring with a maximum number of requests in flight.
 pub struct Ring<T> {
     ring: IoUring,
     slots: Vec<Option<Request<T>>>,
@@ -58,10 +61,10 @@ pub struct Ring<T> {
 }
 
 impl<T> Ring<T> {
-    /// A ring for `depth` requests in flight, rounded up to a power of two.
+    /// Makes a ring for `depth` requests in flight, rounded up to a power of two.
     ///
     /// # Errors
-    /// The kernel has no io_uring or does not allow it (as in many containers), or memory may not be locked.
+    /// The kernel has no io_uring, does not allow it (as in many containers), or refuses to lock memory.
     pub fn new(depth: usize) -> io::Result<Self> {
         let entries = depth.clamp(1, 4096).next_power_of_two();
         let ring = IoUring::builder().dontfork().build(entries as u32)?;
@@ -80,11 +83,13 @@ impl<T> Ring<T> {
         })
     }
 
-    /// Finds out whether the kernel can carry out requests by threads of its own, which it needs for files that it cannot read or write
-    /// at once. Where it may start none (`pids.max`, `ulimit -u`), such a request never ends.
+    /// Checks that the kernel can carry out requests by threads of its own.
+    ///
+    /// It needs them for files that it cannot read or write without blocking. If it may start none (`pids.max`, `ulimit -u`), such a
+    /// request never ends.
     ///
     /// # Errors
-    /// It cannot, not within `patience`, or there is no ring.
+    /// The kernel cannot do so within `patience`, or there is no ring.
     pub fn probe(patience: Duration) -> io::Result<()> {
         let mut ring: IoUring = IoUring::builder().dontfork().build(1)?;
         let entry = opcode::Nop::new().build().flags(squeue::Flags::ASYNC);
@@ -110,12 +115,12 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Requests in flight.
+    /// Returns the number of requests in flight.
     pub fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Puts a request in line for the next [`Ring::submit`]; gives it back when the ring is full.
+    /// Queues a request for the next [`Ring::submit`]; returns it if the ring is full.
     ///
     /// # Errors
     /// The request itself.
@@ -150,23 +155,23 @@ impl<T> Ring<T> {
                 .flags(types::FsyncFlags::DATASYNC)
                 .build(),
         };
-        // SAFETY: the bytes and the descriptor are owned by the slot, which is emptied when the kernel has said that it is done
-        // with them, or when the ring is abandoned: then the buffer is leaked, a request that the kernel has taken holds the
-        // file itself, and one that it has not taken it never gets. The memory does not move with the `AlignedBuffer`, and
-        // nobody else can reach it.
+        // SAFETY: the slot owns the bytes and the descriptor. It is emptied when the kernel has completed the request, or when the
+        // ring is abandoned. In the second case the buffer is leaked; a request that the kernel has taken holds the file itself, and
+        // the kernel never gets one that it has not taken. The memory does not move with the `AlignedBuffer`, and no other code can
+        // access it.
         let pushed = unsafe { self.ring.submission().push(&entry.user_data(slot as u64)) };
         if pushed.is_err() {
-            // Cannot be, since a slot was free; then the kernel has not seen the request either.
+            // Cannot happen, since a slot was free; the kernel has not seen the request then.
             self.free.push(slot);
             return self.slots[slot].take().map_or(Ok(()), Err);
         }
         Ok(())
     }
 
-    /// Hands all pushed requests to the kernel.
+    /// Submits all pushed requests to the kernel.
     ///
     /// # Errors
-    /// The kernel refuses: what it has not taken stays in line. The ring is abandoned.
+    /// The kernel refuses: requests that it has not taken stay queued. Or the ring is abandoned.
     pub fn submit(&mut self) -> io::Result<()> {
         if self.ring.submission().is_empty() && !self.abandoned {
             Ok(())
@@ -175,7 +180,7 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Hands all pushed requests to the kernel and, when any is in flight, returns once one is complete.
+    /// Submits all pushed requests and, if any is in flight, waits until one is complete.
     ///
     /// # Errors
     /// As for [`Ring::submit`].
@@ -184,7 +189,9 @@ impl<T> Ring<T> {
         self.enter(usize::from(want), None)
     }
 
-    /// The same, but returns after `patience` where the kernel can do that (Linux 5.11); whether one is complete, or none in flight.
+    /// Waits as [`Ring::wait`] does, but at most `patience` if the kernel can do that (Linux 5.11).
+    ///
+    /// Returns true if a request is complete, or none is in flight.
     ///
     /// # Errors
     /// As for [`Ring::submit`].
@@ -210,7 +217,7 @@ impl<T> Ring<T> {
             match entered {
                 Ok(_) => return Ok(()),
                 Err(error) => match error.raw_os_error() {
-                    // Out of some resource for the moment: a later call goes on, and a wait tries again by itself.
+                    // A resource is exhausted for now: a later call continues, and a wait tries again by itself.
                     Some(libc::EAGAIN | libc::EBUSY)
                         if want == 0 || !self.ring.completion().is_empty() =>
                     {
@@ -225,7 +232,7 @@ impl<T> Ring<T> {
         }
     }
 
-    /// A request that is complete, with the bytes it moved.
+    /// Returns a completed request with the bytes it moved, if there is one.
     pub fn completed(&mut self) -> Option<(Request<T>, io::Result<usize>)> {
         let entry = self.ring.completion().next()?;
         let slot = entry.user_data() as usize;
@@ -238,8 +245,9 @@ impl<T> Ring<T> {
         Some((request, result))
     }
 
-    /// Gives up all requests in flight, after an error of [`Ring::wait`]: their buffers are leaked, since the kernel may
-    /// still use them, and the ring takes no more and hands on nothing.
+    /// Gives up all requests in flight, after an error of [`Ring::wait`].
+    ///
+    /// Their buffers are leaked, since the kernel may still use them. The ring takes no more and submits nothing.
     pub fn abandon(&mut self) -> Vec<Request<T>> {
         self.abandoned = true;
         for request in self.slots.iter_mut().flatten() {
@@ -276,7 +284,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// None, with a word on stderr, where the kernel does not allow io_uring.
+    /// Returns a ring; `None`, with a line on stderr, if the kernel does not allow io_uring.
     fn ring(depth: usize) -> Option<Ring<u64>> {
         Ring::new(depth)
             .inspect_err(|error| eprintln!("skipped: no io_uring here ({error})"))

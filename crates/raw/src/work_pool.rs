@@ -1,35 +1,38 @@
-//! Parts of some work that threads share out between them, each thread with parts of its own besides, until nobody has any.
+//! Parts of a job that threads share until no thread has any; each thread may also have parts of its own.
 //!
-//! 1. A thread is busy from when it takes a part ([`WorkPool::claim`]) until it has done that and all of its own, those that it found on
-//!    the way included ([`WorkPool::finish`]).
-//! 2. While it is busy it may share some of its own ([`WorkPool::offer`]), if others look for parts in vain.
-//! 3. Who finds no part, nor anybody busy, knows that all is done.
+//! 1. A thread is busy from the time it takes a part ([`WorkPool::claim`]) until it has done that part and all of its own
+//!    ([`WorkPool::finish`]). Its own parts include those that it finds meanwhile.
+//! 2. A busy thread may share some of its own parts ([`WorkPool::offer`]) if other threads find none.
+//! 3. A thread that finds no part and no busy thread knows that the job is done.
 //!
-//! Only the number of busy threads is reached without the lock. It rises, and is judged, with the parts locked: so who finds none
-//! counts every thread that has taken some; and what a thread shares before it leaves is there for all who can see it gone.
+//! Only the number of busy threads is accessed without the lock. A thread raises it, and decides by it, with the parts locked. So a thread
+//! that finds no part counts every thread that has taken one. The parts that a thread shares before it finishes are visible to all
+//! threads that see it finished.
 
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// Parts that nobody has taken yet, and how many threads are busy with others.
+/// The parts that no thread has taken yet, and the number of threads that are busy with others.
 #[derive(Debug)]
 pub struct WorkPool<T> {
     parts: Mutex<Vec<T>>,
     active: AtomicUsize,
 }
 
-/// What a thread gets that looks for a part.
+/// The result for a thread that looks for a part.
 #[derive(Debug)]
 pub enum WorkShare<T> {
     /// A part; the thread is busy now.
     Part(T),
-    /// Nothing, but others are busy and may share some yet.
+    /// No part, but other threads are busy and may still share some.
     NotYet,
-    /// Nothing, and nothing to come.
+    /// No part, and there will be none.
     NoMore,
 }
 
 impl<T> WorkPool<T> {
-    /// Some parts, beside so many threads that are busy with parts of their own from the start.
+    /// Returns a pool of parts, beside `active` threads that are busy from the start.
+    ///
+    /// Those have parts of their own.
     pub fn new(parts: Vec<T>, active: usize) -> Self {
         WorkPool {
             parts: Mutex::new(parts),
@@ -50,19 +53,21 @@ impl<T> WorkPool<T> {
         }
     }
 
-    /// Threads that are busy, about.
+    /// Returns the approximate number of busy threads.
     #[inline(always)]
     pub fn active(&self) -> usize {
         self.active.load(Ordering::Relaxed)
     }
 
-    /// Shares what `give` adds, for a thread that is busy, unless there are parts left; what `give` returns, or `false`.
+    /// Calls `give` for a busy thread to add parts to share, unless there are parts left.
+    ///
+    /// Returns the result of `give`, or false if it was not called.
     pub fn offer(&self, give: impl FnOnce(&mut Vec<T>) -> bool) -> bool {
         let mut parts = lock(&self.parts);
         parts.is_empty() && give(&mut parts)
     }
 
-    /// The calling thread, which was busy, has nothing left.
+    /// Records that the calling thread, which was busy, has no parts left.
     #[inline]
     pub fn finish(&self) {
         self.active.fetch_sub(1, Ordering::Relaxed);
@@ -115,7 +120,9 @@ mod every_order {
     }
 
     impl Work {
-        /// What one thread does, with so many parts of its own: each time it has done one it shares the others if that is wanted.
+        /// The work of one thread with `own` parts of its own.
+        ///
+        /// Each time it has done one, it shares the others if another thread wants them.
         fn with(&self, own: u32, take: Take) {
             let mut own: Vec<u32> = (0..own).collect();
             loop {
@@ -142,13 +149,13 @@ mod every_order {
                 }
                 self.news.notify_all();
             }
-            // Adding nothing reads the last value there is.
+            // Adding 0 reads the latest value.
             let undone = self.undone.fetch_add(0, Ordering::Relaxed);
             assert_eq!(undone, 0, "nobody goes before all is done");
         }
     }
 
-    /// Threads with parts of their own, and some that are shared from the start.
+    /// Runs threads with parts of their own, and parts that are shared from the start.
     fn all_is_done(interruptions: usize, own: &'static [u32], shared: u32, take: Take) {
         nearly_every_order(interruptions, move || {
             let busy = own.iter().filter(|own| **own > 0).count();
@@ -175,7 +182,7 @@ mod every_order {
         all_is_done(3, &[0, 0], 3, WorkPool::claim);
         all_is_done(3, &[2, 0], 0, WorkPool::claim);
         all_is_done(3, &[3, 1], 0, WorkPool::claim);
-        // One that shares, one that takes, and one that judges; with three interruptions it takes a minute and a half.
+        // One thread shares, one takes and one decides; with three interruptions this takes a minute and a half.
         all_is_done(2, &[2, 0, 0], 0, WorkPool::claim);
     }
 
