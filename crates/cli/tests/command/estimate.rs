@@ -499,7 +499,9 @@ fn estimate_parts_are_near_stored_ones() {
     }
 }
 
-/// The largest graph of the DFOGraph paper on its machines: eight, of 12 threads, 93.2 GB, 2 GB/s and 25 Gbit/s.
+/// The largest graph of the DFOGraph paper on its eight machines.
+///
+/// Each has 12 threads, 93.2 GB of memory, a disk of 2 GB/s and a network of 25 Gbit/s.
 const KRON_38: &str = "estimate --vertices 2^38 --edges 2^40 --ranks 8 --threads 12 --memory 93200000000 \
     --disk-rate 2000000000 --network-rate 25gbit --iterations 1";
 

@@ -28,7 +28,7 @@ const FOOTER_BYTES_MAX: u64 = 256 << 20;
 /// Reads the footer of a file, with the memory that it takes.
 ///
 /// # Errors
-/// Returns `BudgetError` if the footer does not fit the budget, else what is wrong with it.
+/// Returns `BudgetError` if the footer does not fit in the budget. The inner error describes a broken footer.
 pub fn footer(
     file: RandomAccessFile,
     budget: &MemoryBudget,
@@ -77,10 +77,12 @@ pub fn pages_bytes<'c>(chunks: impl Iterator<Item = &'c ColumnChunkMetaData>) ->
     chunks.map(sizes).fold(0, u64::saturating_add)
 }
 
-/// Returns a reader of one column of a row group with this many rows; the caller has leased [`pages_bytes`].
+/// Returns a reader of one column of a row group of `rows` rows.
+///
+/// The caller has leased [`pages_bytes`].
 ///
 /// # Errors
-/// Returns what is wrong with the file.
+/// Returns an error if the file is broken.
 pub fn column_reader(
     file: RandomAccessFile,
     budget: &MemoryBudget,
@@ -109,7 +111,9 @@ pub fn column_reader(
     })
 }
 
-/// Returns the expected maximum of values of a column's dictionary, the bytes of one in memory, and the least in a page.
+/// Returns three numbers of a column's dictionary.
+///
+/// These are the expected maximum of its values, the bytes of a value in memory, and the least bytes of a value in a page.
 fn dictionary(chunk: &ColumnChunkMetaData) -> (u64, u64, u64) {
     let is_dictionary = |encoding| {
         matches!(
