@@ -1,8 +1,10 @@
-//! A file written from front to back beside its place and renamed onto it when it is complete.
+//! A file that is written from front to back beside its final path, and renamed when it is complete.
 //!
-//! Invariants: `offset` is a multiple of the chunk, so every write keeps to the grain of direct I/O; the last one is padded and the
-//! file cut to its length. Until [`AtomicFile::commit`] nothing stands under the name; a file aside that was not published is
-//! removed when dropped.
+//! Invariants:
+//!
+//! - `offset` is a multiple of the chunk, so every write keeps to the grain of direct I/O. The last chunk is padded, and then the file is
+//!   cut to its length.
+//! - Until [`AtomicFile::commit`] the written bytes are not under the final name. A file that is not committed is removed when dropped.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,10 +17,10 @@ use crate::error::StorageError;
 use crate::memory_budget::{Buffer, MemoryBudget};
 use crate::work_dir::WorkDir;
 
-/// Chunks that are filled or on their way to the disk.
+/// Number of chunks, which are being filled or written.
 const CHUNKS: usize = 2;
 
-/// The name that a file gets which is on its way to it; of any other file its own.
+/// Returns the final name of a file that is not committed yet; the name itself of any other file.
 #[must_use]
 pub fn final_name(name: &str) -> &str {
     let number = |name: &'_ str| name.rfind('.');
@@ -29,7 +31,7 @@ pub fn final_name(name: &str) -> &str {
     way.and_then(|way| way.get(..number(way)?)).unwrap_or(name)
 }
 
-/// A file on its way to its name; a [`Write`].
+/// A file that gets its name when it is complete; a [`Write`].
 #[derive(Debug)]
 pub struct AtomicFile {
     disk: Arc<dyn Disk>,
@@ -43,26 +45,26 @@ pub struct AtomicFile {
     spare: Vec<Buffer>,
     filling: Option<Buffer>,
     filled: usize,
-    /// Bytes submitted so far: where the chunk being filled belongs.
+    /// Bytes submitted so far, which is the offset of the chunk being filled.
     offset: u64,
     is_committed: bool,
-    /// The directory it is in until it has its name, unless that is its parent.
+    /// The directory it is in until it is committed; `None` if that is its parent.
     _folder: Option<WorkDir>,
 }
 
 impl AtomicFile {
-    /// Bytes of memory for a file that is written in chunks of `chunk_bytes`.
+    /// Returns the bytes of memory for a file that is written in chunks of `chunk_bytes`.
     #[must_use]
     pub const fn memory(chunk_bytes: usize) -> u64 {
         (CHUNKS * chunk_bytes) as u64
     }
 
-    /// Creates a file that will stand at `path`, written in chunks of a multiple of [`GRAIN_BYTES`].
+    /// Creates a file for `path`, written in chunks of a multiple of [`GRAIN_BYTES`].
     ///
-    /// Until then the file is beside `path`, and stays there if the process is killed.
+    /// Until [`AtomicFile::commit`] the file is beside `path`, and stays there if the process is killed.
     ///
     /// # Errors
-    /// The directory cannot be written, or the budget has no room for the chunks.
+    /// The directory cannot be written, or the budget has too few bytes for the chunks.
     pub fn create(
         disk: &Arc<dyn Disk>,
         budget: &MemoryBudget,
@@ -134,10 +136,10 @@ impl AtomicFile {
         })
     }
 
-    /// Makes the file durable and gives it its name; returns its length.
+    /// Makes the file durable, renames it to its final name and returns its length.
     ///
     /// # Errors
-    /// A write, the sync or the rename failed; the file aside is removed.
+    /// A write, the sync or the rename failed; the file is removed.
     pub fn commit(mut self) -> Result<u64, StorageError> {
         let length = self.offset + self.filled as u64;
         let padded = self.filled.next_multiple_of(GRAIN_BYTES);
@@ -154,7 +156,7 @@ impl AtomicFile {
         self.rename(length)
     }
 
-    /// Gives the file its name.
+    /// Renames the file to its final name.
     fn rename(mut self, length: u64) -> Result<u64, StorageError> {
         if self.aside != self.path {
             self.disk.inherit(&self.file, &self.path)?;
@@ -164,7 +166,7 @@ impl AtomicFile {
         Ok(length)
     }
 
-    /// Sends the first `bytes` of the chunk being filled on their way.
+    /// Submits the first `bytes` of the chunk being filled.
     fn submit(&mut self, bytes: usize) {
         if bytes == 0 {
             return;
@@ -187,7 +189,7 @@ impl AtomicFile {
         completion.result.map(|_| ())
     }
 
-    /// The chunk to fill, waiting for one to come back when all are on their way.
+    /// Returns the chunk to fill; waits for a write to complete if no chunk is spare.
     fn chunk(&mut self) -> io::Result<&mut Buffer> {
         if self.filling.is_none() {
             while self.spare.is_empty() {
@@ -227,7 +229,7 @@ impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.is_committed {
             while self.queue.wait().is_some() {}
-            // Whatever led here is reported; that the file aside stays is the lesser trouble.
+            // The error that led here is reported. A file that stays does less harm.
             let _ = self.disk.remove_file(&self.aside);
         }
     }

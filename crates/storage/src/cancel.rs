@@ -1,15 +1,16 @@
-//! The wish that a run ends soon: Ctrl-C, a time limit, a failed sibling.
+//! Requests to stop a run: by Ctrl-C, a time limit, or the failure of another rank.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A request to stop that all clones share. Workers check it between steps.
 ///
-/// Work that a later run resumes is patient: it continues to a point where stopping loses nothing, unless it is asked twice.
+/// Work that a later run can resume is graceful: after a request it continues to a point where stopping loses nothing. A second request
+/// stops it at once.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken {
     wish: Arc<CancelState>,
-    /// Another flag that asks for the same, at once.
+    /// Another flag, which stops work at once.
     other: Option<Arc<AtomicBool>>,
 }
 
@@ -26,7 +27,7 @@ struct CancelState {
 pub struct GracefulGuard(Arc<CancelState>);
 
 impl CancelToken {
-    /// Makes one without a request.
+    /// Makes a token without a request.
     pub fn new() -> Self {
         CancelToken::default()
     }
@@ -40,35 +41,35 @@ impl CancelToken {
         }
     }
 
-    /// Asks all clones to stop; patient work continues to a point where it can stop.
+    /// Asks all clones to stop; graceful work continues to a point where it can stop.
     pub fn request(&self) {
         self.wish.asked.store(true, Ordering::Relaxed);
     }
 
-    /// Asks everybody to stop at once.
+    /// Asks all clones to stop at once, graceful work too.
     pub fn force(&self) {
         self.request();
         self.wish.insisted.store(true, Ordering::Relaxed);
     }
 
-    /// Work is patient from now on.
+    /// Makes work graceful until the guard is dropped.
     #[must_use]
     pub fn graceful(&self) -> GracefulGuard {
         self.wish.patient.fetch_add(1, Ordering::Relaxed);
         GracefulGuard(Arc::clone(&self.wish))
     }
 
-    /// True if there is a request, so that patient work ends where it can.
+    /// Returns true if there is a request, so that graceful work ends where it can.
     pub fn is_requested(&self) -> bool {
         self.wish.asked.load(Ordering::Relaxed)
     }
 
-    /// True if work is patient that was not asked twice.
+    /// Returns true if work is graceful and was not asked twice.
     pub fn is_patient(&self) -> bool {
         self.wish.patient.load(Ordering::Relaxed) > 0 && !self.wish.insisted.load(Ordering::Relaxed)
     }
 
-    /// True if work is to stop now.
+    /// Returns true if work must stop now.
     pub fn is_cancelled(&self) -> bool {
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
         (self.is_requested() && !self.is_patient()) || self.other.as_deref().is_some_and(is_set)

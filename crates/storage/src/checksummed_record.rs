@@ -1,10 +1,10 @@
-//! A file of numbers and bytes that is read as it was written, or is rejected.
+//! A file of numbers and bytes with a checksum: a reader gets what was written, or an error.
 //!
 //! ```text
 //! magic: 8 bytes | numbers and bytes | CRC-32 of all before: u32
 //! ```
 //!
-//! Numbers are little-endian; bytes and lists begin with their length as a u64. The reader trusts no length that the file does not hold.
+//! Numbers are little-endian; bytes and lists begin with their length as a u64. The reader rejects a length beyond the end of the file.
 
 use std::io::{self, BufReader, Read, Write};
 
@@ -12,12 +12,12 @@ use graphmill_raw::failpoint;
 
 use crate::random_access_file::{ByteReader, RandomAccessFile};
 
-/// Bytes that are read at a time.
+/// Bytes of one read.
 const PIECE_BYTES: usize = 4096;
 /// Bytes of the checksum at the end.
 const SUM_BYTES: u64 = size_of::<u32>() as u64;
 
-/// Writes a record.
+/// A writer of a record.
 #[derive(Debug)]
 pub struct RecordWriter<W> {
     out: W,
@@ -40,34 +40,34 @@ impl<W: Write> Write for RecordWriter<W> {
     reason = "all of them pass on what the writer says"
 )]
 impl<W: Write> RecordWriter<W> {
-    /// A record of a kind into `out`.
+    /// Starts a record of the kind `magic` in `out`.
     pub fn new(out: W, magic: &[u8; 8]) -> io::Result<Self> {
         let hasher = crc32fast::Hasher::new();
         let mut record = RecordWriter { out, hasher };
         record.write_all(magic)?;
         Ok(record)
     }
-    /// A number.
+    /// Writes a number.
     pub fn put_u64(&mut self, number: u64) -> io::Result<()> {
         self.write_all(&number.to_le_bytes())
     }
-    /// A number of 32 bits.
+    /// Writes a number of 32 bits.
     pub fn put_u32(&mut self, word: u32) -> io::Result<()> {
         self.write_all(&word.to_le_bytes())
     }
-    /// Bytes, as many as there are.
+    /// Writes bytes, after their number.
     pub fn put_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.put_u64(bytes.len() as u64)?;
         self.write_all(bytes)
     }
-    /// Numbers, as many as there are.
+    /// Writes numbers, after their count.
     pub fn put_u64s(&mut self, numbers: impl ExactSizeIterator<Item = u64>) -> io::Result<()> {
         self.put_u64(numbers.len() as u64)?;
         numbers
             .into_iter()
             .try_for_each(|number| self.put_u64(number))
     }
-    /// Whether there is something, and if so what `put` writes of it.
+    /// Writes whether there is a value, and the value by `put`.
     pub fn optional<T>(
         &mut self,
         some: Option<T>,
@@ -76,7 +76,7 @@ impl<W: Write> RecordWriter<W> {
         self.put_u32(u32::from(some.is_some()))?;
         some.map_or(Ok(()), |some| put(some, self))
     }
-    /// Ends the record; what it was written into.
+    /// Ends the record and returns `out`.
     pub fn finish(mut self) -> io::Result<W> {
         let sum = self.hasher.finalize();
         self.out.write_all(&sum.to_le_bytes())?;
@@ -84,7 +84,7 @@ impl<W: Write> RecordWriter<W> {
     }
 }
 
-/// Reads a record.
+/// A reader of a record.
 #[derive(Debug)]
 pub struct RecordReader<'f> {
     file: &'f RandomAccessFile,
@@ -97,7 +97,7 @@ pub struct RecordReader<'f> {
     reason = "all of them: the file cannot be read, or is not what was written"
 )]
 impl<'f> RecordReader<'f> {
-    /// Opens the record in a file, after it has read the whole file and checked its checksum.
+    /// Opens the record in a file; first reads the whole file and checks its checksum.
     pub fn open(file: &'f RandomAccessFile, magic: &[u8; 8]) -> io::Result<Self> {
         let mut all = RecordReader::at(file, 0);
         let mut hasher = crc32fast::Hasher::new();
@@ -120,7 +120,7 @@ impl<'f> RecordReader<'f> {
             false => Err(corrupt()),
         }
     }
-    /// A record that was opened before, from some byte of the file on.
+    /// Reads a record that was opened before, from byte `at` of the file on.
     #[must_use]
     pub fn at(file: &'f RandomAccessFile, at: u64) -> Self {
         RecordReader {
@@ -129,12 +129,12 @@ impl<'f> RecordReader<'f> {
             at,
         }
     }
-    /// The byte of the file that comes next.
+    /// Returns the offset of the next byte in the file.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.at
     }
-    /// Passes over bytes.
+    /// Skips bytes.
     pub fn pass(&mut self, bytes: u64) {
         if bytes > 0 {
             *self = RecordReader::at(self.file, self.at.saturating_add(bytes));
@@ -151,11 +151,11 @@ impl<'f> RecordReader<'f> {
         self.exact(&mut array)?;
         Ok(array)
     }
-    /// A number of 32 bits.
+    /// Reads a number of 32 bits.
     pub fn word(&mut self) -> io::Result<u32> {
         self.array().map(u32::from_le_bytes)
     }
-    /// A number.
+    /// Reads a number.
     pub fn number(&mut self) -> io::Result<u64> {
         self.array().map(u64::from_le_bytes)
     }
@@ -168,17 +168,17 @@ impl<'f> RecordReader<'f> {
             false => Err(corrupt()),
         }
     }
-    /// Bytes.
+    /// Reads bytes, after their number.
     pub fn bytes(&mut self) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; self.count(1)? as usize];
         self.exact(&mut bytes)?;
         Ok(bytes)
     }
-    /// Numbers.
+    /// Reads numbers, after their count.
     pub fn numbers(&mut self) -> io::Result<Vec<u64>> {
         (0..self.count(8)?).map(|_| self.number()).collect()
     }
-    /// What `take` reads, where there is something.
+    /// Reads a value by `take`; `None` if there is none.
     pub fn optional<T>(
         &mut self,
         take: impl FnOnce(&mut Self) -> io::Result<T>,
@@ -189,7 +189,7 @@ impl<'f> RecordReader<'f> {
             _ => Err(corrupt()),
         }
     }
-    /// Ends the record: nothing is left of it.
+    /// Ends the record and checks that no byte is left.
     pub fn end(self) -> io::Result<()> {
         match self.at.checked_add(SUM_BYTES) == Some(self.file.bytes()) {
             true => Ok(()),
@@ -198,13 +198,13 @@ impl<'f> RecordReader<'f> {
     }
 }
 
-/// The error of a file that is not what was written.
+/// Returns the error of a file that does not hold what was written.
 #[must_use]
 pub fn corrupt() -> io::Error {
     io::ErrorKind::InvalidData.into()
 }
 
-/// True if an error says that a file is not what was written.
+/// Returns true if an error says that a file does not hold what was written.
 #[must_use]
 pub fn is_corrupt(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, UnexpectedEof};

@@ -6,25 +6,25 @@ use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 
-/// Time since a start that the clock chose; never goes back.
+/// A clock that returns the time since a start of its own; it never goes back.
 pub trait Clock: Send + Sync + Debug {
-    /// Time since the start.
+    /// Returns the time since the start.
     fn now(&self) -> Duration;
     /// Blocks the calling thread for `time`.
     fn wait(&self, time: Duration);
 }
 
-/// How late a sleep ends, about. The clock spins for that long at the end of a wait.
+/// Time by which a sleep ends too late, about. The clock spins for that long at the end of a wait.
 const AWAKE: Duration = Duration::from_micros(100);
 
-/// The machine's monotonic clock, from its making on.
+/// The machine's monotonic clock, which starts when it is made.
 #[derive(Debug)]
 pub struct SystemClock {
     start: Instant,
 }
 
 impl SystemClock {
-    /// A clock that starts now.
+    /// Makes a clock that starts now.
     #[expect(clippy::disallowed_methods, reason = "this is the port")]
     pub fn new() -> Self {
         SystemClock {
@@ -54,19 +54,19 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told to.
+/// A clock that only [`SimulatedClock::advance`] moves.
 #[derive(Debug, Default)]
 pub struct SimulatedClock {
     now: Mutex<Duration>,
 }
 
 impl SimulatedClock {
-    /// A clock at 0.
+    /// Makes a clock at 0.
     pub fn new() -> Self {
         SimulatedClock::default()
     }
 
-    /// Moves the clock on.
+    /// Moves the clock forward.
     pub fn advance(&self, by: Duration) {
         *lock(&self.now) += by;
     }

@@ -7,7 +7,7 @@ use graphmill_raw::OutOfMemory;
 
 use crate::placement::error::PlacementError;
 
-/// A lease that the budget cannot give.
+/// The error of a lease that is larger than the free bytes of the budget.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[error(
@@ -16,18 +16,18 @@ use crate::placement::error::PlacementError;
 pub struct BudgetError {
     /// The purpose of the memory.
     pub what: &'static str,
-    /// Bytes asked for.
+    /// Requested bytes.
     pub asked: u64,
-    /// Bytes that were free.
+    /// Free bytes of the budget.
     pub available: u64,
     /// Bytes of the whole budget.
     pub total: u64,
 }
 
-/// A box for the error of a job's own step.
+/// The boxed error of a job's step.
 pub type JobError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why the machine did not do what was asked.
+/// An error of the machine: disks, memory or threads.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StorageError {
@@ -41,12 +41,12 @@ pub enum StorageError {
         /// The system's error.
         source: io::Error,
     },
-    /// A directory is a link, or another user decides its contents, so this program cannot trust it.
+    /// A directory is a link, or another user controls its contents, so this program cannot trust it.
     #[error(
         "cannot use {}: {what}; move it away, or work where no other user can write (the output, or --tmp)", path.display()
     )]
     NotOwn {
-        /// Which directory.
+        /// The directory.
         path: PathBuf,
         /// The reason.
         what: String,
@@ -58,9 +58,9 @@ pub enum StorageError {
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Where in the file the part that failed begins, in bytes.
+        /// Offset in the file of the part that failed, in bytes.
         offset: u64,
-        /// Length of the part that failed.
+        /// Length of the part that failed, in bytes.
         bytes: u64,
         /// The system's error.
         source: io::Error,
@@ -75,27 +75,27 @@ pub enum StorageError {
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Where in the file, in bytes.
+        /// Offset in the file, in bytes.
         offset: u64,
-        /// Where in the buffer.
+        /// Start in the buffer.
         start: usize,
         /// End in the buffer.
         end: usize,
         /// Bytes of the buffer.
         held: usize,
     },
-    /// A file handle was given to a disk that has not opened it: a mistake in the program.
+    /// The program gave a file handle to a disk that has not opened it: a mistake in the program.
     #[error("{} was opened by another disk; this is a bug, please report it", path.display())]
     ForeignFile {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
-    /// A file that is read whole has more bytes than it may.
+    /// A file that is read whole has more bytes than allowed.
     #[error("{} has more than {max} bytes and is not what it should be: check the path", path.display())]
     TooLarge {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The most bytes it may have.
+        /// Maximum of its bytes.
         max: u64,
     },
     /// The user asked for io_uring, and the system refuses it.
@@ -114,16 +114,16 @@ pub enum StorageError {
         /// The system's error.
         source: io::Error,
     },
-    /// The memory budget.
+    /// The memory budget has too few free bytes.
     #[error(transparent)]
     Budget(#[from] BudgetError),
     /// The system gave no memory although the budget allowed it.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
-    /// A kind of data cannot lie where it was to.
+    /// A kind of data cannot be placed as requested.
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    /// A job's own error, as it was.
+    /// An error of a job's step.
     #[error(transparent)]
     Job(JobError),
     /// A job panicked: a mistake in the program.
@@ -134,7 +134,7 @@ pub enum StorageError {
         /// The message of the panic.
         message: String,
     },
-    /// All workers of a simulation wait, and no operation in flight can wake one: a bug.
+    /// All workers of a simulation wait, and no operation in flight can wake one: a mistake in the program.
     #[error("all workers wait for each other (seed {seed}); this is a bug, please report it")]
     Stuck {
         /// The simulation's seed.
@@ -142,7 +142,9 @@ pub enum StorageError {
     },
 }
 
-/// True if the system reports a full or failing disk, which other processes' files do not cause.
+/// Returns true if the system reports a full or failing disk.
+///
+/// Files of other processes do not cause such an error.
 pub fn is_of_disk(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -153,12 +155,12 @@ pub fn is_of_disk(error: &io::Error) -> bool {
     ) || error.raw_os_error() == Some(libc::EIO)
 }
 
-/// True if the system reports too many open files, so that no other directory can be opened either.
+/// Returns true if the system reports too many open files: no other directory can be opened then.
 pub fn is_of_open_files(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }
 
-/// Returns a hint for an error of the system, or nothing if the error says enough.
+/// Returns a hint for an error of the system, or an empty text if the error says enough.
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

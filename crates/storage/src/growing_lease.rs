@@ -28,7 +28,7 @@ impl<'b> GrowingLease<'b> {
     /// Takes `bytes` more.
     ///
     /// # Errors
-    /// The budget has no room for the next step.
+    /// The budget has too few bytes for the next step.
     pub fn take(&mut self, bytes: u64) -> Result<(), BudgetError> {
         if bytes > self.unused {
             let step = (bytes - self.unused).max(self.step);

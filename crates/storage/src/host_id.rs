@@ -1,32 +1,34 @@
-//! The identity of this machine among those that share a directory, and whose leftovers in one may be deleted.
+//! The identity of this machine among those that share a directory, and which leftovers there it may delete.
 //!
-//! A process locks its directory as long as it lives. The system releases the lock when the process ends, so process ids are not needed to
-//! find dead ones.
+//! A process locks its directory as long as it lives. The system releases the lock when the process ends. So a dead process is found
+//! without its process id.
 //!
 //! On some file systems locks do not reach other machines, even of the same name. They do reach all containers of one kernel, whatever
-//! their names. So the name of a leftover contains the number that the machine's kernel drew at boot.
-//! On a local file system a second number survives a reboot, so the machine also recognizes what it left before that.
+//! their names. So the name of a leftover contains the random id that the machine's kernel drew at boot.
+//!
+//! On a local file system the name also contains a second id, which survives a reboot. So the machine also recognizes what it left before a
+//! reboot.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::disk::port::{DirLock, Disk, LockMode, Owner};
 
-/// Attempts to lock a directory that another process may hold briefly, and the time between two.
+/// Number of attempts to lock a directory that another process may hold briefly.
 pub const HOLD_ATTEMPTS: u32 = 16;
-/// See [`HOLD_ATTEMPTS`].
+/// Time between two of the [`HOLD_ATTEMPTS`].
 pub const HOLD_PAUSE: Duration = Duration::from_millis(10);
 
-/// Digits of the part that stays; of zeros where there is none.
+/// Digits of the part that survives a reboot; all zeros if it is unknown.
 const LASTING: usize = 8;
 const NONE: &str = "00000000";
 
-/// This machine, as a part of the name of a file that lies in `folder`.
+/// Returns the id of this machine, as a part of the name of a file in `folder`.
 pub fn host_id(disk: &dyn Disk, folder: &Path) -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let lasting = match disk.is_local(folder) {
         true => std::fs::read_to_string("/etc/machine-id").unwrap_or_default(),
-        // Others may have it, and look at it where it is local.
+        // Another machine may have the same id, and compare it where the file system is local.
         false => String::new(),
     };
     id_of(&lasting, &boot)
@@ -43,21 +45,21 @@ fn id_of(lasting: &str, boot: &str) -> String {
     lasting + &boot.replace(|c: char| !c.is_ascii_alphanumeric(), "")
 }
 
-/// Whether that is this machine, so that locks in `folder` tell the dead from the living.
+/// Returns true if `id` is of this machine: locks in `folder` then tell if a process lives.
 pub fn is_this_host(id: &str, disk: &dyn Disk, folder: &Path) -> bool {
     is_same(id, &host_id(disk, folder))
 }
 
-/// Whether they are of one start of a machine, or of two, where both know which machine that is.
+/// Returns true if both ids are of one boot, or of two boots of a machine that both ids name.
 fn is_same(id: &str, ours: &str) -> bool {
     let [lasting, own] = [id, ours].map(|id| id.get(..LASTING));
     let is_known = lasting != Some(NONE) && lasting == own;
     ours.len() > LASTING && id.len() == ours.len() && (id == ours || is_known)
 }
 
-/// Returns the paths in `folder` that satisfy `is_wanted` and have no holder, each with its hold.
+/// Locks the unlocked directories in `folder` that satisfy `is_wanted`; returns each with its lock.
 ///
-/// A path is held until its hold is dropped. Paths that cannot be opened are left out.
+/// The lock lasts until it is dropped. Directories that cannot be opened are left out.
 pub fn unlocked_dirs<'d>(
     disk: &'d dyn Disk,
     folder: &Path,
@@ -85,7 +87,7 @@ mod tests {
         assert!(unknown.starts_with(NONE) && unknown.len() == 16);
         assert!(is_same(&unknown, &unknown) && !is_same(&unknown, &ours));
         assert!(!is_same(&id_of("", "3333-4444\n"), &unknown));
-        // Where the kernel does not say, nothing is anybody's.
+        // Without an id from the kernel, no leftover is of this machine.
         assert!(!is_same(NONE, NONE) && !is_same("", ""));
     }
 }

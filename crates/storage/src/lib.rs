@@ -1,6 +1,6 @@
-//! Bytes, time and threads of one machine: the ports through which everything above reaches it.
+//! The disk, memory, clock and threads of one machine, as ports that all other crates use.
 //!
-//! Each port has an implementation for real machines and a simulated one, chosen when a run starts. So the code above is the same in both.
+//! Each port has a real implementation and a simulated one, chosen when a run starts. So the code that uses a port is the same for both.
 //! The crate knows nothing of graphs.
 //!
 //! | file | what it holds |
@@ -8,19 +8,19 @@
 //! | `growing_lease.rs` | [`GrowingLease`]: a lease that grows in steps |
 //! | `memory_budget.rs` | [`MemoryBudget`]: the memory a run may take; [`Lease`] and [`Buffer`]: parts of it |
 //! | `disk.rs` | [`open_disk`] |
-//! | `disk/port.rs` | [`Disk`], [`Queue`]: files by completion |
-//! | `disk/system.rs`, `disk/system_file.rs` | the names and the open files of this machine |
+//! | `disk/port.rs` | [`Disk`], [`Queue`]: files, and operations on them that complete later |
+//! | `disk/system.rs`, `disk/system_file.rs` | file names and open files of this machine |
 //! | `disk/uring.rs`, `disk/threads.rs` | its two queues: io_uring, and threads that call pread and pwrite |
 //! | `disk/counted.rs` | [`CountedDisk`]: counts the bytes that pass through another disk |
 //! | `disk/sim.rs` | [`SimDisk`]: files in memory, seeded order, faults |
 //! | `disk/transfer.rs` | the remainder of an operation after a short read or write |
 //! | `placement.rs`, `placement/` | [`Placement`]: the tier of memory of each kind of data |
 //! | `tiers.rs`, `tiers/` | [`Tiers`]: memory by kind of data |
-//! | `host_id.rs` | [`host_id`]: whose a leftover is; [`unlocked_dirs`]: leftovers of dead processes |
+//! | `host_id.rs` | [`host_id`]: which machine left a directory; [`unlocked_dirs`]: leftovers of dead processes |
 //! | `work_dir.rs` | [`WorkDir`]: a work directory, deleted when dropped |
-//! | `atomic_file.rs`, `random_access_file.rs` | [`AtomicFile`]: a file that appears complete; [`RandomAccessFile`]: one that is read anywhere |
+//! | `atomic_file.rs`, `random_access_file.rs` | [`AtomicFile`]: a file that appears when it is complete; [`RandomAccessFile`]: one that is read at any offset |
 //! | `checksummed_record.rs` | [`RecordWriter`], [`RecordReader`]: numbers and bytes in a file, with a checksum |
-//! | `worker_pool.rs` | [`WorkerPool`]: run a [`Job`] on N threads, or on one in a seeded order |
+//! | `worker_pool.rs` | [`WorkerPool`]: runs a [`Job`] on N threads, or on one thread in a seeded order |
 //! | `clock.rs`, `cancel.rs` | [`Clock`], [`CancelToken`]; [`SplitMix64`] is from the crate `raw` |
 //! | `lock.rs` | the lock of a mutex that ignores poison |
 //! | `error.rs` | [`StorageError`] |

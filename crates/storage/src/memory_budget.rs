@@ -1,7 +1,7 @@
-//! The memory a run may take, given out in leases.
+//! The memory that a run may take, divided into leases.
 //!
 //! Callers lease every large allocation here before they make it, so the allocated bytes never exceed the total.
-//! Invariant: the bytes taken are the sum of all living leases, and at most `bytes`.
+//! Invariant: the claimed part of `bytes` is the sum of all living leases, and at most its limit.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -21,12 +21,12 @@ pub struct MemoryBudget {
 struct Books {
     bytes: AtomicRange,
     peak: AtomicU64,
-    /// The lease that many leases ahead is refused; 0: none.
+    /// The number of the lease from now that is refused; 0: none.
     refuse: AtomicU64,
 }
 
 impl MemoryBudget {
-    /// A budget of `total` bytes.
+    /// Makes a budget of `total` bytes.
     pub fn new(total: u64) -> Self {
         let books = Books {
             bytes: AtomicRange::new(0, total),
@@ -41,7 +41,7 @@ impl MemoryBudget {
     /// Takes `bytes` out of the budget until the lease is dropped.
     ///
     /// # Errors
-    /// Fewer bytes are free; the error says for `what`.
+    /// Fewer bytes are free; the error names `what`.
     pub fn lease(&self, what: &'static str, bytes: u64) -> Result<Lease, BudgetError> {
         let books = &*self.books;
         let refused = |available: u64| BudgetError {
@@ -78,30 +78,30 @@ impl MemoryBudget {
         })
     }
 
-    /// Bytes that are not leased.
+    /// Returns the bytes that are not leased.
     pub fn available(&self) -> u64 {
         self.books.bytes.remaining()
     }
 
-    /// Bytes of the whole budget.
+    /// Returns the bytes of the whole budget.
     pub fn total(&self) -> u64 {
         self.books.bytes.limit()
     }
 
-    /// The most bytes that were leased at one time.
+    /// Returns the maximum of leased bytes so far.
     pub fn peak(&self) -> u64 {
         self.books.peak.load(Ordering::Relaxed)
     }
 
     /// Refuses the `n`-th lease from now, once, even if the budget has enough bytes: for tests.
     ///
-    /// 1 is the next lease; 0 cancels the order.
+    /// 1 is the next lease; 0 refuses none.
     pub fn fail_nth(&self, n: u64) {
         self.books.refuse.store(n, Ordering::Relaxed);
     }
 }
 
-/// Bytes of a budget; dropped, they are free again.
+/// Bytes of a budget; dropping the lease frees them.
 #[derive(Debug)]
 pub struct Lease {
     books: Arc<Books>,
@@ -109,7 +109,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// How many.
+    /// Returns their number.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -124,30 +124,30 @@ impl Drop for Lease {
 /// Aligned memory with the lease that pays for it. Dereferences to its bytes.
 #[derive(Debug)]
 pub struct Buffer {
-    // In this order: the memory is gone before its bytes are free.
+    // In this order: the memory is freed before its bytes of the budget.
     memory: AlignedBuffer,
     lease: Lease,
 }
 
 impl Buffer {
-    /// As many whole elements as fit.
+    /// Returns the bytes as whole elements, as many as fit.
     #[inline]
     pub fn typed<T: Element>(&self) -> &[T] {
         self.memory.typed()
     }
 
-    /// As many whole elements as fit, to change.
+    /// Returns the bytes as whole elements that can be changed, as many as fit.
     #[inline]
     pub fn typed_mut<T: Element>(&mut self) -> &mut [T] {
         self.memory.typed_mut()
     }
 
-    /// The memory, and the lease that is to be kept as long as the memory.
+    /// Returns the memory, and the lease to keep as long as the memory.
     pub fn into_parts(self) -> (AlignedBuffer, Lease) {
         (self.memory, self.lease)
     }
 
-    /// The other way round: memory and the lease it was made under.
+    /// Makes a buffer of memory and its lease.
     pub(crate) fn from_parts(memory: AlignedBuffer, lease: Lease) -> Self {
         Buffer { memory, lease }
     }

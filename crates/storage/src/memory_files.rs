@@ -1,4 +1,4 @@
-//! Whether files of a directory lie in memory, where no budget counts them.
+//! A check whether files of a directory lie in memory, where no budget counts them.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use std::path::Path;
 const TMPFS: u32 = 0x0102_1994;
 const RAMFS: u32 = 0x8584_58f6;
 
-/// True if the files of `directory` are memory (tmpfs, ramfs); false where the system does not say.
+/// Returns true if the files of `directory` are memory (tmpfs, ramfs); false if the call fails.
 pub fn is_in_memory(directory: &Path) -> bool {
     let facts = rustix::fs::statfs(directory);
     // The number has 32 bits, in a field whose width and sign depend on the machine.

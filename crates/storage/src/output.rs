@@ -9,16 +9,16 @@ use crate::disk::port::{Disk, Target};
 use crate::error::StorageError;
 use crate::memory_budget::MemoryBudget;
 
-/// An output on its way; a [`Write`]. Links to it are followed.
+/// An output that is being written; a [`Write`]. Links to it are followed.
 #[derive(Debug)]
 pub enum OutputFile {
-    /// To a file, which is replaced when it is complete.
+    /// A file, which is replaced when the output is complete.
     File(Box<AtomicFile>),
-    /// To a pipe, a device or an open descriptor.
+    /// A pipe, a device or an open descriptor.
     Stream(Stream),
 }
 
-/// Something that is written in place.
+/// An output that is written in place.
 pub struct Stream {
     to: BufWriter<Box<dyn Write + Send>>,
     path: std::path::PathBuf,
@@ -61,7 +61,7 @@ impl OutputFile {
     /// Ends the output, as [`AtomicFile::commit`] does; returns its length.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`AtomicFile::commit`].
     pub fn commit(self) -> Result<u64, StorageError> {
         match self {
             OutputFile::File(file) => file.commit(),

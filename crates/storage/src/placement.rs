@@ -1,7 +1,7 @@
-//! The tier of memory of each kind of data: the request, and its words on the command line.
+//! The requested tier of memory of each kind of data, and its syntax on the command line.
 //!
-//! The kinds and the ways to split them come from Capelli et al. (iPregel on NVRAM). Vertices are read and written at random and all the
-//! time. Edges are many more and only read, so the two may lie on different tiers.
+//! The kinds and the ways to split them come from Capelli et al. (iPregel on NVRAM). Vertices are read and written all the time, at random.
+//! Edges are only read and take much more memory. So the two may lie on different tiers.
 
 pub(crate) mod error;
 pub(crate) mod kind;
@@ -11,7 +11,7 @@ use error::PlacementError;
 use kind::DataKind;
 use tier::Tier;
 
-/// Where each kind of data is to lie, and which tier is the slow one.
+/// The requested tier of each kind of data, and the tier that is called slow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     kinds: [Tier; 4],
@@ -20,7 +20,7 @@ pub struct Placement {
 }
 
 impl Default for Placement {
-    /// Everything in DRAM, as many edges as fit.
+    /// Returns a placement of all data in DRAM, with as many edges as fit.
     fn default() -> Placement {
         Placement {
             kinds: [Tier::Dram, Tier::Dram, Tier::Dram, Tier::Auto],
@@ -30,15 +30,15 @@ impl Default for Placement {
 }
 
 impl Placement {
-    /// Where a kind of data is to lie.
+    /// Returns the requested tier of a kind of data.
     pub fn at(&self, kind: DataKind) -> &Tier {
         &self.kinds[kind as usize]
     }
 
-    /// Returns a copy with another place for a kind.
+    /// Returns a copy with another tier for a kind.
     ///
     /// # Errors
-    /// Only edges can be streamed, or kept by what room there is.
+    /// The tier is `stream` or `auto`, and the kind is not edges.
     pub fn with(mut self, kind: DataKind, place: Tier) -> Result<Placement, PlacementError> {
         if kind != DataKind::Edges && matches!(place, Tier::Auto | Tier::Stream) {
             return Err(PlacementError::OnlyEdges { kind, place });
@@ -47,7 +47,7 @@ impl Placement {
         Ok(self)
     }
 
-    /// True if a kind of data lies on the slow tier, by whatever name.
+    /// Returns true if a kind of data lies on the slow tier, under any of its names.
     pub fn is_slow(&self, kind: DataKind) -> bool {
         let at = self.at(kind);
         *at == Tier::Model || self.slow.as_ref().is_some_and(|slow| at.is_within(slow))
@@ -64,8 +64,8 @@ impl Placement {
     /// | `slow` | slow tier | slow tier |
     /// | `rw-split`, where only a slow tier is named | DRAM | slow tier |
     ///
-    /// `cache` is the paper's memory mode: the machine, or the kernel, moves pages between tiers by itself. So it places nothing: the
-    /// kernel does not move pages that a program has bound to nodes.
+    /// `cache` is the paper's memory mode: the machine, or the kernel, moves pages between tiers by itself. It binds no memory to nodes,
+    /// since the kernel does not move bound pages.
     ///
     /// # Errors
     /// An entry is invalid.

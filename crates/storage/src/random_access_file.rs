@@ -1,4 +1,4 @@
-//! A file as a run of bytes that can be read anywhere.
+//! A file that can be read at any offset.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -22,7 +22,7 @@ struct Chunk {
     file: FileHandle,
     queue: Box<dyn Queue>,
     chunk_bytes: usize,
-    /// Away while it is filled; lost when the kernel failed.
+    /// `None` while it is filled, and if the kernel lost it.
     buffer: Option<Buffer>,
     start: u64,
     filled: usize,
@@ -32,7 +32,7 @@ impl RandomAccessFile {
     /// Opens an existing file and reads it in chunks of `chunk_bytes`, a multiple of [`GRAIN_BYTES`].
     ///
     /// # Errors
-    /// The file does not exist or cannot be read, or the budget has no room for a chunk.
+    /// The file does not exist or cannot be read, or the budget has too few bytes for a chunk.
     pub fn open(
         disk: &Arc<dyn Disk>,
         budget: &MemoryBudget,
@@ -53,19 +53,19 @@ impl RandomAccessFile {
         })
     }
 
-    /// Its length in bytes when it was opened.
+    /// Returns its length in bytes when it was opened.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.length
     }
 
-    /// Reads from the front to the end.
+    /// Returns a reader of the whole file.
     #[must_use]
     pub fn reader(&self) -> ByteReader {
         self.reader_from(0)
     }
 
-    /// Reads from byte `offset` on to the end.
+    /// Returns a reader of the bytes from `offset` on.
     #[must_use]
     pub fn reader_from(&self, offset: u64) -> ByteReader {
         ByteReader {
@@ -74,7 +74,7 @@ impl RandomAccessFile {
         }
     }
 
-    /// Copies what the file holds from `offset` on, up to the end of a chunk; 0 at the end of the file.
+    /// Copies bytes from `offset` on, up to the end of a chunk; returns 0 at the end of the file.
     fn copy(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
         if offset >= self.length {
             return Ok(0);
@@ -116,7 +116,7 @@ impl Chunk {
     }
 }
 
-/// Reads a [`RandomAccessFile`] on from some offset.
+/// A sequential reader of a [`RandomAccessFile`].
 #[derive(Debug)]
 pub struct ByteReader {
     file: RandomAccessFile,
@@ -124,7 +124,7 @@ pub struct ByteReader {
 }
 
 impl ByteReader {
-    /// Where in the file the next byte is.
+    /// Returns the offset of the next byte in the file.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset

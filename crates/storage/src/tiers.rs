@@ -1,4 +1,4 @@
-//! The tiers of memory of a run: the one place that allocates by kind of data.
+//! The tiers of memory of a run; only this module allocates memory by kind of data.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::placement::tier::Tier;
 
 mod mapped;
 
-/// A [`Placement`] whose tiers are there.
+/// A [`Placement`] with open tiers.
 #[derive(Clone, Debug)]
 pub struct Tiers {
     asked: Placement,
@@ -31,13 +31,13 @@ enum TierStore {
     },
     File {
         map: Arc<FileMap>,
-        /// The file is memory itself, such as one of a tmpfs: the budget pays for it.
+        /// True if the file is memory itself, for example on a tmpfs: the budget pays for it.
         leased: bool,
     },
 }
 
 impl Default for Tiers {
-    /// Everything in DRAM.
+    /// Returns tiers with all data in DRAM.
     fn default() -> Tiers {
         Tiers {
             asked: Placement::default(),
@@ -69,7 +69,7 @@ impl Tiers {
                 None => TierStore::open(place)?,
             };
         }
-        // The first page shows whether the system has it so.
+        // The first page shows whether the system allows it.
         for kind in DataKind::ALL {
             tiers.buffer(
                 kind,
@@ -122,7 +122,7 @@ impl Tiers {
         }
     }
 
-    /// Returns how many of `bytes` bytes of a kind the budget pays for: none in a mapped file.
+    /// Returns the bytes that the budget pays for `bytes` bytes of a kind: 0 in a mapped file.
     pub fn leased(&self, kind: DataKind, bytes: u64) -> u64 {
         match self.by_kind[kind as usize] {
             TierStore::File { leased: false, .. } => 0,
@@ -130,7 +130,7 @@ impl Tiers {
         }
     }
 
-    /// Where a kind of data lies, and whether a file was mapped with MAP_SYNC.
+    /// Describes the tier of a kind of data, and whether a file was mapped with MAP_SYNC.
     pub fn describe(&self, kind: DataKind) -> String {
         let place = self.asked.at(kind);
         match &self.by_kind[kind as usize] {

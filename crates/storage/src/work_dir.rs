@@ -1,15 +1,15 @@
-//! A directory to work in: temporary files, or an output that gets its name when it is complete.
+//! A work directory, for temporary files or for an output that is renamed when it is complete.
 //!
 //! Dropping it deletes it and its contents, unless it was renamed. The drop also deletes the parents that were made for it, if they are
 //! empty.
 //!
-//! A directory with a name of its own stays if the work in it does not finish, for the next user of that name.
+//! A named directory stays if the work in it does not finish, for the next user of that name.
 //!
 //! Only this user can enter it, and no link leads out of it (`disk/system/dirs.rs`).
 //!
-//! A new directory deletes those beside it that killed processes left. A name tells the machine, and a lock tells whether the process lives
-//! (`host_id.rs`).
-//! What other machines or users left stays, and so does everything on a file system without locks.
+//! Creating a directory deletes those beside it that killed processes left. The name of a directory identifies the machine, and its lock
+//! tells whether the process lives (`host_id.rs`). Directories of other machines or users stay, and so do all on a file system
+//! without locks.
 
 use std::fmt;
 use std::io;
@@ -33,10 +33,10 @@ pub struct WorkDir {
     disk: Arc<dyn Disk>,
     path: Option<PathBuf>,
     _hold: Option<DirLock>,
-    /// The directories above it that were not there before, the innermost first.
+    /// The directories above it that did not exist before, the innermost first.
     made: Vec<PathBuf>,
     stays: AtomicBool,
-    /// The file in it that goes last.
+    /// The file in it that is deleted last.
     last: Option<&'static str>,
 }
 
@@ -66,7 +66,7 @@ impl WorkDir {
         let process = std::process::id();
         let mut attempts = 0;
         loop {
-            // No two threads try the same name.
+            // A counter of the process: no two threads try the same name.
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let machine = machine.get_or_insert_with(|| host_id(&**disk, folder));
             let path = folder.join(format!("{PREFIX}{what}@{machine}-{process}-{number}"));
@@ -77,9 +77,9 @@ impl WorkDir {
             disk.create_dir_all(folder)?;
             match disk.create_dir(&path) {
                 Ok(()) => match hold(&**disk, &path) {
-                    // Somebody took it for that of a dead process before it was held.
+                    // Another process took it for a leftover before this one locked it.
                     Ok(None) => {}
-                    // Somebody had the name first.
+                    // Another process has the name already.
                     Err(StorageError::NotOwn { .. }) if attempts < ATTEMPTS_MAX => attempts += 1,
                     held => {
                         // From here on the directory is deleted with `scratch`.
@@ -97,7 +97,7 @@ impl WorkDir {
 
     /// Opens the directory `name` in `folder`, with the contents that another process left there.
     ///
-    /// A directory with contents stays until it [is to go](WorkDir::stay).
+    /// A directory with contents stays until [`WorkDir::keep_on_drop`] is called with false.
     /// Returns `None` if a living process has it, or if the file system has no locks.
     ///
     /// # Errors
@@ -119,13 +119,13 @@ impl WorkDir {
             let held = disk.hold(&path, LockMode::Alone, Owner::Own);
             match held {
                 Err(error) if locks_unsupported(&error) => {
-                    // Not where there is something in it.
+                    // Fails if it has contents.
                     let _ = disk.remove_dir(&path);
                     return Ok(None);
                 }
                 Err(error @ StorageError::NotOwn { .. }) => return Err(error),
                 Err(error) if !is_missing(&error) => {
-                    // Not where there is something in it.
+                    // Fails if it has contents.
                     let _ = disk.remove_dir(&path);
                     return Err(error);
                 }
@@ -170,12 +170,12 @@ impl WorkDir {
         self
     }
 
-    /// Sets whether the directory stays when this is dropped.
+    /// Sets whether dropping this keeps the directory.
     pub fn keep_on_drop(&self, stays: bool) {
         self.stays.store(stays, Ordering::Relaxed);
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         self.path.as_deref().unwrap_or(Path::new(""))
     }
@@ -183,7 +183,7 @@ impl WorkDir {
     /// Renames the directory to its final name; it then stays.
     ///
     /// # Errors
-    /// As for [`Disk::rename`]. It goes then.
+    /// As for [`Disk::rename`]; the directory is deleted then.
     pub fn rename(mut self, to: &Path) -> Result<(), StorageError> {
         self.disk.share(self.path(), to)?;
         self.disk.rename(self.path(), to)?;
@@ -192,16 +192,16 @@ impl WorkDir {
     }
 }
 
-/// Prefix of the names of all such directories.
+/// The prefix of the names of all work directories.
 const PREFIX: &str = ".graphmill-";
 
-/// True if an error says that the file system has no locks.
+/// Returns true if an error says that the file system has no locks.
 pub fn locks_unsupported(error: &StorageError) -> bool {
     let StorageError::Path { source, .. } = error else {
         return false;
     };
     let is_unable = [io::ErrorKind::Unsupported, io::ErrorKind::InvalidInput];
-    // A network file system whose server of locks does not answer says the last.
+    // A network file system reports ENOLCK if its lock server does not answer.
     is_unable.contains(&source.kind()) || source.raw_os_error() == Some(libc::ENOLCK)
 }
 
@@ -231,7 +231,7 @@ fn remove_dead(disk: &dyn Disk, folder: &Path) {
     }
 }
 
-/// Removes a directory and all that is in it, some files after all else.
+/// Removes a directory and its contents; the files that satisfy `is_last` go last.
 ///
 /// # Errors
 /// As for [`Disk::remove_dir_all`].
@@ -252,7 +252,7 @@ pub fn remove_dir_keeping_last(
     disk.remove_dir_all(dir)
 }
 
-/// True if an error says that there is no such file or directory.
+/// Returns true if an error says that there is no such file or directory.
 pub fn is_missing(error: &StorageError) -> bool {
     matches!(error, StorageError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
@@ -262,7 +262,7 @@ impl Drop for WorkDir {
         if self.stays.load(Ordering::Relaxed) {
             return;
         }
-        // Errors have no receiver here; what stays is named after the process.
+        // No caller receives errors here; the name of a directory that stays identifies the process.
         if let Some(path) = &self.path {
             let _ = match self.last {
                 Some(last) => {
@@ -272,7 +272,7 @@ impl Drop for WorkDir {
             };
         }
         for above in &self.made {
-            // Not where there is something in it.
+            // Fails if it has contents.
             let _ = self.disk.remove_dir(above);
         }
     }

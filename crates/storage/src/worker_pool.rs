@@ -1,9 +1,9 @@
 //! Threads as a port: a job's steps run on N threads, or on one thread in an order drawn from a seed.
 //!
-//! A job is one object that all workers share. Each worker calls [`Job::step`] again and again until it says
-//! [`Step::Finished`]; a step runs to its end and never waits for another worker. The first error or panic ends the job.
+//! A job is one object that all workers share. Each worker calls [`Job::step`] repeatedly until it returns
+//! [`Step::Finished`]. A step runs to its end and never waits for another worker. The first error or panic ends the job.
 //!
-//! Between jobs a worker's queue is empty: what a job leaves in flight is waited for and dropped.
+//! Between jobs a worker's queue is empty: the pool waits for operations that a job left in flight, and drops them.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -20,17 +20,17 @@ use crate::disk::port::{Disk, Queue};
 use crate::error::{JobError, StorageError};
 use crate::lock::lock;
 
-/// Operations that a worker's queue carries out at a time.
+/// Number of operations that a worker's queue carries out at a time.
 const QUEUE_DEPTH: usize = 32;
-/// The longest that a worker waits for news of others.
+/// Maximum time that a worker waits for an event of another worker.
 const NEWS_WAIT_MAX: Duration = Duration::from_millis(1);
-/// Waiting steps in a row, with no disk work left, after which a simulation is stuck.
+/// Number of waiting steps in a row, without disk work, after which a simulation is stuck.
 const STUCK_STEPS: u64 = 100_000;
 
 /// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Something was done; there may be more.
+    /// The worker did something; there may be more.
     Worked,
     /// The worker waits for a completion in its queue or for another worker.
     Waiting,
@@ -38,21 +38,21 @@ pub enum Step {
     Finished,
 }
 
-/// Work for all workers at once, which divide it by the job's own atomics and locks.
+/// Work for all workers at once; they divide it by the job's own atomics and locks.
 pub trait Job: Sync {
     /// Does a part of the work.
     ///
     /// # Errors
-    /// The job's own; the first one ends the job.
+    /// An error of the job; the first one ends the job.
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError>;
 }
 
-/// One of the workers, as a step sees it.
+/// One of the workers, as passed to a step.
 #[derive(Debug)]
 pub struct Worker {
     /// Its number, below [`WorkerPool::count`].
     pub index: usize,
-    /// Its own way to the disk.
+    /// Its own queue of disk operations.
     pub queue: Box<dyn Queue>,
 }
 
@@ -61,7 +61,7 @@ pub struct Worker {
 pub struct WorkerPool {
     workers: Vec<Mutex<Worker>>,
     order: StepOrder,
-    /// What the system calls the thread of each worker, once it has worked.
+    /// The system's path of each worker's thread, once it has worked.
     threads: Vec<OnceLock<Option<PathBuf>>>,
 }
 
@@ -91,7 +91,7 @@ impl WorkerPool {
         })
     }
 
-    /// `count` workers (at least 1) that take turns on the calling thread: `seed` decides who is next.
+    /// Makes `count` workers, at least 1, that take turns on the calling thread in an order from `seed`.
     ///
     /// # Errors
     /// The disk gives no more queues.
@@ -107,12 +107,12 @@ impl WorkerPool {
         })
     }
 
-    /// Number of workers.
+    /// Returns the number of workers.
     pub fn count(&self) -> usize {
         self.workers.len()
     }
 
-    /// Processor time that the workers' threads had so far; none where the system does not tell.
+    /// Returns the processor time of the workers' threads so far; 0 if the system does not report it.
     pub fn busy(&self) -> Duration {
         let of_thread = |thread: &PathBuf| {
             let told = fs::read_to_string(Path::new("/proc").join(thread).join("schedstat"));
@@ -130,8 +130,11 @@ impl WorkerPool {
     /// Calls from several threads take turns; a call from inside a job never returns.
     ///
     /// # Errors
-    /// [`StorageError::Job`] with the first error of a step, [`StorageError::Panic`] for a step that panicked; [`StorageError::Stuck`] in a
-    /// simulation only. The other workers end their steps first.
+    /// - [`StorageError::Job`]: the first error of a step.
+    /// - [`StorageError::Panic`]: a step panicked.
+    /// - [`StorageError::Stuck`]: in a simulation only.
+    ///
+    /// The other workers end their steps first.
     pub fn run(&self, job: &dyn Job) -> Result<(), StorageError> {
         let run = JobRun::default();
         match &self.order {
@@ -165,12 +168,12 @@ fn workers(count: usize, disk: &dyn Disk) -> Result<Vec<Mutex<Worker>>, StorageE
 struct JobRun {
     failed: AtomicBool,
     failure: Mutex<Option<StorageError>>,
-    /// Steps that did something: the news that waiting workers wait for.
+    /// The steps that did something: the events that waiting workers wait for.
     news: EventCount,
 }
 
 impl JobRun {
-    /// One worker's part of a job, on its own thread.
+    /// Runs one worker's part of a job, on its own thread.
     fn work(&self, job: &dyn Job, worker: &mut Worker) {
         while !self.failed.load(Ordering::Relaxed) {
             let key = self.news.key();
@@ -187,7 +190,7 @@ impl JobRun {
         empty(worker);
     }
 
-    /// All workers' parts, one step at a time.
+    /// Runs all workers' parts, one step at a time.
     fn simulate(
         &self,
         job: &dyn Job,
@@ -219,7 +222,7 @@ impl JobRun {
         busy.iter_mut().for_each(|worker| empty(worker));
     }
 
-    /// One step; one that fails is the worker's last.
+    /// Runs one step; a step that fails is the worker's last.
     fn step(&self, job: &dyn Job, worker: &mut Worker) -> Step {
         let failure = match catch_unwind(AssertUnwindSafe(|| job.step(worker))) {
             Ok(Ok(step)) => return step,
@@ -239,7 +242,7 @@ impl JobRun {
     }
 }
 
-/// Leaves nothing of this job to the next.
+/// Waits for the operations of this job and drops them; the next job starts with an empty queue.
 fn empty(worker: &mut Worker) {
     while worker.queue.wait().is_some() {}
 }

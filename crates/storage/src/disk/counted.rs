@@ -1,4 +1,4 @@
-//! A disk that counts what goes over another one: bytes asked for, read and written.
+//! A disk that counts the bytes that another one reads and writes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub struct CountedDisk {
 }
 
 impl CountedDisk {
-    /// Counts from 0 on.
+    /// Makes a disk over `disk`, with counts of 0.
     #[must_use]
     pub fn new(disk: Arc<dyn Disk>) -> Self {
         CountedDisk {
@@ -36,12 +36,12 @@ impl CountedDisk {
             counts: Arc::default(),
         }
     }
-    /// Bytes read so far.
+    /// Returns the bytes read so far.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.counts.read.load(Relaxed)
     }
-    /// Bytes written so far.
+    /// Returns the bytes written so far.
     #[must_use]
     pub fn bytes_written(&self) -> u64 {
         self.counts.written.load(Relaxed)

@@ -1,4 +1,4 @@
-//! The port: what a [`Disk`] and a [`Queue`] do, and the words of their methods.
+//! The port: [`Disk`], [`Queue`], and the types of their methods.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -15,29 +15,29 @@ use crate::memory_budget::Buffer;
 /// Offsets, starts in the buffer and lengths of reads and writes are multiples of it.
 pub const GRAIN_BYTES: usize = graphmill_raw::PAGE_BYTES;
 
-/// How a file is opened.
+/// The way to open a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Open {
-    /// To read; it exists.
+    /// For reading; the file exists.
     Read,
-    /// To read and write; it does not exist yet.
+    /// For reading and writing; the file does not exist yet.
     Create,
-    /// To read and write, for this user alone (mode 0600); it does not exist yet.
+    /// For reading and writing, by this user only (mode 0600); the file does not exist yet.
     CreatePrivate,
-    /// To read and write; it exists.
+    /// For reading and writing; the file exists.
     Update,
 }
 
 /// An open file.
 #[expect(clippy::len_without_is_empty, reason = "a file is not a collection")]
 pub trait DiskFile: Any + Debug + Send + Sync {
-    /// The path it was opened by.
+    /// Returns the path it was opened by.
     fn path(&self) -> &Path;
 
-    /// Its length in bytes, now.
+    /// Returns its current length in bytes.
     ///
     /// # Errors
-    /// The system cannot say.
+    /// The system does not report it.
     fn len(&self) -> Result<u64, StorageError>;
 }
 
@@ -45,17 +45,17 @@ pub trait DiskFile: Any + Debug + Send + Sync {
 pub type FileHandle = Arc<dyn DiskFile>;
 
 impl Open {
-    /// True if the file must not exist yet.
+    /// Returns true if the file must not exist yet.
     #[must_use]
     pub fn creates(self) -> bool {
         matches!(self, Open::Create | Open::CreatePrivate)
     }
 }
 
-/// How a directory is held.
+/// The way to lock a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockMode {
-    /// With others who share it.
+    /// Shared with other holders.
     Shared,
     /// By one holder only.
     Alone,
@@ -66,20 +66,20 @@ pub enum LockMode {
 /// The owner of a held directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner<'o> {
-    /// This user's. No link is followed, neither to it nor below it, as long as it is held.
+    /// This user. No link is followed, neither to the directory nor below it, as long as it is held.
     Own,
-    /// This user's or one of these users', as for [`Owner::Own`].
+    /// This user or one of these users. Links are as for [`Owner::Own`].
     OwnOr(&'o [u32]),
-    /// Anybody's, and links to it are followed: a directory that a user names.
+    /// Any user, and links to the directory are followed: for a directory that a user names.
     Anybody,
 }
 
-/// Where a write to a path goes, links followed.
+/// The target of a write to a path, links followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// To a regular file, which can be replaced; there may be none yet.
+    /// A regular file, which can be replaced; it may not exist yet.
     File(PathBuf),
-    /// To a pipe, a device or an open descriptor, which is written in place ([`Disk::stream`]).
+    /// A pipe, a device or an open descriptor, which is written in place ([`Disk::stream`]).
     Stream,
 }
 
@@ -88,36 +88,36 @@ pub type DirLock = Box<dyn Any + Send + Sync>;
 
 /// The properties of a file that change when it is written, replaced or renamed.
 ///
-/// Size and time of modification alone can be kept while the bytes change (`cp -p`, `touch -r`, `rsync -t`); the number of the
-/// file and the time of its last change of any kind cannot. What the stamp misses is a change within the same tick of the file
-/// system's clock, a few milliseconds, that keeps the size.
+/// Programs can keep size and time of modification while the bytes change (`cp -p`, `touch -r`, `rsync -t`). They cannot keep the inode
+/// number and the time of the last change of any kind. The stamp misses only a change that keeps the size, within one tick of the file
+/// system's clock, a few milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileIdentity {
-    /// Number of the file in its file system.
+    /// Inode number of the file.
     pub inode: u64,
     /// Length in bytes.
     pub bytes: u64,
-    /// When bytes were last written: seconds and nanoseconds since 1970. Programs can set it.
+    /// Time of the last write: seconds and nanoseconds since 1970. Programs can set it.
     pub modified: (i64, i64),
-    /// When bytes, name or rights last changed. The system alone sets it.
+    /// Time of the last change of bytes, name or permissions. Only the system sets it.
     pub changed: (i64, i64),
 }
 
-/// The files of a machine. All methods block; all paths in their errors are those given.
+/// The files of a machine. All methods block. The paths in errors are the given ones.
 pub trait Disk: Send + Sync + Debug {
-    /// Opens a regular file; with direct I/O where the file system takes it.
+    /// Opens a regular file, with direct I/O if the file system supports it.
     ///
     /// # Errors
-    /// [`StorageError::Path`]: no such file, there is one already ([`Open::Create`]), not a regular file, no permission.
+    /// [`StorageError::Path`]: the file does not exist or exists already ([`Open::Create`]), is not regular, or may not be opened.
     fn open(&self, path: &Path, how: Open) -> Result<FileHandle, StorageError>;
 
-    /// A queue that carries out at most `depth` operations at a time.
+    /// Returns a queue that carries out at most `depth` operations at a time.
     ///
     /// # Errors
     /// The system gives no more rings or threads.
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError>;
 
-    /// Makes a directory and those above it, durably; nothing happens where it exists.
+    /// Makes a directory and those above it, durably; does nothing if it exists.
     ///
     /// # Errors
     /// [`StorageError::Path`].
@@ -154,13 +154,13 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn remove_file(&self, path: &Path) -> Result<(), StorageError>;
 
-    /// Removes a directory in which there is nothing; durable as [`Disk::remove_file`] is.
+    /// Removes an empty directory; as durable as [`Disk::remove_file`].
     ///
     /// # Errors
-    /// [`StorageError::Path`]: no such directory, or there is something in it.
+    /// [`StorageError::Path`]: the directory does not exist or is not empty.
     fn remove_dir(&self, path: &Path) -> Result<(), StorageError>;
 
-    /// Removes a directory with all that is in it; durable as [`Disk::remove_file`] is.
+    /// Removes a directory with its contents; as durable as [`Disk::remove_file`].
     ///
     /// # Errors
     /// [`StorageError::Path`].
@@ -168,15 +168,16 @@ pub trait Disk: Send + Sync + Debug {
 
     /// Locks a directory until the returned hold is dropped or the process ends; `None` if others hold it.
     ///
-    /// Any number of holders share a directory, or one has it alone. The lock keeps no other use from the directory.
+    /// Any number of holders share a directory, or one has it alone. The lock is advisory: it prevents no other use of the directory.
     /// Also returns `None` if the directory no longer exists.
     ///
     /// As long as it is held, paths below it lead to this directory, even if another directory gets its name.
-    /// This does not hold for a directory that is [anybody's](Owner::Anybody).
+    /// This is not so for [`Owner::Anybody`].
     ///
     /// # Errors
-    /// [`StorageError::NotOwn`]: it is a link, or not a directory of this owner. [`StorageError::Path`]: the file system has no locks
-    /// ([`locks_unsupported`](crate::locks_unsupported)), or it may not be opened.
+    /// - [`StorageError::NotOwn`]: it is a link, or not a directory of this owner.
+    /// - [`StorageError::Path`]: the file system has no locks ([`locks_unsupported`](crate::locks_unsupported)), or the directory may not
+    ///   be opened.
     fn hold(
         &self,
         dir: &Path,
@@ -184,24 +185,24 @@ pub trait Disk: Send + Sync + Debug {
         owner: Owner<'_>,
     ) -> Result<Option<DirLock>, StorageError>;
 
-    /// Gives others the rights to a directory of this user that they have to the one at `like`.
+    /// Gives other users the permissions on a directory of this user that they have on `like`.
     ///
-    /// If `like` does not exist, others get the rights that they have to new directories.
+    /// If `like` does not exist, they get the permissions that they have on new directories.
     ///
     /// # Errors
     /// [`StorageError::Path`].
     fn share(&self, dir: &Path, like: &Path) -> Result<(), StorageError>;
 
-    /// The user id that a file or directory belongs to; links are followed.
+    /// Returns the user id that a file or directory belongs to; links are followed.
     ///
     /// # Errors
     /// [`StorageError::Path`].
     fn owner(&self, path: &Path) -> Result<u32, StorageError>;
 
-    /// Where a write to `path` goes.
+    /// Returns the target of a write to `path`.
     ///
     /// # Errors
-    /// [`StorageError::Path`]: links go in circles, lead where this user may not write, or were put there by another user.
+    /// [`StorageError::Path`]: links form a circle, lead where this user may not write, or were made by another user.
     fn target(&self, path: &Path) -> Result<Target, StorageError>;
 
     /// Opens a [`Target::Stream`], to write at its end.
@@ -224,22 +225,22 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn sync_dir(&self, path: &Path) -> Result<(), StorageError>;
 
-    /// The paths in a directory, sorted.
+    /// Returns the paths in a directory, sorted.
     ///
     /// # Errors
     /// [`StorageError::Path`].
     fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, StorageError>;
 
-    /// True if there is a directory of that name.
+    /// Returns true if there is a directory of that name.
     ///
     /// # Errors
-    /// [`StorageError::Path`]: the system cannot say.
+    /// [`StorageError::Path`]: the system does not report it.
     fn is_dir(&self, path: &Path) -> Result<bool, StorageError>;
 
-    /// True if there is anything of that name.
+    /// Returns true if there is anything of that name.
     ///
     /// # Errors
-    /// [`StorageError::Path`]: the system cannot say.
+    /// [`StorageError::Path`]: the system does not report it.
     fn exists(&self, path: &Path) -> Result<bool, StorageError>;
 
     /// Returns the stamp of a file or directory, which changes with every write, replacement and rename.
@@ -247,10 +248,10 @@ pub trait Disk: Send + Sync + Debug {
     /// Links are followed.
     ///
     /// # Errors
-    /// [`StorageError::Path`]: there is nothing of that name, or the system cannot say.
+    /// [`StorageError::Path`]: there is nothing of that name, or the system does not report it.
     fn stamp(&self, path: &Path) -> Result<FileIdentity, StorageError>;
 
-    /// All bytes of a file that has at most `max` of them.
+    /// Returns all bytes of a file that has at most `max` bytes.
     ///
     /// # Errors
     /// [`StorageError::TooLarge`], [`StorageError::Path`].
@@ -264,7 +265,7 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn write_small(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError>;
 
-    /// Cuts a file off, or extends it by zeros.
+    /// Truncates a file, or extends it by zeros.
     ///
     /// # Errors
     /// [`StorageError::Path`].
@@ -286,13 +287,13 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn sync(&self, file: &FileHandle) -> Result<(), StorageError>;
 
-    /// Bytes that can still be written where `path` lies.
+    /// Returns the bytes that can still be written on the file system of `path`.
     ///
     /// # Errors
     /// [`StorageError::Path`].
     fn free_bytes(&self, path: &Path) -> Result<u64, StorageError>;
 
-    /// True if a directory is on a well-known local file system of this machine.
+    /// Returns true if a directory is on a well-known local file system of this machine.
     ///
     /// The directory need not exist yet. Other machines may still reach the file system through this one.
     fn is_local(&self, folder: &Path) -> bool;
@@ -301,29 +302,29 @@ pub trait Disk: Send + Sync + Debug {
 /// An operation of a [`Queue`], which owns the buffer until the operation is complete.
 #[derive(Debug)]
 pub enum Operation {
-    /// From byte `offset` of the file on, into `range` of the buffer.
+    /// Reads from byte `offset` of the file on, into `range` of the buffer.
     Read {
-        /// From which file.
+        /// The file to read.
         file: FileHandle,
-        /// Where in the file: a multiple of [`GRAIN_BYTES`].
+        /// Offset in the file: a multiple of [`GRAIN_BYTES`].
         offset: u64,
         /// Memory to read into.
         buffer: Buffer,
-        /// Which bytes of it: start and length are multiples of [`GRAIN_BYTES`].
+        /// The bytes of it to fill: start and length are multiples of [`GRAIN_BYTES`].
         range: Range<usize>,
     },
-    /// `range` of the buffer to byte `offset` of the file and on. The file grows as needed.
+    /// Writes `range` of the buffer to byte `offset` of the file and on. The file grows as needed.
     Write {
-        /// Into which file.
+        /// The file to write.
         file: FileHandle,
-        /// Where in the file: a multiple of [`GRAIN_BYTES`].
+        /// Offset in the file: a multiple of [`GRAIN_BYTES`].
         offset: u64,
         /// Memory to write from.
         buffer: Buffer,
-        /// Which bytes of it: start and length are multiples of [`GRAIN_BYTES`].
+        /// The bytes of it to write: start and length are multiples of [`GRAIN_BYTES`].
         range: Range<usize>,
     },
-    /// Makes all bytes whose writes were complete durable, as [`Disk::sync`] does.
+    /// Makes the bytes of all complete writes durable, as [`Disk::sync`] does.
     Sync {
         /// The file to sync.
         file: FileHandle,
@@ -335,31 +336,33 @@ pub enum Operation {
 pub struct Completion {
     /// The token that the operation was submitted with.
     pub token: u64,
-    /// Its buffer; lost (`None`) in a sync, and when the kernel fails in a way that leaves it in doubt.
+    /// Its buffer; `None` for a sync, and if the kernel failed and may still use the memory.
     pub buffer: Option<Buffer>,
-    /// Bytes moved. A read moves fewer than asked only where the file ends; a write moves all; a sync 0.
+    /// Bytes moved.
+    ///
+    /// A read moves fewer than requested only at the end of the file. A write moves all. A sync moves 0.
     pub result: Result<usize, StorageError>,
 }
 
-/// Operations on their way, in no order: a read may overtake a write that was submitted before it.
+/// Operations in flight, in no order: a read may overtake a write that was submitted before it.
 ///
-/// One thread uses a queue at a time. Dropping a queue waits for what the system is carrying out and drops the rest.
+/// One thread uses a queue at a time. Dropping a queue waits for the operations that the system carries out and drops the rest.
 pub trait Queue: Send + Debug {
     /// Submits an operation, without blocking.
     ///
     /// Operations beyond the queue's depth wait inside it. Every error comes with the completion.
     fn submit(&mut self, operation: Operation, token: u64);
 
-    /// A complete operation, if there is one.
+    /// Returns a complete operation, if there is one.
     fn poll(&mut self) -> Option<Completion>;
 
-    /// Blocks until [`Queue::poll`] has something to give, or nothing is in flight.
+    /// Blocks until [`Queue::poll`] has a completion to return, or nothing is in flight.
     fn block(&mut self);
 
-    /// Operations submitted whose completions have not been taken.
+    /// Returns the number of submitted operations whose completions were not taken.
     fn in_flight(&self) -> usize;
 
-    /// Blocks until an operation is complete; `None` when nothing is in flight.
+    /// Blocks until an operation is complete and returns it; `None` if nothing is in flight.
     fn wait(&mut self) -> Option<Completion> {
         while self.in_flight() > 0 {
             if let Some(completion) = self.poll() {
@@ -371,7 +374,7 @@ pub trait Queue: Send + Debug {
     }
 }
 
-/// How a machine's disk is read and written.
+/// The way to read and write a machine's disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum IoChoice {

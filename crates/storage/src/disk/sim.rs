@@ -1,20 +1,19 @@
 //! A disk in memory that draws the order of completions from a seed and fails as planned.
 //!
-//! An operation of a queue takes effect when it completes, not when it is submitted. So a test finds code that relies on an order that no
-//! completion has shown.
-//! The same seed and the same calls give the same order.
+//! An operation of a queue takes effect when it completes, not when it is submitted. So a test finds code that relies on an order without
+//! waiting for completions. The same seed and the same calls give the same order.
 //!
 //! The disk tracks durable state apart from current state. A power cut ([`SimDisk::after_power_cut`]) leaves:
 //!
 //! - the names that were made durable, and a prefix of the other changes of each directory;
 //! - of each file the synced bytes, with any of the sectors written since.
 //!
-//! | file | what |
+//! | file | what it holds |
 //! | --- | --- |
 //! | `names.rs` | names of files and directories |
 //! | `content.rs` | bytes of files |
 //! | `faults.rs` | [`Fault`]: what goes wrong, and when |
-//! | `world.rs` | what clones and queues share; open files |
+//! | `world.rs` | the state that clones and queues share; open files |
 //! | `queue.rs` | the order of completions |
 
 mod content;
@@ -46,7 +45,7 @@ pub struct SimDisk {
 }
 
 impl SimDisk {
-    /// An empty disk.
+    /// Makes an empty disk.
     pub fn new(seed: u64) -> Self {
         SimDisk {
             world: Arc::new(World {
@@ -56,7 +55,7 @@ impl SimDisk {
         }
     }
 
-    /// Plans a failure, beside those already planned.
+    /// Plans a fault, in addition to those already planned.
     pub fn inject(&self, fault: Fault) {
         lock(&self.world.fate).faults.push(fault);
     }
@@ -70,12 +69,12 @@ impl SimDisk {
         fate.wishes.push((at, stop.clone()));
     }
 
-    /// From now on nothing below a directory can be held, as on some file systems.
+    /// Makes locks below a directory fail from now on, as on some file systems.
     pub fn lose_locks(&self, below: &Path) {
         lock(&self.world.fate).no_locks = Some(below.to_path_buf());
     }
 
-    /// Forgets all planned failures, and whom to ask to stop.
+    /// Removes all planned faults and requests to stop.
     pub fn heal(&self) {
         let mut fate = lock(&self.world.fate);
         fate.faults.clear();
@@ -94,7 +93,7 @@ impl SimDisk {
         left
     }
 
-    /// A disk of its own with all that there is, all of it durable, and without faults.
+    /// Returns an independent copy of the disk, with all names and bytes durable and without faults.
     #[must_use]
     pub fn copied(&self, seed: u64) -> SimDisk {
         let copy = SimDisk::new(seed);
@@ -103,7 +102,7 @@ impl SimDisk {
         copy
     }
 
-    /// Operations so far that a fault [`On::Any`] could have hit.
+    /// Returns the number of operations so far that a fault [`On::Any`] could have hit.
     pub fn operations(&self) -> u64 {
         lock(&self.world.fate).operations
     }

@@ -1,7 +1,7 @@
-//! The files of this machine, by Linux's system calls.
+//! The files of this machine, through the system calls of Linux.
 //!
-//! Files are opened for direct I/O, so that what streams by leaves no copies in the page cache, and through it where
-//! the file system cannot do better. What must survive a power cut is synced before a name points to it.
+//! Files are opened for direct I/O, so that streamed bytes leave no copies in the page cache. If the file system does not support it, they
+//! are opened without. Bytes that must survive a power cut are synced before a name points to them.
 
 mod dirs;
 mod files;
@@ -32,7 +32,7 @@ use super::uring::UringQueue;
 use crate::error::StorageError;
 use crate::lock::lock;
 
-/// File systems that one machine has alone.
+/// The types of local file systems, which only one machine has.
 ///
 /// These are ext, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, and the overlays of containers.
 const LOCAL: [u32; 8] = [
@@ -46,14 +46,14 @@ const LOCAL: [u32; 8] = [
     0x794c_7630,
 ];
 
-/// How long the kernel may take to start a thread for a ring.
+/// Time that the kernel may take to start a thread for a ring.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The disk of this machine.
 #[derive(Debug)]
 pub(crate) struct SystemDisk {
     choice: IoChoice,
-    /// The threads that move bytes where no ring does, once there is such a queue.
+    /// The threads that move bytes if no ring does, once there is such a queue.
     pool: Mutex<Option<Arc<Pool>>>,
     dirs: Arc<HeldDirs>,
     /// Closed when no descriptor is left to remove leftovers with.
@@ -68,7 +68,8 @@ impl SystemDisk {
     /// `Auto` chooses threads if the kernel refuses a ring: it has none, does not allow one more, or cannot start its thread.
     ///
     /// # Errors
-    /// [`StorageError::NoUring`] if rings are asked for and refused, [`StorageError::Thread`] if not even one thread can be started.
+    /// - [`StorageError::NoUring`]: a ring is requested, and the kernel refuses it.
+    /// - [`StorageError::Thread`]: the system starts not even one thread.
     pub(crate) fn new(choice: IoChoice) -> Result<Self, StorageError> {
         let choice = match choice {
             IoChoice::Threads => choice,
@@ -85,7 +86,7 @@ impl SystemDisk {
             spare: Mutex::new(spare()),
             shared_mode: 0o777 & !umask(),
         };
-        // A small queue shows whether others will do.
+        // A small queue shows whether rings work.
         disk.queue(1)?;
         Ok(disk)
     }
@@ -106,7 +107,7 @@ impl SystemDisk {
             Ok::<(), io::Error>(rustix::fs::mkdirat(place.dir(), place.name, mode)?)
         };
         match make() {
-            // Somebody else was faster.
+            // Another thread or process was faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.is_dir(path)? => {
                 Ok(())
             }
@@ -124,7 +125,7 @@ impl SystemDisk {
         at("look at", path, look())
     }
 
-    /// Refuses a path that is not a directory, or whose contents another user decides.
+    /// Refuses a path that is not a directory, or whose contents another user controls.
     fn check_owner(&self, dir: &Path, facts: &Stat, owner: Owner<'_>) -> Result<(), StorageError> {
         let others: &[u32] = match owner {
             Owner::OwnOr(others) => others,
@@ -136,7 +137,7 @@ impl SystemDisk {
             FileType::Symlink => "it is a symbolic link".to_string(),
             FileType::Directory => {
                 let is_owned = user == facts.st_uid || others.contains(&facts.st_uid);
-                // Some file systems give all that this user makes another owner, or let everybody write there.
+                // On some file systems new files get another owner, or everybody may write.
                 let as_new = || {
                     let new = self.new_dir_beside(dir)?;
                     let is_owned = is_owned || new.st_uid == facts.st_uid;
@@ -331,7 +332,7 @@ impl Disk for SystemDisk {
     fn share(&self, dir: &Path, like: &Path) -> Result<(), StorageError> {
         let share = || {
             let open = self.dirs.open_dir(dir)?;
-            // The bit by which files in it belong to the group of the directory above comes from there.
+            // The setgid bit, by which new files get the group of the directory, comes from the directory above.
             let kept = rustix::fs::fstat(&open)?.st_mode & 0o7000;
             let mode = match self.dirs.place(like)?.stat_itself() {
                 Ok(like) if is(&like, FileType::Directory) => like.st_mode & 0o777,
@@ -372,7 +373,7 @@ impl Disk for SystemDisk {
             None => Arc::new(at("open", path, self.dirs.open_dir(path))?),
         };
         match retry_on_intr(|| rustix::fs::fsync(&dir)) {
-            // Some file systems sync no directories, and need not.
+            // Some file systems cannot sync directories, and do not need to.
             Err(Errno::INVAL) => Ok(()),
             synced => at("sync", path, synced),
         }
@@ -471,7 +472,7 @@ impl Disk for SystemDisk {
         };
         let written = at("write", path, write()).and_then(|()| at("rename to", path, rename()));
         if written.is_err() {
-            // The first error is the one to tell.
+            // The first error is reported.
             let _ = self.remove_file(&aside);
             return written;
         }
@@ -505,7 +506,7 @@ impl Disk for SystemDisk {
 
     fn free_bytes(&self, path: &Path) -> Result<u64, StorageError> {
         let stat = at("look at", path, rustix::fs::statvfs(path))?;
-        // File systems without a size of their own, such as ramfs, say nothing.
+        // File systems without a size, such as ramfs, report 0.
         Ok(match stat.f_blocks {
             0 => u64::MAX,
             _ => stat.f_bavail.saturating_mul(stat.f_frsize),
@@ -513,7 +514,7 @@ impl Disk for SystemDisk {
     }
 
     fn is_local(&self, folder: &Path) -> bool {
-        // One that is to be made will be where the one above it is.
+        // A directory that does not exist yet will be on the file system of the one above it.
         let mut there = folder
             .ancestors()
             .map(|above| match above.as_os_str().is_empty() {
@@ -539,7 +540,7 @@ fn umask() -> u32 {
         .unwrap_or(0o077)
 }
 
-/// A hidden name beside a path, of the same length at most as any name may have.
+/// Returns a hidden path beside a path; its name is not longer than a name may be.
 fn aside_of(path: &Path, ending: &str) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     let name = path.file_name().unwrap_or_default().as_bytes();
@@ -548,7 +549,7 @@ fn aside_of(path: &Path, ending: &str) -> PathBuf {
     path.with_file_name(std::ffi::OsStr::from_bytes(&aside))
 }
 
-/// Bytes of a name, at most.
+/// Maximum bytes of a name.
 const NAME_BYTES_MAX: usize = 255;
 fn found(path: &Path, result: io::Result<bool>) -> Result<bool, StorageError> {
     match result {

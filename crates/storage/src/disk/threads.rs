@@ -16,18 +16,18 @@ use super::transfer::{Next, Transfer};
 use crate::error::StorageError;
 use crate::lock::lock;
 
-/// The most threads of a pool: they wait for the disk, so this is not about processors.
+/// Maximum number of threads of a pool; they wait for the disk, so processors are no limit.
 const THREADS_MAX: usize = 32;
 const STACK_BYTES: usize = 64 << 10;
 
-/// The threads, ended by dropping.
+/// The threads; dropping the pool ends them.
 #[derive(Debug)]
 pub(super) struct Pool {
     desk: Arc<Desk>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// Where transfers wait for a thread.
+/// The transfers that wait for a thread.
 #[derive(Debug, Default)]
 struct Desk {
     tasks: Mutex<Tasks>,
@@ -49,7 +49,7 @@ struct Tray {
 }
 
 impl Pool {
-    /// A pool with one thread; more come with the work.
+    /// Makes a pool with one thread; it starts more when there is work for them.
     pub(super) fn new() -> Result<Self, StorageError> {
         let pool = Pool {
             desk: Arc::default(),
@@ -77,7 +77,7 @@ impl Pool {
         self.desk.wake.notify_one();
         if busy {
             let mut threads = lock(&self.threads);
-            // When the system refuses, the threads there are have to do.
+            // If the system refuses a thread, the existing threads do the work.
             if threads.len() < THREADS_MAX
                 && let Ok(thread) = self.start()
             {
@@ -92,7 +92,7 @@ impl Drop for Pool {
         lock(&self.desk.tasks).closed = true;
         self.desk.wake.notify_all();
         for thread in lock(&self.threads).drain(..) {
-            // It ends by returning; a panic of its own was printed and has nothing more to say.
+            // A thread ends by returning; a panic was already printed.
             let _ = thread.join();
         }
     }
@@ -144,7 +144,7 @@ pub(super) struct ThreadsQueue {
     pool: Arc<Pool>,
     tray: Arc<Tray>,
     depth: usize,
-    /// Transfers in the pool or on the tray.
+    /// Number of transfers in the pool or on the tray.
     running: usize,
     backlog: VecDeque<Transfer<SystemFile>>,
     ready: VecDeque<Completion>,
@@ -171,7 +171,7 @@ impl ThreadsQueue {
         }
     }
 
-    /// Empties the tray; with `wait`, not before something is on it.
+    /// Empties the tray; with `wait`, waits until a completion is on it.
     fn reap(&mut self, wait: bool) {
         let mut complete = lock(&self.tray.complete);
         while wait && complete.is_empty() && self.running > 0 {

@@ -24,12 +24,12 @@ pub(super) struct Transfer<F> {
     offset: u64,
     range: Range<usize>,
     done: usize,
-    /// Steps in a row that moved something, but nothing whole.
+    /// Steps in a row that moved bytes, but no whole grain.
     stalls: u32,
     token: u64,
 }
 
-/// Stalls after which a transfer fails.
+/// Number of stalls after which a transfer fails.
 ///
 /// Most short steps have a cause that the next step reports, so one stall is no failure yet.
 const STALLS_MAX: u32 = 3;
@@ -37,14 +37,14 @@ const STALLS_MAX: u32 = 3;
 /// The state after a step.
 #[derive(Debug)]
 pub(super) enum Next<F> {
-    /// Another step, for the rest.
+    /// There is a rest, for another step.
     Again(Transfer<F>),
-    /// The end.
+    /// The operation is complete.
     Complete(Completion),
 }
 
 impl<F: DiskFile> Transfer<F> {
-    /// Checks an operation; one that cannot be carried out, or has nothing to do, is complete at once.
+    /// Checks an operation; an invalid one, or one of no bytes, is complete at once.
     pub(super) fn begin(operation: Operation, token: u64) -> Next<F> {
         let (action, handle, offset, buffer, range) = match operation {
             Operation::Read {
@@ -88,17 +88,17 @@ impl<F: DiskFile> Transfer<F> {
         }
     }
 
-    /// Where in the file the rest begins.
+    /// Returns the offset of the rest in the file.
     pub(super) fn offset(&self) -> u64 {
         self.offset + self.done as u64
     }
 
-    /// Which bytes of the buffer the rest is.
+    /// Returns the range of the rest in the buffer.
     pub(super) fn range(&self) -> Range<usize> {
         self.range.start + self.done..self.range.end
     }
 
-    /// The bytes of the rest.
+    /// Returns the bytes of the rest.
     pub(super) fn bytes(&mut self) -> &mut [u8] {
         let range = self.range();
         self.buffer
@@ -145,8 +145,8 @@ impl<F: DiskFile> Transfer<F> {
 
     /// Returns the error of repeated steps that each move only `moved` bytes.
     fn stalled(&self, moved: usize) -> io::Error {
-        // Below the limit of file sizes the system writes what there is room for. The next byte, which it would refuse, direct I/O
-        // never comes to.
+        // At the limit of file sizes the system writes the bytes below the limit and refuses the next one. Direct I/O never submits that
+        // byte alone, so it sees no refusal.
         let limit = getrlimit(Resource::Fsize).current;
         let is_limit = limit.is_some_and(|limit| self.offset() + moved as u64 >= limit);
         match self.action == Action::Write && is_limit {
@@ -178,7 +178,7 @@ impl<F: DiskFile> Transfer<F> {
     }
 }
 
-/// The file as the disk that opened it knows it.
+/// Returns the file as the type of the disk that opened it.
 pub(super) fn own<F: DiskFile>(handle: &FileHandle) -> Result<Arc<F>, StorageError> {
     let any: Arc<dyn Any + Send + Sync> = handle.clone();
     any.downcast().map_err(|_| StorageError::ForeignFile {

@@ -1,7 +1,7 @@
-//! The queue over io_uring: one ring a queue.
+//! The queue over io_uring: one ring for each queue.
 //!
-//! 1. `submit` puts an operation in `backlog`; `fill` moves as many into the ring as the depth allows, and into the kernel.
-//! 2. `reap` takes completions out of the ring: a short one goes back to the front of the backlog, others to `ready`.
+//! 1. `submit` puts an operation in `backlog`. `fill` moves as many into the ring as the depth allows, and submits them to the kernel.
+//! 2. `reap` takes completions out of the ring. A short one goes back to the front of the backlog, others to `ready`.
 
 use std::collections::VecDeque;
 use std::io;
@@ -23,7 +23,7 @@ pub(super) struct UringQueue {
     depth: usize,
     backlog: VecDeque<Transfer<SystemFile>>,
     ready: VecDeque<Completion>,
-    /// The error number after which the ring is of no use.
+    /// The error number of the ring, after which every operation fails.
     broken: Option<i32>,
 }
 
@@ -72,7 +72,7 @@ impl UringQueue {
 
     fn reap(&mut self) {
         while let Some((request, mut result)) = self.ring.completed() {
-            // Cancelled because the thread that submitted it has ended, or turned away for the moment: neither moved a byte.
+            // The submitting thread ended (ECANCELED), or the kernel refused for now (EAGAIN): neither moved a byte.
             if let Err(error) = &mut result
                 && matches!(error.raw_os_error(), Some(libc::ECANCELED | libc::EAGAIN))
             {
@@ -103,7 +103,7 @@ impl UringQueue {
     }
 }
 
-/// The transfer with its memory again.
+/// Returns the transfer with its memory.
 fn whole(request: Request<Tag>) -> Transfer<SystemFile> {
     let Tag {
         mut transfer,

@@ -10,7 +10,7 @@ use super::tier::Tier;
 
 const WHERE: &str = "dram, numa:NODES[:bind|preferred|interleave], file:PATH, model or slow";
 
-/// Why data cannot lie where it was to.
+/// The error of a placement that is invalid or not possible on this machine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlacementError {
@@ -22,24 +22,24 @@ pub enum PlacementError {
         /// The argument.
         text: String,
     },
-    /// A preset that would undo what was said before it.
+    /// A preset follows other placements, which it would replace.
     #[error("--place {preset} replaces all earlier placements: give it first, and once")]
     LatePreset {
         /// The argument.
         preset: String,
     },
-    /// No place of that name.
+    /// There is no tier of that name.
     #[error("--place {text}: give {WHERE}; for edges also auto or stream")]
     UnknownWhere {
         /// The argument.
         text: String,
     },
-    /// A place that only edges can have.
+    /// Only edges can be on that tier.
     #[error("--place {}={place}: only edges can be {place}", kind.name())]
     OnlyEdges {
         /// The kind of data.
         kind: DataKind,
-        /// Where.
+        /// The tier.
         place: Tier,
     },
     /// Data lies on the slow tier, and no option says which tier that is.
@@ -50,36 +50,36 @@ pub enum PlacementError {
         /// The argument.
         preset: String,
     },
-    /// Not a tier that could be the slow one.
+    /// The tier cannot be the slow one.
     #[error("--slow-tier {text}: give numa:NODES[:bind|preferred|interleave], file:PATH or model")]
     NotSlow {
         /// The argument.
         text: String,
     },
-    /// A slow tier on which nothing lies.
+    /// No kind of data lies on the slow tier.
     #[error("--slow-tier {tier} conflicts with --place: no kind of data lies there; leave one out")]
     NothingSlow {
         /// The tier.
         tier: Tier,
     },
-    /// Accesses to the slow tier are to be charged for, and nothing lies there.
+    /// The simulation of a slow tier is requested, and no kind of data lies there.
     #[error(
         "--simulate-slow-tier: nothing lies on a slow tier: name one (--slow-tier model, numa:NODES or file:PATH)"
     )]
     NothingToCharge,
-    /// A node that this machine has not.
+    /// This machine does not have a node.
     #[error(
         "numa:{asked} (--place, --slow-tier): this machine has no memory on node {missing}; it has nodes {there}: name one of those, or file:PATH or model"
     )]
     NoNode {
-        /// The nodes that were asked for.
+        /// The requested nodes.
         asked: Nodes,
         /// The requested nodes that do not exist.
         missing: Nodes,
-        /// Those that are.
+        /// The nodes of this machine.
         there: Nodes,
     },
-    /// The system does not let memory be taken of nodes.
+    /// The system refuses memory of nodes.
     #[error(
         "cannot take {bytes} bytes of memory of node {nodes}: {source}: {}",
         advice_for_nodes(source)
@@ -87,12 +87,12 @@ pub enum PlacementError {
     Nodes {
         /// The nodes.
         nodes: Nodes,
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: usize,
         /// The system's error.
         source: io::Error,
     },
-    /// A path cannot be memory.
+    /// A path cannot be mapped as memory.
     #[error("file:{}: cannot {action}: {source}{}", path.display(), advice_for_files(source))]
     File {
         /// The attempted action: "open it", "set 4096 bytes aside".

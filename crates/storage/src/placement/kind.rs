@@ -1,4 +1,4 @@
-//! Kinds of data that are placed.
+//! The kinds of data that a placement names.
 
 /// A kind of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub enum DataKind {
     Vertices,
     /// Messages, accumulators, mailboxes.
     Messages,
-    /// Indices of cells, fan-out, where lists begin.
+    /// Indexes of cells, fan-out lists, offsets of lists.
     Index,
     /// Cells and weights in memory, records of lists.
     Edges,

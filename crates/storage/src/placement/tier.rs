@@ -8,24 +8,24 @@ use graphmill_raw::numa::{Nodes, Policy};
 /// A tier of memory, or another way to reach data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tier {
-    /// The memory that the system gives of itself: of the node that is near, then of others.
+    /// The memory that the system gives by default: from the near node, then from others.
     Dram,
     /// Memory of some nodes. CXL memory, and Optane memory used as RAM, are nodes.
     Numa {
-        /// Which.
+        /// The nodes.
         nodes: Nodes,
-        /// How it is taken of them.
+        /// The way in which memory comes from them.
         policy: Policy,
     },
     /// A mapped file: a directory, the name of a file to create, or a device of persistent memory.
     ///
     /// The budget does not pay for it, since the system can write it back. It does pay for files of a memory file system.
     File(PathBuf),
-    /// A slow tier that this machine has not: in DRAM, and each access is charged for.
+    /// A simulated slow tier: the data is in DRAM, and each access is charged.
     Model,
-    /// Edges only: as many as there is room for are in memory, and more where work is worth it.
+    /// Edges only: as many as fit are in memory, and more if that saves work.
     Auto,
-    /// Edges only: on disk; they stream by in each pass.
+    /// Edges only: they are on disk, and each pass streams them.
     Stream,
 }
 
@@ -51,7 +51,7 @@ fn name_of(policy: Policy) -> &'static str {
 }
 
 impl Tier {
-    /// True if it is the same memory as another place, or a part of it.
+    /// Returns true if it is the same memory as another tier, or a part of it.
     pub(super) fn is_within(&self, other: &Tier) -> bool {
         match (self, other) {
             (Tier::Numa { nodes, .. }, Tier::Numa { nodes: others, .. }) => {
@@ -62,7 +62,7 @@ impl Tier {
         }
     }
 
-    /// A tier by its name, if there is such a name.
+    /// Parses the name of a tier; `None` if there is no such name.
     pub(super) fn named(text: &str) -> Option<Tier> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
         match (name, rest) {

@@ -1,4 +1,4 @@
-//! From a path to a file that memory can be: without a name, so that it goes with the process, or a device.
+//! The files behind mapped memory: files without a name, which end with the process, or devices.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// Opens the file at a path: a new one in a directory, a new one of that name, or a device.
 ///
-/// The flag is true if the file is memory itself.
+/// The returned flag is true if the file is memory itself.
 pub(super) fn open(path: &Path) -> io::Result<(Arc<FileMap>, bool)> {
     let about = match std::fs::metadata(path) {
         Ok(about) => about,
@@ -25,7 +25,7 @@ pub(super) fn open(path: &Path) -> io::Result<(Arc<FileMap>, bool)> {
         return of_file(in_folder(path)?);
     }
     if !about.file_type().is_char_device() {
-        // Somebody's file.
+        // A file that a user has.
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     let bytes = device_bytes(about.rdev())?;
@@ -39,7 +39,7 @@ fn of_file(file: File) -> io::Result<(Arc<FileMap>, bool)> {
     Ok((FileMap::of_file(file, in_memory)?, in_memory))
 }
 
-/// A new file under a name that it loses at once.
+/// Creates a file under a name that it loses at once.
 fn named(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create_new(true).mode(0o600);
@@ -58,7 +58,7 @@ fn in_folder(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// True if the error of a file without a name holds for any file.
+/// Returns true if the error of a file without a name holds for any file.
 fn is_final(error: &io::Error) -> bool {
     let unable = [libc::EOPNOTSUPP, libc::EISDIR, libc::EINVAL, libc::ENOENT];
     error
@@ -72,7 +72,7 @@ fn unused_name() -> PathBuf {
     format!(".graphmill-memory-{}-{number}", std::process::id()).into()
 }
 
-/// Bytes of a device of persistent memory; others say none.
+/// Returns the bytes of a device of persistent memory; fails for other devices.
 fn device_bytes(device: u64) -> io::Result<u64> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let path = format!("/sys/dev/char/{major}:{minor}/size");

@@ -1,23 +1,23 @@
-//! The bytes of a simulated file: those that there are, and those that a power cut leaves.
+//! The bytes of a simulated file: the current bytes, and those that a power cut leaves.
 
 use graphmill_raw::SplitMix64;
 
-/// The bytes of a file, and what of them a power cut leaves.
+/// The current bytes of a file, and those that a power cut leaves.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Content {
     pub(super) bytes: Vec<u8>,
     durable: Vec<u8>,
-    /// Writes since the last sync: where, and what.
+    /// Writes since the last sync: offset and bytes.
     pub(super) written: Vec<(usize, Vec<u8>)>,
-    /// Those whose sync failed: no other sync makes them durable, as the system takes them for written.
+    /// Writes whose sync failed. No later sync makes them durable, since the system considers them written.
     lost: Vec<(usize, Vec<u8>)>,
 }
 
-/// Bytes that a power cut leaves wholly written or not at all.
+/// Bytes of a sector, which a power cut leaves completely written or not at all.
 const SECTOR_BYTES: usize = 512;
 
 impl Content {
-    /// One that is durable.
+    /// Makes a durable file.
     pub(super) fn of(bytes: Vec<u8>) -> Self {
         Content {
             durable: bytes.clone(),

@@ -35,7 +35,7 @@ pub enum FaultKind {
     Short,
     /// The operation flips one bit of what it reads or writes, and reports success.
     FlipBit,
-    /// The operation fails, and any part of its write may be durable. Planned for good, it is a power cut.
+    /// The operation fails, and any part of its write may be durable. With `for_good` it is a power cut.
     PowerCut,
 }
 
@@ -52,7 +52,7 @@ pub struct Fault {
     pub for_good: bool,
 }
 
-/// The planned faults and wishes, and the count of operations.
+/// The planned faults and requests to stop, and the count of operations.
 #[derive(Debug)]
 pub(super) struct Fate {
     pub(super) random: SplitMix64,
@@ -60,7 +60,7 @@ pub(super) struct Fate {
     /// Requests to stop, each with the number of its operation.
     pub(super) wishes: Vec<(u64, CancelToken)>,
     pub(super) operations: u64,
-    /// Below this nothing can be held.
+    /// Directories below this path cannot be locked.
     pub(super) no_locks: Option<PathBuf>,
 }
 
@@ -103,7 +103,7 @@ impl Fate {
     }
 }
 
-/// The error that an operation fails with, if it does.
+/// Returns the error that an operation fails with; `None` if it succeeds.
 pub(super) fn error_of(kind: FaultKind) -> Option<io::Error> {
     match kind {
         FaultKind::Eio | FaultKind::PowerCut => Some(io::Error::from_raw_os_error(libc::EIO)),

@@ -1,4 +1,4 @@
-//! The names on a simulated disk: those that there are, and those that a power cut leaves.
+//! The names on a simulated disk: the current names, and those that a power cut leaves.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use super::content::Content;
 use crate::error::StorageError;
 use crate::lock::lock;
 
-/// The names that there are, and those that a power cut leaves.
+/// The current names, and those that a power cut leaves.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     pub(super) now: Tree,
@@ -85,7 +85,7 @@ impl Names {
                 change.apply(&mut tree);
             }
         }
-        // Nothing lies in a directory that is not there.
+        // A directory that does not exist has no entries.
         let mut there = Tree::new();
         for (path, entry) in tree {
             if is_dir(&there, parent(&path)) {
@@ -99,7 +99,7 @@ impl Names {
         there
     }
 
-    /// All that there is, apart from this.
+    /// Returns an independent copy of all names and files.
     pub(super) fn copied(&self) -> Tree {
         let own = |entry: &DirEntry| match entry {
             DirEntry::Dir(_) => DirEntry::Dir(Holders::default()),
@@ -110,7 +110,7 @@ impl Names {
             .collect()
     }
 
-    /// These are there, and durable.
+    /// Starts with these names, all durable.
     pub(super) fn begin(&mut self, tree: Tree) {
         self.durable = tree
             .iter()
@@ -119,7 +119,7 @@ impl Names {
         self.now = tree;
     }
 
-    /// Changes what there is; a sync of `dir` makes it durable.
+    /// Changes the names; a sync of `dir` makes the change durable.
     pub(super) fn change(&mut self, dir: &Path, change: Change) {
         change.apply(&mut self.now);
         let change = match change {
@@ -129,7 +129,7 @@ impl Names {
         self.pending.push((dir.to_path_buf(), change));
     }
 
-    /// Makes a directory; whether there was none.
+    /// Makes a directory; returns true if there was none.
     pub(super) fn make_dir(&mut self, dir: &Path) -> Result<bool, StorageError> {
         match self.now.get(dir) {
             None => {
@@ -164,7 +164,9 @@ pub(super) fn is_dir(names: &Tree, path: &Path) -> bool {
     path.parent().is_none() || matches!(names.get(path), Some(DirEntry::Dir(_)))
 }
 
-/// The directory a path is in; the start of relative paths is a directory as the root is.
+/// Returns the directory of a path.
+///
+/// The start of relative paths counts as a directory, as the root does.
 pub(super) fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
@@ -183,10 +185,10 @@ pub(super) fn take(names: &mut Tree, from: &Path) -> Vec<(PathBuf, DirEntry)> {
         .collect()
 }
 
-/// Puts what was taken under another name.
+/// Puts removed entries under another name.
 pub(super) fn put(names: &mut Tree, to: &Path, taken: Vec<(PathBuf, DirEntry)>) {
     for (within, entry) in taken {
-        // Joining nothing would put a slash at the end.
+        // Joining an empty path would add a slash at the end.
         let path = match within.as_os_str().is_empty() {
             true => to.to_path_buf(),
             false => to.join(within),

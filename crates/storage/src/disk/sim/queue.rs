@@ -1,4 +1,4 @@
-//! The queue of a simulated disk, which carries out one of its operations, drawn by seed, whenever it is asked for one.
+//! The queue of a simulated disk: each poll carries out one of its operations, drawn by the seed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -83,7 +83,7 @@ impl Queue for SimQueue {
 }
 
 impl World {
-    /// One step of a transfer, with its fault.
+    /// Does one step of a transfer, with its fault.
     fn step(&self, transfer: &mut Transfer<SimFile>) -> io::Result<usize> {
         let action = transfer.action;
         let on = match action {

@@ -1,4 +1,4 @@
-//! What the clones and queues of a simulated disk share, and its open files.
+//! The state that the clones and queues of a simulated disk share, and its open files.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -18,11 +18,11 @@ use crate::lock::lock;
 #[derive(Debug, Default)]
 pub(super) struct HeldDirs {
     dirs: Mutex<Vec<(PathBuf, Arc<OwnedFd>)>>,
-    /// Taken as long as a held directory is listed: its descriptor has one position.
+    /// Locked while a held directory is listed, since its descriptor has one position.
     listing: Mutex<()>,
 }
 
-/// A directory that is held, until this is dropped.
+/// A hold on a directory, until this is dropped.
 #[derive(Debug)]
 pub(super) struct HeldDir {
     all: Arc<HeldDirs>,
@@ -48,12 +48,12 @@ impl NamedEntry<'_> {
         self.dir.as_ref().map_or(CWD, |dir| dir.as_fd())
     }
 
-    /// True if it is below a held directory.
+    /// Returns true if it is below a held directory.
     pub(super) fn is_below(&self) -> bool {
         self.dir.is_some()
     }
 
-    /// Flags that keep an open from following a link there.
+    /// Returns flags that keep an open from following a link there.
     pub(super) fn open_flags(&self) -> OFlags {
         match self.is_below() {
             true => OFlags::CLOEXEC | OFlags::NOFOLLOW,
@@ -116,7 +116,7 @@ impl HeldDirs {
         }
     }
 
-    /// The directory of that path, if it is held.
+    /// Returns the directory of that path, if it is held.
     pub(super) fn held(&self, path: &Path) -> Option<Arc<OwnedFd>> {
         let dirs = self.lock();
         let mut held = dirs.iter().rev();
@@ -124,7 +124,7 @@ impl HeldDirs {
             .map(|(_, held)| Arc::clone(held))
     }
 
-    /// Where a path is: a name below the innermost directory that is held above it.
+    /// Returns a path as a name below the innermost held directory above it.
     pub(super) fn place<'p>(&self, path: &'p Path) -> io::Result<NamedEntry<'p>> {
         let above = {
             let dirs = self.lock();
@@ -159,7 +159,9 @@ impl HeldDirs {
         Err(io::ErrorKind::InvalidInput.into())
     }
 
-    /// The names in a directory. One that is held needs no other descriptor: there may be none left.
+    /// Returns the names in a directory; a held one needs no other descriptor.
+    ///
+    /// The process may have no descriptor left.
     pub(super) fn names(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
         let Some(held) = self.held(path) else {
             return Ok(names(self.open_dir(path)?.as_fd())?);
@@ -190,7 +192,7 @@ impl HeldDirs {
     /// If another directory now has the name of a held one, only the contents of the held one are removed.
     pub(super) fn remove_all(&self, path: &Path) -> io::Result<()> {
         let place = self.place(path)?;
-        // Needs no descriptor: there may be none left.
+        // Needs no new descriptor, since the process may have none left.
         match rustix::fs::unlinkat(place.dir(), place.name, AtFlags::REMOVEDIR) {
             Err(Errno::NOTEMPTY | Errno::EXIST) => {}
             removed => return Ok(removed?),
@@ -219,10 +221,10 @@ impl HeldDirs {
     }
 }
 
-/// The names in an open directory, from its position on.
+/// Returns the names in an open directory, from its position on.
 fn names(dir: BorrowedFd<'_>) -> rustix::io::Result<Vec<PathBuf>> {
     use std::os::unix::ffi::OsStrExt;
-    // Names have at most 255 bytes on Linux, but for a few file systems with a little more.
+    // Names have at most 255 bytes on Linux; a few file systems allow a little more.
     let mut buffer = [MaybeUninit::uninit(); 8 << 10];
     let mut entries = RawDir::new(dir, &mut buffer);
     let mut names = Vec::new();
@@ -235,7 +237,7 @@ fn names(dir: BorrowedFd<'_>) -> rustix::io::Result<Vec<PathBuf>> {
     Ok(names)
 }
 
-/// Removes all that is in an open directory.
+/// Removes the contents of an open directory.
 fn clear(dir: BorrowedFd<'_>) -> io::Result<()> {
     for name in names(dir)? {
         let kind = match rustix::fs::statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW) {

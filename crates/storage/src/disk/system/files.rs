@@ -1,4 +1,4 @@
-//! How a file is opened, what a path leads to, and the rights that a new file inherits.
+//! Opening of files, the targets of paths, and the permissions that a new file inherits.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::dirs::NamedEntry;
 use crate::disk::port::{GRAIN_BYTES, Open, Target};
 
-/// Links that a path may lead through, as the kernel has it.
+/// Maximum number of links on a path, as in the kernel.
 const LINKS_MAX: u32 = 40;
 
 pub(super) fn is(facts: &Stat, kind: FileType) -> bool {
@@ -25,14 +25,14 @@ pub(super) fn inherit(file: impl AsFd, there: &Stat) -> io::Result<()> {
     let new = rustix::fs::fstat(&file)?;
     if (new.st_uid, new.st_gid) != (there.st_uid, there.st_gid) {
         let owner = (Uid::from_raw(there.st_uid), Gid::from_raw(there.st_gid));
-        // Only root gives files away.
+        // Only root may give a file another owner.
         let _ = rustix::fs::fchown(&file, Some(owner.0), Some(owner.1));
     }
     let mode = Mode::from_raw_mode(there.st_mode & 0o777);
     Ok(rustix::fs::fchmod(&file, mode)?)
 }
 
-/// Where a write to a path goes, links followed.
+/// Returns the target of a write to a path, links followed.
 pub(super) fn target(path: &Path) -> io::Result<Target> {
     let stream = || {
         rustix::fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::empty())?;
@@ -117,7 +117,9 @@ pub(super) fn open(place: &NamedEntry<'_>, how: Open) -> io::Result<OwnedFd> {
     }
 }
 
-/// Whether direct I/O at our grain suits the file; kernels before 6.1 do not say, then it is taken to.
+/// Returns true if direct I/O at [`GRAIN_BYTES`] suits the file.
+///
+/// Kernels before 6.1 do not report it. Then the result is true.
 fn takes_direct(descriptor: &OwnedFd) -> bool {
     let Ok(stat) = rustix::fs::statx(descriptor, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
     else {
@@ -128,7 +130,7 @@ fn takes_direct(descriptor: &OwnedFd) -> bool {
     !known || suits(stat.stx_dio_offset_align) && suits(stat.stx_dio_mem_align)
 }
 
-/// The directory a path is in.
+/// Returns the directory of a path.
 pub(super) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
