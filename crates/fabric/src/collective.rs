@@ -1,7 +1,7 @@
-//! Operations of all ranks together, over the frames of any fabric, in a logarithmic number of rounds.
+//! Collective operations over the frames of any fabric, in a logarithmic number of rounds.
 //!
-//! In round `k` each rank sends all it knows to the rank `2^k` below it and learns as much from the rank `2^k` above. This is the
-//! algorithm of Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport
+//! In round `k` each rank sends all parts that it has to the rank `2^k` below it, and receives as many from the rank `2^k` above. This is
+//! the algorithm of Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport
 //! message-passing systems", IEEE TPDS 8(11), 1997.
 //!
 //! A rank stores the parts in order of rank, its own first. A caller that folds them in order of rank gets the same bits everywhere.
@@ -14,9 +14,9 @@ use graphmill_raw::AlignedBuffer;
 use crate::error::FabricError;
 use crate::port::{Channel, Fabric, FabricOperation};
 
-/// The channel that only collectives use: the highest that every MPI has as a tag.
+/// The channel that only collectives use: the highest tag that every MPI allows.
 pub(crate) const CHANNEL: Channel = 32_767;
-/// Bytes of a frame at most, and of the first of each round.
+/// Maximum bytes of a frame, and bytes of the first frame of each round.
 const FRAME_BYTES: usize = 64 << 10;
 const FIRST_BYTES: usize = 4 << 10;
 const NUMBER_BYTES: usize = size_of::<u64>();
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Returns the bytes of every rank, in order of rank, at every rank.
 ///
 /// It is for small data: each rank holds a copy. All ranks call it, with no other operation in flight. While it waits for others it calls
-/// `idle` now and then, which may end it.
+/// `idle` repeatedly; an error of `idle` ends it.
 ///
 /// # Errors
 /// A rank is lost, or `idle` ended it.
@@ -65,7 +65,7 @@ pub fn barrier<E: From<FabricError>>(
 /// Folds the numbers of all ranks at each index into one, the same at every rank.
 ///
 /// `fold` must give the same result in any order. Each rank sends and receives about twice the bytes of the numbers, in a ring. First each
-/// rank folds a part of the indices of all, then the parts travel around the ring.
+/// rank folds the numbers of all ranks for a part of the indices. Then the folded parts travel around the ring.
 ///
 /// # Errors
 /// As for [`all_gather`]; the numbers are undefined then.
@@ -120,7 +120,7 @@ fn take(places: &mut Range<usize>) -> Range<usize> {
     now
 }
 
-/// Bytes on their way to one rank, as many as there are: that one calls [`receive_all`] meanwhile.
+/// A stream of any number of bytes to one rank, which calls [`receive_all`] meanwhile.
 #[derive(Debug)]
 pub struct FramedSender<'f> {
     fabric: &'f dyn Fabric,
@@ -128,12 +128,12 @@ pub struct FramedSender<'f> {
     frame: Vec<u8>,
 }
 
-/// The first byte of a frame of an [`FramedSender`]: whether it is the last.
+/// The first byte of a frame of a [`FramedSender`], which says whether the frame is the last.
 const MORE: u8 = 0;
 const LAST: u8 = 1;
 
 impl<'f> FramedSender<'f> {
-    /// None yet.
+    /// Starts a stream to rank `to`.
     pub fn new(fabric: &'f dyn Fabric, to: usize) -> Self {
         FramedSender {
             fabric,
@@ -142,7 +142,7 @@ impl<'f> FramedSender<'f> {
         }
     }
 
-    /// Sends more.
+    /// Sends more bytes.
     ///
     /// # Errors
     /// As for [`all_gather`].
@@ -173,7 +173,7 @@ impl<'f> FramedSender<'f> {
     }
 }
 
-/// Passes all bytes of an [`FramedSender`] of another rank to `take`, in parts of any length.
+/// Passes all bytes of a [`FramedSender`] of another rank to `take`, in parts of any length.
 ///
 /// # Errors
 /// As for [`all_gather`], and errors of `take`.
@@ -195,7 +195,7 @@ pub fn receive_all<E: From<FabricError>>(
     }
 }
 
-/// Parts, each after its length.
+/// Reads parts, each after its length.
 fn joined(parts: &[Vec<u8>]) -> Vec<u8> {
     let mut all = Vec::new();
     for part in parts {
@@ -221,7 +221,7 @@ fn split(mut all: &[u8], count: usize) -> Result<Vec<Vec<u8>>, FabricError> {
     Ok(parts)
 }
 
-/// Sends bytes to one rank while it receives bytes of another.
+/// Sends bytes to one rank and receives bytes of another at the same time.
 fn exchange<E: From<FabricError>>(
     fabric: &dyn Fabric,
     to: usize,
@@ -229,7 +229,7 @@ fn exchange<E: From<FabricError>>(
     bytes: &[u8],
     idle: &dyn Fn() -> Result<(), E>,
 ) -> Result<Vec<u8>, E> {
-    // Most of what ranks agree on fits the frame that says how long it is.
+    // Most data fit in the first frame, which contains their length.
     let (now, mut left) = bytes.split_at(bytes.len().min(FIRST_BYTES - 8));
     let first = [&(bytes.len() as u64).to_le_bytes(), now].concat();
     let first = frames(fabric, Some((to, &first)), Some((from, FIRST_BYTES)), idle)?;
@@ -252,7 +252,7 @@ fn exchange<E: From<FabricError>>(
     }
 }
 
-/// Returns the error of ranks that do not make the same calls.
+/// Returns the error for ranks that do not make the same calls.
 #[must_use]
 pub fn protocol_error() -> FabricError {
     FabricError::Misuse {
@@ -260,7 +260,7 @@ pub fn protocol_error() -> FabricError {
     }
 }
 
-/// Sends a frame, receives one, or both; returns what came.
+/// Sends a frame, receives one, or both; returns the received one.
 fn frames<E: From<FabricError>>(
     fabric: &dyn Fabric,
     send: Option<(usize, &[u8])>,

@@ -1,4 +1,4 @@
-//! A fabric that counts the bytes that this rank sends and receives over another one.
+//! A fabric over another one that counts the bytes that this rank sends and receives.
 
 use std::fmt::Debug;
 use std::ops::Deref;
@@ -18,7 +18,7 @@ pub struct CountedFabric<F> {
 }
 
 impl<F> CountedFabric<F> {
-    /// Counts from 0 on.
+    /// Makes a fabric over `fabric`, with counts of 0.
     #[must_use]
     pub fn new(fabric: F) -> Self {
         CountedFabric {
@@ -27,12 +27,12 @@ impl<F> CountedFabric<F> {
             received: AtomicU64::new(0),
         }
     }
-    /// Bytes of frames sent so far.
+    /// Returns the bytes of frames sent so far.
     #[must_use]
     pub fn bytes_sent(&self) -> u64 {
         self.sent.load(Relaxed)
     }
-    /// Bytes of frames received so far.
+    /// Returns the bytes of frames received so far.
     #[must_use]
     pub fn bytes_received(&self) -> u64 {
         self.received.load(Relaxed)

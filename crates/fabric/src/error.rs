@@ -4,22 +4,22 @@ use std::path::PathBuf;
 
 use graphmill_raw::OutOfMemory;
 
-/// Why bytes did not reach another rank, or did not come from it.
+/// An error of the communication with another rank.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FabricError {
-    /// A rank came to its end before the work did; the others end too.
+    /// A rank ended before the work was done; the others end too.
     #[error("rank {rank} is lost: {cause}")]
     Lost {
-        /// Which.
+        /// The rank.
         rank: usize,
         /// The cause that it reported, or that was observed.
         cause: String,
     },
-    /// A rank that is done with the others was to send or receive: a mistake in the program.
+    /// An operation names a rank that is done with the others: a mistake in the program.
     #[error("rank {rank} is done with the others already; this is a bug, please report it")]
     Left {
-        /// Which.
+        /// The rank.
         rank: usize,
     },
     /// A frame is longer than the memory that waits for it: a mistake in the program.
@@ -29,21 +29,21 @@ pub enum FabricError {
     TooLong {
         /// The sender.
         from: usize,
-        /// Bytes that there is room for.
+        /// Bytes of the memory.
         room: usize,
     },
-    /// No such rank, or a part of a buffer that it has not: a mistake in the program.
+    /// An operation names a rank or a part of a buffer that does not exist: a mistake in the program.
     #[error("{what}; this is a bug, please report it")]
     Misuse {
-        /// The request.
+        /// The mistake.
         what: &'static str,
     },
     /// The plugin for MPI cannot be used.
     #[error("{}: {what}", path.display())]
     Plugin {
-        /// Its file.
+        /// The file of the plugin.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         what: String,
     },
     /// The system refused the thread that runs the network.

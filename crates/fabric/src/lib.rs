@@ -1,13 +1,13 @@
 //! Bytes between ranks: frames from one rank to another, and collective operations.
 //!
-//! A *rank* is one of the processes, or threads, that work on one graph together. This crate knows nothing of graphs, batches or messages:
-//! its callers decide which bytes go where and in which order.
+//! A *rank* is one of the processes, or threads, that work on one graph together. This crate knows nothing of graphs, batches or messages.
+//! Its callers decide which bytes go to which rank, and in which order.
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `port.rs` | [`Fabric`]: the verbs; [`FabricOperation`], [`FabricCompletion`] |
-//! | `collective.rs` | [`all_gather`], [`all_reduce`], [`barrier`], [`FramedSender`]: all ranks at once, or two, over any fabric |
-//! | `shuffle.rs` | [`Shuffle`]: parcels to all others, while all of them work; imports use it |
+//! | `port.rs` | [`Fabric`]: the connection of a rank to the others; [`FabricOperation`], [`FabricCompletion`] |
+//! | `collective.rs` | [`all_gather`], [`all_reduce`], [`barrier`], [`FramedSender`]: operations of all ranks, or of two, over any fabric |
+//! | `shuffle.rs` | [`Shuffle`]: parcels between all ranks while all of them work; imports use it |
 //! | `counted.rs` | [`CountedFabric`]: counts the bytes that pass through another fabric |
 //! | `pending.rs` | frames that wait for each other, for fabrics within one process |
 //! | `local.rs` | [`local()`]: ranks that are threads of one process |

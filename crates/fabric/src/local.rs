@@ -1,7 +1,7 @@
 //! Ranks that are threads of one process.
 //!
-//! Each rank has an inbox: the lines of frames for it, and what of its own is complete. A frame is copied once, from the sender's
-//! memory to the receiver's, by whichever of the two comes second, outside of any lock. No two locks are held at a time.
+//! Each rank has an inbox: the lines of frames for it, and its own completions. A frame is copied once, from the sender's memory to the
+//! receiver's. The rank that comes second copies it, outside of any lock. No two locks are held at a time.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,7 +13,7 @@ use crate::error::FabricError;
 use crate::pending::{Awaited, PendingFrames, Sent, deliver};
 use crate::port::{Fabric, FabricCompletion, FabricOperation};
 
-/// One of some ranks in one process.
+/// One rank of several in one process.
 #[derive(Debug)]
 pub struct LocalFabric {
     rank: usize,
@@ -25,7 +25,7 @@ struct LocalWorld {
     places: Vec<LocalRank>,
     /// The first rank that failed.
     ///
-    /// It is set before lines are ended, and read under the lock of the line. So no frame is added to a line that has ended.
+    /// It is set before lines end, and read under the lock of the line. So no frame is added to a line that has ended.
     lost: OnceLock<FabricError>,
 }
 
@@ -41,7 +41,7 @@ struct Inbox {
     lines: PendingFrames,
     complete: VecDeque<FabricCompletion>,
     in_flight: usize,
-    /// Ranks that have told this one that they are done.
+    /// Ranks that have reported to this one that they are done.
     left: Vec<usize>,
 }
 
@@ -82,7 +82,7 @@ impl LocalFabric {
         &self.world.places[self.rank]
     }
 
-    /// Why nothing goes to a rank, or comes from it, any more; `inbox` is the one with the line.
+    /// Returns the error of operations with a rank that has ended; `inbox` is the one with the line.
     fn refusal(&self, inbox: &Inbox, other: usize) -> Option<FabricError> {
         let left = inbox.left.contains(&other);
         let left = left.then_some(FabricError::Left { rank: other });

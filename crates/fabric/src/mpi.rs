@@ -1,7 +1,7 @@
 //! Ranks that are processes of an MPI job.
 //!
 //! A thread starts MPI, lets it make progress, completes operations, sends a heartbeat to the other ranks, and ends MPI. A rank that fails
-//! reports it, with the cause. A rank that sends nothing for [`SILENCE`] is lost.
+//! reports this, with the cause. A rank that sends nothing for [`SILENCE`] is lost.
 //!
 //! Reports of ranks use a channel of their own, as frames of up to 1,024 bytes. The first byte is the kind:
 //!
@@ -10,8 +10,8 @@
 //! - `!`: failed, and the cause;
 //! - `x`: ended because another rank is lost: its number, and the cause.
 //!
-//! Ranks end together: a rank that fails waits a little for the last reports of the others. `mpirun` kills the remaining ranks when the
-//! first has failed. By that time they must have reported the cause and removed their temporary files.
+//! Ranks end together: a rank that fails waits for a limited time for the last reports of the others. `mpirun` kills the remaining ranks
+//! when the first has failed. Before that they must report the cause and remove their temporary files.
 
 mod plugin;
 mod state;
@@ -30,10 +30,10 @@ use self::state::{BEAT, MpiState, Peer};
 use crate::error::FabricError;
 use crate::port::{Fabric, FabricCompletion, FabricOperation, SILENCE};
 
-/// Shortest and longest rest of an idle thread; rests double in between.
+/// Shortest and longest pause of an idle thread; each pause doubles the one before.
 const REST: Duration = Duration::from_micros(20);
 const REST_MAX: Duration = Duration::from_millis(1);
-/// The longest that a rank that fails waits for the last words of the others.
+/// Maximum time that a failed rank waits for the last reports of the others.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// This process as a rank of an MPI job.
@@ -43,28 +43,28 @@ pub struct MpiFabric {
     rank: usize,
     ranks: usize,
     pulse: Option<JoinHandle<()>>,
-    /// MPI is at its end, as the thread says.
+    /// The thread reports here that MPI has ended.
     finished: Mutex<Receiver<()>>,
 }
 
 #[derive(Debug)]
 struct MpiShared {
     state: Mutex<MpiState>,
-    /// All are done with each other: the thread ends MPI, and has the state meanwhile.
+    /// True if all ranks are done: the thread ends MPI, and holds the state meanwhile.
     finishing: AtomicBool,
     finished: AtomicBool,
 }
 
 impl MpiFabric {
-    /// Starts MPI by a plugin, once in a process.
+    /// Starts MPI by a plugin; allowed once in a process.
     ///
     /// # Errors
-    /// [`FabricError::Plugin`]: it is not there, or of another version, or MPI does not start.
+    /// [`FabricError::Plugin`]: the plugin does not exist or has another version, or MPI does not start.
     pub fn start(plugin: &Path) -> Result<MpiFabric, FabricError> {
         let (started, outcome) = channel();
         let (has_finished, finished) = channel();
         let plugin = plugin.to_path_buf();
-        // MPI is to be started and ended by the same thread; which may hang in it, while others are stopped.
+        // The same thread starts and ends MPI. It may hang in MPI while other ranks are stopped.
         let pulse = move || match MpiState::start(&plugin) {
             Err(error) => drop(started.send(Err(error))),
             Ok(state) => {
@@ -97,7 +97,7 @@ impl MpiFabric {
         })
     }
 
-    /// Which MPI it is, as it says itself.
+    /// Returns the name and version that MPI reports of itself.
     pub fn library(&self) -> String {
         self.shared.state().plugin.library().to_string()
     }
@@ -124,7 +124,7 @@ impl MpiFabric {
     fn end_pulse(&mut self) {
         self.shared.state().ended = true;
         if let Some(pulse) = self.pulse.take() {
-            // It does not panic, and if it did there would be nothing to do about it.
+            // It does not panic; a panic could not be handled here.
             let _ = pulse.join();
         }
     }
@@ -143,7 +143,7 @@ impl MpiShared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The loop of the thread.
+    /// Runs the loop of the thread.
     fn beat(&self, has_finished: &Sender<()>) {
         let (mut rest, mut next) = (REST, now());
         loop {
@@ -159,7 +159,7 @@ impl MpiShared {
                         state.lose(rank, &cause);
                     }
                     self.finished.store(true, Ordering::Release);
-                    // The waiting thread may have ended.
+                    // The thread that waits may have ended.
                     let _ = has_finished.send(());
                     return;
                 }
@@ -168,7 +168,7 @@ impl MpiShared {
                 }
                 if now() >= next {
                     state.beat();
-                    // From now on: a process that was stopped is not taken for one that was silent.
+                    // Counts from now on: a process that was stopped does not find the others silent.
                     next = now() + BEAT;
                 }
             }
@@ -210,7 +210,7 @@ impl Fabric for MpiFabric {
 
     fn lost(&self) -> Option<FabricError> {
         let mut state = self.shared.state();
-        // The word of another may be there, and not be taken yet.
+        // The report of another rank may have arrived and not be taken yet.
         state.go_on();
         state.lost.clone()
     }
@@ -253,7 +253,7 @@ impl Fabric for MpiFabric {
             }
             self.shared.finishing.store(true, Ordering::Release);
         }
-        // Where one is stopped on its last step the others do not wait for ever: they have all they need of it.
+        // If a rank is stopped in its last step, the others do not wait forever: they need nothing more of it.
         let finished = self.finished.lock();
         let finished = finished.unwrap_or_else(PoisonError::into_inner);
         let _ = finished.recv_timeout(SILENCE);
@@ -264,7 +264,7 @@ impl Drop for MpiFabric {
     fn drop(&mut self) {
         let finishing = self.shared.finishing.load(Ordering::Acquire);
         if finishing && !self.shared.finished.load(Ordering::Acquire) {
-            // MPI hangs in its end. The system takes the thread when the process ends.
+            // MPI hangs while it ends. The system ends the thread with the process.
             return;
         }
         if !self.shared.state().ended {

@@ -1,4 +1,4 @@
-//! Frames that wait for each other: what was sent and not received yet, and the other way round.
+//! Frames without a receive, and receives without a frame, which wait for each other.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use graphmill_raw::AlignedBuffer;
 use crate::error::FabricError;
 use crate::port::{Channel, FabricCompletion};
 
-/// A frame on its way.
+/// A frame that was sent.
 #[derive(Debug)]
 pub(crate) struct Sent {
     pub(crate) token: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Awaited {
     pub(crate) buffer: AlignedBuffer,
 }
 
-/// One rank's frames of another, on one channel: those who come first wait in line.
+/// The waiting frames of one sender on one channel, or the receives that wait for them.
 #[derive(Debug, Default)]
 struct PendingLine {
     sent: VecDeque<Sent>,
@@ -35,7 +35,7 @@ struct PendingLine {
 pub(crate) struct PendingFrames(BTreeMap<(usize, Channel), PendingLine>);
 
 impl PendingFrames {
-    /// A frame comes; it and the memory that waited for it, if some did.
+    /// Adds a frame; returns it with the memory that waits for it, if there is some.
     pub(crate) fn send(
         &mut self,
         from: usize,
@@ -47,7 +47,7 @@ impl PendingFrames {
         line.pair()
     }
 
-    /// Memory is given for a frame; it and the frame that waited, if one did.
+    /// Adds memory for a frame; returns it with the frame that waits, if there is one.
     pub(crate) fn receive(
         &mut self,
         from: usize,
@@ -89,7 +89,7 @@ impl PendingLine {
     }
 }
 
-/// Moves a frame to the memory that waits for it: how it ends for the sender, and for the receiver.
+/// Moves a frame to the memory that waits for it; returns the completions of sender and receiver.
 pub(crate) fn deliver(from: usize, sent: Sent, mut awaited: Awaited) -> [FabricCompletion; 2] {
     let bytes = sent.range.len();
     let room = awaited.buffer.len();

@@ -1,7 +1,7 @@
-//! The port: what a rank does with the network.
+//! The port: the operations of a rank on the network.
 //!
-//! Both ranks submit an operation, one to send a frame and one to receive it, and it moves once both are there. So the sender holds the
-//! bytes until the receiver has memory for them: a slow receiver slows its senders down, and nothing queues in between.
+//! Both ranks submit an operation, one to send a frame and one to receive it. The frame moves once both are submitted. So the sender holds
+//! the bytes until the receiver has memory for them. A slow receiver slows its senders down, and no frame queues in between.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -19,30 +19,30 @@ use crate::error::FabricError;
 /// buffer submitted to receive on that channel. Frames of different channels, or ranks, arrive in any order.
 pub type Channel = u16;
 
-/// Time without a word from a rank, after which that rank is lost.
+/// Time without a report from a rank, after which that rank is lost.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
-/// The cause that the error of a silent rank names.
+/// The cause in the error of a silent rank.
 pub(crate) const SILENT: &str = "nothing was heard of it for 15 s";
 
 /// An operation of a [`Fabric`], which owns the buffer until the operation is complete.
 #[derive(Debug)]
 pub enum FabricOperation {
-    /// `range` of the buffer to another rank. Complete when the buffer may be changed again.
+    /// Sends `range` of the buffer to another rank. It is complete when the buffer may be changed again.
     Send {
-        /// To which rank.
+        /// The receiver.
         to: usize,
-        /// On which channel.
+        /// The channel.
         channel: Channel,
         /// Memory to send from.
         buffer: AlignedBuffer,
-        /// Which bytes of it.
+        /// The bytes of it to send.
         range: Range<usize>,
     },
-    /// The next frame of another rank, to the start of the buffer.
+    /// Receives the next frame of another rank, to the start of the buffer.
     Receive {
-        /// From which rank.
+        /// The sender.
         from: usize,
-        /// On which channel.
+        /// The channel.
         channel: Channel,
         /// Memory to receive into: as long as the longest frame that may come.
         buffer: AlignedBuffer,
@@ -63,7 +63,7 @@ impl FabricOperation {
         }
     }
 
-    /// The other rank.
+    /// Returns the other rank.
     pub(crate) fn other(&self) -> usize {
         match self {
             FabricOperation::Send { to: other, .. }
@@ -71,7 +71,7 @@ impl FabricOperation {
         }
     }
 
-    /// Its buffer.
+    /// Returns its buffer.
     pub(crate) fn into_buffer(self) -> AlignedBuffer {
         match self {
             FabricOperation::Send { buffer, .. } | FabricOperation::Receive { buffer, .. } => {
@@ -86,7 +86,7 @@ impl FabricOperation {
 pub struct FabricCompletion {
     /// The token that the operation was submitted with.
     pub token: u64,
-    /// Its buffer; lost (`None`) where the network may still reach into it.
+    /// Its buffer; `None` if the network may still access it.
     pub buffer: Option<AlignedBuffer>,
     /// Bytes of the frame.
     pub result: Result<usize, FabricError>,
@@ -96,7 +96,7 @@ pub struct FabricCompletion {
 ///
 /// The first thread that polls takes a completion.
 ///
-/// When one rank fails all do: the operations of the others end with [`FabricError::Lost`], and so do those they submit later.
+/// If one rank fails, all fail: the operations of the others end with [`FabricError::Lost`], and so do those that they submit later.
 pub trait Fabric: Send + Sync + Debug {
     /// Returns the number of this rank.
     fn rank(&self) -> usize;
@@ -113,15 +113,15 @@ pub trait Fabric: Send + Sync + Debug {
     /// Returns a completion; waits up to `limit` for one.
     fn wait(&self, limit: Duration) -> Option<FabricCompletion>;
 
-    /// Operations submitted whose completions have not been taken.
+    /// Returns the number of submitted operations whose completions were not taken.
     fn in_flight(&self) -> usize;
 
     /// Returns the error of the lost rank, if there is one.
     fn lost(&self) -> Option<FabricError>;
 
-    /// A flag that is set once a rank is lost, for long work without the others.
+    /// Returns a flag that is set once a rank is lost, for long work without the fabric.
     ///
-    /// `None` if the rank learns of the loss in time when it next uses the fabric.
+    /// `None` if it is soon enough that the rank learns of the loss at its next use of the fabric.
     fn lost_flag(&self) -> Option<Arc<AtomicBool>> {
         None
     }
@@ -131,6 +131,6 @@ pub trait Fabric: Send + Sync + Debug {
     /// If another rank is lost already, the report names that rank. Returns when the others have ended too, or after a limited wait.
     fn fail(&self, cause: &str);
 
-    /// Reports that this rank is done with the others. A rank that ends without it is lost.
+    /// Reports that this rank is done with the others. A rank that ends without this report is lost.
     fn leave(&self);
 }

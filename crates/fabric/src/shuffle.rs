@@ -1,4 +1,4 @@
-//! Parcels from every rank to every other, in no order, while all of them work.
+//! Parcels from every rank to every other while all of them work.
 //!
 //! Any thread of a rank sends parcels. It waits while the memory for parcels to that rank is in flight. One thread of each rank receives
 //! ([`Shuffle::take_in`]). A receiver sends nothing in response, so some thread always makes progress.
@@ -15,18 +15,18 @@ use crate::port::{Channel, Fabric, FabricCompletion, FabricOperation};
 
 /// The channel of parcels.
 const CHANNEL: Channel = crate::collective::CHANNEL - 2;
-/// A parcel is a label, then bytes.
+/// Bytes of a parcel's label, which its bytes follow.
 const LABEL_BYTES: usize = size_of::<u64>();
-/// The label of the last one, which has no bytes.
+/// The label of the last parcel, which has no bytes.
 const LAST: u64 = u64::MAX;
-/// Parcels on their way to one rank at the same time.
+/// Number of parcels in flight to one rank.
 const FLYING: usize = 4;
-/// The longest that sending waits before it looks whether all is lost.
+/// Maximum time that a sender waits before it checks whether a rank is lost.
 const LOOK: Duration = Duration::from_millis(50);
-/// Time between two looks at what was sent meanwhile.
+/// Time between two checks for completions of sends.
 const REST: Duration = Duration::from_millis(1);
 
-/// One rank's parcels to the others.
+/// The exchange of parcels of one rank with the others.
 #[derive(Debug)]
 pub struct Shuffle<'f> {
     fabric: &'f dyn Fabric,
@@ -37,16 +37,16 @@ pub struct Shuffle<'f> {
 
 #[derive(Debug)]
 struct ShuffleState {
-    /// Memory to send to each rank by.
+    /// Free memory for parcels to each rank.
     free: Vec<Vec<AlignedBuffer>>,
     flying: usize,
-    /// No more is to be sent.
+    /// True if this rank sends no more parcels.
     ended: bool,
     failure: Option<FabricError>,
 }
 
 impl<'f> Shuffle<'f> {
-    /// Bytes of memory of one shuffle between `ranks` ranks, for parcels of up to `parcel_bytes`.
+    /// Returns the bytes of one shuffle between `ranks` ranks, for parcels of up to `parcel_bytes`.
     pub fn memory(ranks: usize, parcel_bytes: usize) -> u64 {
         let frame = AlignedBuffer::footprint(LABEL_BYTES + parcel_bytes);
         ranks.saturating_sub(1) as u64 * (FLYING as u64 + 1) * frame
@@ -86,7 +86,7 @@ impl<'f> Shuffle<'f> {
     /// Sends a parcel to another rank; waits while there is no memory for it.
     ///
     /// # Errors
-    /// A rank is lost, or taking in has ended with an error.
+    /// A rank is lost, or [`Shuffle::take_in`] has ended with an error.
     pub fn send(&self, to: usize, label: u64, bytes: &[u8]) -> Result<(), FabricError> {
         let misuse = |what| Err(FabricError::Misuse { what });
         if bytes.len() > self.parcel_bytes || label == LAST {
@@ -145,8 +145,8 @@ impl<'f> Shuffle<'f> {
 
     /// Receives parcels and passes each to `take(rank, label, bytes)`, until every rank has ended.
     ///
-    /// It also waits until all parcels of this rank are sent. While it waits it calls `idle` now and then, which may end it. Parcels of one
-    /// rank arrive in the order in which they were sent.
+    /// It also waits until all parcels of this rank are sent. While it waits it calls `idle` repeatedly; an error of `idle` ends it. Parcels
+    /// of one rank arrive in the order in which they were sent.
     ///
     /// # Errors
     /// A rank is lost, or `take` or `idle` failed; senders of this rank then end with an error.

@@ -1,17 +1,16 @@
 //! Ranks that take turns by a seed, on a network in virtual time, with delays and faults.
 //!
-//! Each rank is a thread, and one of them runs at a time. It gives up its turn when it waits, and now and then when it polls for
-//! completions. The seed chooses the next rank.
-//! While all wait, time advances to the next event: a frame arrives, a wait reaches its limit, or a rank crashes. So the same seed, the
-//! same faults and the same program give the same run, frame by frame.
+//! Each rank is a thread, and one of them runs at a time. It gives up its turn when it waits, and sometimes when it polls for completions.
+//! The seed chooses the next rank. While all ranks wait, time advances to the next event: a frame arrives, a wait reaches its limit, or a
+//! rank crashes. So the same seed, faults and program give the same run, frame by frame.
 //!
-//! A frame takes a time drawn from the seed, but on each line it stays behind the frames before it. The report of a lost rank takes such a
-//! time too, another one to each of the others. Until it arrives they continue.
+//! A frame takes a time drawn from the seed, but on each line it stays behind the frames before it. The report of a lost rank also takes
+//! such a time, drawn for each of the other ranks. Until the report arrives, they continue.
 //!
-//! A rank that fails reports it, with the cause. One that fails because another is lost names that one, as over MPI. If a rank crashes, its
-//! own operations fail at once, and a report reaches the others.
-//! If the connection of two ranks breaks, each of them finds the other lost, and reports from these two reach the others. A silent rank is
-//! lost to each other rank separately, once that has received nothing for `SILENCE`.
+//! - A rank that fails reports this, with the cause. A rank that fails because another is lost names that one, as over MPI.
+//! - If a rank crashes, its own operations fail at once, and a report reaches the others.
+//! - If the connection of two ranks breaks, each of them finds the other lost. Reports from these two reach the others.
+//! - A silent rank is lost to each other rank separately, once that rank has received nothing from it for `SILENCE`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,24 +23,24 @@ use crate::error::FabricError;
 use crate::pending::{Awaited, PendingFrames, Sent, deliver};
 use crate::port::{Channel, Fabric, FabricCompletion, FabricOperation, SILENCE, SILENT};
 
-/// Expired waits in a row, with no other event, after which a simulation is stuck.
+/// Number of expired waits in a row, with no other event, after which a simulation is stuck.
 const STUCK_LIMITS: u64 = 10_000;
 
 /// The properties of a simulated network.
 #[derive(Clone, Copy, Debug)]
 pub struct NetworkModel {
-    /// The longest time that a frame takes, and the word that a rank is lost.
+    /// Maximum time that a frame takes, or the report of a lost rank.
     pub delay_max: Duration,
-    /// Ranks that crash, and when.
+    /// Ranks that crash, each with its time.
     pub crashes: [Option<(usize, Duration)>; 2],
-    /// Two ranks whose connection breaks, and when.
+    /// Two ranks whose connection breaks, with the time.
     pub broken: Option<([usize; 2], Duration)>,
-    /// A rank that nothing is heard of any more, and that hears nothing, and from when on.
+    /// A rank that sends and receives nothing from a time on, with that time.
     pub silent: Option<(usize, Duration)>,
 }
 
 impl Default for NetworkModel {
-    /// Up to a millisecond a frame, nothing breaks.
+    /// Returns a network that delays frames by up to a millisecond and has no faults.
     fn default() -> Self {
         NetworkModel {
             delay_max: Duration::from_millis(1),
@@ -64,7 +63,7 @@ pub struct SimFabric {
 #[derive(Debug)]
 struct NetworkState {
     state: Mutex<SimState>,
-    /// Each rank waits for its turn at one of its own.
+    /// One for each rank, where it waits for its turn.
     turns: Vec<Condvar>,
 }
 
@@ -83,10 +82,10 @@ struct SimState {
     random: SplitMix64,
     network: NetworkModel,
     now: Duration,
-    /// Pending events by time; a number orders the events of one moment.
+    /// Pending events by time; a number orders events of the same time.
     events: BTreeMap<(Duration, u64), Event>,
     events_made: u64,
-    /// When the last frame of a line arrives: sender, receiver, channel.
+    /// The arrival of the last frame of each line, by sender, receiver and channel.
     arrivals: BTreeMap<(usize, usize, Channel), Duration>,
     ranks: Vec<SimRank>,
     turn: Option<usize>,
@@ -101,7 +100,7 @@ enum Event {
         channel: Channel,
         sent: Sent,
     },
-    /// A rank hears that one is lost: of another, or `from` is itself where it finds that out.
+    /// Rank `to` learns from `from` that `rank` is lost; `from` is `to` if it finds this itself.
     Hear {
         from: usize,
         to: usize,
@@ -125,18 +124,18 @@ struct SimRank {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Doing {
-    /// Its thread has not come yet.
+    /// Its thread has not called yet.
     #[default]
     Missing,
-    /// It has something to do.
+    /// It can run.
     Ready,
-    /// It waits for a completion, until then at most.
+    /// It waits for a completion, at most until this time.
     Waiting(Duration),
-    /// It takes no turn any more: it is done with the others, or failed.
+    /// It takes no more turns: it is done with the others, or failed.
     Left,
 }
 
-/// Makes `ranks` ranks on a network, all driven by one seed.
+/// Makes the fabrics of `ranks` ranks on a network, all driven by one seed.
 pub fn simulated(seed: u64, ranks: usize, network: NetworkModel) -> Vec<SimFabric> {
     let mut state = SimState {
         seed,
@@ -180,7 +179,7 @@ impl SimState {
         self.events_made += 1;
     }
 
-    /// At some time a rank hears that one is lost.
+    /// Plans the event that a rank learns that another is lost.
     fn tell(&mut self, at: Duration, [from, to]: [usize; 2], rank: usize, cause: &str) {
         let cause = cause.to_string();
         let event = Event::Hear {
@@ -192,13 +191,13 @@ impl SimState {
         self.happen(at, event);
     }
 
-    /// When what goes now is there, as the seed says.
+    /// Draws the arrival time of a frame or report that is sent now.
     fn arrival(&mut self) -> Duration {
         let nanos = self.network.delay_max.as_nanos() as u64;
         self.now + Duration::from_nanos(self.random.below(nanos + 1))
     }
 
-    /// A frame is under way.
+    /// Plans the arrival of a frame.
     fn depart(&mut self, from: usize, to: usize, channel: Channel, sent: Sent) {
         let arrival = self.arrival();
         let last = self.arrivals.entry((from, to, channel)).or_default();
@@ -279,7 +278,7 @@ impl SimState {
     /// Carries out the next event.
     fn turn_up(&mut self, event: Event) {
         match event {
-            // It lies there until the silent one is lost.
+            // The frame waits until the silent rank is lost.
             Event::Arrive { from, to, .. } if let Some(until) = self.is_silent(from, to) => {
                 self.happen(until, event);
             }
@@ -306,13 +305,13 @@ impl SimState {
         }
     }
 
-    /// True if a rank is done with the others, and did not fail.
+    /// Returns true if a rank is done with the others, and did not fail.
     fn has_left(&self, rank: usize) -> bool {
         let place = &self.ranks[rank];
         place.is == Doing::Left && place.lost.is_none()
     }
 
-    /// Whether one of two ranks is silent to the other now, and until when.
+    /// Returns the end of the silence between two ranks, if one of them is silent now.
     fn is_silent(&self, from: usize, to: usize) -> Option<Duration> {
         let (rank, since) = self.network.silent?;
         let is_now = (since..since + SILENCE).contains(&self.now);
@@ -334,7 +333,7 @@ impl SimState {
         for memory in self.ranks[own].lines.drain_awaited(|_| true) {
             self.refuse(own, memory.token, memory.buffer, error.clone());
         }
-        // What others sent it waits until they hear of it themselves.
+        // Frames that others sent to it wait until those ranks learn of the loss.
         let is_own = |event: &Event| matches!(event, Event::Arrive { from, .. } if *from == own);
         let under_way: Vec<_> = self
             .events
@@ -365,7 +364,7 @@ impl SimState {
         }
     }
 
-    /// A rank is done with the others. Where one is lost to it, the others hear that instead.
+    /// Records that a rank is done. If it has lost a rank, the others learn of that instead.
     fn leave(&mut self, own: usize) {
         if self.ranks[own].lost.is_some() {
             return;
@@ -437,12 +436,12 @@ impl SimState {
 }
 
 impl SimFabric {
-    /// Virtual time.
+    /// Returns the virtual time.
     pub fn now(&self) -> Duration {
         self.in_turn(|state| state.now)
     }
 
-    /// Does something when this rank has its turn.
+    /// Calls a function when this rank has its turn.
     fn in_turn<T>(&self, work: impl FnOnce(&mut SimState) -> T) -> T {
         work(&mut self.turn())
     }
@@ -492,7 +491,7 @@ impl Fabric for SimFabric {
     }
 
     fn poll(&self) -> Option<FabricCompletion> {
-        // A rank that polls without waiting must let others run now and then.
+        // A rank that polls without waiting must sometimes let others run.
         if self.in_turn(|state| state.random.below(4) == 0) {
             self.yield_as(Doing::Ready);
         }
@@ -547,7 +546,7 @@ impl Drop for SimFabric {
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         match state.ranks[self.rank].is {
             Doing::Left => return,
-            // It never had a turn, and takes none now.
+            // It never had a turn, and takes none now: its thread did not call.
             Doing::Missing => {}
             Doing::Ready | Doing::Waiting(_) => {
                 drop(state);

@@ -1,4 +1,4 @@
-//! Attempts in a row, and what has to hold.
+//! A sequence of attempts, and the conditions that must hold.
 
 use std::sync::atomic::Ordering;
 
@@ -12,11 +12,11 @@ use crate::scenario::Scenario;
 /// The outcome of a seed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Attempts that failed, as they should.
+    /// Number of attempts that failed, as expected.
     pub failed: u64,
-    /// Failed attempts that had resumed from a checkpoint.
+    /// Number of failed attempts that had resumed from a checkpoint.
     pub resumed: u64,
-    /// Operations on disks: the same for the same seed.
+    /// Number of operations on disks, the same for the same seed.
     pub operations: u64,
 }
 
@@ -54,7 +54,7 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
         false => vec![disk],
     };
     let mut operations = 1000;
-    // The newest version that all ranks have published.
+    // The newest checkpoint that all ranks have published.
     let mut known = 0;
     // The newest checkpoint left, from which the next attempt resumes.
     let mut newest = 0;
@@ -108,7 +108,7 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
         story.push(format!(
             "  went on with {resumed}; versions {there:?}, then {left:?}"
         ));
-        // The one before the newest was published before the newest was begun.
+        // The checkpoint before the newest was published before the newest was begun.
         let before = there.iter().rev().nth(1).copied();
         known = known.max(resumed).max(before.unwrap_or_default());
         // A newer checkpoint that this attempt found and did not resume from may be one that an earlier attempt could not finish.
@@ -130,7 +130,7 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
     Err("it never ended".to_string())
 }
 
-/// The graph, whose import may fail once or twice.
+/// Imports the graph; the import may fail once or twice.
 fn imported(
     case: &Scenario,
     disk: SimDisk,
@@ -160,7 +160,7 @@ fn imported(
         }
         told.failed += 1;
         faults.leave(&mut disks, random);
-        // The graph has its name, but the sync of the name failed. Systems write names after a while, so this syncs it.
+        // The graph has its name, but the sync of the name failed. Systems make names durable after some time, so this syncs it.
         if disks[0].exists(GRAPH.as_ref()).unwrap_or(false) {
             disks[0].heal();
             let written = disks[0].sync_dir("/".as_ref());
@@ -172,7 +172,7 @@ fn imported(
     disks.pop().ok_or_else(|| "no disk".to_string())
 }
 
-/// True if an error says that it is a mistake of ours.
+/// Returns true if an error reports a mistake in the program.
 pub(crate) fn says_bug(error: &str) -> bool {
     ["bug", "panic", "nothing will ever happen"]
         .iter()

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use graphmill_storage::{CancelToken, Clock, SplitMix64};
 
-/// Time that goes by whenever somebody asks for it.
+/// Time by which each read advances the clock.
 const TICK: Duration = Duration::from_micros(50);
 
-/// Time that goes by as it is asked for, now and then much of it at once.
+/// A clock that each read advances, sometimes by much at once.
 #[derive(Debug)]
 pub(crate) struct Ticking(Mutex<Time>);
 

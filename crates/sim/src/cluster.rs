@@ -1,4 +1,4 @@
-//! Ranks on simulated machines: one attempt.
+//! One attempt: ranks on simulated machines.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ use crate::clock::Ticking;
 use crate::fault::Faults;
 use crate::scenario::Scenario;
 
-/// Where everything lies.
+/// The paths of all files.
 pub(crate) const EDGES: &str = "/edges.txt";
 pub(crate) const GRAPH: &str = "/graph";
 pub(crate) const RESULT: &str = "/result.csv";
 const VERSIONS: &str = "/versions";
-/// Memory that is enough.
+/// Bytes of memory that are enough.
 const ENOUGH: u64 = 64 << 20;
 
 /// The outcome of an attempt.
@@ -58,7 +58,7 @@ impl Scenario {
         }
     }
 
-    /// A disk with the edges.
+    /// Makes a disk with the edges.
     pub(crate) fn disk(&self) -> Result<SimDisk, Error> {
         let disk = SimDisk::new(self.seed);
         let line = |(from, to, weight): &(u64, u64, u32)| format!("{from} {to} {weight}\n");
@@ -67,7 +67,7 @@ impl Scenario {
         Ok(disk)
     }
 
-    /// Stores the graph, by one rank.
+    /// Imports the graph with one rank.
     pub(crate) fn import(&self, disk: &SimDisk, faults: &Faults, seed: u64) -> Outcome {
         let (stop, clock) = (CancelToken::new(), Arc::new(Ticking::new(seed)));
         let (disks, clocks, stops) = (from_ref(disk), from_ref(&clock), from_ref(&stop));
@@ -100,7 +100,7 @@ impl Scenario {
         config
     }
 
-    /// The result of a run that nothing disturbs and that publishes nothing.
+    /// Returns the outcome of a run without faults and without checkpoints.
     pub(crate) fn undisturbed(&self, disk: &SimDisk) -> Outcome {
         let work = || {
             let clock = Arc::new(Ticking::new(self.seed));
@@ -112,7 +112,7 @@ impl Scenario {
         outcome(vec![catch(work)])
     }
 
-    /// The least memory of a rank.
+    /// Returns the least memory of a rank.
     pub(crate) fn least(&self, disk: &SimDisk) -> u64 {
         let outcome = self.run_on_ranks(&[disk.copied(0)], 1, &Faults::default(), 0);
         let Outcome::Failed(errors) = outcome else {
@@ -125,7 +125,7 @@ impl Scenario {
         least.max().unwrap_or(ENOUGH)
     }
 
-    /// An attempt on these disks: one for each rank, or one for all.
+    /// Runs an attempt on these disks: one for each rank, or one for all.
     pub(crate) fn attempt(
         &self,
         disks: &[SimDisk],
@@ -138,7 +138,7 @@ impl Scenario {
     }
 
     fn run_on_ranks(&self, disks: &[SimDisk], memory: u64, faults: &Faults, seed: u64) -> Outcome {
-        // Each is a process, which hears signals of its own.
+        // Each rank is a process, which receives its own signals.
         let stops: Vec<CancelToken> = (0..self.ranks).map(|_| CancelToken::new()).collect();
         let clock = |rank| Arc::new(Ticking::new(seed ^ rank as u64));
         let clocks: Vec<_> = (0..self.ranks).map(clock).collect();
@@ -200,13 +200,13 @@ impl Scenario {
     }
 }
 
-/// The number that a text begins with.
+/// Parses the number that a text begins with.
 fn digits(text: &str) -> Option<u64> {
     let number: String = text.chars().take_while(char::is_ascii_digit).collect();
     number.parse().ok()
 }
 
-/// The outcome of one rank.
+/// Returns the outcome of one rank.
 enum Said {
     Done(Vec<u8>),
     Failed(String),
@@ -240,7 +240,7 @@ fn outcome(said: Vec<Said>) -> Outcome {
     }
 }
 
-/// The numbers of the versions that are there on all these disks.
+/// Returns the numbers of the checkpoints that all these disks have.
 pub(crate) fn versions(disks: &[SimDisk], ranks: usize) -> Vec<u64> {
     let of_rank = |rank: usize| {
         let disk = disks.get(rank).unwrap_or(&disks[0]);

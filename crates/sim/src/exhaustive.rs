@@ -1,5 +1,4 @@
-//! One small job, and everything that can go wrong with it: power cut at each operation on a disk, each operation failing in each way,
-//! and files that are not what was written.
+//! One small job with every fault: a power cut at each disk operation, each operation failing in each way, and changed files.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,7 +12,7 @@ use crate::cluster::{GRAPH, Outcome, RESULT, versions};
 use crate::fault::{Faults, Moment};
 use crate::scenario::Scenario;
 
-/// A graph that is stored, and the right answer.
+/// A stored graph, and the right answer.
 struct StoredCase {
     case: Scenario,
     disk: SimDisk,
@@ -46,7 +45,7 @@ impl StoredCase {
         })
     }
 
-    /// Disks with the graph: one for each rank, or one for all.
+    /// Makes disks with the graph: one for each rank, or one for all.
     fn disks(&self) -> Vec<SimDisk> {
         let count = if self.case.own_disks {
             self.case.ranks as u64
@@ -87,14 +86,14 @@ impl StoredCase {
         }
     }
 
-    /// Operations on each disk of an attempt that nothing disturbs.
+    /// Returns the number of operations on each disk of an attempt without faults.
     fn operations(&self) -> Result<Vec<u64>, String> {
         let disks = self.disks();
         self.goes_on(&disks, 0)?;
         Ok(disks.iter().map(SimDisk::operations).collect())
     }
 
-    /// Each operation on each disk.
+    /// Returns each operation on each disk.
     fn moments(&self) -> Result<impl Iterator<Item = (usize, u64)>, String> {
         let all = self.operations()?.into_iter().enumerate();
         Ok(all.flat_map(|(disk, operations)| (1..=operations).map(move |nth| (disk, nth))))
@@ -103,10 +102,10 @@ impl StoredCase {
 
 /// Cuts power at each operation of a seed's job and resumes; returns the number of power cuts.
 ///
-/// `state` is the seed of the disk that the power cut leaves, among those that it may leave.
+/// A power cut may leave the disk in several states; `state` is the seed that chooses one.
 ///
 /// # Errors
-/// The power cut after which the job does not end as it should.
+/// The power cut after which the job does not end with the right answer.
 pub fn every_power_cut(seed: u64, state: u64) -> Result<u64, String> {
     let job = StoredCase::new(seed)?;
     let mut count = 0;
@@ -128,10 +127,10 @@ pub fn every_power_cut(seed: u64, state: u64) -> Result<u64, String> {
 
 /// Makes each operation of a seed's job fail and resumes; returns the number of attempts that failed.
 ///
-/// Each operation fails once and for good, in each way. The job resumes when the disk works again.
+/// Each operation fails once, and in another attempt for good, in each way. The job resumes when the disk works again.
 ///
 /// # Errors
-/// The failure that is not reported as it should, or from which the job does not resume.
+/// The failure that is not reported as expected, or from which the job does not resume.
 pub fn every_failure(seed: u64) -> Result<u64, String> {
     let job = StoredCase::new(seed)?;
     let mut count = 0;
@@ -143,13 +142,13 @@ pub fn every_failure(seed: u64) -> Result<u64, String> {
             (FaultKind::Eio, On::Sync),
             (FaultKind::Short, On::Any),
         ] {
-            // Repeated short transfers are an error.
+            // Short transfers without end are an error.
             for for_good in [false, true] {
                 let disks = job.disks();
                 let faults = Faults::of_disk(of, fault(kind, on, nth, for_good));
                 let what = |what: String| format!("seed {seed}: {faults}: {what}");
                 match job.attempt(&disks, &faults, 0) {
-                    // There were fewer such operations, or the job does not need this one.
+                    // There are fewer such operations, or the job does not need this one.
                     Outcome::Done(bytes) if bytes == job.wanted => continue,
                     Outcome::Done(_) => return Err(what("wrong answer".into())),
                     Outcome::Panicked(text) => return Err(what(format!("panic: {text}"))),
@@ -204,8 +203,8 @@ pub fn every_failed_sync(seed: u64) -> Result<u64, String> {
 
 /// Makes each sync and all after it fail, cuts power in the next attempt, and resumes.
 ///
-/// The power cut hits a sync of the next attempt. What the first attempt had not made durable may be lost then, but no checkpoint that all
-/// ranks had written. Returns the number of power cuts.
+/// The power cut hits a sync of the next attempt. Bytes that the first attempt did not make durable may be lost then, but no checkpoint
+/// that all ranks had written. Returns the number of power cuts.
 ///
 /// # Errors
 /// The power cut that lost a checkpoint, or after which the run does not resume.
@@ -227,7 +226,7 @@ pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
                     let outcome = job.attempt(&disks, faults, state);
                     has_failed |= !job.has_answer(outcome).map_err(what)? && is_first;
                     disks[of].heal();
-                    // The newest may not be published by all.
+                    // Perhaps not all ranks published the newest.
                     let there = versions(&disks, job.case.ranks);
                     known = known.max(there.iter().rev().nth(1).copied().unwrap_or_default());
                 }
@@ -295,15 +294,15 @@ pub fn every_failed_name(seed: u64) -> Result<u64, String> {
 
 /// Asks each rank to stop at each moment of a run, and resumes; returns the number of stops.
 ///
-/// The run ends at the next point where it may, with a checkpoint of all that it has done.
+/// The run ends at the next point where it can, with a checkpoint of all its work.
 ///
 /// # Errors
-/// The moment after which the run does not end so, or does not resume.
+/// The moment after which the run does not end with such a checkpoint, or does not resume.
 pub fn every_wish(seed: u64) -> Result<u64, String> {
     let job = StoredCase::new(seed)?;
     let mut count = 0;
     for rank in 0..job.case.ranks {
-        // Where it has ended: between all calls, if it is asked there, and between many, if it is asked meanwhile.
+        // The calls after which it has ended: each call, if it is asked between calls, and many, if it is asked during a call.
         let mut places = 0;
         for at in [Moment::Look, Moment::Operation] {
             // From some moment on the run ends before it reads the request.
@@ -346,7 +345,7 @@ pub fn every_wish(seed: u64) -> Result<u64, String> {
 /// Only then does the run write checkpoints.
 ///
 /// # Errors
-/// There is a checkpoint without a named directory, or none with one; or the run does not resume.
+/// There is a checkpoint without a named directory or none with one, or the run does not resume.
 pub fn without_locks(seed: u64) -> Result<bool, String> {
     let job = StoredCase::new(seed)?;
     let disks = job.disks();
@@ -395,7 +394,7 @@ pub fn mutations(seed: u64, numbers: Range<u64>) -> Result<(u64, u64), String> {
         let other = &files[random.below(files.len() as u64) as usize];
         match random.below(6) {
             0 | 1 if !bytes.is_empty() => {
-                // Much is at the beginning or at the end, and zeros between.
+                // Most data is at the beginning or at the end, with zeros between.
                 let among = 8 << random.below(u64::from(bytes.len().ilog2()) + 1);
                 let bit = random.below(among);
                 let byte = match random.below(2) {

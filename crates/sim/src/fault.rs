@@ -10,20 +10,20 @@ use graphmill_storage::{CancelToken, Fault, FaultKind, On, SimDisk, SplitMix64};
 
 use crate::clock::Ticking;
 
-/// Somebody asks a rank to stop.
+/// A request to a rank to stop.
 #[derive(Debug, Clone, Copy)]
 struct CancelFault {
     rank: usize,
-    /// At the how-manieth of these.
+    /// The number of the moment, counted per kind of moment.
     nth: u64,
     at: Moment,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Moment {
-    /// Operations on its disk.
+    /// An operation on its disk.
     Operation,
-    /// Looks at its clock, as between two calls of its driver.
+    /// A read of its clock, as between two calls of its driver program.
     Look,
 }
 
@@ -33,16 +33,16 @@ pub(crate) struct Faults {
     /// Faults of disks, with the number of the disk.
     disks: Vec<(usize, Fault)>,
     pub(crate) network: NetworkModel,
-    /// Passes after which a rank is asked to stop.
+    /// Number of passes after which a rank is asked to stop.
     pub(crate) stop_after: Option<u64>,
-    /// A rank is asked to stop.
+    /// Requests to ranks to stop.
     wishes: Vec<CancelFault>,
-    /// The checkpoint that the attempt resumed from; 0 is none.
+    /// The number of the checkpoint that the attempt resumed from; 0 is none.
     pub(crate) resumed: Arc<AtomicU64>,
 }
 
 impl Faults {
-    /// Draws the faults of an attempt, which does `operations` on a disk without any.
+    /// Draws the faults of an attempt that does `operations` operations on a disk without faults.
     pub(crate) fn draw(
         random: &mut SplitMix64,
         disks: usize,
@@ -50,7 +50,7 @@ impl Faults {
         operations: u64,
     ) -> Faults {
         let mut faults = Faults::default();
-        // As often early as late, and behind the end, too.
+        // Early as often as late, and sometimes after the end.
         let spread = 1 << random.below(u64::from(operations.max(2).ilog2()) + 2);
         let nth = 1 + random.below(spread);
         let at = Duration::from_micros(random.below(20_000));
@@ -78,7 +78,7 @@ impl Faults {
             return faults;
         }
         let mut fail = |kind, on, nth, for_good| fail_on(disk, kind, on, nth, for_good);
-        // Now and then a name operation fails too.
+        // Sometimes a name operation fails too.
         if random.below(6) == 0 {
             fail(FaultKind::Eio, On::Name, 1 + random.below(64), false);
         }
@@ -87,11 +87,11 @@ impl Faults {
             0..=3 => fail(FaultKind::PowerCut, On::Any, nth, true),
             4 => fail(FaultKind::Eio, on, nth, false),
             5 => fail(FaultKind::Eio, on, nth, true),
-            // Some find out that they are full when what was written is made durable.
+            // Some disks report that they are full only at a sync.
             6 => fail(FaultKind::Enospc, full, nth, true),
             7 => fail(FaultKind::Short, on, nth, false),
             8 => {
-                // Bytes whose sync failed are lost later.
+                // A later power cut loses bytes whose sync failed.
                 fail(FaultKind::Eio, On::Sync, nth, false);
                 fail(FaultKind::PowerCut, On::Sync, later, true);
             }
@@ -103,7 +103,7 @@ impl Faults {
                     Moment::Look => (1 + random.below(24), 1 + random.below(48)),
                 };
                 faults.wishes.push(CancelFault { rank, nth, at });
-                // Asked twice, it is not patient.
+                // After a second request it stops at once.
                 if random.below(3) == 0 {
                     let nth = later;
                     faults.wishes.push(CancelFault { rank, nth, at });
@@ -122,7 +122,7 @@ impl Faults {
         faults
     }
 
-    /// One failure of a disk.
+    /// Makes faults with one fault of a disk.
     pub(crate) fn of_disk(disk: usize, fault: Fault) -> Faults {
         Faults {
             disks: vec![(disk, fault)],
@@ -130,7 +130,7 @@ impl Faults {
         }
     }
 
-    /// Adds one failure of a disk.
+    /// Adds one fault of a disk.
     pub(crate) fn and_of_disk(mut self, disk: usize, fault: Fault) -> Faults {
         self.disks.push((disk, fault));
         self
@@ -144,7 +144,7 @@ impl Faults {
         }
     }
 
-    /// Somebody asks a rank to stop.
+    /// Makes faults with one request to a rank to stop.
     pub(crate) fn asking(rank: usize, nth: u64, at: Moment) -> Faults {
         Faults {
             wishes: vec![CancelFault { rank, nth, at }],
@@ -172,7 +172,7 @@ impl Faults {
         }
     }
 
-    /// Ends the faults: a disk that lost power retains durable bytes and a part of the rest.
+    /// Ends the faults; a disk that lost power keeps its durable bytes and a part of the others.
     pub(crate) fn leave(&self, disks: &mut [SimDisk], random: &mut SplitMix64) {
         for (number, disk) in disks.iter_mut().enumerate() {
             disk.heal();
@@ -184,7 +184,7 @@ impl Faults {
         }
     }
 
-    /// True if an attempt has to succeed all the same.
+    /// Returns true if an attempt must succeed despite the faults.
     pub(crate) fn are_harmless(&self) -> bool {
         let network = &self.network;
         let is_harmful = |(_, fault): &(usize, Fault)| fault.kind != FaultKind::Short;

@@ -1,21 +1,22 @@
-//! Graphmill on simulated machines: the real import, engine and ports of a cluster, where a seed decides disks, networks, threads, clocks
-//! and faults.
+//! Graphmill on simulated machines: the real import and engine of a cluster, where a seed decides all else.
+//!
+//! The seed decides disks, networks, threads, clocks and faults.
 //!
 //! A seed draws a graph, a question about it, ranks, memory and faults ([`Scenario`]). The job imports the edges and asks the question
 //! repeatedly. Each attempt has other faults and resumes from what the last one left, until one runs without faults ([`judge`]).
-//! Then the result must be byte-identical to that of an undisturbed run. A program that shares no code with Graphmill checks that one
-//! (`reference.rs`).
+//! Then the result must be byte-identical to that of a run without faults. An implementation that shares no code with Graphmill checks that
+//! run (`reference.rs`).
 //!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `scenario.rs` | [`Scenario`]: what a seed draws |
 //! | `clock.rs` | time on simulated machines |
-//! | `fault.rs` | what goes wrong in one attempt |
-//! | `cluster.rs` | ranks on simulated machines: one attempt |
+//! | `fault.rs` | the faults of one attempt |
+//! | `cluster.rs` | one attempt: ranks on simulated machines |
 //! | `reference.rs` | the right answer, by a few lines for each algorithm |
-//! | `check.rs` | [`judge`]: attempts in a row, and what has to hold |
+//! | `check.rs` | [`judge`]: a sequence of attempts, and the conditions that must hold |
 //! | `exhaustive.rs` | [`every_power_cut`], [`every_failure`], [`every_failed_sync`], [`every_cut_going_on`], [`every_failed_name`],
-//! [`every_wish`], [`without_locks`], [`mutations`]: all that can go wrong with one small job |
+//! [`every_wish`], [`without_locks`], [`mutations`]: every fault of one small job |
 
 #![forbid(unsafe_code)]
 

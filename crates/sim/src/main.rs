@@ -1,4 +1,4 @@
-//! `graphmill-sim`: judges one seed after the other, and says which do not hold.
+//! `graphmill-sim`: judges one seed after the other and prints the seeds that fail.
 
 #![forbid(unsafe_code)]
 
@@ -35,7 +35,7 @@ struct SimArgs {
 
 fn main() -> ExitCode {
     let cli = SimArgs::parse();
-    // A panic is caught, and told with its seed.
+    // A panic is caught and reported with its seed.
     std::panic::set_hook(Box::new(|_| ()));
     let clock = SystemClock::new();
     let (next, has_failed) = (AtomicU64::new(0), AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! The right answer, by a few lines for each algorithm that know nothing of ours.
+//! The right answer, by a few lines for each algorithm that share no code with Graphmill.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ fn differs(rows: &BTreeMap<u64, String>, is_right: impl Fn(u64, f64) -> bool) ->
     wrong.map(|(id, value)| format!("vertex {id} has {value}"))
 }
 
-/// Arcs with weights: an undirected edge is two, a loop one.
+/// Returns the arcs with weights: an undirected edge is two arcs, a loop one.
 fn arcs(case: &Scenario) -> Vec<(u64, u64, f64)> {
     let mut arcs = Vec::new();
     for (from, to, weight) in &case.edges {
@@ -89,7 +89,7 @@ fn ranks(case: &Scenario, ids: &BTreeSet<u64>) -> BTreeMap<u64, f64> {
     ranks
 }
 
-/// The least distances from the source, by relaxing all arcs until nothing changes.
+/// Returns the least distances from the source: relaxes all arcs until nothing changes.
 fn distances(case: &Scenario, are_hops: bool) -> BTreeMap<u64, f64> {
     let mut distances = BTreeMap::new();
     let source: u64 = option(case, "source").parse().unwrap_or(u64::MAX);
@@ -113,7 +113,7 @@ fn distances(case: &Scenario, are_hops: bool) -> BTreeMap<u64, f64> {
     }
 }
 
-/// Vertices have the same component if and only if they are connected, and it is the least id of those.
+/// Checks that connected vertices, and only these, have the same component, named by its least id.
 fn components(
     case: &Scenario,
     ids: &BTreeSet<u64>,

@@ -1,4 +1,4 @@
-//! The draw of a seed: a graph, a question about it, and the machines.
+//! The case that a seed draws: a graph, a question about it, and the machines.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,23 +9,23 @@ use graphmill_storage::SplitMix64;
 /// A graph, a question and a cluster.
 #[derive(Debug, Clone)]
 pub struct Scenario {
-    /// Where all of it comes from.
+    /// The seed of the case.
     pub seed: u64,
     /// Edges between ids, with weights.
     pub edges: Vec<(u64, u64, u32)>,
     /// Options of the import.
     pub import: ImportConfig,
-    /// The algorithm, and its options.
+    /// Name of the algorithm.
     pub algorithm: &'static str,
-    /// Options by name.
+    /// Options of the algorithm by name.
     pub options: Vec<(&'static str, String)>,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: usize,
-    /// Threads of a rank.
+    /// Number of threads of a rank.
     pub threads: usize,
-    /// Bytes of memory of a rank beyond the least that will do.
+    /// Bytes of memory of a rank beyond the least that it needs.
     pub slack: u64,
-    /// Each rank has a disk of its own.
+    /// True if each rank has its own disk.
     pub own_disks: bool,
     /// True if the run names a checkpoint directory.
     pub named: bool,
@@ -38,13 +38,13 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The case of a seed.
+    /// Draws the case of a seed.
     pub fn draw(seed: u64) -> Scenario {
         let mut random = SplitMix64::new(seed);
         let mut one_of = |count: u64| random.below(count);
         let directed = one_of(2) == 0;
         let ranks = [1, 1, 2, 3, 4][one_of(5) as usize];
-        // Every rank has a batch at least.
+        // Every rank has at least one batch.
         let spread = 2 << one_of(8);
         let vertices = ranks as u64 * 4 + one_of(spread);
         let arcs = one_of(4 * vertices + 1);
@@ -53,7 +53,7 @@ impl Scenario {
         let mut edges = Vec::new();
         for i in 0..arcs {
             let (from, to) = match kind {
-                // At random, with loops and edges that come twice.
+                // Random edges, with loops and duplicates.
                 0 => (one_of(vertices), one_of(vertices)),
                 // A path.
                 1 => (i % vertices, (i + 1) % vertices),
@@ -67,8 +67,8 @@ impl Scenario {
             };
             edges.push((from, to, 1 + one_of(9) as u32));
         }
-        // Each vertex has an edge, so that there are as many as were drawn: to itself, or from one, when others may have none that leave
-        // them.
+        // Each vertex gets an edge, so that the graph has as many vertices as were drawn. The edge is a loop, or comes from another
+        // vertex; then some vertices may have no outgoing edge.
         let are_sinks = one_of(3) == 0;
         edges.extend((0..vertices).map(|v| (if are_sinks { 0 } else { v }, v, 1)));
         for (from, to, _) in &mut edges {

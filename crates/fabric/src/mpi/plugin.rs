@@ -1,8 +1,10 @@
 //! The MPI of this machine, behind the few functions of `plugin.c`, loaded at run time.
 //!
-//! Invariants: `held` has the buffer of every slot that is on its way, so the memory that MPI reaches into stays where it is until
-//! the operation is complete; buffers that are still on their way when the plugin goes are never freed. `&mut self` keeps calls to one
-//! thread at a time.
+//! Invariants:
+//!
+//! - `held` has the buffer of every slot in flight. So the memory that MPI accesses does not move until the operation is complete.
+//! - Buffers that are in flight when the plugin is dropped are never freed.
+//! - `&mut self` keeps calls to one thread at a time.
 
 #![expect(
     unsafe_code,
@@ -19,9 +21,9 @@ use libloading::Library;
 
 use crate::error::FabricError;
 
-/// The version of `plugin.c` that this program goes with.
+/// The version of `plugin.c` that this program requires.
 const ABI: u32 = 1;
-/// Operations that are asked about at a time.
+/// Number of operations that one poll returns.
 const POLLED_MAX: usize = 64;
 
 type Send = unsafe extern "C" fn(*const c_void, u64, c_int, c_int, *mut c_int) -> c_int;
@@ -41,7 +43,7 @@ pub(crate) struct Plugin {
     held: BTreeMap<c_int, AlignedBuffer>,
     pub(crate) rank: usize,
     pub(crate) ranks: usize,
-    /// Last: the functions above are in it. It is never unloaded, since MPI may have threads in it.
+    /// Last, since the functions above are in it. It is never unloaded, since MPI may have threads in it.
     _library: &'static Library,
 }
 
@@ -61,10 +63,10 @@ pub(crate) enum Failure {
 }
 
 impl Plugin {
-    /// Loads a plugin and starts MPI, once in a process.
+    /// Loads a plugin and starts MPI; allowed once in a process.
     ///
     /// # Errors
-    /// There is no such plugin, it is of another version, or MPI does not start.
+    /// The plugin does not exist or has another version, or MPI does not start.
     pub(crate) fn start(path: &Path) -> Result<Plugin, FabricError> {
         let no_plugin = |what: String| FabricError::Plugin {
             path: path.to_path_buf(),
@@ -78,8 +80,8 @@ impl Plugin {
                 None => error.to_string(),
             })
         };
-        // SAFETY: the file was made of `plugin.c` by `graphmill mpi build`, or somebody chose to trust it; loading it runs what MPI does on
-        // loading.
+        // SAFETY: `graphmill mpi build` made the file of `plugin.c`, or a user chose to trust it; loading it runs the code that MPI runs
+        // on loading.
         let library = unsafe { Library::new(path) }.map_err(no_library)?;
         let library: &'static Library = Box::leak(Box::new(library));
         // SAFETY: the symbol has this type in `plugin.c`, of any version.
@@ -128,12 +130,12 @@ impl Plugin {
         Ok(plugin)
     }
 
-    /// Which MPI it is.
+    /// Returns the name and version of the MPI.
     pub(crate) fn library(&self) -> &str {
         &self.library
     }
 
-    /// Starts to send; returns its slot, or the buffer and the failure.
+    /// Starts to send; returns the slot, or the buffer and the failure.
     pub(crate) fn send(
         &mut self,
         to: usize,
@@ -152,7 +154,7 @@ impl Plugin {
         self.hold(error, slot, buffer)
     }
 
-    /// Starts to receive; returns its slot, or the buffer and the failure.
+    /// Starts to receive; returns the slot, or the buffer and the failure.
     pub(crate) fn receive(
         &mut self,
         from: usize,
@@ -161,7 +163,7 @@ impl Plugin {
     ) -> Result<c_int, (AlignedBuffer, Failure)> {
         let (mut slot, tag) = (0, c_int::from(tag));
         let (start, room) = (buffer.as_mut_ptr().cast(), buffer.len() as u64);
-        // SAFETY: the memory is the buffer's, never moves, and is held and not looked at until the operation is complete.
+        // SAFETY: the memory is the buffer's and never moves. `held` keeps it, and no code accesses it, until the operation is complete.
         let error = unsafe { (self.receive)(start, room, from as c_int, tag, &mut slot) };
         self.hold(error, slot, buffer)
     }
@@ -187,7 +189,7 @@ impl Plugin {
         let mut bytes = [0; POLLED_MAX];
         let mut errors = [0; POLLED_MAX];
         let mut count = 0;
-        // SAFETY: the arrays have room for as many as are asked for.
+        // SAFETY: the arrays have room for the requested number of operations.
         let error = unsafe {
             (self.poll)(
                 slots.as_mut_ptr(),
@@ -212,9 +214,9 @@ impl Plugin {
         Ok(done.collect())
     }
 
-    /// Ends all operations in flight, and MPI. No other method may be called later.
+    /// Ends all operations in flight, and MPI. No other method may be called afterwards.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        // SAFETY: MPI was started, and is ended once: the caller sees to that.
+        // SAFETY: MPI was started, and the caller ensures that it is ended once.
         match unsafe { (self.finish)() } {
             0 => {
                 self.held.clear();
@@ -225,7 +227,7 @@ impl Plugin {
     }
 
     fn failure(&self, error: c_int) -> Failure {
-        // SAFETY: a number to a number.
+        // SAFETY: the function takes a number and returns a number.
         if unsafe { (self.is_truncation)(error) } != 0 {
             return Failure::TooLong;
         }
@@ -253,7 +255,7 @@ unsafe fn describe_to(
     unsafe { describe(error, to, room) }
 }
 
-/// Text that a function writes to the room it is given, up to a 0.
+/// Returns the text, up to a 0, that a function writes to a buffer.
 fn text(write: impl FnOnce(*mut c_char, c_int)) -> String {
     let mut room = [0_u8; 512];
     write(room.as_mut_ptr().cast(), room.len() as c_int);

@@ -1,4 +1,4 @@
-//! What one rank knows of its MPI job: operations in flight, the reports of the other ranks, and who is lost.
+//! The state of one rank in its MPI job: operations in flight, reports of the other ranks, and the lost rank.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -13,12 +13,12 @@ use crate::collective::CHANNEL as COLLECTIVE;
 use crate::error::FabricError;
 use crate::port::{Channel, FabricCompletion, FabricOperation, SILENCE, SILENT};
 
-/// The channel of what ranks say of themselves.
+/// The channel of the reports of ranks.
 const WORDS: Channel = COLLECTIVE - 1;
 const WORD_BYTES: usize = 1024;
-/// Time between two words of a rank.
+/// Time between two heartbeats of a rank.
 pub(super) const BEAT: Duration = Duration::from_millis(500);
-/// Beats without a word after which a rank is lost.
+/// Number of beats without a report after which a rank is lost.
 const SILENT_BEATS: u32 = (SILENCE.as_millis() / BEAT.as_millis()) as u32;
 
 #[derive(Debug)]
@@ -30,19 +30,19 @@ pub(super) struct MpiState {
     pub(super) in_flight: usize,
     pub(super) peers: Vec<Peer>,
     pub(super) lost: Option<FabricError>,
-    /// Whether a rank is, for those who do not ask.
+    /// True if a rank is lost, for threads that do not poll.
     pub(super) has_lost: Arc<AtomicBool>,
-    /// Another rank said that it fails, and says so to all.
+    /// True if another rank has reported its failure, which it reports to all.
     pub(super) was_told: bool,
     /// True once the rank has sent its last report: it ignores all others.
     leaving: bool,
-    /// Nothing is asked of MPI any more.
+    /// True if MPI is no longer called.
     pub(super) ended: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Flying {
-    /// An operation of the user's.
+    /// An operation of the user.
     Sent {
         token: u64,
         to: usize,
@@ -52,7 +52,7 @@ enum Flying {
         from: usize,
         room: usize,
     },
-    /// Words to a rank, and of one.
+    /// A report to a rank, or from one.
     Word {
         to: usize,
     },
@@ -64,16 +64,16 @@ enum Flying {
 /// The state of another rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Peer {
-    /// Beats since it was heard.
+    /// Beats since its last report.
     silent: u32,
-    /// It is done.
+    /// True if it is done.
     pub(super) left: bool,
-    /// Words to it that have not arrived yet.
+    /// Number of reports to it that have not arrived yet.
     pub(super) telling: u32,
 }
 
 impl MpiState {
-    /// Starts MPI by a plugin, and listens to all.
+    /// Starts MPI by a plugin, and receives reports of all ranks.
     pub(super) fn start(plugin: &Path) -> Result<MpiState, FabricError> {
         let plugin = Plugin::start(plugin)?;
         let (rank, ranks) = (plugin.rank, plugin.ranks);
@@ -98,7 +98,7 @@ impl MpiState {
         self.plugin.rank
     }
 
-    /// Waits for the next word of another rank.
+    /// Starts to receive the next report of another rank.
     pub(super) fn listen(&mut self, from: usize) -> Result<(), FabricError> {
         if self.peers[from].left {
             return Ok(());
@@ -117,7 +117,7 @@ impl MpiState {
     pub(super) fn say(&mut self, to: usize, word: &str) {
         let bytes = &word.as_bytes()[..word.len().min(WORD_BYTES)];
         let Ok(mut buffer) = AlignedBuffer::zeroed(bytes.len()) else {
-            // There will be memory for a later one.
+            // A later report may get memory.
             return;
         };
         buffer.copy_from_slice(bytes);
@@ -130,7 +130,7 @@ impl MpiState {
         }
     }
 
-    /// Sends the last report to all ranks, those that are done too, since they wait for it.
+    /// Sends the last report to all ranks; ranks that are done wait for it too.
     pub(super) fn say_to_all(&mut self, word: &str) {
         if !std::mem::replace(&mut self.leaving, true) {
             let own = self.rank();
@@ -140,17 +140,17 @@ impl MpiState {
         }
     }
 
-    /// Once in a while: says that this rank is there, and notes who has not for long.
+    /// Sends a heartbeat, and finds the ranks that sent none for too long.
     pub(super) fn beat(&mut self) {
         for peer in 0..self.peers.len() {
             if peer == self.rank() || self.lost.is_some() {
                 continue;
             }
-            // One that is done with the others waits for them.
+            // A rank that is done waits for the others.
             if self.peers[peer].telling == 0 && !self.leaving {
                 self.say(peer, ".");
             }
-            // One that is done says nothing more, but it has to hear that this one is.
+            // A rank that is done sends no more reports, but it must learn that this rank lives.
             if self.peers[peer].left && (self.peers[peer].telling == 0 || !self.leaving) {
                 continue;
             }
@@ -249,7 +249,7 @@ impl MpiState {
         self.lose(rank, &cause);
     }
 
-    /// The rank that is lost.
+    /// Returns the error of the lost rank, if there is one.
     pub(super) fn lost_rank(&self) -> Option<usize> {
         match self.lost {
             Some(FabricError::Lost { rank, .. }) => Some(rank),
