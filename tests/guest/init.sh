@@ -66,7 +66,7 @@ done
 
 [ -z "$(ls -A /pmem | grep -v lost+found)" ] || fail "left on the file system: $(ls -A /pmem)"
 run placed wcc --slow-tier numa:3 && fail "a node that is not there"
-grep -q "no memory on node 3; it has nodes 0-2" /tmp/log || fail "node 3: $(cat /tmp/log)"
+grep -q "no memory on node 3, but on nodes 0-2" /tmp/log || fail "node 3: $(cat /tmp/log)"
 
 # A full file system is an error, not a signal.
 dd if=/dev/zero of=/pmem/full bs=1M > /dev/null 2>&1

@@ -43,7 +43,7 @@ pub enum AlgorithmError {
     },
     /// The data of a method do not fit in memory.
     #[error(
-        "--method {method}: {what} do not fit in memory: {}leave the choice to the program",
+        "cannot use --method {method}: {what} do not fit in memory; {}leave the choice to the program",
         more(*least)
     )]
     NoRoom {
@@ -56,7 +56,7 @@ pub enum AlgorithmError {
     },
     /// A graph has weights that the algorithm cannot take.
     #[error(
-        "{}: its weights are from {weights}, and shortest paths take weights of 0 or more: import the edges again with other weights, or without (--weights none) to count arcs",
+        "cannot compute shortest paths on {}: its weights are from {weights}, and must be 0 or more; import the edges again with other weights, or without (--weights none) to count arcs",
         graph.display()
     )]
     NegativeWeights {

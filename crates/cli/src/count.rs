@@ -65,7 +65,7 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
 /// A sentence that says what would have been right.
 pub(crate) fn arcs(text: &str) -> Result<f64, String> {
     match parse(text)? {
-        0 => Err("nothing is done with none: give a number above 0".to_string()),
+        0 => Err("it must be positive".to_string()),
         arcs => Ok(arcs as f64),
     }
 }

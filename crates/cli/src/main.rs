@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(code, signals::INTERRUPTED);
         let (text, code) = ending(&no_input(), &stop);
         let text = text.expect("a text");
-        assert!(text.starts_with("error: none"), "{text}");
+        assert!(text.starts_with("error: cannot read none"), "{text}");
         assert_eq!(code, signals::INTERRUPTED);
     }
 

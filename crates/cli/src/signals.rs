@@ -72,7 +72,7 @@ pub(crate) fn request_on_signals(stop: &CancelToken) -> std::io::Result<()> {
     match started {
         Ok(_) => Ok(()),
         Err(error) => Err(std::io::Error::other(format!(
-            "cannot start a thread ({error}): raise the limit of threads (ulimit -u, pids.max)"
+            "cannot start a thread: {error}; raise the limit of threads (ulimit -u, pids.max)"
         ))),
     }
 }

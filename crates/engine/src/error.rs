@@ -28,45 +28,47 @@ pub enum EngineError {
     Fabric(#[from] FabricError),
     /// Ranks opened graphs that are not the same.
     #[error(
-        "rank {rank} opened another graph than rank 0: give all ranks the same, on a shared file system or as copies"
+        "cannot run on rank {rank}: it opened another graph than rank 0; give all ranks the same, on a shared file system or as copies"
     )]
     OtherGraph {
-        /// Which rank.
+        /// The rank.
         rank: usize,
     },
-    /// A graph is spread over hosts in another way than ranks are.
+    /// A graph is spread over hosts in another order than ranks are.
     #[error(
-        "{}: the columns of this graph are spread over hosts, and {ranks} ranks do not find all of them in the order of ranks: run it on the hosts that imported it, in that order",
+        "cannot run on {}: its columns are spread over hosts, and {ranks} ranks do not find all of them in the order of ranks; run it on the hosts that imported it, in that order",
         path.display()
     )]
     Spread {
         /// The graph.
         path: PathBuf,
-        /// How many ranks there are.
+        /// Number of ranks.
         ranks: usize,
     },
     /// The algorithm works only in the memory of one rank.
-    #[error("{what} works in the memory of one rank: run it with one, or by another method")]
+    #[error(
+        "cannot run {what} on several ranks: it works in the memory of one rank; use one rank, or another method"
+    )]
     OneRank {
         /// The algorithm.
         what: &'static str,
     },
     /// The run does not fit in the budget.
     #[error(
-        "{what} needs at least {least} bytes of memory and the budget is {budget}: give --memory {}M or more",
+        "cannot fit {what} in the budget: it needs at least {least} bytes of memory and the budget is {budget}; give --memory {}M or more",
         least.div_ceil(1 << 20)
     )]
     TooSmall {
         /// The pass or step.
         what: &'static str,
-        /// The least budget that would do, in bytes.
+        /// The least budget that is enough, in bytes.
         least: u64,
         /// The budget, in bytes.
         budget: u64,
     },
     /// A page of a vertex array did not read back as it was written.
     #[error(
-        "{path}: the page at byte {offset} is not what was written there: the disk is failing; run again on another (--tmp)"
+        "cannot read {path}: the page at byte {offset} is not what was written there, so the disk is failing; run again on another (--tmp)"
     )]
     CorruptPage {
         /// The page file.
@@ -76,15 +78,15 @@ pub enum EngineError {
     },
     /// A rank waits for messages that no rank sends.
     #[error(
-        "{}: waited for messages that no rank sends: this is a bug, please report it; --dispatch none may help",
+        "cannot wait for messages in {}: no rank sends them; this is a bug, please report it; --dispatch none may help",
         path.display()
     )]
     NoBuffer {
-        /// Where messages are.
+        /// The file of messages.
         path: PathBuf,
     },
     /// An index beyond the last vertex.
-    #[error("vertex index {index}: the graph has {vertices} vertices")]
+    #[error("cannot use vertex index {index}: the graph has {vertices} vertices")]
     NoSuchIndex {
         /// The index.
         index: u64,
@@ -104,29 +106,31 @@ pub enum EngineError {
         /// Number of vertices.
         vertices: u64,
     },
-    /// A vertex program sends messages and had not said so.
-    #[error("a vertex program calls send, and its Pregel::SENDS is false: set it to true")]
+    /// A vertex program sends messages without declaring it.
+    #[error("cannot send messages of a vertex program: its Pregel::SENDS is false; set it to true")]
     UndeclaredSends,
     /// The values and mailboxes of a push version do not fit in memory.
     #[error(
-        "the push version keeps the values of all vertices and their mailboxes in memory, {bytes} bytes, and needs {besides} bytes more, but the budget is {budget} bytes: give more (--memory), or run the pull version"
+        "cannot run the push version: it keeps the values of all vertices and their mailboxes in memory, {bytes} bytes, and needs {besides} bytes more, but the budget is {budget} bytes; give more (--memory), or run the pull version"
     )]
     PushNeedsMemory {
         /// Bytes of values and mailboxes.
         bytes: u64,
-        /// Bytes that have to stay free.
+        /// Bytes that must stay free.
         besides: u64,
         /// The budget, in bytes.
         budget: u64,
     },
     /// A pass names an array of another engine.
-    #[error("a pass names a vertex array that this engine did not make")]
+    #[error("cannot run a pass: it names a vertex array that this engine did not make")]
     ForeignArray,
     /// A pass is over a set of vertices of another engine.
-    #[error("a pass is over a set of vertices that this engine did not make")]
+    #[error("cannot run a pass: it is over a set of vertices that this engine did not make")]
     ForeignSet,
     /// A pass names an array twice, once for writing.
-    #[error("vertex array {name:?} is named twice in one pass, once for writing: name it once")]
+    #[error(
+        "cannot run a pass: it names vertex array {name:?} twice, once for writing; name it once"
+    )]
     BusyArray {
         /// The array's name.
         name: String,
@@ -141,7 +145,7 @@ pub enum EngineError {
     },
     /// Checkpoints exist, but none has correct checksums on all ranks.
     #[error(
-        "{}: no checkpoint there is what was written, on every rank{}: cannot resume; delete the directory (on all hosts) to start over",
+        "cannot resume from {}: no checkpoint there is undamaged on all ranks{}; delete the directory (on all hosts) to start over",
         folder.display(),
         damaged_files(damaged)
     )]
@@ -153,7 +157,7 @@ pub enum EngineError {
     },
     /// A rank has no checkpoints, but others have.
     #[error(
-        "{}: rank {rank} has no checkpoints there, but other ranks have: is the directory on the disk of another host? Delete it (on all hosts) to start over",
+        "cannot resume from {}: rank {rank} has no checkpoints there, but other ranks have (they may be on the disk of another host); delete it (on all hosts) to start over",
         folder.display()
     )]
     VersionsElsewhere {
@@ -162,24 +166,24 @@ pub enum EngineError {
         /// The rank without checkpoints.
         rank: usize,
     },
-    /// A worker failed in a way of its own.
+    /// A worker failed with another error.
     #[error("{0}")]
     Worker(String),
-    /// Cells have to be streamed and no stream was made for them: a mistake in the program.
+    /// Cells must be streamed and have no stream: a mistake in the program.
     #[error(
-        "a pass has no stream for a cell that is not in memory; this is a bug, please report it"
+        "cannot read a cell: it is not in memory, and the pass has no stream for it; this is a bug, please report it"
     )]
     NoReaders,
-    /// A graph has weights that a program cannot take.
-    #[error("{}: {what}", graph.display())]
+    /// A program cannot use the weights of a graph.
+    #[error("cannot use the weights of {}: {what}", graph.display())]
     Weights {
         /// The stored graph.
         graph: PathBuf,
-        /// Why it cannot, and what to do.
+        /// The cause and a hint.
         what: &'static str,
     },
-    /// A pass before this one failed, and its arrays and buffers are as that left them.
-    #[error("an earlier pass of this engine failed: make a new one")]
+    /// An earlier pass failed, and left its arrays and buffers in an unknown state.
+    #[error("cannot run a pass: an earlier pass of this engine failed; make a new engine")]
     Broken,
     /// The user asked to stop.
     #[error("interrupted")]

@@ -17,14 +17,16 @@ pub enum FabricError {
         cause: String,
     },
     /// An operation names a rank that is done with the others: a mistake in the program.
-    #[error("rank {rank} is done with the others already; this is a bug, please report it")]
+    #[error(
+        "cannot exchange frames with rank {rank}: it is done with the others already; this is a bug, please report it"
+    )]
     Left {
         /// The rank.
         rank: usize,
     },
     /// A frame is longer than the memory that waits for it: a mistake in the program.
     #[error(
-        "a frame of rank {from} is longer than the {room} bytes that wait for it; this is a bug, please report it"
+        "cannot receive a frame of rank {from}: it is longer than the {room} bytes that wait for it; this is a bug, please report it"
     )]
     TooLong {
         /// The sender.
@@ -39,7 +41,7 @@ pub enum FabricError {
         what: &'static str,
     },
     /// The plugin for MPI cannot be used.
-    #[error("{}: {what}", path.display())]
+    #[error("cannot use {}: {what}", path.display())]
     Plugin {
         /// The file of the plugin.
         path: PathBuf,
@@ -47,7 +49,7 @@ pub enum FabricError {
         what: String,
     },
     /// The system refused the thread that runs the network.
-    #[error("cannot start a thread ({0}): raise the limit (ulimit -u)")]
+    #[error("cannot start a thread: {0}; raise the limit (ulimit -u)")]
     Thread(String),
     /// The system gave no memory for a frame.
     #[error("{0}")]

@@ -19,19 +19,19 @@ pub enum FormatError {
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
     /// A directory without `graph.json`, or no directory.
-    #[error("{} is not a stored graph (it has no graph.json): make one with graphmill import", path.display())]
+    #[error("cannot open {}: it is not a stored graph (it has no graph.json); make one with graphmill import", path.display())]
     NotAGraph {
         /// The directory.
         path: PathBuf,
     },
     /// A column file that another host has.
-    #[error("{} is not here: the graph is spread over the hosts that imported it, and this needs all of its edges: import it into a directory that all hosts share", path.display())]
+    #[error("cannot read {}: the graph is spread over the hosts that imported it, and this needs all of its edges; import it into a directory that all hosts share", path.display())]
     Elsewhere {
         /// The file.
         path: PathBuf,
     },
     /// A format of another time.
-    #[error("{} has format {found}, this program reads format {expected}: import the graph again", path.display())]
+    #[error("cannot open {}: it has format {found}, and this program reads format {expected}; import the graph again", path.display())]
     Version {
         /// The graph's `graph.json`.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum FormatError {
         found: u64,
     },
     /// `graph.json` is not what was written.
-    #[error("{}: {what}: the file was changed or is damaged; restore it or import the graph again", path.display())]
+    #[error("cannot read {}: {what} (the file was changed or is damaged); restore it or import the graph again", path.display())]
     Description {
         /// The graph's `graph.json`.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum FormatError {
     },
     /// A file is too short, too long or another one.
     #[error(
-        "{} has {found} bytes where {expected} were written (page {page} and later are affected): restore it or import the graph again",
+        "cannot read {}: it has {found} bytes where {expected} were written (page {page} and later are affected); restore it or import the graph again",
         path.display()
     )]
     Length {
@@ -65,7 +65,7 @@ pub enum FormatError {
     },
     /// A page does not have its checksum.
     #[error(
-        "{}, page {page} (byte {offset}) is not what was written there: checksum {found:08x}, expected {expected:08x}; restore the file or import the graph again",
+        "cannot read {}: page {page} (byte {offset}) is not what was written there: checksum {found:08x}, expected {expected:08x}; restore the file or import the graph again",
         path.display()
     )]
     Page {
@@ -82,7 +82,7 @@ pub enum FormatError {
     },
     /// A checksum table does not have its checksum.
     #[error(
-        "{}, checksum table (byte {offset}, after page {pages}) is not what was written there: checksum {found:08x}, expected {expected:08x}; restore the file or import the graph again",
+        "cannot read {}: the checksum table (byte {offset}, after page {pages}) is not what was written there: checksum {found:08x}, expected {expected:08x}; restore the file or import the graph again",
         path.display()
     )]
     Table {
@@ -98,7 +98,7 @@ pub enum FormatError {
         found: u32,
     },
     /// Bytes that have their checksum but make no sense: a graph written by a broken program.
-    #[error("{}, page {page} (byte {offset}): {what}: import the graph again", path.display())]
+    #[error("cannot read {}, page {page} (byte {offset}): {what}; import the graph again", path.display())]
     Malformed {
         /// Which file.
         path: PathBuf,
@@ -111,7 +111,7 @@ pub enum FormatError {
     },
     /// A corrupt block or index; a caller that knows the file turns it into [`Malformed`](Self::Malformed).
     #[error(
-        "a cell's bytes make no sense: {what}: byte {offset}, expected {expected}, found {found}; import the graph again"
+        "cannot decode a cell: {what}, byte {offset}, expected {expected}, found {found}; import the graph again"
     )]
     Cell {
         /// What does not fit.
@@ -124,7 +124,9 @@ pub enum FormatError {
         found: u64,
     },
     /// An out-degree that the caller's numbers cannot hold.
-    #[error("vertex index {vertex} has {degree} edges, more than a number of this size holds")]
+    #[error(
+        "cannot store the degree of vertex index {vertex}: {degree} edges are more than a number of this size holds"
+    )]
     DegreeTooLarge {
         /// The vertex.
         vertex: u64,
@@ -132,7 +134,7 @@ pub enum FormatError {
         degree: u64,
     },
     /// An id longer than the format takes.
-    #[error("a vertex id has {bytes} bytes; {max} is the most a stored graph takes")]
+    #[error("cannot store a vertex id of {bytes} bytes: {max} is the most")]
     IdTooLong {
         /// Bytes of the id.
         bytes: usize,

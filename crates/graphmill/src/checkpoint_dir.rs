@@ -147,7 +147,7 @@ impl Plan {
                 return Err(Error::CheckpointsHeld { path: base });
             }
             watcher(&Progress::Warning(&format!(
-                "{}: the run neither writes checkpoints nor resumes: the directory cannot be written, another run uses it, or its file system has no locks (--checkpoint-dir names a directory of this run alone)",
+                "cannot write or resume checkpoints in {}: the directory cannot be written, another run uses it, or its file system has no locks; name a directory of this run alone (--checkpoint-dir)",
                 base.display()
             )));
             return Ok(None);
@@ -205,7 +205,7 @@ fn check_own(disk: &dyn Disk, folder: &Path) -> Result<(), Error> {
         if !is_removed(&path) && (!is_own(&path) || disk.is_dir(&path)?) {
             return Err(Error::Checkpoints {
                 path,
-                what: "is of no run, and is where its checkpoints would be".to_string(),
+                what: "it is a file of no run, and lies where checkpoints would be".to_string(),
                 todo: "move it away, or name another directory (--checkpoint-dir)",
             });
         }
@@ -342,7 +342,7 @@ impl CheckpointDir {
         match ended {
             Err(error) if !self.is_named => {
                 watcher(&Progress::Warning(&format!(
-                    "the run is done, and its checkpoints stay in {}: {error}",
+                    "cannot delete the checkpoints of the finished run in {}: {error}",
                     self.base.display()
                 )));
                 Ok(())
@@ -364,7 +364,7 @@ impl CheckpointDir {
             Ok(()) if all.iter().any(|said| *said != [1]) => Err(Error::Checkpoints {
                 path: self.base.clone(),
                 what: "another rank cannot write there".to_string(),
-                todo: "the same command with --resume removes what is there",
+                todo: "the same command with --resume removes the checkpoints there",
             }),
             said => said.map_err(Error::from),
         })
@@ -407,7 +407,7 @@ impl CheckpointDir {
         };
         let there: RunIdentity = serde_json::from_slice(&there).map_err(|error| {
             let what = format!(
-                "{} does not say which run the checkpoints there are of ({error})",
+                "{} does not name the run of the checkpoints there ({error})",
                 name.display()
             );
             wrong(
@@ -421,7 +421,7 @@ impl CheckpointDir {
                 there.algorithm
             );
             let todo =
-                "say --resume to resume that run, or name another directory (--checkpoint-dir)";
+                "give --resume to resume that run, or name another directory (--checkpoint-dir)";
             return Err(wrong(what, todo));
         }
         match self.identity.other(&there) {
@@ -475,7 +475,7 @@ impl CheckpointDir {
         let Some(resumed) = resumed else {
             if self.is_asked {
                 watcher(&Progress::Note(&format!(
-                    "{base}: there is no checkpoint to resume from; the run starts over{}",
+                    "cannot resume from {base}: there is no checkpoint; the run starts over{}",
                     self.others()
                 )));
             }
@@ -483,7 +483,7 @@ impl CheckpointDir {
         };
         for (rank, path) in &resumed.damaged {
             watcher(&Progress::Warning(&format!(
-                "{}{}: not what was written; the run resumes from the checkpoint before",
+                "cannot resume from {}{}: it is not what was written; the run resumes from the checkpoint before",
                 path.display(),
                 match self.is_alone {
                     true => String::new(),
@@ -492,7 +492,7 @@ impl CheckpointDir {
             )));
         }
         watcher(&Progress::Note(&format!(
-            "resuming the run that was interrupted, after {} calls ({base})",
+            "resuming the interrupted run, after {} calls ({base})",
             resumed.calls
         )));
     }
@@ -513,7 +513,7 @@ impl CheckpointDir {
             };
         }
         watcher(&Progress::Note(&format!(
-            "what was done is kept in {}: {again}",
+            "checkpoints are in {}; {again}",
             self.base.display()
         )));
         error

@@ -23,30 +23,30 @@ pub enum Error {
     Fabric(#[from] FabricError),
     /// This process is a rank of an MPI job, and the plugin for MPI is not compiled.
     #[error(
-        "this is one of {ranks} ranks of an MPI job, and there is no plugin for MPI: run `graphmill mpi build` once, with the MPI of the job (looked for {})",
+        "cannot run as one of {ranks} ranks of an MPI job: there is no plugin for MPI (looked for {}); run `graphmill mpi build` once, with the MPI of the job",
         paths(places)
     )]
     NoPlugin {
         /// Ranks of the job.
         ranks: usize,
-        /// Where it was looked for.
+        /// The paths that were searched.
         places: Vec<PathBuf>,
     },
     /// There is no home directory for the plugin.
-    #[error("there is no home directory for the plugin: name a file (-o)")]
+    #[error("cannot write the plugin for MPI: there is no home directory; name a file (-o)")]
     NoPlaceForPlugin,
-    /// What one process does is asked of several.
+    /// The command runs in one process only, and this is one of several.
     #[error(
-        "this is one of {ranks} ranks of an MPI job, and only `import` and `run` are done by several: start it without mpirun or srun"
+        "cannot run as one of {ranks} ranks of an MPI job: only `import` and `run` are done by several; start it without mpirun or srun"
     )]
     OneProcess {
         /// Ranks of the job.
         ranks: usize,
     },
-    /// Slurm started several processes that do not know of each other, and would each do all of the work.
+    /// Slurm started several processes without MPI, and each would do all of the work.
     #[error(
-        "srun started {tasks} tasks without MPI, of which each would do all of this by itself: start them with --mpi=pmix or --mpi=pmi2; \
-         for {tasks} works of their own, unset SLURM_STEP_NUM_TASKS"
+        "cannot run as one of {tasks} tasks of srun: it started them without MPI, so each would do all of the work; \
+         start them with --mpi=pmix or --mpi=pmi2, or unset SLURM_STEP_NUM_TASKS for {tasks} separate runs"
     )]
     Strangers {
         /// Tasks of the step.
@@ -54,28 +54,28 @@ pub enum Error {
     },
     /// Ranks were started differently.
     #[error(
-        "cannot work with rank {rank}: its {option} is not that of rank 0: start all ranks with the same program and options"
+        "cannot work with rank {rank}: its {option} is not that of rank 0; start all ranks with the same program and options"
     )]
     RanksDiffer {
-        /// Which rank.
+        /// The rank.
         rank: usize,
-        /// What differs.
+        /// The option that differs.
         option: String,
     },
     /// The plugin for MPI could not be compiled.
-    #[error("the plugin for MPI cannot be compiled by {compiler}: {what}")]
+    #[error("cannot compile the plugin for MPI with {compiler}: {what}")]
     PluginBuild {
         /// The compiler.
         compiler: String,
-        /// What it said.
+        /// Its error.
         what: String,
     },
     /// The registry has no such algorithm.
-    #[error("there is no algorithm {name:?}: there are {}", known.join(", "))]
+    #[error("cannot run {name:?}: there is no such algorithm; give one of {}", known.join(", "))]
     UnknownAlgorithm {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The algorithms of the registry.
         known: Vec<&'static str>,
     },
     /// The algorithm has no such option.
@@ -83,13 +83,13 @@ pub enum Error {
     UnknownOption {
         /// The algorithm.
         algorithm: &'static str,
-        /// What was given.
+        /// The given option.
         name: String,
-        /// What there is.
+        /// The options of the algorithm.
         known: Vec<&'static str>,
     },
     /// The algorithm cannot run without an option.
-    #[error("{algorithm} needs --{name}: {help}")]
+    #[error("{algorithm} requires --{name}: {help}")]
     MissingOption {
         /// The algorithm.
         algorithm: &'static str,
@@ -103,34 +103,34 @@ pub enum Error {
     NoSuchVertex {
         /// The option that names it.
         option: &'static str,
-        /// What it names.
+        /// The id.
         id: String,
-        /// Whether the graph's ids are integers.
+        /// True if the graph's ids are integers.
         integers: bool,
     },
     /// A URL where a file is expected.
-    #[error("{}: a URL is not read; download the file first, or read it with DuckDB into a Parquet file", path.display())]
+    #[error("cannot read {}: it is a URL; download the file first, or read it with DuckDB into a Parquet file", path.display())]
     Url {
         /// What was given.
         path: PathBuf,
     },
 
     /// A pattern that no file matches.
-    #[error("{}: no file matches this pattern", path.display())]
+    #[error("cannot read {}: no file matches this pattern", path.display())]
     NoMatch {
         /// The pattern.
         path: PathBuf,
     },
 
     /// The input is neither a stored graph nor a file or directory of edges.
-    #[error("{}: there is no such file or directory", path.display())]
+    #[error("cannot read {}: there is no such file or directory", path.display())]
     NoInput {
         /// What was given.
         path: PathBuf,
     },
     /// Edges that come from a pipe or a device.
     #[error(
-        "{} is a pipe or a device: edges are read more than once, from wherever they lie: write them to a file, and name that, or give - and pipe them in",
+        "cannot read {}: it is a pipe or a device, and edges are read more than once; write them to a file, and name that, or give - and pipe them in",
         path.display()
     )]
     NotAFile {
@@ -139,7 +139,7 @@ pub enum Error {
     },
     /// A stored graph was given together with ways to read edges.
     #[error(
-        "{} is a stored graph: how its edges are read was settled when it was imported; leave out those options, or import again",
+        "cannot read {} with these options: it is a stored graph, whose import settled how its edges are read; leave them out, or import again",
         path.display()
     )]
     AlreadyStored {
@@ -148,85 +148,85 @@ pub enum Error {
     },
     /// A stored graph was given where edges belong.
     #[error(
-        "{} is a stored graph already: run on it as it is, or import the edges that it was made of again",
+        "cannot import {}: it is a stored graph already; run on it as it is, or import its edges again",
         path.display()
     )]
     NotEdges {
         /// The stored graph.
         path: PathBuf,
     },
-    /// An output would lie in a directory that does not exist.
-    #[error("{}: there is no directory {}: make it first, or name another", path.display(), folder.display())]
+    /// The directory of an output does not exist.
+    #[error("cannot create {}: there is no directory {}; make it first, or name another", path.display(), folder.display())]
     NoFolder {
         /// The output.
         path: PathBuf,
-        /// Its folder.
+        /// Its directory.
         folder: PathBuf,
     },
-    /// There is no writing beside the edges, where the graph imported from them would be kept.
+    /// The directory of the edges, which would keep the imported graph, cannot be written.
     #[error(
-        "cannot keep the graph of {} in {}: {source}: import it to where you may write (graphmill import {} -o GRAPH), and run on that",
+        "cannot keep the graph of {} in {}: {source}; import it to where you may write (graphmill import {} -o GRAPH), and run on that",
         input.display(), folder.display(), input.display()
     )]
     NoCache {
         /// The edges.
         input: PathBuf,
-        /// The directory beside them.
+        /// Their directory.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A graph that ranks were to make is there by now.
-    #[error("{}: another run has imported it meanwhile: run again", path.display())]
+    /// Another run made the graph meanwhile.
+    #[error("cannot import {}: another run has imported it meanwhile; run again", path.display())]
     ImportedMeanwhile {
         /// The stored graph.
         path: PathBuf,
     },
-    /// There is no writing where an output would go.
-    #[error("{}: cannot write in {}: {source}: name another place", path.display(), folder.display())]
+    /// The directory of an output cannot be written.
+    #[error("cannot create {} in {}: {source}; name another place", path.display(), folder.display())]
     NoOutput {
         /// The output.
         path: PathBuf,
-        /// Its folder.
+        /// Its directory.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is no writing where temporary files would go.
-    #[error("cannot make temporary files in {}: {source}: name another directory for them (--tmp)", folder.display())]
+    /// The directory of temporary files cannot be written.
+    #[error("cannot make temporary files in {}: {source}; name another directory for them (--tmp)", folder.display())]
     NoScratch {
-        /// Where they would go.
+        /// The directory.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Temporary files would lie in memory, beside the budget.
+    /// Temporary files would lie in memory that the budget does not count.
     #[error(
-        "cannot keep temporary files in {}: it is memory (tmpfs), which --memory does not count: name a directory on a disk (--tmp)",
+        "cannot keep temporary files in {}: it is memory (tmpfs), which --memory does not count; name a directory on a disk (--tmp)",
         directory.display()
     )]
     TmpInMemory {
-        /// Where they would go.
+        /// The directory.
         directory: PathBuf,
     },
-    /// A count or a rate with which nothing would ever be done.
-    #[error("{option}: nothing is done with none: give a number above 0")]
+    /// A count or a rate is 0.
+    #[error("{option} must be positive")]
     NoRate {
         /// The option.
         option: &'static str,
     },
-    /// More ranks than an estimate looks at.
-    #[error("--ranks {ranks}: an estimate is for {most} at most")]
+    /// An estimate is for fewer ranks.
+    #[error("--ranks {ranks} must be at most {most}")]
     TooManyRanks {
-        /// Ranks.
+        /// Requested ranks.
         ranks: usize,
-        /// At most.
+        /// Maximum number of ranks.
         most: usize,
     },
     /// A directory for checkpoints holds something else, such as checkpoints of another run.
-    #[error("{}: {what}: {todo}", path.display())]
+    #[error("cannot use {} for checkpoints: {what}; {todo}", path.display())]
     Checkpoints {
-        /// Where that is.
+        /// The directory or file.
         path: PathBuf,
         /// The mismatch that was found.
         what: String,
@@ -234,72 +234,74 @@ pub enum Error {
         todo: &'static str,
     },
     /// A directory for checkpoints in which another run writes.
-    #[error("{}: another run writes its checkpoints there: name another directory (--checkpoint-dir), or wait", path.display())]
+    #[error("cannot use {} for checkpoints: another run writes its checkpoints there; name another directory (--checkpoint-dir), or wait", path.display())]
     CheckpointsHeld {
-        /// Where that is.
+        /// The directory.
         path: PathBuf,
     },
-    /// An option that has no effect without another.
-    #[error("{option} means nothing without {needs}: leave it out, or ask for both")]
+    /// An option requires another.
+    #[error("{option} requires {needs}: leave it out, or give both")]
     Meaningless {
         /// The option.
         option: &'static str,
-        /// What it belongs to.
+        /// The option or setting that it requires.
         needs: &'static str,
     },
-    /// A method that goes over edges in memory, where they are to stream from disk.
+    /// A method reads edges in memory, and edges are to stream from disk.
     #[error(
-        "{option} goes over edges in memory, but they are to stream from disk (--place edges=stream): leave out one of the two"
+        "{option} conflicts with --place edges=stream: it goes over edges in memory; leave out one of the two"
     )]
     Streamed {
         /// The option.
         option: &'static str,
     },
-    /// The highest of values that are vertices.
+    /// The highest values are requested, and values are vertices.
     #[error(
-        "--top: the values of {algorithm} are vertices here, of which none is higher than another: leave it out"
+        "--top conflicts with {algorithm}: its values are vertices here, and none is higher than another; leave it out"
     )]
     NoHighest {
         /// The algorithm.
         algorithm: &'static str,
     },
-    /// Two kinds of output would be mixed.
-    #[error("{option} prints on standard output, where the result goes: leave out one of the two")]
+    /// Two outputs would be mixed on standard output.
+    #[error(
+        "{option} conflicts with a result on standard output: it prints there too; leave out one of the two"
+    )]
     BothOnStdout {
         /// The option.
         option: &'static str,
     },
-    /// Standard input of a rank of an MPI job.
+    /// A rank of an MPI job would read standard input.
     #[error(
-        "cannot read edges from standard input: it reaches one rank of an MPI job only: write them to a file, and name that"
+        "cannot read edges from standard input: it reaches one rank of an MPI job only; write them to a file, and name that"
     )]
     StdinOfRanks,
-    /// Edges from standard input cannot be kept for the time of the work.
-    #[error("cannot keep standard input in {}: {source}: name another directory for it (--tmp)", folder.display())]
+    /// Edges from standard input cannot be stored in a temporary file.
+    #[error("cannot keep standard input in {}: {source}; name another directory for it (--tmp)", folder.display())]
     NoSpool {
-        /// Where it would go.
+        /// The directory of the file.
         folder: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Standard input cannot be read.
-    #[error("cannot read standard input: {source}: write the edges to a file, and name that")]
+    #[error("cannot read standard input: {source}; write the edges to a file, and name that")]
     Stdin {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Standard input is asked for twice.
-    #[error("cannot read standard input twice: give - once")]
+    /// Standard input is given twice.
+    #[error("cannot read standard input twice: it can be read once; give - once")]
     StdinTwice,
     /// An output would replace something that the run needs.
-    #[error("{} is {what}: name another output", path.display())]
+    #[error("cannot write {}: it is {what}; name another output", path.display())]
     OutputIs {
         /// The output.
         path: PathBuf,
         /// What it would replace.
         what: &'static str,
     },
-    /// Somebody asked to stop.
+    /// The user asked to stop.
     #[error("interrupted")]
     Stopped,
     /// The user stopped a run that can be resumed.
@@ -309,7 +311,7 @@ pub enum Error {
         folder.display()
     )]
     Interrupted {
-        /// Where checkpoints of it are.
+        /// The directory of its checkpoints.
         folder: PathBuf,
         /// True if the command has to say `--resume`.
         needs_resume: bool,
@@ -317,7 +319,7 @@ pub enum Error {
     /// The user stopped an import that can be resumed.
     #[error("interrupted; the same command resumes (checkpoints are beside the graph and in {})", folder.display())]
     InterruptedImport {
-        /// Where what was done is kept.
+        /// The directory of its checkpoints that are not beside the graph.
         folder: PathBuf,
     },
     /// Import from edges.
@@ -361,7 +363,7 @@ impl Error {
         }
     }
 
-    /// Whether somebody asked to stop, this rank or another, and nothing else went wrong.
+    /// Returns true if the user asked this rank or another to stop, and nothing else failed.
     pub fn is_stopped(&self) -> bool {
         matches!(
             self,
@@ -373,7 +375,7 @@ impl Error {
         ) || matches!(self.between_ranks(), Some(lost) if is_end_as_asked(lost))
     }
 
-    /// True if the user stopped work that can be resumed.
+    /// Returns true if the user stopped work that can be resumed.
     pub fn is_interrupted(&self) -> bool {
         matches!(
             self,
@@ -381,7 +383,7 @@ impl Error {
         )
     }
 
-    /// Whether that is the end of a rank that was asked to, or of one that heard of it.
+    /// Returns true if this rank was asked to stop, or learned of such a request.
     pub(crate) fn is_end_as_asked(&self) -> bool {
         self.is_stopped() || self.is_interrupted()
     }
@@ -396,7 +398,7 @@ impl Error {
         }
     }
 
-    /// Whether a disk is full or fails.
+    /// Returns true if a disk is full or fails.
     pub(crate) fn is_of_disk(&self) -> bool {
         if let Error::Ingest(IngestError::TooLittleDisk { .. }) = self {
             return true;
@@ -411,7 +413,7 @@ impl Error {
         false
     }
 
-    /// True if existing checkpoints cannot be resumed from.
+    /// Returns true if existing checkpoints cannot be resumed from.
     pub(crate) fn is_of_checkpoints(&self) -> bool {
         let (Error::Engine(error) | Error::Algorithm(AlgorithmError::Engine(error))) = self else {
             return false;
@@ -424,7 +426,7 @@ impl Error {
         )
     }
 
-    /// Whether it was asked for wrongly: another question may well be answered.
+    /// Returns true if the request is wrong: another command may succeed.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -487,7 +489,7 @@ fn list(before: &str, names: &[&str], after: &str) -> String {
     }
 }
 
-/// Whether a rank is lost that ended as it was asked to.
+/// Returns true if the lost rank ended because the user asked it to stop.
 pub(crate) fn is_end_as_asked(lost: &FabricError) -> bool {
     let asked = Error::Stopped.to_string();
     matches!(lost, FabricError::Lost { cause, .. } if *cause == asked)

@@ -139,7 +139,7 @@ impl Machine {
         self.check_tmp()?;
         if let Some(different) = graph.coinciding() {
             watcher(&Progress::Warning(&format!(
-                "multiples of the gap coincide: no vertex has edges to more than {different} different ones, one of them itself"
+                "multiples of the gap coincide: no vertex has edges to more than {different} different vertices, itself included"
             )));
         }
         match file {

@@ -51,15 +51,15 @@ impl Plan {
         };
         let is_in = |path: &Path| place(path).is_some_and(|path| at.starts_with(path));
         if self.output_file().is_some_and(is_in) {
-            return refuse("is where the result goes");
+            return refuse("the result goes there");
         }
         for above in at.ancestors() {
             if machine.disk().exists(&above.join(DESCRIPTION))? {
-                return refuse("is in a stored graph");
+                return refuse("it is in a stored graph");
             }
         }
         match is_in(&self.config.input) {
-            true => refuse("is in the input"),
+            true => refuse("it is in the input"),
             false => Ok(()),
         }
     }

@@ -107,19 +107,19 @@ impl graphmill_ingest::ImportProgress for ImportReporter<'_> {
             files => format!("{files} column files are complete"),
         };
         (self.watcher)(&Progress::Note(&format!(
-            "going on with the import that was interrupted: {there}"
+            "resuming the interrupted import: {there}"
         )));
     }
 
     fn keeps_no_more(&self, error: &IngestError) {
         (self.watcher)(&Progress::Warning(&format!(
-            "what is done from now on is not kept for an import that goes on: {error}"
+            "cannot write more checkpoints of the import: {error}"
         )));
     }
 
     fn keeps_nothing(&self, folder: &Path) {
         (self.watcher)(&Progress::Note(&format!(
-            "{}: what is done is not kept for an import that goes on: another import of the same works there, or its file system has no locks",
+            "cannot write checkpoints of the import in {}: another import of the same edges uses it, or its file system has no locks",
             folder.display()
         )));
     }
@@ -128,7 +128,7 @@ impl graphmill_ingest::ImportProgress for ImportReporter<'_> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         *kept = Some(folder.to_path_buf());
         (self.watcher)(&Progress::Note(&format!(
-            "what was done is kept beside the graph and in {}: the same command goes on",
+            "checkpoints are beside the graph and in {}; the same command resumes",
             folder.display()
         )));
     }

@@ -9,25 +9,25 @@ use graphmill_storage::StorageError;
 #[non_exhaustive]
 pub enum ResultError {
     /// The name does not say the format.
-    #[error("cannot tell the format of {}: end its name with .parquet, .csv, .csv.gz, .tsv or .tsv.gz (and a slash, for a directory of parts), or give - for CSV on standard output", path.display())]
+    #[error("cannot tell the format of {}: its name has no known ending; end it with .parquet, .csv, .csv.gz, .tsv or .tsv.gz (and a slash, for a directory of parts), or give - for CSV on standard output", path.display())]
     UnknownFormat {
         /// The result file asked for.
         path: PathBuf,
     },
     /// Parquet text has to be UTF-8.
-    #[error("vertex id {id:?} is not UTF-8, which Parquet needs: write .csv instead")]
+    #[error("cannot write vertex id {id:?} to Parquet: it is not UTF-8; write .csv instead")]
     NotUtf8 {
         /// The id, with its odd bytes replaced.
         id: String,
     },
     /// The Parquet library refused.
-    #[error("writing Parquet failed: {0}")]
+    #[error("cannot write Parquet: {0}")]
     Parquet(#[from] ::parquet::errors::ParquetError),
     /// The CSV library refused.
-    #[error("writing CSV failed: {0}")]
+    #[error("cannot write CSV: {0}")]
     Csv(String),
     /// A write failed on its way to the disk.
-    #[error("writing the result failed: {0}")]
+    #[error("cannot write the result: {0}")]
     Write(#[from] std::io::Error),
     /// The disk failed, or memory ran out.
     #[error(transparent)]

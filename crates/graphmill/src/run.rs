@@ -292,7 +292,7 @@ impl Plan {
     fn warn_of(&self, metrics: &Metrics, watcher: &ProgressFn) {
         if let Some(option) = self.idle_option(metrics) {
             watcher(&Progress::Warning(&format!(
-                "{option} was of no use: it is for edges in memory, and the run went over them on disk or as they are packed"
+                "{option} had no effect: it is for edges in memory, and the run read them from disk or packed"
             )));
         }
         if let Some(end) = metrics.convergence.filter(|end| !end.reached) {

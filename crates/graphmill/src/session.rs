@@ -91,7 +91,7 @@ impl Machine {
         let scratch = self.scratch(&self.tmp(output))?;
         if is_in_memory(scratch.path()) {
             watcher(&Progress::Warning(&format!(
-                "temporary files lie in {}, which is memory (tmpfs) that --memory does not count: name a directory on a disk (--tmp)",
+                "temporary files lie in {}, which is memory (tmpfs) that --memory does not count; name a directory on a disk (--tmp)",
                 self.tmp(output).display()
             )));
         }

@@ -12,13 +12,13 @@ pub enum ValidateError {
     #[error("interrupted")]
     Stopped,
     /// A file is not there.
-    #[error("{}: there is no such file", path.display())]
+    #[error("cannot read {}: there is no such file", path.display())]
     NoFile {
         /// What was given.
         path: PathBuf,
     },
     /// A directory without parts of a result.
-    #[error("{}: there is no part of a result in this directory", path.display())]
+    #[error("cannot read {}: there is no part of a result in this directory", path.display())]
     NoParts {
         /// The folder.
         path: PathBuf,
@@ -30,7 +30,7 @@ pub enum ValidateError {
     #[error("{0}; files whose ids ascend are compared without sorting")]
     Budget(#[from] BudgetError),
     /// A compressed or Parquet file is broken.
-    #[error("{} cannot be read: {source}", path.display())]
+    #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum ValidateError {
         source: std::io::Error,
     },
     /// A line is not a row.
-    #[error("{} line {line} is {found:?}, expected {expected}", path.display())]
+    #[error("cannot read {}, line {line}: it is {found:?}, expected {expected}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum ValidateError {
         expected: &'static str,
     },
     /// A vertex has two rows.
-    #[error("{} has vertex {vertex} twice", path.display())]
+    #[error("cannot compare {}: it has vertex {vertex} twice", path.display())]
     Twice {
         /// The file.
         path: PathBuf,
@@ -59,17 +59,19 @@ pub enum ValidateError {
     },
     /// A stored graph was given where a file of values belongs.
     #[error(
-        "{} is a stored graph, not a file of values: to judge a result by its graph give both and name the algorithm (RESULT GRAPH --algorithm NAME)",
+        "cannot compare {}: it is a stored graph, not a file of values; to judge a result by its graph give both and name the algorithm (RESULT GRAPH --algorithm NAME)",
         path.display()
     )]
     IsGraph {
         /// The stored graph.
         path: PathBuf,
     },
-    /// The share that a rule allows is no number of 0 or more.
-    #[error("the difference that rule epsilon allows is {share}, expected 0 or more")]
+    /// The allowed difference is not a number of 0 or more.
+    #[error(
+        "cannot compare by rule epsilon: the allowed difference is {share}, expected 0 or more"
+    )]
     Share {
-        /// The share asked for.
+        /// The requested share.
         share: f64,
     },
 }

@@ -16,7 +16,7 @@ pub enum IngestError {
 
     /// Weights that were to be added are too large together.
     #[error(
-        "the weights of two or more edges between the same vertices add up to no finite number: --weights f64 holds up to 1.7e308, --duplicates first, min or max keeps one of them"
+        "cannot add the weights of two or more edges between the same vertices: they add up to no finite number; --weights f64 holds up to 1.7e308, --duplicates first, min or max keeps one of them"
     )]
     SumTooLarge,
 
@@ -62,7 +62,7 @@ pub enum IngestError {
     },
 
     /// A line of an input is malformed.
-    #[error("{}, line {line}, {found:?}: {problem}; --on-error skip leaves out such lines", path.display())]
+    #[error("cannot read {}, line {line}, {found:?}: {problem}; --on-error skip leaves out such lines", path.display())]
     Line {
         /// The file.
         path: PathBuf,
@@ -75,7 +75,7 @@ pub enum IngestError {
     },
 
     /// A row of a Parquet file is no edge.
-    #[error("{}, row {row}: column {column} {problem}; --on-error skip leaves out such rows", path.display())]
+    #[error("cannot read {}, row {row}: column {column} {problem}; --on-error skip leaves out such rows", path.display())]
     Row {
         /// The file.
         path: PathBuf,
@@ -88,7 +88,7 @@ pub enum IngestError {
     },
 
     /// A quote is never closed.
-    #[error("{}, line {line}: the quotes that open here are not closed; --quote none takes quotes as text", path.display())]
+    #[error("cannot read {}, line {line}: the quotes that open here are not closed; --quote none takes quotes as text", path.display())]
     UnclosedQuote {
         /// The file.
         path: PathBuf,
@@ -97,7 +97,7 @@ pub enum IngestError {
     },
 
     /// A line does not end within the bytes that a line may have.
-    #[error("{}, line {line}: longer than {bytes_max} bytes; is this a text file with an edge a line?", path.display())]
+    #[error("cannot read {}, line {line}: it is longer than {bytes_max} bytes; give a text file with an edge a line", path.display())]
     EndlessLine {
         /// The file.
         path: PathBuf,
@@ -108,7 +108,7 @@ pub enum IngestError {
     },
 
     /// An input cannot be what it is named or said to be.
-    #[error("{}: {problem}", path.display())]
+    #[error("cannot use {}: {problem}", path.display())]
     Input {
         /// The file or directory.
         path: PathBuf,
@@ -117,7 +117,7 @@ pub enum IngestError {
     },
 
     /// A compressed file is damaged.
-    #[error("{}: the {kind} data is damaged or cut short, after {unpacked} bytes of unpacked data: {reason}", path.display())]
+    #[error("cannot unpack {}: the {kind} data is damaged or cut short, after {unpacked} bytes of unpacked data: {reason}", path.display())]
     Compressed {
         /// The file.
         path: PathBuf,
@@ -139,7 +139,7 @@ pub enum IngestError {
     },
 
     /// A temporary file does not hold what was written to it.
-    #[error("the temporary file {} is damaged at byte {offset}: check the disk, or choose another with --tmp", path.display())]
+    #[error("cannot read the temporary file {}: it is damaged at byte {offset}; check the disk, or choose another with --tmp", path.display())]
     Damaged {
         /// The temporary file.
         path: PathBuf,
@@ -149,7 +149,7 @@ pub enum IngestError {
 
     /// A step cannot do with the memory there is.
     #[error(
-        "{what}: {needed} bytes of memory are needed and {available} are left: --memory {least} is the least that does"
+        "cannot fit {what} in the budget: it needs {needed} bytes of memory and {available} are left; give --memory {least} or more"
     )]
     TooLittleMemory {
         /// The purpose of the memory.
@@ -164,7 +164,7 @@ pub enum IngestError {
 
     /// The disk has too little free space for the graph and the temporary files.
     #[error(
-        "cannot write to {}: at least {needed} bytes are needed and {free} are free: free some space, ask for less, or write elsewhere (the output, or temporary files by --tmp)", folder.display()
+        "cannot write to {}: at least {needed} bytes are needed and {free} are free; free some space, ask for less, or write elsewhere (the output, or temporary files by --tmp)", folder.display()
     )]
     TooLittleDisk {
         /// The directory.
@@ -177,7 +177,7 @@ pub enum IngestError {
 
     /// More vertices than a key of 64 bits can tell apart, twice.
     #[error(
-        "{vertices} vertices are too many for a stored graph: about 2^38 is the most, fewer with a large --batch-size"
+        "cannot store {vertices} vertices: about 2^38 is the most, fewer with a large --batch-size"
     )]
     TooManyVertices {
         /// Vertices there are.
@@ -185,7 +185,7 @@ pub enum IngestError {
     },
 
     /// Batches of more vertices than a stored graph takes.
-    #[error("batches of {asked} vertices (--batch-size): {most} is the most")]
+    #[error("--batch-size {asked} must be at most {most}")]
     BatchSize {
         /// Vertices of a batch that were asked for.
         asked: u64,
@@ -216,7 +216,7 @@ pub enum IngestError {
     Stopped,
 
     /// A rule of this program is broken; no input should be able to.
-    #[error("internal error: {what}: please report it")]
+    #[error("internal error: {what}; please report it")]
     Internal {
         /// The rule.
         what: &'static str,

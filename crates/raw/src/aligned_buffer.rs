@@ -33,7 +33,7 @@ impl<T: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static> Elemen
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[error(
-    "the system gave no {bytes} bytes of memory ({source}): lower --memory, or raise the limit (ulimit -v, cgroup, overcommit)"
+    "cannot allocate {bytes} bytes of memory: {source}; lower --memory, or raise the limit (ulimit -v, cgroup, overcommit)"
 )]
 pub struct OutOfMemory {
     /// Requested bytes.

@@ -73,13 +73,13 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
             Outcome::Done(bytes) if bytes == wanted => {
                 let resumed = faults.resumed.load(Ordering::Relaxed);
                 if resumed != newest {
-                    return Err(format!("it went on with {resumed}, not with {newest}"));
+                    return Err(format!("it resumed from {resumed}, not from {newest}"));
                 }
                 // A run that was not asked for checkpoints only warns if it cannot delete them.
                 let may_stay = !case.named && !faults.are_harmless();
                 return match may_stay || versions(&disks, case.ranks).is_empty() {
                     true => Ok(told),
-                    false => Err("versions are left".to_string()),
+                    false => Err("checkpoints are left".to_string()),
                 };
             }
             Outcome::Done(_) => return Err("wrong answer".to_string()),
@@ -106,7 +106,7 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
         let left = versions(&disks, case.ranks);
         let resumed = faults.resumed.load(Ordering::Relaxed);
         story.push(format!(
-            "  went on with {resumed}; versions {there:?}, then {left:?}"
+            "  resumed from {resumed}; checkpoints {there:?}, then {left:?}"
         ));
         // The checkpoint before the newest was published before the newest was begun.
         let before = there.iter().rev().nth(1).copied();
@@ -122,7 +122,7 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
         }
         if newest < known {
             return Err(format!(
-                "version {known} is lost: {left:?} of {there:?} are left"
+                "checkpoint {known} is lost: {left:?} of {there:?} are left"
             ));
         }
         told.resumed += u64::from(resumed > 0);

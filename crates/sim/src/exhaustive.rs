@@ -82,7 +82,7 @@ impl StoredCase {
         let resumed = faults.resumed.load(Ordering::Relaxed);
         match has_ended || resumed == newest.unwrap_or_default() {
             true => Ok(()),
-            false => Err(format!("it went on with {resumed}, not with {newest:?}")),
+            false => Err(format!("it resumed from {resumed}, not from {newest:?}")),
         }
     }
 
@@ -234,7 +234,9 @@ pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
                 let left = versions(&disks, job.case.ranks).last().copied();
                 let has_ended = disks[0].exists(Path::new(RESULT)).unwrap_or(false);
                 if left.unwrap_or_default() < known && !has_ended {
-                    return Err(what(format!("version {known} is lost: {left:?} is left")));
+                    return Err(what(format!(
+                        "checkpoint {known} is lost: {left:?} is left"
+                    )));
                 }
                 job.goes_on(&disks, 1).map_err(what)?;
                 count += 1;
@@ -283,7 +285,7 @@ pub fn every_failed_name(seed: u64) -> Result<u64, String> {
             let has_ended = job.has_answer(outcome).map_err(what)?;
             let after = versions(&disks, job.case.ranks).last().copied();
             if after < before && !has_ended {
-                return Err(what(format!("of version {before:?} {after:?} is left")));
+                return Err(what(format!("of checkpoint {before:?} {after:?} is left")));
             }
             job.goes_on(&disks, 1).map_err(what)?;
             count += 1;

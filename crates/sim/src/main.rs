@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let seeds = next.load(Ordering::Relaxed) - cli.threads.max(1) as u64;
     println!(
-        "{seeds} seeds, {} attempts failed as they should, {} of them after going on with a version, {} operations on disks; {:.1} s",
+        "{seeds} seeds, {} attempts failed as they should, {} of them after resuming from a checkpoint, {} operations on disks; {:.1} s",
         all.failed,
         all.resumed,
         all.operations,

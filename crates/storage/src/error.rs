@@ -11,7 +11,7 @@ use crate::placement::error::PlacementError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[error(
-    "{what} would take {asked} bytes of memory, and {available} of the budget of {total} bytes are free: give more (--memory)"
+    "cannot lease {asked} bytes of memory for {what}: {available} of the budget of {total} bytes are free; give more (--memory)"
 )]
 pub struct BudgetError {
     /// The purpose of the memory.
@@ -85,13 +85,13 @@ pub enum StorageError {
         held: usize,
     },
     /// The program gave a file handle to a disk that has not opened it: a mistake in the program.
-    #[error("{} was opened by another disk; this is a bug, please report it", path.display())]
+    #[error("cannot use {}: another disk opened it; this is a bug, please report it", path.display())]
     ForeignFile {
         /// The file.
         path: PathBuf,
     },
     /// A file that is read whole has more bytes than allowed.
-    #[error("{} has more than {max} bytes and is not what it should be: check the path", path.display())]
+    #[error("cannot read {}: it has more than {max} bytes; check the path", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -100,7 +100,7 @@ pub enum StorageError {
     },
     /// The user asked for io_uring, and the system refuses it.
     #[error(
-        "io_uring cannot be used here ({source}): use --io threads, or allow it (containers and sysctl kernel.io_uring_disabled forbid it)"
+        "cannot use io_uring: {source}; use --io threads, or allow it (containers and sysctl kernel.io_uring_disabled forbid it)"
     )]
     NoUring {
         /// The system's error.
@@ -108,7 +108,7 @@ pub enum StorageError {
     },
     /// The system starts no more threads.
     #[error(
-        "cannot start a thread ({source}): use fewer threads (--threads), or raise the limit (ulimit -u)"
+        "cannot start a thread: {source}; use fewer threads (--threads), or raise the limit (ulimit -u)"
     )]
     Thread {
         /// The system's error.
@@ -164,14 +164,14 @@ pub fn is_of_open_files(error: &io::Error) -> bool {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ": free some space there, or write elsewhere (the output, or temporary files by --tmp)"
+            "; free some space there, or write elsewhere (the output, or temporary files by --tmp)"
         }
         io::ErrorKind::ReadOnlyFilesystem => ": choose another directory",
         io::ErrorKind::PermissionDenied => ": check who may use it",
         io::ErrorKind::NotFound => ": check the path, and whether new files can be made there",
         io::ErrorKind::FileTooLarge => ": raise the limit (ulimit -f), or use another file system",
         _ if error.raw_os_error() == Some(libc::EIO) => {
-            ": the device failed, see the system's log (dmesg)"
+            "; the device failed, see the system's log (dmesg)"
         }
         _ if is_of_open_files(error) => ": raise the limit of open files (ulimit -n)",
         _ => "",

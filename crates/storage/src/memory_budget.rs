@@ -192,7 +192,9 @@ mod tests {
             }
         );
         assert!(
-            error.to_string().contains("rows would take 1 bytes")
+            error
+                .to_string()
+                .contains("cannot lease 1 bytes of memory for rows")
                 && error.to_string().contains("--memory")
         );
         drop(first);

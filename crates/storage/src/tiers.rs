@@ -112,7 +112,7 @@ impl Tiers {
                 let lease = lease()?;
                 let memory = map.buffer(bytes).map_err(|source| {
                     StorageError::from(PlacementError::File {
-                        action: format!("set {bytes} bytes aside for {what}"),
+                        action: format!("reserve {bytes} bytes for {what} in"),
                         path: self.path(kind),
                         source,
                     })
@@ -170,7 +170,7 @@ impl TierStore {
             }
             Tier::File(path) => {
                 let (map, leased) = mapped::open(path).map_err(|source| PlacementError::File {
-                    action: "open it".to_owned(),
+                    action: "open".to_owned(),
                     path: path.clone(),
                     source,
                 })?;

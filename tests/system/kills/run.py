@@ -235,7 +235,7 @@ class Job:
 
     def check_start(self, newest, said):
         """An attempt that came so far went on with the newest version."""
-        found = re.search(r"resuming the run that was interrupted, after (\d+) calls", said)
+        found = re.search(r"resuming the interrupted run, after (\d+) calls", said)
         went_on = int(found[1]) if found else 0
         # What is in the first pass has begun, or gone on.
         if went_on != newest and (found or "pass" in said):

@@ -56,10 +56,10 @@ pub(super) fn weigh(engine: &mut Engine) -> Result<VertexArray<Weighed>, EngineE
     match (negative, odd) {
         (0, 0) => Ok(states),
         (0, _) => refuse(
-            "the weights of the arcs out of a vertex add up to less than 1e-200 or more than 1e200, and a score is split by their sum: import the edges again with weights of another scale",
+            "the weights of the arcs out of a vertex add up to less than 1e-200 or more than 1e200, and a score is split by their sum; import the edges again with weights of another scale",
         ),
         _ => refuse(
-            "it has negative weights, and a score is split in proportion to weights of 0 or more: import the edges again with other weights, or leave out --weighted",
+            "it has negative weights, and a score is split in proportion to weights of 0 or more; import the edges again with other weights, or leave out --weighted",
         ),
     }
 }

@@ -560,10 +560,10 @@ fn estimate_impossible_is_refused_with_a_hint() {
         ("--vertices 5 --edges 5 --memory 0", "no memory"),
         ("--vertices 5 --edges 5 --disk-rate 0", "bytes a second"),
         ("--vertices 5 --edges 5 --network-rate fast", "10gbit"),
-        ("--vertices 5 --edges 5 --pass-rate 0", "above 0"),
+        ("--vertices 5 --edges 5 --pass-rate 0", "must be positive"),
         (
             "--vertices 5 --edges 5 --algorithm sort",
-            "there is no algorithm",
+            "there is no such algorithm",
         ),
         ("--vertices 5 --edges 5 --weights f32", "--input generated"),
         ("--vertices 5 --edges 2^60", "2^56"),

@@ -403,7 +403,7 @@ fn newest(at: &Path, ranks: usize) -> u64 {
 
 /// The version that a job said it resumes from.
 fn went_on_with(said: &str) -> u64 {
-    let after = said.split_once("interrupted, after ");
+    let after = said.split_once("interrupted run, after ");
     let number = after.and_then(|(_, rest)| rest.split_once(" calls"));
     number.map_or(0, |(number, _)| number.parse().expect("a number"))
 }

@@ -286,7 +286,7 @@ fn slurm_tasks_without_mpi_are_refused() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(
-        said.contains("8 tasks without MPI") && said.contains("--mpi=pmix"),
+        said.contains("8 tasks of srun") && said.contains("--mpi=pmix"),
         "{said}"
     );
     assert!(!folder.path().join("result.csv").exists());

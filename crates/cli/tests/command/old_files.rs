@@ -89,7 +89,7 @@ fn checkpoints_of_format_4_are_resumed_or_refused() {
         let read = |name| std::fs::read(at.join(name)).expect("a result");
         match env!("CARGO_PKG_VERSION") {
             "0.1.0" => {
-                let resumes = format!("that was interrupted, after {calls} calls");
+                let resumes = format!("the interrupted run, after {calls} calls");
                 assert!(said.contains(&resumes), "{said}");
                 // Decisions between passes are calls, too.
                 let next = said.split_once("pass ").map(|(_, pass)| pass);

@@ -225,7 +225,7 @@ fn placement_impossible_is_refused_before_work() {
     }
     assert!(run(2, &["--simulate-slow-tier", "paper"]).contains("--slow-tier model"));
     assert!(run(1, &["--slow-tier", "file:no/such"]).contains("name a directory that exists"));
-    assert!(run(1, &["--slow-tier", "file:edges.txt"]).contains("not there yet"));
+    assert!(run(1, &["--slow-tier", "file:edges.txt"]).contains("does not exist yet"));
     assert_eq!(names(at), ["edges.txt"]);
 }
 
@@ -293,7 +293,7 @@ fn full_disk_is_an_error() {
     let at = folder.path();
     let slow = "run pagerank graph -q --place slow --slow-tier file:memory";
     if let Some(said) = fail_on_full_disk(at, "4k", slow) {
-        let space = said.contains("free some space") && said.contains("bytes aside");
+        let space = said.contains("free some space") && said.contains("cannot reserve");
         assert!(space, "{said}");
     }
 }

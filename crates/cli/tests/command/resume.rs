@@ -154,7 +154,7 @@ fn checkpoints_of_another_run_are_refused() {
     }
     let said = fail(folder, 2, &words(run, VERSIONS));
     assert!(
-        said.contains("there are checkpoints of a run of pagerank already: say --resume"),
+        said.contains("there are checkpoints of a run of pagerank already; give --resume"),
         "{said}"
     );
     // Versions of another format are none of this program's.
@@ -169,7 +169,7 @@ fn checkpoints_of_another_run_are_refused() {
     let said = fail(folder, 2, &words(run, &format!("{VERSIONS} --resume")));
     let todo = "remove the directory to start over";
     assert!(
-        said.contains("run.json does not say which run") && said.contains(todo),
+        said.contains("run.json does not name the run") && said.contains(todo),
         "{said}"
     );
     std::fs::write(&name, text).expect("it is written");
@@ -197,7 +197,7 @@ fn checkpoint_damage_is_detected() {
     let resumed = format!("{VERSIONS} --resume -o found.csv");
     let is_refused = || {
         let said = fail(folder, 1, &words(run, &resumed));
-        assert!(said.contains("no checkpoint there is what was"), "{said}");
+        assert!(said.contains("no checkpoint there is undamaged"), "{said}");
     };
     is_refused();
     std::fs::write(&rows, good).expect("it is written");
@@ -256,7 +256,7 @@ fn checkpoint_damage_is_reported_per_rank() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let name = newest.file_name().expect("a name").to_string_lossy();
-    let wanted = format!("rank-00001/{name} of rank 1: not what was written");
+    let wanted = format!("rank-00001/{name} of rank 1: it is not what was written");
     assert!(said.contains(&wanted), "{wanted}: {said}");
     assert!(is_same(folder));
 }
@@ -322,14 +322,11 @@ fn checkpoint_directory_in_use_is_refused() {
     }
     let parts = run.replace("found.csv", "parts/");
     let told = fail(folder, 2, &words(&parts, "--checkpoint-dir parts"));
-    assert!(told.contains("is where the result goes"), "{told}");
+    assert!(told.contains("the result goes there"), "{told}");
     // And what none are published for is not asked for.
     for more in ["--resume", "--checkpoint-dir checkpoints"] {
         let told = fail(folder, 2, &words(run, &format!("--checkpoints 0 {more}")));
-        assert!(
-            told.contains("means nothing without --checkpoints 1 or more"),
-            "{told}"
-        );
+        assert!(told.contains("requires --checkpoints 1 or more"), "{told}");
     }
     assert!(!folder.join("checkpoints").exists() && unnamed(folder).is_empty());
 }
@@ -383,7 +380,11 @@ fn resume_on_disk_takes_the_same_command_only() {
         let stderr = child.stderr.as_mut().expect("a pipe");
         stderr.read_to_string(&mut said).expect("text");
         let ended = child.wait().expect("it ends");
-        assert_eq!(said.contains("resuming the run"), kills > 0, "{said}");
+        assert_eq!(
+            said.contains("resuming the interrupted run"),
+            kills > 0,
+            "{said}"
+        );
         if ended.success() {
             break;
         }
@@ -634,7 +635,7 @@ fn resume_of_interrupted_run_in_memory() {
             {
                 assert!(said.read_line(&mut before).expect("a line") > 0, "{before}");
             }
-            let goes_on = before.split_once("interrupted, after ");
+            let goes_on = before.split_once("interrupted run, after ");
             let after = goes_on.and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
             assert!(
                 calls == 0 || after.is_some_and(|after: u64| after >= calls),

@@ -118,5 +118,8 @@ fn ranks_with_graphs_of_one_shape_are_refused() {
     job.stderr(std::process::Stdio::piped());
     let ended = end_of(job.spawn().expect("mpirun starts"));
     let said = ended.said;
-    assert!(said.contains("rank 1 opened another graph"), "{said}");
+    assert!(
+        said.contains("cannot run on rank 1: it opened another graph"),
+        "{said}"
+    );
 }

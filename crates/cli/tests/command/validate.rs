@@ -339,7 +339,7 @@ fn validate_usage_errors_give_a_hint() {
         (&[][..], &["--rule", "--algorithm"][..]),
         (
             &["--rule", "exact"],
-            &["graph is a stored graph", "--algorithm"],
+            &["graph: it is a stored graph", "--algorithm"],
         ),
         (
             &["--rule", "exact", "--algorithm", "wcc"],
@@ -367,10 +367,10 @@ fn validate_usage_errors_give_a_hint() {
         ),
         (
             &["--algorithm", "wcc", "--undirected"],
-            &["graph is a stored graph"],
+            &["graph: it is a stored graph"],
         ),
         (&["--algorithm", "wc"], &["bfs", "wcc"]),
-        (&["--algorithm", "bfs"], &["bfs needs --source"]),
+        (&["--algorithm", "bfs"], &["bfs requires --source"]),
         (
             &["--algorithm", "bfs", "--source", "x"],
             &["no such vertex"],
@@ -387,6 +387,6 @@ fn validate_usage_errors_give_a_hint() {
         }
     }
     let swapped = fail(at, 2, &validate("graph", "result.csv", &["wcc"]));
-    assert!(swapped.contains("graph is a stored graph"), "{swapped}");
+    assert!(swapped.contains("graph: it is a stored graph"), "{swapped}");
     assert_eq!(names(at), before);
 }

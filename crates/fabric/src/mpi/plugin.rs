@@ -91,7 +91,7 @@ impl Plugin {
         };
         if abi != ABI {
             return Err(no_plugin(format!(
-                "it is of version {abi}, this program goes with version {ABI}: build it again (graphmill mpi build)"
+                "it is of version {abi}, and this program requires version {ABI}; build it again (graphmill mpi build)"
             )));
         }
         let (mut rank, mut ranks) = (0, 0);

@@ -271,7 +271,7 @@ impl SourceRunReader {
             path: spools.files[self.file].spool.path.clone(),
             page: self.offset / DISK_PAGE_BYTES,
             offset: self.offset,
-            what: "a temporary file did not read back as it was written: the disk is failing"
+            what: "a temporary file did not read back as it was written, so the disk is failing"
                 .into(),
         }
     }

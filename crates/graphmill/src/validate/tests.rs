@@ -232,7 +232,10 @@ fn vertex_with_two_rows_is_an_error() {
             ("1 5\n2 3\n", text, "reference"),
         ] {
             let error = compared(result, reference, Rule::Exact).expect_err("a vertex twice");
-            assert_eq!(error.to_string(), format!("{file} has vertex 1 twice"));
+            assert_eq!(
+                error.to_string(),
+                format!("cannot compare {file}: it has vertex 1 twice")
+            );
         }
     }
 }

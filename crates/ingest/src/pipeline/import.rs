@@ -89,7 +89,7 @@ fn store(
     let exists_already = || {
         IngestError::input(
             &options.output,
-            "exists already: remove it or choose another name (-o)",
+            "it exists already; remove it or choose another name (-o)",
         )
     };
     if disk.exists(&options.output)? {

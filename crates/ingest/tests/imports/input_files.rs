@@ -154,7 +154,7 @@ fn endless_line_is_named_for_any_ids() {
             ..ReadOptions::default()
         };
         let error = read(&disk, &options).unwrap_err().to_string();
-        assert!(error.contains("a.el, line 2: longer than"), "{error}");
+        assert!(error.contains("a.el, line 2: it is longer than"), "{error}");
     }
 }
 

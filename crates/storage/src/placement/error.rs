@@ -43,9 +43,7 @@ pub enum PlacementError {
         place: Tier,
     },
     /// Data lies on the slow tier, and no option says which tier that is.
-    #[error(
-        "--place {preset}: say which tier is the slow one (--slow-tier numa:NODES, file:PATH or model)"
-    )]
+    #[error("--place {preset} requires --slow-tier: give numa:NODES, file:PATH or model")]
     NoSlowTier {
         /// The argument.
         preset: String,
@@ -64,12 +62,12 @@ pub enum PlacementError {
     },
     /// The simulation of a slow tier is requested, and no kind of data lies there.
     #[error(
-        "--simulate-slow-tier: nothing lies on a slow tier: name one (--slow-tier model, numa:NODES or file:PATH)"
+        "--simulate-slow-tier requires data on a slow tier: name one (--slow-tier model, numa:NODES or file:PATH)"
     )]
     NothingToCharge,
     /// This machine does not have a node.
     #[error(
-        "numa:{asked} (--place, --slow-tier): this machine has no memory on node {missing}; it has nodes {there}: name one of those, or file:PATH or model"
+        "cannot use numa:{asked} (--place, --slow-tier): this machine has no memory on node {missing}, but on nodes {there}; name one of those, or file:PATH or model"
     )]
     NoNode {
         /// The requested nodes.
@@ -81,7 +79,7 @@ pub enum PlacementError {
     },
     /// The system refuses memory of nodes.
     #[error(
-        "cannot take {bytes} bytes of memory of node {nodes}: {source}: {}",
+        "cannot allocate {bytes} bytes on node {nodes}: {source}; {}",
         advice_for_nodes(source)
     )]
     Nodes {
@@ -93,9 +91,9 @@ pub enum PlacementError {
         source: io::Error,
     },
     /// A path cannot be mapped as memory.
-    #[error("file:{}: cannot {action}: {source}{}", path.display(), advice_for_files(source))]
+    #[error("cannot {action} file:{}: {source}{}", path.display(), advice_for_files(source))]
     File {
-        /// The attempted action: "open it", "set 4096 bytes aside".
+        /// The attempted action: "open", "reserve 4096 bytes for rows in".
         action: String,
         /// The path.
         path: PathBuf,
@@ -119,16 +117,16 @@ fn advice_for_nodes(error: &io::Error) -> &'static str {
 fn advice_for_files(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ": free some space, or name another directory"
+            "; free some space, or name another directory"
         }
         io::ErrorKind::AlreadyExists => {
-            ": name a directory, a file that is not there yet, or a DAX device"
+            "; name a directory, a file that does not exist yet, or a DAX device"
         }
         io::ErrorKind::NotFound => {
-            ": name a directory that exists and takes new files, or a DAX device"
+            "; name a directory that exists and takes new files, or a DAX device"
         }
         io::ErrorKind::PermissionDenied => {
-            ": check who may use it, or name a directory that takes new files"
+            "; check who may use it, or name a directory that takes new files"
         }
         io::ErrorKind::ReadOnlyFilesystem => ": name another directory",
         io::ErrorKind::FileTooLarge => ": raise the limit (ulimit -f), or name another file system",

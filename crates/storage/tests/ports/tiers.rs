@@ -117,15 +117,18 @@ fn tier_unavailable_is_refused_with_a_hint() {
     let cases = [
         (
             "edges=numa:1000".to_owned(),
-            "no memory on node 1000; it has nodes 0",
+            "no memory on node 1000, but on nodes 0",
         ),
         (
             "edges=file:/no/such/folder/file".to_owned(),
-            "name a folder that exists",
+            "name a directory that exists",
         ),
-        (format!("edges=file:{}", file.display()), "not there yet"),
+        (
+            format!("edges=file:{}", file.display()),
+            "does not exist yet",
+        ),
         ("edges=file:/dev/null".to_owned(), "DAX device"),
-        ("edges=file:/proc".to_owned(), "file:/proc: cannot open it"),
+        ("edges=file:/proc".to_owned(), "cannot open file:/proc: "),
     ];
     for (asked, says) in cases {
         let error = refusal(&asked).to_string();
