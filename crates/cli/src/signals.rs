@@ -54,7 +54,7 @@ pub(crate) fn request_on_signals(stop: &CancelToken) -> std::io::Result<()> {
             if !stop.is_requested() {
                 stop.request();
                 say(match stop.is_patient() {
-                    true => "stopping when this pass ends, to go on later; once more to stop now",
+                    true => "stopping after this pass, to resume later; once more to stop now",
                     false => KILLING,
                 });
             } else if again && stop.is_patient() {

@@ -62,7 +62,7 @@ fn share(percent: f64) -> Result<u64, String> {
         return Err("nothing can run in no memory".to_string());
     }
     let total = graphmill::advanced::memory_total()
-        .ok_or("the machine does not say how much memory it has: give a size instead of %")?;
+        .ok_or("the machine does not report its memory: give a size instead of %")?;
     Ok((total as f64 * percent / 100.0) as u64)
 }
 

@@ -81,13 +81,13 @@ impl ImportEstimateRequest<'_> {
     pub(super) fn check(&self) -> Result<(), IngestError> {
         let refuse = |problem| Err(IngestError::Plan { problem });
         if self.vertices == 0 {
-            return refuse("edges need vertices: ask for at least one");
+            return refuse("edges need vertices; give at least one");
         }
         if self.ranks == 0 || self.threads == 0 {
-            return refuse("it has no rank or no thread: ask for at least one of each");
+            return refuse("it has no rank or no thread; give at least one of each");
         }
         if self.edges > EDGES_MAX {
-            return refuse("it would have more edges than can be counted: ask for 2^56 at most");
+            return refuse("it would have more edges than can be counted; give 2^56 at most");
         }
         let (vertices, size) = (self.vertices, self.options.batch_size);
         if !keys_hold(vertices, size) {
@@ -95,7 +95,7 @@ impl ImportEstimateRequest<'_> {
         }
         let width = size.unwrap_or_else(|| batch_vertices_max(vertices)).max(1);
         if vertices / width > BATCHES_MAX {
-            return refuse("it would have more than 2^16 batches: ask for larger ones");
+            return refuse("it would have more than 2^16 batches; give larger ones");
         }
         debug_assert_eq!(self.options.order, Order::Id);
         memory::check(

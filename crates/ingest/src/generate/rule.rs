@@ -110,7 +110,7 @@ impl Generated {
                 degree: 1..,
                 ..
             } => {
-                return refuse("edges need vertices: ask for at least one");
+                return refuse("edges need vertices; give at least one");
             }
             GraphRule::Uniform { vertices, edges } => Some((vertices, edges)),
             GraphRule::Grid { rows, columns } => grid_counts(rows, columns),

@@ -80,7 +80,7 @@ impl ParquetFile {
                 let all = names.join(", ");
                 return Err(IngestError::input(
                     path,
-                    format!("column {} is wanted and the columns are {all}", column + 1),
+                    format!("it has no column {}, and its columns are {all}", column + 1),
                 ));
             };
             let problem = match kinds[column] {
@@ -324,5 +324,5 @@ fn kind_of(column: &ColumnDescriptor) -> ParquetType {
 }
 
 fn broken(path: &Path, error: impl fmt::Display) -> IngestError {
-    IngestError::input(path, format!("not read as Parquet: {error}"))
+    IngestError::input(path, format!("it is not valid Parquet: {error}"))
 }

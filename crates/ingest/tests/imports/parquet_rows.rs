@@ -270,7 +270,7 @@ fn columns_of_other_types_are_refused() {
             "message m { REQUIRED INT64 src (TIMESTAMP_MILLIS); REQUIRED INT64 dst; }",
             "holds neither integers nor text",
         ),
-        ("message m { REQUIRED INT64 a; }", "column 2 is wanted"),
+        ("message m { REQUIRED INT64 a; }", "it has no column 2"),
         (
             "message m { REQUIRED DOUBLE match; REQUIRED DOUBLE p; REQUIRED INT64 a; REQUIRED INT64 b; }",
             "--source-column",

@@ -127,7 +127,7 @@ pub(crate) fn choose(
         && needed >= width.max(names.len())
     {
         return Err(refuse(format!(
-            "column {} is wanted and the columns are {}",
+            "it has no column {}, and its columns are {}",
             needed + 1,
             names.join(", ")
         )));
