@@ -1,6 +1,6 @@
 //! Collective operations over the frames of any fabric, in a logarithmic number of rounds.
 //!
-//! In round `k` each rank sends all parts that it has to the rank `2^k` below it, and receives as many from the rank `2^k` above. This is
+//! In round `k` each rank sends its parts to the rank `2^k` below it, and receives as many from the rank `2^k` above. This is
 //! the algorithm of Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport
 //! message-passing systems", IEEE TPDS 8(11), 1997.
 //!

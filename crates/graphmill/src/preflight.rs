@@ -12,7 +12,7 @@ use crate::paths::DESCRIPTION;
 use crate::plan::Plan;
 use crate::result::format::is_folder;
 
-/// Where a path leads: what does not exist yet is its own place within its folder.
+/// Where a path leads: what does not exist yet is its own place within its directory.
 fn place(path: &Path) -> Option<PathBuf> {
     let whole = |path: &Path| std::fs::canonicalize(path).ok();
     whole(path).or_else(|| Some(whole(&folder_of(path))?.join(path.file_name()?)))
@@ -35,7 +35,7 @@ impl Plan {
         machine.check_tmp()
     }
 
-    /// Refuses a directory for versions where the result, edges or a stored graph should have nothing else.
+    /// Refuses a checkpoint directory that lies in the result, the input or a stored graph.
     fn check_checkpoints(&self, machine: &Machine) -> Result<(), Error> {
         let Some((folder, at)) = (self.config.checkpoints.folder.as_ref())
             .and_then(|folder| Some((folder, place(folder)?)))

@@ -81,8 +81,8 @@ macro_rules! words {
                             && align_of::<$word>() == align_of::<$atomic>()
                     )
                 }
-                // SAFETY: both types have the same size, alignment and bytes, and the exclusive borrow lasts as long
-                // as the shared one that is given out, so meanwhile the memory is reached through atomics only.
+                // SAFETY: both types have the same size, alignment and bytes. The exclusive borrow lasts as long as the
+                // returned shared one, so meanwhile the memory is accessed only through atomics.
                 unsafe { std::slice::from_raw_parts(words.as_mut_ptr().cast(), words.len()) }
             }
         }

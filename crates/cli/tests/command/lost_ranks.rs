@@ -391,7 +391,7 @@ fn killed_rank_ends_the_job_without_result() {
     assert!(!names(at).iter().any(|name| name.starts_with(".graphmill")));
 }
 
-/// The newest version that all ranks have; 0 is none.
+/// The newest checkpoint that all ranks have; 0 is none.
 fn newest(at: &Path, ranks: usize) -> u64 {
     let name = |path: PathBuf| path.file_name()?.to_str().map(str::to_string);
     let number = |name: String| name.strip_prefix("checkpoint-")?.parse::<u64>().ok();
@@ -401,7 +401,7 @@ fn newest(at: &Path, ranks: usize) -> u64 {
     there.iter().filter(of_all).max().copied().unwrap_or(0)
 }
 
-/// The version that a job said it resumes from.
+/// The checkpoint that a job said it resumes from.
 fn went_on_with(said: &str) -> u64 {
     let after = said.split_once("interrupted run, after ");
     let number = after.and_then(|(_, rest)| rest.split_once(" calls"));

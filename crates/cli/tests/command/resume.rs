@@ -1,6 +1,6 @@
-//! A killed run resumes from the newest version, and ends with the bytes of one that was not killed.
+//! A killed run resumes from the newest checkpoint, and ends with the bytes of one that was not killed.
 //!
-//! No other run takes its versions.
+//! No other run takes its checkpoints.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -17,7 +17,7 @@ fn graph(folder: &Path) {
     succeed(folder, &rule.split(' ').collect::<Vec<_>>());
 }
 
-/// The words of a run that publishes versions.
+/// The words of a run that publishes checkpoints.
 pub(crate) fn words<'w>(run: &'w str, more: &'w str) -> Vec<&'w str> {
     let words = run.split(' ').chain(more.split(' '));
     words.filter(|word| !word.is_empty()).collect()
@@ -25,12 +25,12 @@ pub(crate) fn words<'w>(run: &'w str, more: &'w str) -> Vec<&'w str> {
 
 const VERSIONS: &str = "-q --checkpoint-dir checkpoints --checkpoint-every 1";
 
-/// The files of versions that there are in the folder that was named.
+/// The files of checkpoints that there are in the directory that was named.
 pub(crate) fn versions(folder: &Path) -> Vec<PathBuf> {
     versions_in(&folder.join("checkpoints"))
 }
 
-/// The files of versions that there are in a folder of versions.
+/// The files of checkpoints that there are in a directory of checkpoints.
 fn versions_in(folder: &Path) -> Vec<PathBuf> {
     let in_folder = |folder: &Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -45,7 +45,7 @@ fn versions_in(folder: &Path) -> Vec<PathBuf> {
     all.filter(is_version).collect()
 }
 
-/// Kills a run after a number of versions. True if it lived that long.
+/// Kills a run after a number of checkpoints. True if it lived that long.
 fn kill_after(folder: &Path, run: &str, published: usize) -> bool {
     let resumed = format!("{VERSIONS} --resume -o found.csv");
     let mut child = graphmill()
@@ -56,7 +56,7 @@ fn kill_after(folder: &Path, run: &str, published: usize) -> bool {
         .expect("the command starts");
     let mut seen = BTreeSet::new();
     loop {
-        // The versions of all ranks have the same names.
+        // The checkpoints of all ranks have the same names.
         seen.extend(
             versions(folder)
                 .iter()
@@ -97,7 +97,7 @@ fn resume_after_kill_keeps_bytes() {
         "run pagerank graph --iterations 8 --method pregel-push --combiner hybrid --threads 1",
     ] {
         succeed(folder, &words(run, "-q -o wanted.csv"));
-        // Each resumes from the versions of the one before, and publishes at least one more on all ranks.
+        // Each resumes from the checkpoints of the one before, and publishes at least one more on all ranks.
         let mut kills = 0;
         while kill_after(folder, run, kills.min(1) + 1) {
             kills += 1;
@@ -121,7 +121,7 @@ fn resume_continues_the_pass_count() {
     let pass = said.split("pass ").nth(1).expect("a pass");
     let (number, rest) = pass.split_once(' ').expect("its number");
     let number: u64 = number.parse().expect("a number");
-    // Four versions take at least four calls, and one of these is over vertices only.
+    // Four checkpoints take at least four calls, and one of these is over vertices only.
     assert!((4..=12).contains(&number), "{said}");
     assert!(rest.starts_with("of at most 12: "), "{said}");
     assert!(said.contains("12 iterations"), "{said}");
@@ -157,7 +157,7 @@ fn checkpoints_of_another_run_are_refused() {
         said.contains("there are checkpoints of a run of pagerank already; give --resume"),
         "{said}"
     );
-    // Versions of another format are none of this program's.
+    // Checkpoints of another format are none of this program's.
     let name = folder.join("checkpoints/rank-00000/run.json");
     let text = std::fs::read_to_string(&name).expect("a name");
     let older = text.replace("\"format\": 3", "\"format\": 1");
@@ -245,7 +245,7 @@ fn checkpoint_damage_is_reported_per_rank() {
     let other = format!("{run} --alpha 7");
     let said = fail(folder, 2, &words(&other, &format!("{VERSIONS} --resume")));
     assert!(said.contains("--alpha as usual, not 7"), "{said}");
-    // A kill between two ranks may have left one version on the other rank alone, which no run resumes from.
+    // A kill between two ranks may have left one checkpoint on the other rank alone, which no run resumes from.
     let output = call(
         folder,
         &words(
@@ -337,7 +337,7 @@ fn is_same(folder: &Path) -> bool {
     read("found.csv") == read("wanted.csv")
 }
 
-/// The folders of versions that no user named.
+/// The directories of checkpoints that no user named.
 fn unnamed(folder: &Path) -> Vec<String> {
     let mut names = names(folder);
     names.retain(|name| name.starts_with(".graphmill-checkpoints-"));
@@ -483,7 +483,7 @@ fn checkpoint_directory_takes_one_run() {
         said.contains("another run writes its checkpoints"),
         "{said}"
     );
-    // A folder that no user named is left to its holder.
+    // A directory that no user named is left to its holder.
     let short = "run pagerank graph --iterations 3 --memory 20M --threads 1";
     succeed(folder, &words(short, "-q -o wanted.csv"));
     let said = end_in_pass(first, &["INT", "INT"]);
@@ -501,7 +501,7 @@ fn checkpoints_disabled_write_nothing() {
     assert_eq!(names(folder), ["graph"]);
 }
 
-/// All files in a folder, in order of names, with their bytes.
+/// All files in a directory, in order of names, with their bytes.
 pub(crate) fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let of = |name: String| {
         let path = folder.join(&name);

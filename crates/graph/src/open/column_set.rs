@@ -44,7 +44,7 @@ impl ColumnSet {
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
-    /// Whether the file of column `d` is in this folder.
+    /// Whether the file of column `d` is in this directory.
     pub(crate) fn has_column(&self, d: usize) -> bool {
         let file = self.files.get(self.columns[d].file() as usize);
         file.is_some_and(|[data, ..]| data.is_some())

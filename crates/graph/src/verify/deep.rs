@@ -8,7 +8,7 @@
 //! 3. Degrees and fan-out of each source batch, the reverse graph, and the other direction of an undirected graph must follow from the cells.
 //!    They are compared as multisets, by sums of keyed hashes (Clarke et al., "Incremental multiset hash functions and their application to
 //!    memory integrity checking", ASIACRYPT 2003), so that one walk over the cells is enough. Their pages are encoded again too.
-//! 4. Ids must ascend, the shape must have the graph's id, and the folder must have no other files of a graph.
+//! 4. Ids must ascend, the shape must have the graph's id, and the directory must have no other files of a graph.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::RandomState;

@@ -42,10 +42,10 @@ pub struct FinishInfo {
     pub program: String,
 }
 
-/// Removes the temporary files of column files in a folder, once the graph there is finished.
+/// Removes the temporary files of column files in a directory, once the graph there is finished.
 ///
 /// # Errors
-/// The folder cannot be listed, or one of them not removed.
+/// The directory cannot be listed, or one of them not removed.
 pub fn remove_temporary(disk: &dyn Disk, folder: &Path) -> Result<(), FormatError> {
     for side in [FileSide::Forward, FileSide::Reverse] {
         let Some(columns) =

@@ -26,7 +26,7 @@ pub(crate) struct CellMeta {
 /// How the names of temporary files end.
 pub(super) const SPOOL: &str = "spool";
 
-/// The folder of the column files of a side.
+/// The directory of the column files of a side.
 pub(super) fn folder_of(graph: &Path, side: FileSide) -> Option<PathBuf> {
     let data = FileId::new(side, FileKind::Data, 0).path(graph);
     data.parent().map(Path::to_path_buf)

@@ -1,7 +1,7 @@
 //! Files of a graph in the making on their way to another host, as one run of bytes.
 //!
 //! ```text
-//! file    bytes of the name: u64 | bytes of the file: u64 | name, relative to the folder | bytes
+//! file    bytes of the name: u64 | bytes of the file: u64 | name, relative to the directory | bytes
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const CHUNK_BYTES: usize = DISK_PAGE_BYTES as usize;
 /// Returns the names of the files of a finished graph without column files, the description last.
 ///
 /// # Errors
-/// The folder cannot be listed.
+/// The directory cannot be listed.
 pub fn common_files(disk: &dyn Disk, folder: &Path) -> Result<Vec<String>, FormatError> {
     let mut names = Vec::new();
     let name_of = |path: &Path| Some(path.file_name()?.to_str()?.to_string());
@@ -81,7 +81,7 @@ pub fn send_files<E: From<FormatError>>(
     Ok(())
 }
 
-/// Writes files that come from another host into a folder; they are durable when it has ended.
+/// Writes files that come from another host into a directory; they are durable when it has ended.
 pub struct CopiedFiles<'d> {
     disk: &'d dyn Disk,
     budget: MemoryBudget,
@@ -101,7 +101,7 @@ struct Copying {
 }
 
 impl<'d> CopiedFiles<'d> {
-    /// Into an existing folder.
+    /// Into an existing directory.
     pub fn new(disk: &'d dyn Disk, budget: &MemoryBudget, folder: &Path) -> Self {
         CopiedFiles {
             disk,

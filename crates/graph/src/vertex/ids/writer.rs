@@ -41,7 +41,7 @@ impl IdsSummary {
     pub fn count(&self) -> u64 {
         self.count
     }
-    /// What of a graph in a folder it is the summary of.
+    /// What of a graph in a directory it is the summary of.
     pub fn files(&self, graph: &Path) -> Vec<PathBuf> {
         match self.meta.kind {
             IdKind::Dense => Vec::new(),
