@@ -209,6 +209,9 @@ fn pairs_that_change_between_two_readings_are_an_error() {
             continue;
         }
         let error = outcome.unwrap_err().to_string();
-        assert!(error.contains("/in/edges.u64 changed"), "{step}: {error}");
+        assert!(
+            error.contains("cannot import /in/edges.u64: it changed"),
+            "{step}: {error}"
+        );
     }
 }
