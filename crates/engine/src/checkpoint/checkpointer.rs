@@ -25,7 +25,7 @@ use graphmill_storage::{
     StorageError, is_corrupt,
 };
 
-use crate::checkpoint::files::{ROWS, file_name, number_of};
+use crate::checkpoint::files::{PREFIX, ROWS, file_name, name_of, number_of};
 use crate::checkpoint::snapshot::Snapshot;
 use crate::comm::communicator::Communicator;
 use crate::config::{CheckpointInterval, CheckpointPolicy};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use graphmill_storage::final_name;
 
-const PREFIX: &str = "checkpoint-";
+pub(crate) const PREFIX: &str = "checkpoint-";
 
 pub(crate) const ROWS: &str = "rows";
 
@@ -34,6 +34,6 @@ pub(crate) fn file_name(number: u64) -> String {
     format!("{PREFIX}{number:020}")
 }
 
-fn name_of(path: &Path) -> Option<&str> {
+pub(crate) fn name_of(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
