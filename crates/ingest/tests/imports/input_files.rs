@@ -224,13 +224,8 @@ fn input_changed_while_read_is_an_error() {
         }
         let error = outcome.unwrap_err().to_string();
         assert!(
-<<<<<<< HEAD:crates/ingest/tests/imports/input_files.rs
             error.contains(&format!("{name} changed")),
             "{name}, {step}: {error}"
-=======
-            error.contains("cannot import /in/edges.u64: it changed"),
-            "{step}: {error}"
->>>>>>> h-ing:crates/ingest/tests/imports/what_is_read_of_input_files.rs
         );
     }
 }
