@@ -66,7 +66,8 @@ mod schedule;
 mod state;
 mod value;
 
-pub use checkpoint::checkpointer::{ResumeInfo, is_checkpoint_dir, is_checkpoint_file};
+pub use checkpoint::checkpointer::ResumeInfo;
+pub use checkpoint::files::{is_checkpoint_dir, is_checkpoint_file};
 pub use config::{
     CheckpointInterval, CheckpointPolicy, Combiner, DispatchChoice, EdgeResidency, EngineConfig,
     EngineOptions, KernelChoice, PassCallback, SparseChoice,

@@ -22,9 +22,10 @@ use graphmill_fabric::protocol_error;
 use graphmill_raw::failpoint;
 use graphmill_storage::{
     AtomicFile, CancelToken, Disk, GracefulGuard, Lease, MemoryBudget, RandomAccessFile,
-    StorageError, final_name, is_corrupt,
+    StorageError, is_corrupt,
 };
 
+use crate::checkpoint::files::{PREFIX, ROWS, file_name, name_of, number_of};
 use crate::checkpoint::snapshot::Snapshot;
 use crate::comm::communicator::Communicator;
 use crate::config::{CheckpointInterval, CheckpointPolicy};
@@ -90,8 +91,6 @@ pub(crate) struct LoadedCheckpoint {
     file: RandomAccessFile,
 }
 
-const PREFIX: &str = "checkpoint-";
-const ROWS: &str = "rows";
 /// Bytes of a checkpoint's file that are written or read at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 /// Pages that are read between two looks at whether to stop.
@@ -577,33 +576,4 @@ fn of_all(ranks: &Communicator, own: &[PathBuf]) -> Result<Vec<(usize, PathBuf)>
         all.extend(paths.map(|path| (rank, PathBuf::from(OsStr::from_bytes(path)))));
     }
     Ok(all)
-}
-
-/// True if a file has the name of a part of a checkpoint, perhaps a temporary one.
-#[must_use]
-pub fn is_checkpoint_dir(path: &Path) -> bool {
-    name_of(path)
-        .map(final_name)
-        .is_some_and(|name| name == ROWS || number_of(Path::new(name)).is_some())
-}
-
-/// True if a file has the name of a checkpoint.
-#[must_use]
-pub fn is_checkpoint_file(path: &Path) -> bool {
-    number_of(path).is_some()
-}
-
-/// Returns the number in the name of a checkpoint's file.
-fn number_of(path: &Path) -> Option<u64> {
-    let name = name_of(path)?;
-    let number = name.strip_prefix(PREFIX)?.parse().ok()?;
-    (name == file_name(number)).then_some(number)
-}
-
-fn file_name(number: u64) -> String {
-    format!("{PREFIX}{number:020}")
-}
-
-fn name_of(path: &Path) -> Option<&str> {
-    path.file_name()?.to_str()
 }

@@ -156,7 +156,7 @@ impl<'a> RangeArcs<'a> {
     }
 
     /// The arcs from `source`.
-    pub(crate) fn from_source(self, source: u64) -> SourceArcs<'a> {
+    pub(crate) fn at_source(self, source: u64) -> SourceArcs<'a> {
         let first = self.first(source);
         let at = self.steps[..self.count].partition_point(|step| step[0] < first);
         let round = &self.steps[at..at + self.count];
@@ -193,7 +193,7 @@ impl SourceArcs<'_> {
     #[inline(always)]
     pub(crate) fn advance(&mut self) {
         let Some(first) = self.first.checked_sub(1) else {
-            *self = self.range.from_source(self.source + 1);
+            *self = self.range.at_source(self.source + 1);
             return;
         };
         let steps = self.range.steps;

@@ -317,7 +317,7 @@ fn arcs_of(steps: &SortedArcs, start: u64, span: u64, source: u64) -> Vec<(u64, 
     let mut arcs_of = Vec::new();
     let mut next = range.next_source(source);
     while let Some(source) = next {
-        let mut arcs = range.from_source(source);
+        let mut arcs = range.at_source(source);
         while arcs.len() > 0 {
             let ends = arcs.destinations().zip(arcs.edges());
             arcs_of.extend(ends.map(|(local, edge)| (arcs.source, start + local, edge)));

@@ -302,7 +302,7 @@ impl<'a> CellBuffer<'a> {
         writer: &mut ColumnFileWriter,
     ) -> Result<(), IngestError> {
         let start = self.plan.layout.cuts()[cell.1];
-        let mut arcs = range.from_source(sources.start);
+        let mut arcs = range.at_source(sources.start);
         loop {
             let mut taken = 0;
             while taken < arcs.len() {
@@ -321,7 +321,7 @@ impl<'a> CellBuffer<'a> {
             match next.filter(|source| *source < sources.end) {
                 None => return self.flush(cell, writer),
                 Some(source) if source == arcs.source + 1 => arcs.advance(),
-                Some(source) => arcs = range.from_source(source),
+                Some(source) => arcs = range.at_source(source),
             }
         }
     }

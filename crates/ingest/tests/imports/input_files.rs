@@ -224,7 +224,7 @@ fn input_changed_while_read_is_an_error() {
         }
         let error = outcome.unwrap_err().to_string();
         assert!(
-            error.contains(&format!("{name} changed")),
+            error.contains(&format!("cannot import {name}: it changed")),
             "{name}, {step}: {error}"
         );
     }

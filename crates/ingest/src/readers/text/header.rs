@@ -75,18 +75,10 @@ impl Sniff<'_> {
         let differ = (0..first.len())
             .filter(|column| differs(*column))
             .collect::<Vec<_>>();
-        // A first column without a name that counts the rows is an index, as pandas writes it.
-        let counts = |from: usize| {
-            let mut rows = below.iter().enumerate();
-            rows.all(|(at, row)| {
-                let number = (from + at).to_string();
-                row.first().is_some_and(|cell| cell == number.as_bytes())
-            })
-        };
         let indexed = kind(first, 0) == FieldKind::Empty
             && first.len() > 2
             && !below.is_empty()
-            && (counts(0) || counts(1));
+            && (counts_rows(below, 0) || counts_rows(below, 1));
         if indexed {
             return Ok((true, None));
         }
@@ -132,4 +124,12 @@ impl Sniff<'_> {
             column.parse::<usize>().is_err() && self.column_index(column, Some(names)).is_some()
         })
     }
+}
+
+/// True if the first column counts the rows from `from` on, as an index of pandas does.
+fn counts_rows(rows: &[Vec<Vec<u8>>], from: usize) -> bool {
+    rows.iter().enumerate().all(|(at, row)| {
+        let number = (from + at).to_string();
+        row.first().is_some_and(|cell| cell == number.as_bytes())
+    })
 }
