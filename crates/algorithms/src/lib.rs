@@ -6,7 +6,7 @@
 //! | [`bfs`] | how many arcs away is each vertex |
 //! | [`wcc`] | which vertices hang together |
 //! | [`sssp`] | how far away is each vertex |
-//! | [`judge`] | what the judges share |
+//! | `check.rs` | what the judges share |
 //! | [`ResultChecker`] | how arcs and a result come before a judge |
 //! | [`registry`](registry()) | all of them by name |
 //! | [`Entry`], [`OptionSpec`] | one algorithm: its options, how it runs, its judge |
