@@ -160,7 +160,7 @@ pub enum Error {
     NoFolder {
         /// The output.
         path: PathBuf,
-        /// Its folder.
+        /// Its directory.
         folder: PathBuf,
     },
     /// There is no writing beside the edges, where the graph imported from them would be kept.
@@ -187,7 +187,7 @@ pub enum Error {
     NoOutput {
         /// The output.
         path: PathBuf,
-        /// Its folder.
+        /// Its directory.
         folder: PathBuf,
         /// What the system said.
         source: io::Error,

@@ -37,7 +37,7 @@ pub struct CachedGraph {
 }
 
 impl Machine {
-    /// The graphs that are kept of the edges at `path`, and of all edges in it where it is a folder.
+    /// The graphs that are kept of the edges at `path`, and of all edges in it where it is a directory.
     ///
     /// # Errors
     /// There is nothing at `path`, or the disk fails.
@@ -191,7 +191,7 @@ impl CacheLocation {
         })
     }
 
-    /// The stored graph's folder.
+    /// The stored graph's directory.
     pub(crate) fn graph(&self) -> PathBuf {
         self.folder.join(format!("{}-{}", self.stamp, self.options))
     }
@@ -211,7 +211,7 @@ impl CacheLocation {
             }
             held => held?,
         };
-        // In this order: the graph is below the folder.
+        // In this order: the graph is below the directory.
         Ok(graph.map(|graph| Box::new((graph, folder)) as DirLock))
     }
 

@@ -12,7 +12,7 @@ use crate::paths::DESCRIPTION;
 use crate::plan::Plan;
 use crate::result::format::is_folder;
 
-/// Where a path leads: what does not exist yet is its own place within its folder.
+/// Where a path leads: what does not exist yet is its own place within its directory.
 fn place(path: &Path) -> Option<PathBuf> {
     let whole = |path: &Path| std::fs::canonicalize(path).ok();
     whole(path).or_else(|| Some(whole(&folder_of(path))?.join(path.file_name()?)))

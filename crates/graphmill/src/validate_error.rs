@@ -20,7 +20,7 @@ pub enum ValidateError {
     /// A directory without parts of a result.
     #[error("{}: there is no part of a result in this directory", path.display())]
     NoParts {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
     },
     /// The disk failed.

@@ -272,14 +272,7 @@ fn edges_are_imported_as_for_a_run() {
 fn the_memory_that_is_asked_for_is_enough_and_less_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    let uniform = [
-        "generate",
-        "uniform",
-        "--vertices",
-        "3000",
-        "--edges",
-        "200000",
-    ];
+    let uniform = ["generate", "uniform", "3000", "200000"];
     succeed(at, &[&uniform[..], &["--weighted", "-o", "graph"]].concat());
     for algorithm in [
         &["wcc"][..],

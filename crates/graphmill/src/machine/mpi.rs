@@ -17,7 +17,7 @@ use crate::machine::resources::MachineConfig;
 
 /// The environment variable that names the plugin.
 const PLUGIN: &str = "GRAPHMILL_MPI";
-/// What the plugin is called beside the command, and in the user's folder.
+/// What the plugin is called beside the command, and in the user's directory.
 const FILE: &str = "graphmill-mpi.so";
 
 /// How many ranks there are, as those say who start them: Open MPI, MPICH and its kin, MVAPICH.
