@@ -30,7 +30,7 @@ pub enum DispatchChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Combiner {
-    /// In accumulators of an edge pass where many vertices are computed, else as `hybrid` does.
+    /// In accumulators of an edge pass where many vertices are computed, else as hybrid does.
     #[default]
     Auto,
     /// In shared mailboxes, by a lock and by compare-and-exchange, as soon as they are sent.

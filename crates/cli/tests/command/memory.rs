@@ -75,7 +75,7 @@ fn import_least_memory_is_enough() {
 fn import_of_many_cells_least_memory_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    let sizes = ["--vertices", "34359738368", "--edges", "60000"];
+    let sizes = ["34359738368", "60000"];
     for more in [&["--threads", "1"][..], &["--threads", "2", "--reverse"]] {
         for memory in ["8M", "10800000", "11354112", "11800000"] {
             let output = ["-o", "graph", "--io", "threads"];
@@ -172,7 +172,7 @@ fn in_memory_method_least_memory_is_enough() {
     let at = folder.path();
     std::fs::write(at.join("few.txt"), "0 1\n1 2\n3 4\n").expect("a file");
     succeed(at, &["import", "few.txt", "-o", "few", "-q"]);
-    let sizes = ["--vertices", "600000", "--edges", "300000"];
+    let sizes = ["600000", "300000"];
     succeed(
         at,
         &[&["generate", "uniform", "-o", "many", "-q"], &sizes[..]].concat(),
@@ -213,7 +213,7 @@ fn sparse_pass_leaves_memory_for_rows_on_disk() {
     let at = folder.path();
     // Of few edges no search meets many; of many one does, and needs a dense pass in between.
     for edges in ["300000", "1000000"] {
-        let sizes = ["--vertices", "600000", "--edges", edges];
+        let sizes = ["600000", edges];
         let generate = ["generate", "uniform", "-o", "graph", "-q"];
         succeed(at, &[&generate[..], &sizes].concat());
         for source in ["0", "1", "2", "3", "4"] {

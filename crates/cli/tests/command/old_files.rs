@@ -71,13 +71,13 @@ fn checkpoints_of_format_4_are_resumed_or_refused() {
         (
             "run pagerank g --iterations 400 --threads 1",
             "checkpoints",
-            41,
+            30,
             20,
         ),
         (
             "run bfs g --source a --place edges=stream --threads 1",
             "search",
-            4,
+            2,
             // Its calls went over vertices.
             0,
         ),

@@ -149,7 +149,7 @@ fn parts_replace_an_older_result_only() {
         ("out.json/", "format"),
         ("graph/", "the input"),
         ("graph/out/", "inside a stored graph"),
-        ("none/out/", "no folder"),
+        ("none/out/", "no directory"),
         ("out.csv", "a slash at the end"),
     ] {
         let said = fail(at, 2, &run(output, "2"));

@@ -158,22 +158,10 @@ fn metrics_show_placement_and_moved_bytes() {
 fn mapped_files_are_not_charged_to_the_budget() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let at = folder.path();
-    let generate = [
-        "generate",
-        "uniform",
-        "-q",
-        "-o",
-        "graph",
-        "--vertices",
-        "3000000",
-    ];
+    let generate = ["generate", "uniform", "-q", "-o", "graph", "3000000"];
     succeed(
         at,
-        &[
-            &generate[..],
-            &["--edges", "1000000", "--batch-size", "16384"],
-        ]
-        .concat(),
+        &[&generate[..], &["1000000", "--batch-size", "16384"]].concat(),
     );
     // Ranks of 8 bytes take 24 MB, messages as many.
     let small = ["--memory", "32M"];

@@ -274,14 +274,7 @@ fn validate_imports_edges_like_run() {
 fn validate_least_memory_is_enough_and_exact() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    let uniform = [
-        "generate",
-        "uniform",
-        "--vertices",
-        "3000",
-        "--edges",
-        "200000",
-    ];
+    let uniform = ["generate", "uniform", "3000", "200000"];
     succeed(at, &[&uniform[..], &["--weighted", "-o", "graph"]].concat());
     for algorithm in [
         &["wcc"][..],
