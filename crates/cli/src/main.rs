@@ -120,7 +120,7 @@ fn run(command: Command, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     }
     match command {
         Command::Import(args) => command::import::run(args, stop),
-        Command::Run(args) => command::run::run(args, stop),
+        Command::Run(args) => command::run::run(*args, stop),
         Command::Generate(args) => command::generate::run(args, stop),
         Command::Info(args) => command::info::run(args, stop),
         Command::Verify(args) => command::verify::run(args, stop),

@@ -129,7 +129,7 @@ impl Plan {
             return Ok((graph, hold));
         }
         let enough = || machine.enough_for(purpose, &files, &self.config.import);
-        machine.check_any(purpose, &enough)?;
+        machine.check_any(purpose, enough)?;
         watcher(&Progress::Note(&format!(
             "importing {} into {}",
             input.display(),

@@ -34,7 +34,7 @@ pub(crate) enum Command {
     /// Make a stored graph from files of edges
     Import(ImportArgs),
     /// Run an algorithm on a stored graph, or on a file of edges
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Make a graph by rule: Kronecker, uniform, grid, consecutive or scattered
     Generate(GenerateArgs),
     /// Describe a stored graph
