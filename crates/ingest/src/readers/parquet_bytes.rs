@@ -27,7 +27,7 @@ const FOOTER_BYTES_MAX: u64 = 256 << 20;
 /// Reads the footer of a file, with the memory that it takes.
 ///
 /// # Errors
-/// Returns `BudgetError` if the footer does not fit the budget, else what is wrong with it.
+/// The outer error is `BudgetError`: the footer does not fit the budget. The inner one names the damage of the file.
 pub fn footer(
     file: ByteFile,
     budget: &Budget,
@@ -79,7 +79,7 @@ pub fn pages_bytes<'c>(chunks: impl Iterator<Item = &'c ColumnChunkMetaData>) ->
 /// A reader of one column of a row group with this many rows; the caller has leased [`pages_bytes`].
 ///
 /// # Errors
-/// Returns what is wrong with the file.
+/// Returns `ParquetError` if the file is damaged.
 pub fn column_reader(
     file: ByteFile,
     budget: &Budget,

@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn endless_lists_are_refused_wherever_they_are() {
-        // Field 1: a list of two numbers, a list of three booleans; the same in a structure of a structure; what is cut off.
+        // Field 1 is a list of two numbers, then a list of three booleans. Later cases nest them in structures, or cut them off.
         for (bytes, is_refused) in [
             (&[0x19, 0x25, 1, 1, 0][..], false),
             (&[0x19, 0x31, 1, 1, 1, 0], true),

@@ -737,7 +737,7 @@ impl<'a> Sniff<'a> {
             _ => (body, None),
         };
         let rows = &rows[usize::from(is_header)..];
-        // Which column has no name, nobody can tell: R leaves out the name of the first, others the last.
+        // The header does not say which column has no name. R leaves out the name of the first column, other programs that of the last.
         let has_more = names.is_some()
             && !rows.is_empty()
             && rows
