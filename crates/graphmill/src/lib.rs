@@ -126,22 +126,22 @@
 //! | `plan.rs` | [`Plan`]: a request that was checked |
 //! | `run.rs` | [`Run`]: the outcome of a plan |
 //! | `import_config.rs`, `import.rs` | [`ImportConfig`]: the options of an import; from edges to a stored graph |
-//! | `import_cache.rs` | [`CachedGraph`]: a graph that a run keeps beside its edge file |
-//! | `generate.rs` | [`Generation`]: a generated graph, as a stored graph or as an edge file |
+//! | `import_cache.rs` | [`advanced::CachedGraph`]: a graph that a run keeps beside its edge file |
+//! | `generate.rs` | [`generate::Generation`]: a generated graph, as a stored graph or as an edge file |
 //! | `algorithms.rs` | the list of all algorithms, and the check of their options |
 //! | `session.rs` | [`Session`]: an open graph, and the engine that runs programs over it |
-//! | `launch.rs`, `start.rs` | [`run_on_ranks`], [`run_as_rank`]: run one job on several ranks; compare the options of all ranks |
-//! | `machine/` | [`Machine`]: memory, disk and threads of a run; [`MpiJob`]; [`Timeline`]: how busy a rank was |
+//! | `launch.rs`, `start.rs` | [`advanced::run_on_ranks`], [`advanced::run_as_rank`]: run one job on several ranks; compare the options of all ranks |
+//! | `machine/` | [`Machine`]: memory, disk and threads of a run; [`MpiJob`]; [`advanced::Timeline`]: how busy a rank was |
 //! | `paths.rs`, `preflight.rs` | check the paths of inputs and outputs before any work |
 //! | `open.rs` | opens a stored graph if the budget is enough for the graph and for the run |
 //! | `checkpoint_dir.rs` | the directory of the checkpoints of a run |
 //! | `hash.rs` | the hash in the names of cached graphs and checkpoint directories |
-//! | `estimate.rs` | [`EstimateRequest`], [`Estimate`]: space, memory, traffic and time of an import and a run |
+//! | `estimate.rs` | [`estimate::EstimateRequest`], [`estimate::Estimate`]: space, memory, traffic and time of an import and a run |
 //! | `summary.rs` | [`Summary`]: a result in a few numbers |
 //! | `result/` | rows with the user's ids: as [`Block`]s in memory, as Parquet, as CSV |
 //! | `info.rs` | [`GraphInfo`]: facts about a stored graph; also verifies one |
 //! | `validate/` | [`validate()`]: compares a result with a reference; [`Plan::judge`]: checks a result against its graph |
-//! | `spool.rs` | [`Spool`]: a temporary file of the edges from standard input |
+//! | `spool.rs` | [`advanced::Spool`]: a temporary file of the edges from standard input |
 //! | `progress.rs` | [`Progress`]: what a run reports while it works |
 //! | `error.rs` | [`Error`]: all errors of the crate |
 //! | `result_error.rs`, `validate_error.rs` | the errors of results and of validation, which [`Error`] contains |
