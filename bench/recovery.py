@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What versions of a run cost, and whether a run that is killed again and again ends as it should. bench/results/2026-11-25-checkpoints.md has figures.
+"""What checkpoints of a run cost, and whether a run that is killed again and again ends as it should. bench/results/2026-11-25-checkpoints.md has figures.
 
-  bench/recovery.py cost FOLDER      time and bytes written: rows on disk, a version each pass; rows in memory, a version each 30 s
+  bench/recovery.py cost FOLDER      time and bytes written: rows on disk, a checkpoint each pass; rows in memory, a checkpoint each 30 s
   bench/recovery.py kills FOLDER     pagerank that publishes each pass, killed ten times, on one rank and on four
 
-FOLDER keeps the graphs. Runs with versions and without are made in turn; a figure is the median of the rounds (seven, and 35 in memory), and so is a ratio, of the two of a
-round: so it is not that of the figures. The whole command opens the graph, writes the result and removes the versions too. Bytes are those that the file system was given, result included.
+FOLDER keeps the graphs. Runs with checkpoints and without are made in turn; a figure is the median of the rounds (seven, and 35 in memory), and so is a ratio, of the two of a
+round: so it is not that of the figures. The whole command opens the graph, writes the result and removes the checkpoints too. Bytes are those that the file system was given, result included.
 """
 import argparse
 import hashlib
@@ -27,7 +27,7 @@ class Bench:
     def __init__(self, asked):
         self.asked, self.folder = asked, pathlib.Path(asked.folder).resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.versions, self.out = self.folder / "checkpoints", self.folder / "result.parquet"
+        self.checkpoints, self.out = self.folder / "checkpoints", self.folder / "result.parquet"
 
     def graph(self):
         path = self.folder / f"k-{self.asked.scale}-{self.asked.degree}"
@@ -49,16 +49,16 @@ class Bench:
         took = time.monotonic() - started
         written = (resource.getrusage(resource.RUSAGE_CHILDREN).ru_oublock - before) * 512 / MIB
         said = json.loads(metrics.read_text())
-        assert not self.versions.exists()
+        assert not self.checkpoints.exists()
         return said["seconds"]["run"], took, written, said["vertex_state_resident"], len(said["passes"])
 
     def cost(self):
         graph = self.graph()
-        print("| run | rows | passes | seconds without | with versions | ratio | of the whole command | MiB written without | with | ratio |")
+        print("| run | rows | passes | seconds without | with checkpoints | ratio | of the whole command | MiB written without | with | ratio |")
         print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
         for name, options in [("pagerank", ["--iterations", 20]), ("bfs", ["--source", 0])]:
             run = ["run", name, graph, *options]
-            named = ["--checkpoint-dir", self.versions]
+            named = ["--checkpoint-dir", self.checkpoints]
             paged = ["--memory", self.asked.memory]
             for rows, plain, kept in [
                 ("on disk", [*paged, "--checkpoints", 0], [*paged, *named, "--checkpoint-every", 1]),
@@ -86,12 +86,12 @@ class Bench:
 
     def kills(self):
         graph, draw = self.graph(), random.Random(self.asked.seed)
-        print("| ranks | seconds undisturbed | of each kill, the version that the next went on with | seconds of the last | same bytes |")
+        print("| ranks | seconds undisturbed | of each kill, the checkpoint that the next went on with | seconds of the last | same bytes |")
         print("| --- | --- | --- | --- | --- |")
         number = int(self.asked.memory[:-1])
         for ranks, memory in [(1, self.asked.memory), (4, f"{4 * number}{self.asked.memory[-1]}")]:
             run = ["run", "pagerank", graph, "--iterations", self.asked.iterations, "--ranks", ranks, "--memory", memory, "-o", self.out]
-            kept = ["--checkpoint-dir", self.versions, "--checkpoint-every", 1, "--resume"]
+            kept = ["--checkpoint-dir", self.checkpoints, "--checkpoint-every", 1, "--resume"]
             started = time.monotonic()
             self.call(*run, "--checkpoints", 0, "-q")
             took, wanted = time.monotonic() - started, self.digest()
@@ -118,16 +118,16 @@ class Bench:
         return digest
 
     def newest(self, ranks):
-        """The newest version that all ranks have: each ends one pass more than the one before."""
-        of_rank = lambda rank: {int(path.name.split("-")[1]) for path in self.versions.glob(f"rank-{rank:05}/checkpoint-" + "[0-9]" * 20)}
+        """The newest checkpoint that all ranks have: each ends one pass more than the one before."""
+        of_rank = lambda rank: {int(path.name.split("-")[1]) for path in self.checkpoints.glob(f"rank-{rank:05}/checkpoint-" + "[0-9]" * 20)}
         common = set.intersection(*map(of_rank, range(ranks)))
         return max(common, default=0)
 
     def check(self, said, newest, ended=False):
-        """An attempt that has come so far went on with the newest version, so that at most the pass after it was done twice."""
+        """An attempt that has come so far went on with the newest checkpoint, so that at most the pass after it was done twice."""
         found = re.search(r"after (\d+) calls", said)
         if ended and newest and not found:
-            sys.exit(f"it began anew, though there was version {newest}: {said}")
+            sys.exit(f"it began anew, though there was checkpoint {newest}: {said}")
         if found and int(found[1]) != newest:
             sys.exit(f"it went on after {found[1]} calls, not after {newest}: {said}")
 

@@ -8,7 +8,7 @@
 
 FOLDER keeps the graphs, which are made if they are not there. The slow tier is a model, which is charged for as the paper's memory,
 unless --slow-tier says otherwise. Runs are made in turn; medians are printed, as Markdown. Answers are compared: those of the pull
-version byte by byte, those of the push version, whose sums depend on who comes first, to nine digits.
+mode byte by byte, those of the push mode, whose sums depend on who comes first, to nine digits.
 """
 import argparse
 import hashlib
@@ -27,8 +27,8 @@ TABLE_3 = {
     "K 25 500": (3.35, 2.10), "K 28 500": (2.31, 1.55), "K 33 16": (0.61, 0.54),
     "C-250": (10.12, 9.56), "S-250": (3.26, 2.13), "C-750": (8.61, 8.63), "S-750": (2.35, 1.35),
 }
-# The pull version goes from each vertex to its neighbours, as the paper's does: reads are scattered, writes are not.
-VERSIONS = {
+# The pull mode goes from each vertex to its neighbours, as the paper's does: reads are scattered, writes are not.
+MODES = {
     "pull": ["--method", "pregel-pull", "--direction", "gather"],
     "push": ["--method", "pregel-push", "--combiner", "hybrid"],
 }
@@ -40,8 +40,8 @@ MIB = 1 << 20
 class Case:
     """One way to run, and what came of it in each round."""
 
-    def __init__(self, asked, graph, version, place, threads, twin=None):
-        self.graph, self.version, self.place, self.threads, self.twin = graph, version, place, threads, twin
+    def __init__(self, asked, graph, mode, place, threads, twin=None):
+        self.graph, self.mode, self.place, self.threads, self.twin = graph, mode, place, threads, twin
         in_file = asked.slow_tier.startswith("file:")
         self.modelled = asked.slow_tier == "model" and place in ("slow", "rw-split")
         # A file is a slow tier only where the page cache cannot hold it.
@@ -97,7 +97,7 @@ class Bench:
         for number in range(self.asked.rounds):
             for case in self.cases:
                 case.rounds.append(self.run(case))
-                print(f"round {number + 1}: {case.graph.name} {case.version} {case.place} {case.threads}: "
+                print(f"round {number + 1}: {case.graph.name} {case.mode} {case.place} {case.threads}: "
                       f"{case.gteps()[-1]} GTEPS", file=sys.stderr)
 
     def run(self, case):
@@ -105,7 +105,7 @@ class Bench:
         result, metrics = self.folder / "result.parquet", self.folder / "metrics.json"
         command = [self.asked.graphmill, "run", "pagerank", case.graph, "--dangling", "drop", "-q", "-o", result,
                    "--iterations", str(self.asked.iterations), "--metrics", metrics, "--threads", str(case.threads),
-                   *VERSIONS[case.version], *case.options]
+                   *MODES[case.mode], *case.options]
         blocks = resource.getrusage(resource.RUSAGE_CHILDREN)
         with limited(case.limit) as before:
             try:
@@ -126,10 +126,10 @@ class Bench:
     def judge(self, case, result):
         """Ends everything unless the answer is that of the first pull."""
         first = self.folder / f"{case.graph.name}.parquet"
-        if case.graph not in self.answers and case.version == "pull":
+        if case.graph not in self.answers and case.mode == "pull":
             self.answers[case.graph] = hashlib.sha256(result.read_bytes()).hexdigest()
             result.replace(first)
-        elif case.version == "pull":
+        elif case.mode == "pull":
             found = hashlib.sha256(result.read_bytes()).hexdigest()
             if found != self.answers[case.graph]:
                 sys.exit(f"{case.graph.name}, {case.place}, {case.threads} threads: another answer")
@@ -171,8 +171,8 @@ class Bench:
         for case in cases:
             if case.rounds[-1]:
                 moved = case.moved(self.asked.iterations).values()
-                rows.append([case.graph.name, case.version] + [f"{read / 1e9:.3f} + {written / 1e9:.3f}" for read, written in moved])
-        names = ["graph", "version", "vertices", "messages", "index", "edges"]
+                rows.append([case.graph.name, case.mode] + [f"{read / 1e9:.3f} + {written / 1e9:.3f}" for read, written in moved])
+        names = ["graph", "mode", "vertices", "messages", "index", "edges"]
         print("\nGB read + written in an iteration, by kind of data:\n")
         print(markdown(names, rows))
 
@@ -194,13 +194,13 @@ def threads(bench, asked):
     """Experiment 1. The paper: NVRAM takes 2.5 times as long as DRAM (pull), 3 times (push), up to 16 threads."""
     graph = bench.graph("kronecker", asked.scale, 500)
     counts = sorted({min(2 ** power, os.cpu_count()) for power in range(os.cpu_count().bit_length() + 1)})
-    for version in VERSIONS:
+    for mode in MODES:
         for count in counts:
-            dram = bench.add(graph, version, "dram", count)
-            bench.add(graph, version, "slow", count, twin=dram)
+            dram = bench.add(graph, mode, "dram", count)
+            bench.add(graph, mode, "slow", count, twin=dram)
     bench.measure()
-    paper = lambda case: {"pull": "about 2.5", "push": "about 3"}[case.version] if case.twin else "1"
-    bench.table({"version": lambda case: case.version, "threads": lambda case: case.threads, "place": place, "how": how,
+    paper = lambda case: {"pull": "about 2.5", "push": "about 3"}[case.mode] if case.twin else "1"
+    bench.table({"mode": lambda case: case.mode, "threads": lambda case: case.threads, "place": place, "how": how,
                  "paper, times its DRAM": paper})
     bench.bytes_moved([case for case in bench.cases if case.threads == 1 and case.twin is None])
 
@@ -210,11 +210,11 @@ def growing(bench, asked):
     sizes = {"K 25 500": (asked.scale, 500), "K 28 500": (asked.scale + 3, 500), "K 33 16": (asked.scale + 8, 16)}
     graphs = {bench.graph("kronecker", *size): name for name, size in sizes.items()}
     for graph in graphs:
-        for version in VERSIONS:
-            dram = bench.add(graph, version, "dram", os.cpu_count())
-            bench.add(graph, version, "slow", os.cpu_count(), twin=dram)
-            if version == "pull":
-                bench.add(graph, version, "disk", os.cpu_count(), twin=dram)
+        for mode in MODES:
+            dram = bench.add(graph, mode, "dram", os.cpu_count())
+            bench.add(graph, mode, "slow", os.cpu_count(), twin=dram)
+            if mode == "pull":
+                bench.add(graph, mode, "disk", os.cpu_count(), twin=dram)
     bench.measure()
     beside_the_paper(bench, graphs)
 
@@ -222,12 +222,12 @@ def growing(bench, asked):
 def split(bench, asked):
     """Experiment 3. The paper shows it in a figure: DRAM, then the split, then memory mode close to it, then NVRAM."""
     graph = bench.graph("kronecker", asked.scale, 500)
-    for version in VERSIONS:
-        dram = bench.add(graph, version, "dram", os.cpu_count())
+    for mode in MODES:
+        dram = bench.add(graph, mode, "dram", os.cpu_count())
         for other in ("rw-split", "cache", "slow"):
-            bench.add(graph, version, other, os.cpu_count(), twin=dram)
+            bench.add(graph, mode, other, os.cpu_count(), twin=dram)
     bench.measure()
-    bench.table({"version": lambda case: case.version, "place": place, "how": how})
+    bench.table({"mode": lambda case: case.mode, "place": place, "how": how})
     bench.bytes_moved([case for case in bench.cases if case.twin is None])
 
 
@@ -240,9 +240,9 @@ def gaps(bench, asked):
         # Neighbours span as much of the graph as in the paper: a fifth and a fifteenth.
         graphs[bench.graph("scattered", vertices, 50, "--gap", 5_000 >> 16 - min(asked.scale, 16))] = f"S-{millions}"
     for graph in graphs:
-        for version in VERSIONS:
-            dram = bench.add(graph, version, "dram", os.cpu_count())
-            bench.add(graph, version, "slow", os.cpu_count(), twin=dram)
+        for mode in MODES:
+            dram = bench.add(graph, mode, "dram", os.cpu_count())
+            bench.add(graph, mode, "slow", os.cpu_count(), twin=dram)
     bench.measure()
     beside_the_paper(bench, graphs)
     rows = []
@@ -250,16 +250,16 @@ def gaps(bench, asked):
         name = graphs[case.graph]
         if name.startswith("S-"):
             near = name.replace("S", "C")
-            alike = lambda other: (graphs[other.graph], other.version, other.place) == (near, case.version, case.place)
-            paper = [TABLE_3[of][case.version == "push"] for of in (near, name)]
-            rows.append([name, case.version, place(case), how(case), case.slower_than(next(filter(alike, bench.cases))),
+            alike = lambda other: (graphs[other.graph], other.mode, other.place) == (near, case.mode, case.place)
+            paper = [TABLE_3[of][case.mode == "push"] for of in (near, name)]
+            rows.append([name, case.mode, place(case), how(case), case.slower_than(next(filter(alike, bench.cases))),
                          f"{paper[0] / paper[1]:.2f}" if case.place == "slow" else ""])
     print("\nHow many times slower scattered neighbours are than consecutive ones:\n")
-    print(markdown(["graph", "version", "place", "how", "here", "paper, by Table 3"], rows))
+    print(markdown(["graph", "mode", "place", "how", "here", "paper, by Table 3"], rows))
 
 
 def beside_the_paper(bench, names):
-    paper = lambda case: TABLE_3[names[case.graph]][case.version == "push"]
+    paper = lambda case: TABLE_3[names[case.graph]][case.mode == "push"]
     on_slow = lambda text: lambda case: text(case) if case.place == "slow" and any(case.gteps()) else ""
 
     def energy(case):
@@ -268,7 +268,7 @@ def beside_the_paper(bench, names):
         return f"{watts / statistics.median(filter(None, case.gteps())):.0f} ({NODE_WATTS / paper(case):.0f})"
 
     bench.table({"the paper's": lambda case: names[case.graph], "graph": lambda case: case.graph.name,
-                 "version": lambda case: case.version, "place": place, "how": how, "paper's GTEPS, memory mode": on_slow(paper),
+                 "mode": lambda case: case.mode, "place": place, "how": how, "paper's GTEPS, memory mode": on_slow(paper),
                  "J a billion edges, modelled (paper's)": on_slow(energy)})
     bench.bytes_moved([case for case in bench.cases if case.twin is None])
 
