@@ -104,7 +104,7 @@ for job in "${jobs[@]}"; do
         if [ -e "$disk/$output" ]; then
             check "$name" "$output" "$wanted" "power cut $round"
         fi
-        "${command[@]}" >"$work/said" 2>&1 || fail "$name goes not on after power cut $round"
+        "${command[@]}" >"$work/said" 2>&1 || fail "$name does not resume after power cut $round"
         check "$name" "$output" "$wanted" "power cut $round"
     done
     for round in $(seq "$rounds"); do
@@ -118,11 +118,11 @@ for job in "${jobs[@]}"; do
             check "$name" "$output" "$wanted" "a disk that was nearly full, $round"
         fi
         rm -f "$disk/filler"
-        "${command[@]}" >"$work/said" 2>&1 || fail "$name goes not on after full disk $round"
+        "${command[@]}" >"$work/said" 2>&1 || fail "$name does not resume after full disk $round"
         check "$name" "$output" "$wanted" "full disk $round"
     done
     [ "$cuts" -gt 0 ] && [ "$fulls" -gt 0 ] && [ "$resumed" -gt 0 ] ||
-        fail "$name: $cuts power cuts and $fulls full disks came in its way, and $resumed times it went on"
-    echo "$name: $cuts power cuts and $fulls full disks in its way; it went on $resumed times, with the same bytes each time"
+        fail "$name: $cuts power cuts and $fulls full disks came in its way, and it resumed $resumed times"
+    echo "$name: $cuts power cuts and $fulls full disks in its way; it resumed $resumed times, with the same bytes each time"
     rm -rf "${disk:?}"/*
 done

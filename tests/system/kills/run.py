@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Imports and runs that are killed again and again at random moments, and gone on with, until they come to their end: each gives the bytes
-of one that nothing disturbed, and leaves nothing behind.
+"""Kills imports and runs again and again at random moments, and resumes each until it ends. Each gives the bytes of an
+undisturbed job, and leaves nothing behind.
 
   tests/system/kills/run.py [--seconds 60] [--kills 50] [--seed 1]      prints what was done; exits with 0 or 1
 
-A job is drawn: what is asked, memory that is hardly enough or is, threads, ranks in one process or by mpirun (where there is one), how often
-versions are published, how many are kept. It is killed whole, or one of its ranks is, or it (or one of its ranks) hears a signal and ends by
-itself; then the same is asked again, and goes on with the newest version that all ranks had. No attempt may take longer than two minutes,
-panic, or leave a result that is not whole. There are so many kills at least. The command is GRAPHMILL, or is built.
+Each job draws its command, a memory limit that is scarce or ample, threads, ranks in one process or under mpirun (if there
+is one), how often checkpoints are published and how many are kept. A kill ends the whole job or one rank, or sends it a
+signal to end by itself. The same command then resumes from the newest checkpoint that all ranks had. No attempt takes
+longer than two minutes, panics, or leaves a partial result. --kills is the least number of kills. The command under test
+is GRAPHMILL, or is built.
 """
 import argparse
 import collections
@@ -225,7 +226,7 @@ class Job:
         return codes, ranks
 
     def newest(self):
-        """The newest version that all ranks have; 0 is none."""
+        """Returns the newest checkpoint that all ranks have; 0 is none."""
         found = collections.defaultdict(list)
         for path in pathlib.Path().glob("*/rank-*/checkpoint-*"):
             if path.name.removeprefix("checkpoint-").isdecimal():
@@ -234,13 +235,13 @@ class Job:
         return max((number for number in of_all if of_all.count(number) == self.ranks), default=0)
 
     def check_start(self, newest, said):
-        """An attempt that came so far went on with the newest version."""
+        """Checks that an attempt resumed from the newest checkpoint."""
         found = re.search(r"resuming the interrupted run, after (\d+) calls", said)
-        went_on = int(found[1]) if found else 0
-        # What is in the first pass has begun, or gone on.
-        if went_on != newest and (found or "pass" in said):
-            self.fail(f"it went on after {went_on} calls, not after {newest}: {said}")
-        self.soak.resumed += went_on > 0
+        resumed = int(found[1]) if found else 0
+        # An attempt that prints a pass has begun anew, or resumed.
+        if resumed != newest and (found or "pass" in said):
+            self.fail(f"it resumed after {resumed} calls, not after {newest}: {said}")
+        self.soak.resumed += resumed > 0
 
     def check(self, wanted):
         if digest(self.out) != wanted:
@@ -298,7 +299,7 @@ class Soak:
             self.jobs += 1
         by_mpi = "" if self.has_mpi else "; none by mpirun: there is no Open MPI"
         kills = ", ".join(f"{count} {how}" for how, count in sorted(self.kills.items()))
-        print(f"{self.jobs} jobs of seed {self.seed}, disturbed {self.kills.total()} times ({kills}), {self.resumed} went on with a version: the same bytes{by_mpi}")
+        print(f"{self.jobs} jobs of seed {self.seed}, disturbed {self.kills.total()} times ({kills}), {self.resumed} resumed from a checkpoint: the same bytes{by_mpi}")
 
 
 def main():
@@ -315,4 +316,5 @@ def main():
     remove(folder)
 
 
-main()
+if __name__ == "__main__":
+    main()
