@@ -224,7 +224,7 @@ fn validate_names_rows_outside_the_graph() {
             right.replace("dpkg,1\n", "dpkg,one\n"),
             "vertex dpkg has one, expected a whole number",
         ),
-        (right.replace("dpkg,1\n", "dpkg,1,1\n"), "wrong.csv line"),
+        (right.replace("dpkg,1\n", "dpkg,1,1\n"), "wrong.csv, line"),
     ] {
         assert_ne!(wrong, right, "{expected}");
         std::fs::write(at.join("wrong.csv"), wrong).expect("a file");
@@ -360,7 +360,7 @@ fn validate_usage_errors_give_a_hint() {
         ),
         (
             &["--algorithm", "wcc", "--undirected"],
-            &["graph: it is a stored graph"],
+            &["cannot read graph with these options: it is a stored graph"],
         ),
         (&["--algorithm", "wc"], &["bfs", "wcc"]),
         (&["--algorithm", "bfs"], &["bfs requires --source"]),
