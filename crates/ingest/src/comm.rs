@@ -47,10 +47,7 @@ impl<'a> ImportCommunicator<'a> {
     }
 
     pub(crate) fn idle(&self) -> Result<(), IngestError> {
-        match self.stop.is_cancelled() {
-            true => Err(IngestError::Stopped),
-            false => Ok(()),
-        }
+        IngestError::check_stop(self.stop)
     }
 
     /// Gathers the bytes of every rank on all ranks, in order of rank.
@@ -107,6 +104,17 @@ impl<'a> ImportCommunicator<'a> {
     /// Adds up what all ranks have at each place.
     pub(crate) fn sum_elementwise(&self, all_gather_u64: &mut [u64]) -> Result<(), IngestError> {
         self.reduce(all_gather_u64, |a, b| a + b)
+    }
+
+    /// Adds up each counter over all ranks.
+    pub(crate) fn sum_counters<const COUNT: usize>(
+        &self,
+        counters: [&mut u64; COUNT],
+    ) -> Result<(), IngestError> {
+        let mut sums = counters.each_ref().map(|counter| **counter);
+        self.sum_elementwise(&mut sums)?;
+        std::iter::zip(counters, sums).for_each(|(counter, sum)| *counter = sum);
+        Ok(())
     }
 
     /// Sends the bytes of every other rank to the root, which passes them to `take` rank by rank.

@@ -6,9 +6,6 @@ use super::circulant::Circulant;
 use crate::error::IngestError;
 use crate::options::Duplicates;
 
-/// Edges of a piece.
-pub(super) const PIECE_EDGES: u64 = 1 << 18;
-
 /// A rule that generates edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphRule {
@@ -84,7 +81,7 @@ pub struct Generated {
 
 impl Generated {
     /// Edges of a piece.
-    pub(crate) const PIECE_EDGES: u64 = PIECE_EDGES;
+    pub(crate) const PIECE_EDGES: u64 = 1 << 18;
     /// Creates the graph of `rule` and `seed`.
     ///
     /// Weights are integers from 1 to 255, drawn uniformly, for either precision.

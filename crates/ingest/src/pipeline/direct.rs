@@ -25,7 +25,7 @@ use crate::generate::edge_at::WeightRng;
 use crate::generate::rule::Generated;
 use crate::generate::sorted_arcs::{ArcDirections, RangeArcs, SortedArcs, SourceArcs};
 use crate::layout::batch_cut::RangeCounts;
-use crate::layout::histogram::granule_shift;
+use crate::layout::histogram::granule_ends;
 use crate::options::SelfLoops;
 use crate::progress::Meter;
 use crate::source::EdgeSource;
@@ -70,10 +70,7 @@ impl<'a> ImportContext<'a> {
             report.dropped_self_loops = vertices * circulant.loops();
         }
         let mut granules = self.ways().map(|ways| {
-            let width = 1 << granule_shift(vertices);
-            let first: Vec<u64> = (0..=vertices.div_ceil(width))
-                .map(|granule| width.saturating_mul(granule).min(vertices))
-                .collect();
+            let first = granule_ends(vertices);
             let arcs = SortedArcs::count(circulant, ways, self_loops);
             let arcs = first.windows(2).map(|ends| (ends[1] - ends[0]) * arcs);
             RangeCounts::new(first.clone(), arcs.collect())
@@ -165,7 +162,7 @@ impl<'a> ImportContext<'a> {
             Ok(())
         };
         let tasks = files.len() as u64;
-        let written = parallel::run(machine.workers, lanes, machine.stop, tasks, make, work);
+        let written = parallel::run(machine, lanes, tasks, make, work);
         if written.is_err() {
             completed.checkpoint();
         }
@@ -209,18 +206,11 @@ impl<'a> ImportContext<'a> {
     fn need(&self, what: &'static str, needed: impl Fn(u64) -> u64) -> Result<(), IngestError> {
         let budget = self.machine.budget;
         let (total, available) = (budget.total(), budget.available());
-        if needed(total) <= available {
-            return Ok(());
-        }
-        // Of a larger budget, writing takes more.
         let mut more = 0;
         while needed(total.saturating_add(more)) > available.saturating_add(more) {
             more = needed(total.saturating_add(more)) - available;
         }
-        let needed = available.saturating_add(more);
-        Err(IngestError::too_little_memory(
-            what, needed, available, budget,
-        ))
+        IngestError::check_free(what, available.saturating_add(more), budget)
     }
 }
 
@@ -286,7 +276,7 @@ impl<'a> CellBuffer<'a> {
         let range = steps.reaching(cuts[batch], cuts[batch + 1] - cuts[batch]);
         let mut source = 0;
         while let Some(next) = range.next_source(source) {
-            let source_batch = self.plan.layout.batch_of(next);
+            let source_batch = self.plan.layout.batch_of.batch(next);
             source = cuts[source_batch + 1];
             self.cell(range, next..source, (batch, source_batch), writer)?;
         }
@@ -350,9 +340,7 @@ impl<'a> CellBuffer<'a> {
         (batch, source_batch): (usize, usize),
         writer: &mut ColumnFileWriter,
     ) -> Result<(), IngestError> {
-        if self.stop.is_cancelled() {
-            return Err(IngestError::Stopped);
-        }
+        IngestError::check_stop(self.stop)?;
         let count = std::mem::take(&mut self.count);
         let keys = &self.keys.typed::<u64>()[..count];
         let weights = &self.weights[..count * self.plan.weights.bytes()];

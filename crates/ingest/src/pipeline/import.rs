@@ -123,7 +123,7 @@ fn store(
         source,
         vertices,
         temporary: dirs.temporary.path(),
-        staging: dirs.staging.path(),
+        staging: &dirs.staging.path,
         report: ImportReport::default(),
         edges_here: 0,
         started: machine.clock.now(),
@@ -158,15 +158,13 @@ fn store(
 /// Returns the bytes that each rank has moved, given the bytes that this rank has moved.
 fn moved(comm: &ImportCommunicator<'_>, mine: [u64; 3]) -> Result<Vec<ImportTraffic>, IngestError> {
     let [read, written, sent] = mine.map(|mine| comm.all_gather_u64(mine));
-    let (read, written, sent) = (read?, written?, sent?);
-    let each = read.into_iter().zip(written).zip(sent);
-    Ok(each
-        .map(|((read, written), sent)| ImportTraffic {
-            read,
-            written,
-            sent,
-        })
-        .collect())
+    let each = read?.into_iter().zip(written?).zip(sent?);
+    let traffic = |((read, written), sent)| ImportTraffic {
+        read,
+        written,
+        sent,
+    };
+    Ok(each.map(traffic).collect())
 }
 
 /// Refuses what will certainly not fit the disk of `folder`, before hours of work.
@@ -208,7 +206,7 @@ impl<'a> ImportContext<'a> {
             (Some(computed), _) => {
                 let arc_stats = self.count_out(computed);
                 // A bit says for each arc whether its source has more.
-                check_space(disk, staging.path(), arc_stats.arcs_in.arcs() / 8)?;
+                check_space(disk, &staging.path, arc_stats.arcs_in.arcs() / 8)?;
                 (arc_stats, EdgeStage::Computed(computed))
             }
             (None, ResumePoint::Distributed(arc_stats, order, buckets)) => {
@@ -234,7 +232,7 @@ impl<'a> ImportContext<'a> {
         let mut graph = GraphWriter::create(
             self.machine.disk.clone(),
             self.machine.budget.clone(),
-            staging.path(),
+            &staging.path,
             cut.shape.clone(),
         )?;
         if self.log.is_some() {
