@@ -187,18 +187,13 @@ impl<'a> ImportCommunicator<'a> {
         }
     }
 
-    /// Returns this rank's range of `all` items in order.
-    fn part(&self, all: u64) -> Range<u64> {
-        let (rank, count) = (self.rank() as u128, self.count() as u128);
-        let cut = |number: u128| (u128::from(all) * number / count) as u64;
-        cut(rank)..cut(rank + 1)
-    }
-
     /// The part of the edges that this rank reads.
     pub(crate) fn part_of(&self, source: &'a dyn EdgeSource) -> SourcePart<'a> {
+        let (rank, count) = (self.rank() as u128, self.count() as u128);
+        let cut = |number: u128| (u128::from(source.pieces()) * number / count) as u64;
         SourcePart {
             source,
-            pieces: self.part(source.pieces()),
+            pieces: cut(rank)..cut(rank + 1),
         }
     }
 }

@@ -408,7 +408,7 @@ impl IngestError {
         }
     }
 
-    /// Returns [`TooLittleMemory`](Self::TooLittleMemory) as an error if `budget` lacks some of `needed` bytes.
+    /// Returns [`TooLittleMemory`](Self::TooLittleMemory) as an error unless `needed` bytes are free.
     pub(crate) fn check_free(
         what: &'static str,
         needed: u64,

@@ -103,18 +103,13 @@ pub(crate) fn resolve<R: ArcRecord>(
             match policy {
                 Duplicates::Keep => {}
                 Duplicates::First => {
-                    survivor = group
-                        .iter()
-                        .copied()
-                        .min_by_key(R::sequence)
-                        .unwrap_or(survivor);
+                    let first = group.iter().copied().min_by_key(R::sequence);
+                    survivor = first.unwrap_or(survivor);
                 }
                 Duplicates::Sum => {
                     group.sort_unstable_by_key(R::weight);
-                    let sum: f64 = group
-                        .iter()
-                        .map(|record| value(record.weight(), kind))
-                        .sum();
+                    let weights = group.iter().map(|record| value(record.weight(), kind));
+                    let sum: f64 = weights.sum();
                     survivor.set_weight(bits(sum, kind));
                     if !value(survivor.weight(), kind).is_finite() {
                         return Err(IngestError::SumTooLarge);

@@ -82,11 +82,7 @@ impl DistributionPlan {
 
     /// The arcs of one set of columns at most.
     pub(crate) fn arcs_max(&self) -> u64 {
-        if self.directed {
-            self.edges
-        } else {
-            2 * self.edges
-        }
+        self.edges * if self.directed { 1 } else { 2 }
     }
 }
 

@@ -202,12 +202,8 @@ impl RangeCounts {
 
 /// Bits of a destination relative to its batch, enough for the widest batch.
 pub(crate) fn destination_bits(cuts: &[u64]) -> u32 {
-    bits_of(
-        cuts.windows(2)
-            .map(|cut| cut[1] - cut[0])
-            .max()
-            .unwrap_or(0),
-    )
+    let spans = cuts.windows(2).map(|cut| cut[1] - cut[0]);
+    bits_of(spans.max().unwrap_or(0))
 }
 
 /// Bits of the entries of the table that finds a batch: few enough for a core's first-level cache.

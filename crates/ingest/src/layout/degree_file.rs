@@ -66,7 +66,7 @@ impl Sections {
         Self::bytes(lanes, 1) + OutDegrees::writer_bytes(numbers)
     }
 
-    /// Returns as many sections as fit every rank's memory and `bytes_max` bytes of counters, but one at least.
+    /// Returns as many sections as fit every rank's memory and `bytes_max` bytes, but one at least.
     pub(crate) fn new(
         budget: &MemoryBudget,
         lanes: u64,

@@ -70,10 +70,8 @@ impl<'a> ImportContext<'a> {
         let span =
             known.unwrap_or_else(|| scanned.id_max.map_or(0, |id_max| id_max.saturating_add(1)));
         let mut dictionary = None;
-        let ranks = match id_bitmap {
-            Some(id_bitmap) => id_bitmap.ranks(&self.comm, scanned.id_max)?,
-            None => None,
-        };
+        let ranks = id_bitmap.map(|id_bitmap| id_bitmap.ranks(&self.comm, scanned.id_max));
+        let ranks = ranks.transpose()?.flatten();
         let (mut indices, vertices) = match (known, ranks) {
             (Some(vertices), _) => (IdToIndex::Same, vertices),
             (None, Some(ranks)) if ranks.len() == span => (IdToIndex::Same, span),

@@ -105,47 +105,30 @@ impl<'a> ImportContext<'a> {
                 steps_bytes.saturating_add(need.bytes(total, GRAIN))
             })?;
         }
-        let halves: Vec<DirectSide<'_>> = plan
-            .sides()
-            .zip(self.ways())
-            .map(|(columns, ways)| {
-                Ok(DirectSide {
-                    files: &columns.files,
-                    steps: SortedArcs::new(
-                        circulant,
-                        ways,
-                        self.options.self_loops,
-                        machine.budget,
-                    )?,
-                    side: match ways {
-                        ArcDirections::Back => FileSide::Reverse,
-                        ArcDirections::Forth | ArcDirections::Both => FileSide::Forward,
-                    },
-                })
+        let sides = std::iter::zip(plan.sides(), [FileSide::Forward, FileSide::Reverse]);
+        let halves = sides.zip(self.ways()).map(|((columns, side), ways)| {
+            let self_loops = self.options.self_loops;
+            Ok(DirectSide {
+                files: &columns.files,
+                steps: SortedArcs::new(circulant, ways, self_loops, machine.budget)?,
+                side,
             })
-            .collect::<Result<_, IngestError>>()?;
+        });
+        let halves: Vec<DirectSide<'_>> = halves.collect::<Result<_, IngestError>>()?;
         let lanes = self.compute_lanes(cut, &halves)?;
 
         let files = halves
             .iter()
             .flat_map(|half| (0..half.files.len()).map(move |number| (half, number)));
         let rank = self.comm.rank();
-        let files: Vec<(&DirectSide<'_>, usize)> = files
-            .zip(&cut.owners)
-            .filter_map(|(file, owner)| (*owner == rank).then_some(file))
-            .collect();
-        let done = self.done_files(
-            graph,
-            files.iter().map(|(half, number)| (half.side, *number)),
-        )?;
-        let left = |file: &(&DirectSide<'_>, usize)| !done.contains_key(&(file.0.side, file.1));
-        let files: Vec<(&DirectSide<'_>, usize)> = files.into_iter().filter(left).collect();
+        let mine = files.zip(&cut.owners).filter(|(_, owner)| **owner == rank);
+        let mut files: Vec<(&DirectSide<'_>, usize)> = mine.map(|(file, _)| file).collect();
+        let names = files.iter().map(|(half, number)| (half.side, *number));
+        let done = self.done_files(graph, names)?;
+        files.retain(|(half, number)| !done.contains_key(&(half.side, *number)));
         let completed = CompletedFiles::new(self, graph);
-        let arcs: Vec<u64> = halves
-            .iter()
-            .map(|half| half.steps.len() * circulant.vertices)
-            .collect();
-        let meter = Meter::new(machine.progress, "write", arcs.iter().sum());
+        let arcs_of = |half: &DirectSide<'_>| half.steps.len() * circulant.vertices;
+        let meter = Meter::new(machine.progress, "write", halves.iter().map(arcs_of).sum());
         let weights = computed.graph.weigher();
         let make = || CellBuffer::new(self, plan, weights, &meter);
         let work = |run: &mut CellBuffer<'_>, task: u64| {
@@ -169,7 +152,7 @@ impl<'a> ImportContext<'a> {
         written?;
         self.done("write");
         Ok(ArcCounts {
-            arcs: arcs.first().copied().unwrap_or(0),
+            arcs: halves.first().map_or(0, arcs_of),
             ..ArcCounts::default()
         })
     }
@@ -182,11 +165,9 @@ impl<'a> ImportContext<'a> {
     ) -> Result<usize, IngestError> {
         let (mut notes, mut finish) = (0, 0);
         for half in halves {
-            let cells: Vec<u64> = half
-                .files
-                .iter()
-                .map(|batches| batches.clone().map(|batch| cells(cut, half, batch)).sum())
-                .collect();
+            let of_file =
+                |file: &Range<usize>| file.clone().map(|batch| cells(cut, half, batch)).sum();
+            let cells: Vec<u64> = half.files.iter().map(of_file).collect();
             let (all, most) = (cells.iter().sum(), cells.iter().copied().max().unwrap_or(0));
             let arcs = half.steps.len() * cut.plan.vertices;
             let bytes = GraphWriter::memory_to_finish(&cut.shape, arcs, all, most);

@@ -12,6 +12,7 @@ use graphmill_storage::{RecordReader, RecordWriter, corrupt};
 use super::assign_ids::{ArcStats, DEGREES, IndexedEdges};
 use super::buckets::{ARCS, Buckets};
 use super::context::ImportContext;
+use super::direct::DirectSource;
 use super::scan;
 use crate::build::sort_bucket::ArcCounts;
 use crate::checkpoint::staging::StagingDir;
@@ -40,10 +41,18 @@ pub(super) enum ResumePoint<'a> {
     Nothing,
     /// The input was read once.
     Scanned(scan::ScanResult<'a>),
+    /// Arcs are counted.
+    Counted(ArcStats, EdgeStage<'a>),
+}
+
+/// The location of the edges when the graph is cut.
+pub(super) enum EdgeStage<'a> {
+    /// Nowhere: a rule generates them.
+    Computed(DirectSource<'a>),
     /// Vertices have indices.
-    Indexed(ArcStats, IndexedEdges<'a>),
+    Indexed(IndexedEdges<'a>),
     /// Arcs are in their buckets; the order of vertices, where it is not that of ids.
-    Distributed(ArcStats, Option<[u64; 2]>, Buckets),
+    Distributed(Option<[u64; 2]>, Buckets),
 }
 
 /// Column files that are complete, with what was kept of their arcs.
@@ -85,7 +94,7 @@ impl<'a> ImportContext<'a> {
         Ok(found)
     }
 
-    /// The number from 1 of the last step that was ended here, of the first `most`, with its counters and results.
+    /// The number from 1 of the last step ended here, of the first `most`, its counters and results.
     fn found(
         &self,
         log: &StepLog<'_>,
@@ -251,7 +260,7 @@ impl<'a> ImportContext<'a> {
             indices: ranks.map_or(IdToIndex::Same, IdToIndex::Rank),
             degrees: from.optional(|from| OutDegrees::decode(disk, budget, &path, from))?,
         };
-        Ok(ResumePoint::Indexed(arc_stats, indexed))
+        Ok(ResumePoint::Counted(arc_stats, EdgeStage::Indexed(indexed)))
     }
 
     /// Keeps what step 4 has gathered.
@@ -291,7 +300,8 @@ impl<'a> ImportContext<'a> {
             bucket_file,
             counts,
         };
-        Ok(ResumePoint::Distributed(arc_stats, order, buckets))
+        let distributed = EdgeStage::Distributed(order, buckets);
+        Ok(ResumePoint::Counted(arc_stats, distributed))
     }
 
     /// Returns the column files of `graph` that are complete, and removes the others.
