@@ -166,7 +166,7 @@ impl BucketSort<'_> {
         self.parts::<R>(parts, lane, out)
     }
 
-    /// `count` arcs of one key, too many for memory: if they have weights, the bucket is read again instead.
+    /// `count` arcs of one key, too many for memory: if they have weights, it reads the bucket again.
     fn emit_repeated<R: ArcRecord>(
         &self,
         key: u64,

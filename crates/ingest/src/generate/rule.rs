@@ -154,6 +154,13 @@ impl Generated {
     }
 }
 
+/// A generated graph, and what it is as a circulant one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DirectSource<'a> {
+    pub(crate) graph: &'a Generated,
+    pub(crate) circulant: Circulant,
+}
+
 fn grid_counts(rows: u64, columns: u64) -> Option<(u64, u64)> {
     let right = rows.checked_mul(columns.saturating_sub(1))?;
     let down = rows.saturating_sub(1).checked_mul(columns)?;

@@ -20,9 +20,8 @@ use crate::error::IngestError;
 use crate::external::bucket_file::GRAIN;
 use crate::external::parallel;
 use crate::external::weight_bits::bits;
-use crate::generate::circulant::Circulant;
 use crate::generate::edge_at::WeightRng;
-use crate::generate::rule::Generated;
+use crate::generate::rule::DirectSource;
 use crate::generate::sorted_arcs::{ArcDirections, RangeArcs, SortedArcs, SourceArcs};
 use crate::layout::batch_cut::RangeCounts;
 use crate::layout::histogram::granule_ends;
@@ -32,13 +31,6 @@ use crate::source::EdgeSource;
 
 /// Arcs that are handed to the graph's writer together: whole blocks.
 const RUN: usize = 1 << 14;
-
-/// A generated graph, and what it is as a circulant one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DirectSource<'a> {
-    pub(super) graph: &'a Generated,
-    pub(super) circulant: Circulant,
-}
 
 /// One side of the graph: its column files and the arcs that go there.
 struct DirectSide<'a> {

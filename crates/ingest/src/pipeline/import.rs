@@ -8,7 +8,6 @@ use graphmill_graph::{Batches, GraphWriter, Order};
 use graphmill_storage::{CountedDisk, Disk};
 
 use super::context::ImportContext;
-use super::direct::DirectSource;
 use super::memory::check_memory;
 use super::resume::{EdgeStage, ResumePoint};
 use super::scan;
@@ -17,7 +16,7 @@ use crate::checkpoint::staging::StagingDir;
 use crate::checkpoint::workdir::ImportDirs;
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
-use crate::generate::rule::Generated;
+use crate::generate::rule::{DirectSource, Generated};
 use crate::layout::batch_cut::keys_hold;
 use crate::options::{ImportOptions, ImportResources};
 use crate::report::{ImportReport, ImportTraffic};

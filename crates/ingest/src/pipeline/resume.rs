@@ -12,7 +12,6 @@ use graphmill_storage::{RecordReader, RecordWriter, corrupt};
 use super::assign_ids::{ArcStats, DEGREES, IndexedEdges};
 use super::buckets::{ARCS, Buckets};
 use super::context::ImportContext;
-use super::direct::DirectSource;
 use super::scan;
 use crate::build::sort_bucket::ArcCounts;
 use crate::checkpoint::staging::StagingDir;
@@ -23,6 +22,7 @@ use crate::checkpoint::step_log::{
 use crate::error::IngestError;
 use crate::external::bucket_file::BucketFile;
 use crate::external::reread::EdgeReplay;
+use crate::generate::rule::DirectSource;
 use crate::ids::bitmap::{IdBitmap, RankBitmap};
 use crate::ids::external::splitters::IdSample;
 use crate::ids::index_map::IdToIndex;
