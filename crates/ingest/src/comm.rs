@@ -47,10 +47,7 @@ impl<'a> ImportCommunicator<'a> {
     }
 
     pub(crate) fn idle(&self) -> Result<(), IngestError> {
-        match self.stop.is_cancelled() {
-            true => Err(IngestError::Stopped),
-            false => Ok(()),
-        }
+        IngestError::check_stop(self.stop)
     }
 
     /// Gathers the bytes of every rank on all ranks, in order of rank.
@@ -107,6 +104,17 @@ impl<'a> ImportCommunicator<'a> {
     /// Adds up what all ranks have at each place.
     pub(crate) fn sum_elementwise(&self, all_gather_u64: &mut [u64]) -> Result<(), IngestError> {
         self.reduce(all_gather_u64, |a, b| a + b)
+    }
+
+    /// Adds up each counter over all ranks.
+    pub(crate) fn sum_counters<const COUNT: usize>(
+        &self,
+        counters: [&mut u64; COUNT],
+    ) -> Result<(), IngestError> {
+        let mut sums = counters.each_ref().map(|counter| **counter);
+        self.sum_elementwise(&mut sums)?;
+        std::iter::zip(counters, sums).for_each(|(counter, sum)| *counter = sum);
+        Ok(())
     }
 
     /// Sends the bytes of every other rank to the root, which passes them to `take` rank by rank.
@@ -179,18 +187,13 @@ impl<'a> ImportCommunicator<'a> {
         }
     }
 
-    /// Returns this rank's range of `all` items in order.
-    fn part(&self, all: u64) -> Range<u64> {
-        let (rank, count) = (self.rank() as u128, self.count() as u128);
-        let cut = |number: u128| (u128::from(all) * number / count) as u64;
-        cut(rank)..cut(rank + 1)
-    }
-
     /// The part of the edges that this rank reads.
     pub(crate) fn part_of(&self, source: &'a dyn EdgeSource) -> SourcePart<'a> {
+        let (rank, count) = (self.rank() as u128, self.count() as u128);
+        let cut = |number: u128| (u128::from(source.pieces()) * number / count) as u64;
         SourcePart {
             source,
-            pieces: self.part(source.pieces()),
+            pieces: cut(rank)..cut(rank + 1),
         }
     }
 }

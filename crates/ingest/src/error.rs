@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use graphmill_fabric::FabricError;
 use graphmill_graph::FormatError;
-use graphmill_storage::{BudgetError, MemoryBudget, StorageError};
+use graphmill_storage::{BudgetError, CancelToken, MemoryBudget, StorageError};
 
 /// Why an input could not be read, or a graph not be written.
 #[derive(Debug, thiserror::Error)]
@@ -393,6 +393,14 @@ impl IngestError {
         Self::Internal { what }
     }
 
+    /// Returns [`Stopped`](Self::Stopped) as an error if `stop` was requested.
+    pub(crate) fn check_stop(stop: &CancelToken) -> Result<(), Self> {
+        match stop.is_cancelled() {
+            true => Err(Self::Stopped),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn damaged(path: &Path, offset: u64) -> Self {
         Self::Damaged {
             path: path.to_path_buf(),
@@ -400,21 +408,31 @@ impl IngestError {
         }
     }
 
-    /// `budget` has `available` bytes for what takes `needed`.
+    /// Returns [`TooLittleMemory`](Self::TooLittleMemory) as an error unless `needed` bytes are free.
+    pub(crate) fn check_free(
+        what: &'static str,
+        needed: u64,
+        budget: &MemoryBudget,
+    ) -> Result<(), Self> {
+        match needed <= budget.available() {
+            true => Ok(()),
+            false => Err(Self::too_little_memory(what, needed, budget)),
+        }
+    }
+
+    /// `budget` has too few bytes for what takes `needed`.
     pub(crate) fn too_little_memory(
         what: &'static str,
         needed: u64,
-        available: u64,
         budget: &MemoryBudget,
     ) -> Self {
+        let available = budget.available();
+        let least = budget.total().saturating_add(needed);
         Self::TooLittleMemory {
             what,
             needed,
             available,
-            least: budget
-                .total()
-                .saturating_add(needed)
-                .saturating_sub(available),
+            least: least.saturating_sub(available),
         }
     }
 

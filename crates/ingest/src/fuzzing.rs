@@ -45,19 +45,15 @@ pub fn record(kind: u8, record: &[u8], file: &[u8]) {
         let most = chunk_bytes.min(CHUNK_BYTES_MAX);
         ChunkReader::new(&*disk, &budget, most, 2)
     };
+    let stop = CancelToken::new();
     match kind {
         0 => {
             if let Ok(bucket_file) = BucketFile::decode(&*disk, &budget, temporary, &mut from)
-                && bucket_file.chunk_bytes() <= CHUNK_BYTES_MAX
-                && let Ok(mut chunk_reader) = chunk_reader(bucket_file.chunk_bytes())
+                && bucket_file.chunk_bytes <= CHUNK_BYTES_MAX
+                && let Ok(mut chunk_reader) = chunk_reader(bucket_file.chunk_bytes)
             {
                 for bucket in 0..bucket_file.buckets() {
-                    let _ = bucket_file.read(
-                        bucket,
-                        &mut chunk_reader,
-                        &CancelToken::new(),
-                        |_| Ok(()),
-                    );
+                    let _ = bucket_file.read(bucket, &mut chunk_reader, &stop, |_| Ok(()));
                 }
             }
         }
@@ -65,15 +61,10 @@ pub fn record(kind: u8, record: &[u8], file: &[u8]) {
             let weights = [EdgeKind::None, EdgeKind::F32, EdgeKind::F64][usize::from(kind) - 1];
             let taken = OrderedEdgeFile::decode(&*disk, &budget, (temporary, weights), &mut from);
             if let Ok(edge_file) = taken
-                && let Ok(mut chunk_reader) = chunk_reader(edge_file.chunk_bytes())
+                && let Ok(mut chunk_reader) = chunk_reader(edge_file.chunk_bytes)
             {
                 for unit in 0..edge_file.units() {
-                    let _ = edge_file.read(
-                        unit,
-                        &mut chunk_reader,
-                        &CancelToken::new(),
-                        &mut DiscardBatches,
-                    );
+                    let _ = edge_file.read(unit, &mut chunk_reader, &stop, &mut DiscardBatches);
                 }
             }
         }

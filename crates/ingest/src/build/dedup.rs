@@ -11,39 +11,47 @@ use crate::external::radix_sort::SortRecord;
 use crate::external::weight_bits::{bits, value};
 use crate::options::Duplicates;
 
-/// The payload of a record, where it has one.
-pub(crate) trait Weighted: SortRecord {
+/// A record of a key, and of a weight and a sequence number where it has them.
+pub(crate) trait ArcRecord: SortRecord {
+    /// The record.
+    fn new(key: u64, weight: u64, sequence: u64) -> Self;
     /// The bits of the weight: of an f32 or an f64.
-    fn weight(&self) -> u64;
-    /// Replaces the weight.
-    fn set_weight(&mut self, bits: u64);
-    /// The number of the edge in the input.
-    fn sequence(&self) -> u64;
-}
-
-impl Weighted for u64 {
     fn weight(&self) -> u64 {
         0
     }
+    /// Replaces the weight.
     fn set_weight(&mut self, _bits: u64) {}
+    /// The number of the edge in the input.
     fn sequence(&self) -> u64 {
         0
     }
 }
 
-impl Weighted for [u64; 2] {
+impl ArcRecord for u64 {
+    #[inline(always)]
+    fn new(key: u64, _weight: u64, _sequence: u64) -> Self {
+        key
+    }
+}
+
+impl ArcRecord for [u64; 2] {
+    #[inline(always)]
+    fn new(key: u64, weight: u64, _sequence: u64) -> Self {
+        [key, weight]
+    }
     fn weight(&self) -> u64 {
         self[1]
     }
     fn set_weight(&mut self, bits: u64) {
         self[1] = bits;
     }
-    fn sequence(&self) -> u64 {
-        0
-    }
 }
 
-impl Weighted for [u64; 3] {
+impl ArcRecord for [u64; 3] {
+    #[inline(always)]
+    fn new(key: u64, weight: u64, sequence: u64) -> Self {
+        [key, weight, sequence]
+    }
     fn weight(&self) -> u64 {
         self[1]
     }
@@ -61,7 +69,7 @@ impl Weighted for [u64; 3] {
 ///
 /// # Errors
 /// [`IngestError::SumTooLarge`].
-pub(crate) fn resolve<R: Weighted>(
+pub(crate) fn resolve<R: ArcRecord>(
     records: &mut [R],
     policy: Duplicates,
     kind: EdgeKind,
@@ -95,18 +103,13 @@ pub(crate) fn resolve<R: Weighted>(
             match policy {
                 Duplicates::Keep => {}
                 Duplicates::First => {
-                    survivor = group
-                        .iter()
-                        .copied()
-                        .min_by_key(R::sequence)
-                        .unwrap_or(survivor);
+                    let first = group.iter().copied().min_by_key(R::sequence);
+                    survivor = first.unwrap_or(survivor);
                 }
                 Duplicates::Sum => {
                     group.sort_unstable_by_key(R::weight);
-                    let sum: f64 = group
-                        .iter()
-                        .map(|record| value(record.weight(), kind))
-                        .sum();
+                    let weights = group.iter().map(|record| value(record.weight(), kind));
+                    let sum: f64 = weights.sum();
                     survivor.set_weight(bits(sum, kind));
                     if !value(survivor.weight(), kind).is_finite() {
                         return Err(IngestError::SumTooLarge);

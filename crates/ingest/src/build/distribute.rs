@@ -7,12 +7,11 @@
 
 use graphmill_graph::EdgeKind;
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Buffer, Disk, MemoryBudget};
+use graphmill_storage::{Buffer, MemoryBudget};
 
 use crate::error::IngestError;
-use crate::external::bucket_file::{BucketFile, BucketWriter};
+use crate::external::bucket_file::BucketWriter;
 use crate::external::edge_file::EdgeBatchSink;
-use crate::external::shuffle::BucketShuffle;
 use crate::external::weight_bits::bits;
 use crate::ids::index_map::IndexLookup;
 use crate::layout::edge_key::{ColumnFiles, EdgeKeyLayout, RecordPacking};
@@ -83,11 +82,7 @@ impl DistributionPlan {
 
     /// The arcs of one set of columns at most.
     pub(crate) fn arcs_max(&self) -> u64 {
-        if self.directed {
-            self.edges
-        } else {
-            2 * self.edges
-        }
+        self.edges * if self.directed { 1 } else { 2 }
     }
 }
 
@@ -131,10 +126,8 @@ impl<'a> Distributor<'a> {
     pub(crate) fn new(
         plan: &'a DistributionPlan,
         indices: IndexLookup<'a>,
-        (bucket_file, shuffle): (&'a BucketFile, Option<&'a BucketShuffle<'a>>),
-        disk: &dyn Disk,
+        writer: BucketWriter<'a>,
         budget: &MemoryBudget,
-        slab_bytes: usize,
         meter: &'a Meter<'a>,
     ) -> Result<Self, IngestError> {
         let buckets = plan.buckets();
@@ -144,7 +137,7 @@ impl<'a> Distributor<'a> {
             plan,
             indices,
             meter,
-            writer: BucketWriter::new(bucket_file, disk, budget, slab_bytes)?.sending(shuffle),
+            writer,
             keys: lines(true)?,
             weights: lines(plan.packing.has_payload())?,
             sequences: lines(plan.packing.has_payload())?,

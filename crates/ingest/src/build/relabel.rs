@@ -47,7 +47,7 @@ impl GatheredReader {
         disk: &dyn Disk,
         budget: &MemoryBudget,
     ) -> Result<Self, IngestError> {
-        let chunk_bytes = gathered.bucket_file.chunk_bytes();
+        let chunk_bytes = gathered.bucket_file.chunk_bytes;
         Ok(Self {
             chunk_reader: ChunkReader::new(disk, budget, chunk_bytes, AHEAD)?,
             edges: Vec::with_capacity(BLOCK),
@@ -80,39 +80,28 @@ impl Gathered<'_> {
         stop: &CancelToken,
         sink: &mut Distributor<'_>,
     ) -> Result<(), IngestError> {
-        let DistributionPlan {
-            layout,
-            packing,
-            weights: kind,
-            ..
-        } = self.plan;
-        let GatheredReader {
-            chunk_reader,
-            edges,
-            weights,
-            sequences,
-            ..
-        } = reader;
+        let (layout, packing) = (&self.plan.layout, self.plan.packing);
         let start = layout.cuts()[range];
         let from = unit as usize * UNIT_CHUNKS;
         let chunks = from..self.bucket_file.chunks(range).min(from + UNIT_CHUNKS);
         let block_bytes = BLOCK * packing.bytes();
         let mut take = |records: &[u8]| {
-            edges.clear();
-            weights.clear();
-            sequences.clear();
+            reader.edges.clear();
+            reader.weights.clear();
+            reader.sequences.clear();
             packing.unpack(records, |key, weight, sequence| {
                 let (_, source, offset) = layout.parts(key);
-                edges.push((indices.index(start + offset), source));
+                reader.edges.push((indices.index(start + offset), source));
                 if packing.has_payload() {
-                    weights.push(value(weight, *kind));
-                    sequences.push(sequence);
+                    reader.weights.push(value(weight, self.plan.weights));
+                    reader.sequences.push(sequence);
                 }
             });
-            sink.take(edges, weights, |edge| {
-                sequences.get(edge).copied().unwrap_or(0)
+            sink.take(&reader.edges, &reader.weights, |edge| {
+                reader.sequences.get(edge).copied().unwrap_or(0)
             })
         };
+        let chunk_reader = &mut reader.chunk_reader;
         self.bucket_file
             .read_chunks(range, chunks, chunk_reader, stop, |records| {
                 records.chunks(block_bytes).try_for_each(&mut take)

@@ -10,13 +10,13 @@ use std::ops::Range;
 use graphmill_graph::{ColumnFileWriter, EdgeKind};
 use graphmill_storage::{Buffer, CancelToken};
 
-use super::dedup::{Weighted, resolve};
+use super::dedup::{ArcRecord, resolve};
 use super::distribute::DistributionPlan;
 use crate::error::IngestError;
 use crate::external::bucket_file::{BucketFile, ChunkReader};
 use crate::external::radix_sort;
 use crate::external::weight_bits::{bits, value};
-use crate::layout::edge_key::{ColumnFiles, low_bits};
+use crate::layout::edge_key::low_bits;
 use crate::options::Duplicates;
 
 /// Arcs handed to the writer at once.
@@ -25,33 +25,6 @@ const RUN: usize = 4096;
 const REFINE_BITS: u32 = 9;
 /// Ranges of weights that too many arcs of one key are counted in.
 const WEIGHT_PARTS: u64 = 512;
-
-/// A record of a key, a weight and a sequence number.
-pub(crate) trait ArcRecord: Weighted {
-    /// The record.
-    fn new(key: u64, weight: u64, sequence: u64) -> Self;
-}
-
-impl ArcRecord for u64 {
-    #[inline(always)]
-    fn new(key: u64, _weight: u64, _sequence: u64) -> Self {
-        key
-    }
-}
-
-impl ArcRecord for [u64; 2] {
-    #[inline(always)]
-    fn new(key: u64, weight: u64, _sequence: u64) -> Self {
-        [key, weight]
-    }
-}
-
-impl ArcRecord for [u64; 3] {
-    #[inline(always)]
-    fn new(key: u64, weight: u64, sequence: u64) -> Self {
-        [key, weight, sequence]
-    }
-}
 
 /// Arcs that were dropped as duplicates, and those that were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,12 +62,11 @@ pub(crate) fn record_bytes(weights: EdgeKind, duplicates: Duplicates) -> usize {
 /// The file that is written, and how.
 pub(crate) struct BucketSort<'a> {
     pub(crate) plan: &'a DistributionPlan,
-    pub(crate) columns: &'a ColumnFiles,
     pub(crate) bucket_file: &'a BucketFile,
-    pub(crate) duplicates: Duplicates,
     pub(crate) stop: &'a CancelToken,
-    /// The file's number within its set of columns.
-    pub(crate) number: usize,
+    pub(crate) bucket: usize,
+    /// The batches of the file.
+    pub(crate) batches: &'a Range<usize>,
 }
 
 /// A range of keys in parts of `1 << shift` keys; the first part begins at `key`.
@@ -115,32 +87,28 @@ impl BucketSort<'_> {
     ) -> Result<ArcCounts, IngestError> {
         let parts = PartCounts {
             key: 0,
-            shift: self.plan.part_shifts[self.bucket()],
+            shift: self.plan.part_shifts[self.bucket],
             counts,
         };
-        let mut kept = ArcCounts::default();
-        match record_bytes(self.plan.weights, self.duplicates) {
-            8 => self.parts::<u64>(parts, lane, writer, &mut kept)?,
-            16 => self.parts::<[u64; 2]>(parts, lane, writer, &mut kept)?,
-            _ => self.parts::<[u64; 3]>(parts, lane, writer, &mut kept)?,
+        let mut out = ArcOutput {
+            plan: self.plan,
+            batch_first: self.batches.start,
+            writer,
+            kept: ArcCounts::default(),
+        };
+        match record_bytes(self.plan.weights, self.plan.duplicates) {
+            8 => self.parts::<u64>(parts, lane, &mut out)?,
+            16 => self.parts::<[u64; 2]>(parts, lane, &mut out)?,
+            _ => self.parts::<[u64; 3]>(parts, lane, &mut out)?,
         }
-        Ok(kept)
-    }
-
-    fn bucket(&self) -> usize {
-        self.columns.bucket_first + self.number
-    }
-
-    fn batches(&self) -> &Range<usize> {
-        &self.columns.files[self.number]
+        Ok(out.kept)
     }
 
     fn parts<R: ArcRecord>(
         &self,
         parts: PartCounts<'_>,
         lane: &mut SortScratch,
-        writer: &mut ColumnFileWriter,
-        kept: &mut ArcCounts,
+        out: &mut ArcOutput<'_>,
     ) -> Result<(), IngestError> {
         let capacity = (lane.records.len() / size_of::<R>()) as u64;
         let counts = parts.counts;
@@ -157,11 +125,11 @@ impl BucketSort<'_> {
                 to += 1;
             }
             if to > from {
-                self.sort_range::<R>(parts, from..to, sum as usize, lane, writer, kept)?;
+                self.sort_range::<R>(parts, from..to, sum as usize, lane, out)?;
                 from = to;
             } else {
                 let key = parts.key + ((from as u64) << parts.shift);
-                self.subdivide::<R>(key, parts.shift, counts[from], lane, writer, kept)?;
+                self.subdivide::<R>(key, parts.shift, counts[from], lane, out)?;
                 from += 1;
             }
         }
@@ -177,82 +145,50 @@ impl BucketSort<'_> {
         shift: u32,
         count: u64,
         lane: &mut SortScratch,
-        writer: &mut ColumnFileWriter,
-        kept: &mut ArcCounts,
+        out: &mut ArcOutput<'_>,
     ) -> Result<(), IngestError> {
         if shift == 0 {
-            return self.emit_repeated::<R>(key, count, lane, writer, kept);
+            return self.emit_repeated::<R>(key, count, lane, out);
         }
         let fine = shift.saturating_sub(REFINE_BITS);
         let mut counts = vec![0u64; 1 << (shift - fine)];
-        self.for_each_arc(lane, |found, _, _| {
+        self.for_each_arc(&mut lane.chunk_reader, |found, _, _| {
             let part = found.wrapping_sub(key) >> fine;
             if let Some(count) = counts.get_mut(part as usize) {
                 *count += 1;
             }
         })?;
-        self.parts::<R>(
-            PartCounts {
-                key,
-                shift: fine,
-                counts: &counts,
-            },
-            lane,
-            writer,
-            kept,
-        )
+        let parts = PartCounts {
+            key,
+            shift: fine,
+            counts: &counts,
+        };
+        self.parts::<R>(parts, lane, out)
     }
 
-    /// `count` arcs of one key, too many for memory.
+    /// `count` arcs of one key, too many for memory: if they have weights, it reads the bucket again.
     fn emit_repeated<R: ArcRecord>(
         &self,
         key: u64,
         count: u64,
         lane: &mut SortScratch,
-        writer: &mut ColumnFileWriter,
-        kept: &mut ArcCounts,
+        out: &mut ArcOutput<'_>,
     ) -> Result<(), IngestError> {
-        if self.plan.weights != EdgeKind::None {
-            return self.same_weighted::<R>(key, count, lane, writer, kept);
-        }
-        let mut left = if self.duplicates == Duplicates::Keep {
-            count
-        } else {
-            1
-        };
-        self.dropped(kept, key, count - left);
-        let run = [key; RUN];
-        while left > 0 {
-            let now = left.min(RUN as u64);
-            self.emit(&run[..now as usize], writer, kept)?;
-            left -= now;
-        }
-        Ok(())
-    }
-
-    /// `count` arcs of one key with weights, too many for memory: the bucket is read again instead.
-    fn same_weighted<R: ArcRecord>(
-        &self,
-        key: u64,
-        count: u64,
-        lane: &mut SortScratch,
-        writer: &mut ColumnFileWriter,
-        kept: &mut ArcCounts,
-    ) -> Result<(), IngestError> {
-        let kind = self.plan.weights;
-        let survivor = match self.duplicates {
+        let DistributionPlan {
+            weights: kind,
+            duplicates,
+            ..
+        } = *self.plan;
+        let survivor = match duplicates {
+            Duplicates::Keep if kind == EdgeKind::None => {
+                return out.repeat(R::new(key, 0, 0), count);
+            }
             Duplicates::Keep => {
                 return self.weights(key, count, lane, &mut |weight, times| {
-                    let run = [R::new(key, weight, 0); RUN];
-                    let mut left = times;
-                    while left > 0 {
-                        let now = left.min(RUN as u64);
-                        self.emit(&run[..now as usize], writer, kept)?;
-                        left -= now;
-                    }
-                    Ok(())
+                    out.repeat(R::new(key, weight, 0), times)
                 });
             }
+            _ if kind == EdgeKind::None => R::new(key, 0, 0),
             Duplicates::Sum => {
                 // As `resolve` adds them: in ascending order of their bits, from the empty sum.
                 let mut sum: f64 = std::iter::empty::<f64>().sum();
@@ -268,20 +204,20 @@ impl BucketSort<'_> {
             }
             Duplicates::First | Duplicates::Min | Duplicates::Max => {
                 let mut survivor: Option<R> = None;
-                self.for_each_arc(lane, |found, weight, sequence| {
+                self.for_each_arc(&mut lane.chunk_reader, |found, weight, sequence| {
                     if found == key {
                         let mut two = [R::new(key, weight, sequence); 2];
                         two[1] = survivor.unwrap_or(two[0]);
                         // Of two of one key, which it leaves at the front.
-                        let _ = resolve(&mut two, self.duplicates, kind, |_, _| {});
+                        let _ = resolve(&mut two, duplicates, kind, |_, _| {});
                         survivor = Some(two[0]);
                     }
                 })?;
                 survivor.unwrap_or(R::new(key, 0, 0))
             }
         };
-        self.dropped(kept, key, count - 1);
-        self.emit(&[survivor], writer, kept)
+        out.dropped(key, count - 1);
+        out.emit(&[survivor])
     }
 
     /// Passes each weight of the `count` arcs of one key to `each`, ascending by bits, with its frequency.
@@ -310,7 +246,7 @@ impl BucketSort<'_> {
             if count > capacity {
                 let width = (high - low) / WEIGHT_PARTS + 1;
                 let mut counts = [0; WEIGHT_PARTS as usize];
-                self.for_each_arc(lane, |found, weight, _| {
+                self.for_each_arc(&mut lane.chunk_reader, |found, weight, _| {
                     if is_of_range(found, &weight) {
                         counts[((weight - low) / width) as usize] += 1;
                     }
@@ -334,18 +270,14 @@ impl BucketSort<'_> {
                 records,
             } = &mut *lane;
             let (list, mut found_here) = (records.typed_mut::<u64>(), 0);
-            self.bucket_file
-                .read(self.bucket(), chunk_reader, self.stop, |packed| {
-                    self.plan.packing.unpack(packed, |found, weight, _| {
-                        if is_of_range(found, &weight) {
-                            if let Some(place) = list.get_mut(found_here) {
-                                *place = weight;
-                            }
-                            found_here += 1;
-                        }
-                    });
-                    Ok(())
-                })?;
+            self.for_each_arc(chunk_reader, |found, weight, _| {
+                if is_of_range(found, &weight) {
+                    if let Some(place) = list.get_mut(found_here) {
+                        *place = weight;
+                    }
+                    found_here += 1;
+                }
+            })?;
             if found_here as u64 != count {
                 return Err(IngestError::internal(
                     "the arcs of a bucket are not those that were counted",
@@ -362,12 +294,11 @@ impl BucketSort<'_> {
     /// Reads the bucket, and hands out the key, the weight and the sequence number of each arc.
     fn for_each_arc(
         &self,
-        lane: &mut SortScratch,
+        chunk_reader: &mut ChunkReader,
         mut each: impl FnMut(u64, u64, u64),
     ) -> Result<(), IngestError> {
-        let chunk_reader = &mut lane.chunk_reader;
         self.bucket_file
-            .read(self.bucket(), chunk_reader, self.stop, |packed| {
+            .read(self.bucket, chunk_reader, self.stop, |packed| {
                 self.plan.packing.unpack(packed, &mut each);
                 Ok(())
             })
@@ -380,8 +311,7 @@ impl BucketSort<'_> {
         chosen: Range<usize>,
         total: usize,
         lane: &mut SortScratch,
-        writer: &mut ColumnFileWriter,
-        kept: &mut ArcCounts,
+        out: &mut ArcOutput<'_>,
     ) -> Result<(), IngestError> {
         let key = parts.key + ((chosen.start as u64) << parts.shift);
         let counts = &parts.counts[chosen];
@@ -394,7 +324,7 @@ impl BucketSort<'_> {
         let (records, scratch) = lane.records.typed_mut::<R>().split_at_mut(total);
         let mut lost = false;
         self.bucket_file
-            .read(self.bucket(), &mut lane.chunk_reader, self.stop, |packed| {
+            .read(self.bucket, &mut lane.chunk_reader, self.stop, |packed| {
                 self.plan.packing.unpack(packed, |found, weight, sequence| {
                     let part = found.wrapping_sub(key) >> parts.shift;
                     let Some(slot) = at.get_mut(part as usize) else {
@@ -415,46 +345,62 @@ impl BucketSort<'_> {
                     "the arcs of a bucket are not those that were counted",
                 ));
             }
-            if self.stop.is_cancelled() {
-                return Err(IngestError::Stopped);
-            }
+            IngestError::check_stop(self.stop)?;
             let part = &mut records[from..to];
             radix_sort::sort(part, scratch);
-            let count = resolve(part, self.duplicates, self.plan.weights, |key, arcs| {
-                self.dropped(kept, key, arcs)
+            let (duplicates, weights) = (self.plan.duplicates, self.plan.weights);
+            let count = resolve(part, duplicates, weights, |key, arcs| {
+                out.dropped(key, arcs);
             })?;
-            self.emit(&part[..count], writer, kept)?;
+            out.emit(&part[..count])?;
             from = to;
         }
         Ok(())
     }
+}
 
-    fn dropped(&self, kept: &mut ArcCounts, key: u64, arcs: u64) {
-        if self.plan.layout.is_loop(self.batches().start, key) {
-            kept.loops_dropped += arcs;
+/// The column file that sorted arcs go to, and their counts.
+struct ArcOutput<'a> {
+    plan: &'a DistributionPlan,
+    batch_first: usize,
+    writer: &'a mut ColumnFileWriter,
+    kept: ArcCounts,
+}
+
+impl ArcOutput<'_> {
+    fn dropped(&mut self, key: u64, arcs: u64) {
+        if self.plan.layout.is_loop(self.batch_first, key) {
+            self.kept.loops_dropped += arcs;
         } else {
-            kept.others_dropped += arcs;
+            self.kept.others_dropped += arcs;
         }
     }
 
+    /// Hands the writer an arc `times` times.
+    fn repeat<R: ArcRecord>(&mut self, arc: R, times: u64) -> Result<(), IngestError> {
+        let run = [arc; RUN];
+        let mut left = times;
+        while left > 0 {
+            let now = left.min(RUN as u64);
+            self.emit(&run[..now as usize])?;
+            left -= now;
+        }
+        Ok(())
+    }
+
     /// Hands sorted arcs to the writer, cell by cell, with batch-local ends.
-    fn emit<R: ArcRecord>(
-        &self,
-        mut arcs: &[R],
-        writer: &mut ColumnFileWriter,
-        kept: &mut ArcCounts,
-    ) -> Result<(), IngestError> {
+    fn emit<R: ArcRecord>(&mut self, mut arcs: &[R]) -> Result<(), IngestError> {
         let layout = &self.plan.layout;
         let cuts = layout.cuts();
-        let bits = layout.destination_bits();
+        let bits = layout.destination_bits;
         let mask = low_bits(bits);
         let mut keys = [0u64; RUN];
         let mut weights = [0u8; RUN * size_of::<u64>()];
         let weight_bytes = self.plan.packing.weight_bytes;
-        kept.arcs += arcs.len() as u64;
+        self.kept.arcs += arcs.len() as u64;
         while let Some(first) = arcs.first() {
             let (batch, source, _) = layout.parts(first.key());
-            let source_batch = layout.batch_of(source);
+            let source_batch = layout.batch_of.batch(source);
             // The key, less its destination, of the cell's first source and of the source after its last.
             let start = (first.key() >> bits) - (source - cuts[source_batch]);
             let end = start + (cuts[source_batch + 1] - cuts[source_batch]);
@@ -470,12 +416,9 @@ impl BucketSort<'_> {
                     }
                 }
                 let weights = &weights[..run.len() * weight_bytes];
-                writer.edges(
-                    self.batches().start + batch,
-                    source_batch,
-                    &keys[..run.len()],
-                    weights,
-                )?;
+                let batch = self.batch_first + batch;
+                self.writer
+                    .edges(batch, source_batch, &keys[..run.len()], weights)?;
             }
             arcs = rest;
         }

@@ -16,7 +16,7 @@ use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
 
 pub(crate) struct StagingDir<'a> {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// On the rank that made the directory.
     scratch: Option<WorkDir>,
     /// On the other ranks.
@@ -26,10 +26,10 @@ pub(crate) struct StagingDir<'a> {
     /// True if the directory stays without its final name.
     stays: AtomicBool,
     /// True if the directory is the job's.
-    is_of_job: bool,
+    pub(crate) is_of_job: bool,
     disk: Arc<dyn Disk>,
     /// The rank that made the directory in which each rank works.
-    makers: Vec<usize>,
+    pub(crate) makers: Vec<usize>,
     comm: ImportCommunicator<'a>,
 }
 
@@ -117,21 +117,6 @@ impl<'a> StagingDir<'a> {
             .for_each(|scratch| scratch.keep_on_drop(stays));
     }
 
-    /// Returns the path of the directory.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// True if the directory is the job's.
-    pub(crate) fn is_of_job(&self) -> bool {
-        self.is_of_job
-    }
-
-    /// The rank that made the directory in which each rank works.
-    pub(crate) fn makers(&self) -> &[usize] {
-        &self.makers
-    }
-
     /// Renames the directory to its final name, after all ranks have done their part.
     ///
     /// `taken` returns the error to report if the final name exists.
@@ -192,7 +177,7 @@ mod tests {
             let other = scope.spawn(move || create(second).unwrap());
             let made = create(first).unwrap();
             let other = other.join().unwrap();
-            let file = made.path().join("graph.json");
+            let file = made.path.join("graph.json");
             disk.write_small(&file, b"whole").unwrap();
             // It has heard that all have done their part, for all that others know.
             asked.request();

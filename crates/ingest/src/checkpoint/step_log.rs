@@ -113,9 +113,8 @@ impl<'a> StepLog<'a> {
             is_whole: AtomicBool::new(true),
         };
         let there = log.read(JOB, PendingRecord::decode)?;
-        let is_new = there
-            .as_ref()
-            .is_none_or(|there| there.job != log.job.as_bytes());
+        let is_other = |there: &PendingRecord| there.job != log.job.as_bytes();
+        let is_new = there.as_ref().is_none_or(is_other);
         if !is_new {
             // A kill may have come before the newest record's name was durable, and the next line removes files that only older records need.
             machine.disk.sync_dir(&log.temporary)?;
@@ -155,10 +154,9 @@ impl<'a> StepLog<'a> {
     /// Writes the record of a complete graph, before the rename, if there is a checkpoint.
     pub(crate) fn end(&self) {
         // Without a checkpoint the next import removes the leftovers anyway.
-        if !self.is_whole.load(Relaxed) || !self.has_any() {
-            return;
+        if self.is_whole.load(Relaxed) && self.has_any() {
+            self.write(ENDED, &StepFiles::default(), |_| Ok(()));
         }
-        self.write(ENDED, &StepFiles::default(), |_| Ok(()));
     }
 
     /// Removes the leftovers of killed imports of this machine from `folder`.
@@ -278,18 +276,11 @@ impl<'a> StepLog<'a> {
             failpoint!(StepNotSynced => break);
             disk.sync(&disk.open(path, Open::Update)?)?;
         }
-        let mut folders: Vec<&Path> = files
-            .graph
-            .iter()
-            .filter_map(|path| path.parent())
-            .collect();
-        folders.push(&self.temporary);
+        let parents = files.graph.iter().filter_map(|path| path.parent());
+        let mut folders: Vec<&Path> = parents.chain([&*self.temporary]).collect();
         folders.dedup();
         // The directories' own names too.
-        let above: Vec<&Path> = folders
-            .iter()
-            .filter_map(|folder| folder.parent())
-            .collect();
+        let above = folders.clone().into_iter().filter_map(Path::parent);
         for folder in folders.into_iter().chain(above) {
             let here = Path::new(".");
             let is_here = folder.as_os_str().is_empty();
@@ -302,11 +293,10 @@ impl<'a> StepLog<'a> {
         let wrong = |source| record_error(&path, source);
         let file = AtomicFile::create(self.machine.disk, self.machine.budget, &path, CHUNK_BYTES)?;
         let mut out = RecordWriter::new(file, MAGIC).map_err(wrong)?;
-        let files_of_record = files.temporary.iter().copied();
-        let files_of_record = files_of_record.chain(files.graph.iter().map(PathBuf::as_path));
-        out.put_u64((files.temporary.len() + files.graph.len()) as u64)
-            .map_err(wrong)?;
-        for path in files_of_record {
+        let graph = files.graph.iter().map(PathBuf::as_path);
+        let paths: Vec<&Path> = files.temporary.iter().copied().chain(graph).collect();
+        out.put_u64(paths.len() as u64).map_err(wrong)?;
+        for path in paths {
             let bytes = disk.stamp(path)?.bytes;
             out.put_bytes(path.as_os_str().as_bytes())
                 .and_then(|()| out.put_u64(bytes))
@@ -439,14 +429,10 @@ impl<'a> StepLog<'a> {
 
     /// The names of all records.
     pub(crate) fn names(&self) -> Result<Vec<String>, IngestError> {
-        let mut names = Vec::new();
-        for path in self.machine.disk.list(&self.temporary)? {
-            if path.extension() == Some(OsStr::new(ENDING)) {
-                let name = path.file_stem().and_then(OsStr::to_str);
-                names.extend(name.map(str::to_string));
-            }
-        }
-        Ok(names)
+        let there = self.machine.disk.list(&self.temporary)?;
+        let is_record = |path: &&PathBuf| path.extension() == Some(OsStr::new(ENDING));
+        let name = |path: &PathBuf| Some(path.file_stem()?.to_str()?.to_string());
+        Ok(there.iter().filter(is_record).filter_map(name).collect())
     }
 
     fn path(&self, name: &str) -> PathBuf {

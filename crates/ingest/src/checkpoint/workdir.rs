@@ -43,16 +43,16 @@ impl<'a> ImportDirs<'a> {
         };
         let kept = job.as_ref().filter(|_| named.is_some());
         let staging = StagingDir::create(ports, parent, comm, kept)?;
-        if job.is_some() && !staging.is_of_job() {
+        if job.is_some() && !staging.is_of_job {
             let apart = if named.is_some() { parent } else { folder };
             machine.progress.keeps_nothing(apart);
         }
-        let job = job.filter(|_| staging.is_of_job());
-        let temporary = match named.filter(|_| staging.is_of_job()) {
+        let job = job.filter(|_| staging.is_of_job);
+        let temporary = match named.filter(|_| staging.is_of_job) {
             Some(named) => named,
             None => WorkDir::create(machine.disk, folder, "temporary")?,
         };
-        if options.turns_round() && staging.makers().iter().any(|maker| *maker != 0) {
+        if options.turns_round() && staging.makers.iter().any(|maker| *maker != 0) {
             return Err(IngestError::NotShared {
                 folder: parent.to_path_buf(),
                 option: "--reverse",
@@ -60,8 +60,8 @@ impl<'a> ImportDirs<'a> {
         }
         let mut log = None;
         if let (Some(job), Some(every)) = (job, options.keep_every) {
-            let folders = (temporary.path(), staging.path());
-            let job = job.text(staging.makers());
+            let folders = (temporary.path(), &*staging.path);
+            let job = job.text(&staging.makers);
             let (opened, is_new) = StepLog::open(machine, folders, job, every)?;
             // In this order: records without their files are invalid, and after a kill any import removes directories without either.
             if is_new {

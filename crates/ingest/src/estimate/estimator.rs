@@ -16,15 +16,12 @@ use crate::generate::rule::Generated;
 use crate::ids::bitmap::IdBitmap;
 use crate::ids::external::context::DictionaryMemory;
 use crate::layout::batch_cut::RangeCounts;
-use crate::layout::histogram::{GRANULES_MAX, granule_shift};
+use crate::layout::histogram::{ArcHistograms, granule_ends};
 use crate::pipeline::buffer_plan::{BufferSizes, Demand, MemorySnapshot};
 use crate::pipeline::cut::{BATCH_BYTES, CutInput, cut};
 use crate::pipeline::{scan, write};
 use crate::readers::files::FileSource;
 
-/// Edges of a piece of a generated graph, and bytes of one of a file.
-const PIECE_EDGES: u64 = Generated::PIECE_EDGES;
-const PIECE_BYTES: u64 = FileSource::PIECE_BYTES;
 /// Bytes of an occurrence of an integer id in the dictionary.
 const OCCURRENCE_BYTES: f64 = 16.0;
 /// Bytes of the record of its position.
@@ -84,7 +81,7 @@ pub fn estimate(request: &ImportEstimateRequest<'_>) -> Result<ImportEstimate, I
     if request.vertices / 4 > vertices {
         let sum = StepBytes {
             read: edges_read,
-            sent: of.all_reduce((GRANULES_MAX * size_of::<u64>()) as f64),
+            sent: of.all_reduce(ArcHistograms::bytes(false) as f64),
             ..StepBytes::default()
         };
         of.arcs_phase("count", sum);
@@ -107,13 +104,11 @@ pub fn estimate(request: &ImportEstimateRequest<'_>) -> Result<ImportEstimate, I
 
 /// Granules of `vertices` vertices with `arcs` arcs, evenly distributed.
 fn even(vertices: u64, arcs: u64) -> RangeCounts {
-    let width = 1u64 << granule_shift(vertices);
-    let count = vertices.div_ceil(width);
-    let first = (0..=count).map(|granule| granule.saturating_mul(width).min(vertices));
-    let below =
-        |granule: u64| (u128::from(arcs) * u128::from(granule) / u128::from(count.max(1))) as u64;
+    let first = granule_ends(vertices);
+    let count = first.len() as u64 - 1;
+    let below = |granule: u64| (u128::from(arcs) * u128::from(granule) / u128::from(count)) as u64;
     let arcs = (0..count).map(|granule| below(granule + 1) - below(granule));
-    RangeCounts::new(first.collect(), arcs.collect())
+    RangeCounts::new(first, arcs.collect())
 }
 
 /// The steps' estimates so far, and the input of all of them.
@@ -143,8 +138,7 @@ impl ImportEstimator<'_> {
     }
 
     fn too_little(&self, what: &'static str, needed: u64) -> IngestError {
-        let (memory, budget) = (self.request.memory, MemoryBudget::new(self.request.memory));
-        IngestError::too_little_memory(what, needed, memory, &budget)
+        IngestError::too_little_memory(what, needed, &MemoryBudget::new(self.request.memory))
     }
 
     fn dictionary_memory(&self) -> Result<DictionaryMemory, IngestError> {
@@ -167,8 +161,8 @@ impl ImportEstimator<'_> {
     /// Workers of all ranks that have something to read.
     fn readers(&self) -> f64 {
         let pieces = match self.request.input {
-            Input::Drawn => self.edges / PIECE_EDGES as f64,
-            Input::Pairs(_) => self.input_bytes() / PIECE_BYTES as f64,
+            Input::Drawn => self.edges / Generated::PIECE_EDGES as f64,
+            Input::Pairs(_) => self.input_bytes() / FileSource::PIECE_BYTES as f64,
         };
         (self.lanes * self.ranks).min(pieces.ceil()).max(1.0)
     }
@@ -197,7 +191,7 @@ impl ImportEstimator<'_> {
         let sum = StepBytes {
             read: self.input_bytes() / self.ranks,
             written: 0.0,
-            sent: self.all_reduce((GRANULES_MAX * size_of::<u64>()) as f64) + gathered,
+            sent: self.all_reduce(ArcHistograms::bytes(false) as f64) + gathered,
         };
         self.arcs_phase("scan", sum);
         Ok((bitmap.is_some(), bitmap.unwrap_or(0)))

@@ -204,9 +204,7 @@ impl ChunkReader {
                 let read = done.result?;
                 early.extend(done.buffer.map(|buffer| (done.token, buffer, read)));
             };
-            if stop.is_cancelled() {
-                return Err(IngestError::Stopped);
-            }
+            IngestError::check_stop(stop)?;
             if read.div_ceil(chunk_bytes) != bytes.div_ceil(chunk_bytes) {
                 return Err(IngestError::damaged(file.path(), offset + read as u64));
             }
@@ -242,6 +240,19 @@ fn open_chunk<'a>(chunk: &'a [u8], path: &Path, offset: u64) -> Result<&'a [u8],
     Ok(records)
 }
 
+/// Reads the bytes of a chunk of a temporary file: whole grains.
+pub(super) fn decode_chunk_bytes(from: &mut RecordReader<'_>) -> io::Result<usize> {
+    let chunk_bytes = from.number()? as usize;
+    let is_sound = chunk_bytes >= GRAIN && chunk_bytes.is_multiple_of(GRAIN);
+    is_sound.then_some(chunk_bytes).ok_or_else(corrupt)
+}
+
+/// Leases the table of a temporary file that is read from a record.
+pub(super) fn lease_table(budget: &MemoryBudget, bytes: u64) -> io::Result<Lease> {
+    let lease = budget.lease("the table of a temporary file", bytes);
+    lease.map_err(StorageError::from).map_err(io::Error::other)
+}
+
 /// Chunks whose offsets are leased at once.
 const LEASED_CHUNKS: u64 = 1 << 12;
 
@@ -249,7 +260,8 @@ const LEASED_CHUNKS: u64 = 1 << 12;
 #[derive(Debug)]
 pub(crate) struct BucketFile {
     file: FileHandle,
-    chunk_bytes: usize,
+    /// Bytes of a chunk.
+    pub(crate) chunk_bytes: usize,
     end: AtomicU64,
     /// Offsets of the chunks of each bucket.
     buckets: Vec<Mutex<Vec<u64>>>,
@@ -325,11 +337,6 @@ impl BucketFile {
         chunk_reader.read(&self.file, self.chunk_bytes, runs, stop, each)
     }
 
-    /// Bytes of a chunk.
-    pub(crate) fn chunk_bytes(&self) -> usize {
-        self.chunk_bytes
-    }
-
     /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
@@ -340,10 +347,8 @@ impl BucketFile {
         out.put_u64(self.chunk_bytes as u64)?;
         out.put_u64(self.buckets.len() as u64)?;
         out.put_u64(self.all_chunks() as u64)?;
-        let tables = self.buckets.iter().map(lock);
-        tables
-            .into_iter()
-            .try_for_each(|chunks| out.put_u64s(chunks.iter().copied()))
+        let mut tables = self.buckets.iter().map(lock);
+        tables.try_for_each(|chunks| out.put_u64s(chunks.iter().copied()))
     }
 
     /// The file at `path` that [was encoded](BucketFile::encode) there.
@@ -353,18 +358,10 @@ impl BucketFile {
         path: &Path,
         from: &mut RecordReader<'_>,
     ) -> io::Result<Self> {
-        let chunk_bytes = from.number()? as usize;
+        let chunk_bytes = decode_chunk_bytes(from)?;
         let buckets = from.count(size_of::<u64>() as u64)?;
         let chunks = from.count(size_of::<u64>() as u64)?;
-        let is_sound = chunk_bytes >= GRAIN && chunk_bytes.is_multiple_of(GRAIN);
-        if !is_sound {
-            return Err(corrupt());
-        }
-        let table_bytes = Self::table_bytes(chunks, 1);
-        let lease = budget.lease("the table of a temporary file", table_bytes);
-        let lease = lease
-            .map_err(StorageError::from)
-            .map_err(io::Error::other)?;
+        let lease = lease_table(budget, Self::table_bytes(chunks, 1))?;
         let file = disk.open(path, Open::Read).map_err(io::Error::other)?;
         let table = |_| Ok(Mutex::new(from.numbers()?));
         let buckets = (0..buckets).map(table).collect::<io::Result<_>>()?;
@@ -375,10 +372,8 @@ impl BucketFile {
             buckets,
             leases: Mutex::new(vec![lease]),
         };
-        match bucket_file.all_chunks() as u64 == chunks {
-            true => Ok(bucket_file),
-            false => Err(corrupt()),
-        }
+        let is_sound = bucket_file.all_chunks() as u64 == chunks;
+        is_sound.then_some(bucket_file).ok_or_else(corrupt)
     }
 }
 
@@ -448,18 +443,14 @@ impl<'a> BucketWriter<'a> {
     ) -> Result<Self, IngestError> {
         let slab_bytes = slab_bytes.max(bucket_file.chunk_bytes);
         let chunk_writer = ChunkWriter::new(disk, budget, slab_bytes, SLABS)?;
-        let open = bucket_file
-            .buckets
-            .iter()
-            .map(|_| OpenChunk::default())
-            .collect();
+        let open = bucket_file.buckets.iter().map(|_| OpenChunk::default());
         Ok(Self {
             bucket_file,
             budget: budget.clone(),
             chunk_writer,
             slab_bytes,
             slab: None,
-            open,
+            open: open.collect(),
             chunks_left: 0,
             shuffle: None,
         })
@@ -538,25 +529,22 @@ impl<'a> BucketWriter<'a> {
         if bytes > self.bucket_file.chunk_bytes {
             return Err(protocol_error().into());
         }
-        if self
-            .slab
-            .as_ref()
-            .is_some_and(|slab| slab.at + bytes > self.slab_bytes)
-        {
+        let is_full = |slab: &Slab| slab.at + bytes > self.slab_bytes;
+        if self.slab.as_ref().is_some_and(is_full) {
             self.flush_slab();
         }
-        let mut slab = match self.slab.take() {
+        let slab = match &mut self.slab {
             Some(slab) => slab,
-            None => {
+            none => {
                 let offset = self
                     .bucket_file
                     .end
                     .fetch_add(self.slab_bytes as u64, Relaxed);
-                Slab {
+                none.insert(Slab {
                     buffer: self.chunk_writer.take()?,
                     offset,
                     at: 0,
-                }
+                })
             }
         };
         let offset = slab.offset + slab.at as u64;
@@ -565,7 +553,6 @@ impl<'a> BucketWriter<'a> {
             seal_chunk(room, end, offset);
         }
         slab.at += bytes;
-        self.slab = Some(slab);
         if self.chunks_left == 0 {
             lock(&self.bucket_file.leases).push(
                 self.budget

@@ -12,10 +12,12 @@ use graphmill_graph::EdgeKind;
 use graphmill_raw::lock;
 use graphmill_storage::{
     Buffer, CancelToken, Disk, FileHandle, Lease, MemoryBudget, Open, RecordReader, RecordWriter,
-    StorageError, corrupt,
+    corrupt,
 };
 
-use super::bucket_file::{ChunkReader, ChunkWriter, GRAIN, HEADER_BYTES, seal_chunk};
+use super::bucket_file::{
+    ChunkReader, ChunkWriter, HEADER_BYTES, decode_chunk_bytes, lease_table, seal_chunk,
+};
 use super::weight_bits::{bits, value};
 use crate::error::IngestError;
 
@@ -119,8 +121,9 @@ impl TempEdgeFile {
 /// A complete edge file, in the order of the input.
 #[derive(Debug)]
 pub(crate) struct OrderedEdgeFile {
-    file: FileHandle,
-    chunk_bytes: usize,
+    pub(crate) file: FileHandle,
+    /// Bytes of a chunk.
+    pub(crate) chunk_bytes: usize,
     weights: EdgeKind,
     table: ChunkTable,
 }
@@ -138,16 +141,6 @@ impl OrderedEdgeFile {
             .iter()
             .step_by(UNIT_CHUNKS)
             .map(|chunk| chunk.first)
-    }
-
-    /// Returns the least bytes of the buffers of a reader of this file.
-    pub(crate) fn chunk_bytes(&self) -> usize {
-        self.chunk_bytes
-    }
-
-    /// Returns the path of the file.
-    pub(crate) fn path(&self) -> &Path {
-        self.file.path()
     }
 
     /// Writes the contents and offsets of the chunks.
@@ -170,19 +163,12 @@ impl OrderedEdgeFile {
         (path, weights): (&Path, EdgeKind),
         from: &mut RecordReader<'_>,
     ) -> io::Result<Self> {
-        let chunk_bytes = from.number()? as usize;
-        let is_sound = chunk_bytes >= GRAIN && chunk_bytes.is_multiple_of(GRAIN);
-        if !is_sound || chunk_bytes > EDGE_CHUNK_BYTES_MAX {
+        let chunk_bytes = decode_chunk_bytes(from)?;
+        if chunk_bytes > EDGE_CHUNK_BYTES_MAX {
             return Err(corrupt());
         }
         let count = from.count(24)?;
-        let lease = budget.lease(
-            "the table of a temporary file",
-            count * size_of::<EdgeChunk>() as u64,
-        );
-        let lease = lease
-            .map_err(StorageError::from)
-            .map_err(io::Error::other)?;
+        let lease = lease_table(budget, count * size_of::<EdgeChunk>() as u64)?;
         let one = |_| {
             Ok(EdgeChunk {
                 // The number of the first edge is that in the input.
@@ -248,30 +234,27 @@ impl OrderedEdgeFile {
         let mut at = chunk.first;
         let end = at.checked_add(chunk.edges.into()).ok_or_else(damaged)?;
         let mut weights = Vec::with_capacity(DECODE);
-        if chunk.width == IdEncoding::Text {
-            let mut edges: Vec<(&[u8], &[u8])> = Vec::with_capacity(DECODE);
-            while at < end {
-                edges.clear();
-                weights.clear();
-                for _ in 0..(end - at).min(DECODE as u64) {
-                    let source = left.text().ok_or_else(damaged)?;
-                    edges.push((source, left.text().ok_or_else(damaged)?));
-                    if weight_bytes > 0 {
-                        weights.push(value(
-                            left.take(weight_bytes).map(word).ok_or_else(damaged)?,
-                            self.weights,
-                        ));
+        let width = match chunk.width {
+            IdEncoding::Four => 4,
+            IdEncoding::Eight => 8,
+            IdEncoding::Text => {
+                let mut edges: Vec<(&[u8], &[u8])> = Vec::with_capacity(DECODE);
+                while at < end {
+                    edges.clear();
+                    weights.clear();
+                    for _ in 0..(end - at).min(DECODE as u64) {
+                        let source = left.text().ok_or_else(damaged)?;
+                        edges.push((source, left.text().ok_or_else(damaged)?));
+                        if weight_bytes > 0 {
+                            let weight = left.take(weight_bytes).map(word).ok_or_else(damaged)?;
+                            weights.push(value(weight, self.weights));
+                        }
                     }
+                    sink.texts(&edges, &weights, at)?;
+                    at += edges.len() as u64;
                 }
-                sink.texts(&edges, &weights, at)?;
-                at += edges.len() as u64;
+                return Ok(());
             }
-            return Ok(());
-        }
-        let width = if chunk.width == IdEncoding::Four {
-            4
-        } else {
-            8
         };
         let mut edges = Vec::with_capacity(DECODE);
         while at < end {
@@ -313,7 +296,7 @@ impl<'a> ByteCursor<'a> {
 
 /// A little-endian number of at most 8 bytes.
 #[inline(always)]
-fn word(bytes: &[u8]) -> u64 {
+pub(crate) fn word(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(word)
@@ -371,29 +354,16 @@ impl<'a> EdgeFileWriter<'a> {
         for (block, edges) in edges.chunks(ENCODE).enumerate() {
             let from = block * ENCODE;
             let all = edges.iter().fold(0, |all, edge| all | edge.0 | edge.1);
-            let narrow = u32::try_from(all).is_ok()
-                && !matches!(
-                    &self.open,
-                    Some((
-                        EdgeChunk {
-                            width: IdEncoding::Eight,
-                            ..
-                        },
-                        _
-                    ))
-                );
-            let (width, bytes) = if narrow {
-                (IdEncoding::Four, 4)
-            } else {
-                (IdEncoding::Eight, 8)
+            let is_open_wide =
+                matches!(&self.open, Some((open, _)) if open.width == IdEncoding::Eight);
+            let narrow = u32::try_from(all).is_ok() && !is_open_wide;
+            let (width, bytes) = match narrow {
+                true => (IdEncoding::Four, 4),
+                false => (IdEncoding::Eight, 8),
             };
             let record_bytes = 2 * bytes + weight_bytes;
-            let out = self.reserve(
-                piece,
-                first + from as u64,
-                width,
-                edges.len() * record_bytes,
-            )?;
+            let first = first + from as u64;
+            let out = self.reserve(piece, first, width, edges.len() * record_bytes)?;
             for (i, (record, edge)) in out.chunks_exact_mut(record_bytes).zip(edges).enumerate() {
                 if narrow {
                     record[..4].copy_from_slice(&(edge.0 as u32).to_le_bytes());
@@ -450,10 +420,8 @@ impl<'a> EdgeFileWriter<'a> {
                 && self.at + bytes <= self.edge_file.chunk_bytes);
         if !follows {
             self.flush()?;
-            let offset = self
-                .edge_file
-                .end
-                .fetch_add(self.edge_file.chunk_bytes as u64, Relaxed);
+            let chunk_bytes = self.edge_file.chunk_bytes as u64;
+            let offset = self.edge_file.end.fetch_add(chunk_bytes, Relaxed);
             self.open = Some((
                 EdgeChunk {
                     piece,

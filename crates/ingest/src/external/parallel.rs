@@ -4,9 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use graphmill_raw::lock;
-use graphmill_storage::{CancelToken, Job, JobError, Step, Worker, WorkerPool};
+use graphmill_storage::{CancelToken, Job, JobError, Step, Worker};
 
 use crate::error::IngestError;
+use crate::options::ImportResources;
 
 struct NumberedTasks<'a, S, M, W> {
     count: u64,
@@ -19,25 +20,6 @@ struct NumberedTasks<'a, S, M, W> {
     failure: Mutex<Option<(u64, IngestError)>>,
 }
 
-impl<S, M, W> NumberedTasks<'_, S, M, W>
-where
-    S: Send,
-    M: Fn() -> Result<S, IngestError> + Sync,
-    W: Fn(&mut S, u64) -> Result<(), IngestError> + Sync,
-{
-    fn task(&self, worker: usize, task: u64) -> Result<(), IngestError> {
-        if self.stop.is_cancelled() {
-            return Err(IngestError::Stopped);
-        }
-        let mut state = lock(&self.states[worker]);
-        let state = match &mut *state {
-            Some(state) => state,
-            none => none.insert((self.make)()?),
-        };
-        (self.work)(state, task)
-    }
-}
-
 impl<S, M, W> Job for NumberedTasks<'_, S, M, W>
 where
     S: Send,
@@ -45,14 +27,23 @@ where
     W: Fn(&mut S, u64) -> Result<(), IngestError> + Sync,
 {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        if worker.index >= self.states.len() {
+        let Some(state) = self.states.get(worker.index) else {
             return Ok(Step::Finished);
-        }
+        };
         let task = self.next.fetch_add(1, Relaxed);
         if task >= self.count {
             return Ok(Step::Finished);
         }
-        self.task(worker.index, task).map_err(|error| {
+        let work = || {
+            IngestError::check_stop(self.stop)?;
+            let mut state = lock(state);
+            let state = match &mut *state {
+                Some(state) => state,
+                none => none.insert((self.make)()?),
+            };
+            (self.work)(state, task)
+        };
+        work().map_err(|error| {
             let text = error.to_string();
             let mut failure = lock(&self.failure);
             if failure.as_ref().is_none_or(|(first, _)| task < *first) {
@@ -68,9 +59,8 @@ where
 ///
 /// `make` creates a worker's state before its first task. Returns the states of the workers that took part.
 pub(crate) fn run<S, M, W>(
-    workers: &WorkerPool,
+    machine: ImportResources<'_>,
     lanes: usize,
-    stop: &CancelToken,
     tasks: u64,
     make: M,
     work: W,
@@ -80,19 +70,17 @@ where
     M: Fn() -> Result<S, IngestError> + Sync,
     W: Fn(&mut S, u64) -> Result<(), IngestError> + Sync,
 {
-    let states = (0..workers.count().min(lanes))
-        .map(|_| Mutex::new(None))
-        .collect();
+    let lanes = machine.workers.count().min(lanes);
     let job = NumberedTasks {
         count: tasks,
         next: AtomicU64::new(0),
-        states,
+        states: (0..lanes).map(|_| Mutex::new(None)).collect(),
         make,
         work,
-        stop,
+        stop: machine.stop,
         failure: Mutex::new(None),
     };
-    let outcome = workers.run(&job);
+    let outcome = machine.workers.run(&job);
     if let Some((_, error)) = lock(&job.failure).take() {
         return Err(error);
     }

@@ -53,7 +53,7 @@ impl<'a> EdgeReplay<'a> {
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Input(..) => None,
-            Self::TempFile(edge_file) => Some(edge_file.path()),
+            Self::TempFile(edge_file) => Some(edge_file.file.path()),
         }
     }
 
@@ -66,7 +66,7 @@ impl<'a> EdgeReplay<'a> {
             }
             Self::TempFile(edge_file) => {
                 out.put_u32(1)?;
-                let name = edge_file.path().file_name().unwrap_or_default();
+                let name = edge_file.file.path().file_name().unwrap_or_default();
                 out.put_bytes(name.as_encoded_bytes())?;
                 edge_file.encode(out)
             }
@@ -101,7 +101,7 @@ impl<'a> EdgeReplay<'a> {
     pub(crate) fn reader_bytes(&self) -> u64 {
         match self {
             Self::Input(source, _) => source.reader_bytes(),
-            Self::TempFile(edge_file) => (AHEAD * edge_file.chunk_bytes()) as u64,
+            Self::TempFile(edge_file) => (AHEAD * edge_file.chunk_bytes) as u64,
         }
     }
 
@@ -124,7 +124,7 @@ impl<'a> EdgeReplay<'a> {
             Self::TempFile(edge_file) => Ok(EdgeReplayReader::TempFile(ChunkReader::new(
                 &**disk,
                 budget,
-                edge_file.chunk_bytes(),
+                edge_file.chunk_bytes,
                 AHEAD,
             )?)),
         }

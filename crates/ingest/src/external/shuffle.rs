@@ -61,10 +61,9 @@ impl<'a> BucketShuffle<'a> {
     /// `take(from, bucket, records)` receives the records that another rank sends.
     pub(crate) fn while_taking<T: Send>(
         &self,
-        take: impl FnMut(usize, usize, &[u8]) -> Result<(), IngestError> + Send,
+        mut take: impl FnMut(usize, usize, &[u8]) -> Result<(), IngestError> + Send,
         work: impl FnOnce() -> Result<T, IngestError>,
     ) -> Result<T, IngestError> {
-        let mut take = take;
         std::thread::scope(|scope| {
             let taking = std::thread::Builder::new()
                 .name("parcels".into())
@@ -97,10 +96,8 @@ impl<'a> BucketShuffle<'a> {
             let taken = taken.unwrap_or_else(|_| Err(IngestError::internal("a thread panicked")));
             // The first failure is the cause of the other.
             match (worked, taken) {
-                (Err(IngestError::Fabric(_)), Err(taken)) => Err(taken),
-                (worked, Ok(())) => worked,
-                (Err(worked), Err(_)) => Err(worked),
-                (Ok(_), Err(taken)) => Err(taken),
+                (Ok(_) | Err(IngestError::Fabric(_)), Err(taken)) => Err(taken),
+                (worked, _) => worked,
             }
         })
     }

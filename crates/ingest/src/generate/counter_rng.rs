@@ -12,22 +12,18 @@ pub(super) enum RngStream {
 ///
 /// Its n-th number needs none before it (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CounterRng {
-    start: u64,
-}
+pub(super) struct CounterRng(u64);
 
 impl CounterRng {
     pub(super) fn new(seed: u64, purpose: RngStream, lane: u64) -> Self {
         let purpose = (purpose as u64) << 32 | lane;
-        CounterRng {
-            start: mix(seed ^ mix(purpose)),
-        }
+        CounterRng(mix(seed ^ mix(purpose)))
     }
 
     #[inline(always)]
     pub(super) fn number(self, position: u64) -> u64 {
         mix(self
-            .start
+            .0
             .wrapping_add(position.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 }

@@ -6,19 +6,19 @@ use graphmill_graph::EdgeKind;
 use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget};
 
 use super::edge_at::EdgeGenerator;
-use super::rule::{Generated, PIECE_EDGES};
+use super::rule::Generated;
 use crate::error::IngestError;
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
 
 impl Generated {
     /// Bytes of the budget that a reader takes.
-    pub(crate) const READER_BYTES: u64 = GeneratorReader::BYTES;
+    pub(crate) const READER_BYTES: u64 = (BATCH_EDGES_MAX * size_of::<(u64, u64, f64)>()) as u64;
 }
 
 impl EdgeSource for Generated {
     fn pieces(&self) -> u64 {
-        self.edges.div_ceil(PIECE_EDGES)
+        self.edges.div_ceil(Generated::PIECE_EDGES)
     }
     fn ids(&self) -> Ids {
         Ids::Integer
@@ -50,31 +50,21 @@ impl EdgeSource for Generated {
         _: &Arc<dyn Disk>,
         budget: &MemoryBudget,
     ) -> Result<Box<dyn PieceReader + '_>, IngestError> {
-        Ok(Box::new(GeneratorReader::new(*self, budget)?))
+        Ok(Box::new(GeneratorReader {
+            _lease: budget.lease("drawing edges", Self::READER_BYTES)?,
+            generator: EdgeGenerator::new(*self),
+            edges: Vec::with_capacity(BATCH_EDGES_MAX),
+            weights: Vec::with_capacity(BATCH_EDGES_MAX),
+        }))
     }
 }
 
 /// One worker's way to draw pieces.
-pub(super) struct GeneratorReader {
+struct GeneratorReader {
     generator: EdgeGenerator,
     edges: Vec<(u64, u64)>,
     weights: Vec<f64>,
     _lease: Lease,
-}
-
-impl GeneratorReader {
-    /// Bytes of the budget that one takes.
-    pub(super) const BYTES: u64 = (BATCH_EDGES_MAX * size_of::<(u64, u64, f64)>()) as u64;
-
-    pub(super) fn new(graph: Generated, budget: &MemoryBudget) -> Result<Self, IngestError> {
-        let lease = budget.lease("drawing edges", Self::BYTES)?;
-        Ok(GeneratorReader {
-            generator: EdgeGenerator::new(graph),
-            edges: Vec::with_capacity(BATCH_EDGES_MAX),
-            weights: Vec::with_capacity(BATCH_EDGES_MAX),
-            _lease: lease,
-        })
-    }
 }
 
 impl PieceReader for GeneratorReader {
@@ -85,12 +75,14 @@ impl PieceReader for GeneratorReader {
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
         let mut report = PieceReport::default();
-        let end = self.generator.graph.edges.min((piece + 1) * PIECE_EDGES);
-        let mut from = piece * PIECE_EDGES;
+        let end = self
+            .generator
+            .graph
+            .edges
+            .min((piece + 1) * Generated::PIECE_EDGES);
+        let mut from = piece * Generated::PIECE_EDGES;
         while from < end {
-            if stop.is_cancelled() {
-                return Err(IngestError::Stopped);
-            }
+            IngestError::check_stop(stop)?;
             let to = end.min(from + BATCH_EDGES_MAX as u64);
             self.generator
                 .draw(from, to, &mut self.edges, &mut self.weights);

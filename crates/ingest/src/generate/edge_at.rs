@@ -14,10 +14,6 @@ const WEIGHT_MAX: u64 = 255;
 pub(crate) struct WeightRng(CounterRng);
 
 impl WeightRng {
-    pub(super) fn new(seed: u64) -> Self {
-        WeightRng(CounterRng::new(seed, RngStream::Weight, 0))
-    }
-
     /// Returns the weight of edge number `edge`: an integer.
     #[inline(always)]
     pub(crate) fn weight(self, edge: u64) -> f64 {
@@ -27,7 +23,7 @@ impl WeightRng {
 
 impl Generated {
     pub(crate) fn weigher(&self) -> WeightRng {
-        WeightRng::new(self.seed)
+        WeightRng(CounterRng::new(self.seed, RngStream::Weight, 0))
     }
 }
 

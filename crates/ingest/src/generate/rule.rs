@@ -6,9 +6,6 @@ use super::circulant::Circulant;
 use crate::error::IngestError;
 use crate::options::Duplicates;
 
-/// Edges of a piece.
-pub(super) const PIECE_EDGES: u64 = 1 << 18;
-
 /// A rule that generates edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphRule {
@@ -84,7 +81,7 @@ pub struct Generated {
 
 impl Generated {
     /// Edges of a piece.
-    pub(crate) const PIECE_EDGES: u64 = PIECE_EDGES;
+    pub(crate) const PIECE_EDGES: u64 = 1 << 18;
     /// Creates the graph of `rule` and `seed`.
     ///
     /// Weights are integers from 1 to 255, drawn uniformly, for either precision.
@@ -155,6 +152,13 @@ impl Generated {
             .circulant()
             .filter(|graph| !undecided || !graph.repeats(!directed))
     }
+}
+
+/// A generated graph, and what it is as a circulant one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DirectSource<'a> {
+    pub(crate) graph: &'a Generated,
+    pub(crate) circulant: Circulant,
 }
 
 fn grid_counts(rows: u64, columns: u64) -> Option<(u64, u64)> {

@@ -1,33 +1,25 @@
 //! Another reading of the edges, to count arcs by vertex index: by ranges of indices here, where the counts by id that the scan made
 //! do not say enough (ids are text, or lie too far apart), and vertex by vertex in `degree_file.rs`.
 
-use std::sync::Arc;
-
-use graphmill_storage::{CancelToken, Disk, MemoryBudget, WorkerPool};
-
-use super::histogram::RangeHistogram;
-use super::scan::count_arcs;
+use super::histogram::ArcHistograms;
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
 use crate::external::edge_file::EdgeBatchSink;
 use crate::external::parallel;
 use crate::external::reread::EdgeReplay;
 use crate::ids::index_map::IdToIndex;
-use crate::options::SelfLoops;
+use crate::options::{ImportOptions, ImportResources};
 use crate::progress::Meter;
 
 /// The input and the resources of a count of arcs.
 pub(crate) struct CountContext<'a> {
+    pub(crate) machine: ImportResources<'a>,
+    pub(crate) options: &'a ImportOptions,
+    pub(crate) comm: ImportCommunicator<'a>,
     pub(crate) meter: &'a Meter<'a>,
-    pub(crate) disk: &'a Arc<dyn Disk>,
-    pub(crate) workers: &'a WorkerPool,
-    pub(crate) budget: &'a MemoryBudget,
-    pub(crate) stop: &'a CancelToken,
     pub(crate) source: &'a EdgeReplay<'a>,
     pub(crate) indices: &'a IdToIndex,
     pub(crate) vertices: u64,
-    pub(crate) directed: bool,
-    pub(crate) self_loops: SelfLoops,
-    pub(crate) reverse: bool,
 }
 
 /// Edges whose indices are looked up together.
@@ -58,60 +50,45 @@ impl CountContext<'_> {
         &self,
         make: impl Fn() -> Result<S, IngestError> + Sync,
     ) -> Result<Vec<S>, IngestError> {
+        let machine = self.machine;
         let states = parallel::run(
-            self.workers,
+            machine,
             usize::MAX,
-            self.stop,
             self.source.units(),
             || {
                 let sink = make()?;
-                Ok((self.source.reader(self.disk, self.budget)?, sink))
+                Ok((self.source.reader(machine.disk, machine.budget)?, sink))
             },
-            |(reader, sink), unit| self.source.read(unit, reader, self.stop, sink),
+            |(reader, sink), unit| self.source.read(unit, reader, machine.stop, sink),
         )?;
         Ok(states.into_iter().map(|(_, sink)| sink).collect())
     }
 
-    /// Reads all edges; returns the arcs by destination, and by source where asked for.
-    pub(crate) fn run(&self) -> Result<(RangeHistogram, Option<RangeHistogram>), IngestError> {
-        let sinks = self.read(|| {
+    /// Counts arcs by range of indices, on all ranks.
+    pub(crate) fn run(&self) -> Result<ArcHistograms, IngestError> {
+        let last = self.vertices.saturating_sub(1);
+        let make = || {
+            let arcs = ArcHistograms::new(self.machine.budget, self.options.turns_round());
             let mut sink = ArcCountSink {
                 count: self,
-                arcs_in: RangeHistogram::new(self.budget)?,
-                arcs_out: if self.reverse {
-                    Some(RangeHistogram::new(self.budget)?)
-                } else {
-                    None
-                },
+                arcs: arcs?,
             };
-            sink.arcs_in.grow(self.vertices.saturating_sub(1));
-            if let Some(counts) = &mut sink.arcs_out {
-                counts.grow(self.vertices.saturating_sub(1));
-            }
+            sink.arcs.grow(last);
             Ok(sink)
-        })?;
-        let last = self.vertices.saturating_sub(1);
-        let mut arcs_in = RangeHistogram::new(self.budget)?;
-        arcs_in.grow(last);
-        let mut arcs_out = if self.reverse {
-            Some(RangeHistogram::new(self.budget)?)
-        } else {
-            None
         };
-        for sink in sinks {
-            arcs_in.merge(sink.arcs_in, last);
-            if let (Some(sum), Some(counts)) = (&mut arcs_out, sink.arcs_out) {
-                sum.merge(counts, last);
-            }
-        }
-        Ok((arcs_in, arcs_out))
+        let sinks = self.read(make)?;
+        let mut sum = make()?.arcs;
+        sinks
+            .into_iter()
+            .for_each(|sink| sum.merge(sink.arcs, last));
+        sum.add_up(&self.comm)?;
+        Ok(sum)
     }
 }
 
 struct ArcCountSink<'a> {
     count: &'a CountContext<'a>,
-    arcs_in: RangeHistogram,
-    arcs_out: Option<RangeHistogram>,
+    arcs: ArcHistograms,
 }
 
 impl EdgeBatchSink for ArcCountSink<'_> {
@@ -123,12 +100,7 @@ impl EdgeBatchSink for ArcCountSink<'_> {
     ) -> Result<(), IngestError> {
         let count = self.count;
         count.each_block(edges, |edges| {
-            let both_ways = !count.directed;
-            let arcs_in = &mut self.arcs_in;
-            count_arcs(edges, arcs_in, both_ways, count.self_loops, |edge| edge.1);
-            if let Some(counts) = &mut self.arcs_out {
-                count_arcs(edges, counts, false, count.self_loops, |edge| edge.0);
-            }
+            self.arcs.count(edges, count.options);
         })
     }
 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use graphmill_storage::{RecordReader, RecordWriter, corrupt};
 
-use super::histogram::{RangeHistogram, bits_of, granule_shift};
+use super::histogram::bits_of;
 
 /// Vertices of a batch at most, until there would be more than [`BATCHES_AIM`] batches.
 const BATCH_VERTICES: u64 = 1 << 20;
@@ -68,14 +68,6 @@ impl RangeCounts {
         Self { first, arcs }
     }
 
-    /// Granules of a fixed width over `vertices` indices.
-    pub(crate) fn even(vertices: u64, counts: &RangeHistogram) -> Self {
-        let shift = granule_shift(vertices);
-        let granules = vertices.div_ceil(1 << shift);
-        let first = (0..=granules).map(|g| (g << shift).min(vertices)).collect();
-        Self::new(first, counts.counts(granules as usize).to_vec())
-    }
-
     /// Writes the counts.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         out.put_u64s(self.first.iter().copied())?;
@@ -89,10 +81,7 @@ impl RangeCounts {
             && first.first() == Some(&0)
             && first.last() == Some(&vertices)
             && first.is_sorted();
-        match is_sound {
-            true => Ok(Self::new(first, arcs)),
-            false => Err(corrupt()),
-        }
+        is_sound.then(|| Self::new(first, arcs)).ok_or_else(corrupt)
     }
 
     /// All arcs.
@@ -213,12 +202,8 @@ impl RangeCounts {
 
 /// Bits of a destination relative to its batch, enough for the widest batch.
 pub(crate) fn destination_bits(cuts: &[u64]) -> u32 {
-    bits_of(
-        cuts.windows(2)
-            .map(|cut| cut[1] - cut[0])
-            .max()
-            .unwrap_or(0),
-    )
+    let spans = cuts.windows(2).map(|cut| cut[1] - cut[0]);
+    bits_of(spans.max().unwrap_or(0))
 }
 
 /// Bits of the entries of the table that finds a batch: few enough for a core's first-level cache.
@@ -228,7 +213,7 @@ const TABLE_BITS_MAX: u32 = 16;
 /// The batch of a vertex index, by a table and a short search.
 #[derive(Debug)]
 pub(crate) struct BatchLookup {
-    cuts: Vec<u64>,
+    pub(crate) cuts: Vec<u64>,
     /// The batch of index `slot << shift`, and a last entry for the end.
     table: Vec<u32>,
     shift: u32,
@@ -260,11 +245,6 @@ impl BatchLookup {
             return from;
         }
         from + self.cuts[from + 1..=to].partition_point(|&cut| cut <= index)
-    }
-
-    /// The boundaries.
-    pub(crate) fn cuts(&self) -> &[u64] {
-        &self.cuts
     }
 }
 

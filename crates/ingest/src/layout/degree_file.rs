@@ -14,9 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use graphmill_raw::{AlignedBuffer, lock};
-use graphmill_storage::{
-    Buffer, CancelToken, Disk, MemoryBudget, RecordReader, RecordWriter, corrupt,
-};
+use graphmill_storage::{Buffer, Disk, MemoryBudget, RecordReader, RecordWriter, corrupt};
 
 use super::arc_count::CountContext;
 use crate::comm::ImportCommunicator;
@@ -25,7 +23,7 @@ use crate::external::bucket_file::{BucketFile, BucketWriter, ChunkReader, GRAIN,
 use crate::external::edge_file::EdgeBatchSink;
 use crate::external::reread::EdgeReplay;
 use crate::ids::bitmap::RankBitmap;
-use crate::options::SelfLoops;
+use crate::options::{ImportResources, SelfLoops};
 
 /// Counters of a section, and places of a line.
 const SECTION: usize = 1 << 13;
@@ -43,11 +41,13 @@ const NO_DEGREE: u32 = u32::MAX;
 /// The out-degrees of all vertices.
 #[derive(Debug)]
 pub(crate) struct OutDegrees {
-    file: BucketFile,
-    numbers: u64,
-    arcs: u64,
+    pub(crate) file: BucketFile,
+    /// One more than the greatest number.
+    pub(crate) numbers: u64,
+    /// All arcs.
+    pub(crate) arcs: u64,
     /// Bytes of the file.
-    bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// The number of sections that one reading of the edges counts.
@@ -66,33 +66,22 @@ impl Sections {
         Self::bytes(lanes, 1) + OutDegrees::writer_bytes(numbers)
     }
 
-    /// Returns as many sections as fit the memory and `bytes_max` bytes of counters, but one at least.
+    /// Returns as many sections as fit every rank's memory and `bytes_max` bytes, but one at least.
     pub(crate) fn new(
         budget: &MemoryBudget,
         lanes: u64,
         source: &EdgeReplay<'_>,
         numbers: u64,
         bytes_max: u64,
+        comm: &ImportCommunicator<'_>,
     ) -> Result<Self, IngestError> {
         let readers = lanes * source.reader_bytes();
-        let (least, available) = (
-            readers + Self::least_bytes(lanes, numbers),
-            budget.available(),
-        );
-        if least > available {
-            let what = "the degrees of vertices";
-            return Err(IngestError::too_little_memory(
-                what, least, available, budget,
-            ));
-        }
-        let free = available - readers - OutDegrees::writer_bytes(numbers);
+        let least = readers + Self::least_bytes(lanes, numbers);
+        IngestError::check_free("the degrees of vertices", least, budget)?;
+        let free = budget.available() - readers - OutDegrees::writer_bytes(numbers);
         let sections = free.min(bytes_max) / Self::bytes(lanes, 1);
-        Ok(Self(sections.min(numbers.div_ceil(SECTION as u64)).max(1)))
-    }
-
-    /// Returns as many sections as fit every rank's memory.
-    pub(crate) fn least(self, comm: &ImportCommunicator<'_>) -> Result<Self, IngestError> {
-        Ok(Self(comm.all_reduce_min(self.0)?))
+        let sections = sections.min(numbers.div_ceil(SECTION as u64)).max(1);
+        Ok(Self(comm.all_reduce_min(sections)?))
     }
 
     fn numbers(self) -> u64 {
@@ -124,9 +113,9 @@ impl OutDegrees {
         sections: Sections,
         ids: Option<&RankBitmap>,
         path: PathBuf,
-        comm: &ImportCommunicator<'_>,
     ) -> Result<Self, IngestError> {
-        let (disk, budget, numbers) = (&**count.disk, count.budget, count.vertices);
+        let (disk, budget) = (&**count.machine.disk, count.machine.budget);
+        let (comm, numbers) = (&count.comm, count.vertices);
         let file = BucketFile::create(disk, path, 1, CHUNK_BYTES)?;
         let mut writer = BucketWriter::new(&file, disk, budget, CHUNK_BYTES)?;
         let bytes = sections.0 as usize * SECTION * size_of::<u32>();
@@ -163,11 +152,6 @@ impl OutDegrees {
         })
     }
 
-    /// Returns the path of the file.
-    pub(crate) fn path(&self) -> &Path {
-        self.file.path()
-    }
-
     /// Writes the location of the degrees.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         for number in [self.numbers, self.arcs, self.bytes] {
@@ -191,42 +175,23 @@ impl OutDegrees {
         };
         let chunks = degrees.numbers.div_ceil(RUN as u64);
         let is_whole = degrees.file.buckets() == 1 && degrees.file.chunks(0) as u64 >= chunks;
-        match is_whole {
-            true => Ok(degrees),
-            false => Err(corrupt()),
-        }
-    }
-
-    /// One more than the greatest number.
-    pub(crate) fn numbers(&self) -> u64 {
-        self.numbers
-    }
-
-    /// All arcs.
-    pub(crate) fn arcs(&self) -> u64 {
-        self.arcs
-    }
-
-    /// Bytes that were written.
-    pub(crate) fn file_bytes(&self) -> u64 {
-        self.bytes
+        is_whole.then_some(degrees).ok_or_else(corrupt)
     }
 
     /// Calls `each` with runs of degrees of the numbers below `end`, in order, and each run's first number.
     pub(crate) fn walk(
         &self,
-        disk: &dyn Disk,
-        budget: &MemoryBudget,
-        stop: &CancelToken,
+        machine: ImportResources<'_>,
         end: u64,
         mut each: impl FnMut(u64, &mut [u64]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let mut chunk_reader = ChunkReader::new(disk, budget, CHUNK_BYTES, AHEAD)?;
+        let budget = machine.budget;
+        let mut chunk_reader = ChunkReader::new(&**machine.disk, budget, CHUNK_BYTES, AHEAD)?;
         let mut run = budget.buffer("degrees of vertices", RUN * size_of::<u64>())?;
         let chunks = end.div_ceil(RUN as u64) as usize;
         let mut first = 0;
         self.file
-            .read_chunks(0, 0..chunks, &mut chunk_reader, stop, |records| {
+            .read_chunks(0, 0..chunks, &mut chunk_reader, machine.stop, |records| {
                 let (entries, left) = (records.as_chunks().0, (end - first) as usize);
                 let run = run.typed_mut::<u64>();
                 let count = entries.len().min(left).min(run.len());
@@ -273,7 +238,7 @@ fn count_from(
             count,
             numbers: numbers.clone(),
             sections: &sections,
-            lines: count.budget.buffer("lines of arcs", line_bytes)?,
+            lines: count.machine.budget.buffer("lines of arcs", line_bytes)?,
             fill: vec![0; sections.len()],
             arcs: 0,
         })
@@ -341,10 +306,10 @@ impl EdgeBatchSink for DegreeSink<'_> {
         count.each_block(edges, |edges| {
             for &(source, destination) in edges {
                 let is_loop = source == destination;
-                if !(is_loop && count.self_loops == SelfLoops::Drop) {
+                if !(is_loop && count.options.self_loops == SelfLoops::Drop) {
                     self.arc(source);
                 }
-                if !(is_loop || count.directed) {
+                if !(is_loop || count.options.directed) {
                     self.arc(destination);
                 }
             }

@@ -13,12 +13,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use graphmill_graph::{Batches, OrderWriter};
-use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget};
+use graphmill_storage::Lease;
 
 use super::batch_cut::{batch_arcs_max, batch_vertices_max};
 use super::degree_file::OutDegrees;
 use crate::error::IngestError;
 use crate::ids::order_window::{NO_INDEX, OrderWindow, is_wide};
+use crate::options::ImportResources;
 
 /// Degrees that have a counter of their own; of greater ones, those that occur.
 const SMALL: usize = 1 << 14;
@@ -112,10 +113,8 @@ fn of_vertices(run: &mut [u64]) -> &[u64] {
 /// An assignment of vertices to batches, round robin in descending order of out-degree.
 #[derive(Debug)]
 pub(crate) struct DegreeOrder<'a> {
-    degrees: &'a OutDegrees,
-    disk: &'a dyn Disk,
-    budget: &'a MemoryBudget,
-    stop: &'a CancelToken,
+    pub(crate) degrees: &'a OutDegrees,
+    machine: ImportResources<'a>,
     /// The first turn of each degree.
     turns: DegreeCounts,
     batches: Batches,
@@ -135,38 +134,29 @@ impl<'a> DegreeOrder<'a> {
     /// Assigns the vertices of these degrees to `batches` batches.
     pub(crate) fn new(
         degrees: &'a OutDegrees,
-        disk: &'a dyn Disk,
-        budget: &'a MemoryBudget,
-        stop: &'a CancelToken,
+        machine: ImportResources<'a>,
         batches: Batches,
     ) -> Result<Self, IngestError> {
-        let bytes = Self::bytes(batches.vertices(), degrees.arcs());
-        let lease = budget.lease("counts of vertices by degree", bytes)?;
+        let bytes = Self::bytes(batches.vertices(), degrees.arcs);
+        let lease = machine
+            .budget
+            .lease("counts of vertices by degree", bytes)?;
         let mut turns = DegreeCounts::default();
-        degrees.walk(disk, budget, stop, degrees.numbers(), |_, run| {
-            for degree in run
+        degrees.walk(machine, degrees.numbers, |_, run| {
+            let degrees = run
                 .iter()
-                .filter(|degree| **degree != OutDegrees::NO_DEGREE)
-            {
-                *turns.entry(*degree) += 1;
-            }
+                .filter(|degree| **degree != OutDegrees::NO_DEGREE);
+            degrees.for_each(|degree| *turns.entry(*degree) += 1);
             Ok(())
         })?;
         turns.greater();
         Ok(Self {
             degrees,
-            disk,
-            budget,
-            stop,
+            machine,
             turns,
             batches,
             _lease: lease,
         })
-    }
-
-    /// One more than the greatest number.
-    pub(crate) fn numbers(&self) -> u64 {
-        self.degrees.numbers()
     }
 
     /// Calls `each` with runs of indices of the numbers below `end`, in order, and each run's first number.
@@ -177,20 +167,18 @@ impl<'a> DegreeOrder<'a> {
     ) -> Result<(), IngestError> {
         let mut next = self.turns.clone();
         let batches = self.batches.len().max(1) as u64;
-        let (disk, budget) = (self.disk, self.budget);
-        self.degrees
-            .walk(disk, budget, self.stop, end, |first, run| {
-                for entry in &mut *run {
-                    if *entry == OutDegrees::NO_DEGREE {
-                        *entry = NO_INDEX;
-                        continue;
-                    }
-                    let next = next.entry(*entry);
-                    let turn = std::mem::replace(next, *next + 1);
-                    *entry = self.batches.start((turn % batches) as usize) + turn / batches;
+        self.degrees.walk(self.machine, end, |first, run| {
+            for entry in &mut *run {
+                if *entry == OutDegrees::NO_DEGREE {
+                    *entry = NO_INDEX;
+                    continue;
                 }
-                each(first, run)
-            })
+                let next = next.entry(*entry);
+                let turn = std::mem::replace(next, *next + 1);
+                *entry = self.batches.start((turn % batches) as usize) + turn / batches;
+            }
+            each(first, run)
+        })
     }
 
     /// Writes the ranks by index, in windows of at most `window_bytes_max` bytes, then the indices by rank.
@@ -199,17 +187,14 @@ impl<'a> DegreeOrder<'a> {
         mut order: OrderWriter,
         window_bytes_max: u64,
     ) -> Result<(), IngestError> {
-        let (vertices, numbers) = (self.batches.vertices(), self.degrees.numbers());
-        let free = self
-            .budget
-            .available()
-            .saturating_sub(OutDegrees::WALK_BYTES);
+        let (vertices, numbers) = (self.batches.vertices(), self.degrees.numbers);
+        let budget = self.machine.budget;
+        let free = budget.available().saturating_sub(OutDegrees::WALK_BYTES);
         let window_bytes = (free / 2).max(WINDOW_BYTES_MIN).min(window_bytes_max);
         let window = (window_bytes / size_of::<u64>() as u64).max(WINDOW_MIN);
         let window = window.min(vertices);
-        let mut ranks = self
-            .budget
-            .buffer("the order of vertices", window as usize * size_of::<u64>())?;
+        let mut ranks =
+            budget.buffer("the order of vertices", window as usize * size_of::<u64>())?;
         let mut first = 0;
         while first < vertices {
             let count = window.min(vertices - first) as usize;
@@ -238,6 +223,7 @@ impl<'a> DegreeOrder<'a> {
         let wide = is_wide(vertices);
         let bytes = OrderWindow::bytes(vertices, numbers.end - numbers.start);
         let mut entries = self
+            .machine
             .budget
             .buffer("the order of vertices", bytes as usize)?;
         self.indices(numbers.end, |first, indices| {
@@ -249,16 +235,10 @@ impl<'a> DegreeOrder<'a> {
             let at = (first + skipped).saturating_sub(numbers.start) as usize;
             if wide {
                 let places = &mut entries.typed_mut::<u64>()[at..];
-                places
-                    .iter_mut()
-                    .zip(indices)
-                    .for_each(|(to, from)| *to = *from);
+                std::iter::zip(places, indices).for_each(|(to, from)| *to = *from);
             } else {
                 let places = &mut entries.typed_mut::<u32>()[at..];
-                places
-                    .iter_mut()
-                    .zip(indices)
-                    .for_each(|(to, from)| *to = *from as u32);
+                std::iter::zip(places, indices).for_each(|(to, from)| *to = *from as u32);
             }
             Ok(())
         })?;

@@ -10,6 +10,7 @@ use graphmill_graph::EdgeKind;
 
 use super::batch_cut::{BatchLookup, destination_bits};
 use super::histogram::bits_of;
+use crate::external::edge_file::word;
 
 /// One set of columns: forward, or reversed.
 #[derive(Debug)]
@@ -33,9 +34,11 @@ struct KeyPrefix {
 /// The layout of keys: bits of vertices and of destinations within a batch.
 #[derive(Debug)]
 pub(crate) struct EdgeKeyLayout {
-    batch_of: BatchLookup,
+    /// The batch of an index.
+    pub(crate) batch_of: BatchLookup,
     vertex_bits: u32,
-    destination_bits: u32,
+    /// Bits of a destination in a key.
+    pub(crate) destination_bits: u32,
 }
 
 impl EdgeKeyLayout {
@@ -52,7 +55,7 @@ impl EdgeKeyLayout {
 
     /// The boundaries of the batches.
     pub(crate) fn cuts(&self) -> &[u64] {
-        self.batch_of.cuts()
+        &self.batch_of.cuts
     }
 
     /// A set of columns whose files become the buckets from `bucket_first` on.
@@ -115,16 +118,6 @@ impl EdgeKeyLayout {
     pub(crate) fn is_loop(&self, batch_first: usize, key: u64) -> bool {
         let (batch, source, destination) = self.parts(key);
         self.cuts()[batch_first + batch] + destination == source
-    }
-
-    /// The batch of a source.
-    pub(crate) fn batch_of(&self, index: u64) -> usize {
-        self.batch_of.batch(index)
-    }
-
-    /// Bits of a destination in a key.
-    pub(crate) fn destination_bits(&self) -> u32 {
-        self.destination_bits
     }
 }
 
@@ -232,16 +225,6 @@ impl RecordPacking {
 }
 
 /// A little-endian number of at most 8 bytes.
-#[inline(always)]
-fn word(bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    u64::from_le_bytes(word)
-}
-
-// Whole words are stored and loaded, whatever the width of a record: the bytes beyond one are overwritten by the next
-// record, or masked off. Copies of a few bytes would be calls unless the whole program is optimised at once.
-
 #[inline(always)]
 fn pack_keys<const BYTES: usize>(keys: &[u64], mut out: &mut [u8]) {
     for key in keys {

@@ -6,6 +6,7 @@ use graphmill_storage::{Buffer, MemoryBudget, RecordReader, RecordWriter, Storag
 
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
+use crate::options::{ImportOptions, SelfLoops};
 
 /// Granules, at most: a span of ids is cut in 16,385 to 32,768 of them, or in one an id if shorter.
 ///
@@ -20,6 +21,15 @@ pub(crate) fn bits_of(span: u64) -> u32 {
 /// The width of a granule, as a power of two, of the ids below `span`.
 pub(crate) fn granule_shift(span: u64) -> u32 {
     bits_of(span).saturating_sub(GRANULES_MAX.trailing_zeros())
+}
+
+/// Returns the ends of the granules of the ids below `span`, from 0 on.
+pub(crate) fn granule_ends(span: u64) -> Vec<u64> {
+    let width = 1u64 << granule_shift(span);
+    let granules = 0..=span.div_ceil(width);
+    granules
+        .map(|granule| granule.saturating_mul(width).min(span))
+        .collect()
 }
 
 /// Counts of arcs by range of vertex id; one a worker, merged at the end.
@@ -62,18 +72,13 @@ impl RangeHistogram {
     }
 
     /// Adds the counts of `other`.
-    pub(crate) fn merge(&mut self, mut other: Self, id_max: u64) {
+    pub(crate) fn merge(&mut self, other: &mut Self, id_max: u64) {
         self.grow(id_max);
         other.grow(id_max);
         let (to, from) = (self.counts.typed_mut::<u64>(), other.counts.typed::<u64>());
         for (to, from) in to.iter_mut().zip(from) {
             *to += from;
         }
-    }
-
-    /// Adds up the counts of all ranks, which have the same range of ids.
-    pub(crate) fn add_up(&mut self, comm: &ImportCommunicator<'_>) -> Result<(), IngestError> {
-        comm.sum_elementwise(self.counts.typed_mut())
     }
 
     /// Writes the counts.
@@ -101,6 +106,89 @@ impl RangeHistogram {
         let counts = self.counts.typed::<u64>();
         &counts[..granules.min(counts.len())]
     }
+}
+
+/// Counts of arcs by range of their destinations, and by range of their sources if asked for.
+#[derive(Debug)]
+pub(crate) struct ArcHistograms {
+    pub(crate) arcs_in: RangeHistogram,
+    pub(crate) arcs_out: Option<RangeHistogram>,
+}
+
+impl ArcHistograms {
+    /// Bytes of the budget that they take.
+    pub(crate) fn bytes(reverse: bool) -> u64 {
+        let histograms = if reverse { 2 } else { 1 };
+        (histograms * GRANULES_MAX * size_of::<u64>()) as u64
+    }
+
+    /// Empty histograms, leased from `budget`; arcs are counted by source too if `reverse`.
+    pub(crate) fn new(budget: &MemoryBudget, reverse: bool) -> Result<Self, StorageError> {
+        let arcs_in = RangeHistogram::new(budget)?;
+        let arcs_out = reverse.then(|| RangeHistogram::new(budget)).transpose()?;
+        Ok(Self { arcs_in, arcs_out })
+    }
+
+    fn sides(&mut self) -> impl Iterator<Item = &mut RangeHistogram> {
+        [Some(&mut self.arcs_in), self.arcs_out.as_mut()]
+            .into_iter()
+            .flatten()
+    }
+
+    /// Grows the ranges to `id_max`.
+    pub(crate) fn grow(&mut self, id_max: u64) {
+        self.sides().for_each(|counts| counts.grow(id_max));
+    }
+
+    /// Adds the counts of `other`.
+    pub(crate) fn merge(&mut self, mut other: Self, id_max: u64) {
+        let sides = self.sides().zip(other.sides());
+        sides.for_each(|(sum, counts)| sum.merge(counts, id_max));
+    }
+
+    /// Adds up the counts of all ranks, which have the same range of ids.
+    pub(crate) fn add_up(&mut self, comm: &ImportCommunicator<'_>) -> Result<(), IngestError> {
+        self.sides()
+            .try_for_each(|counts| comm.sum_elementwise(counts.counters().0))
+    }
+
+    /// Counts the arcs of `edges`; returns how many edges are self-loops.
+    pub(crate) fn count(&mut self, edges: &[(u64, u64)], options: &ImportOptions) -> u64 {
+        let (both_ways, self_loops) = (!options.directed, options.self_loops);
+        let loops = count_arcs(edges, &mut self.arcs_in, both_ways, self_loops, |edge| {
+            edge.1
+        });
+        if let Some(counts) = &mut self.arcs_out {
+            count_arcs(edges, counts, false, self_loops, |edge| edge.0);
+        }
+        loops
+    }
+}
+
+/// Counts the arcs of `edges` by destination; returns how many edges are self-loops.
+fn count_arcs(
+    edges: &[(u64, u64)],
+    counts: &mut RangeHistogram,
+    both_ways: bool,
+    self_loops: SelfLoops,
+    end: impl Fn(&(u64, u64)) -> u64,
+) -> u64 {
+    let (counts, shift) = counts.counters();
+    let mut loops = 0;
+    let mask = counts.len() - 1;
+    let kept = u64::from(self_loops == SelfLoops::Keep);
+    for edge in edges {
+        let is_loop = u64::from(edge.0 == edge.1);
+        loops += is_loop;
+        if both_ways {
+            // Two arcs, or one for a self-loop.
+            counts[(edge.0 >> shift) as usize & mask] += 1 - is_loop;
+            counts[(edge.1 >> shift) as usize & mask] += 1 - is_loop + (is_loop & kept);
+        } else {
+            counts[(end(edge) >> shift) as usize & mask] += 1 - is_loop + (is_loop & kept);
+        }
+    }
+    loops
 }
 
 #[cfg(test)]
@@ -161,8 +249,8 @@ mod tests {
             counts[(id >> shift) as usize] += 1;
         }
         assert_eq!(slow.counts(GRANULES_MAX), fast.counts(GRANULES_MAX));
-        let other = RangeHistogram::new(&budget).unwrap();
-        fast.merge(other, id_max);
+        let mut other = RangeHistogram::new(&budget).unwrap();
+        fast.merge(&mut other, id_max);
         assert_eq!(fast.counts(GRANULES_MAX).iter().sum::<u64>(), 1000);
     }
 }

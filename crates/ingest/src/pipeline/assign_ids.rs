@@ -20,7 +20,7 @@ use crate::ids::order_window::OrderWindow;
 use crate::layout::arc_count::CountContext;
 use crate::layout::batch_cut::RangeCounts;
 use crate::layout::degree_file::{OutDegrees, Sections};
-use crate::layout::histogram::{RangeHistogram, granule_shift};
+use crate::layout::histogram::{RangeHistogram, granule_ends, granule_shift};
 use crate::progress::Meter;
 use crate::source::Ids;
 
@@ -70,10 +70,8 @@ impl<'a> ImportContext<'a> {
         let span =
             known.unwrap_or_else(|| scanned.id_max.map_or(0, |id_max| id_max.saturating_add(1)));
         let mut dictionary = None;
-        let ranks = match id_bitmap {
-            Some(id_bitmap) => id_bitmap.ranks(&self.comm, scanned.id_max)?,
-            None => None,
-        };
+        let ranks = id_bitmap.map(|id_bitmap| id_bitmap.ranks(&self.comm, scanned.id_max));
+        let ranks = ranks.transpose()?.flatten();
         let (mut indices, vertices) = match (known, ranks) {
             (Some(vertices), _) => (IdToIndex::Same, vertices),
             (None, Some(ranks)) if ranks.len() == span => (IdToIndex::Same, span),
@@ -107,35 +105,30 @@ impl<'a> ImportContext<'a> {
         self.report.vertices = vertices;
         self.done("ids");
 
-        let histograms = (scanned.arcs_in, scanned.arcs_out);
+        let mut arcs = scanned.arcs;
         let (arcs_in, arcs_out, degrees) = match self.options.order {
             Order::Degree => {
-                drop(histograms);
+                drop(arcs);
                 let degrees = self.degrees(&source, &mut indices, vertices, span)?;
-                let all = RangeCounts::new(vec![0, vertices], vec![degrees.arcs()]);
+                let all = RangeCounts::new(vec![0, vertices], vec![degrees.arcs]);
                 let turned = self.options.turns_round().then(|| all.clone());
                 (all, turned, Some(degrees))
             }
-            // Ranges of ids serve as granules where the ids lie close enough, however their indices were found.
-            Order::Id if close => {
-                let granules = |mut counts: RangeHistogram| {
-                    counts.grow(span.saturating_sub(1));
+            Order::Id => {
+                let first = if close {
+                    // Ranges of ids serve as granules, however the indices were found.
+                    arcs.grow(span.saturating_sub(1));
+                    first
+                } else {
+                    drop(arcs);
+                    let meter = self.counting(1);
+                    arcs = self.count(&meter, &source, &indices, vertices).run()?;
+                    granule_ends(vertices)
+                };
+                let granules = |counts: RangeHistogram| {
                     RangeCounts::new(first.clone(), counts.counts(first.len() - 1).to_vec())
                 };
-                let (arcs_in, arcs_out) = histograms;
-                (granules(arcs_in), arcs_out.map(granules), None)
-            }
-            Order::Id => {
-                drop(histograms);
-                let meter = self.counting(1);
-                let count = self.count(&meter, &source, &indices, vertices);
-                let (mut arcs_in, mut arcs_out) = count.run()?;
-                arcs_in.add_up(&self.comm)?;
-                if let Some(arcs_out) = &mut arcs_out {
-                    arcs_out.add_up(&self.comm)?;
-                }
-                let granules = |counts: RangeHistogram| RangeCounts::even(vertices, &counts);
-                (granules(arcs_in), arcs_out.map(granules), None)
+                (granules(arcs.arcs_in), arcs.arcs_out.map(granules), None)
             }
         };
         self.done("count");
@@ -167,17 +160,13 @@ impl<'a> ImportContext<'a> {
         vertices: u64,
     ) -> CountContext<'c> {
         CountContext {
+            machine: self.machine,
+            options: self.options,
+            comm: self.comm,
             meter,
-            disk: self.machine.disk,
-            workers: self.machine.workers,
-            budget: self.machine.budget,
-            stop: self.machine.stop,
             source,
             indices,
             vertices,
-            directed: self.options.directed,
-            self_loops: self.options.self_loops,
-            reverse: self.options.turns_round(),
         }
     }
 
@@ -201,18 +190,12 @@ impl<'a> ImportContext<'a> {
             IdToIndex::Rank(ranks) if self.comm.all_true(fits)? => (Some(ranks), &same, span),
             indices => (None, indices, vertices),
         };
-        let sections = Sections::new(budget, self.lanes(), source, numbers, bytes_max)?;
-        let sections = sections.least(&self.comm)?;
+        let comm = &self.comm;
+        let sections = Sections::new(budget, self.lanes(), source, numbers, bytes_max, comm)?;
         let meter = self.counting(sections.readings(numbers));
         let count = self.count(&meter, source, called, numbers);
-        let degrees = OutDegrees::count(
-            &count,
-            sections,
-            ids,
-            self.temporary.join(DEGREES),
-            &self.comm,
-        )?;
-        self.report.temporary_bytes += degrees.file_bytes();
+        let degrees = OutDegrees::count(&count, sections, ids, self.temporary.join(DEGREES))?;
+        self.report.temporary_bytes += degrees.bytes;
         if ids.is_some() {
             *indices = same;
         }
@@ -261,21 +244,17 @@ impl<'a> ImportContext<'a> {
         // Ids that are 0, 1, 2, ... are indices, however that was found.
         let dictionary = dictionary.filter(|_| span != Some(vertices));
         match (dictionary, indices) {
-            (None, IdToIndex::Same) => {
-                let first = (0..=granules)
-                    .map(|granule| (granule << shift).min(vertices))
-                    .collect();
-                Ok((Some(IdsSummary::dense(vertices)), first))
-            }
+            (None, IdToIndex::Same) => Ok((
+                Some(IdsSummary::dense(vertices)),
+                granule_ends(span.unwrap_or(0)),
+            )),
             (_, IdToIndex::Rank(ranks)) => {
                 let mut writer = writer(IdKind::Integer)?;
                 if let Some(writer) = &mut writer {
                     ranks.for_each(|ids| {
-                        if machine.stop.is_cancelled() {
-                            return Err(IngestError::Stopped);
-                        }
-                        ids.iter().try_for_each(|&id| writer.push_integer(id))?;
-                        Ok(())
+                        IngestError::check_stop(machine.stop)?;
+                        let pushed = ids.iter().try_for_each(|&id| writer.push_integer(id));
+                        pushed.map_err(IngestError::from)
                     })?;
                 }
                 let rank = ranks.look_up();

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::checkpoint::step_log::StepLog;
 use crate::comm::ImportCommunicator;
-use crate::error::IngestError;
 use crate::options::{ImportOptions, ImportResources};
 use crate::report::ImportReport;
 use crate::source::EdgeSource;
@@ -48,19 +47,5 @@ impl ImportContext<'_> {
 
     pub(super) fn lanes(&self) -> u64 {
         self.machine.workers.count() as u64
-    }
-
-    /// Returns an error unless `needed` bytes are free.
-    pub(super) fn check(&self, what: &'static str, needed: u64) -> Result<(), IngestError> {
-        let available = self.machine.budget.available();
-        if needed > available {
-            return Err(IngestError::too_little_memory(
-                what,
-                needed,
-                available,
-                self.machine.budget,
-            ));
-        }
-        Ok(())
     }
 }

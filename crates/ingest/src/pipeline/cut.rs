@@ -5,13 +5,12 @@ use graphmill_storage::Lease;
 
 use super::assign_ids::ArcStats;
 use super::context::ImportContext;
-use crate::build::distribute;
+use crate::build::distribute::DistributionPlan;
 use crate::error::IngestError;
 use crate::layout::batch_cut::{RangeCounts, batch_arcs_max};
 use crate::layout::degree_order;
 use crate::layout::edge_key::{EdgeKeyLayout, RecordPacking};
-use crate::options::Duplicates;
-use crate::options::ImportOptions;
+use crate::options::{Duplicates, ImportOptions};
 
 /// Counters of parts of a worker, over all buckets: what its caches can take.
 const PARTS_TABLE: usize = 1 << 15;
@@ -24,7 +23,7 @@ pub(crate) const BATCH_BYTES: u64 = 128;
 /// The destination of distributed arcs.
 #[derive(Clone, Copy)]
 pub(crate) struct ShuffleTarget<'p> {
-    pub(crate) plan: &'p distribute::DistributionPlan,
+    pub(crate) plan: &'p DistributionPlan,
     /// The rank of each bucket; empty: all are this one's.
     pub(crate) owners: &'p [usize],
 }
@@ -32,7 +31,7 @@ pub(crate) struct ShuffleTarget<'p> {
 /// The plan that follows from counts.
 pub(crate) struct CutPlan {
     pub(crate) shape: GraphSpec,
-    pub(crate) plan: distribute::DistributionPlan,
+    pub(crate) plan: DistributionPlan,
     /// The rank that writes the column file of each bucket.
     pub(crate) owners: Vec<usize>,
     /// The memory of the tables of batches.
@@ -68,28 +67,21 @@ pub(crate) fn cut(
     counted: &CutInput<'_>,
     ranks: usize,
     options: &ImportOptions,
-) -> Result<(GraphSpec, distribute::DistributionPlan, Vec<usize>), IngestError> {
-    let CutInput {
-        vertices,
-        edges,
-        arcs_in,
-        arcs_out,
-        weights,
-    } = *counted;
+) -> Result<(GraphSpec, DistributionPlan, Vec<usize>), IngestError> {
+    let (vertices, weights) = (counted.vertices, counted.weights);
+    let (arcs_in, arcs_out) = (counted.arcs_in, counted.arcs_out);
     let size = options.batch_size;
     let cuts = match options.order {
         Order::Id => arcs_in.batches(size),
-        Order::Degree => degree_order::cuts(
-            vertices,
-            degree_order::batches(vertices, arcs_in.arcs(), size),
-        ),
+        Order::Degree => {
+            let batches = degree_order::batches(vertices, arcs_in.arcs(), size);
+            degree_order::cuts(vertices, batches)
+        }
     };
     let too_many = || IngestError::TooManyVertices { vertices };
     let files = arcs_in.files(&cuts).ok_or_else(too_many)?;
-    let reverse_files = match arcs_out {
-        Some(arcs_out) => Some(arcs_out.files(&cuts).ok_or_else(too_many)?),
-        None => None,
-    };
+    let reverse_files = arcs_out.map(|arcs_out| arcs_out.files(&cuts).ok_or_else(too_many));
+    let reverse_files = reverse_files.transpose()?;
     let mut owners = arcs_in.owners(&cuts, &files, ranks);
     if let (Some(arcs_out), Some(files)) = (arcs_out, &reverse_files) {
         owners.extend(arcs_out.owners(&cuts, files, ranks));
@@ -106,29 +98,23 @@ pub(crate) fn cut(
 
     let layout = EdgeKeyLayout::new(cuts);
     let forward_files = files.len();
-    let key_bits: Vec<u32> = files
-        .iter()
-        .chain(reverse_files.iter().flatten())
-        .map(|file| layout.key_bits(file.len()))
-        .collect();
+    let all_files = files.iter().chain(reverse_files.iter().flatten());
+    let key_bits: Vec<u32> = all_files.map(|file| layout.key_bits(file.len())).collect();
+    let key_bits_max = key_bits.iter().copied().max().unwrap_or(0);
     let sequenced = weights != EdgeKind::None && options.duplicates == Duplicates::First;
     let parts = (PARTS_TABLE / key_bits.len().max(1))
         .clamp(PARTS_MIN, PARTS_MAX)
         .next_power_of_two();
-    let plan = distribute::DistributionPlan {
+    let plan = DistributionPlan {
         forward: layout.columns(files, 0),
         reverse: reverse_files.map(|files| layout.columns(files, forward_files)),
-        packing: RecordPacking::new(
-            key_bits.iter().copied().max().unwrap_or(0),
-            weights,
-            sequenced,
-        ),
+        packing: RecordPacking::new(key_bits_max, weights, sequenced),
         layout,
         weights,
         directed: options.directed,
         self_loops: options.self_loops,
         duplicates: options.duplicates,
-        edges,
+        edges: counted.edges,
         part_shifts: key_bits
             .iter()
             .map(|bits| bits.saturating_sub(parts.trailing_zeros()))

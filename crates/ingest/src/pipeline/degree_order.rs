@@ -17,7 +17,7 @@ use super::write;
 use crate::build::distribute::{DistributionPlan, Distributor};
 use crate::build::relabel::{Gathered, GatheredReader};
 use crate::error::IngestError;
-use crate::external::bucket_file::{GRAIN, fill};
+use crate::external::bucket_file::GRAIN;
 use crate::external::parallel;
 use crate::ids::index_map::IdToIndex;
 use crate::ids::order_window::OrderWindow;
@@ -137,20 +137,19 @@ impl<'a> ImportContext<'a> {
         cut: &CutPlan,
         graph: &GraphWriter,
     ) -> Result<Buckets, IngestError> {
-        let (machine, disk) = (self.machine, &**self.machine.disk);
-        let needed =
-            DegreeOrder::bytes(cut.plan.vertices, degrees.arcs()) + DegreeOrder::WRITE_BYTES;
-        self.check("the order of vertices", needed)?;
+        let machine = self.machine;
+        let needed = DegreeOrder::bytes(cut.plan.vertices, degrees.arcs) + DegreeOrder::WRITE_BYTES;
+        IngestError::check_free("the order of vertices", needed, machine.budget)?;
         let batches = cut.shape.batches.clone();
-        let degree_order = DegreeOrder::new(&degrees, disk, machine.budget, machine.stop, batches)?;
-        let way = self.choose_mode(cut, &indexed, degrees.numbers())?;
+        let degree_order = DegreeOrder::new(&degrees, machine, batches)?;
+        let way = self.choose_mode(cut, &indexed, degrees.numbers)?;
         if self.comm.is_first() {
             degree_order.write(graph.order()?, self.options.work_bytes_max)?;
         }
         self.done("order");
         match way {
             RelabelMode::Whole => {
-                let window = degree_order.slice(0..degrees.numbers())?;
+                let window = degree_order.slice(0..degrees.numbers)?;
                 drop(degree_order);
                 self.distribute(indexed, Some(window), cut)
             }
@@ -196,7 +195,7 @@ impl<'a> ImportContext<'a> {
         distribute: BufferSizes,
     ) -> Result<Buckets, IngestError> {
         let (disk, progress) = (&**self.machine.disk, self.machine.progress);
-        let plan = cut.plan.by_destination(degree_order.numbers(), span);
+        let plan = cut.plan.by_destination(degree_order.degrees.numbers, span);
         let here = ShuffleTarget {
             plan: &plan,
             owners: &[],
@@ -240,19 +239,15 @@ impl<'a> ImportContext<'a> {
         sizes: BufferSizes,
         meter: &Meter<'_>,
     ) -> Result<Buckets, IngestError> {
-        let (machine, plan) = (self.machine, to.plan);
-        let (disk, budget, slab_bytes) = (&**machine.disk, machine.budget, sizes.slab_bytes);
-        let bucket_file = self.bucket_file(plan, file, sizes)?;
-        let shuffle = self.shuffle(to, sizes)?;
-        // Workers take their state from one range to the next.
+        let machine = self.machine;
+        let (disk, budget) = (&**machine.disk, machine.budget);
+        let target = self.bucket_target(to, file, sizes)?;
         let resting = Mutex::new(Vec::new());
         let make = || {
             if let Some(state) = lock(&resting).pop() {
                 return Ok(state);
             }
-            let same = IdToIndex::Same.look_up();
-            let ways = (&bucket_file, shuffle.as_ref());
-            let distributor = Distributor::new(plan, same, ways, disk, budget, slab_bytes, meter)?;
+            let distributor = target.distributor(IdToIndex::Same.look_up(), meter)?;
             Ok((GatheredReader::new(&gathered, disk, budget)?, distributor))
         };
         let read = || {
@@ -261,31 +256,15 @@ impl<'a> ImportContext<'a> {
                 let work = |(reader, sink): &mut (GatheredReader, Distributor<'_>), unit: u64| {
                     gathered.read(range, unit, &indices, reader, machine.stop, sink)
                 };
-                let states = parallel::run(
-                    machine.workers,
-                    sizes.lanes as usize,
-                    machine.stop,
-                    gathered.units(range),
-                    make,
-                    work,
-                )?;
+                let (lanes, units) = (sizes.lanes as usize, gathered.units(range));
+                let states = parallel::run(machine, lanes, units, make, work)?;
                 lock(&resting).extend(states);
             }
-            let states = std::mem::take(&mut *lock(&resting));
-            let distributors = states.into_iter().map(|(_, distributor)| distributor);
-            self.gather(plan, distributors)
+            Ok(std::mem::take(&mut *lock(&resting)))
         };
-        let (counts, written) = fill(
-            &bucket_file,
-            shuffle.as_ref(),
-            disk,
-            budget,
-            slab_bytes,
-            read,
-        )?;
+        let counts = self.fill(&target, read)?;
         drop(resting);
-        drop(shuffle);
-        self.buckets(to, bucket_file, counts, written)
+        self.buckets(target, counts)
     }
 }
 

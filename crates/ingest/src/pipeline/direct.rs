@@ -20,25 +20,17 @@ use crate::error::IngestError;
 use crate::external::bucket_file::GRAIN;
 use crate::external::parallel;
 use crate::external::weight_bits::bits;
-use crate::generate::circulant::Circulant;
 use crate::generate::edge_at::WeightRng;
-use crate::generate::rule::Generated;
+use crate::generate::rule::DirectSource;
 use crate::generate::sorted_arcs::{ArcDirections, RangeArcs, SortedArcs, SourceArcs};
 use crate::layout::batch_cut::RangeCounts;
-use crate::layout::histogram::granule_shift;
+use crate::layout::histogram::granule_ends;
 use crate::options::SelfLoops;
 use crate::progress::Meter;
 use crate::source::EdgeSource;
 
 /// Arcs that are handed to the graph's writer together: whole blocks.
 const RUN: usize = 1 << 14;
-
-/// A generated graph, and what it is as a circulant one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DirectSource<'a> {
-    pub(super) graph: &'a Generated,
-    pub(super) circulant: Circulant,
-}
 
 /// One side of the graph: its column files and the arcs that go there.
 struct DirectSide<'a> {
@@ -70,10 +62,7 @@ impl<'a> ImportContext<'a> {
             report.dropped_self_loops = vertices * circulant.loops();
         }
         let mut granules = self.ways().map(|ways| {
-            let width = 1 << granule_shift(vertices);
-            let first: Vec<u64> = (0..=vertices.div_ceil(width))
-                .map(|granule| width.saturating_mul(granule).min(vertices))
-                .collect();
+            let first = granule_ends(vertices);
             let arcs = SortedArcs::count(circulant, ways, self_loops);
             let arcs = first.windows(2).map(|ends| (ends[1] - ends[0]) * arcs);
             RangeCounts::new(first.clone(), arcs.collect())
@@ -108,47 +97,30 @@ impl<'a> ImportContext<'a> {
                 steps_bytes.saturating_add(need.bytes(total, GRAIN))
             })?;
         }
-        let halves: Vec<DirectSide<'_>> = plan
-            .sides()
-            .zip(self.ways())
-            .map(|(columns, ways)| {
-                Ok(DirectSide {
-                    files: &columns.files,
-                    steps: SortedArcs::new(
-                        circulant,
-                        ways,
-                        self.options.self_loops,
-                        machine.budget,
-                    )?,
-                    side: match ways {
-                        ArcDirections::Back => FileSide::Reverse,
-                        ArcDirections::Forth | ArcDirections::Both => FileSide::Forward,
-                    },
-                })
+        let sides = std::iter::zip(plan.sides(), [FileSide::Forward, FileSide::Reverse]);
+        let halves = sides.zip(self.ways()).map(|((columns, side), ways)| {
+            let self_loops = self.options.self_loops;
+            Ok(DirectSide {
+                files: &columns.files,
+                steps: SortedArcs::new(circulant, ways, self_loops, machine.budget)?,
+                side,
             })
-            .collect::<Result<_, IngestError>>()?;
+        });
+        let halves: Vec<DirectSide<'_>> = halves.collect::<Result<_, IngestError>>()?;
         let lanes = self.compute_lanes(cut, &halves)?;
 
         let files = halves
             .iter()
             .flat_map(|half| (0..half.files.len()).map(move |number| (half, number)));
         let rank = self.comm.rank();
-        let files: Vec<(&DirectSide<'_>, usize)> = files
-            .zip(&cut.owners)
-            .filter_map(|(file, owner)| (*owner == rank).then_some(file))
-            .collect();
-        let done = self.done_files(
-            graph,
-            files.iter().map(|(half, number)| (half.side, *number)),
-        )?;
-        let left = |file: &(&DirectSide<'_>, usize)| !done.contains_key(&(file.0.side, file.1));
-        let files: Vec<(&DirectSide<'_>, usize)> = files.into_iter().filter(left).collect();
+        let mine = files.zip(&cut.owners).filter(|(_, owner)| **owner == rank);
+        let mut files: Vec<(&DirectSide<'_>, usize)> = mine.map(|(file, _)| file).collect();
+        let names = files.iter().map(|(half, number)| (half.side, *number));
+        let done = self.done_files(graph, names)?;
+        files.retain(|(half, number)| !done.contains_key(&(half.side, *number)));
         let completed = CompletedFiles::new(self, graph);
-        let arcs: Vec<u64> = halves
-            .iter()
-            .map(|half| half.steps.len() * circulant.vertices)
-            .collect();
-        let meter = Meter::new(machine.progress, "write", arcs.iter().sum());
+        let arcs_of = |half: &DirectSide<'_>| half.steps.len() * circulant.vertices;
+        let meter = Meter::new(machine.progress, "write", halves.iter().map(arcs_of).sum());
         let weights = computed.graph.weigher();
         let make = || CellBuffer::new(self, plan, weights, &meter);
         let work = |run: &mut CellBuffer<'_>, task: u64| {
@@ -165,14 +137,14 @@ impl<'a> ImportContext<'a> {
             Ok(())
         };
         let tasks = files.len() as u64;
-        let written = parallel::run(machine.workers, lanes, machine.stop, tasks, make, work);
+        let written = parallel::run(machine, lanes, tasks, make, work);
         if written.is_err() {
             completed.checkpoint();
         }
         written?;
         self.done("write");
         Ok(ArcCounts {
-            arcs: arcs.first().copied().unwrap_or(0),
+            arcs: halves.first().map_or(0, arcs_of),
             ..ArcCounts::default()
         })
     }
@@ -185,11 +157,9 @@ impl<'a> ImportContext<'a> {
     ) -> Result<usize, IngestError> {
         let (mut notes, mut finish) = (0, 0);
         for half in halves {
-            let cells: Vec<u64> = half
-                .files
-                .iter()
-                .map(|batches| batches.clone().map(|batch| cells(cut, half, batch)).sum())
-                .collect();
+            let of_file =
+                |file: &Range<usize>| file.clone().map(|batch| cells(cut, half, batch)).sum();
+            let cells: Vec<u64> = half.files.iter().map(of_file).collect();
             let (all, most) = (cells.iter().sum(), cells.iter().copied().max().unwrap_or(0));
             let arcs = half.steps.len() * cut.plan.vertices;
             let bytes = GraphWriter::memory_to_finish(&cut.shape, arcs, all, most);
@@ -209,18 +179,11 @@ impl<'a> ImportContext<'a> {
     fn need(&self, what: &'static str, needed: impl Fn(u64) -> u64) -> Result<(), IngestError> {
         let budget = self.machine.budget;
         let (total, available) = (budget.total(), budget.available());
-        if needed(total) <= available {
-            return Ok(());
-        }
-        // Of a larger budget, writing takes more.
         let mut more = 0;
         while needed(total.saturating_add(more)) > available.saturating_add(more) {
             more = needed(total.saturating_add(more)) - available;
         }
-        let needed = available.saturating_add(more);
-        Err(IngestError::too_little_memory(
-            what, needed, available, budget,
-        ))
+        IngestError::check_free(what, available.saturating_add(more), budget)
     }
 }
 
@@ -286,7 +249,7 @@ impl<'a> CellBuffer<'a> {
         let range = steps.reaching(cuts[batch], cuts[batch + 1] - cuts[batch]);
         let mut source = 0;
         while let Some(next) = range.next_source(source) {
-            let source_batch = self.plan.layout.batch_of(next);
+            let source_batch = self.plan.layout.batch_of.batch(next);
             source = cuts[source_batch + 1];
             self.cell(range, next..source, (batch, source_batch), writer)?;
         }
@@ -350,9 +313,7 @@ impl<'a> CellBuffer<'a> {
         (batch, source_batch): (usize, usize),
         writer: &mut ColumnFileWriter,
     ) -> Result<(), IngestError> {
-        if self.stop.is_cancelled() {
-            return Err(IngestError::Stopped);
-        }
+        IngestError::check_stop(self.stop)?;
         let count = std::mem::take(&mut self.count);
         let keys = &self.keys.typed::<u64>()[..count];
         let weights = &self.weights[..count * self.plan.weights.bytes()];

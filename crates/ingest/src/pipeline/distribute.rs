@@ -13,12 +13,38 @@ use super::cut::{CutPlan, ShuffleTarget};
 use super::write;
 use crate::build::distribute::{DistributionPlan, Distributor};
 use crate::error::IngestError;
-use crate::external::bucket_file::{BucketFile, fill};
+use crate::external::bucket_file::{BucketFile, BucketWriter, fill};
 use crate::external::parallel;
 use crate::external::reread::EdgeReplayReader;
 use crate::external::shuffle::BucketShuffle;
+use crate::ids::index_map::IndexLookup;
 use crate::ids::order_window::OrderWindow;
+use crate::options::ImportResources;
 use crate::progress::Meter;
+
+/// A temporary file of buckets that distributors fill as a plan has it.
+pub(super) struct BucketTarget<'t> {
+    machine: ImportResources<'t>,
+    plan: &'t DistributionPlan,
+    slab_bytes: usize,
+    bucket_file: BucketFile,
+    /// The way to the ranks that buckets belong to, if there are others.
+    shuffle: Option<BucketShuffle<'t>>,
+}
+
+impl BucketTarget<'_> {
+    /// Returns a worker's distributor.
+    pub(super) fn distributor<'d>(
+        &'d self,
+        indices: IndexLookup<'d>,
+        meter: &'d Meter<'d>,
+    ) -> Result<Distributor<'d>, IngestError> {
+        let (disk, budget) = (&**self.machine.disk, self.machine.budget);
+        let writer = BucketWriter::new(&self.bucket_file, disk, budget, self.slab_bytes)?;
+        let writer = writer.sending(self.shuffle.as_ref());
+        Distributor::new(self.plan, indices, writer, budget, meter)
+    }
+}
 
 impl<'a> ImportContext<'a> {
     /// Runs step 4, by the indices in `window` if vertices are in order of degree.
@@ -63,84 +89,76 @@ impl<'a> ImportContext<'a> {
         sizes: BufferSizes,
         meter: &Meter<'_>,
     ) -> Result<Buckets, IngestError> {
-        let (machine, plan) = (self.machine, to.plan);
-        let bucket_file = self.bucket_file(plan, file, sizes)?;
-        let shuffle = self.shuffle(to, sizes)?;
+        let machine = self.machine;
+        let target = self.bucket_target(to, file, sizes)?;
         let indices = indexed.indices.look_up().with_window(window.as_ref());
         let make = || {
             let reader = indexed.source.reader(machine.disk, machine.budget)?;
-            let distributor = Distributor::new(
-                plan,
-                indices,
-                (&bucket_file, shuffle.as_ref()),
-                &**machine.disk,
-                machine.budget,
-                sizes.slab_bytes,
-                meter,
-            )?;
-            Ok((reader, distributor))
+            Ok((reader, target.distributor(indices, meter)?))
         };
         let work = |(reader, distributor): &mut (EdgeReplayReader<'_>, Distributor<'_>),
                     unit: u64| {
             indexed.source.read(unit, reader, machine.stop, distributor)
         };
-        let read = || {
-            let states = parallel::run(
-                machine.workers,
-                sizes.lanes as usize,
-                machine.stop,
-                indexed.source.units(),
-                make,
-                work,
-            )?;
-            let distributors = states.into_iter().map(|(_, distributor)| distributor);
-            self.gather(plan, distributors)
-        };
-        let disk = &**machine.disk;
-        let (counts, written) = fill(
-            &bucket_file,
-            shuffle.as_ref(),
-            disk,
-            machine.budget,
-            sizes.slab_bytes,
-            read,
-        )?;
-        drop(shuffle);
-        indexed.source.check_unchanged(disk)?;
-        self.buckets(to, bucket_file, counts, written)
+        let units = indexed.source.units();
+        let read = || parallel::run(machine, sizes.lanes as usize, units, make, work);
+        let counts = self.fill(&target, read)?;
+        indexed.source.check_unchanged(&**machine.disk)?;
+        self.buckets(target, counts)
     }
 
-    /// The way to the ranks that buckets belong to, where there are others.
-    pub(super) fn shuffle(
+    /// Creates a temporary file for the arcs of all buckets, and the way to the ranks that they belong to.
+    pub(super) fn bucket_target<'t>(
         &self,
-        to: ShuffleTarget<'_>,
+        to: ShuffleTarget<'t>,
+        file: &str,
         sizes: BufferSizes,
-    ) -> Result<Option<BucketShuffle<'a>>, IngestError> {
-        match to.owners {
-            [] => Ok(None),
-            owners => BucketShuffle::new(
-                &self.comm,
-                self.machine.budget,
-                owners.to_vec(),
-                sizes.chunk_bytes,
-            ),
-        }
+    ) -> Result<BucketTarget<'t>, IngestError>
+    where
+        'a: 't,
+    {
+        let (machine, chunk_bytes) = (self.machine, sizes.chunk_bytes);
+        let path = self.temporary.join(file);
+        let buckets = to.plan.buckets();
+        let bucket_file = BucketFile::create(&**machine.disk, path, buckets, chunk_bytes)?;
+        let shuffle = match to.owners {
+            [] => None,
+            owners => BucketShuffle::new(&self.comm, machine.budget, owners.to_vec(), chunk_bytes)?,
+        };
+        Ok(BucketTarget {
+            machine,
+            plan: to.plan,
+            slab_bytes: sizes.slab_bytes,
+            bucket_file,
+            shuffle,
+        })
+    }
+
+    /// Fills the buckets by `read`, which returns the distributors; returns the counts of all parts.
+    pub(super) fn fill<'d, R>(
+        &mut self,
+        target: &BucketTarget<'_>,
+        read: impl FnOnce() -> Result<Vec<(R, Distributor<'d>)>, IngestError>,
+    ) -> Result<Buffer, IngestError> {
+        let (disk, budget) = (&**target.machine.disk, target.machine.budget);
+        let (shuffle, slab_bytes) = (target.shuffle.as_ref(), target.slab_bytes);
+        let read = || self.gather(target.plan, read()?);
+        let (counts, written) = fill(&target.bucket_file, shuffle, disk, budget, slab_bytes, read)?;
+        self.report.temporary_bytes += written;
+        Ok(counts)
     }
 
     /// Buckets that are full, with what other ranks counted in them.
     pub(super) fn buckets(
-        &mut self,
-        to: ShuffleTarget<'_>,
-        bucket_file: BucketFile,
+        &self,
+        target: BucketTarget<'_>,
         mut counts: Buffer,
-        written: u64,
     ) -> Result<Buckets, IngestError> {
-        self.report.temporary_bytes += written;
-        if !to.owners.is_empty() {
+        if target.shuffle.is_some() {
             self.comm.sum_elementwise(counts.typed_mut())?;
         }
         Ok(Buckets {
-            bucket_file,
+            bucket_file: target.bucket_file,
             counts,
         })
     }
@@ -156,57 +174,35 @@ impl<'a> ImportContext<'a> {
     /// Returns the error of a budget that lacks `more` bytes.
     pub(super) fn too_little(&self, more: u64) -> IngestError {
         let budget = self.machine.budget;
-        let available = budget.available();
-        IngestError::too_little_memory("column files", available + more, available, budget)
-    }
-
-    /// A temporary file for the arcs of all buckets.
-    pub(super) fn bucket_file(
-        &self,
-        plan: &DistributionPlan,
-        file: &str,
-        sizes: BufferSizes,
-    ) -> Result<BucketFile, IngestError> {
-        BucketFile::create(
-            &**self.machine.disk,
-            self.temporary.join(file),
-            plan.buckets(),
-            sizes.chunk_bytes,
-        )
+        IngestError::too_little_memory("column files", budget.available() + more, budget)
     }
 
     /// Ends the work of all distributors; the counts of all parts.
-    pub(super) fn gather<'d>(
+    fn gather<'d, R>(
         &mut self,
         plan: &DistributionPlan,
-        distributors: impl Iterator<Item = Distributor<'d>>,
+        states: Vec<(R, Distributor<'d>)>,
     ) -> Result<Buffer, IngestError> {
         let mut counts: Option<Buffer> = None;
         let mut edges = 0;
-        for distributor in distributors {
-            let (part_counts, distributed, written) = distributor.finish()?;
-            match &mut counts {
-                None => counts = Some(part_counts),
-                Some(sums) => {
-                    let parts = part_counts.typed::<u64>().iter();
-                    for (sum, count) in sums.typed_mut::<u64>().iter_mut().zip(parts) {
-                        *sum += count;
-                    }
-                }
+        for distributor in states.into_iter().map(|(_, distributor)| distributor) {
+            let (mut part, distributed, written) = distributor.finish()?;
+            if let Some(sums) = counts {
+                let parts = part.typed_mut::<u64>().iter_mut();
+                parts
+                    .zip(sums.typed::<u64>())
+                    .for_each(|(count, sum)| *count += sum);
             }
+            counts = Some(part);
             edges += distributed;
             self.report.temporary_bytes += written;
         }
         if edges != self.edges_here {
             return Err(IngestError::input_changed());
         }
-        Ok(match counts {
-            Some(counts) => counts,
-            // There was nothing to read.
-            None => {
-                let bytes = plan.buckets() * plan.parts * size_of::<u64>();
-                self.machine.budget.buffer("counts of arcs", bytes)?
-            }
-        })
+        // Without edges there are no counts.
+        let bytes = plan.buckets() * plan.parts * size_of::<u64>();
+        let none = || self.machine.budget.buffer("counts of arcs", bytes);
+        Ok(counts.map_or_else(none, Ok)?)
     }
 }

@@ -1,5 +1,8 @@
 //! Step 6 of an import, *finish*: the vertices' files are written, with the numbers of retained and dropped edges.
 
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
 use graphmill_graph::{CopiedFiles, FinishInfo, GraphWriter, IdsSummary, common_files, send_files};
 
 use super::context::ImportContext;
@@ -24,54 +27,41 @@ impl ImportContext<'_> {
         let ways = if options.directed { 1 } else { 2 };
         report.dropped_duplicates = kept.loops_dropped + kept.others_dropped / ways;
         report.edges_kept = report.edges - report.dropped_self_loops - report.dropped_duplicates;
-        let mut dropped = vec![
-            ("duplicates", report.dropped_duplicates),
-            ("malformed_lines", report.skipped),
-            ("self_loops", report.dropped_self_loops),
-        ];
+        let mut dropped = BTreeMap::from([
+            ("duplicates".into(), report.dropped_duplicates),
+            ("malformed_lines".into(), report.skipped),
+            ("self_loops".into(), report.dropped_self_loops),
+        ]);
         if self.vertices.is_some() {
-            dropped.push(("malformed_vertex_lines", report.vertex_lines_skipped));
+            dropped.insert("malformed_vertex_lines".into(), report.vertex_lines_skipped);
         }
-        let read = (!options.read.is_empty()).then(|| ("read", options.read.join("\n")));
-        let notes = [
-            (
-                "batch_size",
-                options
-                    .batch_size
-                    .map_or("auto".into(), |size| size.to_string()),
-            ),
-            (
-                "duplicates",
-                format!("{:?}", options.duplicates).to_lowercase(),
-            ),
-            ("order", format!("{:?}", options.order).to_lowercase()),
-            (
-                "self_loops",
-                format!("{:?}", options.self_loops).to_lowercase(),
-            ),
-        ];
-        let Some(ids) = ids.filter(|_| self.comm.is_first()) else {
-            self.copy(staging)?;
+        let name = |value: &dyn Debug| format!("{value:?}").to_lowercase();
+        let batch_size = options.batch_size.map(|size| size.to_string());
+        let mut notes = BTreeMap::from([
+            ("batch_size".into(), batch_size.unwrap_or("auto".into())),
+            ("duplicates".into(), name(&options.duplicates)),
+            ("order".into(), name(&options.order)),
+            ("self_loops".into(), name(&options.self_loops)),
+        ]);
+        if !options.read.is_empty() {
+            notes.insert("read".into(), options.read.join("\n"));
+        }
+        let graph = match ids.filter(|_| self.comm.is_first()) {
             // The temporary files here exist until the graph is finished.
-            drop(graph);
-            self.done("finish");
-            return Ok(());
+            None => Some(graph),
+            Some(ids) => {
+                graph.finish(FinishInfo {
+                    ids,
+                    input_edges: report.edges,
+                    dropped,
+                    options: notes,
+                    program: concat!("graphmill ", env!("CARGO_PKG_VERSION")).into(),
+                })?;
+                None
+            }
         };
-        graph.finish(FinishInfo {
-            ids,
-            input_edges: report.edges,
-            dropped: dropped
-                .into_iter()
-                .map(|(reason, count)| (reason.to_string(), count))
-                .collect(),
-            options: notes
-                .into_iter()
-                .chain(read)
-                .map(|(option, value)| (option.to_string(), value))
-                .collect(),
-            program: concat!("graphmill ", env!("CARGO_PKG_VERSION")).into(),
-        })?;
         self.copy(staging)?;
+        drop(graph);
         self.done("finish");
         Ok(())
     }
@@ -88,10 +78,10 @@ impl ImportContext<'_> {
             |send| graph.tell(send),
             |from, bytes| Ok(listeners[from].take(bytes)?),
         )?;
-        let (disk, budget, folder) = (&**self.machine.disk, self.machine.budget, staging.path());
+        let (disk, budget, folder) = (&**self.machine.disk, self.machine.budget, &staging.path);
         let copied = |_| CopiedFiles::new(disk, budget, folder);
         let mut copied: Vec<_> = (0..comm.count()).map(copied).collect();
-        let elsewhere = match staging.makers()[comm.rank()] {
+        let elsewhere = match staging.makers[comm.rank()] {
             0 => Vec::new(),
             _ => graph.spools(),
         };
@@ -105,7 +95,7 @@ impl ImportContext<'_> {
     /// Copies the files of the first rank to hosts with a disk of their own; all ranks wait for it.
     fn copy(&self, staging: &StagingDir<'_>) -> Result<(), IngestError> {
         let (comm, disk) = (self.comm, &**self.machine.disk);
-        let (budget, folder, makers) = (self.machine.budget, staging.path(), staging.makers());
+        let (budget, folder, makers) = (self.machine.budget, &staging.path, &staging.makers);
         let is_maker = |rank: &usize| makers[*rank] == *rank;
         if comm.is_first() {
             let names = common_files(disk, folder)?;

@@ -7,19 +7,16 @@ use graphmill_fabric::{CountedFabric, Fabric};
 use graphmill_graph::{Batches, GraphWriter, Order};
 use graphmill_storage::{CountedDisk, Disk};
 
-use super::assign_ids::{ArcStats, IndexedEdges};
-use super::buckets::Buckets;
 use super::context::ImportContext;
-use super::direct::DirectSource;
 use super::memory::check_memory;
-use super::resume::ResumePoint;
+use super::resume::{EdgeStage, ResumePoint};
 use super::scan;
 use crate::checkpoint::job::JobIdentity;
 use crate::checkpoint::staging::StagingDir;
 use crate::checkpoint::workdir::ImportDirs;
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
-use crate::generate::rule::Generated;
+use crate::generate::rule::{DirectSource, Generated};
 use crate::layout::batch_cut::keys_hold;
 use crate::options::{ImportOptions, ImportResources};
 use crate::report::{ImportReport, ImportTraffic};
@@ -123,7 +120,7 @@ fn store(
         source,
         vertices,
         temporary: dirs.temporary.path(),
-        staging: dirs.staging.path(),
+        staging: &dirs.staging.path,
         report: ImportReport::default(),
         edges_here: 0,
         started: machine.clock.now(),
@@ -158,15 +155,13 @@ fn store(
 /// Returns the bytes that each rank has moved, given the bytes that this rank has moved.
 fn moved(comm: &ImportCommunicator<'_>, mine: [u64; 3]) -> Result<Vec<ImportTraffic>, IngestError> {
     let [read, written, sent] = mine.map(|mine| comm.all_gather_u64(mine));
-    let (read, written, sent) = (read?, written?, sent?);
-    let each = read.into_iter().zip(written).zip(sent);
-    Ok(each
-        .map(|((read, written), sent)| ImportTraffic {
-            read,
-            written,
-            sent,
-        })
-        .collect())
+    let each = read?.into_iter().zip(written?).zip(sent?);
+    let traffic = |((read, written), sent)| ImportTraffic {
+        read,
+        written,
+        sent,
+    };
+    Ok(each.map(traffic).collect())
 }
 
 /// Refuses what will certainly not fit the disk of `folder`, before hours of work.
@@ -186,15 +181,6 @@ pub fn check_space(disk: &dyn Disk, folder: &Path, needed: u64) -> Result<(), In
     Ok(())
 }
 
-/// The location of the edges when the graph is cut.
-enum EdgeStage<'a> {
-    /// Nowhere: a rule generates them.
-    Computed(DirectSource<'a>),
-    Indexed(IndexedEdges<'a>),
-    /// Arcs are in their buckets; the order of vertices, where it is not that of ids.
-    Distributed(Option<[u64; 2]>, Buckets),
-}
-
 impl<'a> ImportContext<'a> {
     /// All steps.
     fn make(
@@ -204,37 +190,41 @@ impl<'a> ImportContext<'a> {
     ) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
         let found = self.resume(staging)?;
-        let (arc_stats, edges) = match (computed, found) {
-            (Some(computed), _) => {
+        let mut point = match computed {
+            None => found,
+            Some(computed) => {
                 let arc_stats = self.count_out(computed);
                 // A bit says for each arc whether its source has more.
-                check_space(disk, staging.path(), arc_stats.arcs_in.arcs() / 8)?;
-                (arc_stats, EdgeStage::Computed(computed))
+                check_space(disk, &staging.path, arc_stats.arcs_in.arcs() / 8)?;
+                ResumePoint::Counted(arc_stats, EdgeStage::Computed(computed))
             }
-            (None, ResumePoint::Distributed(arc_stats, order, buckets)) => {
-                (arc_stats, EdgeStage::Distributed(order, buckets))
-            }
-            (None, ResumePoint::Indexed(arc_stats, indexed)) => {
-                (arc_stats, EdgeStage::Indexed(indexed))
-            }
-            (None, ResumePoint::Nothing) => {
-                // Every arc has a key in a bucket.
-                let arc_bytes = 1 + self.source.weights().bytes() as u64;
-                let edges = self.source.edges().unwrap_or(0);
-                // Each rank has about as many.
-                let here = edges / self.comm.count() as u64;
-                check_space(disk, self.temporary, here.saturating_mul(arc_bytes))?;
-                let found = self.scan()?;
-                self.checkpoint_scan(&found)?;
-                self.indexed_of(found)?
-            }
-            (None, ResumePoint::Scanned(found)) => self.indexed_of(found)?,
+        };
+        let (arc_stats, edges) = loop {
+            point = match point {
+                ResumePoint::Nothing => {
+                    // Every arc has a key in a bucket.
+                    let arc_bytes = 1 + self.source.weights().bytes() as u64;
+                    let edges = self.source.edges().unwrap_or(0);
+                    // Each rank has about as many.
+                    let here = edges / self.comm.count() as u64;
+                    check_space(disk, self.temporary, here.saturating_mul(arc_bytes))?;
+                    let found = self.scan()?;
+                    self.checkpoint_scan(&found)?;
+                    ResumePoint::Scanned(found)
+                }
+                ResumePoint::Scanned(found) => {
+                    let (arc_stats, indexed) = self.index(found)?;
+                    self.checkpoint_ids(&arc_stats, &indexed)?;
+                    ResumePoint::Counted(arc_stats, EdgeStage::Indexed(indexed))
+                }
+                ResumePoint::Counted(arc_stats, edges) => break (arc_stats, edges),
+            };
         };
         let cut = self.cut(&arc_stats)?;
         let mut graph = GraphWriter::create(
             self.machine.disk.clone(),
             self.machine.budget.clone(),
-            staging.path(),
+            &staging.path,
             cut.shape.clone(),
         )?;
         if self.log.is_some() {
@@ -265,15 +255,5 @@ impl<'a> ImportContext<'a> {
             }
         };
         self.finish(graph, arc_stats.ids, kept, staging)
-    }
-
-    /// Step 2, which is kept.
-    fn indexed_of(
-        &mut self,
-        found: scan::ScanResult<'a>,
-    ) -> Result<(ArcStats, EdgeStage<'a>), IngestError> {
-        let (arc_stats, indexed) = self.index(found)?;
-        self.checkpoint_ids(&arc_stats, &indexed)?;
-        Ok((arc_stats, EdgeStage::Indexed(indexed)))
     }
 }

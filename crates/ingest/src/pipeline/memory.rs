@@ -3,7 +3,7 @@
 //! It is what the steps take whatever the input: readers and histograms of the first reading, one worker that writes one column
 //! file, the order of degree where it is asked for. What an input takes beyond that, its steps refuse themselves, each before it begins.
 
-use graphmill_graph::{EdgeKind, GraphWriter, Order};
+use graphmill_graph::{EdgeKind, Order};
 use graphmill_storage::{MemoryBudget, WorkerPool};
 
 use super::{scan, write};
@@ -49,12 +49,7 @@ pub(crate) fn check(
         reverse: options.turns_round(),
         vertices,
     };
-    let last = write::least_bytes(
-        GraphWriter::memory(weights, 0),
-        GRAIN,
-        weights,
-        options.duplicates,
-    );
+    let last = write::least_bytes(0, GRAIN, weights, options.duplicates);
     let order = match options.order {
         Order::Id => 0,
         Order::Degree => {
@@ -63,14 +58,5 @@ pub(crate) fn check(
         }
     };
     let needed = first.least_bytes().max(last).max(order) + TABLES_BYTES;
-    let available = budget.available();
-    if needed <= available {
-        return Ok(());
-    }
-    Err(IngestError::too_little_memory(
-        "an import",
-        needed,
-        available,
-        budget,
-    ))
+    IngestError::check_free("an import", needed, budget)
 }

@@ -16,20 +16,24 @@ use super::scan;
 use crate::build::sort_bucket::ArcCounts;
 use crate::checkpoint::staging::StagingDir;
 use crate::checkpoint::step_log::{
-    DISTRIBUTED, INDEXED, SCANNED, STEPS, StepFiles, StepLog, column_record, common_graph_files,
-    is_column_record,
+    DISTRIBUTED, INDEXED, SCANNED, STEPS, StepFiles, StepLog, StepWriter, column_record,
+    common_graph_files, is_column_record,
 };
 use crate::error::IngestError;
 use crate::external::bucket_file::BucketFile;
 use crate::external::reread::EdgeReplay;
+use crate::generate::rule::DirectSource;
 use crate::ids::bitmap::{IdBitmap, RankBitmap};
 use crate::ids::external::splitters::IdSample;
 use crate::ids::index_map::IdToIndex;
 use crate::layout::batch_cut::RangeCounts;
 use crate::layout::degree_file::OutDegrees;
-use crate::layout::histogram::RangeHistogram;
+use crate::layout::histogram::{ArcHistograms, RangeHistogram};
 use crate::layout::scan::Scanned;
 use crate::source::{EdgeSource, PieceReport};
+
+/// Counters in every record of a step.
+const COUNTERS: usize = 11;
 
 /// The step from which an import resumes.
 pub(super) enum ResumePoint<'a> {
@@ -37,10 +41,18 @@ pub(super) enum ResumePoint<'a> {
     Nothing,
     /// The input was read once.
     Scanned(scan::ScanResult<'a>),
+    /// Arcs are counted.
+    Counted(ArcStats, EdgeStage<'a>),
+}
+
+/// The location of the edges when the graph is cut.
+pub(super) enum EdgeStage<'a> {
+    /// Nowhere: a rule generates them.
+    Computed(DirectSource<'a>),
     /// Vertices have indices.
-    Indexed(ArcStats, IndexedEdges<'a>),
+    Indexed(IndexedEdges<'a>),
     /// Arcs are in their buckets; the order of vertices, where it is not that of ids.
-    Distributed(ArcStats, Option<[u64; 2]>, Buckets),
+    Distributed(Option<[u64; 2]>, Buckets),
 }
 
 /// Column files that are complete, with what was kept of their arcs.
@@ -57,13 +69,8 @@ impl<'a> ImportContext<'a> {
         };
         let mut most = STEPS.len() as u64;
         let found = loop {
-            let found = self.found(log, most)?;
-            let mine = match &found {
-                Some((_, ResumePoint::Distributed(..))) => 3,
-                Some((_, ResumePoint::Indexed(..))) => 2,
-                Some((_, ResumePoint::Scanned(..))) => 1,
-                _ => 0,
-            };
+            let found = self.found(log, most as usize)?;
+            let mine = found.as_ref().map_or(0, |(step, ..)| *step);
             most = self.comm.all_reduce_min(mine)?;
             if self.comm.all_true(mine == most)? {
                 break found;
@@ -71,106 +78,110 @@ impl<'a> ImportContext<'a> {
         };
         log.remove_records(&STEPS[most as usize..])?;
         // One rank of each disk removes the common files; column files are replaced when they are written again.
-        let is_maker = staging.makers()[self.comm.rank()] == self.comm.rank();
+        let is_maker = staging.makers[self.comm.rank()] == self.comm.rank();
         let common = match is_maker {
             true => common_graph_files(&**self.machine.disk, self.staging)?,
             false => Vec::new(),
         };
         log.clean(common)?;
         self.comm.gather(Vec::new())?;
-        let Some((counters, found)) = found else {
+        let Some((step, counters, found)) = found else {
             return Ok(ResumePoint::Nothing);
         };
-        counters.give(self);
-        let step = match &found {
-            ResumePoint::Distributed(..) => "write",
-            ResumePoint::Indexed(..) => "distribute",
-            _ => "ids",
-        };
-        self.machine.progress.goes_on(step, 0);
+        std::iter::zip(self.counters(), counters).for_each(|(to, counter)| *to = counter);
+        let next = ["ids", "distribute", "write"][step as usize - 1];
+        self.machine.progress.goes_on(next, 0);
         Ok(found)
     }
 
-    /// The last step that was ended here, of the first `most`.
+    /// The number from 1 of the last step ended here, of the first `most`, its counters and results.
     fn found(
         &self,
         log: &StepLog<'_>,
-        most: u64,
-    ) -> Result<Option<(ReportCounters, ResumePoint<'a>)>, IngestError> {
-        let (disk, budget) = (&**self.machine.disk, self.machine.budget);
-        let distributed = |from: &mut RecordReader<'_>| {
-            let counters = ReportCounters::decode(from)?;
-            let arc_stats = ArcStats::decode(from)?;
-            let order = from.optional(|from| Ok([from.number()?, from.number()?]))?;
-            let bucket_file = BucketFile::decode(disk, budget, &self.temporary.join(ARCS), from)?;
-            let bytes = from.count(1)?;
-            let counts = budget.buffer("counts of arcs", bytes as usize);
-            let mut counts = counts.map_err(io::Error::other)?;
-            from.exact(&mut counts)?;
-            let buckets = Buckets {
-                bucket_file,
-                counts,
-            };
-            Ok((
-                counters,
-                ResumePoint::Distributed(arc_stats, order, buckets),
-            ))
-        };
-        let indexed = |from: &mut RecordReader<'_>| {
-            let counters = ReportCounters::decode(from)?;
-            let arc_stats = ArcStats::decode(from)?;
-            Ok((
-                counters,
-                ResumePoint::Indexed(arc_stats, self.indexed(from)?),
-            ))
-        };
-        let scanned = |from: &mut RecordReader<'_>| {
-            let counters = ReportCounters::decode(from)?;
-            Ok((counters, ResumePoint::Scanned(self.scanned(from)?)))
-        };
-        let mut found = None;
-        if most >= 3 {
-            found = log.read(DISTRIBUTED, distributed)?;
+        most: usize,
+    ) -> Result<Option<(u64, [u64; COUNTERS], ResumePoint<'a>)>, IngestError> {
+        type Decode<'a, C> = fn(&C, &mut RecordReader<'_>) -> io::Result<ResumePoint<'a>>;
+        let decode: [Decode<'a, Self>; 3] = [Self::scanned, Self::indexed, Self::distributed];
+        let steps = std::iter::zip(STEPS, decode).enumerate();
+        for (step, (name, decode)) in steps.take(most).rev() {
+            let found = log.read(name, |from| {
+                let mut counters = [0; COUNTERS];
+                for counter in &mut counters {
+                    *counter = from.number()?;
+                }
+                Ok((counters, decode(self, from)?))
+            })?;
+            if let Some((counters, found)) = found {
+                return Ok(Some((step as u64 + 1, counters, found)));
+            }
         }
-        if most >= 2 && found.is_none() {
-            found = log.read(INDEXED, indexed)?;
+        Ok(None)
+    }
+
+    /// The counts in the report of the steps that have ended: every record holds them.
+    fn counters(&mut self) -> [&mut u64; COUNTERS] {
+        let report = &mut self.report;
+        [
+            &mut report.lines,
+            &mut report.comments,
+            &mut report.blank,
+            &mut report.skipped,
+            &mut report.vertex_lines,
+            &mut report.vertex_lines_skipped,
+            &mut report.edges,
+            &mut report.dropped_self_loops,
+            &mut report.vertices,
+            &mut report.temporary_bytes,
+            &mut self.edges_here,
+        ]
+    }
+
+    /// Writes the record of a step if it is time on all ranks to keep what was done.
+    fn checkpoint(
+        &mut self,
+        step: &str,
+        files: StepFiles<'_>,
+        put: impl FnOnce(&mut StepWriter) -> io::Result<()>,
+    ) -> Result<(), IngestError> {
+        let Some(log) = self.log else {
+            return Ok(());
+        };
+        if self.comm.all_true(log.is_due())? {
+            let counters = self.counters().map(|counter| *counter);
+            log.write(step, &files, |out| {
+                counters
+                    .iter()
+                    .try_for_each(|counter| out.put_u64(*counter))?;
+                put(out)
+            });
         }
-        if most >= 1 && found.is_none() {
-            found = log.read(SCANNED, scanned)?;
-        }
-        Ok(found)
+        Ok(())
     }
 
     /// Keeps what step 1 has found.
-    pub(super) fn checkpoint_scan(&self, found: &scan::ScanResult<'_>) -> Result<(), IngestError> {
-        let Some(log) = self.due()? else {
-            return Ok(());
-        };
+    pub(super) fn checkpoint_scan(
+        &mut self,
+        found: &scan::ScanResult<'_>,
+    ) -> Result<(), IngestError> {
         let spools = [Some(&found.source), found.vertices.as_ref()];
-        let temporary: Vec<&Path> = spools
-            .into_iter()
-            .flatten()
-            .filter_map(EdgeReplay::path)
-            .collect();
+        let temporary = spools.into_iter().flatten().filter_map(EdgeReplay::path);
         let files = StepFiles {
-            temporary: &temporary,
+            temporary: &temporary.collect::<Vec<_>>(),
             graph: &[],
         };
-        log.write(SCANNED, &files, |out| {
-            ReportCounters::from_report(self).encode(out)?;
+        self.checkpoint(SCANNED, files, |out| {
             found.source.encode(out)?;
             out.optional(found.vertices.as_ref(), EdgeReplay::encode)?;
             let scanned = &found.scanned;
             out.optional(scanned.id_max, |id, out| out.put_u64(id))?;
-            scanned.arcs_in.encode(out)?;
-            out.optional(scanned.arcs_out.as_ref(), RangeHistogram::encode)?;
+            scanned.arcs.arcs_in.encode(out)?;
+            out.optional(scanned.arcs.arcs_out.as_ref(), RangeHistogram::encode)?;
             out.put_bytes(&scanned.sample.to_bytes())?;
             out.optional(found.id_bitmap.as_ref(), IdBitmap::encode)
-        });
-        Ok(())
+        })
     }
 
-    fn scanned(&self, from: &mut RecordReader<'_>) -> io::Result<scan::ScanResult<'a>> {
+    fn scanned(&self, from: &mut RecordReader<'_>) -> io::Result<ResumePoint<'a>> {
         let budget = self.machine.budget;
         let source = self.take_source(self.source, from)?;
         let vertices = from.optional(|from| {
@@ -178,20 +189,21 @@ impl<'a> ImportContext<'a> {
             self.take_source(vertices, from)
         })?;
         let id_max = from.optional(RecordReader::number)?;
-        let arcs_in = RangeHistogram::decode(budget, from)?;
-        let arcs_out = from.optional(|from| RangeHistogram::decode(budget, from))?;
+        let arcs = ArcHistograms {
+            arcs_in: RangeHistogram::decode(budget, from)?,
+            arcs_out: from.optional(|from| RangeHistogram::decode(budget, from))?,
+        };
         let sample = IdSample::merged(&[from.bytes()?]).map_err(|_| corrupt())?;
         let id_bitmap = from.optional(|from| {
             let most = (budget.available() / 2).min(self.options.work_bytes_max);
             IdBitmap::decode(budget, most, from)
         })?;
-        Ok(scan::ScanResult {
+        Ok(ResumePoint::Scanned(scan::ScanResult {
             source,
             vertices,
             scanned: Scanned {
                 id_max,
-                arcs_in,
-                arcs_out,
+                arcs,
                 sample,
                 // All else is in the report, or in where edges are.
                 report: PieceReport::default(),
@@ -200,7 +212,7 @@ impl<'a> ImportContext<'a> {
                 temporary_bytes: 0,
             },
             id_bitmap,
-        })
+        }))
     }
 
     /// Edges of `input` that can be read again.
@@ -215,21 +227,17 @@ impl<'a> ImportContext<'a> {
 
     /// Keeps what step 2 has found.
     pub(super) fn checkpoint_ids(
-        &self,
+        &mut self,
         arc_stats: &ArcStats,
         indexed: &IndexedEdges<'_>,
     ) -> Result<(), IngestError> {
-        let Some(log) = self.due()? else {
-            return Ok(());
-        };
-        let degrees = indexed.degrees.as_ref().map(OutDegrees::path);
-        let temporary: Vec<&Path> = indexed.source.path().into_iter().chain(degrees).collect();
+        let degrees = indexed.degrees.as_ref().map(|degrees| degrees.file.path());
+        let temporary = indexed.source.path().into_iter().chain(degrees);
         let files = StepFiles {
-            temporary: &temporary,
+            temporary: &temporary.collect::<Vec<_>>(),
             graph: &arc_stats.files(self.staging),
         };
-        log.write(INDEXED, &files, |out| {
-            ReportCounters::from_report(self).encode(out)?;
+        self.checkpoint(INDEXED, files, |out| {
             arc_stats.encode(out)?;
             indexed.source.encode(out)?;
             let ranks = match &indexed.indices {
@@ -238,34 +246,30 @@ impl<'a> ImportContext<'a> {
             };
             out.optional(ranks, RankBitmap::encode)?;
             out.optional(indexed.degrees.as_ref(), OutDegrees::encode)
-        });
-        Ok(())
+        })
     }
 
-    fn indexed(&self, from: &mut RecordReader<'_>) -> io::Result<IndexedEdges<'a>> {
+    fn indexed(&self, from: &mut RecordReader<'_>) -> io::Result<ResumePoint<'a>> {
         let (disk, budget) = (&**self.machine.disk, self.machine.budget);
+        let arc_stats = ArcStats::decode(from)?;
         let source = self.take_source(self.source, from)?;
         let ranks = from.optional(|from| RankBitmap::decode(budget, from))?;
-        let indices = ranks.map_or(IdToIndex::Same, IdToIndex::Rank);
         let path = self.temporary.join(DEGREES);
-        let degrees = from.optional(|from| OutDegrees::decode(disk, budget, &path, from))?;
-        Ok(IndexedEdges {
+        let indexed = IndexedEdges {
             source,
-            indices,
-            degrees,
-        })
+            indices: ranks.map_or(IdToIndex::Same, IdToIndex::Rank),
+            degrees: from.optional(|from| OutDegrees::decode(disk, budget, &path, from))?,
+        };
+        Ok(ResumePoint::Counted(arc_stats, EdgeStage::Indexed(indexed)))
     }
 
     /// Keeps what step 4 has gathered.
     pub(super) fn checkpoint_buckets(
-        &self,
+        &mut self,
         arc_stats: &ArcStats,
         graph: &GraphWriter,
         buckets: &Buckets,
     ) -> Result<(), IngestError> {
-        let Some(log) = self.due()? else {
-            return Ok(());
-        };
         let order = graph.order_made();
         let mut of_graph = arc_stats.files(self.staging);
         of_graph.extend(order.map(|_| graph.order_path()));
@@ -273,24 +277,31 @@ impl<'a> ImportContext<'a> {
             temporary: &[buckets.bucket_file.path()],
             graph: &of_graph,
         };
-        log.write(DISTRIBUTED, &files, |out| {
-            ReportCounters::from_report(self).encode(out)?;
+        self.checkpoint(DISTRIBUTED, files, |out| {
             arc_stats.encode(out)?;
             out.optional(order, |order, out| {
                 order.iter().try_for_each(|number| out.put_u64(*number))
             })?;
             buckets.bucket_file.encode(out)?;
             out.put_bytes(&buckets.counts)
-        });
-        Ok(())
+        })
     }
 
-    /// The log, where it is time on all ranks to keep what was done.
-    fn due(&self) -> Result<Option<&'a StepLog<'a>>, IngestError> {
-        let Some(log) = self.log else {
-            return Ok(None);
+    fn distributed(&self, from: &mut RecordReader<'_>) -> io::Result<ResumePoint<'a>> {
+        let (disk, budget) = (&**self.machine.disk, self.machine.budget);
+        let arc_stats = ArcStats::decode(from)?;
+        let order = from.optional(|from| Ok([from.number()?, from.number()?]))?;
+        let bucket_file = BucketFile::decode(disk, budget, &self.temporary.join(ARCS), from)?;
+        let bytes = from.count(1)?;
+        let counts = budget.buffer("counts of arcs", bytes as usize);
+        let mut counts = counts.map_err(io::Error::other)?;
+        from.exact(&mut counts)?;
+        let buckets = Buckets {
+            bucket_file,
+            counts,
         };
-        Ok(self.comm.all_true(log.is_due())?.then_some(log))
+        let distributed = EdgeStage::Distributed(order, buckets);
+        Ok(ResumePoint::Counted(arc_stats, distributed))
     }
 
     /// Returns the column files of `graph` that are complete, and removes the others.
@@ -303,12 +314,9 @@ impl<'a> ImportContext<'a> {
         let Some(log) = self.log else {
             return Ok(done);
         };
-        for name in log
-            .names()?
-            .into_iter()
-            .filter(|name| is_column_record(name))
-        {
-            let whole = log.read(&name, |from| {
+        let names = log.names()?;
+        for name in names.iter().filter(|name| is_column_record(name)) {
+            let whole = log.read(name, |from| {
                 for _ in 0..from.number()? {
                     let side = match from.word()? {
                         0 => FileSide::Forward,
@@ -435,56 +443,5 @@ impl ArcStats {
             arcs_in: RangeCounts::decode(vertices, from)?,
             arcs_out: from.optional(|from| RangeCounts::decode(vertices, from))?,
         })
-    }
-}
-
-/// The counts in the report of the steps that have ended.
-struct ReportCounters([u64; 11]);
-
-impl ReportCounters {
-    fn from_report(import: &ImportContext<'_>) -> Self {
-        let report = &import.report;
-        ReportCounters([
-            report.lines,
-            report.comments,
-            report.blank,
-            report.skipped,
-            report.vertex_lines,
-            report.vertex_lines_skipped,
-            report.edges,
-            report.dropped_self_loops,
-            report.vertices,
-            report.temporary_bytes,
-            import.edges_here,
-        ])
-    }
-
-    fn give(self, import: &mut ImportContext<'_>) {
-        let report = &mut import.report;
-        [
-            report.lines,
-            report.comments,
-            report.blank,
-            report.skipped,
-            report.vertex_lines,
-            report.vertex_lines_skipped,
-            report.edges,
-            report.dropped_self_loops,
-            report.vertices,
-            report.temporary_bytes,
-            import.edges_here,
-        ] = self.0;
-    }
-
-    fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
-        self.0.iter().try_for_each(|number| out.put_u64(*number))
-    }
-
-    fn decode(from: &mut RecordReader<'_>) -> io::Result<Self> {
-        let mut numbers = [0; 11];
-        for number in &mut numbers {
-            *number = from.number()?;
-        }
-        Ok(ReportCounters(numbers))
     }
 }

@@ -6,10 +6,11 @@
 use super::context::ImportContext;
 use crate::error::IngestError;
 use crate::external::bucket_file::buffer_bytes;
-use crate::external::edge_file::{EDGE_CHUNK_BYTES_MAX, TempEdgeFile};
+use crate::external::edge_file::{EDGE_CHUNK_BYTES_MAX, EdgeFileWriter, TempEdgeFile};
 use crate::external::reread::EdgeReplay;
 use crate::ids::bitmap::IdBitmap;
-use crate::layout::scan::{Scan, Scanned, needs_spool};
+use crate::layout::histogram::ArcHistograms;
+use crate::layout::scan::{EDGE_FILE_BUFFERS, Scan, Scanned, needs_spool};
 use crate::options::SelfLoops;
 use crate::progress::Meter;
 use crate::source::{EdgeSource, Ids};
@@ -38,8 +39,10 @@ pub(crate) struct ScanMemory {
 impl ScanMemory {
     /// Bytes by chunks of `chunk_bytes`.
     fn bytes(&self, chunk_bytes: usize) -> u64 {
-        let lane = Scan::lane_bytes(chunk_bytes, self.reverse) + self.reader_bytes;
-        let found = Scan::found_bytes(self.lanes, self.reverse);
+        let sums = ArcHistograms::bytes(self.reverse);
+        let lane = sums + (EDGE_FILE_BUFFERS * chunk_bytes) as u64 + self.reader_bytes;
+        // The tables of edge files that are short.
+        let found = sums + self.lanes * EdgeFileWriter::TABLE_BYTES;
         let held = if self.vertices { found } else { 0 };
         self.lanes * lane + found + held
     }
@@ -108,7 +111,7 @@ impl<'a> ImportContext<'a> {
         };
         let edges_spool = needs_spool(self.source).then(|| edge_file("input", self.source));
         let edges_spool = edges_spool.transpose()?;
-        self.check("the first reading of the edges", needed)?;
+        IngestError::check_free("the first reading of the edges", needed, machine.budget)?;
         // Of all ranks, since their ids are put together.
         let amount = self.source.amount() + self.vertices.map_or(0, EdgeSource::amount);
         let amount = comm.sum(amount)?;
@@ -120,17 +123,12 @@ impl<'a> ImportContext<'a> {
         let scan = |source: &'a dyn EdgeSource, edge_file: Option<&TempEdgeFile>, step| {
             let meter = Meter::new(machine.progress, step, source.amount());
             let scan = Scan {
-                disk: machine.disk,
-                workers: machine.workers,
-                budget: machine.budget,
-                stop: machine.stop,
+                machine,
+                options: self.options,
                 meter: &meter,
                 source,
                 id_bitmap: id_bitmap.as_ref(),
                 edge_file,
-                directed: self.options.directed,
-                self_loops: self.options.self_loops,
-                reverse: self.options.turns_round(),
             };
             scan.run()
         };

@@ -15,7 +15,6 @@ use crate::build::sort_bucket::{self, ArcCounts};
 use crate::error::IngestError;
 use crate::external::bucket_file::{ChunkReader, GRAIN};
 use crate::external::parallel;
-use crate::layout::edge_key::ColumnFiles;
 use crate::options::Duplicates;
 use crate::progress::Meter;
 
@@ -26,20 +25,21 @@ const RECORDS_MIN: u64 = 1 << 17;
 
 /// Returns the bytes that a worker takes to write a column file, without arcs in memory.
 ///
-/// The graph's writer takes `writer_bytes` of them.
-fn fixed_bytes(writer_bytes: u64, chunk_bytes: usize) -> u64 {
-    writer_bytes + TABLES_BYTES + (read_ahead(chunk_bytes) * chunk_bytes) as u64
+/// The budget has `total` bytes.
+fn fixed_bytes(weights: EdgeKind, total: u64, chunk_bytes: usize) -> u64 {
+    let read_ahead_bytes = (read_ahead(chunk_bytes) * chunk_bytes) as u64;
+    GraphWriter::memory(weights, total) + TABLES_BYTES + read_ahead_bytes
 }
 
 /// Returns the bytes that a worker needs at least, with the fewest arcs in memory.
 pub(crate) fn least_bytes(
-    writer_bytes: u64,
+    total: u64,
     chunk_bytes: usize,
     weights: EdgeKind,
     duplicates: Duplicates,
 ) -> u64 {
     let record_bytes = sort_bucket::record_bytes(weights, duplicates) as u64;
-    fixed_bytes(writer_bytes, chunk_bytes) + RECORDS_MIN * record_bytes
+    fixed_bytes(weights, total, chunk_bytes) + RECORDS_MIN * record_bytes
 }
 
 /// The memory that the write step and the last step need.
@@ -96,8 +96,7 @@ impl WriteMemory {
     ///
     /// Buckets have chunks of `chunk_bytes` bytes.
     pub(crate) fn bytes(&self, total: u64, chunk_bytes: usize) -> u64 {
-        let writer_bytes = GraphWriter::memory(self.weights, total);
-        let write = least_bytes(writer_bytes, chunk_bytes, self.weights, self.duplicates);
+        let write = least_bytes(total, chunk_bytes, self.weights, self.duplicates);
         self.held + self.notes + write.max(self.finish)
     }
 
@@ -132,9 +131,8 @@ impl SortLanes {
         (available, total): (u64, u64),
         chunk_bytes: usize,
     ) -> Self {
-        let writer_bytes = GraphWriter::memory(plan.weights, total);
-        let fixed = fixed_bytes(writer_bytes, chunk_bytes);
-        let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, plan.duplicates);
+        let fixed = fixed_bytes(plan.weights, total, chunk_bytes);
+        let least = least_bytes(total, chunk_bytes, plan.weights, plan.duplicates);
         let count = most.min(available / least).max(1);
         SortLanes {
             count,
@@ -143,17 +141,17 @@ impl SortLanes {
     }
 }
 
-/// Returns the column files to which that of a bucket belongs, their side, and its number among them.
+/// Returns the side and the number of the column file of a bucket, and its batches.
 fn column_file(
     plan: &distribute::DistributionPlan,
     bucket: usize,
-) -> (&ColumnFiles, FileSide, usize) {
-    match &plan.reverse {
-        Some(reverse) if bucket >= reverse.bucket_first => {
-            (reverse, FileSide::Reverse, bucket - reverse.bucket_first)
-        }
-        _ => (&plan.forward, FileSide::Forward, bucket),
-    }
+) -> ((FileSide, usize), &Range<usize>) {
+    let (columns, side) = match &plan.reverse {
+        Some(reverse) if bucket >= reverse.bucket_first => (reverse, FileSide::Reverse),
+        _ => (&plan.forward, FileSide::Forward),
+    };
+    let number = bucket - columns.bucket_first;
+    ((side, number), &columns.files[number])
 }
 
 impl ImportContext<'_> {
@@ -167,11 +165,10 @@ impl ImportContext<'_> {
         noted: u64,
     ) -> Result<SortLanes, IngestError> {
         let (plan, budget) = (&cut.plan, self.machine.budget);
-        let writer_bytes = GraphWriter::memory(plan.weights, budget.total());
-        let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, plan.duplicates);
+        let least = least_bytes(budget.total(), chunk_bytes, plan.weights, plan.duplicates);
         // That the notes leave enough was known when arcs were distributed.
         let notes = WriteMemory::new(cut).notes.saturating_sub(noted);
-        self.check("column files", notes + least)?;
+        IngestError::check_free("column files", notes + least, budget)?;
         // Enough for every bucket at once, with scratch for its largest part.
         let with_scratch = |bucket: &usize| {
             let parts = parts_of(*bucket);
@@ -197,24 +194,19 @@ impl ImportContext<'_> {
     ) -> Result<ArcCounts, IngestError> {
         let machine = self.machine;
         let plan = &cut.plan;
-        let duplicates = plan.duplicates;
         let counts = buckets.counts.typed::<u64>();
         let parts_of = |bucket: usize| &counts[bucket * plan.parts..(bucket + 1) * plan.parts];
         let arcs_of = |bucket: usize| parts_of(bucket).iter().sum::<u64>();
-        let place = |bucket| column_file(plan, bucket);
         // The largest first, so that workers end together.
         let mut order: Vec<usize> = (0..plan.buckets()).collect();
         order.retain(|&bucket| cut.owners[bucket] == self.comm.rank());
         let all: u64 = order.iter().map(|&bucket| arcs_of(bucket)).sum();
-        let file = |bucket| {
-            let (_, side, number) = place(bucket);
-            (side, number)
-        };
+        let file = |bucket| column_file(plan, bucket).0;
         let free = machine.budget.available();
         let done = self.done_files(graph, order.iter().map(|&bucket| file(bucket)))?;
         order.retain(|&bucket| !done.contains_key(&file(bucket)));
         order.sort_by_key(|&bucket| std::cmp::Reverse(arcs_of(bucket)));
-        let chunk_bytes = buckets.bucket_file.chunk_bytes();
+        let chunk_bytes = buckets.bucket_file.chunk_bytes;
         let noted = free - machine.budget.available().min(free);
         let lanes = self.sort_lanes(cut, &order, &parts_of, chunk_bytes, noted)?;
 
@@ -222,33 +214,27 @@ impl ImportContext<'_> {
         meter.advance(all - order.iter().map(|&bucket| arcs_of(bucket)).sum::<u64>());
         let completed = CompletedFiles::new(self, graph);
         let make = || {
-            let chunk_reader = ChunkReader::new(
-                &**machine.disk,
-                machine.budget,
-                chunk_bytes,
-                read_ahead(chunk_bytes),
-            )?;
-            let bytes = lanes.sort_bytes as usize;
+            let (disk, budget) = (&**machine.disk, machine.budget);
+            let ahead = read_ahead(chunk_bytes);
             let scratch = sort_bucket::SortScratch {
-                chunk_reader,
-                records: machine.budget.buffer("arcs to sort", bytes)?,
+                chunk_reader: ChunkReader::new(disk, budget, chunk_bytes, ahead)?,
+                records: budget.buffer("arcs to sort", lanes.sort_bytes as usize)?,
             };
             Ok((scratch, ArcCounts::default()))
         };
         let work = |(lane, kept): &mut (sort_bucket::SortScratch, ArcCounts), task: u64| {
             let bucket = order[task as usize];
-            let (columns, side, number) = place(bucket);
+            let ((side, number), batches) = column_file(plan, bucket);
             let mut writer = match side {
                 FileSide::Forward => graph.column_file(number)?,
                 FileSide::Reverse => graph.reverse_column_file(number)?,
             };
             let file = sort_bucket::BucketSort {
                 plan,
-                columns,
                 bucket_file: &buckets.bucket_file,
-                duplicates,
                 stop: machine.stop,
-                number,
+                bucket,
+                batches,
             };
             let written = file.write(parts_of(bucket), lane, &mut writer)?;
             writer.finish()?;
@@ -260,14 +246,8 @@ impl ImportContext<'_> {
             meter.advance(arcs_of(bucket));
             Ok(())
         };
-        let states = parallel::run(
-            machine.workers,
-            lanes.count as usize,
-            machine.stop,
-            order.len() as u64,
-            make,
-            work,
-        );
+        let (count, tasks) = (lanes.count as usize, order.len() as u64);
+        let states = parallel::run(machine, count, tasks, make, work);
         if states.is_err() {
             completed.checkpoint();
         }
@@ -277,14 +257,12 @@ impl ImportContext<'_> {
             .filter(|((side, _), _)| *side == FileSide::Forward);
         before.for_each(|(_, part)| kept.add(*part));
         states?.into_iter().for_each(|(_, part)| kept.add(part));
-        let mut sums = [kept.arcs, kept.loops_dropped, kept.others_dropped];
-        self.comm.sum_elementwise(&mut sums)?;
-        let [arcs, loops_dropped, others_dropped] = sums;
+        self.comm.sum_counters([
+            &mut kept.arcs,
+            &mut kept.loops_dropped,
+            &mut kept.others_dropped,
+        ])?;
         self.done("write");
-        Ok(ArcCounts {
-            arcs,
-            loops_dropped,
-            others_dropped,
-        })
+        Ok(kept)
     }
 }

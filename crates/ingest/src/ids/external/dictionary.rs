@@ -145,9 +145,8 @@ fn collect(
                 ))
             };
             let states = parallel::run(
-                context.machine.workers,
+                context.machine,
                 usize::MAX,
-                context.machine.stop,
                 source.units(),
                 make,
                 |(reader, sink), unit| source.read(unit, reader, context.machine.stop, sink),
@@ -211,14 +210,8 @@ fn resolve<'m>(
                 meter.advance(task.count);
                 Ok(())
             };
-            let states = parallel::run(
-                context.machine.workers,
-                usize::MAX,
-                context.machine.stop,
-                tasks.len() as u64,
-                make,
-                work,
-            )?;
+            let states =
+                parallel::run(context.machine, usize::MAX, tasks.len() as u64, make, work)?;
             states
                 .into_iter()
                 .try_for_each(|(_, writer)| writer.finish())?;

@@ -51,7 +51,6 @@ pub(super) fn position_starts(
         return Err(IngestError::too_little_memory(
             "the ends of edges",
             share * context.machine.workers.count() as u64 + context.shares.passing_bytes,
-            context.machine.budget.available(),
             context.machine.budget,
         ));
     }
@@ -207,14 +206,8 @@ pub(super) fn join(
         let to = unit_starts.partition_point(|&unit| unit < end);
         (from..to).try_for_each(|unit| ends.source.read(unit as u64, reader, stop, &mut sink))
     };
-    let states = parallel::run(
-        context.machine.workers,
-        usize::MAX,
-        stop,
-        buckets.len() as u64,
-        make,
-        work,
-    )?;
+    let tasks = buckets.len() as u64;
+    let states = parallel::run(context.machine, usize::MAX, tasks, make, work)?;
     for (_, _, writer) in states {
         context.written.fetch_add(writer.finish()?, Relaxed);
     }
