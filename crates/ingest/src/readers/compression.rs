@@ -54,11 +54,12 @@ impl Compression {
 
     /// Returns the compression by the name, with the usual window of zstd.
     pub(crate) fn of_name(path: &Path) -> Self {
+        let ends = |endings: [&str; 2]| endings.iter().any(|ending| has_ending(path, ending));
         let window_log = ZSTD_WINDOW_LOG;
-        match ["gz", "gzip", "zst", "zstd"].map(|ending| has_ending(path, ending)) {
-            [true, ..] | [_, true, ..] => Self::Gzip,
-            [_, _, false, false] => Self::None,
-            _ => Self::Zstd { window_log },
+        match (ends(["gz", "gzip"]), ends(["zst", "zstd"])) {
+            (true, _) => Self::Gzip,
+            (_, true) => Self::Zstd { window_log },
+            _ => Self::None,
         }
     }
 
@@ -98,10 +99,9 @@ fn zstd_window_log(path: &Path, head: &[u8]) -> Result<u32, IngestError> {
             let size = [1, 2, 4, 8][usize::from(descriptor >> 6)];
             let mut content = [0; 8];
             let stored = rest.iter().skip(dictionary).take(size);
-            content
-                .iter_mut()
-                .zip(stored)
-                .for_each(|(to, from)| *to = *from);
+            for (to, from) in content.iter_mut().zip(stored) {
+                *to = *from;
+            }
             // Two bytes say 256 less.
             let less = if size == 2 { 256 } else { 0 };
             let content = u64::from_le_bytes(content).saturating_add(less);

@@ -161,8 +161,9 @@ fn resolve(
         while !tasks.is_empty() {
             let more = Mutex::new(Vec::new());
             let make = || {
+                let chunk_reader = context.chunk_reader()?;
                 let writer = SortedRunWriter::new(&target, shuffle.as_ref())?;
-                Ok((context.chunk_reader()?, writer))
+                Ok((chunk_reader, writer))
             };
             let count = tasks.len() as u64;
             let states = context.run(count, make, |(chunk_reader, writer), number| {
