@@ -99,11 +99,8 @@ impl IdBitmap {
     /// Marks an id that fits the last [`reserve`](Self::reserve); other ids are ignored.
     #[inline(always)]
     pub(crate) fn mark(&self, id: u64) {
-        let Some(chunk) = self
-            .chunks
-            .get((id >> CHUNK_SHIFT) as usize)
-            .and_then(OnceLock::get)
-        else {
+        let chunk = self.chunks.get((id >> CHUNK_SHIFT) as usize);
+        let Some(chunk) = chunk.and_then(OnceLock::get) else {
             return;
         };
         let of_chunk = (id & ((1 << CHUNK_SHIFT) - 1)) as usize;
@@ -115,16 +112,14 @@ impl IdBitmap {
 
     /// Writes the ids, or that the bitmap overflowed.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
-        let chunks: Vec<&BitmapChunk> = match self.overflowed.load(Relaxed) {
-            true => return out.put_u32(NO_ROOM),
-            false => self.chunks.iter().map_while(OnceLock::get).collect(),
-        };
+        if self.overflowed.load(Relaxed) {
+            return out.put_u32(NO_ROOM);
+        }
+        let chunks = self.chunks.iter().map_while(OnceLock::get);
         out.put_u32(ROOM)?;
-        out.put_u64(chunks.len() as u64)?;
-        chunks
-            .into_iter()
-            .flat_map(|chunk| chunk.ids.to_words())
-            .try_for_each(|word| out.put_u64(word))
+        out.put_u64(chunks.clone().count() as u64)?;
+        let mut words = chunks.flat_map(|chunk| chunk.ids.to_words());
+        words.try_for_each(|word| out.put_u64(word))
     }
 
     /// Reads the bitmap that [was encoded](IdBitmap::encode); it takes at most `bytes_max` of `budget`.
@@ -167,20 +162,14 @@ impl IdBitmap {
         if !comm.all_true(fits && !self.overflowed.load(Relaxed))? {
             return Ok(None);
         }
-        let chunks: Vec<BitmapChunk> = self
-            .chunks
-            .into_iter()
-            .map_while(OnceLock::into_inner)
-            .collect();
-        let mut buffer = self
-            .budget
-            .buffer("the ranks of ids", chunks.len() * RANK_BYTES as usize)?;
+        let chunks = self.chunks.into_iter();
+        let chunks: Vec<BitmapChunk> = chunks.map_while(OnceLock::into_inner).collect();
+        let bytes = chunks.len() * RANK_BYTES as usize;
+        let mut buffer = self.budget.buffer("the ranks of ids", bytes)?;
+        let entries = buffer.typed_mut::<u64>().chunks_exact_mut(CHUNK_ENTRIES);
         let mut bases = Vec::with_capacity(chunks.len());
         let mut total = 0;
-        for (chunk, entries) in chunks
-            .into_iter()
-            .zip(buffer.typed_mut::<u64>().chunks_exact_mut(CHUNK_ENTRIES))
-        {
+        for (chunk, entries) in chunks.into_iter().zip(entries) {
             bases.push(total);
             let mut rank = 0u32;
             let mut words: Vec<u64> = chunk.ids.into_words().collect();
@@ -210,7 +199,8 @@ pub(crate) struct RankBitmap {
     entries: Buffer,
     /// For each chunk the ids before it.
     bases: Vec<u64>,
-    total: u64,
+    /// Number of ids.
+    pub(crate) total: u64,
 }
 
 /// [`RankBitmap`] for many look-ups.
@@ -237,11 +227,6 @@ impl RankLookup<'_> {
 }
 
 impl RankBitmap {
-    /// Number of ids.
-    pub(crate) fn len(&self) -> u64 {
-        self.total
-    }
-
     /// Writes the bitmap with its ranks.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         out.put_u64(self.total)?;
@@ -333,7 +318,7 @@ mod tests {
             id_bitmap.mark(id);
         }
         let ranks = id_bitmap.ranks(&alone(), None).unwrap().unwrap();
-        assert_eq!(ranks.len(), ids.len() as u64);
+        assert_eq!(ranks.total, ids.len() as u64);
         for (rank, &id) in ids.iter().enumerate() {
             assert_eq!(ranks.look_up().rank(id), rank as u64, "{id}");
             assert!(ranks.holds(id) && (ids.contains(&(id + 1)) == ranks.holds(id + 1)));

@@ -74,9 +74,9 @@ impl<'a> ImportContext<'a> {
         let ranks = ranks.transpose()?.flatten();
         let (mut indices, vertices) = match (known, ranks) {
             (Some(vertices), _) => (IdToIndex::Same, vertices),
-            (None, Some(ranks)) if ranks.len() == span => (IdToIndex::Same, span),
+            (None, Some(ranks)) if ranks.total == span => (IdToIndex::Same, span),
             (None, Some(ranks)) => {
-                let vertices = ranks.len();
+                let vertices = ranks.total;
                 (IdToIndex::Rank(ranks), vertices)
             }
             (None, None) => {
@@ -94,7 +94,7 @@ impl<'a> ImportContext<'a> {
                 let (found, edges) = IdDictionary::build(&context, ends)?;
                 source.check_unchanged(&**self.machine.disk)?;
                 self.report.temporary_bytes += context.written.load(Relaxed);
-                let vertices = self.comm.sum(found.len())?;
+                let vertices = self.comm.sum(found.ids)?;
                 source = EdgeReplay::TempFile(edges);
                 dictionary = Some(found);
                 (IdToIndex::Same, vertices)

@@ -10,7 +10,7 @@ use crate::source::{EdgeSink, PieceReport};
 
 /// Delivers the pairs of `runs`, at most `limit` bytes of them.
 pub(crate) fn pairs(
-    runs: &mut impl ByteRuns,
+    runs: &mut dyn ByteRuns,
     width: IdWidth,
     file: &InputFile,
     mut limit: u64,
@@ -45,10 +45,8 @@ pub(crate) fn pairs(
         }
         limit -= whole.len() as u64;
         if last && !rest.is_empty() {
-            return Err(file.no_whole_pairs(
-                report.edges * width.pair_bytes() as u64 + kept as u64,
-                width,
-            ));
+            let bytes = report.edges * width.pair_bytes() as u64 + kept as u64;
+            return Err(file.no_whole_pairs(bytes, width));
         }
         sink.progress(runs.taken() - taken);
         taken = runs.taken();

@@ -47,40 +47,28 @@ impl Compression {
             [b'P', b'K', 3, 4, ..] => "zip",
             _ => return Ok(Self::None),
         };
-        Err(IngestError::input(
-            path,
-            format!("{unknown} is not read; unpack the file, or pack it with gzip or zstd"),
-        ))
+        let problem =
+            format!("{unknown} is not read; unpack the file, or pack it with gzip or zstd");
+        Err(IngestError::input(path, problem))
     }
 
     /// Returns the compression by the name, with the usual window of zstd.
     pub(crate) fn of_name(path: &Path) -> Self {
-        let (_, packed) = Self::strip(path);
-        let ending = path.extension().unwrap_or_default().as_encoded_bytes();
-        match ending.first() {
-            Some(b'z' | b'Z') if packed => Self::Zstd {
-                window_log: ZSTD_WINDOW_LOG,
-            },
-            Some(_) if packed => Self::Gzip,
+        let ends = |endings: [&str; 2]| endings.iter().any(|ending| has_ending(path, ending));
+        let window_log = ZSTD_WINDOW_LOG;
+        match (ends(["gz", "gzip"]), ends(["zst", "zstd"])) {
+            (true, _) => Self::Gzip,
+            (_, true) => Self::Zstd { window_log },
             _ => Self::None,
         }
     }
 
     /// Returns the name without the ending of its compression, and whether it had one.
     pub(crate) fn strip(path: &Path) -> (PathBuf, bool) {
-        let packed = path.extension().is_some_and(|ending| {
-            ["gz", "gzip", "zst", "zstd"]
-                .iter()
-                .any(|known| ending.eq_ignore_ascii_case(known))
-        });
-        (
-            if packed {
-                path.with_extension("")
-            } else {
-                path.to_path_buf()
-            },
-            packed,
-        )
+        match Self::of_name(path) {
+            Self::None => (path.to_path_buf(), false),
+            _ => (path.with_extension(""), true),
+        }
     }
 
     /// Bytes that an [`Unpacker`] leases.
@@ -94,6 +82,12 @@ impl Compression {
     }
 }
 
+/// True if a name ends with a point and `ending`, in any case.
+pub(crate) fn has_ending(name: &Path, ending: &str) -> bool {
+    name.extension()
+        .is_some_and(|found| found.eq_ignore_ascii_case(ending))
+}
+
 /// Returns the larger of the window that the first frame asks for and the common one.
 ///
 /// See RFC 8878, section 3.1.1.1.
@@ -104,15 +98,13 @@ fn zstd_window_log(path: &Path, head: &[u8]) -> Result<u32, IngestError> {
             let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
             let size = [1, 2, 4, 8][usize::from(descriptor >> 6)];
             let mut content = [0; 8];
-            for (byte, &from) in content
-                .iter_mut()
-                .zip(rest.iter().skip(dictionary).take(size))
-            {
-                *byte = from;
+            let stored = rest.iter().skip(dictionary).take(size);
+            for (to, from) in content.iter_mut().zip(stored) {
+                *to = *from;
             }
             // Two bytes say 256 less.
-            let content =
-                u64::from_le_bytes(content).saturating_add(if size == 2 { 256 } else { 0 });
+            let less = if size == 2 { 256 } else { 0 };
+            let content = u64::from_le_bytes(content).saturating_add(less);
             u64::BITS - content.saturating_sub(1).leading_zeros()
         }
         // Three bits are eighths, rounded up.
@@ -122,12 +114,10 @@ fn zstd_window_log(path: &Path, head: &[u8]) -> Result<u32, IngestError> {
         _ => 0,
     };
     if asked > ZSTD_WINDOW_LOG_MAX {
-        return Err(IngestError::input(
-            path,
-            format!(
-                "unpacking takes a window of 2^{asked} bytes; pack it again with zstd --long={ZSTD_WINDOW_LOG_MAX} or less"
-            ),
-        ));
+        let problem = format!(
+            "unpacking takes a window of 2^{asked} bytes; pack it again with zstd --long={ZSTD_WINDOW_LOG_MAX} or less"
+        );
+        return Err(IngestError::input(path, problem));
     }
     Ok(asked.max(ZSTD_WINDOW_LOG))
 }

@@ -14,9 +14,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graphmill_graph::EdgeKind;
 use graphmill_storage::{Disk, MemoryBudget, Open};
 
-use super::compression::{Compression, Unpacker};
+use super::compression::{Compression, Unpacker, has_ending};
+use super::files::{OnError, ReadOptions};
 use super::foreign::{by_ending, by_magic, by_text};
 use super::input_file::{FileContent, Format, IdWidth, InputFile, InputFiles};
 use super::parquet::ParquetFile;
@@ -35,19 +37,29 @@ enum FileFormat {
 
 /// A detector of the files of an input and of their formats.
 pub(crate) struct Finder<'a> {
-    pub(crate) disk: &'a Arc<dyn Disk>,
-    pub(crate) budget: &'a MemoryBudget,
-    pub(crate) format: Format,
-    pub(crate) weighted: bool,
-    pub(crate) skips: bool,
-    pub(crate) text: &'a TextOptions,
-    pub(crate) bytes: ReadAhead,
+    disk: &'a Arc<dyn Disk>,
+    budget: &'a MemoryBudget,
+    options: &'a ReadOptions,
+    bytes: ReadAhead,
 }
 
 /// Directories within each other, at most.
 const DEPTH_MAX: usize = 64;
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    pub(crate) fn new(
+        disk: &'a Arc<dyn Disk>,
+        budget: &'a MemoryBudget,
+        options: &'a ReadOptions,
+    ) -> Result<Self, IngestError> {
+        Ok(Self {
+            disk,
+            budget,
+            options,
+            bytes: ReadAhead::new(disk, budget)?,
+        })
+    }
+
     /// Returns the files that `paths` stand for.
     pub(crate) fn find(&mut self, paths: &[PathBuf]) -> Result<InputFiles, IngestError> {
         let mut input = InputFiles::default();
@@ -63,7 +75,11 @@ impl Finder<'_> {
                 self.add(&mut input, &path)?;
             }
             if input.edges.len() + input.vertices.len() == before {
-                return Err(IngestError::input(path, no_edges(self.format)));
+                let problem = match self.options.format {
+                    Format::Ldbc => "the directory holds no LDBC files of edges (.e)",
+                    _ => "the directory holds no files of edges",
+                };
+                return Err(IngestError::input(path, problem));
             }
         }
         Ok(input)
@@ -92,17 +108,14 @@ impl Finder<'_> {
             }
         }
         let is = |path: &Path, ending| has_ending(&Compression::strip(path).0, ending);
-        let ldbc = match self.format {
+        let ldbc = match self.options.format {
             Format::Ldbc => true,
             Format::Auto => files.iter().any(|path| is(path, "e")),
             _ => false,
         };
         if ldbc {
-            let (meant, others): (Vec<_>, Vec<_>) = files
-                .into_iter()
-                .partition(|path| is(path, "e") || is(path, "v"));
+            let others = files.extract_if(.., |path| !is(path, "e") && !is(path, "v"));
             input.left_out.extend(others);
-            files = meant;
         }
         // KONECT: a file of facts beside the one with edges.
         let starts = |path: &Path, start: &[u8]| {
@@ -112,10 +125,8 @@ impl Finder<'_> {
         if files.iter().any(|path| starts(path, b"meta."))
             && files.iter().any(|path| starts(path, b"out."))
         {
-            let (meant, others): (Vec<_>, Vec<_>) =
-                files.into_iter().partition(|path| starts(path, b"out."));
+            let others = files.extract_if(.., |path| !starts(path, b"out."));
             input.left_out.extend(others);
-            files = meant;
         }
         all.extend(files);
         Ok(())
@@ -123,8 +134,8 @@ impl Finder<'_> {
 
     fn add(&mut self, input: &mut InputFiles, path: &Path) -> Result<(), IngestError> {
         let (name, named_packed) = Compression::strip(path);
-        let kind = match self.format {
-            Format::Auto => kind_of(path, &name, self.text)?,
+        let kind = match self.options.format {
+            Format::Auto => kind_of(path, &name, &self.options.text)?,
             Format::Ldbc if has_ending(&name, "v") => None,
             Format::Text | Format::Ldbc => Some(FileFormat::Text(Syntax::Text)),
             Format::Csv => Some(FileFormat::Text(Syntax::Csv)),
@@ -137,52 +148,42 @@ impl Finder<'_> {
             input.vertices.push(path.to_path_buf());
             return Ok(());
         };
-        let before = input
-            .edges
-            .last()
-            .and_then(|file| file.content.dialect().cloned());
-        let file = self.detect_file(path, kind, named_packed, RecordKind::Edge, before)?;
-        input.edges.push(file);
-        Ok(())
+        self.detect_file(input, path, kind, named_packed, RecordKind::Edge)
     }
 
-    /// Adds a list of vertices, with any name.
-    pub(crate) fn vertex_file(
-        &mut self,
-        path: &Path,
-        before: Option<Arc<Dialect>>,
-    ) -> Result<InputFile, IngestError> {
-        let (name, named_packed) = Compression::strip(path);
-        let format = match kind_of(path, &name, self.text)? {
-            None => FileFormat::Text(Syntax::Text),
-            Some(FileFormat::Text(Syntax::Dimacs) | FileFormat::Pairs(_)) => {
-                return Err(IngestError::input(
-                    path,
-                    "a list of vertices is text with an id a line, or a Parquet file",
-                ));
-            }
-            Some(format) => format,
-        };
-        let named_packed = named_packed && format != FileFormat::Parquet;
-        self.detect_file(path, format, named_packed, RecordKind::Vertex, before)
+    /// Returns the lists of vertices `paths`, with any names, each as a file of edges.
+    pub(crate) fn find_vertices(&mut self, paths: &[PathBuf]) -> Result<InputFiles, IngestError> {
+        let mut input = InputFiles::default();
+        for path in paths {
+            let (name, named_packed) = Compression::strip(path);
+            let format = match kind_of(path, &name, &self.options.text)? {
+                None => FileFormat::Text(Syntax::Text),
+                Some(FileFormat::Text(Syntax::Dimacs) | FileFormat::Pairs(_)) => {
+                    let problem = "a list of vertices is text with an id a line, or a Parquet file";
+                    return Err(IngestError::input(path, problem));
+                }
+                Some(format) => format,
+            };
+            let named_packed = named_packed && format != FileFormat::Parquet;
+            self.detect_file(&mut input, path, format, named_packed, RecordKind::Vertex)?;
+        }
+        Ok(input)
     }
 
-    /// The size and the compression of a file, and how it is read.
+    /// Adds a file of edges to `input`: its size and its compression, and how it is read.
     fn detect_file(
         &mut self,
+        input: &mut InputFiles,
         path: &Path,
         kind: FileFormat,
         named_packed: bool,
         columns: RecordKind,
-        before: Option<Arc<Dialect>>,
-    ) -> Result<InputFile, IngestError> {
+    ) -> Result<(), IngestError> {
         let stamp = self.disk.stamp(path)?;
         let length = self.disk.open(path, Open::Read)?.len()?;
         if length == 0 && named_packed {
-            return Err(IngestError::input(
-                path,
-                "0 bytes, and a compressed file has more: it is cut short",
-            ));
+            let problem = "0 bytes, and a compressed file has more: it is cut short";
+            return Err(IngestError::input(path, problem));
         }
         self.bytes.open(path, length, 0, SAMPLE_BYTES)?;
         let (head, last) = self.bytes.next(0)?;
@@ -191,14 +192,15 @@ impl Finder<'_> {
             FileFormat::Text(_) if head.starts_with(b"PAR1") => FileFormat::Parquet,
             kind => kind,
         };
-        if let (FileFormat::Text(_), Some(foreign)) = (kind, by_magic(head)) {
-            return Err(IngestError::input(path, foreign.problem()));
+        if let (FileFormat::Text(_), Some(problem)) = (kind, by_magic(head)) {
+            return Err(IngestError::input(path, problem));
         }
         let compression = match kind {
             FileFormat::Pairs(_) if !named_packed => Compression::None,
             FileFormat::Parquet => Compression::None,
             _ => Compression::of_head(path, head)?,
         };
+        let before = input.edges.last().and_then(|file| file.content.dialect());
         let request = DialectRequest {
             path,
             syntax: match kind {
@@ -206,10 +208,10 @@ impl Finder<'_> {
                 FileFormat::Pairs(_) | FileFormat::Parquet => Syntax::Text,
             },
             columns,
-            weighted: self.weighted,
-            skips: self.skips,
-            options: self.text,
-            before: before.as_deref(),
+            weighted: self.options.weights != EdgeKind::None,
+            skips: self.options.on_error == OnError::Skip,
+            options: &self.options.text,
+            before: before.map(Arc::as_ref),
         };
         let content = match kind {
             FileFormat::Pairs(width) => FileContent::Pairs(width),
@@ -228,7 +230,7 @@ impl Finder<'_> {
                     dialect_of(request, head, last)?
                 };
                 let dialect = match before {
-                    Some(before) if *before == dialect => before,
+                    Some(before) if **before == dialect => Arc::clone(before),
                     _ => Arc::new(dialect),
                 };
                 FileContent::Text(dialect, head)
@@ -242,15 +244,14 @@ impl Finder<'_> {
             compression,
             states: Vec::new(),
         };
-        match kind {
-            FileFormat::Pairs(width)
-                if compression == Compression::None
-                    && !length.is_multiple_of(width.pair_bytes() as u64) =>
-            {
-                Err(file.no_whole_pairs(length, width))
-            }
-            _ => Ok(file),
+        if let FileFormat::Pairs(width) = kind
+            && compression == Compression::None
+            && !length.is_multiple_of(width.pair_bytes() as u64)
+        {
+            return Err(file.no_whole_pairs(length, width));
         }
+        input.edges.push(file);
+        Ok(())
     }
 }
 
@@ -265,38 +266,27 @@ fn dialect_of(
     head: &[u8],
     whole: bool,
 ) -> Result<(Dialect, Preamble), IngestError> {
-    let refuse = |problem: String| Err(IngestError::input(request.path, problem));
-    if let Some(foreign) = by_magic(head) {
-        return refuse(foreign.problem());
-    }
-    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
-        return refuse("this is text in UTF-16; convert it (iconv -f UTF-16 -t UTF-8)".into());
-    }
-    if head[..head.len().min(LOOK_BYTES)].contains(&0) {
-        return refuse("the file holds zero bytes, so it is no text in UTF-8; if it holds raw pairs, say --format raw-u32 or raw-u64".into());
-    }
-    let by_columns =
-        request.options.source_column.is_some() && request.options.target_column.is_some();
-    if request.syntax != Syntax::Dimacs
-        && !by_columns
-        && let Some(foreign) = by_text(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head))
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let problem = if let Some(problem) = by_magic(head) {
+        problem
+    } else if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        "this is text in UTF-16; convert it (iconv -f UTF-16 -t UTF-8)"
+    } else if head[..head.len().min(LOOK_BYTES)].contains(&0) {
+        "the file holds zero bytes, so it is no text in UTF-8; if it holds raw pairs, say --format raw-u32 or raw-u64"
+    } else if request.syntax != Syntax::Dimacs
+        && !names_both_ends(request.options)
+        && let Some(problem) = by_text(text)
     {
-        return refuse(foreign.problem());
-    }
-    sniff(request, head, whole)
+        problem
+    } else {
+        return sniff(request, head, whole);
+    };
+    Err(IngestError::input(request.path, problem))
 }
 
-/// Returns the problem of a directory without a file to read.
-fn no_edges(format: Format) -> &'static str {
-    match format {
-        Format::Ldbc => "the directory holds no LDBC files of edges (.e)",
-        _ => "the directory holds no files of edges",
-    }
-}
-
-fn has_ending(name: &Path, ending: &str) -> bool {
-    name.extension()
-        .is_some_and(|found| found.eq_ignore_ascii_case(ending))
+/// True if the options name the columns of both ends: such a user knows the file.
+fn names_both_ends(options: &TextOptions) -> bool {
+    options.source_column.is_some() && options.target_column.is_some()
 }
 
 /// Returns the files `paths`, and the files of the directories among them that hold edges.
@@ -341,22 +331,14 @@ fn too_deep(folder: &Path) -> IngestError {
 ///
 /// That is a hidden file, a description, or `FILE.graphmill`, which holds a graph that was made of a file.
 pub fn content_mismatch(path: &Path) -> bool {
-    let hidden = path
-        .file_name()
-        .is_some_and(|name| matches!(name.as_encoded_bytes(), [b'.' | b'_', ..]));
-    let named = |name: &std::ffi::OsStr| {
-        let name = name.to_string_lossy().to_ascii_lowercase();
-        name.ends_with('~')
-            || matches!(name.as_str(), "thumbs.db" | "desktop.ini")
-            || ["readme", "license", "licence"]
-                .iter()
-                .any(|start| name.starts_with(start))
-    };
-    hidden
-        || path.file_name().is_some_and(named)
-        || ["properties", "md", "crc", "graphmill", "bak", "swp", "tmp"]
-            .iter()
-            .any(|ending| has_ending(path, ending))
+    let starts = [".", "_", "readme", "license", "licence"];
+    let endings = ["properties", "md", "crc", "graphmill", "bak", "swp", "tmp"];
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.to_ascii_lowercase();
+    name.ends_with('~')
+        || matches!(name.as_str(), "thumbs.db" | "desktop.ini")
+        || starts.iter().any(|start| name.starts_with(start))
+        || endings.iter().any(|ending| has_ending(path, ending))
 }
 
 /// Returns the format of a file by its name; `None`: a list of vertices.
@@ -365,11 +347,8 @@ fn kind_of(
     name: &Path,
     text: &TextOptions,
 ) -> Result<Option<FileFormat>, IngestError> {
-    let ending = name
-        .extension()
-        .map(|ending| ending.to_string_lossy().to_ascii_lowercase())
-        .unwrap_or_default();
-    Ok(Some(match ending.as_str() {
+    let ending = name.extension().unwrap_or_default().to_string_lossy();
+    Ok(Some(match ending.to_ascii_lowercase().as_str() {
         "u32" => FileFormat::Pairs(IdWidth::U32),
         "u64" => FileFormat::Pairs(IdWidth::U64),
         "parquet" | "parq" | "pq" => FileFormat::Parquet,
@@ -382,18 +361,12 @@ fn kind_of(
             return Err(IngestError::input(path, problem));
         }
         ending => {
-            // A user who names the columns knows the file.
-            let by_columns = text.source_column.is_some() && text.target_column.is_some();
             if let Some(foreign) = by_ending(ending)
-                && !by_columns
+                && !names_both_ends(text)
             {
-                return Err(IngestError::input(
-                    path,
-                    format!(
-                        "by its name {}; if it is an edge list, say so with --format",
-                        foreign.problem()
-                    ),
-                ));
+                let problem =
+                    format!("by its name {foreign}; if it is an edge list, say so with --format");
+                return Err(IngestError::input(path, problem));
             }
             FileFormat::Text(Syntax::Text)
         }

@@ -15,9 +15,6 @@ use super::text::dialect::{RecordKind, TextOptions};
 use crate::error::IngestError;
 use crate::source::Ids;
 
-/// Bytes of a piece by default.
-const PIECE_BYTES: u64 = 16 << 20;
-
 /// A policy for malformed lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -56,7 +53,7 @@ impl Default for ReadOptions {
             weights: EdgeKind::None,
             text: TextOptions::default(),
             on_error: OnError::Stop,
-            piece_bytes: PIECE_BYTES,
+            piece_bytes: FileSource::PIECE_BYTES,
         }
     }
 }
@@ -91,7 +88,7 @@ pub type ReadNotice = String;
 
 impl FileSource {
     /// Bytes of a piece of a file, unless it is asked for others.
-    pub(crate) const PIECE_BYTES: u64 = PIECE_BYTES;
+    pub(crate) const PIECE_BYTES: u64 = 16 << 20;
 
     /// Bytes of the budget for the list of these files.
     pub fn list_bytes(paths: &[PathBuf]) -> u64 {
@@ -106,19 +103,13 @@ impl FileSource {
         budget: &MemoryBudget,
     ) -> Result<Self, IngestError> {
         let file = |file: &InputFile| name_bytes(&file.path) + size_of::<InputFile>() as u64;
+        let others = input.vertices.iter().chain(&input.left_out);
         let list_bytes = input.edges.iter().map(file).sum::<u64>()
-            + input
-                .vertices
-                .iter()
-                .chain(&input.left_out)
-                .map(|path| name_bytes(path))
-                .sum::<u64>();
+            + others.map(|path| name_bytes(path)).sum::<u64>();
         let list = budget.lease("the list of input files", list_bytes)?;
         // A multiple of the grain, and so of a pair.
-        let piece_bytes = options
-            .piece_bytes
-            .clamp(1, 1 << 40)
-            .next_multiple_of(GRAIN_BYTES as u64);
+        let piece_bytes = options.piece_bytes.clamp(1, 1 << 40);
+        let piece_bytes = piece_bytes.next_multiple_of(GRAIN_BYTES as u64);
         let mut first_pieces = vec![0];
         let mut pieces = 0;
         for file in &input.edges {
@@ -167,12 +158,8 @@ impl FileSource {
     }
 
     pub(super) fn unpacker_bytes(&self) -> u64 {
-        self.input
-            .edges
-            .iter()
-            .map(|file| file.compression.leased_bytes())
-            .max()
-            .unwrap_or(0)
+        let bytes = |file: &InputFile| file.compression.leased_bytes();
+        self.input.edges.iter().map(bytes).max().unwrap_or(0)
     }
 }
 

@@ -1,100 +1,33 @@
 //! Files that are no edge lists, known by their first bytes or their ending, and what to do with each.
 
-/// A foreign format, and advice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Foreign {
-    what: &'static str,
-    advice: &'static str,
-}
+const MATRIX_MARKET: &str = "this is a Matrix Market file, which is not read; remove the lines that start with % and the line of sizes below them (grep -v '^%' FILE | tail -n +2 > FILE.el), and say --undirected if its first line says symmetric";
+const METIS: &str = "this is a METIS file, an adjacency list, which is not read; write one edge a line (networkx or networkit convert it)";
+const GML: &str =
+    "this is a GML file, which is not read; convert it, as networkx.write_edgelist does";
+const XML: &str = "this is an XML file (GraphML, GEXF), which is not read; convert it, as networkx.write_edgelist does";
+const HTML: &str = "this is an HTML page, which is not read; download the file itself instead of the page that shows it";
+const DOT: &str =
+    "this is a Graphviz file, which is not read; convert it, as networkx.write_edgelist does";
+const PAJEK: &str =
+    "this is a Pajek file, which is not read; convert it, as networkx.write_edgelist does";
+const JSON: &str = "this is a JSON file, which is not read; write its edges as CSV or Parquet, as DuckDB does: COPY (SELECT source, target FROM 'FILE') TO 'edges.parquet'";
+const TRIPLES: &str = "this is a file of RDF triples, which is not read; write subject and object as two columns; if they are the first and the third, say --delimiter space --source-column 1 --target-column 3";
+const ARROWS: &str = "this is a list of edges with an arrow or a dash between their ends, which is not read; say --delimiter space --source-column 1 --target-column 3";
+const DIMACS: &str = "this is a DIMACS file by its lines, which is not read; say --format dimacs";
+const SHEET: &str = "this is a spreadsheet or another zip archive, which is not read; save the sheet as CSV, or unpack the archive";
+const OFFICE: &str =
+    "this is a file of Windows or an old spreadsheet, which is not read; save the sheet as CSV";
+const DATABASE: &str =
+    "this is an SQLite database, which is not read; export its table of edges as CSV or Parquet";
+const COLUMNAR: &str = "this is a columnar or array file, which is not read; write it as Parquet, as DuckDB, Polars and pandas do";
+const ARCHIVE: &str = "this is an archive or compressed in a way, which is not read; unpack it, or pack it with gzip or zstd";
+const TUPLES: &str = "this is a list of pairs in parentheses, which is not read; write each pair as two columns without them (sed 's/[()]//g')";
+const LISTS: &str = "this is a list of neighbours after each vertex and a colon, which is not read; write one edge a line, or say --source-column 1 --target-column 2 if it is one";
+const SINGLE_QUOTES: &str = "this is a list with columns in single quotes, which is not read; remove them (sed \"s/'//g\"), or say --source-column 1 --target-column 2 if they are part of the ids";
+const ADJACENCY: &str = "this is an adjacency list of NetworkX, which is not read; write it with networkx.write_edgelist";
 
-impl Foreign {
-    /// Returns the text of the error.
-    pub(crate) fn problem(self) -> String {
-        format!("this is {}, which is not read; {}", self.what, self.advice)
-    }
-}
-
-const fn foreign(what: &'static str, advice: &'static str) -> Foreign {
-    Foreign { what, advice }
-}
-
-const MATRIX_MARKET: Foreign = foreign(
-    "a Matrix Market file",
-    "remove the lines that start with % and the line of sizes below them (grep -v '^%' FILE | tail -n +2 > FILE.el), and say --undirected if its first line says symmetric",
-);
-const METIS: Foreign = foreign(
-    "a METIS file, an adjacency list",
-    "write one edge a line (networkx or networkit convert it)",
-);
-const GML: Foreign = foreign("a GML file", "convert it, as networkx.write_edgelist does");
-const XML: Foreign = foreign(
-    "an XML file (GraphML, GEXF)",
-    "convert it, as networkx.write_edgelist does",
-);
-const HTML: Foreign = foreign(
-    "an HTML page",
-    "download the file itself instead of the page that shows it",
-);
-const DOT: Foreign = foreign(
-    "a Graphviz file",
-    "convert it, as networkx.write_edgelist does",
-);
-const PAJEK: Foreign = foreign(
-    "a Pajek file",
-    "convert it, as networkx.write_edgelist does",
-);
-const JSON: Foreign = foreign(
-    "a JSON file",
-    "write its edges as CSV or Parquet, as DuckDB does: COPY (SELECT source, target FROM 'FILE') TO 'edges.parquet'",
-);
-const TRIPLES: Foreign = foreign(
-    "a file of RDF triples",
-    "write subject and object as two columns; if they are the first and the third, say --delimiter space --source-column 1 --target-column 3",
-);
-const ARROWS: Foreign = foreign(
-    "a list of edges with an arrow or a dash between their ends",
-    "say --delimiter space --source-column 1 --target-column 3",
-);
-const DIMACS: Foreign = foreign("a DIMACS file by its lines", "say --format dimacs");
-const SHEET: Foreign = foreign(
-    "a spreadsheet or another zip archive",
-    "save the sheet as CSV, or unpack the archive",
-);
-const OFFICE: Foreign = foreign(
-    "a file of Windows or an old spreadsheet",
-    "save the sheet as CSV",
-);
-const DATABASE: Foreign = foreign(
-    "an SQLite database",
-    "export its table of edges as CSV or Parquet",
-);
-const COLUMNAR: Foreign = foreign(
-    "a columnar or array file",
-    "write it as Parquet, as DuckDB, Polars and pandas do",
-);
-const ARCHIVE: Foreign = foreign(
-    "an archive or compressed in a way",
-    "unpack it, or pack it with gzip or zstd",
-);
-const TUPLES: Foreign = foreign(
-    "a list of pairs in parentheses",
-    "write each pair as two columns without them (sed 's/[()]//g')",
-);
-const LISTS: Foreign = foreign(
-    "a list of neighbours after each vertex and a colon",
-    "write one edge a line, or say --source-column 1 --target-column 2 if it is one",
-);
-const SINGLE_QUOTES: Foreign = foreign(
-    "a list with columns in single quotes",
-    "remove them (sed \"s/'//g\"), or say --source-column 1 --target-column 2 if they are part of the ids",
-);
-const ADJACENCY: Foreign = foreign(
-    "an adjacency list of NetworkX",
-    "write it with networkx.write_edgelist",
-);
-
-/// Returns the format by the ending of a name.
-pub(crate) fn by_ending(ending: &str) -> Option<Foreign> {
+/// Returns the error of a foreign format, by the ending of a name.
+pub(crate) fn by_ending(ending: &str) -> Option<&'static str> {
     Some(match ending {
         "mtx" | "mm" => MATRIX_MARKET,
         "graph" | "metis" => METIS,
@@ -114,9 +47,9 @@ pub(crate) fn by_ending(ending: &str) -> Option<Foreign> {
     })
 }
 
-/// Returns the format by the first bytes of any file.
-pub(crate) fn by_magic(head: &[u8]) -> Option<Foreign> {
-    const MAGICS: &[(&[u8], Foreign)] = &[
+/// Returns the error of a foreign format, by the first bytes of any file.
+pub(crate) fn by_magic(head: &[u8]) -> Option<&'static str> {
+    const MAGICS: &[(&[u8], &str)] = &[
         (b"PK\x03\x04", SHEET),
         (b"\xd0\xcf\x11\xe0", OFFICE),
         (b"SQLite format 3", DATABASE),
@@ -127,12 +60,12 @@ pub(crate) fn by_magic(head: &[u8]) -> Option<Foreign> {
         (b"\x93NUMPY", COLUMNAR),
         (b"\x89HDF", COLUMNAR),
     ];
-    let magic = |(magic, _): &&(&[u8], Foreign)| head.starts_with(magic);
-    MAGICS.iter().find(magic).map(|(_, foreign)| *foreign)
+    let magic = |(magic, _): &&(&[u8], &str)| head.starts_with(magic);
+    MAGICS.iter().find(magic).map(|(_, problem)| *problem)
 }
 
-/// Returns the format by the first lines of a text.
-pub(crate) fn by_text(head: &[u8]) -> Option<Foreign> {
+/// Returns the error of a foreign format, by the first lines of a text.
+pub(crate) fn by_text(head: &[u8]) -> Option<&'static str> {
     let head = &head[..head.len().min(64 << 10)];
     if head.starts_with(b"%%MatrixMarket") {
         return Some(MATRIX_MARKET);

@@ -2,7 +2,7 @@
 
 use graphmill_graph::EdgeKind;
 
-use super::files::{FileSource, FirstText, ReadNotice};
+use super::files::{FileSource, ReadNotice};
 use super::input_file::{FileContent, InputFile};
 use super::text::dialect::{Comments, RecordKind, Syntax};
 use super::text::record::Delimiter;
@@ -14,13 +14,11 @@ impl FileSource {
         let mut groups: Vec<(&InputFile, u64, u64)> = Vec::new();
         for file in &self.input.edges {
             let comments = match &file.content {
-                FileContent::Text(_, head) => head.comments,
+                FileContent::Text(_, head) => head.report.comments,
                 FileContent::Pairs(_) | FileContent::Parquet(_) => 0,
             };
-            let same = groups
-                .iter_mut()
-                .find(|(first, ..)| first.content.is_read_as(&file.content));
-            match same {
+            let is_same = |first: &InputFile| first.content.is_read_as(&file.content);
+            match groups.iter_mut().find(|(first, ..)| is_same(first)) {
                 Some((_, files, sum)) => (*files, *sum) = (*files + 1, *sum + comments),
                 None => groups.push((file, 1, comments)),
             }
@@ -59,22 +57,13 @@ impl FileSource {
             FileContent::Text(dialect, _) => dialect,
         };
         line += &self.columns_text(&dialect.names);
-        let header = if dialect.header.is_some() {
-            "yes"
-        } else {
-            "no"
-        };
+        let header = dialect.header.as_ref().map_or("no", |_| "yes");
         line += &format!(", header {header}, {ids}{directed}");
-        let usual = match dialect.syntax {
-            Syntax::Csv => dialect.cut.delimiter == Delimiter::Byte(b','),
-            Syntax::Tsv => dialect.cut.delimiter == Delimiter::Byte(b'\t'),
-            _ => matches!(
-                dialect.cut.delimiter,
-                Delimiter::Blanks | Delimiter::Byte(b'\t')
-            ),
-        };
-        if !usual {
-            line += &format!("; separated by {}", dialect.cut.delimiter.name());
+        let delimiter = dialect.cut.delimiter;
+        match (dialect.syntax, delimiter) {
+            (Syntax::Csv, Delimiter::Byte(b',')) | (Syntax::Tsv, Delimiter::Byte(b'\t')) => {}
+            (Syntax::Text | Syntax::Dimacs, Delimiter::Blanks | Delimiter::Byte(b'\t')) => {}
+            _ => line += &format!("; separated by {}", delimiter.name()),
         }
         let taken = match self.columns {
             RecordKind::Vertex => 1,
@@ -85,13 +74,10 @@ impl FileSource {
             let plural = if comments == 1 { "" } else { "s" };
             line += &format!("; {comments} comment line{plural}");
         }
-        if let Some(FirstText {
-            path,
-            line: at,
-            found,
-        }) = &self.first_text
-            && *path == file.path
+        if let Some(first) = &self.first_text
+            && first.path == file.path
         {
+            let (at, found) = (first.line, &first.found);
             line += &format!("; ids are text because of line {at}: {found:?}");
         }
         if let Comments::Prefix(prefix) = &dialect.comments {

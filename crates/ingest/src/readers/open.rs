@@ -8,13 +8,13 @@ use graphmill_storage::{CancelToken, Disk, MemoryBudget};
 
 use super::compression::Compression;
 use super::detect::Finder;
-use super::files::{FileSource, FirstText, OnError, ReadOptions};
-use super::input_file::{FileContent, Format, InputFile, InputFiles};
+use super::files::{FileSource, FirstText, ReadOptions};
+use super::input_file::{FileContent, Format, InputFile};
 use super::parquet::ParquetFile;
 use super::piece::{FileReader, READER_BYTES};
 use super::read_ahead::{ByteRuns, ReadAhead, changed};
 use super::text::dialect::{Comments, RecordKind, TextOptions};
-use super::text::fault::ParseError;
+use super::text::fault::{LineFault, ParseError};
 use super::text::parser::{Malformed, Parser};
 use super::text::record::{LexState, Quotes};
 use crate::error::{IngestError, LineProblem};
@@ -45,43 +45,27 @@ impl FileSource {
         options: &ReadOptions,
         stop: &CancelToken,
     ) -> Result<Self, IngestError> {
-        let mut finder = Finder {
-            disk,
-            budget,
-            format: options.format,
-            weighted: options.weights != EdgeKind::None,
-            skips: options.on_error == OnError::Skip,
-            text: &options.text,
-            bytes: ReadAhead::new(disk, budget)?,
-        };
-        let input = finder.find(paths)?;
-        drop(finder);
+        let input = Finder::new(disk, budget, options)?.find(paths)?;
         let Some(first) = input.edges.first() else {
             let path = paths.first().map_or(Path::new(""), PathBuf::as_path);
-            return Err(IngestError::input(
-                path,
-                "no file of edges is among the inputs",
-            ));
+            let problem = "no file of edges is among the inputs";
+            return Err(IngestError::input(path, problem));
         };
-        let pairs = |file: &&InputFile| matches!(file.content, FileContent::Pairs(_));
-        let raw = input.edges.iter().find(pairs);
-        if let Some(raw) = raw
-            && options.weights != EdgeKind::None
-        {
-            return Err(IngestError::input(
-                &raw.path,
-                "raw pairs have no weights (--weights none)",
-            ));
-        }
-        if let Some(raw) = raw
-            && options.ids == Some(Ids::Text)
-        {
-            return Err(IngestError::input(
-                &raw.path,
-                "the ids of raw pairs are integers (--ids int)",
-            ));
-        }
         let first = first.path.clone();
+        let pairs = |file: &&InputFile| matches!(file.content, FileContent::Pairs(_));
+        let raw = input.edges.iter().find(pairs).map(|raw| raw.path.clone());
+        let raw_unless = |fits: bool, problem: &str| match &raw {
+            Some(raw) if !fits => Err(IngestError::input(raw, problem)),
+            _ => Ok(()),
+        };
+        raw_unless(
+            options.weights == EdgeKind::None,
+            "raw pairs have no weights (--weights none)",
+        )?;
+        raw_unless(
+            options.ids != Some(Ids::Text),
+            "the ids of raw pairs are integers (--ids int)",
+        )?;
         let mut source = Self::open_input(input, RecordKind::Edge, options, budget)?;
         if options.ids != Some(Ids::Text) {
             let (ids, first_text) = source.detect(disk, budget, stop)?;
@@ -90,16 +74,11 @@ impl FileSource {
                 Some(Ids::Integer) if ids == Ids::Text => (Ids::Integer, None),
                 _ => (ids, first_text),
             };
-            let raw = source.input.edges.iter().find(pairs);
-            if source.ids == Ids::Text
-                && let Some(raw) = raw
-            {
-                let problem = format!(
-                    "raw pairs have integer ids, but not all ids of the other files are ({})",
-                    first.display()
-                );
-                return Err(IngestError::input(&raw.path, problem));
-            }
+            let problem = format!(
+                "raw pairs have integer ids, but not all ids of the other files are ({})",
+                first.display()
+            );
+            raw_unless(source.ids != Ids::Text, &problem)?;
         }
         source.count_quotes(disk, budget, stop)?;
         Ok(source)
@@ -125,32 +104,14 @@ impl FileSource {
             weight_column: None,
             ..options.text.clone()
         };
-        let mut finder = Finder {
-            disk,
-            budget,
-            format: Format::Auto,
-            weighted: false,
-            skips: options.on_error == OnError::Skip,
-            text: &text,
-            bytes: ReadAhead::new(disk, budget)?,
-        };
-        let mut edges: Vec<InputFile> = Vec::new();
-        for path in paths {
-            let before = edges
-                .last()
-                .and_then(|file| file.content.dialect().cloned());
-            edges.push(finder.vertex_file(path, before)?);
-        }
-        drop(finder);
         let options = ReadOptions {
+            format: Format::Auto,
             ids: Some(ids),
             weights: EdgeKind::None,
+            text,
             ..options.clone()
         };
-        let input = InputFiles {
-            edges,
-            ..InputFiles::default()
-        };
+        let input = Finder::new(disk, budget, &options)?.find_vertices(paths)?;
         let mut source = Self::open_input(input, RecordKind::Vertex, &options, budget)?;
         source.count_quotes(disk, budget, stop)?;
         Ok(source)
@@ -166,8 +127,7 @@ impl FileSource {
         stop: &CancelToken,
     ) -> Result<(Ids, Option<FirstText>), IngestError> {
         let mut left = DETECT_BYTES;
-        let (mut headers, mut edges) = (false, false);
-        let (mut negative, mut huge) = (false, false);
+        let (mut headers, mut edges, mut negative) = (false, false, false);
         for number in 0..self.input.edges.len() {
             let file = self.input.edges[number].clone();
             let (dialect, head) = match &file.content {
@@ -186,63 +146,49 @@ impl FileSource {
                     continue;
                 }
             };
-            let mut parser = Parser::new(
-                dialect,
-                self.columns,
-                Ids::Integer,
-                EdgeKind::None,
-                Malformed::Probe,
-                None,
-            );
+            let (ids, weights) = (Ids::Integer, EdgeKind::None);
+            let mut parser = Parser::new(dialect, ids, weights, Malformed::Probe, None);
             let mut reader = FileReader::new(self, disk, budget)?;
             let read = reader.text(&file, 0..left, &mut parser, stop, &mut DiscardEdges);
-            let read = match read {
-                Ok(read) => read,
-                Err(ParseError::Line {
-                    problem: LineProblem::LateQuote { .. },
-                    ..
-                }) => {
+            let problem = match &read {
+                Err(ParseError::At(_, LineFault::Malformed { problem, .. })) => Some(*problem),
+                _ => None,
+            };
+            let read = match (read, problem) {
+                (Ok(read), _) => read,
+                (_, Some(LineProblem::LateQuote { .. })) => {
                     // Quotes may enclose line ends from here on.
                     drop(reader);
                     self.input.edges[number].content.enclose();
                     return self.detect(disk, budget, stop);
                 }
-                Err(ParseError::Line {
-                    problem: LineProblem::NotInteger { .. },
-                    ..
-                }) => {
+                (_, Some(LineProblem::NotInteger { .. })) => {
                     // Names need no further notice.
                     let (found, is_number) = parser.no_integer();
-                    let is_first = parser.report().edges == 0
-                        && !edges
-                        && !is_number
-                        && !dialect.integers_below;
+                    edges |= parser.report().edges > 0;
+                    let is_first = !edges && !is_number && !dialect.integers_below;
                     let first = FirstText {
                         path: file.path.clone(),
-                        line: head.lines + parser.line_ends() + 1,
+                        line: head.line_ends + parser.line_ends() + 1,
                         found,
                     };
                     return Ok((Ids::Text, (!is_first).then_some(first)));
                 }
-                Err(fault) => reader.fail(fault, &file, stop)?,
+                (Err(fault), _) => reader.fail(fault, &file, stop)?,
             };
-            let report = parser.report();
-            let [is_negative, is_huge] = parser.signs();
-            (negative, huge) = (negative || is_negative, huge || is_huge);
-            headers |= head.headers > 0;
-            edges |= report.edges > 0;
+            negative |= parser.negative;
+            headers |= head.report.headers > 0;
+            edges |= parser.report().edges > 0;
             left = left.saturating_sub(read);
             if left == 0 {
                 break;
             }
         }
         // A header alone says nothing about ids: programs that write in parts write some such.
-        let ids = match (headers && !edges, negative, huge) {
-            (true, ..) => Ids::Text,
-            (_, false, _) => Ids::Integer,
-            (_, true, false) => Ids::Signed,
-            // The first that is too large is an error.
-            (_, true, true) => Ids::Signed,
+        let ids = match (headers && !edges, negative) {
+            (true, _) => Ids::Text,
+            (false, true) => Ids::Signed,
+            (false, false) => Ids::Integer,
         };
         Ok((ids, None))
     }
@@ -259,8 +205,8 @@ impl FileSource {
             let file = &self.input.edges[number];
             let encloses = (file.content.dialect())
                 .is_some_and(|dialect| dialect.cut.quotes == Quotes::Enclose);
-            if !encloses || file.compression != Compression::None || file.bytes <= self.piece_bytes
-            {
+            let is_cut = file.compression == Compression::None && file.bytes > self.piece_bytes;
+            if !encloses || !is_cut {
                 continue;
             }
             let bytes = match &mut bytes {
@@ -364,16 +310,13 @@ impl EdgeSource for FileSource {
     }
 
     fn edges(&self) -> Option<u64> {
-        self.input
-            .edges
-            .iter()
-            .map(|file| match (&file.content, file.compression) {
-                (FileContent::Pairs(width), Compression::None) => {
-                    Some(file.bytes / width.pair_bytes() as u64)
-                }
-                _ => None,
-            })
-            .sum()
+        let pairs = |file: &InputFile| match (&file.content, file.compression) {
+            (FileContent::Pairs(width), Compression::None) => {
+                Some(file.bytes / width.pair_bytes() as u64)
+            }
+            _ => None,
+        };
+        self.input.edges.iter().map(pairs).sum()
     }
 
     fn amount(&self) -> u64 {

@@ -11,11 +11,12 @@ use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget, RandomAccessFile
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::parquet_bytes::{column_reader, footer, guarded, pages_bytes};
 use super::parquet_rows::{EdgeBatch, ParquetType, RowRequest, cells};
-use super::text::columns::{Chosen, choose};
+use super::text::columns::choose;
 use super::text::dialect::{DialectRequest, RecordKind};
 use crate::error::IngestError;
 use crate::source::{EdgeSink, Ids, PieceReport};
@@ -47,41 +48,28 @@ impl ParquetFile {
         let file = RandomAccessFile::open(disk, budget, path, 64 << 10)?;
         let bytes = file.bytes();
         let (metadata, lease) = footer(file, budget)?.map_err(|error| broken(path, error))?;
-        let schema = metadata.file_metadata().schema_descr();
-        let names: Vec<String> = schema
-            .columns()
-            .iter()
-            .map(|column| column.path().string())
-            .collect();
-        let kinds: Vec<ParquetType> = schema
-            .columns()
-            .iter()
-            .map(|column| kind_of(column))
-            .collect();
+        let columns = metadata.file_metadata().schema_descr().columns().iter();
+        let (names, kinds): (Vec<String>, Vec<ParquetType>) = columns
+            .map(|column| (column.path().string(), kind_of(column)))
+            .unzip();
         // pandas keeps its index in columns of such names.
         let index = names
             .iter()
             .take_while(|name| name.starts_with("__index_level_") || name.starts_with("Unnamed: "))
             .count();
-        let chosen = choose(&request, Some(&names), index, names.len(), &|column| {
-            kinds.get(column) == Some(&ParquetType::Float)
-        })?;
-        let Chosen {
-            columns,
-            names: called,
-        } = chosen;
-        let wanted = match (request.columns, request.weighted) {
-            (RecordKind::Vertex, _) => columns[..1].to_vec(),
-            (RecordKind::Edge, false) => columns[..2].to_vec(),
-            (RecordKind::Edge, true) => columns.to_vec(),
+        let is_fraction = |column| kinds.get(column) == Some(&ParquetType::Float);
+        let chosen = choose(&request, Some(&names), index, names.len(), &is_fraction)?;
+        let count = match (request.columns, request.weighted) {
+            (RecordKind::Vertex, _) => 1,
+            (RecordKind::Edge, false) => 2,
+            (RecordKind::Edge, true) => 3,
         };
+        let wanted = chosen.columns[..count].to_vec();
         for (place, &column) in wanted.iter().enumerate() {
             let Some(name) = names.get(column) else {
-                let all = names.join(", ");
-                return Err(IngestError::input(
-                    path,
-                    format!("it has no column {}, and its columns are {all}", column + 1),
-                ));
+                let (all, number) = (names.join(", "), column + 1);
+                let problem = format!("it has no column {number}, and its columns are {all}");
+                return Err(IngestError::input(path, problem));
             };
             let problem = match kinds[column] {
                 ParquetType::Float if place < 2 => "holds floats: cast its ids to integers or text",
@@ -94,14 +82,13 @@ impl ParquetFile {
             return Err(IngestError::input(path, format!("column {name} {problem}")));
         }
         check_chunks(path, &metadata, &wanted, bytes)?;
-        let ignored = names.len() - wanted.len();
         Ok(Self {
             kinds: wanted.iter().map(|&column| kinds[column]).collect(),
+            ignored: names.len() - wanted.len(),
             wanted,
             metadata,
             _lease: lease,
-            names: called,
-            ignored,
+            names: chosen.names,
             columns: request.columns,
         })
     }
@@ -129,9 +116,7 @@ impl ParquetFile {
     fn may_be_negative(&self, column: usize) -> bool {
         self.metadata.row_groups().iter().any(|group| {
             let chunk = group.column(column);
-            let least = chunk
-                .statistics()
-                .and_then(|statistics| statistics.min_bytes_opt());
+            let least = chunk.statistics().and_then(Statistics::min_bytes_opt);
             match (least, chunk.column_type()) {
                 (Some(&[a, b, c, d]), Physical::INT32) => i32::from_le_bytes([a, b, c, d]) < 0,
                 (Some(least), Physical::INT64) => least
@@ -155,35 +140,27 @@ impl ParquetFile {
 
     /// Bytes that a reader leases for any row group, packed and unpacked, with its dictionaries.
     pub(crate) fn group_bytes(&self) -> u64 {
-        (0..self.metadata.num_row_groups())
-            .map(|group| pages_bytes(self.chunks(group)))
-            .max()
-            .unwrap_or(0)
+        let groups = 0..self.metadata.num_row_groups();
+        let bytes = groups.map(|group| pages_bytes(self.chunks(group)));
+        bytes.max().unwrap_or(0)
     }
 
-    /// Delivers the rows of row group `group`; the caller has leased [`group_bytes`](Self::group_bytes).
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one caller, who has just read each of them"
-    )]
+    /// Delivers the rows of a row group; the caller has leased [`group_bytes`](Self::group_bytes).
     pub(crate) fn read(
         &self,
         disk: &Arc<dyn Disk>,
         budget: &MemoryBudget,
         path: &Path,
-        group: usize,
         want: RowRequest,
         stop: &CancelToken,
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
-        let rows_before = self.metadata.row_groups()[..group]
-            .iter()
-            .fold(0_i64, |rows, group| rows.saturating_add(group.num_rows()));
+        let group = want.group;
+        let before = self.metadata.row_groups()[..group].iter();
+        let rows_before = before.fold(0_i64, |rows, group| rows.saturating_add(group.num_rows()));
         let rows = self.metadata.row_group(group).num_rows().max(0) as u64;
-        let group_bytes = self
-            .chunks(group)
-            .map(|chunk| chunk.compressed_size().max(0) as u64)
-            .fold(0, u64::saturating_add);
+        let group_bytes = self.chunks(group).map(packed_bytes);
+        let group_bytes = group_bytes.fold(0, u64::saturating_add);
         let mut readers = Vec::with_capacity(self.wanted.len());
         for chunk in self.chunks(group) {
             let file = RandomAccessFile::open(disk, budget, path, CHUNK_BYTES)?;
@@ -199,17 +176,14 @@ impl ParquetFile {
             }
             let cells = guarded(|| {
                 let columns = readers.iter_mut().zip(&self.kinds);
-                columns
-                    .map(|(column, kind)| cells(column, *kind))
-                    .collect::<ParquetResult<Vec<_>>>()
+                let cells = columns.map(|(column, kind)| cells(column, *kind));
+                cells.collect::<ParquetResult<Vec<_>>>()
             });
             let cells = cells.map_err(|error| broken(path, error))?;
             let count = cells[0].len();
             if count == 0 || cells.iter().any(|column| column.len() != count) {
-                return Err(broken(
-                    path,
-                    format!("row group {group} has fewer rows than it says"),
-                ));
+                let problem = format!("row group {group} has fewer rows than it says");
+                return Err(broken(path, problem));
             }
             for row in 0..count {
                 let column = |place: usize| cells.get(place).map(|column| &column[row]);
@@ -257,15 +231,13 @@ fn check_chunks(
     let mut chunk_bytes = 0_u64;
     for group in metadata.row_groups() {
         let chunks = wanted.iter().map(|&column| group.column(column));
-        let sizes = (chunks.clone()).map(|chunk| chunk.compressed_size().max(0) as u64);
+        let sizes = chunks.clone().map(packed_bytes);
         chunk_bytes = sizes.fold(chunk_bytes, u64::saturating_add);
         if chunk_bytes > bytes {
             return Err(broken(path, "its columns have more bytes than the file"));
         }
-        if chunks
-            .into_iter()
-            .any(|chunk| chunk.compression() == Compression::LZ4)
-        {
+        let mut packings = chunks.map(ColumnChunkMetaData::compression);
+        if packings.any(|packing| packing == Compression::LZ4) {
             return Err(IngestError::input(
                 path,
                 "it is packed with the old LZ4 of Hadoop; write it with zstd, snappy or lz4_raw",
@@ -275,50 +247,54 @@ fn check_chunks(
     Ok(())
 }
 
+fn packed_bytes(chunk: &ColumnChunkMetaData) -> u64 {
+    chunk.compressed_size().max(0) as u64
+}
+
 /// Returns the type of a column.
 fn kind_of(column: &ColumnDescriptor) -> ParquetType {
     if column.max_rep_level() > 0 || column.max_def_level() > 1 {
         return ParquetType::Other;
     }
-    let unsigned = |is_signed: bool| {
-        if is_signed {
-            ParquetType::Signed
-        } else {
-            ParquetType::Unsigned
-        }
-    };
     match (
         column.physical_type(),
         column.logical_type_ref(),
         column.converted_type(),
     ) {
         (Physical::INT32 | Physical::INT64, Some(LogicalType::Integer(integer)), _) => {
-            unsigned(integer.is_signed)
+            match integer.is_signed {
+                true => ParquetType::Signed,
+                false => ParquetType::Unsigned,
+            }
         }
         // A column of nulls alone has no type.
         (_, Some(LogicalType::Unknown), _) => ParquetType::Text,
-        (Physical::INT32 | Physical::INT64, Some(_), _) => ParquetType::Other,
-        (Physical::INT32 | Physical::INT64, None, converted) => match converted {
+        (
+            Physical::INT32 | Physical::INT64,
+            None,
             ConvertedType::NONE
             | ConvertedType::INT_8
             | ConvertedType::INT_16
             | ConvertedType::INT_32
-            | ConvertedType::INT_64 => ParquetType::Signed,
+            | ConvertedType::INT_64,
+        ) => ParquetType::Signed,
+        (
+            Physical::INT32 | Physical::INT64,
+            None,
             ConvertedType::UINT_8
             | ConvertedType::UINT_16
             | ConvertedType::UINT_32
-            | ConvertedType::UINT_64 => ParquetType::Unsigned,
-            _ => ParquetType::Other,
-        },
+            | ConvertedType::UINT_64,
+        ) => ParquetType::Unsigned,
         (Physical::FLOAT | Physical::DOUBLE, ..) => ParquetType::Float,
+        (Physical::BYTE_ARRAY, _, ConvertedType::DECIMAL | ConvertedType::BSON) => {
+            ParquetType::Other
+        }
         (
             Physical::BYTE_ARRAY,
             Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) | None,
-            converted,
-        ) => match converted {
-            ConvertedType::DECIMAL | ConvertedType::BSON => ParquetType::Other,
-            _ => ParquetType::Text,
-        },
+            _,
+        ) => ParquetType::Text,
         _ => ParquetType::Other,
     }
 }

@@ -6,10 +6,11 @@
 
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use flate2::bufread::MultiGzDecoder;
+use graphmill_raw::lock;
 use graphmill_storage::{BudgetError, ByteReader, Lease, MemoryBudget, RandomAccessFile};
 use memchr::memmem;
 use parquet::basic::{Compression, Encoding, Type};
@@ -68,11 +69,9 @@ pub fn footer(
 pub fn pages_bytes<'c>(chunks: impl Iterator<Item = &'c ColumnChunkMetaData>) -> u64 {
     let sizes = |chunk: &ColumnChunkMetaData| {
         let (values, bytes, _) = dictionary(chunk);
-        [chunk.uncompressed_size(), chunk.compressed_size()]
-            .into_iter()
-            .fold(values.saturating_mul(bytes), |sum, size| {
-                sum.saturating_add(size.max(0) as u64)
-            })
+        let sizes = [chunk.uncompressed_size(), chunk.compressed_size()];
+        let sizes = sizes.map(|size| size.max(0) as u64).into_iter();
+        sizes.fold(values.saturating_mul(bytes), u64::saturating_add)
     };
     chunks.map(sizes).fold(0, u64::saturating_add)
 }
@@ -90,21 +89,20 @@ pub fn column_reader(
     rows: u64,
 ) -> ParquetResult<ColumnReader> {
     let (values, value_bytes, packed) = dictionary(chunk);
+    let most = PageSize {
+        bytes: chunk.uncompressed_size().max(0) as u64,
+        dictionary_values: values,
+    };
     let pages = Pages {
-        most: PageSize {
-            bytes: chunk.uncompressed_size().max(0) as u64,
-            dictionary_values: values,
-        },
+        most,
         value_bytes,
         packed,
         is_gzip: matches!(chunk.compression(), Compression::GZIP(_)),
         budget: budget.clone(),
         more_values: Mutex::new(None),
     };
-    let bytes = ParquetBytes {
-        file,
-        pages: Some(pages),
-    };
+    let pages = Some(pages);
+    let bytes = ParquetBytes { file, pages };
     guarded(|| {
         let pages = SerializedPageReader::new(Arc::new(bytes), chunk, rows as usize, None)?;
         Ok(get_column_reader(chunk.column_descr_ptr(), Box::new(pages)))
@@ -115,12 +113,7 @@ pub fn column_reader(
 ///
 /// These are the expected maximum of its values, the bytes of a value in memory, and the least bytes of a value in a page.
 fn dictionary(chunk: &ColumnChunkMetaData) -> (u64, u64, u64) {
-    let is_dictionary = |encoding| {
-        matches!(
-            encoding,
-            Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY
-        )
-    };
+    let dictionaries = [Encoding::PLAIN_DICTIONARY, Encoding::RLE_DICTIONARY];
     // Each text has its length before it, and all but one have a character.
     let (packed, bytes) = match chunk.column_type() {
         Type::BOOLEAN => (1, 1),
@@ -133,13 +126,13 @@ fn dictionary(chunk: &ColumnChunkMetaData) -> (u64, u64, u64) {
             (length as u64, size_of::<ByteArray>())
         }
     };
-    let has_one = chunk.dictionary_page_offset().is_some() || chunk.encodings().any(is_dictionary);
-    let values = match has_one {
-        true => (chunk.uncompressed_size().max(0) as u64 / packed + 1)
-            .min(chunk.num_values().max(0) as u64),
-        false => 0,
-    };
-    (values, bytes as u64, packed)
+    let has_one = chunk.dictionary_page_offset().is_some()
+        || chunk
+            .encodings()
+            .any(|encoding| dictionaries.contains(&encoding));
+    let values = chunk.uncompressed_size().max(0) as u64 / packed + 1;
+    let values = values.min(chunk.num_values().max(0) as u64);
+    (values * u64::from(has_one), bytes as u64, packed)
 }
 
 /// A file as the library reads it.
@@ -173,28 +166,22 @@ impl Pages {
                 size.bytes, self.most.bytes
             )));
         }
-        let Some(more) = size
-            .dictionary_values
-            .checked_sub(self.most.dictionary_values)
-            .filter(|more| *more > 0)
-        else {
+        if size.dictionary_values <= self.most.dictionary_values {
             return Ok(());
-        };
+        }
         if size.dictionary_values > size.bytes / self.packed + 1 {
             return Err(broken(format!(
                 "a dictionary says that it has {} values in {} bytes",
                 size.dictionary_values, size.bytes
             )));
         }
+        let more = size.dictionary_values - self.most.dictionary_values;
         let bytes = more.saturating_mul(self.value_bytes);
         let lease = self
             .budget
             .lease("the dictionary of a Parquet column", bytes)
             .map_err(|error| broken(error.to_string()))?;
-        *self
-            .more_values
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(lease);
+        *lock(&self.more_values) = Some(lease);
         Ok(())
     }
 }
@@ -246,8 +233,6 @@ impl ChunkReader for ParquetBytes {
 /// # Errors
 /// What the step returns, or that it panicked.
 pub fn guarded<T>(step: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
-    match catch_unwind(AssertUnwindSafe(step)) {
-        Ok(result) => result,
-        Err(_) => Err(broken("the Parquet library gave up on it")),
-    }
+    catch_unwind(AssertUnwindSafe(step))
+        .unwrap_or_else(|_| Err(broken("the Parquet library gave up on it")))
 }

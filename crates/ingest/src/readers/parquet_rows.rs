@@ -5,10 +5,10 @@ use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
-use super::text::values::{Integer, text_id};
+use super::text::values::{integer, integer_id, text_id};
 use crate::error::{CellProblem, IngestError};
 use crate::limits::BATCH_EDGES_MAX;
-use crate::source::{EdgeSink, Ids, SIGN};
+use crate::source::{EdgeSink, Ids};
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +20,11 @@ pub(super) enum ParquetType {
     Other,
 }
 
-/// The types that rows are converted to.
+/// The rows to read, and the types that they are converted to.
 #[derive(Clone, Copy)]
 pub(crate) struct RowRequest {
+    /// The row group.
+    pub(crate) group: usize,
     pub(crate) ids: Ids,
     pub(crate) weights: EdgeKind,
     pub(crate) skips: bool,
@@ -87,9 +89,8 @@ impl EdgeBatch {
                 self.texts.push((source, destination));
             }
             ids => {
-                let signed = ids == Ids::Signed;
-                let source = integer_of(source, signed).map_err(at(0))?;
-                let destination = integer_of(destination, signed).map_err(at(1))?;
+                let source = integer_of(source, ids).map_err(at(0))?;
+                let destination = integer_of(destination, ids).map_err(at(1))?;
                 self.integers.push((source, destination));
             }
         }
@@ -102,9 +103,8 @@ impl EdgeBatch {
             sink.integers(&self.integers, &self.weights)?;
         }
         if !self.texts.is_empty() {
-            let texts: Vec<(&[u8], &[u8])> = self
-                .texts
-                .iter()
+            let texts = self.texts.iter();
+            let texts: Vec<(&[u8], &[u8])> = texts
                 .map(|(source, destination)| (source.bytes(), destination.bytes()))
                 .collect();
             sink.texts(&texts, &self.weights)?;
@@ -116,21 +116,18 @@ impl EdgeBatch {
     }
 }
 
-fn integer_of(cell: &CellValue, signed: bool) -> Result<u64, CellProblem> {
+fn integer_of(cell: &CellValue, ids: Ids) -> Result<u64, CellProblem> {
     let number = match cell {
         CellValue::Null => return Err(CellProblem::Null),
-        CellValue::Signed(number) if *number < 0 => Integer::Negative(*number),
-        CellValue::Signed(number) => Integer::Unsigned(*number as u64),
-        CellValue::Unsigned(number) => Integer::Unsigned(*number),
+        CellValue::Signed(number) => i128::from(*number),
+        CellValue::Unsigned(number) => i128::from(*number),
         CellValue::Float(_) => return Err(CellProblem::NotInteger),
-        CellValue::Text(text) => Integer::parse(text.data()).ok_or(CellProblem::NotInteger)?,
+        CellValue::Text(text) => integer(text.data()).ok_or(CellProblem::NotInteger)?,
     };
-    match (number, signed) {
-        (Integer::Unsigned(number), false) => Ok(number),
-        (Integer::Unsigned(number), true) if number < SIGN => Ok(number ^ SIGN),
-        (Integer::Unsigned(_), true) => Err(CellProblem::Huge),
-        (Integer::Negative(number), true) => Ok(number as u64 ^ SIGN),
-        (Integer::Negative(_), false) => Err(CellProblem::Negative),
+    match integer_id(number, ids) {
+        Some(id) => Ok(id),
+        None if number < 0 => Err(CellProblem::Negative),
+        None => Err(CellProblem::Huge),
     }
 }
 
@@ -141,10 +138,8 @@ fn text_of(cell: &CellValue) -> Result<TextId, CellProblem> {
         CellValue::Unsigned(number) => Ok(TextId::Number(number.to_string())),
         CellValue::Float(_) => Err(CellProblem::NoId),
         CellValue::Text(text) if text.is_empty() => Err(CellProblem::Empty),
-        CellValue::Text(text) => match text_id(text.data(), 1) {
-            Ok(_) => Ok(TextId::Page(text.clone())),
-            Err(_) => Err(CellProblem::NoId),
-        },
+        CellValue::Text(text) if text_id(text.data(), 1).is_err() => Err(CellProblem::NoId),
+        CellValue::Text(text) => Ok(TextId::Page(text.clone())),
     }
 }
 
@@ -160,11 +155,8 @@ fn weight_of(cell: &CellValue, kind: EdgeKind) -> Result<f64, CellProblem> {
         EdgeKind::F32 => f64::from(weight as f32),
         EdgeKind::F64 | EdgeKind::None => weight,
     };
-    if rounded.is_finite() {
-        Ok(rounded)
-    } else {
-        Err(CellProblem::NotWeight)
-    }
+    let finite = rounded.is_finite().then_some(rounded);
+    finite.ok_or(CellProblem::NotWeight)
 }
 
 /// The next cells of a column, at most a batch.

@@ -8,12 +8,11 @@ use graphmill_storage::{CancelToken, Disk, GRAIN_BYTES, Lease, MemoryBudget};
 use super::binary;
 use super::compression::{Compression, Unpacker};
 use super::files::FileSource;
-use super::input_file::{FileContent, IdWidth, InputFile};
+use super::input_file::{FileContent, InputFile};
 use super::parquet::ParquetFile;
 use super::parquet_rows::RowRequest;
 use super::read_ahead::{ByteRuns, HEADROOM_BYTES, ReadAhead};
-use super::text::dialect::Preamble;
-use super::text::fault::ParseError;
+use super::text::fault::{LineFault, ParseError};
 use super::text::parser::{Malformed, Parser};
 use super::text::record::{LexState, line_ends};
 use crate::error::IngestError;
@@ -44,11 +43,8 @@ impl<'a> FileReader<'a> {
         budget: &MemoryBudget,
     ) -> Result<Self, IngestError> {
         let unpacker_bytes = source.unpacker_bytes();
-        let unpacker = if unpacker_bytes > 0 {
-            Some(Unpacker::new(budget, unpacker_bytes)?)
-        } else {
-            None
-        };
+        let unpacker = (unpacker_bytes > 0).then(|| Unpacker::new(budget, unpacker_bytes));
+        let unpacker = unpacker.transpose()?;
         let batch = budget.lease("a batch of edges", BATCH_BYTES)?;
         // Its columns have leases of their own.
         let group = source.parquet_bytes(ParquetFile::group_bytes);
@@ -77,58 +73,36 @@ impl<'a> FileReader<'a> {
         let FileContent::Text(_, head) = &file.content else {
             return Err(IngestError::internal("pairs are read as text").into());
         };
-        match (file.compression, &mut self.unpacker) {
-            (Compression::None, _) => {
-                if range.end <= head.bytes {
-                    return Ok(range.end);
-                }
-                // The byte before the range shows whether a line begins with the range.
-                let start = range.start.saturating_sub(1).max(head.bytes);
-                let wanted = range.end.saturating_add(GRAIN_BYTES as u64);
-                self.bytes.open(&file.path, file.bytes, start, wanted)?;
-                lines(&mut self.bytes, start, 0, range.end, parser, stop, sink)
-            }
-            (compression, Some(unpacker)) => {
-                self.bytes.open(&file.path, file.bytes, 0, file.bytes)?;
-                let mut unpacked = unpacker.open(&file.path, compression, &mut self.bytes)?;
-                lines(&mut unpacked, 0, head.bytes, range.end, parser, stop, sink)
-            }
-            (_, None) => {
-                Err(IngestError::internal("there is no memory to unpack a compressed file").into())
-            }
-        }
+        let (start, skip) = match file.compression {
+            Compression::None if range.end <= head.bytes => return Ok(range.end),
+            // The byte before the range shows whether a line begins with the range.
+            Compression::None => (range.start.saturating_sub(1).max(head.bytes), 0),
+            _ => (0, head.bytes),
+        };
+        let wanted = range.end.saturating_add(GRAIN_BYTES as u64);
+        self.runs(file, start..wanted, |runs| {
+            lines(runs, start, skip, range.end, parser, stop, sink)
+        })
     }
 
-    fn pairs(
+    /// Passes `take` the runs of bytes from the start of `range` on; of a compressed file all, unpacked.
+    ///
+    /// The bytes of the range are read ahead.
+    fn runs<T, E: From<IngestError>>(
         &mut self,
         file: &InputFile,
-        width: IdWidth,
         range: Range<u64>,
-        stop: &CancelToken,
-        sink: &mut dyn EdgeSink,
-    ) -> Result<PieceReport, IngestError> {
-        match (file.compression, &mut self.unpacker) {
-            (Compression::None, _) => {
-                self.bytes
-                    .open(&file.path, file.bytes, range.start, range.end)?;
-                binary::pairs(
-                    &mut self.bytes,
-                    width,
-                    file,
-                    range.end - range.start,
-                    stop,
-                    sink,
-                )
-            }
-            (compression, Some(unpacker)) => {
-                self.bytes.open(&file.path, file.bytes, 0, file.bytes)?;
-                let mut unpacked = unpacker.open(&file.path, compression, &mut self.bytes)?;
-                binary::pairs(&mut unpacked, width, file, u64::MAX, stop, sink)
-            }
-            (_, None) => Err(IngestError::internal(
-                "there is no memory to unpack a compressed file",
-            )),
+        take: impl FnOnce(&mut dyn ByteRuns) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (path, bytes) = (&file.path, file.bytes);
+        if file.compression == Compression::None {
+            self.bytes.open(path, bytes, range.start, range.end)?;
+            return take(&mut self.bytes);
         }
+        let no_memory = || IngestError::internal("there is no memory to unpack a compressed file");
+        let unpacker = self.unpacker.as_mut().ok_or_else(no_memory)?;
+        self.bytes.open(path, bytes, 0, bytes)?;
+        take(&mut unpacker.open(path, file.compression, &mut self.bytes)?)
     }
 
     /// The error of a fault, with the number of its line; faults say which byte of the file it begins with.
@@ -138,51 +112,31 @@ impl<'a> FileReader<'a> {
         file: &InputFile,
         stop: &CancelToken,
     ) -> Result<T, IngestError> {
+        let (at, fault) = match fault {
+            ParseError::At(at, fault) => (at, fault),
+            ParseError::Other(error) => return Err(error),
+        };
+        let line = 1 + self.runs(file, 0..at, |runs| count_lines(runs, at, stop))?;
         let path = file.path.clone();
         Err(match fault {
-            ParseError::Line { problem, found, at } => IngestError::Line {
+            LineFault::Malformed { problem, found } => IngestError::Line {
                 path,
-                line: self.lines_before(file, at, stop)? + 1,
+                line,
                 found,
                 problem,
             },
-            ParseError::Unclosed { at } => IngestError::UnclosedQuote {
+            LineFault::Unclosed => IngestError::UnclosedQuote { path, line },
+            LineFault::Endless => IngestError::EndlessLine {
                 path,
-                line: self.lines_before(file, at, stop)? + 1,
-            },
-            ParseError::Endless { at } => IngestError::EndlessLine {
-                path,
-                line: self.lines_before(file, at, stop)? + 1,
+                line,
                 bytes_max: HEADROOM_BYTES,
             },
-            ParseError::Other(error) => error,
         })
-    }
-
-    /// Line ends before a byte of a file; of the unpacked bytes when the file is compressed.
-    fn lines_before(
-        &mut self,
-        file: &InputFile,
-        end: u64,
-        stop: &CancelToken,
-    ) -> Result<u64, IngestError> {
-        match (file.compression, &mut self.unpacker) {
-            (Compression::None, _) => {
-                self.bytes.open(&file.path, file.bytes, 0, end)?;
-                count_lines(&mut self.bytes, end, stop)
-            }
-            (compression, Some(unpacker)) => {
-                self.bytes.open(&file.path, file.bytes, 0, file.bytes)?;
-                let mut unpacked = unpacker.open(&file.path, compression, &mut self.bytes)?;
-                count_lines(&mut unpacked, end, stop)
-            }
-            (_, None) => Ok(0),
-        }
     }
 }
 
 /// Line ends in the first `end` bytes of `runs`.
-fn count_lines(runs: &mut impl ByteRuns, end: u64, stop: &CancelToken) -> Result<u64, IngestError> {
+fn count_lines(runs: &mut dyn ByteRuns, end: u64, stop: &CancelToken) -> Result<u64, IngestError> {
     let (mut lines, mut left, mut before) = (0, end, b'\n');
     loop {
         if stop.is_cancelled() {
@@ -207,14 +161,10 @@ impl PieceReader for FileReader<'_> {
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
         let source = self.source;
-        let index = source
-            .first_pieces
-            .partition_point(|&first| first <= piece)
-            .wrapping_sub(1);
-        let (Some(file), Some(first)) = (
-            source.input.edges.get(index),
-            source.first_pieces.get(index),
-        ) else {
+        let (files, firsts) = (&source.input.edges, &source.first_pieces);
+        let index = firsts.partition_point(|&first| first <= piece);
+        let index = index.wrapping_sub(1);
+        let (Some(file), Some(first)) = (files.get(index), firsts.get(index)) else {
             return Err(IngestError::internal("a piece is read that does not exist"));
         };
         let range = match file.compression {
@@ -225,16 +175,21 @@ impl PieceReader for FileReader<'_> {
             _ => 0..u64::MAX,
         };
         let (dialect, head) = match &file.content {
-            FileContent::Pairs(width) => return self.pairs(file, *width, range, stop, sink),
+            FileContent::Pairs(width) => {
+                let bytes = range.end - range.start;
+                return self.runs(file, range, |runs| {
+                    binary::pairs(runs, *width, file, bytes, stop, sink)
+                });
+            }
             FileContent::Parquet(parquet) => {
                 let want = RowRequest {
+                    group: (piece - first) as usize,
                     ids: source.ids,
                     weights: source.weights,
                     skips: source.skip,
                 };
-                let group = (piece - first) as usize;
                 let (disk, budget) = (&self.disk, &self.budget);
-                return parquet.read(disk, budget, &file.path, group, want, stop, sink);
+                return parquet.read(disk, budget, &file.path, want, stop, sink);
             }
             FileContent::Text(dialect, head) => (dialect, head),
         };
@@ -245,36 +200,16 @@ impl PieceReader for FileReader<'_> {
             true => Malformed::Skip,
             false => Malformed::Fail,
         };
-        let mut parser = Parser::new(
-            dialect,
-            source.columns,
-            source.ids,
-            source.weights,
-            malformed,
-            within,
-        );
-        let first = range.start == 0;
-        match self.text(file, range, &mut parser, stop, sink) {
-            Ok(_) => {
-                let mut report = parser.report();
-                if first {
-                    report.add(report_of(head));
-                }
-                Ok(report)
-            }
-            Err(fault) => self.fail(fault, file, stop),
+        let mut parser = Parser::new(dialect, source.ids, source.weights, malformed, within);
+        let is_first = range.start == 0;
+        if let Err(fault) = self.text(file, range, &mut parser, stop, sink) {
+            return self.fail(fault, file, stop);
         }
-    }
-}
-
-/// Returns the report of the lines before the first edge.
-fn report_of(head: &Preamble) -> PieceReport {
-    PieceReport {
-        lines: head.comments + head.blank + head.headers,
-        comments: head.comments,
-        blank: head.blank,
-        headers: head.headers,
-        ..PieceReport::default()
+        let mut report = parser.report();
+        if is_first {
+            report.add(head.report);
+        }
+        Ok(report)
     }
 }
 
@@ -282,7 +217,7 @@ fn report_of(head: &Preamble) -> PieceReport {
 ///
 /// It skips the first `skip` bytes; `runs` begin with byte `offset`. Returns where the first record begins that it did not take.
 fn lines(
-    runs: &mut impl ByteRuns,
+    runs: &mut dyn ByteRuns,
     mut offset: u64,
     mut skip: u64,
     end: u64,
@@ -312,7 +247,7 @@ fn lines(
             return Ok(offset);
         }
         if kept > HEADROOM_BYTES {
-            return Err(ParseError::Endless { at: offset });
+            return Err(ParseError::At(offset, LineFault::Endless));
         }
     }
 }

@@ -4,6 +4,7 @@
 //! `arrived`, or on its way. `ahead` lists the reads on their way or arrived, in order of offset.
 
 use std::collections::VecDeque;
+use std::io::{self, BufRead, Read};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -74,14 +75,12 @@ impl ReadAhead {
     pub(crate) const LEASED_BYTES: u64 = (BUFFERS * (HEADROOM_BYTES + READ_BYTES)) as u64;
 
     pub(crate) fn new(disk: &Arc<dyn Disk>, budget: &MemoryBudget) -> Result<Self, IngestError> {
-        let free = (0..BUFFERS)
-            .map(|_| Self::buffer(budget))
-            .collect::<Result<_, _>>()?;
+        let free = (0..BUFFERS).map(|_| Self::buffer(budget));
         Ok(Self {
+            free: free.collect::<Result<_, _>>()?,
             disk: Arc::clone(disk),
             budget: budget.clone(),
             queue: disk.queue(BUFFERS)?,
-            free,
             ahead: VecDeque::with_capacity(BUFFERS),
             first_token: 0,
             opened: None,
@@ -132,8 +131,8 @@ impl ReadAhead {
             self.free.extend(done.buffer);
         }
         self.first_token += self.ahead.len() as u64;
-        self.free
-            .extend(self.ahead.drain(..).filter_map(|read| read.arrived));
+        let ahead = self.ahead.drain(..);
+        self.free.extend(ahead.filter_map(|read| read.arrived));
         while self.free.len() < BUFFERS {
             // One was lost in a failed read.
             self.free.push(Self::buffer(&self.budget)?);
@@ -147,10 +146,8 @@ impl ReadAhead {
             return;
         };
         while opened.offset < opened.bytes {
-            let most = match (
-                opened.wanted.saturating_sub(opened.offset),
-                self.ahead.len(),
-            ) {
+            let wanted = opened.wanted.saturating_sub(opened.offset);
+            let most = match (wanted, self.ahead.len()) {
                 (0, 0) => EXTRA_BYTES,
                 (0, _) => return,
                 (wanted, _) => READ_BYTES.min((wanted as usize).next_multiple_of(GRAIN_BYTES)),
@@ -178,45 +175,31 @@ impl ReadAhead {
 
     /// The next read, when it has arrived; its buffer and how many bytes it holds.
     fn arrival(&mut self) -> Result<Option<(Buffer, usize)>, IngestError> {
-        if self.ahead.is_empty() {
-            return Ok(None);
-        }
-        loop {
-            if let Some(QueuedRead {
-                bytes,
-                arrived: Some(_),
-            }) = self.ahead.front()
-                && let bytes = *bytes
-                && let Some(QueuedRead {
-                    arrived: Some(buffer),
-                    ..
-                }) = self.ahead.pop_front()
-            {
+        let lost = || IngestError::internal("a read of an input file got lost");
+        while let Some(first) = self.ahead.front_mut() {
+            if let Some(buffer) = first.arrived.take() {
+                let bytes = first.bytes;
+                self.ahead.pop_front();
                 self.first_token += 1;
                 return Ok(Some((buffer, bytes)));
             }
-            let lost = || IngestError::internal("a read of an input file got lost");
             let done = self.queue.wait().ok_or_else(lost)?;
-            let read = self
-                .ahead
-                .get_mut((done.token - self.first_token) as usize)
-                .ok_or_else(lost)?;
+            let place = (done.token - self.first_token) as usize;
+            let read = self.ahead.get_mut(place).ok_or_else(lost)?;
             if done.result? != read.bytes {
-                return Err(self
-                    .opened
-                    .as_ref()
-                    .map_or_else(lost, |opened| changed(opened.file.path())));
+                let opened = self.opened.as_ref().ok_or_else(lost)?;
+                return Err(changed(opened.file.path()));
             }
             read.arrived = Some(done.buffer.ok_or_else(lost)?);
         }
+        Ok(None)
     }
 
     /// The bytes of the present run that have not been consumed as a stream.
     fn unread(&self) -> &[u8] {
-        self.current
-            .as_ref()
-            .and_then(|buffer| buffer.get(self.window.clone()))
-            .unwrap_or(&[])
+        let window = self.window.clone();
+        let unread = self.current.as_ref().and_then(|buffer| buffer.get(window));
+        unread.unwrap_or(&[])
     }
 }
 
@@ -234,11 +217,9 @@ impl ByteRuns for ReadAhead {
             self.window.start = self.window.end - kept.min(self.window.len());
             return Ok((self.unread(), true));
         };
-        let before = self
-            .opened
-            .as_mut()
-            .map_or(0, |opened| std::mem::take(&mut opened.before))
-            .min(bytes);
+        let opened = self.opened.as_mut();
+        let before = opened.map_or(0, |opened| std::mem::take(&mut opened.before));
+        let before = before.min(bytes);
         let tail = self.unread();
         let tail = &tail[tail.len() - kept.min(tail.len())..];
         let start = HEADROOM_BYTES.checked_sub(tail.len()).ok_or_else(|| {
@@ -250,12 +231,9 @@ impl ByteRuns for ReadAhead {
         self.taken += (bytes - before) as u64;
         self.free.extend(self.current.replace(buffer));
         self.submit();
-        let last = self
-            .opened
-            .as_ref()
-            .is_none_or(|opened| opened.offset == opened.bytes)
-            && self.ahead.is_empty();
-        Ok((self.unread(), last))
+        let mut opened = self.opened.iter();
+        let is_submitted = opened.all(|opened| opened.offset == opened.bytes);
+        Ok((self.unread(), is_submitted && self.ahead.is_empty()))
     }
 
     fn taken(&self) -> u64 {
@@ -264,20 +242,18 @@ impl ByteRuns for ReadAhead {
 }
 
 /// A stream of the bytes, for the decoders of compressed files.
-impl std::io::Read for ReadAhead {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let from = std::io::BufRead::fill_buf(self)?;
-        let bytes = from.len().min(out.len());
-        out[..bytes].copy_from_slice(&from[..bytes]);
-        std::io::BufRead::consume(self, bytes);
+impl Read for ReadAhead {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.fill_buf()?.read(out)?;
+        self.consume(bytes);
         Ok(bytes)
     }
 }
 
-impl std::io::BufRead for ReadAhead {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+impl BufRead for ReadAhead {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.window.is_empty() {
-            self.next(0).map_err(std::io::Error::other)?;
+            self.next(0).map_err(io::Error::other)?;
         }
         Ok(self.unread())
     }

@@ -34,110 +34,55 @@ use ThriftType::{
     Any, Bool, Byte, Bytes, DictionaryValues, Double, Integer, List, PageBytes, Struct,
 };
 
-const DATA_PAGE_HEADER: ThriftType = Struct(&[Integer, Integer, Integer, Integer, STATISTICS]);
-const DICTIONARY_PAGE_HEADER: ThriftType = Struct(&[DictionaryValues, Integer, Bool]);
-const DATA_PAGE_HEADER_V2: ThriftType = Struct(&[
+const EMPTY: ThriftType = Struct(&[]);
+const INTEGERS: ThriftType = List(&Integer);
+const STATISTICS: ThriftType = Struct(&[Bytes, Bytes, Integer, Integer, Bytes, Bytes, Bool, Bool]);
+const KEY_VALUES: ThriftType = List(&Struct(&[Bytes, Bytes]));
+
+const DATA_PAGE: ThriftType = Struct(&[Integer, Integer, Integer, Integer, STATISTICS]);
+const DICTIONARY: ThriftType = Struct(&[DictionaryValues, Integer, Bool]);
+const PAGE_V2: ThriftType = Struct(&[
     Integer, Integer, Integer, Integer, Integer, Integer, Bool, STATISTICS,
 ]);
 const PAGE_HEADER: ThriftType = Struct(&[
-    Integer,
-    PageBytes,
-    Integer,
-    Integer,
-    DATA_PAGE_HEADER,
-    EMPTY,
-    DICTIONARY_PAGE_HEADER,
-    DATA_PAGE_HEADER_V2,
+    Integer, PageBytes, Integer, Integer, DATA_PAGE, EMPTY, DICTIONARY, PAGE_V2,
 ]);
 
-const EMPTY: ThriftType = Struct(&[]);
-const STATISTICS: ThriftType = Struct(&[Bytes, Bytes, Integer, Integer, Bytes, Bytes, Bool, Bool]);
-const KEY_VALUES: ThriftType = List(&Struct(&[Bytes, Bytes]));
+const DECIMAL: ThriftType = Struct(&[Integer, Integer]);
 const TIME: ThriftType = Struct(&[Bool, Struct(&[EMPTY, EMPTY, EMPTY])]);
-const LOGICAL_TYPE: ThriftType = Struct(&[
-    EMPTY,
-    EMPTY,
-    EMPTY,
-    EMPTY,
-    Struct(&[Integer, Integer]),
-    EMPTY,
-    TIME,
-    TIME,
-    Any,
-    Struct(&[Byte, Bool]),
-    EMPTY,
-    EMPTY,
-    EMPTY,
-    EMPTY,
-    EMPTY,
-    Struct(&[Byte]),
-    Struct(&[Bytes]),
-    Struct(&[Bytes, Integer]),
+const INT_TYPE: ThriftType = Struct(&[Byte, Bool]);
+const VARIANT: ThriftType = Struct(&[Byte]);
+const GEOMETRY: ThriftType = Struct(&[Bytes]);
+const GEOGRAPHY: ThriftType = Struct(&[Bytes, Integer]);
+const LOGICAL: ThriftType = Struct(&[
+    EMPTY, EMPTY, EMPTY, EMPTY, DECIMAL, EMPTY, TIME, TIME, Any, INT_TYPE, EMPTY, EMPTY, EMPTY,
+    EMPTY, EMPTY, VARIANT, GEOMETRY, GEOGRAPHY,
 ]);
-const SCHEMA_ELEMENT: ThriftType = Struct(&[
-    Integer,
-    Integer,
-    Integer,
-    Bytes,
-    Integer,
-    Integer,
-    Integer,
-    Integer,
-    Integer,
-    LOGICAL_TYPE,
-]);
-const BOUNDING_BOX: ThriftType = Struct(&[
+const SCHEMA: ThriftType = List(&Struct(&[
+    Integer, Integer, Integer, Bytes, Integer, Integer, Integer, Integer, Integer, LOGICAL,
+]));
+
+const NAMES: ThriftType = List(&Bytes);
+const ENCODINGS: ThriftType = List(&Struct(&[Integer, Integer, Integer]));
+const SIZES: ThriftType = Struct(&[Integer, INTEGERS, INTEGERS]);
+const BOUNDS: ThriftType = Struct(&[
     Double, Double, Double, Double, Double, Double, Double, Double,
 ]);
-const COLUMN_METADATA: ThriftType = Struct(&[
-    Integer,
-    List(&Integer),
-    List(&Bytes),
-    Integer,
-    Integer,
-    Integer,
-    Integer,
-    KEY_VALUES,
-    Integer,
-    Integer,
-    Integer,
-    STATISTICS,
-    List(&Struct(&[Integer, Integer, Integer])),
-    Integer,
-    Integer,
-    Struct(&[Integer, List(&Integer), List(&Integer)]),
-    Struct(&[BOUNDING_BOX, List(&Integer)]),
+const GEOSPATIAL: ThriftType = Struct(&[BOUNDS, INTEGERS]);
+const METADATA: ThriftType = Struct(&[
+    Integer, INTEGERS, NAMES, Integer, Integer, Integer, Integer, KEY_VALUES, Integer, Integer,
+    Integer, STATISTICS, ENCODINGS, Integer, Integer, SIZES, GEOSPATIAL,
 ]);
-const COLUMN_CHUNK: ThriftType = Struct(&[
-    Bytes,
-    Integer,
-    COLUMN_METADATA,
-    Integer,
-    Integer,
-    Integer,
-    Integer,
-    Any,
-    Bytes,
-]);
-const ROW_GROUP: ThriftType = Struct(&[
-    List(&COLUMN_CHUNK),
-    Integer,
-    Integer,
-    List(&Struct(&[Integer, Bool, Bool])),
-    Integer,
-    Integer,
-    Integer,
-]);
+const COLUMNS: ThriftType = List(&Struct(&[
+    Bytes, Integer, METADATA, Integer, Integer, Integer, Integer, Any, Bytes,
+]));
+const SORTED_BY: ThriftType = List(&Struct(&[Integer, Bool, Bool]));
+const ROW_GROUPS: ThriftType = List(&Struct(&[
+    COLUMNS, Integer, Integer, SORTED_BY, Integer, Integer, Integer,
+]));
+const ORDERS: ThriftType = List(&Struct(&[EMPTY]));
 const FOOTER: ThriftType = Struct(&[
-    Integer,
-    List(&SCHEMA_ELEMENT),
-    Integer,
-    List(&ROW_GROUP),
-    KEY_VALUES,
-    Bytes,
-    List(&Struct(&[EMPTY])),
-    Any,
-    Bytes,
+    Integer, SCHEMA, Integer, ROW_GROUPS, KEY_VALUES, Bytes, ORDERS, Any, Bytes,
 ]);
 
 /// Levels of structures that the library follows.
@@ -251,10 +196,7 @@ impl Reader<'_> {
                     15 => self.number()?,
                     count => count.into(),
                 };
-                let of = match field {
-                    List(of) => of,
-                    _ => &Any,
-                };
+                let of = if let List(of) = field { of } else { &Any };
                 for _ in 0..count {
                     self.element(head & 15, of, levels)?;
                 }

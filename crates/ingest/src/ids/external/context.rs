@@ -8,7 +8,10 @@ use graphmill_graph::EdgeKind;
 use super::splitters::IdSample;
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
-use crate::external::bucket_file::{BucketFile, ChunkReader, SLABS, buffer_bytes, fill};
+use crate::external::bucket_file::{
+    BucketFile, BucketWriter, ChunkReader, SLABS, buffer_bytes, fill,
+};
+use crate::external::parallel;
 use crate::external::reread::EdgeReplay;
 use crate::external::shuffle::BucketShuffle;
 use crate::options::ImportResources;
@@ -97,6 +100,37 @@ impl<'a> SortContext<'a> {
             self.shares.chunk_bytes,
             self.read_ahead,
         )
+    }
+
+    /// Creates a temporary file of buckets.
+    pub(super) fn bucket_file(
+        &self,
+        what: &str,
+        buckets: usize,
+    ) -> Result<BucketFile, IngestError> {
+        let (disk, path) = (&**self.machine.disk, self.path(what));
+        BucketFile::create(disk, path, buckets, self.shares.chunk_bytes)
+    }
+
+    /// Returns a writer of `bucket_file`, which sends what `shuffle` brings to other ranks.
+    pub(super) fn bucket_writer<'f>(
+        &self,
+        bucket_file: &'f BucketFile,
+        shuffle: Option<&'f BucketShuffle<'f>>,
+    ) -> Result<BucketWriter<'f>, IngestError> {
+        let (disk, budget) = (&**self.machine.disk, self.machine.budget);
+        let writer = BucketWriter::new(bucket_file, disk, budget, self.shares.write_bytes)?;
+        Ok(writer.sending(shuffle))
+    }
+
+    /// Runs `work` once for each of `tasks` tasks, on all workers, each with a state that `make` creates.
+    pub(super) fn run<S: Send>(
+        &self,
+        tasks: u64,
+        make: impl Fn() -> Result<S, IngestError> + Sync,
+        work: impl Fn(&mut S, u64) -> Result<(), IngestError> + Sync,
+    ) -> Result<Vec<S>, IngestError> {
+        parallel::run(self.machine, usize::MAX, tasks, make, work)
     }
 
     /// The way to the ranks that buckets belong to, where there are others.

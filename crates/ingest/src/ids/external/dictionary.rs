@@ -9,17 +9,17 @@ use graphmill_storage::{FileHandle, Open};
 use super::context::{EdgeEnds, SortContext, WRITE_AHEAD};
 use super::occurrences::{NOWHERE, OccurrenceSink, OccurrenceWriter, Occurrences, split};
 use super::positions::{IndexBases, join, of_all_ranks, position_starts};
-use super::sorted_run::{SortedRun, SortedRunWriter};
+use super::sorted_run::{RunTarget, SortedRun, SortedRunWriter};
 use crate::error::IngestError;
-use crate::external::bucket_file::{BucketFile, ChunkReader};
+use crate::external::bucket_file::ChunkReader;
 use crate::external::edge_file::OrderedEdgeFile;
-use crate::external::parallel;
-use crate::progress::Meter;
+use crate::progress::{ImportProgress, Meter};
 
 /// The ids in their order, in a temporary file.
 #[derive(Debug)]
 pub(crate) struct IdDictionary {
-    ids: u64,
+    /// Number of ids, of those that this rank has.
+    pub(crate) ids: u64,
     chunk_bytes: usize,
     sorted_runs: Vec<SortedRun>,
     file: FileHandle,
@@ -46,43 +46,34 @@ impl IdDictionary {
         let occurrences = Occurrences::create(context, sample.splitters(context.shares.splitters))?;
         collect(context, &ends, &occurrences)?;
 
-        let positions = BucketFile::create(
-            &**context.machine.disk,
-            context.path("positions"),
-            starts.len(),
-            context.shares.chunk_bytes,
-        )?;
+        let positions = context.bucket_file("positions", starts.len())?;
         let disk = context.machine.disk;
         let file = disk.open(&context.path("ids"), Open::CreatePrivate)?;
-        let meter = |count| Meter::new(ends.progress, "ids: sort", count);
-        let to = (&positions, &starts[..], &owners[..]);
-        let sorted_runs = resolve(context, occurrences, to, &file, meter)?;
+        let target = RunTarget {
+            context,
+            positions: &positions,
+            starts: &starts,
+            file: &file,
+            end: AtomicU64::new(0),
+            sorted_runs: Mutex::default(),
+        };
+        let sorted_runs = resolve(target, occurrences, &owners, ends.progress)?;
         let mut bases = vec![0; sorted_runs.len()];
-        let mut ids = context
-            .comm
-            .exclusive_prefix_sum(sorted_runs.iter().map(|sorted_run| sorted_run.ids).sum())?;
-        let first = ids;
+        let ids = sorted_runs.iter().map(|sorted_run| sorted_run.ids).sum();
+        let mut base = context.comm.exclusive_prefix_sum(ids)?;
         for sorted_run in &sorted_runs {
-            bases[sorted_run.number as usize] = ids;
-            ids += sorted_run.ids;
+            bases[sorted_run.number as usize] = base;
+            base += sorted_run.ids;
         }
-        let ids = ids - first;
         let bases = IndexBases::of_all_ranks(&context.comm, &bases)?;
         let edges = join(context, &ends, &positions, &starts, &owners, &bases)?;
-        Ok((
-            Self {
-                ids,
-                chunk_bytes: context.shares.write_bytes,
-                sorted_runs,
-                file,
-            },
-            edges,
-        ))
-    }
-
-    /// Number of ids, of those that this rank has.
-    pub(crate) fn len(&self) -> u64 {
-        self.ids
+        let dictionary = Self {
+            ids,
+            chunk_bytes: context.shares.write_bytes,
+            sorted_runs,
+            file,
+        };
+        Ok((dictionary, edges))
     }
 
     /// Calls `each` with the ids of this rank in ascending order; the next rank's ids follow them.
@@ -106,9 +97,9 @@ impl IdDictionary {
                 |mut records| {
                     while let Some((length, rest)) = records.split_at_checked(2) {
                         let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
-                        let (id, rest) = rest
-                            .split_at_checked(length)
-                            .ok_or_else(|| IngestError::internal("an id is cut short"))?;
+                        let id = rest.split_at_checked(length);
+                        let cut_short = || IngestError::internal("an id is cut short");
+                        let (id, rest) = id.ok_or_else(cut_short)?;
                         each(id)?;
                         records = rest;
                     }
@@ -127,76 +118,55 @@ fn collect(
     occurrences: &Occurrences,
 ) -> Result<(), IngestError> {
     // Runs of ids of about as many occurrences, as the sample has them.
-    let (ranks, buckets) = (context.comm.count(), occurrences.buckets());
+    let (ranks, buckets) = (context.comm.count(), occurrences.sizes.len());
     let shuffle = context.shuffle((0..buckets).map(|bucket| bucket * ranks / buckets))?;
     let meter = Meter::new(ends.progress, "ids: collect", ends.edges_here);
     let read = || {
-        for (source, nowhere) in [(Some(ends.source), false), (ends.vertices, true)] {
+        for (source, meter) in [(Some(ends.source), Some(&meter)), (ends.vertices, None)] {
             let Some(source) = source else { continue };
             let make = || {
                 let writer = OccurrenceWriter::new(occurrences, context, shuffle.as_ref())?;
-                Ok((
-                    source.reader(context.machine.disk, context.machine.budget)?,
-                    OccurrenceSink {
-                        writer,
-                        meter: (!nowhere).then_some(&meter),
-                        nowhere,
-                    },
-                ))
+                let reader = source.reader(context.machine.disk, context.machine.budget)?;
+                Ok((reader, OccurrenceSink { writer, meter }))
             };
-            let states = parallel::run(
-                context.machine,
-                usize::MAX,
-                source.units(),
-                make,
-                |(reader, sink), unit| source.read(unit, reader, context.machine.stop, sink),
-            )?;
-            states
-                .into_iter()
-                .try_for_each(|(_, sink)| sink.writer.finish(context))?;
+            let states = context.run(source.units(), make, |(reader, sink), unit| {
+                source.read(unit, reader, context.machine.stop, sink)
+            })?;
+            for (_, sink) in states {
+                sink.writer.finish(context)?;
+            }
         }
         Ok(())
     };
-    context.fill(occurrences.bucket_file(), shuffle.as_ref(), read)?;
+    context.fill(&occurrences.bucket_file, shuffle.as_ref(), read)?;
     drop(shuffle);
     occurrences.merge_ranks(&context.comm)
 }
 
-/// Sorts the buckets of occurrences; writes their ids to `file`, and positions to the buckets of `to`.
+/// Sorts the buckets of occurrences; writes their ids and positions to `target`.
 ///
-/// `to` has their file, the first edge of each, and its rank. Returns the runs of ids in their order.
-fn resolve<'m>(
-    context: &SortContext<'_>,
+/// `owners` are the ranks of the buckets of positions. Returns the runs of ids in their order.
+fn resolve(
+    target: RunTarget<'_>,
     occurrences: Occurrences,
-    (positions, starts, owners): (&BucketFile, &[u64], &[usize]),
-    file: &FileHandle,
-    meter: impl FnOnce(u64) -> Meter<'m>,
+    owners: &[usize],
+    progress: &dyn ImportProgress,
 ) -> Result<Vec<SortedRun>, IngestError> {
-    let end = AtomicU64::new(0);
-    let sorted_runs = Mutex::new(Vec::new());
+    let context = target.context;
     let mut tasks = occurrences.tasks(&[]);
     let all = tasks.iter().map(|task| task.count).sum();
-    let meter = meter(all);
+    let meter = Meter::new(progress, "ids: sort", all);
     let shuffle = context.shuffle(owners.iter().copied())?;
     let resolve = || {
         while !tasks.is_empty() {
             let more = Mutex::new(Vec::new());
             let make = || {
-                Ok((
-                    context.chunk_reader()?,
-                    SortedRunWriter::new(
-                        context,
-                        positions,
-                        shuffle.as_ref(),
-                        starts,
-                        file,
-                        &end,
-                        &sorted_runs,
-                    )?,
-                ))
+                let chunk_reader = context.chunk_reader()?;
+                let writer = SortedRunWriter::new(&target, shuffle.as_ref())?;
+                Ok((chunk_reader, writer))
             };
-            let work = |(chunk_reader, writer): &mut (ChunkReader, SortedRunWriter<'_>),
-                        number: u64| {
+            let count = tasks.len() as u64;
+            let states = context.run(count, make, |(chunk_reader, writer), number| {
                 let task = &tasks[number as usize];
                 if task.is_single() {
                     writer.single(task, chunk_reader)?;
@@ -209,20 +179,18 @@ fn resolve<'m>(
                 }
                 meter.advance(task.count);
                 Ok(())
-            };
-            let states =
-                parallel::run(context.machine, usize::MAX, tasks.len() as u64, make, work)?;
-            states
-                .into_iter()
-                .try_for_each(|(_, writer)| writer.finish())?;
+            })?;
+            for (_, writer) in states {
+                writer.finish()?;
+            }
             tasks = std::mem::take(&mut *lock(&more));
         }
         Ok(())
     };
-    context.fill(positions, shuffle.as_ref(), resolve)?;
+    context.fill(target.positions, shuffle.as_ref(), resolve)?;
     drop(shuffle);
 
-    let mut sorted_runs = std::mem::take(&mut *lock(&sorted_runs));
-    sorted_runs.sort_unstable_by(|a: &SortedRun, b: &SortedRun| a.path.cmp(&b.path));
+    let mut sorted_runs = std::mem::take(&mut *lock(&target.sorted_runs));
+    sorted_runs.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Ok(sorted_runs)
 }

@@ -27,10 +27,10 @@ pub(super) const NOWHERE: u64 = (1 << (8 * POSITION_BYTES)) - 1;
 /// A temporary file of occurrences, bucket by bucket.
 #[derive(Debug)]
 pub(super) struct Occurrences {
-    bucket_file: BucketFile,
+    pub(super) bucket_file: BucketFile,
     splitters: Splitters,
     /// Per bucket the number of occurrences and the bytes of their ids.
-    sizes: Vec<(AtomicU64, AtomicU64)>,
+    pub(super) sizes: Vec<(AtomicU64, AtomicU64)>,
 }
 
 impl Occurrences {
@@ -39,24 +39,11 @@ impl Occurrences {
         splitters: Splitters,
     ) -> Result<Self, IngestError> {
         let buckets = splitters.buckets();
-        let bucket_file = BucketFile::create(
-            &**context.machine.disk,
-            context.path("occurrences"),
-            buckets,
-            context.shares.chunk_bytes,
-        )?;
         Ok(Self {
-            bucket_file,
+            bucket_file: context.bucket_file("occurrences", buckets)?,
             splitters,
             sizes: (0..buckets).map(|_| Default::default()).collect(),
         })
-    }
-
-    pub(super) fn buckets(&self) -> usize {
-        self.sizes.len()
-    }
-    pub(super) fn bucket_file(&self) -> &BucketFile {
-        &self.bucket_file
     }
 
     /// Adds the records of other ranks in this rank's buckets, and forgets the records in theirs.
@@ -77,18 +64,14 @@ impl Occurrences {
     pub(super) fn tasks(self, path: &[u32]) -> Vec<BucketTask> {
         let this = Arc::new(self);
         let task = |bucket: usize| {
-            let (count, bytes) = (
-                this.sizes[bucket].0.load(Relaxed),
-                this.sizes[bucket].1.load(Relaxed),
-            );
-            let mut path = path.to_vec();
-            path.push(bucket as u32);
+            let (count, bytes) = &this.sizes[bucket];
+            let count = count.load(Relaxed);
             (count > 0).then(|| BucketTask {
                 occurrences: this.clone(),
                 bucket,
-                path,
+                path: [path, &[bucket as u32]].concat(),
                 count,
-                bytes,
+                bytes: bytes.load(Relaxed),
             })
         };
         (0..this.sizes.len()).filter_map(task).collect()
@@ -108,15 +91,9 @@ impl<'a> OccurrenceWriter<'a> {
         context: &SortContext<'_>,
         shuffle: Option<&'a BucketShuffle<'a>>,
     ) -> Result<Self, IngestError> {
-        let writer = BucketWriter::new(
-            &occurrences.bucket_file,
-            &**context.machine.disk,
-            context.machine.budget,
-            context.shares.write_bytes,
-        )?;
         Ok(Self {
             occurrences,
-            writer: writer.sending(shuffle),
+            writer: context.bucket_writer(&occurrences.bucket_file, shuffle)?,
             sizes: vec![(0, 0); occurrences.sizes.len()],
         })
     }
@@ -154,9 +131,8 @@ fn for_each_occurrence(
     while let Some((length, rest)) = records.split_at_checked(2) {
         let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
         let (id, rest) = rest.split_at_checked(length).ok_or_else(cut_short)?;
-        let (at, rest) = rest
-            .split_at_checked(POSITION_BYTES)
-            .ok_or_else(cut_short)?;
+        let position = rest.split_at_checked(POSITION_BYTES);
+        let (at, rest) = position.ok_or_else(cut_short)?;
         let mut position = [0; 8];
         position[..POSITION_BYTES].copy_from_slice(at);
         each(id, u64::from_le_bytes(position))?;
@@ -192,36 +168,40 @@ impl BucketTask {
         stop: &CancelToken,
         mut each: impl FnMut(&[u8], u64) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        self.occurrences
-            .bucket_file
-            .read(self.bucket, chunk_reader, stop, |records| {
-                for_each_occurrence(records, &mut each)
-            })
+        let file = &self.occurrences.bucket_file;
+        file.read(self.bucket, chunk_reader, stop, |records| {
+            for_each_occurrence(records, &mut each)
+        })
     }
 }
 
 /// A sink that puts both ends of each edge among the occurrences.
 pub(super) struct OccurrenceSink<'a> {
     pub(super) writer: OccurrenceWriter<'a>,
-    pub(super) nowhere: bool,
     /// The progress of edges; `None` for vertices without edges.
     pub(super) meter: Option<&'a Meter<'a>>,
 }
 
 impl OccurrenceSink<'_> {
     #[inline]
-    fn edge(
+    fn edges<I: AsRef<[u8]>>(
         &mut self,
-        source: &[u8],
-        destination: &[u8],
+        edges: impl ExactSizeIterator<Item = (I, I)>,
         sequence: u64,
     ) -> Result<(), IngestError> {
-        if self.nowhere {
-            self.writer.put(source, NOWHERE)?;
-            return self.writer.put(destination, NOWHERE);
+        let count = edges.len() as u64;
+        for ((source, destination), number) in edges.zip(sequence..) {
+            let [first, second] = match self.meter {
+                Some(_) => [2 * number, 2 * number + 1],
+                None => [NOWHERE; 2],
+            };
+            self.writer.put(source.as_ref(), first)?;
+            self.writer.put(destination.as_ref(), second)?;
         }
-        self.writer.put(source, 2 * sequence)?;
-        self.writer.put(destination, 2 * sequence + 1)
+        if let Some(meter) = self.meter {
+            meter.advance(count);
+        }
+        Ok(())
     }
 }
 
@@ -232,17 +212,9 @@ impl EdgeBatchSink for OccurrenceSink<'_> {
         _weights: &[f64],
         sequence: u64,
     ) -> Result<(), IngestError> {
-        for (i, (source, destination)) in edges.iter().enumerate() {
-            self.edge(
-                &source.to_be_bytes(),
-                &destination.to_be_bytes(),
-                sequence + i as u64,
-            )?;
-        }
-        if let Some(meter) = self.meter {
-            meter.advance(edges.len() as u64);
-        }
-        Ok(())
+        let edges = edges.iter();
+        let edges = edges.map(|(source, target)| (source.to_be_bytes(), target.to_be_bytes()));
+        self.edges(edges, sequence)
     }
 
     fn texts(
@@ -251,13 +223,7 @@ impl EdgeBatchSink for OccurrenceSink<'_> {
         _weights: &[f64],
         sequence: u64,
     ) -> Result<(), IngestError> {
-        for (i, (source, destination)) in edges.iter().enumerate() {
-            self.edge(source, destination, sequence + i as u64)?;
-        }
-        if let Some(meter) = self.meter {
-            meter.advance(edges.len() as u64);
-        }
-        Ok(())
+        self.edges(edges.iter().copied(), sequence)
     }
 }
 

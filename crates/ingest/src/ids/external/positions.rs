@@ -13,10 +13,8 @@ use graphmill_graph::EdgeKind;
 use super::context::{EdgeEnds, SortContext, WRITE_AHEAD};
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
-use crate::external::bucket_file::{BucketFile, ChunkReader};
+use crate::external::bucket_file::BucketFile;
 use crate::external::edge_file::{EdgeBatchSink, EdgeFileWriter, OrderedEdgeFile, TempEdgeFile};
-use crate::external::parallel;
-use crate::external::reread::EdgeReplayReader;
 use crate::options::ImportResources;
 use crate::progress::Meter;
 
@@ -55,9 +53,9 @@ pub(super) fn position_starts(
         ));
     }
     if ends.weights == EdgeKind::None {
-        return Ok((0..ends.edges_here.div_ceil(edges_max))
-            .map(|bucket| ends.first + bucket * edges_max)
-            .collect());
+        let buckets = 0..ends.edges_here.div_ceil(edges_max);
+        let start = |bucket| ends.first + bucket * edges_max;
+        return Ok(buckets.map(start).collect());
     }
     let unit_starts: Vec<u64> = ends.source.unit_starts();
     let mut starts = Vec::new();
@@ -143,10 +141,9 @@ pub(super) fn join(
         context.shares.write_bytes,
         ends.weights,
     )?;
-    let unit_starts: Vec<u64> = if ends.weights == EdgeKind::None {
-        Vec::new()
-    } else {
-        ends.source.unit_starts()
+    let unit_starts = match ends.weights {
+        EdgeKind::None => Vec::new(),
+        EdgeKind::F32 | EdgeKind::F64 => ends.source.unit_starts(),
     };
     let rank = context.comm.rank();
     let buckets = owners.partition_point(|owner| *owner < rank)
@@ -157,12 +154,8 @@ pub(super) fn join(
         let writer = EdgeFileWriter::new(&edge_file, &**disk, budget, WRITE_AHEAD)?;
         Ok((context.chunk_reader()?, reader, writer))
     };
-    let work = |(chunk_reader, reader, writer): &mut (
-        ChunkReader,
-        EdgeReplayReader<'_>,
-        EdgeFileWriter<'_>,
-    ),
-                task: u64| {
+    let tasks = buckets.len() as u64;
+    let states = context.run(tasks, make, |(chunk_reader, reader, writer), task| {
         let bucket = buckets.start + task as usize;
         let start = starts[bucket];
         let end = starts.get(bucket + 1).copied().unwrap_or(ends.edges);
@@ -172,26 +165,21 @@ pub(super) fn join(
         let list = &mut indices.typed_mut::<u64>()[..slots];
         let mut filled = 0;
         positions.read(bucket, chunk_reader, stop, |records| {
-            for record in records.chunks_exact(RESOLVED_BYTES) {
-                let word = |at: usize| {
-                    u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
-                };
-                let (Some(slot), Some(base)) =
-                    (list.get_mut(word(0) as usize), bases.base(word(4)))
+            for record in records.as_chunks::<4>().0.as_chunks::<3>().0 {
+                let [slot, code, rank] = record.map(u32::from_le_bytes);
+                let (Some(slot), Some(base)) = (list.get_mut(slot as usize), bases.base(code))
                 else {
-                    return Err(IngestError::internal(
-                        "an end of an edge lies outside its bucket",
-                    ));
+                    let what = "an end of an edge lies outside its bucket";
+                    return Err(IngestError::internal(what));
                 };
-                *slot = base + u64::from(word(8));
+                *slot = base + u64::from(rank);
                 filled += 1;
             }
             Ok(())
         })?;
         if filled != slots {
-            return Err(IngestError::internal(
-                "ends of edges got lost in the dictionary",
-            ));
+            let what = "ends of edges got lost in the dictionary";
+            return Err(IngestError::internal(what));
         }
         meter.advance(end - start);
         let mut sink = JoinSink {
@@ -205,9 +193,7 @@ pub(super) fn join(
         let from = unit_starts.partition_point(|&unit| unit < start);
         let to = unit_starts.partition_point(|&unit| unit < end);
         (from..to).try_for_each(|unit| ends.source.read(unit as u64, reader, stop, &mut sink))
-    };
-    let tasks = buckets.len() as u64;
-    let states = parallel::run(context.machine, usize::MAX, tasks, make, work)?;
+    })?;
     for (_, _, writer) in states {
         context.written.fetch_add(writer.finish()?, Relaxed);
     }
@@ -226,10 +212,8 @@ impl JoinSink<'_, '_> {
     fn take(&mut self, count: usize, weights: &[f64], sequence: u64) -> Result<(), IngestError> {
         let mut edges = [(0, 0); 256];
         let from = 2 * (sequence - self.start) as usize;
-        let list = self
-            .list
-            .get(from..from + 2 * count)
-            .ok_or_else(IngestError::input_changed)?;
+        let list = self.list.get(from..from + 2 * count);
+        let list = list.ok_or_else(IngestError::input_changed)?;
         for (block, list) in list.chunks(2 * edges.len()).enumerate() {
             let done = block * edges.len();
             let count = list.len() / 2;

@@ -30,7 +30,7 @@ const LENGTH_BITS: u32 = 12;
 const _: () = assert!(ID_BYTES_MAX < 1 << LENGTH_BITS);
 
 /// A part of the dictionary: ids that follow each other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SortedRun {
     pub(super) path: Vec<u32>,
     pub(super) number: u32,
@@ -39,15 +39,24 @@ pub(super) struct SortedRun {
     pub(super) chunks: Vec<(u64, u64)>,
 }
 
+/// Where the workers put sorted runs, and the positions of their ids.
+pub(super) struct RunTarget<'a> {
+    pub(super) context: &'a SortContext<'a>,
+    /// The buckets of positions, and the first edge of each.
+    pub(super) positions: &'a BucketFile,
+    pub(super) starts: &'a [u64],
+    /// The file of the ids, and where its next chunks go.
+    pub(super) file: &'a FileHandle,
+    pub(super) end: AtomicU64,
+    pub(super) sorted_runs: Mutex<Vec<SortedRun>>,
+}
+
 /// One worker's way from buckets of ids to leaves.
 pub(super) struct SortedRunWriter<'a> {
+    target: &'a RunTarget<'a>,
     context: &'a SortContext<'a>,
     positions: BucketWriter<'a>,
-    starts: &'a [u64],
-    file: &'a FileHandle,
-    end: &'a AtomicU64,
     chunk_writer: ChunkWriter,
-    sorted_runs: &'a Mutex<Vec<SortedRun>>,
     /// A buffer of chunks that fills, and where it will lie in the file.
     open: Option<(Buffer, u64)>,
     /// The start of the last chunk, and its end until now.
@@ -59,33 +68,17 @@ pub(super) struct SortedRunWriter<'a> {
 
 impl<'a> SortedRunWriter<'a> {
     pub(super) fn new(
-        context: &'a SortContext<'a>,
-        positions: &'a BucketFile,
+        target: &'a RunTarget<'a>,
         shuffle: Option<&'a BucketShuffle<'a>>,
-        starts: &'a [u64],
-        file: &'a FileHandle,
-        end: &'a AtomicU64,
-        sorted_runs: &'a Mutex<Vec<SortedRun>>,
     ) -> Result<Self, IngestError> {
+        let context = target.context;
+        let (disk, budget) = (&**context.machine.disk, context.machine.budget);
+        let write_bytes = context.shares.write_bytes;
         Ok(Self {
+            target,
             context,
-            positions: BucketWriter::new(
-                positions,
-                &**context.machine.disk,
-                context.machine.budget,
-                context.shares.write_bytes,
-            )?
-            .sending(shuffle),
-            starts,
-            file,
-            end,
-            chunk_writer: ChunkWriter::new(
-                &**context.machine.disk,
-                context.machine.budget,
-                context.shares.write_bytes,
-                WRITE_AHEAD,
-            )?,
-            sorted_runs,
+            positions: context.bucket_writer(target.positions, shuffle)?,
+            chunk_writer: ChunkWriter::new(disk, budget, write_bytes, WRITE_AHEAD)?,
             open: None,
             start: 0,
             at: 0,
@@ -95,26 +88,23 @@ impl<'a> SortedRunWriter<'a> {
 
     /// Returns a number for a new sorted run.
     fn number(&self) -> u32 {
-        let mut sorted_runs = lock(self.sorted_runs);
+        let mut sorted_runs = lock(&self.target.sorted_runs);
         let number = sorted_runs.len() as u32;
         sorted_runs.push(SortedRun {
-            path: Vec::new(),
             number,
-            ids: 0,
-            chunks: Vec::new(),
+            ..SortedRun::default()
         });
         number
     }
 
     fn close(&mut self, number: u32, task: &BucketTask, ids: u64) {
         self.end_chunk();
-        let sorted_run = SortedRun {
+        lock(&self.target.sorted_runs)[number as usize] = SortedRun {
             path: task.path.clone(),
             number,
             ids,
             chunks: std::mem::take(&mut self.chunks),
         };
-        lock(self.sorted_runs)[number as usize] = sorted_run;
     }
 
     /// The occurrences of one id, too many or just enough: streamed.
@@ -124,17 +114,11 @@ impl<'a> SortedRunWriter<'a> {
         chunk_reader: &mut ChunkReader,
     ) -> Result<(), IngestError> {
         let number = self.number();
-        let mut id = None;
-        task.read(
-            chunk_reader,
-            self.context.machine.stop,
-            |found, position| {
-                if id.is_none() {
-                    id = Some(found.to_vec());
-                }
-                self.resolved(position, number, 0)
-            },
-        )?;
+        let (mut id, stop) = (None, self.context.machine.stop);
+        task.read(chunk_reader, stop, |found, position| {
+            id.get_or_insert_with(|| found.to_vec());
+            self.resolved(position, number, 0)
+        })?;
         if let Some(id) = id {
             self.id(&id)?;
             self.close(number, task, 1);
@@ -158,12 +142,10 @@ impl<'a> SortedRunWriter<'a> {
         let list = &mut records.typed_mut::<[u64; 3]>()[..count];
         let (mut filled, mut used) = (0, 0);
         task.read(chunk_reader, self.context.machine.stop, |id, position| {
-            let (Some(record), Some(text)) =
-                (list.get_mut(filled), arena.get_mut(used..used + id.len()))
-            else {
-                return Err(IngestError::internal(
-                    "a bucket of ids is larger than was counted",
-                ));
+            let place = used..used + id.len();
+            let (Some(record), Some(text)) = (list.get_mut(filled), arena.get_mut(place)) else {
+                let what = "a bucket of ids is larger than was counted";
+                return Err(IngestError::internal(what));
             };
             text.copy_from_slice(id);
             *record = [
@@ -182,14 +164,8 @@ impl<'a> SortedRunWriter<'a> {
             let at = (record[1] >> LENGTH_BITS) as usize;
             &arena[at..at + (record[1] & ((1 << LENGTH_BITS) - 1)) as usize]
         };
-        let mut from = 0;
         let mut ids = 0u64;
-        while from < list.len() {
-            let mut to = from + 1;
-            while to < list.len() && list[to][0] == list[from][0] {
-                to += 1;
-            }
-            let group = &mut list[from..to];
+        for group in list.chunk_by_mut(|a, b| a[0] == b[0]) {
             if group.iter().any(|record| id_of(record) != id_of(&group[0])) {
                 group.sort_unstable_by(|a, b| id_of(a).cmp(id_of(b)));
             }
@@ -203,7 +179,6 @@ impl<'a> SortedRunWriter<'a> {
                 }
                 self.resolved(record[2], number, ids as u32 - 1)?;
             }
-            from = to;
         }
         self.close(number, task, ids);
         Ok(())
@@ -211,34 +186,29 @@ impl<'a> SortedRunWriter<'a> {
 
     /// Adds the next id to the sorted run.
     fn id(&mut self, id: &[u8]) -> Result<(), IngestError> {
-        let header = if self.at == self.start {
-            HEADER_BYTES
-        } else {
-            0
+        let write_bytes = self.context.shares.write_bytes;
+        let header = match self.at == self.start {
+            true => HEADER_BYTES,
+            false => 0,
         };
         let bytes = header + 2 + id.len();
-        if self.open.is_none() || self.at + bytes > self.context.shares.write_bytes {
+        if self.open.is_none() || self.at + bytes > write_bytes {
             self.flush();
-            let offset = self
-                .end
-                .fetch_add(self.context.shares.write_bytes as u64, Relaxed);
+            let offset = self.target.end.fetch_add(write_bytes as u64, Relaxed);
             self.open = Some((self.chunk_writer.take()?, offset));
             (self.start, self.at) = (0, 0);
         }
         if self.at == self.start {
             self.at += HEADER_BYTES;
         }
-        let at = self.at;
-        let out = self
-            .open
-            .as_mut()
-            .and_then(|(buffer, _)| buffer.get_mut(at..at + 2 + id.len()));
-        let out = out.ok_or_else(|| {
-            IngestError::internal("an id is larger than a chunk of a temporary file")
-        })?;
+        let place = self.at..self.at + 2 + id.len();
+        self.at = place.end;
+        let open = self.open.as_mut();
+        let out = open.and_then(|(buffer, _)| buffer.get_mut(place));
+        let too_large = "an id is larger than a chunk of a temporary file";
+        let out = out.ok_or_else(|| IngestError::internal(too_large))?;
         out[..2].copy_from_slice(&(id.len() as u16).to_le_bytes());
         out[2..].copy_from_slice(id);
-        self.at += 2 + id.len();
         Ok(())
     }
 
@@ -250,8 +220,8 @@ impl<'a> SortedRunWriter<'a> {
         if self.at > self.start {
             let (offset, bytes) = (*offset + self.start as u64, self.at - self.start);
             seal_chunk(&mut buffer[self.start..], bytes, offset);
-            self.chunks
-                .push((offset, bytes.next_multiple_of(GRAIN) as u64));
+            let padded = bytes.next_multiple_of(GRAIN);
+            self.chunks.push((offset, padded as u64));
             self.start = self.at.next_multiple_of(GRAIN);
             self.at = self.start;
         }
@@ -261,7 +231,8 @@ impl<'a> SortedRunWriter<'a> {
     fn flush(&mut self) {
         self.end_chunk();
         if let Some((buffer, offset)) = self.open.take() {
-            self.chunk_writer.write(self.file, offset, buffer, self.at);
+            let file = self.target.file;
+            self.chunk_writer.write(file, offset, buffer, self.at);
         }
     }
 
@@ -270,13 +241,12 @@ impl<'a> SortedRunWriter<'a> {
         if position == NOWHERE {
             return Ok(());
         }
-        let bucket = self.starts.partition_point(|&start| 2 * start <= position) - 1;
-        let slot = (position - 2 * self.starts[bucket]) as u32;
+        let starts = self.target.starts;
+        let bucket = starts.partition_point(|&start| 2 * start <= position) - 1;
+        let slot = (position - 2 * starts[bucket]) as u32;
         let code = IndexBases::code(&self.context.comm, sorted_run)?;
         let out = self.positions.reserve(bucket, RESOLVED_BYTES)?;
-        out[0..4].copy_from_slice(&slot.to_le_bytes());
-        out[4..8].copy_from_slice(&code.to_le_bytes());
-        out[8..12].copy_from_slice(&rank.to_le_bytes());
+        out.copy_from_slice([slot, code, rank].map(u32::to_le_bytes).as_flattened());
         Ok(())
     }
 

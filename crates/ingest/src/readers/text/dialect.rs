@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::comments::past_mark;
 use super::record::{Delimiter, LexState, RecordFormat};
+use crate::source::PieceReport;
 
 /// The syntax of lines, by the file's name or by option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,10 +124,8 @@ pub(crate) struct Preamble {
     /// The offset of the first edge.
     pub(crate) bytes: u64,
     /// Line ends before it.
-    pub(crate) lines: u64,
-    pub(crate) comments: u64,
-    pub(crate) blank: u64,
-    pub(crate) headers: u64,
+    pub(crate) line_ends: u64,
+    pub(crate) report: PieceReport,
 }
 
 /// A request for the dialect of a file.

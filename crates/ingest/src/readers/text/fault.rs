@@ -5,32 +5,31 @@ use crate::error::{IngestError, LineProblem};
 /// Why lines could not be taken; a byte is counted from the first of those given, then of the file.
 #[derive(Debug)]
 pub(crate) enum ParseError {
-    /// The line at this byte is malformed.
-    Line {
-        problem: LineProblem,
-        found: String,
-        at: u64,
-    },
-    /// The quotes that open in the record at this byte are not closed.
-    Unclosed { at: u64 },
-    /// The line at this byte is longer than a line may be.
-    Endless { at: u64 },
+    /// The line that begins with this byte has a fault.
+    At(u64, LineFault),
     /// Something else.
     Other(IngestError),
+}
+
+/// Why a line could not be taken.
+#[derive(Debug)]
+pub(crate) enum LineFault {
+    Malformed {
+        problem: LineProblem,
+        found: String,
+    },
+    /// The quotes that open in it are not closed.
+    Unclosed,
+    /// It is longer than a line may be.
+    Endless,
 }
 
 impl ParseError {
     /// Returns the error with its byte offset increased by `before`.
     pub(crate) fn after(self, before: u64) -> Self {
         match self {
-            Self::Line { problem, found, at } => Self::Line {
-                problem,
-                found,
-                at: before + at,
-            },
-            Self::Unclosed { at } => Self::Unclosed { at: before + at },
-            Self::Endless { at } => Self::Endless { at: before + at },
-            Self::Other(error) => Self::Other(error),
+            Self::At(at, fault) => Self::At(before + at, fault),
+            other => other,
         }
     }
 }

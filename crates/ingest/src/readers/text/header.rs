@@ -1,5 +1,6 @@
 //! Detects whether the first line of a file names the columns.
 
+use super::columns::column_index;
 use super::dialect::RecordKind;
 use super::fault::shown;
 use super::names::{
@@ -20,28 +21,21 @@ impl Sniff<'_> {
         let Some((first, below)) = rows.split_first() else {
             return Ok((false, None));
         };
-        let known = match self.request.columns {
-            RecordKind::Edge => known_pair(names).is_some(),
-            RecordKind::Vertex => known_vertex(names).is_some(),
-        };
-        let same_as_before = self
-            .request
-            .before
-            .and_then(|before| before.header.as_deref())
-            .is_some_and(|header| body.first().is_some_and(|line| line.text == header));
+        let is_edge = self.request.columns == RecordKind::Edge;
+        let pair = known_pair(names).filter(|_| is_edge);
+        let known = pair.is_some() || !is_edge && known_vertex(names).is_some();
+        let text = body.first().map(|line| line.text);
+        let before = self.request.before;
+        let header_before = before.and_then(|before| before.header.as_deref());
+        let same_as_before = header_before.is_some() && header_before == text;
         if self.is_named(names) || same_as_before {
             return Ok((true, None));
         }
-        let kind = |row: &Vec<Vec<u8>>, column: usize| {
-            row.get(column)
-                .map_or(FieldKind::Empty, |cell| FieldKind::classify(cell))
-        };
         let numbers_below = |column: usize| {
-            let mut kinds = below.iter().map(|row| kind(row, column));
-            below.iter().any(|row| kind(row, column).is_number())
+            let mut kinds = below.iter().map(|row| FieldKind::at(row, column));
+            kinds.clone().any(FieldKind::is_number)
                 && kinds.all(|kind| kind.is_number() || kind == FieldKind::Empty)
         };
-        let pair = known_pair(names).filter(|_| known && self.request.columns == RecordKind::Edge);
         let ends = self.end_columns(None).or(pair).unwrap_or([0, 1]);
         // A name of a column is no id.
         let recurs = |column: usize| {
@@ -53,7 +47,7 @@ impl Sniff<'_> {
             })
         };
         let is_data = ends.into_iter().any(recurs);
-        let line = shown(body.first().map_or(&[], |line| line.text));
+        let line = shown(text.unwrap_or_default());
         let either = || {
             self.refuse(format!(
                 "its first line {line:?} may name the columns or be an edge: say --header yes or --header no"
@@ -67,15 +61,14 @@ impl Sniff<'_> {
         }
         let differs = |column: usize| {
             !is_data
-                && kind(first, column) == FieldKind::Text
+                && FieldKind::at(first, column) == FieldKind::Text
                 && !is_missing(&first[column])
                 && numbers_below(column)
         };
-        let is_number = |end: &usize| kind(first, *end).is_number();
-        let differ = (0..first.len())
-            .filter(|column| differs(*column))
-            .collect::<Vec<_>>();
-        let indexed = kind(first, 0) == FieldKind::Empty
+        let is_number = |end: &usize| FieldKind::at(first, *end).is_number();
+        let columns = 0..first.len();
+        let differ: Vec<usize> = columns.filter(|column| differs(*column)).collect();
+        let indexed = FieldKind::at(first, 0) == FieldKind::Empty
             && first.len() > 2
             && !below.is_empty()
             && (counts_rows(below, 0) || counts_rows(below, 1));
@@ -115,13 +108,10 @@ impl Sniff<'_> {
     /// True if an option names a column of the first line.
     fn is_named(&self, names: &[String]) -> bool {
         let options = self.request.options;
-        let columns = [
-            &options.source_column,
-            &options.target_column,
-            &options.weight_column,
-        ];
-        columns.into_iter().flatten().any(|column| {
-            column.parse::<usize>().is_err() && self.column_index(column, Some(names)).is_some()
+        let ends = [&options.source_column, &options.target_column];
+        let mut columns = ends.into_iter().chain([&options.weight_column]).flatten();
+        columns.any(|column| {
+            column.parse::<usize>().is_err() && column_index(column, Some(names)).is_some()
         })
     }
 }

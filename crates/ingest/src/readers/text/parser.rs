@@ -4,12 +4,12 @@ use graphmill_graph::EdgeKind;
 use memchr::memchr;
 
 use super::comments::{is_spaced_comment, past_mark};
-use super::dialect::{Comments, Dialect, RecordKind, Syntax};
-use super::fault::{ParseError, shown};
-use super::record::{self, Delimiter, LexState, NoRecord, Quotes, line_ends, trim, undoubled};
+use super::dialect::{Comments, Dialect, Syntax};
+use super::fault::{LineFault, ParseError, shown};
+use super::record::{Delimiter, Field, LexState, NoRecord, Quotes, line_ends, trim};
 use super::swar::{F32, F64, NONE, id_at, weight_at};
-use super::values::{self, Integer, text_id, weight};
-use crate::error::LineProblem;
+use super::values::{FieldKind, integer, integer_id, text_id, weight};
+use crate::error::{IngestError, LineProblem};
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, Ids, PieceReport, SIGN};
 
@@ -30,7 +30,6 @@ pub(crate) enum Malformed {
 #[derive(Debug)]
 pub(crate) struct Parser<'d> {
     dialect: &'d Dialect,
-    columns: RecordKind,
     ids: Ids,
     weights: EdgeKind,
     malformed: Malformed,
@@ -50,16 +49,15 @@ pub(crate) struct Parser<'d> {
     /// True if the bytes of this run hold a zero byte.
     has_zeros: bool,
     /// True if an id is negative.
-    negative: bool,
-    /// True if an id is too large for a signed integer.
-    huge: bool,
+    pub(crate) negative: bool,
     edges: Vec<(u64, u64)>,
     weight_batch: Vec<f64>,
 }
 
 /// The wanted fields of a record.
+#[derive(Default)]
 struct ParsedRow<'a> {
-    ends: [record::Field<'a>; 2],
+    ends: [Field<'a>; 2],
     weight: &'a [u8],
 }
 
@@ -67,7 +65,6 @@ impl<'d> Parser<'d> {
     /// A parser of the records of a file. `within`: the bytes begin inside a record, at such a place.
     pub(crate) fn new(
         dialect: &'d Dialect,
-        columns: RecordKind,
         ids: Ids,
         weights: EdgeKind,
         malformed: Malformed,
@@ -82,19 +79,17 @@ impl<'d> Parser<'d> {
             separators[usize::from(mark)] = true;
         }
         let [source, destination, weight] = dialect.wanted;
-        let weight_last = match (columns, weights) {
-            (RecordKind::Edge, EdgeKind::F32 | EdgeKind::F64) => weight,
-            _ => 0,
+        let weight_last = match weights {
+            EdgeKind::F32 | EdgeKind::F64 => weight,
+            EdgeKind::None => 0,
         };
         let first = usize::from(dialect.syntax == Syntax::Dimacs);
-        let is_plain = columns == RecordKind::Edge
-            && [source, destination] == [first, first + 1]
+        let is_plain = [source, destination] == [first, first + 1]
             && (weights == EdgeKind::None || weight == first + 2)
             && !(dialect.columns == Some(2) && weights != EdgeKind::None)
             && !matches!(dialect.comments, Comments::Prefix(_));
         Self {
             dialect,
-            columns,
             ids,
             weights,
             malformed,
@@ -107,7 +102,6 @@ impl<'d> Parser<'d> {
             no_integer: Vec::new(),
             has_zeros: false,
             negative: false,
-            huge: false,
             edges: Vec::with_capacity(BATCH_EDGES_MAX),
             weight_batch: Vec::with_capacity(BATCH_EDGES_MAX),
         }
@@ -115,18 +109,9 @@ impl<'d> Parser<'d> {
 
     /// Returns the counts of the lines until now.
     pub(crate) fn report(&self) -> PieceReport {
-        let PieceReport {
-            edges,
-            comments,
-            blank,
-            headers,
-            skipped,
-            ..
-        } = self.report;
-        PieceReport {
-            lines: edges + comments + blank + headers + skipped,
-            ..self.report
-        }
+        let mut all = self.report;
+        all.lines = all.edges + all.comments + all.blank + all.headers + all.skipped;
+        all
     }
 
     /// Line ends of the parsed records.
@@ -136,14 +121,9 @@ impl<'d> Parser<'d> {
 
     /// The last id that was no integer, for a notice, and whether it is a number all the same.
     pub(crate) fn no_integer(&self) -> (String, bool) {
-        let is_number = values::FieldKind::classify(&self.no_integer).is_number()
+        let is_number = FieldKind::classify(&self.no_integer).is_number()
             || self.no_integer.iter().all(u8::is_ascii_digit);
         (shown(&self.no_integer), is_number)
-    }
-
-    /// Returns whether an id was negative, and whether one was 2^63 or more.
-    pub(crate) fn signs(&self) -> [bool; 2] {
-        [self.negative, self.huge]
     }
 
     /// Parses the records of `bytes` that begin before `limit`.
@@ -240,11 +220,11 @@ impl<'d> Parser<'d> {
                 Ok(Some((past_mark(line), record.next)))
             }
             Err(NoRecord::Partial) => Ok(None),
-            Err(NoRecord::Unclosed) => Err(ParseError::Unclosed { at: at as u64 }),
+            Err(NoRecord::Unclosed) => Err(ParseError::At(at as u64, LineFault::Unclosed)),
         }
     }
 
-    fn flush(&mut self, sink: &mut dyn EdgeSink) -> Result<(), ParseError> {
+    fn flush(&mut self, sink: &mut dyn EdgeSink) -> Result<(), IngestError> {
         if !self.edges.is_empty() {
             sink.integers(&self.edges, &self.weight_batch)?;
             self.edges.clear();
@@ -331,8 +311,7 @@ impl<'d> Parser<'d> {
             let Some((line, next)) = self.record(bytes, at, last)? else {
                 break;
             };
-            let edge = self.texts_of(line);
-            match edge {
+            match self.texts_of(line) {
                 Ok(Some((ends, weight))) => {
                     if self.weights != EdgeKind::None {
                         self.weight_batch.push(weight);
@@ -343,15 +322,10 @@ impl<'d> Parser<'d> {
                         }
                         ends => {
                             // Fields with doubled quotes are copied, and delivered with the edges before them.
-                            let texts = ends.map(|end| match end.doubled {
-                                true => undoubled(end.bytes),
-                                false => end.bytes.to_vec(),
-                            });
-                            let mut batch = edges.clone();
+                            let texts = ends.map(|end| end.text());
+                            let mut batch = std::mem::take(&mut edges);
                             batch.push((&texts[0], &texts[1]));
-                            sink.texts(&batch, &self.weight_batch)?;
-                            edges.clear();
-                            self.weight_batch.clear();
+                            self.flush_texts(&mut batch, sink)?;
                         }
                     }
                 }
@@ -360,16 +334,24 @@ impl<'d> Parser<'d> {
             }
             at = next;
             if edges.len() == BATCH_EDGES_MAX {
-                sink.texts(&edges, &self.weight_batch)?;
-                edges.clear();
-                self.weight_batch.clear();
+                self.flush_texts(&mut edges, sink)?;
             }
         }
+        self.flush_texts(&mut edges, sink)?;
+        Ok(at)
+    }
+
+    fn flush_texts(
+        &mut self,
+        edges: &mut Vec<(&[u8], &[u8])>,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<(), IngestError> {
         if !edges.is_empty() {
-            sink.texts(&edges, &self.weight_batch)?;
+            sink.texts(edges, &self.weight_batch)?;
+            edges.clear();
             self.weight_batch.clear();
         }
-        Ok(at)
+        Ok(())
     }
 
     /// The edge of a line between integer ids, if it holds one, counted.
@@ -377,35 +359,29 @@ impl<'d> Parser<'d> {
         let Some(row) = self.row(line)? else {
             return Ok(None);
         };
-        let [source, destination, _] = self.dialect.wanted;
-        let edge = (
-            self.integer(row.ends[0], source + 1)?,
-            self.integer(row.ends[1], destination + 1)?,
-        );
-        let weight = self.weight(row.weight)?;
+        let [source, destination, weight_column] = self.dialect.wanted;
+        let source = self.integer(row.ends[0], source + 1)?;
+        let destination = self.integer(row.ends[1], destination + 1)?;
+        let weight = weight(row.weight, self.weights, weight_column + 1)?;
         self.report.edges += 1;
-        Ok(Some((edge, weight)))
+        Ok(Some(((source, destination), weight)))
     }
 
-    fn integer(&mut self, field: record::Field<'_>, column: usize) -> Result<u64, LineProblem> {
+    fn integer(&mut self, field: Field<'_>, column: usize) -> Result<u64, LineProblem> {
         let bytes = field.bytes;
         // Blanks around an integer are not part of it, unless quotes enclose them.
         let text = if field.quoted { bytes } else { trim(bytes) };
-        let Some(number) = Integer::parse(text) else {
+        let Some(number) = integer(text) else {
             self.no_integer.clear();
             self.no_integer.extend_from_slice(bytes);
             return Err(LineProblem::NotInteger { column });
         };
-        let is_huge = matches!(number, Integer::Unsigned(number) if number >= SIGN);
-        self.negative |= matches!(number, Integer::Negative(_));
-        self.huge |= is_huge;
-        match (number, self.ids) {
-            (Integer::Unsigned(number), Ids::Signed) if !is_huge => Ok(number ^ SIGN),
-            (Integer::Negative(number), Ids::Signed) => Ok(number as u64 ^ SIGN),
-            (Integer::Unsigned(number), Ids::Integer | Ids::Text) => Ok(number),
-            (Integer::Negative(_), _) if self.malformed == Malformed::Probe => Ok(0),
-            (Integer::Negative(_), _) => Err(LineProblem::Negative { column }),
-            (Integer::Unsigned(_), Ids::Signed) => Err(LineProblem::Huge { column }),
+        self.negative |= number < 0;
+        match integer_id(number, self.ids) {
+            Some(id) => Ok(id),
+            None if number >= 0 => Err(LineProblem::Huge { column }),
+            None if self.malformed == Malformed::Probe => Ok(0),
+            None => Err(LineProblem::Negative { column }),
         }
     }
 
@@ -414,23 +390,16 @@ impl<'d> Parser<'d> {
         let Some(row) = self.row(line)? else {
             return Ok(None);
         };
-        let [source, destination, _] = self.dialect.wanted;
+        let [source, destination, weight_column] = self.dialect.wanted;
         for (end, column) in row.ends.iter().zip([source + 1, destination + 1]) {
             text_id(end.bytes, column)?;
             if self.has_zeros && end.bytes.contains(&0) {
                 return Err(LineProblem::ZeroByte { column });
             }
         }
-        let weight = self.weight(row.weight)?;
+        let weight = weight(row.weight, self.weights, weight_column + 1)?;
         self.report.edges += 1;
         Ok(Some((row.ends, weight)))
-    }
-
-    fn weight(&self, bytes: &[u8]) -> Result<f64, LineProblem> {
-        match self.columns {
-            RecordKind::Vertex => Ok(0.0),
-            RecordKind::Edge => weight(bytes, self.weights, self.dialect.wanted[2] + 1),
-        }
     }
 
     /// The wanted fields of a record, if it holds an edge; records of other kinds are counted.
@@ -460,9 +429,7 @@ impl<'d> Parser<'d> {
             return Ok(None);
         }
         // One of numbers does not come again: it would be an edge to the quick look, too.
-        let is_number = line
-            .first()
-            .is_some_and(|byte| matches!(byte, b'0'..=b'9' | b'-'));
+        let is_number = matches!(line, [b'0'..=b'9' | b'-', ..]);
         if !is_number && dialect.header.as_deref() == Some(line) {
             self.report.headers += 1;
             return Ok(None);
@@ -470,14 +437,7 @@ impl<'d> Parser<'d> {
         let cut = &dialect.cut;
         let mut rest = Some(cut.strip(line));
         let [source, destination, weight] = dialect.wanted;
-        let mut row = ParsedRow {
-            ends: [record::Field {
-                bytes: &[],
-                quoted: false,
-                doubled: false,
-            }; 2],
-            weight: &[],
-        };
+        let mut row = ParsedRow::default();
         for column in 0..=self.last {
             let Some(field) = cut.field(&mut rest, column + 1)? else {
                 return Err(LineProblem::TooFewColumns {
@@ -508,30 +468,21 @@ impl<'d> Parser<'d> {
                     row.ends[1] = field;
                 }
             }
-            if column == weight
-                && self.weights != EdgeKind::None
-                && self.columns == RecordKind::Edge
-            {
+            if column == weight && self.weights != EdgeKind::None {
                 if trim(field.bytes).is_empty() {
                     return Err(LineProblem::EmptyColumn { column: column + 1 });
                 }
                 row.weight = field.bytes;
             }
         }
-        let count = |rest| cut.count(rest, self.last + 2);
-        match (dialect.columns, rest) {
-            (Some(expected), None) if expected == self.last + 1 => {}
-            (None, None) => {}
-            (expected, rest) => {
-                let found = self.last + 1 + rest.map_or(Ok(0), |rest| count(Some(rest)))?;
-                if let Some(expected) = expected
-                    && found != expected
-                {
-                    return Err(LineProblem::ColumnCount { found, expected });
-                }
+        let others = rest.map_or(Ok(0), |rest| cut.count(rest, self.last + 2))?;
+        let found = self.last + 1 + others;
+        match dialect.columns {
+            Some(expected) if found != expected => {
+                Err(LineProblem::ColumnCount { found, expected })
             }
+            _ => Ok(Some(row)),
         }
-        Ok(Some(row))
     }
 
     fn malformed(
@@ -545,11 +496,9 @@ impl<'d> Parser<'d> {
             LineProblem::NotInteger { .. } | LineProblem::LateQuote { .. }
         );
         if self.malformed == Malformed::Fail || self.malformed == Malformed::Probe && decides {
-            return Err(ParseError::Line {
-                problem,
-                found: shown(line),
-                at: at as u64,
-            });
+            let found = shown(line);
+            let fault = LineFault::Malformed { problem, found };
+            return Err(ParseError::At(at as u64, fault));
         }
         self.report.skipped += 1;
         Ok(())
@@ -560,4 +509,4 @@ impl<'d> Parser<'d> {
 type IntegerEdge = ((u64, u64), f64);
 
 /// Two ids and a weight.
-type TextEdge<'a> = ([record::Field<'a>; 2], f64);
+type TextEdge<'a> = ([Field<'a>; 2], f64);

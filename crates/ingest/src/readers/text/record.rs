@@ -114,7 +114,7 @@ pub(super) struct RecordSpan {
 }
 
 /// A field of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Field<'a> {
     /// The content, without enclosing quotes.
     pub(super) bytes: &'a [u8],
@@ -122,6 +122,22 @@ pub(super) struct Field<'a> {
     pub(super) quoted: bool,
     /// True if the field holds doubled quotes.
     pub(super) doubled: bool,
+}
+
+impl Field<'_> {
+    /// Returns the content with every doubled quote as one.
+    pub(super) fn text(&self) -> Vec<u8> {
+        let mut text = Vec::with_capacity(self.bytes.len());
+        let mut rest = self.bytes;
+        while self.doubled
+            && let Some(found) = memchr(QUOTE, rest)
+        {
+            text.extend_from_slice(&rest[..=found]);
+            rest = rest.get(found + 2..).unwrap_or(&[]);
+        }
+        text.extend_from_slice(rest);
+        text
+    }
 }
 
 /// Why no record could be cut.
@@ -234,16 +250,9 @@ impl RecordFormat {
     #[inline]
     pub(crate) fn step(&self, bytes: &[u8], at: usize, state: LexState) -> LexStep {
         let rest = bytes.get(at..).unwrap_or(&[]);
-        let to = |found: usize, state| LexStep {
-            to: at + found + 1,
-            state,
-            ends: false,
-        };
-        let rest_is = |state| LexStep {
-            to: bytes.len(),
-            state,
-            ends: false,
-        };
+        let step = |to: usize, state, ends| LexStep { to, state, ends };
+        let to = |found: usize, state| step(at + found + 1, state, false);
+        let rest_is = |state| step(bytes.len(), state, false);
         let is_comment = state == LexState::Comment;
         match state {
             LexState::Quoted => match memchr(QUOTE, rest) {
@@ -264,19 +273,12 @@ impl RecordFormat {
                     3 if state == LexState::Start && rest.starts_with(MARK) => true,
                     _ => self.separates(rest[found - 1]),
                 };
-                to(
-                    found,
-                    if opens {
-                        LexState::Quoted
-                    } else {
-                        LexState::Plain
-                    },
-                )
+                match opens {
+                    true => to(found, LexState::Quoted),
+                    false => to(found, LexState::Plain),
+                }
             }
-            Some(found) => LexStep {
-                ends: true,
-                ..to(found, LexState::Start)
-            },
+            Some(found) => step(at + found + 1, LexState::Start, true),
             None => rest_is(self.state_after(rest, state)),
         }
     }
@@ -301,8 +303,7 @@ impl RecordFormat {
         let Some(bytes) = *rest else { return Ok(None) };
         let plain = |bytes| Field {
             bytes,
-            quoted: false,
-            doubled: false,
+            ..Field::default()
         };
         let separator = match self.delimiter {
             Delimiter::Blanks => {
@@ -358,16 +359,14 @@ impl RecordFormat {
         }
         .unwrap_or(bytes.len());
         let (field, after) = bytes.split_at(end);
-        *rest = match after.first() {
-            Some(&QUOTE) if separator != QUOTE && self.quotes == Quotes::Enclose => {
-                return Err(LineProblem::Quotes { column });
+        if separator != QUOTE && after.first() == Some(&QUOTE) {
+            match self.quotes {
+                Quotes::Enclose => return Err(LineProblem::Quotes { column }),
+                Quotes::Absent => return Err(LineProblem::LateQuote { column }),
+                Quotes::Within | Quotes::Text => {}
             }
-            Some(&QUOTE) if separator != QUOTE && self.quotes == Quotes::Absent => {
-                return Err(LineProblem::LateQuote { column });
-            }
-            Some(_) => Some(&after[1..]),
-            None => None,
-        };
+        }
+        *rest = after.get(1..);
         Ok(Some(plain(if self.trims { trim(field) } else { field })))
     }
 
@@ -420,37 +419,20 @@ impl RecordFormat {
         (fits && rest[end] != QUOTE).then_some(at + 1 + end)
     }
 
-    /// Returns the number of remaining fields; the first of them is column `column`.
-    pub(super) fn count(
-        &self,
-        rest: Option<&[u8]>,
-        mut column: usize,
-    ) -> Result<usize, LineProblem> {
-        let before = column;
-        let mut rest = rest;
-        if let (Some(bytes), Delimiter::Byte(separator)) = (rest, self.delimiter)
+    /// Returns the number of fields in `bytes`; the first of them is column `column`.
+    pub(super) fn count(&self, bytes: &[u8], column: usize) -> Result<usize, LineProblem> {
+        if let Delimiter::Byte(separator) = self.delimiter
             && (matches!(self.quotes, Quotes::Within | Quotes::Text)
                 || memchr(QUOTE, bytes).is_none())
         {
             return Ok(memchr_iter(separator, bytes).count() + 1);
         }
-        while self.field(&mut rest, column)?.is_some() {
-            column += 1;
+        let (mut rest, mut count) = (Some(bytes), 0);
+        while self.field(&mut rest, column + count)?.is_some() {
+            count += 1;
         }
-        Ok(column - before)
+        Ok(count)
     }
-}
-
-/// The text of a field whose quotes are doubled.
-pub(super) fn undoubled(bytes: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
-    while let Some(found) = memchr(QUOTE, rest) {
-        text.extend_from_slice(&rest[..=found]);
-        rest = rest.get(found + 2..).unwrap_or(&[]);
-    }
-    text.extend_from_slice(rest);
-    text
 }
 
 #[cfg(test)]
@@ -470,14 +452,9 @@ mod tests {
         let mut rest = Some(record.as_bytes());
         let mut found = Vec::new();
         while let Some(field) = cut.field(&mut rest, found.len() + 1)? {
-            let text = if field.doubled {
-                undoubled(field.bytes)
-            } else {
-                field.bytes.to_vec()
-            };
-            found.push(String::from_utf8_lossy(&text).into_owned());
+            found.push(String::from_utf8_lossy(&field.text()).into_owned());
         }
-        assert_eq!(cut.count(Some(record.as_bytes()), 1), Ok(found.len()));
+        assert_eq!(cut.count(record.as_bytes(), 1), Ok(found.len()));
         Ok(found)
     }
 

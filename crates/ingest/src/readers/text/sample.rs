@@ -6,14 +6,12 @@ use super::columns::column_index;
 use super::comments::{is_surely_comment, mark, past_mark};
 use super::dialect::{Comments, DialectRequest, Quote, RecordKind, Syntax};
 use super::fault::shown;
-use super::record::{
-    Delimiter, LexState, NoRecord, Quotes, RecordFormat, line_ends, trim, undoubled,
-};
+use super::record::{Delimiter, LexState, NoRecord, Quotes, RecordFormat, line_ends, trim};
 use super::values::FieldKind;
 use crate::error::{IngestError, LineProblem};
 
 /// Records of a sample at most.
-pub(super) const SAMPLE_RECORDS: usize = 2000;
+const SAMPLE_RECORDS: usize = 2000;
 
 /// A record of the sample.
 #[derive(Clone, Copy)]
@@ -40,7 +38,7 @@ impl<'a> Sniff<'a> {
             || self.request.options.quote == Quote::Encloses
     }
 
-    pub(super) fn quotes(&self) -> Quotes {
+    fn quotes(&self) -> Quotes {
         match (self.request.options.quote, self.is_tabular()) {
             (Quote::None, _) => Quotes::Text,
             (Quote::Encloses, _) => Quotes::Enclose,
@@ -65,7 +63,7 @@ impl<'a> Sniff<'a> {
     }
 
     /// True if quotes occur outside of comments; in TSV, if one begins a field.
-    pub(super) fn has_quotes(&self) -> bool {
+    fn has_quotes(&self) -> bool {
         let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
         let mut lines = self.bytes.split_inclusive(is_end).skip_while(|line| {
             trim(line.trim_ascii_end()).is_empty() || self.is_comment(line, true)
@@ -99,13 +97,12 @@ impl<'a> Sniff<'a> {
         &self,
         delimiter: Option<Delimiter>,
         whole: bool,
-    ) -> Result<(Vec<SampleRecord<'a>>, u64), IngestError> {
+    ) -> Result<Vec<SampleRecord<'a>>, IngestError> {
         let cut = RecordFormat {
             is_open: delimiter.is_none(),
             ..self.cut(delimiter.unwrap_or(Delimiter::Byte(b',')))
         };
-        let (mut lines, mut blank, mut at) = (Vec::new(), 0, 0);
-        let mut in_head = true;
+        let (mut lines, mut at, mut in_head) = (Vec::new(), 0, true);
         while at < self.bytes.len() && lines.len() < SAMPLE_RECORDS {
             let line = &self.bytes[at..];
             let state = match self.is_comment(line, in_head) {
@@ -123,9 +120,7 @@ impl<'a> Sniff<'a> {
                 Err(NoRecord::Partial) => break,
             };
             let text = past_mark(&self.bytes[at..record.end]);
-            if trim(text).is_empty() {
-                blank += u64::from(lines.is_empty());
-            } else {
+            if !trim(text).is_empty() {
                 in_head &= state == LexState::Comment || mark(text).is_some();
                 lines.push(SampleRecord {
                     start: at,
@@ -135,7 +130,7 @@ impl<'a> Sniff<'a> {
             }
             at = record.next;
         }
-        Ok((lines, blank))
+        Ok(lines)
     }
 
     /// True if a line is an edge behind a comment's mark (`#1 2`), above a line without one.
@@ -143,23 +138,16 @@ impl<'a> Sniff<'a> {
     /// Its ends are integers.
     pub(super) fn is_edge_left_out(&self, cut: &RecordFormat, line: &[u8], below: &[u8]) -> bool {
         let numbers = |line: &[u8]| {
-            self.cells(cut, line).is_ok_and(|cells| {
-                cells.len() >= 2
-                    && cells[..2]
-                        .iter()
-                        .all(|cell| FieldKind::classify(cell).is_number())
-            })
+            let cells = self.cells(cut, line).unwrap_or_default();
+            [0, 1]
+                .iter()
+                .all(|&end| FieldKind::at(&cells, end).is_number())
         };
         mark(line).is_some_and(|mark| numbers(&line[mark.len()..])) && numbers(below)
     }
 
     pub(super) fn may_be_comment(&self, line: &[u8]) -> bool {
         self.request.options.comments == Comments::Auto && mark(line).is_some()
-    }
-
-    pub(super) fn width(&self, cut: &RecordFormat, line: &[u8]) -> Result<usize, IngestError> {
-        cut.count(Some(cut.strip(line)), 1)
-            .map_err(|problem| self.line_error(line, problem))
     }
 
     /// An error with the line that begins where `line` lies in the sample.
@@ -181,40 +169,30 @@ impl<'a> Sniff<'a> {
         let mut rest = Some(cut.strip(line));
         let mut cells = Vec::new();
         while let Some(field) = cut.field(&mut rest, cells.len() + 1)? {
-            cells.push(if field.doubled {
-                undoubled(field.bytes)
-            } else {
-                field.bytes.to_vec()
-            });
+            cells.push(field.text());
         }
         Ok(cells)
     }
 
     /// Columns that a line has at least.
     pub(super) fn needed(&self) -> usize {
-        let number = |name: &Option<String>| name.as_ref().and_then(|name| name.parse().ok());
+        if self.request.columns == RecordKind::Vertex {
+            return 1;
+        }
         let options = self.request.options;
-        let least = match self.request.columns {
-            RecordKind::Vertex => return 1,
-            RecordKind::Edge => 2,
-        };
-        [&options.source_column, &options.target_column]
+        let names = [&options.source_column, &options.target_column];
+        let numbers = names
             .into_iter()
-            .filter_map(number)
-            .fold(least, usize::max)
+            .flatten()
+            .filter_map(|name| name.parse().ok());
+        numbers.fold(2, usize::max)
     }
 
     /// Returns the columns of the ends that the options give by number; `names` are those in a header.
     pub(super) fn end_columns(&self, names: Option<&[String]>) -> Option<[usize; 2]> {
         let options = self.request.options;
-        let place = |option: &Option<String>| self.column_index(option.as_deref()?, names);
-        Some([
-            place(&options.source_column)?,
-            place(&options.target_column)?,
-        ])
-    }
-
-    pub(super) fn column_index(&self, column: &str, names: Option<&[String]>) -> Option<usize> {
-        column_index(column, names)
+        let source = column_index(options.source_column.as_deref()?, names)?;
+        let target = column_index(options.target_column.as_deref()?, names)?;
+        Some([source, target])
     }
 }

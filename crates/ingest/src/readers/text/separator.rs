@@ -36,6 +36,7 @@ impl Sniff<'_> {
             Syntax::Csv => comma,
             Syntax::Text | Syntax::Tsv | Syntax::Dimacs => tab,
         };
+        let default = if self.is_tabular() { usual } else { blanks };
         let needed = self.needed();
         let all_that_fit = |skips: bool| -> Vec<(Delimiter, Fit)> {
             let fits = |delimiter| self.fit(&self.cut(delimiter), body, needed, skips);
@@ -51,35 +52,25 @@ impl Sniff<'_> {
             let most = fitting.iter().map(|(_, fit)| fit.lines).max().unwrap_or(0);
             fitting.retain(|(_, fit)| fit.lines == most);
             match (self.request.skips, 2 * most > body.len()) {
-                (true, _) if fitting.is_empty() => {
-                    return Ok(if self.is_tabular() { usual } else { blanks });
-                }
+                (true, _) if fitting.is_empty() => return Ok(default),
                 (false, false) => fitting.clear(),
                 _ => self.by_most.set(true),
             }
         }
         if self.request.columns == RecordKind::Vertex {
             // A list with one column needs no separator.
-            let single = |fit: &Fit| fit.width == Some(1);
-            let cut: Vec<_> = fitting
-                .iter()
-                .filter(|(_, fit)| !single(fit))
-                .copied()
-                .collect();
-            let bytes_cut = cut.iter().any(|(delimiter, _)| *delimiter != blanks);
-            if cut.is_empty() || !bytes_cut && self.is_tabular() {
-                return Ok(if self.is_tabular() { usual } else { blanks });
+            fitting.retain(|(_, fit)| fit.width != Some(1));
+            let bytes_cut = fitting.iter().any(|(delimiter, _)| *delimiter != blanks);
+            if fitting.is_empty() || !bytes_cut && self.is_tabular() {
+                return Ok(default);
             }
-            fitting = cut;
         }
         if self.is_tabular() {
             fitting.retain(|(delimiter, fit)| *delimiter != blanks || fit.integers);
         }
         // Tabs are blanks too.
-        if fitting
-            .iter()
-            .any(|(delimiter, fit)| *delimiter == tab && fit.width.is_some())
-        {
+        let mut tabs = fitting.iter().filter(|(delimiter, _)| *delimiter == tab);
+        if tabs.any(|(_, fit)| fit.width.is_some()) {
             fitting.retain(|(delimiter, _)| *delimiter != blanks);
         }
         let keep = |fitting: &mut Vec<(Delimiter, Fit)>, is: fn(&Fit) -> bool| {
@@ -94,7 +85,7 @@ impl Sniff<'_> {
         }
         let has = |delimiter| fitting.iter().any(|(found, _)| *found == delimiter);
         match fitting[..] {
-            [] => self.no_delimiter(body, usual),
+            [] => self.no_delimiter(body, usual, default),
             [(only, _)] => Ok(only),
             // Tabs are rarely part of a cell. Other characters may be, unless the name's ending says that they separate.
             _ if has(usual) && usual == tab => Ok(usual),
@@ -114,35 +105,32 @@ impl Sniff<'_> {
         &self,
         body: &[SampleRecord<'_>],
         usual: Delimiter,
+        default: Delimiter,
     ) -> Result<Delimiter, IngestError> {
-        let (blanks, needed) = (Delimiter::Blanks, self.needed());
+        let needed = self.needed();
         // Report the problem with the first line that no separator cuts.
         if body.is_empty() {
             return Ok(usual);
         }
         // Each line is left out when it is read.
         if self.request.skips {
-            return Ok(if self.is_tabular() { usual } else { blanks });
+            return Ok(default);
         }
         // By the separator that cuts most lines, the first that it does not cut.
         let cuts = |delimiter: &Delimiter| {
             let cut = self.cut(*delimiter);
-            let is_cut = |line: &&SampleRecord<'_>| {
-                self.cells(&cut, line.text)
-                    .is_ok_and(|cells| cells.len() >= needed)
-            };
-            body.iter().filter(is_cut).count()
+            let cells = body.iter().map(|line| self.cells(&cut, line.text));
+            cells
+                .flatten()
+                .filter(|cells| cells.len() >= needed)
+                .count()
         };
-        let least = if self.is_tabular() { usual } else { blanks };
-        let best = [b'|', b';', b',', b'\t']
-            .map(Delimiter::Byte)
-            .into_iter()
-            .chain([least])
-            .max_by_key(cuts)
-            .unwrap_or(least);
+        let others = [b'|', b';', b',', b'\t'].map(Delimiter::Byte);
+        let best = others.into_iter().chain([default]).max_by_key(cuts);
+        let best = best.unwrap_or(default);
         if self.is_tabular()
             && cuts(&best) == 0
-            && cuts(&blanks) == body.len()
+            && cuts(&Delimiter::Blanks) == body.len()
             && self.cells(&self.cut(best), body[0].text).is_ok()
         {
             return Err(self.refuse(
@@ -150,22 +138,16 @@ impl Sniff<'_> {
             ));
         }
         let cut = self.cut(best);
-        let expected = self
-            .cells(&cut, body[0].text)
-            .map_or(needed, |cells| cells.len());
-        let problem = |line: &SampleRecord<'_>| match self.cells(&cut, line.text) {
-            Err(problem) => Some(self.line_error(line.text, problem)),
-            Ok(cells) if cells.len() < needed => {
-                let found = cells.len();
-                let problem = LineProblem::TooFewColumns { found, needed };
-                Some(self.line_error(line.text, problem))
-            }
-            Ok(cells) if cells.len() != expected => {
-                let found = cells.len();
-                let problem = LineProblem::ColumnCount { found, expected };
-                Some(self.line_error(line.text, problem))
-            }
-            Ok(_) => None,
+        let count = |line: &SampleRecord<'_>| self.cells(&cut, line.text).map(|cells| cells.len());
+        let expected = count(&body[0]).unwrap_or(needed);
+        let problem = |line: &SampleRecord<'_>| {
+            let problem = match count(line) {
+                Err(problem) => problem,
+                Ok(found) if found < needed => LineProblem::TooFewColumns { found, needed },
+                Ok(found) if found != expected => LineProblem::ColumnCount { found, expected },
+                Ok(_) => return None,
+            };
+            Some(self.line_error(line.text, problem))
         };
         Err(body.iter().find_map(problem).unwrap_or_else(|| {
             self.refuse("no separator cuts its lines into two columns; say which with --delimiter")
@@ -181,12 +163,9 @@ impl Sniff<'_> {
         let has = |delimiter| fitting.iter().any(|(found, _)| *found == delimiter);
         // The names of columns tell.
         let is_named = |(delimiter, _): &&(Delimiter, Fit)| {
-            let cells = body
-                .first()
-                .map(|line| self.cells(&self.cut(*delimiter), line.text));
-            cells.is_some_and(|cells| {
-                cells.is_ok_and(|cells| known_pair(&names_of(&cells)).is_some())
-            })
+            let first = body.first().map_or(&[][..], |line| line.text);
+            let cells = self.cells(&self.cut(*delimiter), first);
+            cells.is_ok_and(|cells| known_pair(&names_of(&cells)).is_some())
         };
         let mut named = fitting.iter().filter(is_named);
         if let (Some((named, _)), None) = (named.next(), named.next()) {
@@ -198,26 +177,22 @@ impl Sniff<'_> {
         }
         // One way to spell a list: 1, 2.
         let beside = |line: &SampleRecord<'_>| {
-            line.text
-                .split(|&byte| byte == b',')
-                .all(|field| !trim(field).iter().any(|&byte| is_blank(byte)))
+            let mut fields = line.text.split(|&byte| byte == b',');
+            fields.all(|field| !trim(field).iter().any(|&byte| is_blank(byte)))
         };
         let comma = Delimiter::Byte(b',');
         if fitting.len() == 2 && has(comma) && has(Delimiter::Blanks) && body.iter().all(beside) {
             return Ok(comma);
         }
-        let names: Vec<String> = fitting
-            .iter()
-            .map(|(delimiter, _)| match delimiter {
-                Delimiter::Byte(byte) if *byte != b'\t' => {
-                    format!("--delimiter '{}'", char::from(*byte))
-                }
-                _ => format!("--delimiter {}", delimiter.name()),
-            })
-            .collect();
-        let line = body
-            .first()
-            .map_or(1, |line| 1 + line_ends(b'\n', &self.bytes[..line.start]));
+        let name = |(delimiter, _): &(Delimiter, Fit)| match delimiter {
+            Delimiter::Blanks | Delimiter::Byte(b'\t') => {
+                format!("--delimiter {}", delimiter.name())
+            }
+            Delimiter::Byte(byte) => format!("--delimiter '{}'", char::from(*byte)),
+        };
+        let names: Vec<String> = fitting.iter().map(name).collect();
+        let start = body.first().map_or(0, |line| line.start);
+        let line = 1 + line_ends(b'\n', &self.bytes[..start]);
         Err(self.refuse(format!(
             "line {line} and those below can be cut in more than one way; say {}",
             names.join(" or ")
@@ -234,27 +209,16 @@ impl Sniff<'_> {
     ) -> Option<Fit> {
         let mut integers = true;
         let mut widths = Vec::with_capacity(body.len());
-        let ends = self
-            .end_columns(None)
-            .unwrap_or([0, usize::from(needed > 1)]);
+        let first = [0, usize::from(needed > 1)];
+        let ends = self.end_columns(None).unwrap_or(first);
         for (row, line) in body.iter().enumerate() {
             let cells = match self.cells(cut, line.text) {
-                Ok(cells) => cells,
-                Err(_) if skips => continue,
-                Err(_) => return None,
+                Ok(cells) if cells.len() >= needed => cells,
+                _ if skips => continue,
+                _ => return None,
             };
-            if cells.len() < needed {
-                if skips {
-                    continue;
-                }
-                return None;
-            }
             widths.push(cells.len());
-            let integer = |column: usize| {
-                cells
-                    .get(column)
-                    .is_some_and(|cell| FieldKind::classify(cell) == FieldKind::Integer)
-            };
+            let integer = |column: usize| FieldKind::at(&cells, column) == FieldKind::Integer;
             // The first line may be a header.
             integers &= row == 0 && body.len() > 1 || ends.into_iter().all(integer);
         }

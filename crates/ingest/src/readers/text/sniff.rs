@@ -9,12 +9,13 @@
 
 use std::cell;
 
-use super::columns::{Chosen, choose, names_of, width_of};
+use super::columns::{choose, names_of, width_of};
 use super::dialect::{Comments, Dialect, DialectRequest, Header, Preamble, RecordKind, Syntax};
 use super::record::{Delimiter, Quotes, RecordFormat, line_ends};
 use super::sample::{SampleRecord, Sniff};
 use super::values::FieldKind;
 use crate::error::IngestError;
+use crate::source::PieceReport;
 
 /// Decides how a file that begins with `bytes` is read; they are all of it where it is `whole`.
 pub(crate) fn sniff(
@@ -36,7 +37,7 @@ impl Sniff<'_> {
         mut given: Option<Delimiter>,
         whole: bool,
     ) -> Result<(Dialect, Preamble), IngestError> {
-        let (lines, _) = self.lines(given, whole)?;
+        let lines = self.lines(given, whole)?;
         if self.request.syntax == Syntax::Dimacs {
             return Ok((self.dimacs(), Preamble::default()));
         }
@@ -89,13 +90,12 @@ impl Sniff<'_> {
             return self.run(Some(cut.delimiter), whole);
         }
         // Marked lines right above the edges that have as many columns are edges, or the header.
-        let width = lines
-            .get(body)
-            .and_then(|line| self.width(&cut, line.text).ok());
+        let width_of = |line: &SampleRecord<'_>| cut.count(cut.strip(line.text), 1).ok();
+        let width = lines.get(body).and_then(width_of);
         let mut start = body;
         while start > doubtful
             && width.is_some()
-            && self.width(&cut, lines[start - 1].text).ok() == width
+            && width_of(&lines[start - 1]) == width
             && !self.is_edge_left_out(&cut, lines[start - 1].text, lines[body].text)
         {
             start -= 1;
@@ -107,11 +107,10 @@ impl Sniff<'_> {
     fn comments(&self, lines: &[SampleRecord<'_>]) -> usize {
         let is_comment = |line: &&SampleRecord<'_>| self.is_comment(line.text, true);
         // Such a line may stand behind one in doubt.
-        let last = lines
-            .iter()
-            .take_while(|line| is_comment(line) || self.may_be_comment(line.text))
-            .collect::<Vec<_>>();
-        last.iter().rposition(is_comment).map_or(0, |last| last + 1)
+        let is_edge = |line| !is_comment(&line) && !self.may_be_comment(line.text);
+        let doubtful = &lines[..lines.iter().position(is_edge).unwrap_or(lines.len())];
+        let last = doubtful.iter().rposition(|line| is_comment(&line));
+        last.map_or(0, |last| last + 1)
     }
 
     /// Everything, where edges (or a header and edges) begin with line `start`, and comments before.
@@ -151,60 +150,43 @@ impl Sniff<'_> {
         let has_more = self.name_index(&mut names, rows)?;
         let index = (names.as_ref()).is_some_and(|names| names.len() > 2 && names[0].is_empty());
         let most = rows.iter().map(Vec::len).min().unwrap_or(usize::MAX);
-        let Chosen {
-            columns: wanted,
-            names: called,
-        } = choose(
-            &self.request,
-            names.as_deref(),
-            index.into(),
-            most,
-            &|column| {
-                rows.iter().filter_map(|row| row.get(column)).any(|cell| {
-                    let text = String::from_utf8_lossy(cell);
-                    text.trim()
-                        .parse::<f64>()
-                        .is_ok_and(|number| number.fract() != 0.0)
-                })
-            },
-        )?;
-        let width = self.columns_of(
-            names.as_deref(),
-            widths[usize::from(has_more)..].to_vec(),
-            rows,
-        )?;
+        let is_fraction = |column: usize| {
+            rows.iter().filter_map(|row| row.get(column)).any(|cell| {
+                let number = String::from_utf8_lossy(cell).trim().parse::<f64>();
+                number.is_ok_and(|number| number.fract() != 0.0)
+            })
+        };
+        let named = names.as_deref();
+        let mut chosen = choose(&self.request, named, index.into(), most, &is_fraction)?;
+        let widths = widths[usize::from(has_more)..].to_vec();
+        let width = self.columns_of(named, widths, rows)?;
         let below = rows.get(usize::from(!is_header)..).unwrap_or(&[]);
-        if header_names
-            .as_deref()
-            .is_some_and(|names| is_matrix(names, below))
-        {
+        if header_names.is_some_and(|names| is_matrix(&names, below)) {
             return Err(self.refuse(
                 "it looks like a matrix, with a column for each vertex; write one edge a line (UNPIVOT in DuckDB, stack in pandas)",
             ));
         }
         let head = self.preamble(lines, start, header_line, data);
-        let is_integer = |cell: &Vec<u8>| FieldKind::classify(cell) == FieldKind::Integer;
         let is_edge = |row: &Vec<Vec<u8>>| {
-            let mut ends = wanted[..2].iter();
-            ends.all(|&end| row.get(end).is_some_and(is_integer))
+            let mut ends = chosen.columns[..2].iter();
+            ends.all(|&end| FieldKind::at(row, end) == FieldKind::Integer)
         };
         let integers_below = rows.len() > 1 && rows[1..].iter().all(is_edge);
         let before = self.before_as(&cut, width, names.is_some());
-        let (wanted, called, doubt) = match before {
-            Some(before) => (before.wanted, before.names.clone(), None),
-            None => (wanted, called, doubt),
-        };
+        if let Some(before) = before {
+            (chosen.columns, chosen.names) = (before.wanted, before.names.clone());
+        }
         let dialect = Dialect {
             syntax: self.request.syntax,
             cut,
             comments: self.request.options.comments.clone(),
-            wanted,
+            wanted: chosen.columns,
             columns: width,
             integers_below,
             named: names.is_some() || before.is_some(),
             header: header_line.map(|line| line.text.to_vec()),
-            names: called,
-            doubt,
+            names: chosen.names,
+            doubt: doubt.filter(|_| before.is_none()),
         };
         Ok((dialect, head))
     }
@@ -242,22 +224,23 @@ impl Sniff<'_> {
         data: &[SampleRecord<'_>],
     ) -> Preamble {
         // Up to the first edge, or the end of the sample.
-        let edges = data.first().map_or_else(
-            || lines.last().map_or(0, |line| line.next),
-            |line| line.start,
-        );
-        let comments = start.min(lines.len()) as u64;
-        let headers = u64::from(header_line.is_some());
-        let all_lines = line_ends(b'\n', &self.bytes[..edges]);
+        let end = lines.last().map_or(0, |line| line.next);
+        let edges = data.first().map_or(end, |line| line.start);
         let unended = edges > 0 && !matches!(self.bytes[edges - 1], b'\n' | b'\r');
+        let all_lines = line_ends(b'\n', &self.bytes[..edges]) + u64::from(unended);
         let within = header_line.map_or(0, |line| line_ends(b'\n', line.text));
-        let lines_before = all_lines + u64::from(unended);
+        let mut report = PieceReport {
+            comments: start.min(lines.len()) as u64,
+            headers: u64::from(header_line.is_some()),
+            ..PieceReport::default()
+        };
+        let named = report.comments + report.headers;
+        report.lines = named.max(all_lines - within);
+        report.blank = report.lines - named;
         Preamble {
             bytes: edges as u64,
-            lines: lines_before,
-            comments,
-            blank: (lines_before - within).saturating_sub(comments + headers),
-            headers,
+            line_ends: all_lines,
+            report,
         }
     }
 
@@ -289,18 +272,16 @@ impl Sniff<'_> {
         // Who names the columns takes lines of any length.
         let any_length =
             self.request.columns == RecordKind::Vertex || self.end_columns(names).is_some();
-        let width = width_of(
-            widths,
-            (self.request.skips || self.by_most.get()) && !any_length,
-        );
+        let skips = self.request.skips || self.by_most.get();
+        let width = width_of(widths, skips && !any_length);
         // Others have the columns of the header.
         let width = match names {
             Some(names) if !any_length => width.or(Some(names.len())),
             _ => width,
         };
         if width.is_none() && !rows.is_empty() && !any_length {
-            let width = |row: &Vec<Vec<u8>>| row.len();
-            let [least, most] = [rows.iter().map(width).min(), rows.iter().map(width).max()];
+            let widths = rows.iter().map(Vec::len);
+            let [least, most] = [widths.clone().min(), widths.max()];
             return Err(self.refuse(format!(
                 "its lines have from {} to {} columns, as an adjacency list has; if the ids are in the first two, say --source-column 1 --target-column 2",
                 least.unwrap_or(0),
@@ -336,20 +317,17 @@ fn is_matrix(names: &[String], below: &[Vec<Vec<u8>>]) -> bool {
     let [_, others @ ..] = names else {
         return false;
     };
-    let is_row = |name: &&String| {
+    let is_row = |name: &String| {
         let mut labels = below.iter().filter_map(|row| row.first());
         labels.any(|label| label == name.as_bytes())
     };
+    let is_text = |name: &String| FieldKind::classify(name.as_bytes()) == FieldKind::Text;
     let numbers = |row: &Vec<Vec<u8>>| {
-        row.len() > 1
-            && row[1..]
-                .iter()
-                .all(|cell| FieldKind::classify(cell).is_number())
+        let mut cells = (1..row.len()).map(|column| FieldKind::at(row, column));
+        row.len() > 1 && cells.all(FieldKind::is_number)
     };
     others.len() > 2
-        && others.iter().any(|name| is_row(&name))
-        && others
-            .iter()
-            .all(|name| FieldKind::classify(name.as_bytes()) == FieldKind::Text)
+        && others.iter().any(is_row)
+        && others.iter().all(is_text)
         && below.iter().all(numbers)
 }

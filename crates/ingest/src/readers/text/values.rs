@@ -5,27 +5,24 @@ use graphmill_graph::EdgeKind;
 use super::record::trim;
 use crate::error::LineProblem;
 use crate::limits::ID_BYTES_MAX;
+use crate::source::{Ids, SIGN};
 
-/// The canonical text of an integer of 64 bits: what the number would be written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Integer {
-    /// `0` to 2^64 - 1.
-    Unsigned(u64),
-    /// Below 0.
-    Negative(i64),
+/// Returns the integer of 64 bits, signed or not, that `bytes` are the canonical text of.
+///
+/// The canonical text is what the number would be written as.
+pub(crate) fn integer(bytes: &[u8]) -> Option<i128> {
+    match bytes {
+        [b'-', b'0', ..] => None,
+        [b'-', digits @ ..] => Some(0i64.checked_sub_unsigned(digits_of(digits)?)?.into()),
+        digits => digits_of(digits).map(i128::from),
+    }
 }
 
-impl Integer {
-    /// The number that all of `bytes` say, if they are its canonical text.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
-        match bytes {
-            [b'-', b'0', ..] => None,
-            [b'-', digits @ ..] => {
-                let number = digits_of(digits)?;
-                0i64.checked_sub_unsigned(number).map(Self::Negative)
-            }
-            digits => digits_of(digits).map(Self::Unsigned),
-        }
+/// Returns the id that a source delivers for an integer; `None` if its type does not hold it.
+pub(crate) fn integer_id(number: i128, ids: Ids) -> Option<u64> {
+    match ids {
+        Ids::Signed => Some(i64::try_from(number).ok()? as u64 ^ SIGN),
+        Ids::Integer | Ids::Text => number.try_into().ok(),
     }
 }
 
@@ -57,12 +54,18 @@ impl FieldKind {
         if bytes.is_empty() {
             return Self::Empty;
         }
-        if Integer::parse(bytes).is_some() {
+        if integer(bytes).is_some() {
             return Self::Integer;
         }
         let is_number = bytes.iter().any(u8::is_ascii_digit)
             && std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<f64>().is_ok());
         if is_number { Self::Number } else { Self::Text }
+    }
+
+    /// The kind of a cell of a row; a cell that the row lacks is empty.
+    pub(crate) fn at(row: &[Vec<u8>], column: usize) -> Self {
+        row.get(column)
+            .map_or(Self::Empty, |cell| Self::classify(cell))
     }
 
     pub(crate) fn is_number(self) -> bool {
@@ -72,23 +75,13 @@ impl FieldKind {
 
 /// True if a cell stands for a missing or infinite number: above numbers it names no column.
 pub(crate) fn is_missing(cell: &[u8]) -> bool {
-    const WORDS: [&[u8]; 11] = [
-        b"na",
-        b"n/a",
-        b"nan",
-        b"null",
-        b"none",
-        b"nil",
-        b"\\n",
-        b"inf",
-        b"infinity",
-        b"-",
-        b"?",
+    const WORDS: [&str; 11] = [
+        "na", "n/a", "nan", "null", "none", "nil", "\\n", "inf", "infinity", "-", "?",
     ];
-    let cell = trim(cell).to_ascii_lowercase();
-    let cell = cell.strip_prefix(b"+").unwrap_or(&cell);
-    let unsigned = cell.strip_prefix(b"-").unwrap_or(cell);
-    WORDS.contains(&cell) || WORDS.contains(&unsigned) || cell == b"."
+    let cell = String::from_utf8_lossy(trim(cell)).to_ascii_lowercase();
+    let cell = cell.strip_prefix('+').unwrap_or(&cell);
+    let unsigned = cell.strip_prefix('-').unwrap_or(cell);
+    WORDS.contains(&cell) || WORDS.contains(&unsigned) || cell == "."
 }
 
 /// A text id, when it may be one.
@@ -126,16 +119,10 @@ mod tests {
 
     #[test]
     fn integer_ids_are_canonical() {
-        let is = |text: &str| Integer::parse(text.as_bytes());
-        assert_eq!(is("0"), Some(Integer::Unsigned(0)));
-        assert_eq!(
-            is("18446744073709551615"),
-            Some(Integer::Unsigned(u64::MAX))
-        );
-        assert_eq!(
-            is("-9223372036854775808"),
-            Some(Integer::Negative(i64::MIN))
-        );
+        let is = |text: &str| integer(text.as_bytes());
+        assert_eq!(is("0"), Some(0));
+        assert_eq!(is("18446744073709551615"), Some(u64::MAX.into()));
+        assert_eq!(is("-9223372036854775808"), Some(i64::MIN.into()));
         for text in [
             "",
             "-",
