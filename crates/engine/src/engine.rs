@@ -368,7 +368,7 @@ impl Engine {
 
     /// Returns the seconds spent loading edges into memory since the last call.
     pub(crate) fn take_loading(&mut self) -> f64 {
-        let loading = self.held.take_loading().as_secs_f64();
+        let loading = std::mem::take(&mut self.held.loading).as_secs_f64();
         self.metrics.loading += loading;
         loading
     }
@@ -398,7 +398,7 @@ pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
         return Ok(());
     };
     let own = ranks.own();
-    let sent = |which: usize| lock(wire).to_each().iter().map(|to| to[which]).collect();
+    let sent = |which: usize| lock(wire).to.iter().map(|to| to[which]).collect();
     let columns = own.clone().map(|batch| engine.stored.graph.column(batch));
     let of_rank = RankMetrics {
         batches: [own.start as u64, own.end as u64],

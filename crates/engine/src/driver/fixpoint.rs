@@ -152,7 +152,11 @@ impl Engine {
     ) -> bool {
         let weighted = self.of_weights(weighted);
         let turned = self.goes_turned(direction);
-        let are_there = || self.held.has_lists(&self.machine(turned), turned, weighted);
+        let are_there = || {
+            self.held
+                .orientation(turned)
+                .has_lists(&self.machine(turned), weighted)
+        };
         match self.common.options.edges {
             EdgeResidency::Auto => walked > self.graph().arcs() / WORTH || are_there(),
             EdgeResidency::Memory => true,
@@ -178,7 +182,10 @@ impl Engine {
         }
         let work = self.work_over_lists();
         let leave = work.max(self.borrowed);
-        if !self.held.has_lists(&self.machine(turned), turned, weighted)
+        if !self
+            .held
+            .orientation(turned)
+            .has_lists(&self.machine(turned), weighted)
             && !self.load_lists(turned, weighted, leave)?
         {
             return Ok(false);
@@ -191,7 +198,10 @@ impl Engine {
         if may_pull
             && is_told
             && self.turned.is_some()
-            && !self.held.has_lists(&self.machine(!turned), !turned, false)
+            && !self
+                .held
+                .orientation(!turned)
+                .has_lists(&self.machine(!turned), false)
         {
             self.load_lists(!turned, false, leave)?;
         }

@@ -1,7 +1,5 @@
 //! Decisions before a pass: its kernel and direction, what stays in the cache, and how memory is shared out.
 
-use std::sync::Arc;
-
 use graphmill_graph::EdgeKind;
 use graphmill_storage::DataKind;
 
@@ -18,7 +16,7 @@ use crate::exec::column::phase::sparse::adjacency::AdjacencyScratch;
 use crate::exec::column::scratch::ColumnScratch;
 use crate::graph_view::CellBytes;
 use crate::memory::plan::{HELD_MIN, PassMemory};
-use crate::messages::buffer::{MessageBuffer, SpillConfig};
+use crate::messages::buffer::MessageBuffer;
 use crate::metrics::run::Mode;
 use crate::planner::kernel::{KernelPlan, PassStats, choose_kernel};
 use crate::planner::routing::{RoutingDecision, RoutingPlanner};
@@ -68,7 +66,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                     ..facts
                 };
                 if choose_kernel(&both).turned && !turned {
-                    held.record_missed_pull();
+                    held.pulls_missed += 1;
                 }
                 self.dense(&ways.orientation(turned), turned, held)?;
                 // A sparse pass whose queues might not fit is a dense one.
@@ -339,18 +337,14 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 }
                 None => (room, 0),
             };
-        let to_disk = room.held.map(|held| {
+        let held = room.held.map(|held| {
             let mut of_workers = vec![held; machine.workers.count()];
             // Messages from other ranks, and to them.
             let peers = room.peers.min(machine.ranks.count() - 1);
             of_workers.extend(std::iter::repeat_n(HELD_MIN, 2 * peers));
-            SpillConfig {
-                disk: Arc::clone(machine.graph.disk()),
-                path: machine.scratch.join("messages"),
-                held: of_workers,
-            }
+            of_workers
         });
-        self.messages = Some(MessageBuffer::new(machine, to_disk)?);
+        self.messages = Some(MessageBuffer::new(machine, held.as_deref())?);
         self.keep = room.besides + for_dispatch;
         self.for_dispatch = for_dispatch;
         self.room = Some(room);

@@ -37,7 +37,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     held: &mut GraphCache,
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
-    pass.machine.check_stop()?;
+    pass.machine.ranks.check_stop()?;
     ways.turned = ways
         .turned
         .filter(|_| ColumnScratch::<P>::seekable(&ways.stored));

@@ -164,7 +164,7 @@ struct AsJob<'r, R> {
 
 impl<R: RoundJob> Job for AsJob<'_, R> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.check_stop()?;
+        self.machine.ranks.check_stop()?;
         Ok(self.round.part(worker.index))
     }
 }
@@ -175,10 +175,10 @@ pub(crate) fn run_round(
     round: &impl RoundJob,
     edges: u64,
 ) -> Result<(), EngineError> {
-    machine.check_stop()?;
+    machine.ranks.check_stop()?;
     if edges < SMALL {
         while round.part(0) == Step::Worked {
-            machine.check_stop()?;
+            machine.ranks.check_stop()?;
         }
         return Ok(());
     }
@@ -250,7 +250,7 @@ fn alone_with<'s>(
     let (mut edges, mut done) = (0, 0);
     while let Some(block) = piles.pop() {
         if done % BLOCKS_AT_ONCE == 0 {
-            machine.check_stop()?;
+            machine.ranks.check_stop()?;
             // Blocks of few edges, however many come one after the other, are nothing to share.
             edges = 0;
         }

@@ -175,7 +175,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
 
 impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.check_stop()?;
+        self.machine.ranks.check_stop()?;
         self.passing.poll(false)?;
         let mut state = lock(&self.workers[worker.index]);
         let WorkerState {

@@ -65,7 +65,7 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
     let (accumulators, reached) = (&mut room.accumulators, &mut room.reached);
     let report = &mut done.report;
     for batch in pass.active.batches() {
-        machine.check_stop()?;
+        machine.ranks.check_stop()?;
         let set = pass.active.batch(batch)?;
         let start = machine.batches.start(batch);
         let mut open = machine.arrays.open(batch, pass.signal, io)?;

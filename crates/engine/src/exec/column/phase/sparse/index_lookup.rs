@@ -127,9 +127,9 @@ impl<P: EdgeProgram> SparseScratch<P> {
             entries.saturating_mul(bytes as u64)
         };
         let entry = size_of::<(u64, P::Message)>();
-        let block_lists = match pins.block_lists() {
+        let block_lists = match pins.all_block_lists {
             true => 0,
-            false => machine.longest_block_lists() * own.min(streams as u64),
+            false => machine.way.longest_block_lists * own.min(streams as u64),
         };
         // Messages to other ranks, and received ones to look up.
         let passed = match ranks.alone() {
@@ -194,10 +194,10 @@ pub(crate) fn edges<P: EdgeProgram>(
     let mut todo = sorted_columns(machine, queues, &mut room.columns)?;
     let mut ahead: VecDeque<ColumnReadPlan> = VecDeque::new();
     loop {
-        machine.check_stop()?;
+        machine.ranks.check_stop()?;
         // Columns are planned as far ahead as there are streams; one without reads needs none.
         while let Some(&column) = todo.front()
-            && (ahead.is_empty() || (!idle.is_empty() && !pins.all()))
+            && (ahead.is_empty() || (!idle.is_empty() && !pins.all))
         {
             let others = ahead.make_contiguous();
             let plan = read_plan::plan::<P>(
@@ -366,7 +366,7 @@ fn signal_to_all<P: EdgeProgram>(
                 queue(queues, columns, column, (v, message));
             }
         };
-        machine.fanout_of(pins.fanout(), &mut frames, v, &mut of_vertex)?;
+        machine.fanout_of(pins.fanout.as_ref(), &mut frames, v, &mut of_vertex)?;
     }
     report.bytes_read += frames.take_bytes_read();
     Ok(())
@@ -426,7 +426,7 @@ fn signal<P: EdgeProgram>(
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i)) {
                     report.messages += 1;
                     let mut said = |column| say(v, message, column);
-                    let said = machine.fanout_of(pins.fanout(), &mut frames, v, &mut said);
+                    let said = machine.fanout_of(pins.fanout.as_ref(), &mut frames, v, &mut said);
                     failed = failed.take().or(said.err());
                 }
             });
@@ -553,7 +553,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
             let bytes = of_edges as u64 + edges * width as u64;
             traffic.read(DataKind::Edges, Access::Random, bytes);
         }
-        if self.pins.block_lists() {
+        if self.pins.all_block_lists {
             let words = (queue.len() * size_of::<u64>()) as u64;
             traffic.read(DataKind::Index, Access::Random, words);
         }
