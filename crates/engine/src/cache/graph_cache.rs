@@ -113,6 +113,10 @@ impl GraphCache {
     pub(crate) fn take_traffic(&mut self) -> [u64; 2] {
         [&mut self.read, &mut self.written].map(std::mem::take)
     }
+    /// True if lists are in memory for a program that asks for weights, or does not.
+    pub(crate) fn has_lists(&self, machine: &ExecContext, turned: bool, weighted: bool) -> bool {
+        self.orientation(turned).has_lists(machine, weighted)
+    }
 
     /// Returns the bytes of the budget for the adjacency lists of one orientation and its uncached cells.
     fn lists_take(&self, machine: &ExecContext, turned: bool, weighted: bool) -> u64 {

@@ -152,11 +152,7 @@ impl Engine {
     ) -> bool {
         let weighted = self.of_weights(weighted);
         let turned = self.goes_turned(direction);
-        let are_there = || {
-            self.held
-                .orientation(turned)
-                .has_lists(&self.machine(turned), weighted)
-        };
+        let are_there = || self.held.has_lists(&self.machine(turned), turned, weighted);
         match self.common.options.edges {
             EdgeResidency::Auto => walked > self.graph().arcs() / WORTH || are_there(),
             EdgeResidency::Memory => true,
@@ -182,10 +178,7 @@ impl Engine {
         }
         let work = self.work_over_lists();
         let leave = work.max(self.borrowed);
-        if !self
-            .held
-            .orientation(turned)
-            .has_lists(&self.machine(turned), weighted)
+        if !self.held.has_lists(&self.machine(turned), turned, weighted)
             && !self.load_lists(turned, weighted, leave)?
         {
             return Ok(false);
@@ -198,10 +191,7 @@ impl Engine {
         if may_pull
             && is_told
             && self.turned.is_some()
-            && !self
-                .held
-                .orientation(!turned)
-                .has_lists(&self.machine(!turned), false)
+            && !self.held.has_lists(&self.machine(!turned), !turned, false)
         {
             self.load_lists(!turned, false, leave)?;
         }

@@ -3,7 +3,6 @@
 use graphmill_graph::EdgeKind;
 use graphmill_storage::DataKind;
 
-use crate::cache::adjacency::AdjacencyLists;
 use crate::cache::cells::CellCache;
 use crate::cache::degree_sketch::DegreeSketch;
 use crate::cache::graph_cache::GraphCache;
@@ -139,7 +138,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 return Ok(KernelPlan { mode, turned });
             }
             // It may have fitted here, and not elsewhere.
-            self.seek.release();
+            self.seek.reserved = None;
         }
         if held.orientation(turned).is_fully_cached().is_none() {
             self.pin(ways, turned, held)?;
@@ -251,7 +250,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             .sparse_bytes(pass.staged_bytes())
             .max(pass.borrowed);
         if let Some(room) = self.room {
-            leave += room.sets.saturating_sub(self.slot.sets_made()) as u64 * room.set_bytes;
+            leave += room.sets.saturating_sub(self.slot.free.len()) as u64 * room.set_bytes;
             if !all || ways.turned.is_some() {
                 let streams = room.readers.saturating_sub(self.slot.readers.len());
                 leave += streams as u64 * room.stream.bytes();
@@ -281,8 +280,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         if self.follows(machine, of_way) {
             return Ok(());
         }
-        let suits = |lists: &AdjacencyLists| lists.suits(machine, self.weighted);
-        let are_there = of_way.lists.as_ref().is_some_and(suits);
+        let are_there = of_way.has_lists(machine, self.weighted);
         let seeks = &mut self.seeks[usize::from(turned)];
         *seeks += 1;
         if !are_there && (*seeks < SEEKS_BEFORE_LISTS || of_way.is_fully_cached() != Some(true)) {

@@ -104,22 +104,14 @@ fn dense<P: EdgeProgram>(
     if !pass.is_dense() {
         passing.drain()?;
     }
-    let phase = SlotPhase::new(
-        pass,
-        kernel,
-        messages,
-        &passing,
-        pins,
-        slot,
-        &done.activated,
-    );
+    let phase = SlotPhase::new(pass, kernel, messages, &passing, pins, slot, done);
     let outcome = run(machine, &phase);
-    phase.into_output(slot, &mut done.sums, &mut done.report);
+    done.sums = phase.into_output(slot);
     outcome?;
     let [sent, bytes] = machine.take_sent();
     done.report.messages_sent += sent;
     done.report.bytes_sent += bytes;
-    done.report.filtered_peers = passing.filtered_peers();
+    done.report.filtered_peers = passing.filtered_peers;
     done.report.bytes_read += needs.map_or(0, MessageFilter::take_bytes_read);
     done.activated.refresh_counts();
     let (read, written) = messages.take_traffic();

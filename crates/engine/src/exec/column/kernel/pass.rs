@@ -112,13 +112,9 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     // Sparse passes run on the calling thread.
     machine.count_rows(0, needs, applied, false);
     let bytes = applied * size_of::<P::Accumulator>() as u64;
-    machine
-        .traffic
-        .of(0)
-        .change(DataKind::Messages, Access::Random, bytes);
+    let traffic = machine.traffic.of(0);
+    traffic.change(DataKind::Messages, Access::Random, bytes);
     done.activated.recount(batch);
     done.sums.push(sum);
-    machine
-        .arrays
-        .close(open, needs, track.then_some(&dirty), io)
+    (machine.arrays).close(open, needs, track.then_some(&dirty), io)
 }
