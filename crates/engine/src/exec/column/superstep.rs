@@ -13,7 +13,7 @@
 //! phase/sparse/index_lookup.rs does both phases for it, or phase/sparse/adjacency.rs when the lists of all vertices are in memory.
 
 use crate::cache::graph_cache::GraphCache;
-use crate::context::{Orientations, run};
+use crate::context::run;
 use crate::error::EngineError;
 use crate::exchange::filter::MessageFilter;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
@@ -25,24 +25,22 @@ use crate::exec::column::scratch::ColumnScratch;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::planner::kernel::KernelPlan;
 use crate::planner::routing::RoutingDecision;
-use crate::program::edge::{Direction, EdgeProgram, Reach};
+use crate::program::edge::{EdgeProgram, Reach};
 use crate::schedule::tasks::FoldSide;
 
 /// One edge pass; see the module's page. `pass` is over the graph as stored; nothing is `done` of it.
 pub(crate) fn edges<P: EdgeProgram>(
-    pass: Pass<'_, P>,
-    mut ways: Orientations<'_>,
-    direction: Direction,
+    mut pass: Pass<'_, P>,
     workspace: &mut ColumnScratch<P>,
     held: &mut GraphCache,
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     pass.machine.ranks.check_stop()?;
-    ways.turned = ways
-        .turned
-        .filter(|_| ColumnScratch::<P>::seekable(&ways.stored));
-    let KernelPlan { mode, turned } = workspace.choose(&pass, ways, direction, held)?;
-    let machine = &ways.orientation(turned);
+    if !ColumnScratch::<P>::seekable(pass.machine) {
+        pass.ways.turned = None;
+    }
+    let KernelPlan { mode, turned } = workspace.choose(&pass, held)?;
+    let machine = &pass.ways.orientation(turned);
     let pass = Pass { machine, ..pass };
     done.report = PassMetrics::new(mode);
     done.report.active = match P::REACH {

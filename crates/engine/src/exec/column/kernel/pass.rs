@@ -4,20 +4,23 @@ use std::ops::Range;
 
 use graphmill_storage::DataKind;
 
-use crate::context::ExecContext;
+use crate::context::{ExecContext, Orientations};
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
-use crate::program::edge::{Activate, EdgeProgram};
+use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::state::row_file::RowFileIo;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::value::{Accumulator, Reduce};
 
 /// The request of an edge pass: no phase changes it.
 pub(crate) struct Pass<'p, P: EdgeProgram> {
+    /// The orientation that the pass goes over.
     pub(crate) machine: &'p ExecContext<'p>,
+    pub(crate) ways: Orientations<'p>,
+    pub(crate) direction: Direction,
     pub(crate) program: &'p P,
     /// The rows that `signal` sees.
     pub(crate) signal: &'p [ColumnAccess],
