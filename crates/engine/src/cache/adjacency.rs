@@ -271,9 +271,12 @@ impl Loading<'_> {
         // The lists are full if each ends where the next one begins.
         let base = self.ends[batch] as u64;
         let nexts = begins.iter().skip(1).map(|begin| begin - base).chain([end]);
-        let is_full = cursors.into_iter().eq(nexts)
-            && end as usize == self.ends[batch + 1] - self.ends[batch];
-        ensure(is_full, || graph.degrees_disagree(batch))
+        let are_full = cursors
+            .iter()
+            .zip(nexts)
+            .all(|(cursor, next)| *cursor == next);
+        let has_all = end as usize == self.ends[batch + 1] - self.ends[batch];
+        ensure(are_full && has_all, || graph.degrees_disagree(batch))
     }
 
     /// Puts the edges of a row of cells into the lists.

@@ -59,7 +59,7 @@ pub(crate) fn sums(machine: &ExecContext, weighted: bool) -> [u64; 3] {
 
 /// Returns the bytes that rounding up each kind of cached data to whole pages takes.
 fn rounding_bytes(machine: &ExecContext) -> u64 {
-    4 * 4096 + CellCache::loading(machine) + CachedRuns::memory(machine)
+    4 * 4096 + CellCache::loading_by(machine.workers.count()) + CachedRuns::memory(machine)
 }
 
 impl CellCache {
@@ -73,11 +73,6 @@ impl CellCache {
     }
 
     /// Returns the bytes of the budget that only the filling takes: a stream for each worker.
-    pub(crate) fn loading(machine: &ExecContext) -> u64 {
-        Self::loading_by(machine.workers.count())
-    }
-
-    /// Returns what [`CellCache::loading`] does, for a number of workers.
     pub(crate) fn loading_by(workers: usize) -> u64 {
         ExtentReader::memory(CHUNK_BYTES, DEPTH) * workers as u64
     }
@@ -213,42 +208,22 @@ impl CellCache {
         Some((data, weights.unwrap_or(&[])))
     }
 
-    /// Returns the block list of a cell, if block lists are cached.
+    /// Returns the block list and the bitmap of a cell, each if it is cached; empty if there is none.
     #[inline]
-    pub(crate) fn block_list(
+    pub(crate) fn index(
         &self,
         machine: &ExecContext,
         column: usize,
         position: usize,
-    ) -> Option<&[u8]> {
-        self.of_index(machine, 0, column, position, Cell::block_list)
-    }
-
-    /// Returns the bitmap of a cell, if bitmaps are cached; empty if it has none.
-    #[inline]
-    pub(crate) fn bitmap(
-        &self,
-        machine: &ExecContext,
-        column: usize,
-        position: usize,
-    ) -> Option<&[u8]> {
-        self.of_index(machine, 1, column, position, Cell::bitmap)
-    }
-
-    #[inline]
-    fn of_index(
-        &self,
-        machine: &ExecContext,
-        part: usize,
-        column: usize,
-        position: usize,
-        range: impl Fn(&Cell) -> Range<u64>,
-    ) -> Option<&[u8]> {
-        let (bytes, _) = &self.bytes.as_ref()?[part];
+    ) -> [Option<&[u8]>; 2] {
         let cells = machine.own_cells(column);
-        let (first, of_cell) = (range(cells.first()?), range(cells.get(position)?));
-        let from = self.index_starts[part].get(column)? + (of_cell.start - first.start) as usize;
-        bytes.get(from..from + (of_cell.end - of_cell.start) as usize)
+        let of_cell = |part: usize, range: fn(&Cell) -> Range<u64>| {
+            let (bytes, _) = &self.bytes.as_ref()?[part];
+            let (first, cell) = (range(cells.first()?), range(cells.get(position)?));
+            let from = self.index_starts[part].get(column)? + (cell.start - first.start) as usize;
+            bytes.get(from..from + (cell.end - cell.start) as usize)
+        };
+        [of_cell(0, Cell::block_list), of_cell(1, Cell::bitmap)]
     }
 }
 

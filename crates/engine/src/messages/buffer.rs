@@ -65,7 +65,7 @@ pub(crate) struct SpilledMessages {
 }
 
 impl SpilledMessages {
-    /// Creates the messages of a pass on disk; each who has a window holds so many batches.
+    /// Creates the messages of a pass on disk; `held` are the batches that each window holds.
     fn new<M: Element>(
         machine: &ExecContext,
         spans: &[usize],
@@ -116,7 +116,7 @@ impl SpilledMessages {
 }
 
 impl<M: Element> MessageBuffer<M> {
-    /// Creates the buffer, on disk if each who has a window holds only so many batches.
+    /// Creates the buffer; `held` are the batches that each window holds if messages are on disk.
     pub(crate) fn new(machine: &ExecContext, held: Option<&[usize]>) -> Result<Self, EngineError> {
         let (batches, tiers) = (&*machine.batches, &machine.tiers);
         let span = |batch| batches.span(batch) as usize;

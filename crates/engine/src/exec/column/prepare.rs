@@ -370,7 +370,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let takes = in_memory(machine, sizes, free).map(|room| room.takes);
         let leave = takes.filter(|takes| takes.saturating_add(all) <= free);
         let leave = leave.unwrap_or(machine.shape.least(sizes));
-        let room = free.saturating_sub(leave) + CellCache::loading(way);
+        let room = free.saturating_sub(leave) + CellCache::loading_by(way.workers.count());
         held.pin(way, turned, self.weighted, room.min(free))
     }
 

@@ -183,7 +183,7 @@ fn run_round(
     run(machine, &RoundJob { machine, part })
 }
 
-/// Runs `work(part, worker)` on each part of `0..end`, `at_once` numbers long, over about `edges` edges.
+/// Runs `work(part, worker)` on parts of `0..end`, `at_once` numbers each, over about `edges` edges.
 pub(crate) fn each_part(
     machine: &ExecContext,
     end: usize,

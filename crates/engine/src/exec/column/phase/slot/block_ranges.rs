@@ -60,10 +60,9 @@ pub(crate) fn parts<M: Element>(
     if !looks_up_in_cell(sparse, gamma, sources, cell.edges(), is_pinned) {
         return whole();
     }
-    let Some(blocks) = pins.block_list(machine, column, position) else {
+    let [Some(blocks), bitmap] = pins.index(machine, column, position) else {
         return whole();
     };
-    let bitmap = pins.bitmap(machine, column, position);
     let index = SourceIndex::parse(blocks, bitmap.unwrap_or(&[]))
         .map_err(|error| machine.broken(column, cell, &error))?;
     // A read from disk covers whole frames.

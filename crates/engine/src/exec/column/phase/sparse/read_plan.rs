@@ -48,10 +48,10 @@ impl ColumnReadPlan {
         pins: &'p CellCache,
         planned: &CellLookup,
     ) -> Result<SourceIndex<'p>, EngineError> {
-        let bitmap = pins.bitmap(machine, self.column, planned.position);
+        let [pinned, bitmap] = pins.index(machine, self.column, planned.position);
         let blocks = match &planned.block_list {
             Some(range) => self.block_lists.get(range.clone()),
-            None => pins.block_list(machine, self.column, planned.position),
+            None => pinned,
         };
         let (blocks, bitmap) = (blocks.unwrap_or(&[]), bitmap.unwrap_or(&[]));
         SourceIndex::parse(blocks, bitmap).map_err(|error| {
@@ -89,12 +89,12 @@ pub(crate) fn plan<P: EdgeProgram>(
         let Ok(position) = cells.binary_search_by_key(&batch, Cell::source_batch) else {
             continue;
         };
-        let is_pinned = pins.block_list(machine, column, position).is_some();
+        let [pinned, _] = pins.index(machine, column, position);
         let list = graph.block_list_extent(column, &cells[position]);
         plan.cells.push(CellLookup {
             position,
             queue: from..at,
-            block_list: (!is_pinned).then(|| unread.add(list)),
+            block_list: pinned.is_none().then(|| unread.add(list)),
         });
     }
     let has_all = |planned: &CellLookup| {
