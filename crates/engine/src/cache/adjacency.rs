@@ -263,11 +263,8 @@ impl Loading<'_> {
         if let Some(last) = begins.get_mut(span) {
             *last = self.ends[batch] as u64 + end;
         }
-        with_words!(self, |WORDS| self.rows::<WORDS>(
-            batch,
-            &mut cursors,
-            &mut records
-        )?);
+        let (cursors, records) = (&mut cursors, &mut records);
+        with_words!(self, |WORDS| self.rows::<WORDS>(batch, cursors, records)?);
         // The lists are full if each ends where the next one begins.
         let base = self.ends[batch] as u64;
         let nexts = begins.iter().skip(1).map(|begin| begin - base).chain([end]);
