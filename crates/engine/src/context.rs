@@ -3,7 +3,9 @@
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{Batches, Cell, FanoutTable, FileKind, FormatError, PageCache, StoredGraph};
+use graphmill_graph::{
+    Batches, Cell, EdgeKind, FanoutTable, FileKind, FormatError, PageCache, StoredGraph,
+};
 use graphmill_raw::lock;
 use graphmill_storage::{DataKind, Job, JobError, Step, StorageError, Worker};
 
@@ -68,16 +70,8 @@ impl Deref for EngineState {
 #[derive(Clone, Copy)]
 pub(crate) struct ExecContext<'e> {
     common: &'e EngineState,
-    way: &'e GraphView,
+    pub(crate) way: &'e GraphView,
     pub(crate) graph: &'e Arc<StoredGraph>,
-}
-
-impl EngineState {
-    /// Messages, and bytes, sent to other ranks since the last call.
-    pub(crate) fn take_sent(&self) -> [u64; 2] {
-        let wire = self.wire.as_ref();
-        wire.map_or([0; 2], |wire| lock(wire).take_sent())
-    }
 }
 
 impl Deref for ExecContext<'_> {
@@ -105,16 +99,25 @@ impl<'e> ExecContext<'e> {
     #[inline]
     pub(crate) fn own_cells(&self, column: usize) -> &'e [Cell] {
         match self.ranks.own().contains(&column) {
-            true => self.way.graph.column(column).cells(),
+            true => self.graph.column(column).cells(),
             false => &[],
         }
     }
     /// The cells of all columns of this rank.
     pub(crate) fn all_own_cells(&self) -> impl Iterator<Item = &'e Cell> {
-        let graph = &self.way.graph;
-        self.ranks
-            .own()
-            .flat_map(|column| graph.column(column).cells())
+        self.ranks.own().flat_map(|column| self.own_cells(column))
+    }
+    /// The cells at some places: column, position in it, and the cell.
+    pub(crate) fn cells_at(
+        &self,
+        places: &'e [CellPosition],
+    ) -> impl Iterator<Item = (usize, usize, &'e Cell)> + use<'e> {
+        let graph = self.graph;
+        places.iter().filter_map(|place| {
+            let (column, position) = (place.column as usize, place.position as usize);
+            let cell = graph.column(column).cells().get(position)?;
+            Some((column, position, cell))
+        })
     }
     /// Calls `f` with each column that holds edges of a vertex, ascending.
     ///
@@ -154,16 +157,20 @@ impl<'e> ExecContext<'e> {
     }
     /// Returns the bytes of all cells, with weights if asked for, that are not in memory.
     pub(crate) fn cells_on_disk(&self, weighted: bool, held: u64) -> u64 {
-        let weight = if weighted {
-            self.graph.edge_kind().bytes()
-        } else {
-            0
-        };
-        (self.way.bytes.cells + self.graph.arcs() * weight as u64).saturating_sub(held)
+        let weights = self.graph.arcs() * self.weight_bytes(weighted) as u64;
+        (self.way.bytes.cells + weights).saturating_sub(held)
     }
-    /// Bytes of the lists of blocks of the column that has most of them.
-    pub(crate) fn longest_block_lists(&self) -> u64 {
-        self.way.longest_block_lists
+    /// Returns the kind of weights that a pass reads.
+    pub(crate) fn weight_kind(&self, weighted: bool) -> EdgeKind {
+        match weighted {
+            true => self.graph.edge_kind(),
+            false => EdgeKind::None,
+        }
+    }
+    /// Returns the bytes that a pass reads of the weight of each edge.
+    #[inline]
+    pub(crate) fn weight_bytes(&self, weighted: bool) -> usize {
+        self.weight_kind(weighted).bytes()
     }
     /// First vertex of the destination batch minus that of the source batch.
     pub(crate) fn global_offset(&self, source_batch: usize, destination_batch: usize) -> i64 {
@@ -183,8 +190,10 @@ impl<'e> ExecContext<'e> {
         traffic.read(DataKind::Vertices, access, rows * read);
         traffic.write(DataKind::Vertices, access, rows * written);
     }
-    pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
-        self.ranks.check_stop()
+    /// Messages, and bytes, sent to other ranks since the last call.
+    pub(crate) fn take_sent(&self) -> [u64; 2] {
+        let wire = self.wire.as_ref();
+        wire.map_or([0; 2], |wire| std::mem::take(&mut lock(wire).sent))
     }
 }
 
@@ -214,7 +223,10 @@ pub(crate) fn run(machine: &ExecContext, job: &dyn Job) -> Result<(), EngineErro
         false => machine.workers.run(job),
     };
     outcome.map_err(|error| match error {
-        StorageError::Job(error) => of_job(error),
+        StorageError::Job(error) => match error.downcast::<EngineError>() {
+            Ok(error) => *error,
+            Err(error) => EngineError::Worker(error.to_string()),
+        },
         error => error.into(),
     })
 }
@@ -252,7 +264,7 @@ where
     W: Fn(usize, &mut Worker) -> Result<A, EngineError> + Sync,
 {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.check_stop()?;
+        self.machine.ranks.check_stop()?;
         let Some(position) = self.queue.take() else {
             return Ok(Step::Finished);
         };
@@ -272,12 +284,5 @@ impl Job for DelayedJob<'_> {
         let step = self.job.step(worker)?;
         self.traffic.spend(worker.index);
         Ok(step)
-    }
-}
-
-fn of_job(error: JobError) -> EngineError {
-    match error.downcast::<EngineError>() {
-        Ok(error) => *error,
-        Err(error) => EngineError::Worker(error.to_string()),
     }
 }

@@ -13,18 +13,18 @@ use std::path::PathBuf;
 use graphmill_raw::failpoint;
 use graphmill_storage::{RandomAccessFile, RecordReader, StorageError};
 
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 
 /// The log that the driver writes, or replays.
 #[derive(Debug, Default)]
 pub(crate) struct DriverLog {
     /// True if the run writes checkpoints, so entries are retained.
-    is_kept: bool,
+    pub(crate) is_kept: bool,
     /// Calls within a call that is one entry.
     depth: u32,
     /// Entries so far.
-    count: u64,
-    entries: LogEntries,
+    pub(crate) count: u64,
+    pub(crate) entries: LogEntries,
     /// Bytes of the earlier run's log that were replayed; `None` if all were.
     told: Option<usize>,
     /// The next set that the driver gets.
@@ -60,36 +60,17 @@ impl SavedSet {
 }
 
 impl DriverLog {
-    /// Creates the log of a run that writes checkpoints.
-    pub(crate) fn kept() -> Self {
-        DriverLog {
-            is_kept: true,
-            ..DriverLog::default()
-        }
-    }
-
-    /// Returns the log of a run that resumes after these entries, with these sets.
+    /// Returns the log of a run that writes checkpoints and resumes after these entries, with these sets.
     pub(crate) fn replaying(entries: LogEntries, sets: BTreeMap<u64, SavedSet>) -> Self {
         DriverLog {
             is_kept: true,
-            told: (!entries.bytes().is_empty()).then_some(0),
+            told: (!entries.0.is_empty()).then_some(0),
             entries,
             sets,
             ..DriverLog::default()
         }
     }
 
-    /// True if the run writes checkpoints.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.is_kept
-    }
-    pub(crate) fn entries(&self) -> &LogEntries {
-        &self.entries
-    }
-    /// Number of entries so far.
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
     /// True if entries are being replayed.
     pub(crate) fn is_replaying(&self) -> bool {
         self.told.is_some()
@@ -110,12 +91,10 @@ impl DriverLog {
             what: "the program makes other calls than the run to resume",
         };
         let (name, said, next) = self.entries.entry(at).ok_or_else(other)?;
-        if name != name_of(call) {
-            return Err(other());
-        }
+        ensure(name == name_of(call), other)?;
         let said = said.to_vec();
         self.count += 1;
-        self.told = (next < self.entries.bytes().len()).then_some(next);
+        self.told = (next < self.entries.0.len()).then_some(next);
         Ok(Some(said))
     }
 
@@ -165,18 +144,12 @@ fn name_of(call: &str) -> u32 {
 
 /// The logged results of calls, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LogEntries(Vec<u8>);
+pub(crate) struct LogEntries(pub(crate) Vec<u8>);
 
 impl LogEntries {
     /// Bytes of an entry's header.
     const HEAD: usize = 8;
 
-    pub(crate) fn of(bytes: Vec<u8>) -> Self {
-        LogEntries(bytes)
-    }
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0
-    }
     pub(crate) fn push(&mut self, name: u32, said: &[u8]) {
         self.0.extend(name.to_le_bytes());
         self.0.extend((said.len() as u32).to_le_bytes());
@@ -216,21 +189,21 @@ mod tests {
 
     #[test]
     fn driver_log_replays_the_same_program_only() {
-        let mut first = DriverLog::kept();
+        let mut first = DriverLog::replaying(LogEntries::default(), BTreeMap::new());
         first.note("vertices", &[1, 2]);
         first.enter();
         first.note("within", &[9]);
         first.leave();
         first.note("edges", &[]);
-        assert_eq!(first.count(), 2);
-        let again = || DriverLog::replaying(first.entries().clone(), BTreeMap::new());
+        assert_eq!(first.count, 2);
+        let again = || DriverLog::replaying(first.entries.clone(), BTreeMap::new());
         let mut second = again();
         assert_eq!(second.answer("vertices").unwrap(), Some(vec![1, 2]));
         assert!(second.is_replaying());
         assert_eq!(second.answer("edges").unwrap(), Some(vec![]));
         assert!(!second.is_replaying());
         assert_eq!(second.answer("edges").unwrap(), None);
-        assert_eq!(second.count(), 2);
+        assert_eq!(second.count, 2);
         assert!(again().answer("edges").is_err());
     }
 }

@@ -11,10 +11,9 @@ use graphmill_storage::{MemoryBudget, StorageError};
 
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
-
 use crate::context::{EngineState, ExecContext, Orientations};
 use crate::driver_log::call_name;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
 use crate::exec::column::scratch::ColumnScratch;
 use crate::exec::column::superstep;
@@ -171,15 +170,14 @@ impl Engine {
         first: impl Rows,
         second: impl Rows,
     ) -> Result<[Vec<ColumnAccess>; 2], EngineError> {
-        if active.is_some_and(|active| !active.is_of(&self.active)) {
-            return Err(EngineError::ForeignSet);
-        }
+        let is_own = active.is_none_or(|active| active.is_of(&self.active));
+        ensure(is_own, || EngineError::ForeignSet)?;
         let mut needs = [Vec::new(), Vec::new()];
         first.needs(&mut needs[0]);
         second.needs(&mut needs[1]);
-        needs
-            .iter()
-            .try_for_each(|of_phase| self.common.arrays.check(of_phase))?;
+        for of_phase in &needs {
+            self.common.arrays.check(of_phase)?;
+        }
         self.load_degrees(&needs.concat())?;
         Ok(needs)
     }
@@ -208,14 +206,9 @@ impl Engine {
             0 => (A::ZERO, []),
             _ => self.common.ranks.agree([sums], [])?,
         };
-        let count = active.map_or(self.vertices(), ActiveSet::len);
-        self.end_pass(
-            began,
-            PassMetrics {
-                active: count,
-                ..PassMetrics::new(Mode::Vertices)
-            },
-        );
+        let mut report = PassMetrics::new(Mode::Vertices);
+        report.active = active.map_or(self.vertices(), ActiveSet::len);
+        self.end_pass(began, report);
         Ok(sum)
     }
 
@@ -260,14 +253,15 @@ impl Engine {
             }
         }
         .unwrap_or_default();
-        let stored = ExecContext::new(&self.common, &self.stored);
-        let turned = self.turned.as_ref();
-        let ways = Orientations {
-            stored,
-            turned: turned.map(|way| ExecContext::new(&self.common, way)),
-        };
+        let context = |way| ExecContext::new(&self.common, way);
+        let stored = context(&self.stored);
         let pass = Pass {
             machine: &stored,
+            ways: Orientations {
+                stored,
+                turned: self.turned.as_ref().map(context),
+            },
+            direction,
             program,
             signal: &signal,
             apply: &apply,
@@ -279,14 +273,7 @@ impl Engine {
             activated: self.active.empty(),
             report: PassMetrics::new(Mode::Scatter),
         };
-        let outcome = superstep::edges(
-            pass,
-            ways,
-            direction,
-            &mut workspace,
-            &mut self.held,
-            &mut done,
-        );
+        let outcome = superstep::edges(pass, &mut workspace, &mut self.held, &mut done);
         self.count_held();
         self.metrics.messages_resident &= workspace.messages_resident();
         self.workspaces = Some((kind, workspace));
@@ -342,17 +329,8 @@ impl Engine {
         let (sum, [senders, reached]) = agreed?;
         sent.senders.set_global_len(senders);
         sent.reached.set_global_len(reached);
-        let count = active.map_or(self.vertices(), ActiveSet::len);
-        self.end_pass(
-            began,
-            PassMetrics {
-                active: count,
-                messages: sent.messages,
-                messages_sent: sent.passed[0],
-                bytes_sent: sent.passed[1],
-                ..PassMetrics::new(Mode::Send)
-            },
-        );
+        sent.report.active = active.map_or(self.vertices(), ActiveSet::len);
+        self.end_pass(began, sent.report);
         Ok((sum, [sent.senders, sent.reached]))
     }
 
@@ -368,7 +346,7 @@ impl Engine {
 
     /// Returns the seconds spent loading edges into memory since the last call.
     pub(crate) fn take_loading(&mut self) -> f64 {
-        let loading = self.held.take_loading().as_secs_f64();
+        let loading = std::mem::take(&mut self.held.loading).as_secs_f64();
         self.metrics.loading += loading;
         loading
     }
@@ -398,7 +376,7 @@ pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
         return Ok(());
     };
     let own = ranks.own();
-    let sent = |which: usize| lock(wire).to_each().iter().map(|to| to[which]).collect();
+    let sent = |which: usize| lock(wire).to.iter().map(|to| to[which]).collect();
     let columns = own.clone().map(|batch| engine.stored.graph.column(batch));
     let of_rank = RankMetrics {
         batches: [own.start as u64, own.end as u64],
@@ -412,10 +390,8 @@ pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
     ranks.add_up(&mut counts)?;
     engine.metrics.take_counts(&counts);
     let said = ranks.gather(Metrics::put(&of_rank))?;
-    engine
-        .metrics
-        .take(&said)
-        .ok_or_else(|| protocol_error().into())
+    let taken = engine.metrics.take(&said);
+    taken.ok_or_else(|| protocol_error().into())
 }
 
 /// Which rank this engine is of, and of how many.

@@ -190,6 +190,14 @@ pub enum EngineError {
     Stopped,
 }
 
+/// Fails unless a condition holds.
+pub(crate) fn ensure<E: Into<EngineError>>(
+    holds: bool,
+    error: impl FnOnce() -> E,
+) -> Result<(), EngineError> {
+    if holds { Ok(()) } else { Err(error().into()) }
+}
+
 /// Files that are damaged, in brackets.
 fn damaged_files(damaged: &[(usize, PathBuf)]) -> String {
     if damaged.is_empty() {

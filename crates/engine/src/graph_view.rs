@@ -1,5 +1,6 @@
 //! A stored graph in one direction: its cells by source batch, and bytes of them on disk.
 
+use std::ops::{Add, Range};
 use std::sync::Arc;
 
 use graphmill_graph::{Cell, Extent, GraphDims, StoredGraph};
@@ -69,7 +70,7 @@ fn rows_bytes(cells: u64, begins: usize) -> u64 {
 }
 
 /// Where one cell of a row is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CellPosition {
     pub(crate) column: u32,
     /// Its position among the cells of the column.
@@ -79,19 +80,13 @@ pub(crate) struct CellPosition {
 /// The cells of each source batch, in order of columns, and where each row begins.
 fn rows_of(graph: &StoredGraph) -> (Vec<CellPosition>, Vec<usize>) {
     let batches = graph.batches().len();
-    let mut begins = vec![0; batches + 1];
+    let mut lengths = vec![0; batches];
     for cell in (0..batches).flat_map(|column| graph.column(column).cells()) {
-        begins[cell.source_batch() + 1] += 1;
+        lengths[cell.source_batch()] += 1;
     }
-    for batch in 0..batches {
-        begins[batch + 1] += begins[batch];
-    }
+    let begins = starts(lengths.into_iter());
     let mut next = begins.clone();
-    let none = CellPosition {
-        column: 0,
-        position: 0,
-    };
-    let mut places = vec![none; begins[batches]];
+    let mut places = vec![CellPosition::default(); begins[batches]];
     for column in 0..batches {
         for (position, cell) in graph.column(column).cells().iter().enumerate() {
             let at = &mut next[cell.source_batch()];
@@ -103,6 +98,26 @@ fn rows_of(graph: &StoredGraph) -> (Vec<CellPosition>, Vec<usize>) {
         }
     }
     (places, begins)
+}
+
+/// Returns where each of some parts begins that follow each other, and where the last one ends.
+pub(crate) fn starts<T: Copy + Default + Add<Output = T>>(
+    lengths: impl Iterator<Item = T>,
+) -> Vec<T> {
+    let ends = lengths.scan(T::default(), |end, length| {
+        *end = *end + length;
+        Some(*end)
+    });
+    std::iter::once(T::default()).chain(ends).collect()
+}
+
+/// Returns the extent of a range of bytes, counted from the first of another extent.
+pub(crate) fn within(whole: Extent, part: &Range<u64>) -> Extent {
+    let start = whole.bytes.start;
+    Extent {
+        bytes: start + part.start..start + part.end,
+        ..whole
+    }
 }
 
 /// Adds an extent to others; it is one with the last if it begins where that ends.

@@ -52,11 +52,7 @@ impl Engine {
         // What each has is known by what it says.
         let name = format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum());
         let mut said = name.clone().into_bytes();
-        said.extend(
-            batches
-                .clone()
-                .map(|batch| u8::from(graph.has_batch(batch))),
-        );
+        said.extend(batches.map(|batch| u8::from(graph.has_batch(batch))));
         let strangers = Communicator::new(fabric.clone(), vec![0; count + 1], stop.clone());
         let said = strangers.gather(said)?;
         let parts = |said: &'_ Vec<u8>| {

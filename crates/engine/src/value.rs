@@ -105,59 +105,36 @@ impl<T: Reduce, const N: usize> Reduce for [T; N] {
     }
 }
 
-/// Numbers as they go from rank to rank.
-macro_rules! as_bytes {
-    () => {
-        fn put(&self, to: &mut Vec<u8>) {
-            to.extend_from_slice(&self.to_le_bytes());
-        }
-        fn take(from: &mut &[u8]) -> Option<Self> {
-            let (bytes, rest) = from.split_first_chunk()?;
-            *from = rest;
-            Some(Self::from_le_bytes(*bytes))
-        }
-    };
-}
-
-macro_rules! integers {
-    ($($t:ty)*) => {$(
+/// Numbers: when two have the same bits, their sum, and their bytes on the way to another rank.
+macro_rules! numbers {
+    ($($t:ty)*, $zero:literal, |$one:ident, $other:ident| $bit_eq:expr, $sum:expr) => {$(
         impl Accumulator for $t {
             #[inline(always)]
             fn bit_eq(&self, other: &Self) -> bool {
-                self == other
+                let ($one, $other) = (*self, *other);
+                $bit_eq
             }
         }
         impl Reduce for $t {
-            const ZERO: Self = 0;
+            const ZERO: Self = $zero;
             #[inline(always)]
             fn add(&mut self, later: Self) {
-                *self = self.wrapping_add(later);
+                let ($one, $other) = (*self, later);
+                *self = $sum;
             }
-            as_bytes!();
+            fn put(&self, to: &mut Vec<u8>) {
+                to.extend_from_slice(&self.to_le_bytes());
+            }
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                let (bytes, rest) = from.split_first_chunk()?;
+                *from = rest;
+                Some(Self::from_le_bytes(*bytes))
+            }
         }
     )*};
 }
-integers!(u8 u16 u32 u64 i32 i64);
-
-macro_rules! floats {
-    ($($t:ty)*) => {$(
-        impl Accumulator for $t {
-            #[inline(always)]
-            fn bit_eq(&self, other: &Self) -> bool {
-                self.to_bits() == other.to_bits()
-            }
-        }
-        impl Reduce for $t {
-            const ZERO: Self = 0.0;
-            #[inline(always)]
-            fn add(&mut self, later: Self) {
-                *self += later;
-            }
-            as_bytes!();
-        }
-    )*};
-}
-floats!(f32 f64);
+numbers!(u8 u16 u32 u64 i32 i64, 0, |a, b| a == b, a.wrapping_add(b));
+numbers!(f32 f64, 0.0, |a, b| a.to_bits() == b.to_bits(), a + b);
 
 impl Reduce for () {
     const ZERO: () = ();

@@ -6,13 +6,14 @@
 //! A list is in ascending order of destinations. A record is the destination's index in one word of 32 bits; where weights
 //! were asked for, one or two words more hold the edge's.
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, PageCache};
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, DISK_PAGE_BYTES, EdgeKind, PageCache};
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, prefetch};
 use graphmill_storage::{DataKind, Lease};
 
 use crate::cache::cells::CellCache;
 use crate::context::{ExecContext, each_batch};
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
+use crate::graph_view::starts;
 use crate::metrics::traffic::{Access, WorkerTraffic};
 use crate::value::EdgeValue;
 
@@ -24,7 +25,8 @@ pub(crate) struct AdjacencyLists {
     /// For each vertex the edges before its list, and before the end.
     begins: AlignedBuffer,
     records: AlignedBuffer,
-    kind: EdgeKind,
+    /// The kind of the value that a record holds after the destination.
+    pub(crate) kind: EdgeKind,
     leases: [Lease; 2],
 }
 
@@ -36,7 +38,7 @@ fn words(kind: EdgeKind) -> usize {
 /// Gives `$body` the words of a record as a constant.
 macro_rules! with_words {
     ($lists:expr, |$words:ident| $body:expr) => {
-        match $lists.kind() {
+        match $lists.kind {
             graphmill_graph::EdgeKind::None => {
                 const $words: usize = 1;
                 $body
@@ -58,7 +60,7 @@ impl AdjacencyLists {
     /// Returns the bytes of the budget that the lists take, and the bytes that only loading takes.
     pub(crate) fn memory(machine: &ExecContext, weighted: bool) -> (u64, u64) {
         let (batches, graph) = (&machine.batches, &machine.graph);
-        let record = 4 * words(Self::kind_of(machine, weighted)) as u64;
+        let record = 4 * words(machine.weight_kind(weighted)) as u64;
         let begins = AlignedBuffer::footprint(8 * (batches.vertices() as usize + 1));
         let records = graph.arcs().saturating_mul(record).saturating_add(4096);
         let worker =
@@ -77,13 +79,6 @@ impl AdjacencyLists {
         machine.ranks.alone() && (1..=u64::from(u32::MAX)).contains(&machine.batches.vertices())
     }
 
-    fn kind_of(machine: &ExecContext, weighted: bool) -> EdgeKind {
-        match weighted {
-            true => machine.graph.edge_kind(),
-            false => EdgeKind::None,
-        }
-    }
-
     /// Decodes all cells, which are cached.
     pub(crate) fn load(
         machine: &ExecContext,
@@ -91,7 +86,7 @@ impl AdjacencyLists {
         weighted: bool,
     ) -> Result<Self, EngineError> {
         let batches = &machine.batches;
-        let kind = Self::kind_of(machine, weighted);
+        let kind = machine.weight_kind(weighted);
         let besides = Self::memory(machine, weighted).1;
         let _besides = machine.budget.lease("loading lists", besides)?;
         let (tiers, budget) = (&machine.tiers, &machine.budget);
@@ -100,25 +95,19 @@ impl AdjacencyLists {
         let records = machine.graph.arcs() * 4 * words(kind) as u64;
         let (records, second) = room(DataKind::Edges, records)?.into_parts();
         // The edges of a row of cells lie together, as its sources do.
-        let mut ends = vec![0];
-        let mut end = 0;
-        for batch in 0..batches.len() {
-            end += cells_of(machine, batch)
-                .map(|(_, _, cell)| cell.edges())
-                .sum::<u64>() as usize;
-            ends.push(end);
-        }
-        let starts = (0..=batches.len())
-            .map(|b| batches.cut(b) as usize + usize::from(b == batches.len()))
-            .collect();
+        let edges_of = |batch| {
+            let cells = machine.cells_at(machine.row(batch));
+            cells.map(|(_, _, cell)| cell.edges() as usize).sum()
+        };
+        let ends: Vec<usize> = starts((0..batches.len()).map(edges_of));
+        let of_records = ends.iter().map(|end| end * words(kind)).collect();
+        let first_of = |b| batches.cut(b) as usize + usize::from(b == batches.len());
+        let of_begins = (0..=batches.len()).map(first_of).collect();
         let job = Loading {
             machine,
             pins,
-            begins: BorrowedSegments::new(begins, starts),
-            records: BorrowedSegments::new(
-                records,
-                ends.iter().map(|end| end * words(kind)).collect(),
-            ),
+            begins: BorrowedSegments::new(begins, of_begins),
+            records: BorrowedSegments::new(records, of_records),
             kind,
             ends: &ends,
         };
@@ -135,10 +124,6 @@ impl AdjacencyLists {
     /// True if the edges have their weights with them, or have none.
     pub(crate) fn suits(&self, machine: &ExecContext, weighted: bool) -> bool {
         !weighted || self.kind == machine.graph.edge_kind()
-    }
-    /// Returns the kind of the value that a record holds after the destination.
-    pub(crate) fn kind(&self) -> EdgeKind {
-        self.kind
     }
     /// Bytes of them.
     pub(crate) fn bytes(&self) -> u64 {
@@ -209,9 +194,7 @@ impl AdjacencyLists {
             records.map(|record| record[0]).for_each(visit);
         });
     }
-}
 
-impl AdjacencyLists {
     /// Returns the list of a vertex, and the same with `more` records of the next vertices after it.
     ///
     /// A walk in order of vertices needs those records next.
@@ -240,18 +223,6 @@ pub(crate) fn value_of<E: EdgeValue, const WORDS: usize>(record: &[u32; WORDS]) 
         }
         _ => E::ONE,
     }
-}
-
-/// The cells of a source batch: column, position in it, and the cell.
-fn cells_of<'m>(
-    machine: &'m ExecContext<'_>,
-    batch: usize,
-) -> impl Iterator<Item = (usize, usize, &'m Cell)> {
-    machine.row(batch).iter().filter_map(|place| {
-        let (column, position) = (place.column as usize, place.position as usize);
-        let cell = machine.graph.column(column).cells().get(position)?;
-        Some((column, position, cell))
-    })
 }
 
 /// The scratch memory of a worker that decodes blocks.
@@ -292,22 +263,17 @@ impl Loading<'_> {
         if let Some(last) = begins.get_mut(span) {
             *last = self.ends[batch] as u64 + end;
         }
-        match self.kind {
-            EdgeKind::None => self.rows::<1>(batch, &mut cursors, &mut records)?,
-            EdgeKind::F32 => self.rows::<2>(batch, &mut cursors, &mut records)?,
-            EdgeKind::F64 => self.rows::<3>(batch, &mut cursors, &mut records)?,
-        }
+        let (cursors, records) = (&mut cursors, &mut records);
+        with_words!(self, |WORDS| self.rows::<WORDS>(batch, cursors, records)?);
         // The lists are full if each ends where the next one begins.
         let base = self.ends[batch] as u64;
         let nexts = begins.iter().skip(1).map(|begin| begin - base).chain([end]);
-        let is_full = cursors
+        let are_full = cursors
             .iter()
             .zip(nexts)
             .all(|(cursor, next)| *cursor == next);
-        match is_full && end as usize == self.ends[batch + 1] - self.ends[batch] {
-            true => Ok(()),
-            false => Err(graph.degrees_disagree(batch).into()),
-        }
+        let has_all = end as usize == self.ends[batch + 1] - self.ends[batch];
+        ensure(are_full && has_all, || graph.degrees_disagree(batch))
     }
 
     /// Puts the edges of a row of cells into the lists.
@@ -321,12 +287,10 @@ impl Loading<'_> {
         let (records, _) = records.as_chunks_mut::<WORDS>();
         let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
         let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
-        for (column, position, cell) in cells_of(machine, batch) {
+        for (column, position, cell) in machine.cells_at(machine.row(batch)) {
             let broken = || machine.graph.corrupt_cell(column, cell);
-            let (mut bytes, weights) = self
-                .pins
-                .cell(machine, column, position)
-                .ok_or_else(broken)?;
+            let pinned = self.pins.cell(machine, column, position);
+            let (mut bytes, weights) = pinned.ok_or_else(broken)?;
             let (weights, _) = weights.as_chunks::<4>();
             let span = machine.batches.span(column) as u32;
             let base = machine.batches.start(column) as u32;
@@ -360,14 +324,10 @@ impl Loading<'_> {
                     |_| true,
                     |group, list, first| fits &= put(sources[group], list, first).is_some(),
                 );
-                if !fits {
-                    return Err(broken().into());
-                }
+                ensure(fits, broken)?;
                 edges += block.edges();
             }
-            if edges as u64 != cell.edges() {
-                return Err(broken().into());
-            }
+            ensure(edges as u64 == cell.edges(), broken)?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use graphmill_storage::Lease;
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
+use crate::graph_view::starts;
 
 /// Unless all cells are cached, bitmaps are cached if they take at most 1/8 of the memory.
 const BITMAPS_SHARE: u64 = 8;
@@ -47,19 +48,14 @@ impl CachedRuns {
 
     /// Creates an empty cache.
     pub(crate) fn new(machine: &ExecContext) -> Result<Self, EngineError> {
-        let lease = machine
-            .budget
-            .lease("pinned cells", Self::memory(machine))?;
-        let mut firsts = vec![0];
-        let mut end = 0;
-        for column in 0..machine.batches.len() {
-            end += machine.own_cells(column).len().min(STRETCHES);
-            firsts.push(end);
-        }
+        let (budget, bytes) = (&machine.budget, Self::memory(machine));
+        let _lease = Some(budget.lease("pinned cells", bytes)?);
+        let count = |column| machine.own_cells(column).len().min(STRETCHES);
+        let firsts = starts((0..machine.batches.len()).map(count));
         Ok(CachedRuns {
-            all: vec![CachedRun::default(); end],
+            all: vec![CachedRun::default(); firsts[firsts.len() - 1]],
             firsts,
-            _lease: Some(lease),
+            _lease,
         })
     }
 
@@ -71,12 +67,8 @@ impl CachedRuns {
     ) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
         let first = self.firsts[column];
         let count = self.firsts[column + 1] - first;
-        (0..count).map(move |i| {
-            (
-                first + i,
-                begin(i, cells, count)..begin(i + 1, cells, count),
-            )
-        })
+        let run = move |i| begin(i, cells, count)..begin(i + 1, cells, count);
+        (0..count).map(move |i| (first + i, run(i)))
     }
 
     /// That of the cell at a position, and the position of its first cell.

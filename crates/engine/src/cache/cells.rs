@@ -15,7 +15,7 @@ use graphmill_storage::{DataKind, Lease, Worker};
 use crate::cache::cached_runs::{CacheShare, CachedRuns};
 use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
-use crate::graph_view::{CellBytes, join};
+use crate::graph_view::{CellBytes, join, starts};
 
 /// Bytes of one read while the cells are filled in.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -24,37 +24,31 @@ const DEPTH: usize = 4;
 /// The cached cells of a graph.
 #[derive(Default)]
 pub(crate) struct CellCache {
-    /// Cells, their weights, lists of blocks, bitmaps.
+    /// Lists of blocks, bitmaps, cells, weights.
     bytes: Option<[(AlignedBuffer, Lease); 4]>,
     stretches: CachedRuns,
     /// Where the lists of blocks, and the bitmaps, of each column begin.
     index_starts: [Vec<usize>; 2],
     /// The fan-out lists of all vertices, when they fit.
-    fanout: Option<FanoutTable>,
-    all: bool,
-    all_block_lists: bool,
+    pub(crate) fanout: Option<FanoutTable>,
+    /// True if every cell and its list of blocks is in memory.
+    pub(crate) all: bool,
+    /// True if the lists of blocks of all cells are in memory.
+    pub(crate) all_block_lists: bool,
     /// With their weights.
     weighted: bool,
     /// Bytes that filling read.
-    read: u64,
-}
-
-/// Returns the bytes of an edge's weight, if weights are cached.
-fn edge_bytes(machine: &ExecContext, weighted: bool) -> u64 {
-    match weighted {
-        true => machine.graph.edge_kind().bytes() as u64,
-        false => 0,
-    }
+    pub(crate) read: u64,
 }
 
 /// Bytes of a cell with its weights.
 fn cell_bytes(machine: &ExecContext, weighted: bool) -> impl Fn(&Cell) -> u64 + Copy + use<> {
-    let edge_bytes = edge_bytes(machine, weighted);
+    let edge_bytes = machine.weight_bytes(weighted) as u64;
     move |cell| cell.data_bytes() + cell.edges() * edge_bytes
 }
 
 /// Bytes of all cells with their weights, of all lists of blocks, and of all bitmaps.
-fn sums(machine: &ExecContext, weighted: bool) -> [u64; 3] {
+pub(crate) fn sums(machine: &ExecContext, weighted: bool) -> [u64; 3] {
     let cell_bytes = cell_bytes(machine, weighted);
     [
         machine.all_own_cells().map(cell_bytes).sum(),
@@ -65,7 +59,7 @@ fn sums(machine: &ExecContext, weighted: bool) -> [u64; 3] {
 
 /// Returns the bytes that rounding up each kind of cached data to whole pages takes.
 fn rounding_bytes(machine: &ExecContext) -> u64 {
-    4 * 4096 + CellCache::loading(machine) + CachedRuns::memory(machine)
+    4 * 4096 + CellCache::loading_by(machine.workers.count()) + CachedRuns::memory(machine)
 }
 
 impl CellCache {
@@ -79,11 +73,6 @@ impl CellCache {
     }
 
     /// Returns the bytes of the budget that only the filling takes: a stream for each worker.
-    pub(crate) fn loading(machine: &ExecContext) -> u64 {
-        Self::loading_by(machine.workers.count())
-    }
-
-    /// Returns what [`CellCache::loading`] does, for a number of workers.
     pub(crate) fn loading_by(workers: usize) -> u64 {
         ExtentReader::memory(CHUNK_BYTES, DEPTH) * workers as u64
     }
@@ -105,51 +94,34 @@ impl CellCache {
             });
         }
         let (vertices, side) = (0..machine.batches.vertices(), machine.graph.forward());
-        let of_index = [
-            FanoutTable::memory(side, &vertices),
-            lists_bytes,
-            bitmaps_bytes,
-        ];
-        let of_index = of_index.map(|of| machine.tiers.leased(DataKind::Index, of));
-        let data_leased = machine.tiers.leased(DataKind::Edges, data_bytes);
-        let share = CacheShare::new(room, [of_index[0], of_index[1], of_index[2], data_leased]);
+        let index = |of| machine.tiers.leased(DataKind::Index, of);
+        let fanouts = index(FanoutTable::memory(side, &vertices));
+        let (lists, bitmaps) = (index(lists_bytes), index(bitmaps_bytes));
+        let cells = machine.tiers.leased(DataKind::Edges, data_bytes);
+        let share = CacheShare::new(room, [fanouts, lists, bitmaps, cells]);
         let (mut fanout, mut lists_read) = (None, 0);
         if share.fanout {
             let (mut frames, memory) = (lock(&machine.frames), (&machine.tiers, &machine.budget));
             let (graph, side) = (machine.graph, side.side());
-            fanout = Some(FanoutTable::load(
-                graph,
-                side,
-                &mut frames,
-                memory,
-                vertices,
-            )?);
+            let table = FanoutTable::load(graph, side, &mut frames, memory, vertices)?;
+            fanout = Some(table);
             lists_read = frames.take_bytes_read();
         }
         // Data on a tier outside the budget always fits.
-        let room = if data_leased == 0 {
-            data_bytes
-        } else {
-            share.left
-        };
+        let room = if cells == 0 { data_bytes } else { share.left };
         let cell_bytes = cell_bytes(machine, weighted);
         let mut stretches = CachedRuns::choose(machine, cell_bytes, data_bytes, room)?;
-        let [data, weights] = stretches.place(machine, edge_bytes(machine, weighted));
-        let starts = |is_held: bool, bytes: fn(&Cell) -> u64| {
-            let columns = 0..machine.batches.len();
-            let of_column = columns.map(|column| match is_held {
+        let [data, weights] = stretches.place(machine, machine.weight_bytes(weighted) as u64);
+        let columns = 0..machine.batches.len();
+        let index_starts = |is_held: bool, bytes: fn(&Cell) -> u64| {
+            starts(columns.clone().map(|column| match is_held {
                 true => machine.own_cells(column).iter().map(bytes).sum::<u64>() as usize,
                 false => 0,
-            });
-            let ends = of_column.scan(0, |end, bytes| {
-                *end += bytes;
-                Some(*end)
-            });
-            std::iter::once(0).chain(ends).collect::<Vec<usize>>()
+            }))
         };
         let index_starts = [
-            starts(share.block_lists, Cell::block_list_bytes),
-            starts(share.bitmaps, Cell::bitmap_bytes),
+            index_starts(share.block_lists, Cell::block_list_bytes),
+            index_starts(share.bitmaps, Cell::bitmap_bytes),
         ];
         let groups = groups(machine, &stretches);
         let firsts: Vec<usize> = groups.iter().map(|group| group.start).collect();
@@ -169,10 +141,12 @@ impl CellCache {
         each_batch(machine, &firsts, |number, worker| job.group(number, worker))?;
         let held = |filling: FillBuffer| (filling.bytes.into_buffer(), filling.lease);
         let read = lists_read + job.read.into_inner();
-        let [block_lists, bitmaps, data, weights] = job.filling.map(held);
-        let all = (0..machine.batches.len()).all(|column| stretches.has_all(machine, column));
+        let bytes = Some(job.filling.map(held));
+        let all = columns
+            .clone()
+            .all(|column| stretches.has_all(machine, column));
         Ok(CellCache {
-            bytes: Some([data, weights, block_lists, bitmaps]),
+            bytes,
             index_starts,
             stretches,
             all: all && share.block_lists,
@@ -183,18 +157,6 @@ impl CellCache {
         })
     }
 
-    /// The fan-out lists of all vertices, if they are in memory.
-    pub(crate) fn fanout(&self) -> Option<&FanoutTable> {
-        self.fanout.as_ref()
-    }
-    /// True if every cell and its list of blocks is in memory.
-    pub(crate) fn all(&self) -> bool {
-        self.all
-    }
-    /// True if the lists of blocks of all cells are in memory.
-    pub(crate) fn block_lists(&self) -> bool {
-        self.all_block_lists
-    }
     /// True if a program that asks for weights, or does not, can work with them.
     pub(crate) fn suit(&self, weighted: bool) -> bool {
         self.weighted || !weighted
@@ -204,7 +166,7 @@ impl CellCache {
         let Some(held) = &self.bytes else {
             return CellBytes::default();
         };
-        let [data, weights, block_lists, _] = held.each_ref().map(|(bytes, _)| bytes.len() as u64);
+        let [block_lists, _, data, weights] = held.each_ref().map(|(bytes, _)| bytes.len() as u64);
         CellBytes {
             block_lists,
             cells: data + if weighted { weights } else { 0 },
@@ -220,10 +182,6 @@ impl CellCache {
         let held = self.bytes.iter().flatten();
         held.map(|(_, lease)| lease.bytes()).sum()
     }
-    /// Bytes that filling read.
-    pub(crate) fn read(&self) -> u64 {
-        self.read
-    }
 
     /// Returns the bytes and the weights of a cell, by its position in its column, if it is cached.
     #[inline]
@@ -233,7 +191,7 @@ impl CellCache {
         column: usize,
         position: usize,
     ) -> Option<(&[u8], &[u8])> {
-        let [(data, _), (weights, _), ..] = self.bytes.as_ref()?;
+        let [.., (data, _), (weights, _)] = self.bytes.as_ref()?;
         let cells = machine.own_cells(column);
         let cell = cells.get(position)?;
         let (stretch, first) = self.stretches.at(column, cells.len(), position)?;
@@ -250,43 +208,22 @@ impl CellCache {
         Some((data, weights.unwrap_or(&[])))
     }
 
-    /// Returns the block list of a cell, if block lists are cached.
+    /// Returns the block list and the bitmap of a cell, each if it is cached; empty if there is none.
     #[inline]
-    pub(crate) fn block_list(
+    pub(crate) fn index(
         &self,
         machine: &ExecContext,
         column: usize,
         position: usize,
-    ) -> Option<&[u8]> {
-        self.of_index(machine, 0, column, position, Cell::block_list)
-    }
-
-    /// Returns the bitmap of a cell, if bitmaps are cached; empty if it has none.
-    #[inline]
-    pub(crate) fn bitmap(
-        &self,
-        machine: &ExecContext,
-        column: usize,
-        position: usize,
-    ) -> Option<&[u8]> {
-        self.of_index(machine, 1, column, position, Cell::bitmap)
-    }
-
-    #[inline]
-    fn of_index(
-        &self,
-        machine: &ExecContext,
-        part: usize,
-        column: usize,
-        position: usize,
-        range: impl Fn(&Cell) -> Range<u64>,
-    ) -> Option<&[u8]> {
-        let [_, _, parts @ ..] = self.bytes.as_ref()?;
+    ) -> [Option<&[u8]>; 2] {
         let cells = machine.own_cells(column);
-        let (first, of_cell) = (range(cells.first()?), range(cells.get(position)?));
-        let from = self.index_starts[part].get(column)? + (of_cell.start - first.start) as usize;
-        let bytes = (of_cell.end - of_cell.start) as usize;
-        parts[part].0.get(from..from + bytes)
+        let of_cell = |part: usize, range: fn(&Cell) -> Range<u64>| {
+            let (bytes, _) = &self.bytes.as_ref()?[part];
+            let (first, cell) = (range(cells.first()?), range(cells.get(position)?));
+            let from = self.index_starts[part].get(column)? + (cell.start - first.start) as usize;
+            bytes.get(from..from + (cell.end - cell.start) as usize)
+        };
+        [of_cell(0, Cell::block_list), of_cell(1, Cell::bitmap)]
     }
 }
 
@@ -323,10 +260,6 @@ impl FillBuffer {
 fn groups(machine: &ExecContext, stretches: &CachedRuns) -> Vec<Range<usize>> {
     let graph = &machine.graph;
     let whole = |d: usize| stretches.has_all(machine, d);
-    let bytes = |d: usize| {
-        let cells = machine.own_cells(d).iter();
-        cells.map(Cell::data_bytes).sum::<u64>()
-    };
     let mut groups: Vec<Range<usize>> = Vec::new();
     let mut held = 0;
     for column in 0..machine.batches.len() {
@@ -341,7 +274,8 @@ fn groups(machine: &ExecContext, stretches: &CachedRuns) -> Vec<Range<usize>> {
                 held = 0;
             }
         }
-        held += bytes(column);
+        let cells = machine.own_cells(column).iter();
+        held += cells.map(Cell::data_bytes).sum::<u64>();
     }
     groups
 }
@@ -377,12 +311,10 @@ impl CacheFill<'_> {
         let mut reader = ExtentReader::new(graph, &self.machine.budget, CHUNK_BYTES, DEPTH)?;
         let extents = [block_lists, bitmaps, data, weights];
         for (into, extents) in self.filling.iter().zip(extents) {
-            let Some(mut into) = into.bytes.write(number) else {
+            let into = into.bytes.write(number);
+            let Some(mut into) = into.filter(|into| !into.is_empty()) else {
                 continue;
             };
-            if into.is_empty() {
-                continue;
-            }
             reader.start(extents)?;
             let mut filled = 0;
             while filled < into.len() {
@@ -402,8 +334,8 @@ impl CacheFill<'_> {
                 }
             }
         }
-        self.read
-            .fetch_add(reader.take_bytes_read(), Ordering::Relaxed);
+        let read = reader.take_bytes_read();
+        self.read.fetch_add(read, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -73,7 +73,7 @@ impl DegreeSketch {
         let graph = &machine.graph;
         let vertices = machine.arrays.vertices();
         let own = machine.ranks.own();
-        let lease = machine.budget.lease("classes of degrees", vertices)?;
+        let _lease = machine.budget.lease("classes of degrees", vertices)?;
         let mut classes = vec![QuantizedDegree(0); vertices as usize];
         let mut frames = PageCache::new(graph, &machine.budget, FRAMES)?;
         let mut rest = &mut classes[..];
@@ -87,7 +87,7 @@ impl DegreeSketch {
             classes,
             first: machine.batches.cut(own.start),
             largest: QuantizedDegree(largest).at_most(),
-            _lease: lease,
+            _lease,
         };
         Ok((classes, frames.take_bytes_read()))
     }

@@ -5,14 +5,10 @@ use crate::cache::graph_cache::GraphCache;
 impl GraphCache {
     /// Evicts while `lacks` returns true: decoded lists first, then cells, then everything.
     pub(crate) fn evict_while(&mut self, lacks: impl Fn() -> bool) {
-        if lacks() {
-            self.release_lists();
-        }
-        if lacks() {
-            self.release_cells();
-        }
-        if lacks() {
-            self.release();
+        for release in [Self::release_lists, Self::release_cells, Self::release] {
+            if lacks() {
+                release(self);
+            }
         }
     }
 }

@@ -5,10 +5,8 @@
 
 use std::time::Duration;
 
-use graphmill_graph::Cell;
-
 use crate::cache::adjacency::AdjacencyLists;
-use crate::cache::cells::CellCache;
+use crate::cache::cells::{CellCache, sums};
 use crate::cache::degree_sketch::DegreeSketch;
 use crate::context::{ExecContext, Orientations};
 use crate::error::EngineError;
@@ -31,9 +29,9 @@ pub(crate) struct GraphCache {
     read: u64,
     written: u64,
     /// Time spent loading that no pass has counted.
-    loading: Duration,
+    pub(crate) loading: Duration,
     /// Passes that would have been pulls over the transposed graph.
-    pulls_missed: u32,
+    pub(crate) pulls_missed: u32,
 }
 
 /// The cached parts of a graph in one orientation.
@@ -56,26 +54,29 @@ pub(crate) struct OrientationCache {
 impl OrientationCache {
     /// Returns whether all cells are cached; `None` while none are.
     pub(crate) fn is_fully_cached(&self) -> Option<bool> {
-        self.filled.then(|| self.pins.all())
+        self.filled.then_some(self.pins.all)
     }
     /// True if all cells are in memory for a program that asks for weights, or does not.
     fn has_all(&self, weighted: bool) -> bool {
-        self.pins.all() && self.pins.suit(weighted)
+        self.pins.all && self.pins.suit(weighted)
+    }
+    /// True if lists are in memory for a program that asks for weights, or does not.
+    pub(crate) fn has_lists(&self, machine: &ExecContext, weighted: bool) -> bool {
+        let lists = self.lists.as_ref();
+        lists.is_some_and(|lists| lists.suits(machine, weighted))
     }
     /// Returns the bytes of cells and block lists in memory, and whether all fan-out lists are there.
     ///
     /// Cells count with their weights if `weighted`.
     pub(crate) fn in_memory(&self, weighted: bool) -> (CellBytes, bool) {
-        (self.pins.held(weighted), self.pins.fanout().is_some())
+        (self.pins.held(weighted), self.pins.fanout.is_some())
     }
     /// Frees the memory of cached cells.
     fn release_cells(&mut self) {
-        *self = OrientationCache {
-            degrees: self.degrees.take(),
-            lists: self.lists.take(),
-            needs: self.needs.take(),
-            ..OrientationCache::default()
-        };
+        self.pins = CellCache::default();
+        self.filled = false;
+        self.sought = 0;
+        self.whole = None;
     }
 }
 
@@ -89,10 +90,6 @@ impl GraphCache {
             [Some(true), None] => self.pulls_missed >= PULLS_MISSED,
             [stored, turned] => turned == Some(true) && stored != Some(false),
         }
-    }
-    /// Records a pass that would have gathered over the transposed graph.
-    pub(crate) fn record_missed_pull(&mut self) {
-        self.pulls_missed += 1;
     }
     /// Returns the bytes of cached cells.
     pub(crate) fn cached_cell_bytes(&self) -> u64 {
@@ -109,11 +106,8 @@ impl GraphCache {
     }
     /// Bytes of lists of edges.
     pub(crate) fn adjacency_bytes(&self) -> u64 {
-        self.ways
-            .iter()
-            .flat_map(|way| &way.lists)
-            .map(AdjacencyLists::bytes)
-            .sum()
+        let lists = self.ways.iter().flat_map(|way| &way.lists);
+        lists.map(AdjacencyLists::bytes).sum()
     }
     /// Bytes read, and written, to fill it since the last call.
     pub(crate) fn take_traffic(&mut self) -> [u64; 2] {
@@ -121,10 +115,7 @@ impl GraphCache {
     }
     /// True if lists are in memory for a program that asks for weights, or does not.
     pub(crate) fn has_lists(&self, machine: &ExecContext, turned: bool, weighted: bool) -> bool {
-        let lists = &self.orientation(turned).lists;
-        lists
-            .as_ref()
-            .is_some_and(|lists| lists.suits(machine, weighted))
+        self.orientation(turned).has_lists(machine, weighted)
     }
 
     /// Returns the bytes of the budget for the adjacency lists of one orientation and its uncached cells.
@@ -134,9 +125,7 @@ impl GraphCache {
             true => 0,
             false => CellCache::memory(machine, weighted),
         };
-        [lists, besides, cells]
-            .into_iter()
-            .fold(0, u64::saturating_add)
+        lists.saturating_add(besides).saturating_add(cells)
     }
 
     /// Returns the bytes that the budget lacks to hold the lists and all cells of one orientation.
@@ -182,22 +171,17 @@ impl GraphCache {
         let began = machine.clock.now();
         let way = &mut self.ways[usize::from(turned)];
         way.lists = None;
-        if way.pins.all() {
+        if way.pins.all {
             way.lists = Some(AdjacencyLists::load(machine, &way.pins, weighted)?);
         }
         self.loading += machine.clock.now() - began;
         Ok(self.orientation(turned).lists.is_some())
     }
 
-    /// Time that filling it took since the last call.
-    pub(crate) fn take_loading(&mut self) -> Duration {
-        std::mem::take(&mut self.loading)
-    }
     /// Frees the memory of cached cells.
     pub(crate) fn release_cells(&mut self) {
-        self.ways
-            .iter_mut()
-            .for_each(OrientationCache::release_cells);
+        let ways = self.ways.iter_mut();
+        ways.for_each(OrientationCache::release_cells);
     }
     /// Gives the memory of lists back.
     pub(crate) fn release_lists(&mut self) {
@@ -211,13 +195,8 @@ impl GraphCache {
     }
     /// Gives all memory back.
     pub(crate) fn release(&mut self) {
-        let (read, written, loading) = (self.read, self.written, self.loading);
-        *self = GraphCache {
-            read,
-            written,
-            loading,
-            ..GraphCache::default()
-        };
+        self.ways = Default::default();
+        self.pulls_missed = 0;
     }
 
     /// Builds the message filter of each orientation, each in `room` bytes.
@@ -271,16 +250,11 @@ impl GraphCache {
         room: u64,
     ) -> bool {
         let way = &mut self.ways[usize::from(turned)];
-        let width = match weighted {
-            true => machine.graph.edge_kind().bytes() as u64,
-            false => 0,
-        };
-        let bytes =
-            |cell: &Cell| cell.data_bytes() + cell.block_list_bytes() + cell.edges() * width;
-        let whole = *way
-            .whole
-            .get_or_insert_with(|| machine.all_own_cells().map(bytes).sum());
-        whole.min(room) <= way.sought.saturating_mul(SEEK_COST)
+        let whole = way.whole.get_or_insert_with(|| {
+            let [cells, block_lists, _] = sums(machine, weighted);
+            cells + block_lists
+        });
+        room.min(*whole) <= way.sought.saturating_mul(SEEK_COST)
     }
 
     /// Caches cells of one orientation, in at most `room` bytes of the budget.
@@ -296,7 +270,7 @@ impl GraphCache {
         way.pins = CellCache::fill(machine, weighted, room)?;
         way.filled = true;
         self.loading += machine.clock.now() - began;
-        self.read += way.pins.read();
+        self.read += way.pins.read;
         Ok(())
     }
 }

@@ -314,7 +314,7 @@ impl Checkpointer {
             return Ok(Err(rows));
         }
         Ok(Ok(LoadedCheckpoint {
-            entries: LogEntries::of(entries),
+            entries: LogEntries(entries),
             path: path.to_path_buf(),
             record,
             file,
@@ -353,7 +353,7 @@ impl Checkpointer {
     /// Returns the log that the driver replays first.
     pub(crate) fn history(&self) -> DriverLog {
         let Some(found) = &self.found else {
-            return DriverLog::kept();
+            return DriverLog::replaying(LogEntries::default(), Default::default());
         };
         let saved = |(number, at): &(u64, u64)| {
             let (file, path, at) = (found.file.clone(), found.path.clone(), *at);

@@ -11,13 +11,13 @@ use graphmill_fabric::{Fabric, all_gather, all_reduce, protocol_error};
 use graphmill_raw::failpoint;
 use graphmill_storage::CancelToken;
 
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::value::Reduce;
 
 /// This rank and the others.
 #[derive(Debug)]
 pub(crate) struct Communicator {
-    fabric: Option<Arc<dyn Fabric>>,
+    pub(crate) fabric: Option<Arc<dyn Fabric>>,
     rank: usize,
     /// The batch that the part of each rank begins with, and where the last one ends.
     cuts: Vec<usize>,
@@ -51,10 +51,6 @@ impl Communicator {
     pub(crate) fn alone(&self) -> bool {
         self.count() == 1
     }
-    /// The way to the others.
-    pub(crate) fn fabric(&self) -> Option<&dyn Fabric> {
-        self.fabric.as_deref()
-    }
     /// The batches that a rank owns.
     pub(crate) fn of(&self, rank: usize) -> Range<usize> {
         self.cuts[rank]..self.cuts[rank + 1]
@@ -75,10 +71,7 @@ impl Communicator {
 
     /// Ends what waits for others where the user asked to stop.
     pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
-        match self.stop.is_cancelled() {
-            true => Err(EngineError::Stopped),
-            false => Ok(()),
-        }
+        ensure(!self.stop.is_cancelled(), || EngineError::Stopped)
     }
 
     /// What each rank says, in order.
@@ -99,9 +92,7 @@ impl Communicator {
 
     /// The least of what the ranks say.
     pub(crate) fn least(&self, mine: u64) -> Result<u64, EngineError> {
-        let mut said = Vec::new();
-        mine.put(&mut said);
-        let said = self.gather(said)?;
+        let said = self.gather(mine.to_le_bytes().to_vec())?;
         let all = said.iter().map(|said| u64::take(&mut said.as_slice()));
         Ok(all.min().flatten().ok_or_else(protocol_error)?)
     }

@@ -9,7 +9,7 @@ use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::comm::communicator::Communicator;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 
 /// Bytes of a frame.
 pub(crate) const FRAME_BYTES: usize = 256 << 10;
@@ -51,16 +51,6 @@ impl Wire {
         })
     }
 
-    /// Messages, and bytes, sent to each rank.
-    pub(crate) fn to_each(&self) -> &[[u64; 2]] {
-        &self.to
-    }
-
-    /// Messages, and bytes, sent since the last call.
-    pub(crate) fn take_sent(&mut self) -> [u64; 2] {
-        std::mem::take(&mut self.sent)
-    }
-
     /// Sends bytes to a rank that waits for as many.
     pub(crate) fn send_rows(
         &mut self,
@@ -72,18 +62,14 @@ impl Wire {
         for part in bytes.chunks(FRAME_BYTES) {
             let mut buffer = self.free.pop().ok_or_else(protocol_error)?;
             buffer[..part.len()].copy_from_slice(part);
-            let range = 0..part.len();
-            let channel = ROWS;
-            self.carry_out(
-                ranks,
-                FabricOperation::Send {
-                    to,
-                    channel,
-                    buffer,
-                    range,
-                },
-                |_| (),
-            )?;
+            let operation = FabricOperation::Send {
+                to,
+                channel: ROWS,
+                buffer,
+                range: 0..part.len(),
+            };
+            let (buffer, _) = self.carry_out(ranks, operation)?;
+            self.free.push(buffer);
         }
         Ok(())
     }
@@ -95,12 +81,8 @@ impl Wire {
         from: usize,
         out: &mut [u8],
     ) -> Result<(), EngineError> {
-        let bytes = out.len();
-        let mut parts = out.chunks_mut(FRAME_BYTES);
-        self.receive_each(ranks, from, bytes, |_, came| {
-            if let Some(part) = parts.next() {
-                part.copy_from_slice(came);
-            }
+        self.receive_each(ranks, from, out.len(), |first, came| {
+            out[first..first + came.len()].copy_from_slice(came);
         })
     }
 
@@ -115,36 +97,26 @@ impl Wire {
         for first in (0..bytes).step_by(FRAME_BYTES) {
             let length = FRAME_BYTES.min(bytes - first);
             let buffer = self.free.pop().ok_or_else(protocol_error)?;
-            let (channel, mut fits) = (ROWS, false);
-            self.carry_out(
-                ranks,
-                FabricOperation::Receive {
-                    from,
-                    channel,
-                    buffer,
-                },
-                |came| {
-                    fits = came.len() == length;
-                    if fits {
-                        show(first, came);
-                    }
-                },
-            )?;
-            if !fits {
-                return Err(protocol_error().into());
-            }
+            let operation = FabricOperation::Receive {
+                from,
+                channel: ROWS,
+                buffer,
+            };
+            let (buffer, came) = self.carry_out(ranks, operation)?;
+            ensure(came == length, protocol_error)?;
+            show(first, &buffer[..came]);
+            self.free.push(buffer);
         }
         Ok(())
     }
 
-    /// Waits for the end of an operation, which is the only one, and shows its frame.
+    /// Waits for the end of an operation, which is the only one; returns its frame, and the bytes in it.
     fn carry_out(
         &mut self,
         ranks: &Communicator,
         operation: FabricOperation,
-        show: impl FnOnce(&[u8]),
-    ) -> Result<(), EngineError> {
-        let fabric = ranks.fabric().ok_or_else(protocol_error)?;
+    ) -> Result<(AlignedBuffer, usize), EngineError> {
+        let fabric = ranks.fabric.as_deref().ok_or_else(protocol_error)?;
         fabric.submit(operation, TOKEN);
         let done = loop {
             match fabric.wait(LOOK) {
@@ -153,9 +125,6 @@ impl Wire {
             }
         };
         let bytes = done.result?;
-        let buffer = done.buffer.ok_or_else(protocol_error)?;
-        show(buffer.get(..bytes).unwrap_or(&[]));
-        self.free.push(buffer);
-        Ok(())
+        Ok((done.buffer.ok_or_else(protocol_error)?, bytes))
     }
 }

@@ -435,7 +435,7 @@ impl<P: VertexProgram> Pushing<'_, P> {
 
 impl<P: VertexProgram> Job for Pushing<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Stepped, JobError> {
-        self.machine.check_stop()?;
+        self.machine.ranks.check_stop()?;
         let Some(position) = self.deal.take() else {
             return Ok(Stepped::Finished);
         };

@@ -158,7 +158,7 @@ impl Engine {
             return Ok(());
         };
         let history = self.active.history();
-        let (entries, number) = (history.entries().bytes(), history.count());
+        let (entries, number) = (&history.entries.0, history.count);
         let pages = recovery.begin()?;
         arrays.save_log(entries, pages, &mut lock(io))?;
         let full = pages.len() * arrays.pages().page_bytes();

@@ -115,7 +115,7 @@ where
         incoming: G,
     ) -> Option<Self> {
         let ranks = &machine.ranks;
-        let (fabric, wire) = (ranks.fabric()?, machine.wire.as_ref()?);
+        let (fabric, wire) = (ranks.fabric.as_deref()?, machine.wire.as_ref()?);
         Some(Exchange {
             free: std::mem::take(&mut lock(wire).free),
             ranks,

@@ -120,11 +120,11 @@ impl MessageFilter {
         width: usize,
     ) -> bool {
         let to = others(self.rank, to);
-        let (listed, vertices) = (self.lists.source_count(to), machine.arrays.vertices());
+        let (listed, vertices) = (self.lists.listed[to], machine.arrays.vertices());
         if let Some(ratio) = machine.options.filter_ratio {
             return (listed as f64) < ratio * emitted as f64;
         }
-        is_worthwhile([listed, vertices, emitted], width, self.lists.on_disk(to))
+        is_worthwhile([listed, vertices, emitted], width, self.lists.on_disk[to])
     }
 
     /// True if a rank needs any message of a batch.

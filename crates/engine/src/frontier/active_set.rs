@@ -144,7 +144,7 @@ impl ActiveSet {
         }
         self.total = total;
         self.number = Some(number);
-        if pool.history().is_kept() {
+        if pool.history().is_kept {
             lock(&pool.held).insert(number, Arc::downgrade(&self.sets));
         }
         Ok(())

@@ -5,8 +5,7 @@ use graphmill_raw::{Element, SegmentMut, SegmentRef};
 use graphmill_storage::Buffer;
 use zerocopy::FromBytes;
 
-use crate::messages::run_codec;
-use crate::messages::run_codec::WORD;
+use crate::messages::run_codec::{self, WORD};
 
 /// The messages of one batch while they are written.
 pub(crate) struct BatchWriter<'m, M: Element> {
@@ -72,21 +71,14 @@ impl<M> MessageSlice<'_, M> {
             return false;
         }
         let from = block.first_source() as usize;
-        let to = block.last_source_max() as usize;
-        let (first, last) = (
-            from / WORD,
-            (to / WORD).min(self.present.len().saturating_sub(1)),
-        );
-        let Some(words) = self.present.get(first..=last) else {
-            return true;
-        };
-        words.iter().enumerate().any(|(i, &word)| {
-            let mut word = word;
-            if i == 0 {
-                word &= !0 << (from % WORD);
+        let last = (block.last_source_max() as usize / WORD).min(self.present.len() - 1);
+        match self.present.get(from / WORD..=last) {
+            Some([first, others @ ..]) => {
+                first >> (from % WORD) != 0 || others.iter().any(|word| *word != 0)
             }
-            word != 0
-        })
+            Some([]) => false,
+            None => true,
+        }
     }
 }
 

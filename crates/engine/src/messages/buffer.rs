@@ -6,22 +6,21 @@
 //! needs some of it, or both, as the pass routes them.
 
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use graphmill_raw::{BorrowedSegments, Element, SegmentRef, lock};
-use graphmill_storage::{Buffer, DataKind, Disk, Lease};
+use graphmill_storage::{DataKind, Lease};
 
 use crate::comm::wire::PEERS;
 use crate::context::ExecContext;
 use crate::error::EngineError;
+use crate::graph_view::starts;
 use crate::memory::run_bytes;
 use crate::messages::batch::{BatchMessages, BatchWriter, ValuesMut, ValuesRef};
 use crate::messages::routing::{Routing, RoutingMode};
 use crate::messages::routing_table::RoutingTable;
-use crate::messages::run_codec;
-use crate::messages::run_codec::WORD;
+use crate::messages::run_codec::{self, WORD};
 use crate::messages::spill::{ReadRun, RunRef, SpillCursor, SpillFile};
 
 /// The messages of all sources.
@@ -65,37 +64,31 @@ pub(crate) struct SpilledMessages {
     _lease: Lease,
 }
 
-/// Where messages go that do not fit in memory.
-pub(crate) struct SpillConfig {
-    pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) path: PathBuf,
-    /// Batches that each of those holds who have a window.
-    pub(crate) held: Vec<usize>,
-}
-
 impl SpilledMessages {
+    /// Creates the messages of a pass on disk; `held` are the batches that each window holds.
     fn new<M: Element>(
         machine: &ExecContext,
         spans: &[usize],
-        to: SpillConfig,
+        held: &[usize],
     ) -> Result<Self, EngineError> {
+        let (disk, path) = (machine.graph.disk(), machine.scratch.join("messages"));
         let width = size_of::<M>();
         let widest = spans.iter().max().copied().unwrap_or(0);
         let most = run_bytes::bytes_max(widest, width);
-        let window = |held| SpillCursor::new(to.disk.as_ref(), &machine.budget, held, most);
+        let window = |held: &usize| {
+            let window = SpillCursor::new(disk.as_ref(), &machine.budget, *held, most)?;
+            Ok(Mutex::new(window))
+        };
         let words = widest.div_ceil(WORD);
-        let selected = (to.held.len() * words * 8) as u64;
+        let selected = (held.len() * words * 8) as u64;
         let _lease = (machine.budget).lease("sources that a run needs", selected)?;
         let places = spans.iter().map(|span| (span * width).next_multiple_of(8));
+        let windows = held.iter().map(window);
         Ok(SpilledMessages {
-            file: SpillFile::create(Arc::clone(&to.disk), &to.path, places)?,
-            held: to.held.first().copied().unwrap_or(1),
-            selected: (to.held.iter())
-                .map(|_| Mutex::new(vec![0; words]))
-                .collect(),
-            windows: (to.held.into_iter())
-                .map(|held| Ok(Mutex::new(window(held)?)))
-                .collect::<Result<_, EngineError>>()?,
+            file: SpillFile::create(Arc::clone(disk), &path, places)?,
+            held: held.first().copied().unwrap_or(1),
+            selected: held.iter().map(|_| Mutex::new(vec![0; words])).collect(),
+            windows: windows.collect::<Result<_, EngineError>>()?,
             workers: machine.workers.count(),
             dispatch: Routing::default(),
             graph: None,
@@ -123,47 +116,34 @@ impl SpilledMessages {
 }
 
 impl<M: Element> MessageBuffer<M> {
-    pub(crate) fn new(
-        machine: &ExecContext,
-        on_disk: Option<SpillConfig>,
-    ) -> Result<Self, EngineError> {
-        let (batches, budget) = (&*machine.batches, &machine.budget);
-        let spans: Vec<usize> = (0..batches.len())
-            .map(|b| batches.span(b) as usize)
-            .collect();
-        let cuts = |of: &dyn Fn(usize) -> usize| {
-            let mut cuts = vec![0];
-            let mut at = 0;
-            for &span in &spans {
-                at += of(span);
-                cuts.push(at);
-            }
-            cuts
-        };
-        let word_cuts = cuts(&|span| span.div_ceil(WORD));
-        let words = word_cuts.last().copied().unwrap_or(0);
+    /// Creates the buffer; `held` are the batches that each window holds if messages are on disk.
+    pub(crate) fn new(machine: &ExecContext, held: Option<&[usize]>) -> Result<Self, EngineError> {
+        let (batches, tiers) = (&*machine.batches, &machine.tiers);
+        let span = |batch| batches.span(batch) as usize;
+        let spans: Vec<usize> = (0..batches.len()).map(span).collect();
         let mut leases = Vec::new();
-        let mut memory = |bytes: usize| {
-            let buffer = machine
-                .tiers
-                .buffer(DataKind::Messages, budget, "messages", bytes)?;
+        let mut memory = |entries: usize, bytes: usize| {
+            let (bytes, budget) = (entries * bytes, &machine.budget);
+            let buffer = tiers.buffer(DataKind::Messages, budget, "messages", bytes)?;
             let (memory, lease) = buffer.into_parts();
             leases.push(lease);
             Ok::<_, EngineError>(memory)
         };
-        let values = match on_disk {
+        let values = match held {
             None => {
-                let cuts = cuts(&|span| span);
-                let bytes = cuts.last().copied().unwrap_or(0) * size_of::<M>();
-                MessageValues::Memory(BorrowedSegments::new(memory(bytes)?, cuts))
+                let memory = memory(spans.iter().sum(), size_of::<M>())?;
+                let cuts = starts(spans.iter().copied());
+                MessageValues::Memory(BorrowedSegments::new(memory, cuts))
             }
-            Some(to) => {
-                MessageValues::Disk(Box::new(SpilledMessages::new::<M>(machine, &spans, to)?))
+            Some(held) => {
+                MessageValues::Disk(Box::new(SpilledMessages::new::<M>(machine, &spans, held)?))
             }
         };
+        let words = starts(spans.iter().map(|span| span.div_ceil(WORD)));
+        let present = memory(words[spans.len()], size_of::<u64>())?;
         Ok(MessageBuffer {
             values,
-            present: BorrowedSegments::new(memory(words * 8)?, word_cuts),
+            present: BorrowedSegments::new(present, words),
             counts: spans.iter().map(|_| AtomicU64::new(0)).collect(),
             awaited: spans.iter().map(|_| AtomicBool::new(false)).collect(),
             spans,
@@ -200,10 +180,8 @@ impl<M: Element> MessageBuffer<M> {
     pub(crate) fn take_traffic(&self) -> (u64, u64) {
         self.filed().map_or((0, 0), |filed| {
             let (read, written) = filed.file.take_traffic();
-            let lists = filed
-                .graph
-                .as_ref()
-                .map_or(0, |graph| graph.take_bytes_read());
+            let graph = filed.graph.as_ref();
+            let lists = graph.map_or(0, |graph| graph.take_bytes_read());
             (read + lists, written)
         })
     }
@@ -223,12 +201,8 @@ impl<M: Element> MessageBuffer<M> {
         dispatch: Routing,
         graph: Option<Arc<RoutingTable>>,
     ) -> Result<(), EngineError> {
-        for count in &mut self.counts {
-            *count.get_mut() = 0;
-        }
-        for awaited in &mut self.awaited {
-            *awaited.get_mut() = false;
-        }
+        self.counts.fill_with(AtomicU64::default);
+        self.awaited.fill_with(AtomicBool::default);
         if let MessageValues::Disk(filed) = &mut self.values {
             filed.file.clear();
             for (whole, pushed) in filed.whole.iter().zip(&filed.pushed) {
@@ -236,8 +210,7 @@ impl<M: Element> MessageBuffer<M> {
                 lock(pushed).clear();
             }
             // Without a table no messages are routed.
-            let is_there = graph.is_some();
-            filed.dispatch = Some(dispatch).filter(|_| is_there).unwrap_or_default();
+            filed.dispatch = graph.as_ref().map_or(Routing::default(), |_| dispatch);
             filed.graph = graph;
             // Buffers that a group filled, or had read ahead, are free again.
             for window in &filed.windows {
@@ -316,10 +289,7 @@ impl<M: Element> MessageBuffer<M> {
     }
     /// Number of messages of some batches.
     pub(crate) fn total(&self, batches: Range<usize>) -> u64 {
-        self.counts[batches]
-            .iter()
-            .map(|count| count.load(Ordering::Relaxed))
-            .sum()
+        batches.map(|batch| self.count(batch)).sum()
     }
 
     /// Opens a writer of the messages of one batch.
@@ -375,7 +345,7 @@ impl<M: Element> MessageBuffer<M> {
             *lock(&filed.whole[batch]) = Some(filed.file.piece(form, &buffer, offset));
             window.write(&filed.file, offset, buffer, form.bytes);
         } else {
-            window.take_back(buffer);
+            window.free.push(buffer);
         }
         drop(present);
         window.ends(batch);
@@ -452,46 +422,31 @@ impl<M: Element> MessageBuffer<M> {
         worker: usize,
     ) -> Result<BatchMessages<'_, M>, EngineError> {
         let span = self.spans[batch];
-        match &self.values {
-            MessageValues::Memory(values) => Ok(BatchMessages {
-                values: ValuesRef::Memory(
-                    values.read(batch).ok_or(EngineError::ForeignArray)?,
-                    self.present(batch)?,
-                ),
-                span,
-                count: self.count(batch),
-            }),
-            MessageValues::Disk(filed) => {
-                let (buffer, taken) = lock(&filed.windows[worker]).take(&filed.file, batch)?;
-                match taken {
-                    ReadRun::AsWritten(form) => self.spread(batch, buffer, form),
-                    ReadRun::Again(count) => Ok(BatchMessages {
-                        values: ValuesRef::Disk(buffer),
-                        span,
-                        count,
-                    }),
-                }
+        let (values, count) = match &self.values {
+            MessageValues::Memory(values) => {
+                let values = values.read(batch).ok_or(EngineError::ForeignArray)?;
+                let values = ValuesRef::Memory(values, self.present(batch)?);
+                (values, self.count(batch))
             }
-        }
-    }
-
-    /// Returns the values by source of a run of a batch.
-    fn spread(
-        &self,
-        batch: usize,
-        mut buffer: Buffer,
-        form: run_codec::RunEncoding,
-    ) -> Result<BatchMessages<'_, M>, EngineError> {
-        let span = self.spans[batch];
-        let known = self.present(batch)?;
-        let spread = run_codec::expand::<M>(&mut buffer, form, span, &known);
-        let filed = self.filed().ok_or(EngineError::ForeignArray)?;
-        spread.ok_or_else(|| filed.file.corrupt(filed.file.place(batch)))?;
-        self.dispatched[2].fetch_add(form.count, Ordering::Relaxed);
+            MessageValues::Disk(filed) => {
+                let (mut buffer, taken) = lock(&filed.windows[worker]).take(&filed.file, batch)?;
+                let count = match taken {
+                    ReadRun::AsWritten(form) => {
+                        let known = self.present(batch)?;
+                        run_codec::expand::<M>(&mut buffer, form, span, &known)
+                            .ok_or_else(|| filed.file.corrupt(filed.file.place(batch)))?;
+                        self.dispatched[2].fetch_add(form.count, Ordering::Relaxed);
+                        form.count
+                    }
+                    ReadRun::Again(count) => count,
+                };
+                (ValuesRef::Disk(buffer), count)
+            }
+        };
         Ok(BatchMessages {
-            values: ValuesRef::Disk(buffer),
+            values,
             span,
-            count: form.count,
+            count,
         })
     }
 

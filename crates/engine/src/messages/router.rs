@@ -6,10 +6,9 @@ use graphmill_raw::{AlignedBuffer, Element, lock};
 use graphmill_storage::Buffer;
 use zerocopy::FromBytes;
 
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::messages::buffer::{MessageBuffer, SpilledMessages};
-use crate::messages::run_codec;
-use crate::messages::run_codec::WORD;
+use crate::messages::run_codec::{self, RunEncoding, WORD};
 use crate::messages::spill::{RunRef, SpillCursor, SpillFile};
 
 impl<M: Element> MessageBuffer<M> {
@@ -65,10 +64,10 @@ impl<M: Element> MessageBuffer<M> {
         run: usize,
         worker: usize,
     ) -> Result<bool, EngineError> {
-        let Some(filed) = self.filed() else {
-            return Ok(false);
-        };
-        let Some(graph) = &filed.graph else {
+        let Some((filed, graph)) = self
+            .filed()
+            .and_then(|filed| Some((filed, filed.graph.as_ref()?)))
+        else {
             return Ok(false);
         };
         if self.count(batch) == 0 {
@@ -96,9 +95,7 @@ impl<M: Element> MessageBuffer<M> {
                 let at = pieces.partition_point(|(other, _)| (*other as usize) < run);
                 pieces.insert(at, (run as u32, piece));
             })?;
-            if !has_room() {
-                return Err(filed.file.no_buffer());
-            }
+            ensure(has_room(), || filed.file.no_buffer())?;
         }
         self.prefetch(batch, worker)?;
         let messages = self.read(batch, worker)?;
@@ -118,7 +115,7 @@ struct Out<'f> {
     buffer: Option<Buffer>,
     used: usize,
     /// Those in the buffer, and where they begin.
-    begun: Vec<(u32, run_codec::RunEncoding, usize)>,
+    begun: Vec<(u32, RunEncoding, usize)>,
     /// Those that have their place.
     pieces: Vec<(u32, RunRef)>,
 }
@@ -127,7 +124,7 @@ impl Out<'_> {
     /// Returns the space for a run of such an encoding.
     fn room(
         &mut self,
-        form: run_codec::RunEncoding,
+        form: RunEncoding,
         window: &mut SpillCursor,
     ) -> Result<&mut [u8], EngineError> {
         let is_full = |buffer: &Buffer| self.used + form.bytes > buffer.len();
@@ -144,7 +141,7 @@ impl Out<'_> {
     }
 
     /// Records that a run for a group fills the space that it got.
-    fn begun(&mut self, run: usize, form: run_codec::RunEncoding) {
+    fn begun(&mut self, run: usize, form: RunEncoding) {
         self.begun.push((run as u32, form, self.used));
         self.used = AlignedBuffer::footprint(self.used + form.bytes) as usize;
     }

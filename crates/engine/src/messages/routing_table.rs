@@ -62,8 +62,8 @@ pub(crate) struct RoutingTable {
     lists: Vec<SourceList>,
     spans: Vec<usize>,
     /// Sources on the lists of each group, and bytes of these on disk.
-    listed: Vec<u64>,
-    on_disk: Vec<u64>,
+    pub(crate) listed: Vec<u64>,
+    pub(crate) on_disk: Vec<u64>,
     data: Data,
     _lease: Lease,
 }
@@ -152,12 +152,12 @@ impl RoutingTable {
         let spans: Vec<usize> = groups.of.clone().map(span).collect();
         let mut frames = lock(&machine.frames);
         for (batch, &span) in groups.of.clone().zip(&spans) {
-            machine.check_stop()?;
+            machine.ranks.check_stop()?;
             mark(machine, &mut frames, batch, groups, (&mut matrix, words))?;
             let rows = matrix.chunks_exact_mut(words).enumerate();
             for (group, row) in rows {
                 let row = &mut row[..span.div_ceil(WORD)];
-                let count = row.iter().map(|word| u64::from(word.count_ones())).sum();
+                let count = ones(row);
                 if count == 0 {
                     continue;
                 }
@@ -179,27 +179,23 @@ impl RoutingTable {
         let mut traffic = [frames.take_bytes_read(), 0];
         drop((frames, matrix, of_rows));
         let data = match making {
-            TableBuilder::Memory(all) if bytes.should_compact(end as u64) => {
-                let own = in_memory(end as u64).ok();
-                Data::Memory(match own {
-                    Some(mut own) => {
-                        own[..end].copy_from_slice(&all[..end]);
-                        own
-                    }
-                    // There is no room for both.
-                    None => all,
-                })
+            TableBuilder::Memory(mut all) => {
+                // Unless there is no room for both.
+                if bytes.should_compact(end as u64)
+                    && let Ok(mut own) = in_memory(end as u64)
+                {
+                    own[..end].copy_from_slice(&all[..end]);
+                    all = own;
+                }
+                Data::Memory(all)
             }
-            TableBuilder::Memory(all) => Data::Memory(all),
             TableBuilder::Disk(file, mut window) => {
                 window.flush(&file)?;
-                let memory = match bytes.fits_after_build(end as u64, room) {
-                    true => {
-                        let all = in_memory(end as u64)?;
-                        Some(load(&file, &mut window, &mut lists, all)?)
-                    }
-                    false => None,
-                };
+                let fits = bytes.fits_after_build(end as u64, room);
+                let mut memory = fits.then(|| in_memory(end as u64)).transpose()?;
+                if let Some(all) = &mut memory {
+                    load(&file, &mut window, &mut lists, all)?;
+                }
                 drop(window);
                 let (read, written) = file.take_traffic();
                 traffic = [traffic[0] + read, written];
@@ -231,20 +227,10 @@ impl RoutingTable {
         Ok(Some((lists, traffic)))
     }
 
-    /// How many sources a group needs messages of.
-    pub(crate) fn source_count(&self, group: usize) -> u64 {
-        self.listed[group]
-    }
-
     /// How many groups need the message of a source, in the mean.
     pub(crate) fn fanout(&self) -> f64 {
         let needed: u64 = self.listed.iter().sum();
         needed as f64 / (self.spans.iter().sum::<usize>() as f64).max(1.0)
-    }
-
-    /// Bytes of the lists of a group that are read from disk.
-    pub(crate) fn on_disk(&self, group: usize) -> u64 {
-        self.on_disk[group]
     }
 
     /// Returns the bytes of lists that a full pass reads from disk.
@@ -276,9 +262,8 @@ impl RoutingTable {
         let range = self.lists_of(batch);
         let lists = &self.lists[range.clone()];
         let number = lists.binary_search_by_key(&group, |list| list.group as usize);
-        number
-            .ok()
-            .map(|number| (range.start + number, &lists[number]))
+        let number = number.ok()?;
+        Some((range.start + number, &lists[number]))
     }
 
     /// True if a group needs any message of a batch.
@@ -348,8 +333,8 @@ fn load(
     file: &SpillFile,
     window: &mut SpillCursor,
     lists: &mut [SourceList],
-    mut all: Buffer,
-) -> Result<Buffer, EngineError> {
+    all: &mut Buffer,
+) -> Result<(), EngineError> {
     for (number, list) in lists.iter_mut().enumerate() {
         let Some(piece) = list.piece.take() else {
             continue;
@@ -360,7 +345,12 @@ fn load(
         all[at..at + bytes].copy_from_slice(&buffer[..bytes]);
         window.give_back(file, number, buffer, None)?;
     }
-    Ok(all)
+    Ok(())
+}
+
+/// Returns the number of bits that are set.
+pub(crate) fn ones(words: &[u64]) -> u64 {
+    words.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
 /// Marks in a matrix, of `words` words a row, which sources of a batch each group needs.
@@ -414,11 +404,7 @@ fn both(list: &[u8], count: u64, span: usize, present: &[u64], selected: &mut [u
     let mut found = 0;
     if count == span as u64 {
         selected.copy_from_slice(present);
-        found = selected
-            .iter()
-            .map(|word| u64::from(word.count_ones()))
-            .sum();
-        return [found, selected.len() as u64];
+        return [ones(selected), selected.len() as u64];
     }
     if is_sparse(count, span) {
         selected.fill(0);

@@ -15,7 +15,8 @@ use graphmill_storage::{
     Buffer, Completion, Disk, FileHandle, MemoryBudget, Open, Operation, Queue,
 };
 
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
+use crate::graph_view::starts;
 use crate::messages::run_codec::RunEncoding;
 
 /// Reads and writes on their way for one worker, at most.
@@ -50,18 +51,13 @@ impl SpillFile {
         path: &Path,
         bytes: impl Iterator<Item = usize>,
     ) -> Result<Self, EngineError> {
-        let mut begins = vec![0];
-        let mut end = 0;
-        for bytes in bytes {
-            end += AlignedBuffer::footprint(bytes);
-            begins.push(end);
-        }
+        let begins = starts(bytes.map(AlignedBuffer::footprint));
         Ok(SpillFile {
             file: disk.open(path, Open::CreatePrivate)?,
             path: path.to_path_buf(),
             disk,
+            end: AtomicU64::new(begins[begins.len() - 1]),
             begins,
-            end: AtomicU64::new(end),
             bytes_read: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
         })
@@ -75,7 +71,7 @@ impl SpillFile {
 
     /// Discards all runs for column groups.
     pub(crate) fn clear(&mut self) {
-        *self.end.get_mut() = self.begins.last().copied().unwrap_or(0);
+        *self.end.get_mut() = self.begins[self.begins.len() - 1];
     }
 
     /// The place of a batch.
@@ -125,11 +121,11 @@ impl Drop for SpillFile {
 #[derive(Debug)]
 pub(crate) struct SpillCursor {
     queue: Box<dyn Queue>,
-    free: Vec<Buffer>,
+    pub(crate) free: Vec<Buffer>,
     /// The loaded batches.
     held: BTreeMap<usize, LoadedBatch>,
-    /// The batches to read next, in this order.
-    todo: VecDeque<(usize, PendingRead)>,
+    /// The batches to read next, in this order; those without a place were put aside.
+    todo: VecDeque<(usize, Option<RunRef>)>,
     /// The runs that its group has buffered.
     aside: Option<BufferedRuns>,
     /// A buffer is left free for that.
@@ -139,13 +135,6 @@ pub(crate) struct SpillCursor {
     writing: BTreeSet<u64>,
     /// Batches whose writes are all started, with the number of writes at that time.
     landing: VecDeque<(u64, usize)>,
-}
-
-/// Where a requested batch is.
-#[derive(Clone, Copy, Debug)]
-enum PendingRead {
-    OnDisk(RunRef),
-    Aside,
 }
 
 /// Pieces of batches in memory.
@@ -200,7 +189,7 @@ impl SpillCursor {
         })
     }
 
-    /// A buffer to fill, to be given to [`SpillCursor::write`] or back.
+    /// A buffer to fill, to be given to [`SpillCursor::write`] or back to the free ones.
     pub(crate) fn spare(&mut self, file: &SpillFile) -> Result<Buffer, EngineError> {
         loop {
             if let Some(buffer) = self.free.pop() {
@@ -208,11 +197,6 @@ impl SpillCursor {
             }
             self.wait(file)?;
         }
-    }
-
-    /// Takes back what [`SpillCursor::spare`] lent.
-    pub(crate) fn take_back(&mut self, buffer: Buffer) {
-        self.free.push(buffer);
     }
 
     /// Starts to write the first bytes of a buffer.
@@ -280,14 +264,14 @@ impl SpillCursor {
 
     /// Queues a read behind all earlier ones.
     pub(crate) fn want(&mut self, batch: usize, piece: RunRef) {
-        self.todo.push_back((batch, PendingRead::OnDisk(piece)));
+        self.todo.push_back((batch, Some(piece)));
     }
 
     /// Says so of what was put aside of a batch; whether that is in memory.
     pub(crate) fn want_aside(&mut self, batch: usize) -> bool {
         let is_there = (self.aside.as_ref()).is_some_and(|aside| aside.pieces.contains_key(&batch));
         if is_there {
-            self.todo.push_back((batch, PendingRead::Aside));
+            self.todo.push_back((batch, None));
         }
         is_there
     }
@@ -304,10 +288,8 @@ impl SpillCursor {
                 pieces: BTreeMap::new(),
             });
         }
-        let is_idle = self.todo.is_empty() && !self.free.is_empty();
-        is_idle
-            && (self.aside.as_ref())
-                .is_some_and(|aside| aside.used + form.bytes <= aside.buffer.len())
+        let fits = |aside: &BufferedRuns| aside.used + form.bytes <= aside.buffer.len();
+        self.todo.is_empty() && !self.free.is_empty() && self.aside.as_ref().is_some_and(fits)
     }
 
     /// Puts a piece of a batch aside, where there is room for it, which `put` writes.
@@ -336,10 +318,8 @@ impl SpillCursor {
         };
         let place = file.more(aside.used);
         for (batch, (at, form)) in aside.pieces {
-            tell(
-                batch,
-                file.piece(form, &aside.buffer[at..], place + at as u64),
-            );
+            let piece = file.piece(form, &aside.buffer[at..], place + at as u64);
+            tell(batch, piece);
         }
         self.write(file, place, aside.buffer, aside.used);
         self.flush(file)
@@ -349,22 +329,18 @@ impl SpillCursor {
     pub(crate) fn pump(&mut self, file: &SpillFile) -> Result<(), EngineError> {
         let left_free = usize::from(self.puts_aside && self.aside.is_none());
         while self.free.len() > left_free
-            && let Some((batch, wanted)) = self.todo.pop_front()
+            && let Some((batch, piece)) = self.todo.pop_front()
             && let Some(mut buffer) = self.free.pop()
         {
-            let piece = match wanted {
-                PendingRead::OnDisk(piece) => piece,
-                PendingRead::Aside => {
-                    let aside = self.aside.as_ref();
-                    if let Some((aside, (at, form))) =
-                        aside.and_then(|aside| Some((aside, *aside.pieces.get(&batch)?)))
-                    {
-                        buffer[..form.bytes].copy_from_slice(&aside.buffer[at..at + form.bytes]);
-                        let held = LoadedBatch::Here(buffer, ReadRun::AsWritten(form));
-                        self.held.insert(batch, held);
-                    }
-                    continue;
+            let Some(piece) = piece else {
+                if let Some(aside) = &self.aside
+                    && let Some(&(at, form)) = aside.pieces.get(&batch)
+                {
+                    buffer[..form.bytes].copy_from_slice(&aside.buffer[at..at + form.bytes]);
+                    let held = LoadedBatch::Here(buffer, ReadRun::AsWritten(form));
+                    self.held.insert(batch, held);
                 }
+                continue;
             };
             let length = AlignedBuffer::footprint(piece.form.bytes) as usize;
             file.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
@@ -438,17 +414,17 @@ impl SpillCursor {
             self.free.push(buffer);
             return Ok(());
         }
-        let held = self.held.get_mut(&(number as usize));
-        let Some(held) = held else {
-            self.free.push(buffer);
-            return Ok(());
-        };
-        if let LoadedBatch::Coming(piece) = held {
-            let bytes = piece.form.bytes;
-            if moved < bytes || crc32fast::hash(&buffer[..bytes]) != piece.checksum {
-                return Err(file.corrupt(piece.offset));
+        match self.held.get_mut(&(number as usize)) {
+            None => self.free.push(buffer),
+            Some(held) => {
+                if let LoadedBatch::Coming(piece) = held {
+                    let bytes = piece.form.bytes;
+                    let is_as_written =
+                        moved >= bytes && crc32fast::hash(&buffer[..bytes]) == piece.checksum;
+                    ensure(is_as_written, || file.corrupt(piece.offset))?;
+                    *held = LoadedBatch::Here(buffer, ReadRun::AsWritten(piece.form));
+                }
             }
-            *held = LoadedBatch::Here(buffer, ReadRun::AsWritten(piece.form));
         }
         Ok(())
     }

@@ -1,11 +1,8 @@
 //! Decisions before a pass: its kernel and direction, what stays in the cache, and how memory is shared out.
 
-use std::sync::Arc;
-
 use graphmill_graph::EdgeKind;
 use graphmill_storage::DataKind;
 
-use crate::cache::adjacency::AdjacencyLists;
 use crate::cache::cells::CellCache;
 use crate::cache::degree_sketch::DegreeSketch;
 use crate::cache::graph_cache::GraphCache;
@@ -18,13 +15,13 @@ use crate::exec::column::phase::sparse::adjacency::AdjacencyScratch;
 use crate::exec::column::scratch::ColumnScratch;
 use crate::graph_view::CellBytes;
 use crate::memory::plan::{HELD_MIN, PassMemory};
-use crate::messages::buffer::{MessageBuffer, SpillConfig};
+use crate::messages::buffer::MessageBuffer;
 use crate::metrics::run::Mode;
 use crate::planner::kernel::{KernelPlan, PassStats, choose_kernel};
+use crate::planner::routing;
 use crate::planner::routing::{RoutingDecision, RoutingPlanner};
-use crate::planner::routing_memory::RoutingBudget;
+use crate::planner::routing_memory::{RoutingBudget, routing_budget};
 use crate::planner::routing_stats::graph_bytes;
-use crate::planner::{routing, routing_memory};
 use crate::program::edge::{Direction, EdgeProgram, Reach};
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::column_groups;
@@ -43,23 +40,22 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     pub(crate) fn choose(
         &mut self,
         pass: &Pass<'_, P>,
-        ways: Orientations<'_>,
-        direction: Direction,
         held: &mut GraphCache,
     ) -> Result<KernelPlan, EngineError> {
+        let ways = pass.ways;
         if self.messages.is_none() {
-            self.prepare(pass, ways, direction, held)?;
+            self.prepare(pass, held)?;
         }
         if !pass.machine.ranks.alone() {
-            return self.choose_together(pass, ways, direction, held);
+            return self.choose_together(pass, held);
         }
         loop {
-            let facts = self.facts(pass, ways, direction, held)?;
+            let facts = self.facts(pass, held)?;
             let KernelPlan { mode, turned } = choose_kernel(&facts);
             let is_pinned = held.orientation(turned).is_fully_cached().is_some();
             let seeks = mode == Mode::Sparse
                 && (is_pinned || !self.is_cache_worthwhile(ways, turned, held));
-            if seeks && self.sparse(pass, ways, turned, facts.edges, held)? {
+            if seeks && self.sparse(pass, turned, facts.edges, held)? {
                 return Ok(KernelPlan { mode, turned });
             }
             if is_pinned {
@@ -68,7 +64,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                     ..facts
                 };
                 if choose_kernel(&both).turned && !turned {
-                    held.record_missed_pull();
+                    held.pulls_missed += 1;
                 }
                 self.dense(&ways.orientation(turned), turned, held)?;
                 // A sparse pass whose queues might not fit is a dense one.
@@ -84,43 +80,24 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     fn choose_together(
         &mut self,
         pass: &Pass<'_, P>,
-        ways: Orientations<'_>,
-        direction: Direction,
         held: &mut GraphCache,
     ) -> Result<KernelPlan, EngineError> {
-        let ranks = &pass.machine.ranks;
-        let facts = self.facts(pass, ways, direction, held)?;
-        let turned = Self::goes_turned(ways, direction);
+        let (ways, ranks) = (pass.ways, &pass.machine.ranks);
+        let facts = self.facts(pass, held)?;
+        let turned = Self::goes_turned(pass);
         let (machine, of_way) = (ways.orientation(turned), held.orientation(turned));
-        let has_degrees = of_way.degrees.is_some();
-        let (own, has_fanout) = of_way.in_memory(self.weighted);
+        let (CellBytes { block_lists, cells }, has_fanout) = of_way.in_memory(self.weighted);
         let scanned = held.orientation(false).in_memory(self.weighted).0.cells;
-        let lacks = [!has_degrees, !has_fanout].map(u64::from);
-        let mine = [
-            facts.edges,
-            facts.workers,
-            own.block_lists,
-            own.cells,
-            scanned,
-            lacks[0],
-            lacks[1],
-        ];
-        let all = ranks.total(mine)?;
-        let [
-            edges,
-            workers,
-            block_lists,
-            cells,
-            scanned,
-            guesses,
-            lack_fanout,
-        ] = all;
-        self.seek.placed = lack_fanout > 0;
+        let [guesses, lacks] = [of_way.degrees.is_none(), !has_fanout].map(u64::from);
+        let PassStats { edges, workers, .. } = facts;
+        let mine = [edges, workers, block_lists, cells, scanned, guesses, lacks];
+        let [edges, workers, block_lists, cells, scanned, guesses, lacks] = ranks.total(mine)?;
+        self.seek.placed = lacks > 0;
         let in_memory = CellBytes { block_lists, cells };
         let KernelPlan { mode, turned } = choose_kernel(&PassStats {
             edges: edges.min(facts.arcs),
             workers: workers / ranks.count() as u64,
-            on_disk: machine.on_disk(self.weighted, in_memory, lack_fanout == 0),
+            on_disk: machine.on_disk(self.weighted, in_memory, lacks == 0),
             scanned: ways.stored.cells_on_disk(self.weighted, scanned),
             // A gather reads cells in the columns of other ranks, which this rank does not hold.
             pulls: false,
@@ -136,12 +113,12 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             }
             // What one rank only guesses is no bound.
             let most = if guesses == 0 { edges } else { u64::MAX };
-            let fits = self.sparse(pass, ways, turned, most, held)?;
+            let fits = self.sparse(pass, turned, most, held)?;
             if ranks.total([u64::from(!fits)])? == [0] {
                 return Ok(KernelPlan { mode, turned });
             }
             // It may have fitted here, and not elsewhere.
-            self.seek.release();
+            self.seek.reserved = None;
         }
         if held.orientation(turned).is_fully_cached().is_none() {
             self.pin(ways, turned, held)?;
@@ -154,30 +131,23 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         Ok(KernelPlan { mode, turned })
     }
 
-    /// True if a direction follows transposed arcs, where the graph has them.
-    fn goes_turned(ways: Orientations<'_>, direction: Direction) -> bool {
-        let symmetric = ways.stored.graph.symmetric();
-        direction == Direction::Backward && !symmetric && ways.turned.is_some()
+    /// True if a pass follows transposed arcs, where the graph has them.
+    fn goes_turned(pass: &Pass<'_, P>) -> bool {
+        let symmetric = pass.machine.graph.symmetric();
+        pass.direction == Direction::Backward && !symmetric && pass.ways.turned.is_some()
     }
 
     /// What the choice of a pass's mode depends on.
-    fn facts(
-        &self,
-        pass: &Pass<'_, P>,
-        ways: Orientations<'_>,
-        direction: Direction,
-        held: &GraphCache,
-    ) -> Result<PassStats, EngineError> {
-        let symmetric = ways.stored.graph.symmetric();
+    fn facts(&self, pass: &Pass<'_, P>, held: &GraphCache) -> Result<PassStats, EngineError> {
         // A lookup follows arcs from the senders.
-        let seeks_turned = Self::goes_turned(ways, direction);
-        let both_resident = held.both();
+        let (ways, seeks_turned) = (pass.ways, Self::goes_turned(pass));
         let machine = &ways.orientation(seeks_turned);
-        let (in_memory, has_fanout) = held.orientation(seeks_turned).in_memory(self.weighted);
+        let of_way = held.orientation(seeks_turned);
+        let (in_memory, has_fanout) = of_way.in_memory(self.weighted);
         let scanned = held.orientation(false).in_memory(self.weighted).0.cells;
         let mut facts = PassStats {
-            direction,
-            symmetric,
+            direction: pass.direction,
+            symmetric: ways.stored.graph.symmetric(),
             turned: ways.turned.is_some(),
             pulls: P::EARLY_EXIT,
             every: P::REACH == Reach::Every,
@@ -190,18 +160,18 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             seekable: Self::seekable(&ways.stored),
             on_disk: machine.on_disk(self.weighted, in_memory, has_fanout),
             scanned: ways.stored.cells_on_disk(self.weighted, scanned),
-            both_resident,
-            decoded: self.follows(machine, held.orientation(seeks_turned)),
+            both_resident: held.both(),
+            decoded: self.follows(machine, of_way),
             gamma: machine.options.gamma,
             kernel: machine.options.kernel,
             sparse: machine.options.sparse,
         };
-        let enough = match held.orientation(seeks_turned).is_fully_cached() {
+        let enough = match of_way.is_fully_cached() {
             Some(true) => facts.edges_enough(),
             // What they take to read matters too.
             _ => 0,
         };
-        facts.edges = match &held.orientation(seeks_turned).degrees {
+        facts.edges = match &of_way.degrees {
             Some(degrees) if facts.active < facts.vertices => {
                 degrees.edges(machine, pass.active, enough)?
             }
@@ -236,25 +206,22 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     fn sparse(
         &mut self,
         pass: &Pass<'_, P>,
-        ways: Orientations<'_>,
         turned: bool,
         edges: u64,
         held: &mut GraphCache,
     ) -> Result<bool, EngineError> {
-        let machine = &ways.orientation(turned);
+        let machine = &pass.ways.orientation(turned);
         let pass = &Pass { machine, ..*pass };
         let all = held.orientation(turned).is_fully_cached() == Some(true);
         if !all {
             self.streams(machine)?;
         }
         // What dense passes, and those over the other way round, have not taken yet stays theirs.
-        let mut leave = machine
-            .shape
-            .sparse_bytes(pass.staged_bytes())
-            .max(pass.borrowed);
+        let sparse_bytes = machine.shape.sparse_bytes(pass.staged_bytes());
+        let mut leave = sparse_bytes.max(pass.borrowed);
         if let Some(room) = self.room {
-            leave += room.sets.saturating_sub(self.slot.sets_made()) as u64 * room.set_bytes;
-            if !all || ways.turned.is_some() {
+            leave += room.sets.saturating_sub(self.slot.free.len()) as u64 * room.set_bytes;
+            if !all || pass.ways.turned.is_some() {
                 let streams = room.readers.saturating_sub(self.slot.readers.len());
                 leave += streams as u64 * room.stream.bytes();
             }
@@ -283,8 +250,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         if self.follows(machine, of_way) {
             return Ok(());
         }
-        let suits = |lists: &AdjacencyLists| lists.suits(machine, self.weighted);
-        let are_there = of_way.lists.as_ref().is_some_and(suits);
+        let are_there = of_way.has_lists(machine, self.weighted);
         let seeks = &mut self.seeks[usize::from(turned)];
         *seeks += 1;
         if !are_there && (*seeks < SEEKS_BEFORE_LISTS || of_way.is_fully_cached() != Some(true)) {
@@ -309,14 +275,8 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     /// Divides the memory that vertex rows leave: accumulators, streams, then messages, then cells.
     ///
     /// Cells that another program left in the cache stay if they leave enough for these.
-    fn prepare(
-        &mut self,
-        pass: &Pass<'_, P>,
-        ways: Orientations<'_>,
-        direction: Direction,
-        held: &mut GraphCache,
-    ) -> Result<(), EngineError> {
-        let machine = &ways.stored;
+    fn prepare(&mut self, pass: &Pass<'_, P>, held: &mut GraphCache) -> Result<(), EngineError> {
+        let machine = &pass.ways.stored;
         let (shape, budget) = (machine.shape, &machine.budget);
         self.weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
         let own = ProgramFootprint {
@@ -327,8 +287,8 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let most = budget.available() + held.leased_bytes() + held.lists_leased_bytes();
         let sizes = shape.with_rows(own, shape.row_bytes(pass.borrowed), most);
         held.release_unsuited(self.weighted);
-        Self::load_tables(ways, sizes, held)?;
-        self.pin_unpaid(ways, direction, sizes, held)?;
+        Self::load_tables(pass.ways, sizes, held)?;
+        self.pin_unpaid(pass, sizes, held)?;
         let room = Self::divide(machine, sizes, held)?;
         let filtered = held.orientation(false).needs.is_some();
         let (room, for_dispatch) =
@@ -339,18 +299,14 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 }
                 None => (room, 0),
             };
-        let to_disk = room.held.map(|held| {
+        let held = room.held.map(|held| {
             let mut of_workers = vec![held; machine.workers.count()];
             // Messages from other ranks, and to them.
             let peers = room.peers.min(machine.ranks.count() - 1);
             of_workers.extend(std::iter::repeat_n(HELD_MIN, 2 * peers));
-            SpillConfig {
-                disk: Arc::clone(machine.graph.disk()),
-                path: machine.scratch.join("messages"),
-                held: of_workers,
-            }
+            of_workers
         });
-        self.messages = Some(MessageBuffer::new(machine, to_disk)?);
+        self.messages = Some(MessageBuffer::new(machine, held.as_deref())?);
         self.keep = room.besides + for_dispatch;
         self.for_dispatch = for_dispatch;
         self.room = Some(room);
@@ -397,26 +353,24 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     /// Loads edges that the budget does not pay for: loading takes memory that messages have afterwards.
     fn pin_unpaid(
         &self,
-        ways: Orientations<'_>,
-        direction: Direction,
+        pass: &Pass<'_, P>,
         sizes: ProgramFootprint,
         held: &mut GraphCache,
     ) -> Result<(), EngineError> {
-        let machine = &ways.stored;
-        let turned = Self::goes_turned(ways, direction);
+        let machine = &pass.ways.stored;
+        let turned = Self::goes_turned(pass);
         if machine.options.edges != EdgeResidency::Memory
             || is_paid(machine)
             || held.orientation(turned).is_fully_cached().is_some()
         {
             return Ok(());
         }
-        let (way, free) = (&ways.orientation(turned), machine.budget.available());
+        let (way, free) = (&pass.ways.orientation(turned), machine.budget.available());
         let all = CellCache::memory(way, self.weighted);
-        let leave = in_memory(machine, sizes, free)
-            .map(|room| room.takes)
-            .filter(|takes| takes.saturating_add(all) <= free);
+        let takes = in_memory(machine, sizes, free).map(|room| room.takes);
+        let leave = takes.filter(|takes| takes.saturating_add(all) <= free);
         let leave = leave.unwrap_or(machine.shape.least(sizes));
-        let room = free.saturating_sub(leave) + CellCache::loading(way);
+        let room = free.saturating_sub(leave) + CellCache::loading_by(way.workers.count());
         held.pin(way, turned, self.weighted, room.min(free))
     }
 
@@ -433,12 +387,12 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             let free = budget.available() + given_back;
             in_memory(free + held.leased_bytes()).filter(|room| room.takes <= free)
         };
-        let room = beside(held, 0).or_else(|| {
-            let room = beside(held, held.lists_leased_bytes())?;
-            held.release_lists();
-            Some(room)
-        });
-        let room = room
+        let room = beside(held, 0)
+            .or_else(|| {
+                let room = beside(held, held.lists_leased_bytes())?;
+                held.release_lists();
+                Some(room)
+            })
             .or_else(|| match is_paid(machine) {
                 true => {
                     held.release_cells();
@@ -474,16 +428,9 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             let cells = machine.all_own_cells().count() as u64;
             graph_bytes(&machine.batches, machine.workers.count(), cells, runs)
         };
-        let free = machine.budget.available();
-        let beside = routing_memory::routing_budget(
-            machine.options.dispatch,
-            &machine.shape,
-            sizes,
-            room,
-            free,
-            graph,
-        );
-        let Some(beside) = beside else {
+        let (dispatch, free) = (machine.options.dispatch, machine.budget.available());
+        let shape = &machine.shape;
+        let Some(beside) = routing_budget(dispatch, shape, sizes, room, free, graph) else {
             return Ok(None);
         };
         // Less memory means more groups, and each group reads messages.
@@ -541,11 +488,10 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let before = machine.budget.available();
         self.slot.readers.clear();
         self.keep += machine.budget.available() - before;
+        let free = machine.budget.available().saturating_sub(self.keep);
         let room = match machine.options.edges {
             EdgeResidency::Disk => 0,
-            EdgeResidency::Auto | EdgeResidency::Memory => {
-                machine.budget.available().saturating_sub(self.keep)
-            }
+            EdgeResidency::Auto | EdgeResidency::Memory => free,
         };
         held.pin(machine, turned, self.weighted, room)
     }

@@ -1,9 +1,10 @@
 //! Buffers that the passes of one kind of program keep from one to the next.
 
-use crate::cache::adjacency::AdjacencyLists;
 use crate::cache::graph_cache::{GraphCache, OrientationCache};
 use crate::context::ExecContext;
 use crate::error::EngineError;
+use crate::exec::column::kernel::accumulators::Accumulators;
+use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::exec::column::phase::slot::scratch::SlotScratch;
 use crate::exec::column::phase::sparse::adjacency::AdjacencyScratch;
 use crate::exec::column::phase::sparse::index_lookup::SparseScratch;
@@ -63,8 +64,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
 
     /// True if sparse passes go over lists.
     pub(crate) fn follows(&self, machine: &ExecContext, of_way: &OrientationCache) -> bool {
-        let suits = |lists: &AdjacencyLists| lists.suits(machine, self.weighted);
-        self.follow.is_some() && of_way.lists.as_ref().is_some_and(suits)
+        self.follow.is_some() && of_way.has_lists(machine, self.weighted)
     }
 
     /// Makes the streams that cells are read by.
@@ -73,10 +73,12 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             return Ok(());
         };
         let before = machine.budget.available();
-        self.slot.streams(machine, room.readers, room.stream)?;
-        self.keep = self
-            .keep
-            .saturating_sub(before - machine.budget.available());
+        while self.slot.readers.len() < room.readers {
+            let streams = CellStreams::new(machine, room.stream)?;
+            self.slot.readers.push(streams);
+        }
+        let taken = before - machine.budget.available();
+        self.keep = self.keep.saturating_sub(taken);
         Ok(())
     }
 
@@ -94,11 +96,12 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             return Ok(());
         };
         let before = machine.budget.available();
-        let entries = machine.shape.entries;
-        self.slot.sets(machine, room.sets, entries)?;
-        self.keep = self
-            .keep
-            .saturating_sub(before - machine.budget.available());
+        while self.slot.free.len() < room.sets {
+            let set = Accumulators::unfilled(machine, machine.shape.entries)?;
+            self.slot.free.push(set);
+        }
+        let taken = before - machine.budget.available();
+        self.keep = self.keep.saturating_sub(taken);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@
 //! phase/sparse/index_lookup.rs does both phases for it, or phase/sparse/adjacency.rs when the lists of all vertices are in memory.
 
 use crate::cache::graph_cache::GraphCache;
-use crate::context::{Orientations, run};
+use crate::context::run;
 use crate::error::EngineError;
 use crate::exchange::filter::MessageFilter;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
@@ -25,24 +25,22 @@ use crate::exec::column::scratch::ColumnScratch;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::planner::kernel::KernelPlan;
 use crate::planner::routing::RoutingDecision;
-use crate::program::edge::{Direction, EdgeProgram, Reach};
+use crate::program::edge::{EdgeProgram, Reach};
 use crate::schedule::tasks::FoldSide;
 
 /// One edge pass; see the module's page. `pass` is over the graph as stored; nothing is `done` of it.
 pub(crate) fn edges<P: EdgeProgram>(
-    pass: Pass<'_, P>,
-    mut ways: Orientations<'_>,
-    direction: Direction,
+    mut pass: Pass<'_, P>,
     workspace: &mut ColumnScratch<P>,
     held: &mut GraphCache,
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
-    pass.machine.check_stop()?;
-    ways.turned = ways
-        .turned
-        .filter(|_| ColumnScratch::<P>::seekable(&ways.stored));
-    let KernelPlan { mode, turned } = workspace.choose(&pass, ways, direction, held)?;
-    let machine = &ways.orientation(turned);
+    pass.machine.ranks.check_stop()?;
+    if !ColumnScratch::<P>::seekable(pass.machine) {
+        pass.ways.turned = None;
+    }
+    let KernelPlan { mode, turned } = workspace.choose(&pass, held)?;
+    let machine = &pass.ways.orientation(turned);
     let pass = Pass { machine, ..pass };
     done.report = PassMetrics::new(mode);
     done.report.active = match P::REACH {
@@ -104,22 +102,14 @@ fn dense<P: EdgeProgram>(
     if !pass.is_dense() {
         passing.drain()?;
     }
-    let phase = SlotPhase::new(
-        pass,
-        kernel,
-        messages,
-        &passing,
-        pins,
-        slot,
-        &done.activated,
-    );
+    let phase = SlotPhase::new(pass, kernel, messages, &passing, pins, slot, done);
     let outcome = run(machine, &phase);
-    phase.into_output(slot, &mut done.sums, &mut done.report);
+    done.sums = phase.into_output(slot);
     outcome?;
     let [sent, bytes] = machine.take_sent();
     done.report.messages_sent += sent;
     done.report.bytes_sent += bytes;
-    done.report.filtered_peers = passing.filtered_peers();
+    done.report.filtered_peers = passing.filtered_peers;
     done.report.bytes_read += needs.map_or(0, MessageFilter::take_bytes_read);
     done.activated.refresh_counts();
     let (read, written) = messages.take_traffic();

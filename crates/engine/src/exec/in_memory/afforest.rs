@@ -9,14 +9,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_graph::Cell;
 use graphmill_raw::{AtomicCell, AtomicScalar, UnionFind};
-use graphmill_storage::Step;
 
 use crate::cache::adjacency::AdjacencyLists;
 use crate::cache::cells::CellCache;
 use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::in_memory::edge_scan;
-use crate::exec::in_memory::round::{RoundJob, run_round};
+use crate::exec::in_memory::round::each_part;
 use crate::metrics::run::{Mode, PassMetrics};
 
 /// Vertices of the sample.
@@ -46,12 +45,8 @@ pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
         if lists.degree(v) > 0 { first } else { v as u32 }
     };
     let second = |v: usize| {
-        let second = lists.from::<WORDS, 2>(v)[1][0];
-        if lists.degree(v) > 1 {
-            second
-        } else {
-            v as u32
-        }
+        let next = lists.from::<WORDS, 2>(v)[1][0];
+        if lists.degree(v) > 1 { next } else { v as u32 }
     };
     let index = |v: u32| I::of_index(v.into());
     all(machine, vertices, |v| {
@@ -68,10 +63,8 @@ pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
     })?;
     flatten(machine, forest)?;
     tell(pass(vertices, vertices as u64));
-    let largest = match machine.graph.symmetric() || against.is_some() {
-        true => most_frequent(forest),
-        false => None,
-    };
+    let has_both_ends = machine.graph.symmetric() || against.is_some();
+    let largest = has_both_ends.then(|| most_frequent(forest)).flatten();
     let degree = |v: usize| lists.degree(v) + against.map_or(0, |against| against.degree(v));
     let (left, edges) = (AtomicUsize::new(0), AtomicU64::new(0));
     parts(machine, vertices, |part| {
@@ -153,10 +146,8 @@ pub(crate) fn unite_cells<I: AtomicScalar, A: AtomicCell<I>>(
 /// The root that most vertices of a sample have.
 fn most_frequent<I: AtomicScalar, A: AtomicCell<I>>(forest: UnionFind<'_, I, A>) -> Option<I> {
     let stride = forest.len().div_ceil(SAMPLE).max(1);
-    let sampled = (0..forest.len()).step_by(stride);
-    let mut roots: Vec<I> = sampled
-        .map(|v| forest.parent(I::of_index(v as u64)))
-        .collect();
+    let root_of = |v| forest.parent(I::of_index(v as u64));
+    let mut roots: Vec<I> = (0..forest.len()).step_by(stride).map(root_of).collect();
     roots.sort_unstable();
     let longest = roots.chunk_by(|a, b| a == b).max_by_key(|run| run.len())?;
     longest.first().copied()
@@ -177,28 +168,6 @@ fn parts(
     vertices: usize,
     work: impl Fn(Range<usize>) + Sync,
 ) -> Result<(), EngineError> {
-    let parts = VertexParts {
-        vertices,
-        work,
-        next: AtomicUsize::new(0),
-    };
-    run_round(machine, &parts, vertices as u64)
-}
-
-/// Every vertex once.
-struct VertexParts<F> {
-    vertices: usize,
-    work: F,
-    next: AtomicUsize,
-}
-
-impl<F: Fn(Range<usize>) + Sync> RoundJob for VertexParts<F> {
-    fn part(&self, _: usize) -> Step {
-        let from = self.next.fetch_add(AT_ONCE, Ordering::Relaxed);
-        if from >= self.vertices {
-            return Step::Finished;
-        }
-        (self.work)(from..(from + AT_ONCE).min(self.vertices));
-        Step::Worked
-    }
+    let edges = vertices as u64;
+    each_part(machine, vertices, AT_ONCE, edges, |part, _| work(part))
 }

@@ -84,15 +84,13 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         }
         // Those for which there was no block go at once.
         blocks = store.marked();
-        bucket = match blocks.is_empty() {
-            true => piles.iter().filter_map(|piles| lock(piles).first()).min(),
-            false => None,
-        };
+        if !blocks.is_empty() {
+            bucket = None;
+            continue;
+        }
+        bucket = piles.iter().filter_map(|piles| lock(piles).first()).min();
         let Some(first) = bucket else {
-            match blocks.is_empty() {
-                true => return Ok(()),
-                false => continue,
-            }
+            return Ok(());
         };
         if looks <= MOST_LOOKS * (sends + BLOCK as u64) {
             piles.iter().for_each(|piles| lock(piles).turn_to(first));
@@ -101,10 +99,9 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         (looks, sends) = (0, 0);
         let wider = WIDER.min(u64::BITS - 1 - wide);
         wide += wider;
-        bucket = Some(first >> wider);
-        piles
-            .iter()
-            .for_each(|piles| lock(piles).start_at(first >> wider));
+        let first = first >> wider;
+        bucket = Some(first);
+        piles.iter().for_each(|piles| lock(piles).start_at(first));
     }
 }
 
@@ -137,9 +134,7 @@ fn send<P: MonotoneProgram, const WORDS: usize>(
     piles: &mut BucketQueue<'_>,
     alone: bool,
 ) -> (u64, u64) {
-    let RoundContext {
-        labels, program, ..
-    } = *ground;
+    let (labels, program) = (ground.labels, ground.program);
     let (mut sent, mut edges) = (0, 0);
     let mut found = UpdateBuffer::new(P::Label::NONE.word());
     let bucket_of = |word| program.bucket(Label::of_word(word)) >> wide;

@@ -4,19 +4,21 @@
 //! neighbour in the level, and stops at the first), whichever looks at fewer edges (Beamer, Asanovic and Patterson,
 //! Direction-Optimizing Breadth-First Search, SC 2012).
 
+use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_raw::{AtomicBitmap, AtomicCell, lock};
-use graphmill_storage::{Lease, Step};
+use graphmill_storage::Lease;
 
 use crate::cache::adjacency::{AdjacencyLists, with_words};
 use crate::config::KernelChoice;
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::in_memory::bucket_queue::{BlockPool, BucketQueue, VertexBlock};
 use crate::exec::in_memory::pass_limit::PassLimit;
 use crate::exec::in_memory::round::{
-    AHEAD, RoundContext, RoundJob, UpdateBuffer, WordOf, current_bucket, each_block, run_round,
+    AHEAD, RoundContext, UpdateBuffer, WordOf, current_bucket, each_block, each_part,
 };
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::program::monotone::{Label, MonotoneProgram};
@@ -104,11 +106,9 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
             add_marked(&piles, store);
             continue;
         };
-        if bitmaps.is_none() {
-            bitmaps = Some(Bitmaps::new(ground)?);
-        }
-        let Some(bitmaps) = &mut bitmaps else {
-            continue;
+        let bitmaps = match &mut bitmaps {
+            Some(bitmaps) => bitmaps,
+            none => none.insert(Bitmaps::new(ground)?),
         };
         let front = &bitmaps.front;
         let mut blocks = left(&piles);
@@ -122,13 +122,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         (count, is_to_end) = pull_levels(
             ground, against, bitmaps, &mut label, count, &mut limit, &mut tell,
         )?;
-        let to_piles = BitmapToQueue {
-            bits: &bitmaps.front,
-            at: AtomicUsize::new(0),
-            level,
-            piles: &piles,
-        };
-        run_round(machine, &to_piles, vertices)?;
+        move_level(machine, &bitmaps.front, level, &piles)?;
         add_marked(&piles, store);
         // The rest is small.
         edges = count;
@@ -157,11 +151,14 @@ fn pull_levels<P: MonotoneProgram>(
             label: label.word(),
             front: &bitmaps.front,
             next: &bitmaps.next,
-            at: AtomicUsize::new(0),
             woken: AtomicU64::new(0),
             edges: AtomicU64::new(0),
         };
-        run_round(machine, &pull, machine.graph.arcs())?;
+        let (words, arcs) = (bitmaps.next.words(), machine.graph.arcs());
+        each_part(machine, words, WORDS_AT_ONCE, arcs, |words, _| {
+            // Records of the edges that are pulled along may hold other things than those that are pushed along.
+            with_words!(against, |WORDS| pull.words::<WORDS>(words));
+        })?;
         let counts = [awake, awake, pull.edges.into_inner()];
         let is_to_end = tell(PassMetrics::in_memory(Mode::Pull, counts))?;
         let before = std::mem::replace(&mut awake, pull.woken.into_inner());
@@ -175,11 +172,8 @@ fn pull_levels<P: MonotoneProgram>(
 }
 
 fn degrees(lists: &AdjacencyLists, blocks: &[VertexBlock]) -> u64 {
-    blocks
-        .iter()
-        .flatten()
-        .map(|v| lists.degree(*v as usize))
-        .sum()
+    let vertices = blocks.iter().flatten();
+    vertices.map(|v| lists.degree(*v as usize)).sum()
 }
 
 /// Takes the vertices of the current level out of their queues.
@@ -205,12 +199,8 @@ fn first_takes(piles: &[Mutex<BucketQueue<'_>>], mut blocks: Vec<VertexBlock>) {
 
 /// Adds the vertices to the current level for which there was no block.
 fn add_marked(piles: &[Mutex<BucketQueue<'_>>], store: &BlockPool) {
-    loop {
-        match store.marked() {
-            marked if marked.is_empty() => return,
-            marked => first_takes(piles, marked),
-        }
-    }
+    let marked = || Some(store.marked()).filter(|marked| !marked.is_empty());
+    std::iter::from_fn(marked).for_each(|marked| first_takes(piles, marked));
 }
 
 impl Bitmaps {
@@ -262,35 +252,20 @@ struct Pull<'r, P: MonotoneProgram> {
     label: WordOf<P>,
     front: &'r AtomicBitmap,
     next: &'r AtomicBitmap,
-    /// The first unclaimed word.
-    at: AtomicUsize,
     woken: AtomicU64,
     edges: AtomicU64,
 }
 
-impl<P: MonotoneProgram> RoundJob for Pull<'_, P> {
-    fn part(&self, _: usize) -> Step {
-        // Records of the edges that are pulled along may hold other things than those that are pushed along.
-        with_words!(self.against, |WORDS| self.words::<WORDS>())
-    }
-}
-
 impl<P: MonotoneProgram> Pull<'_, P> {
-    /// Some words of the bitmap, if there are any left.
-    fn words<const WORDS: usize>(&self) -> Step {
-        let from = self.at.fetch_add(WORDS_AT_ONCE, Ordering::Relaxed);
-        let words = self.next.words();
-        if from >= words {
-            return Step::Finished;
-        }
+    /// Goes through some words of the bitmap.
+    fn words<const WORDS: usize>(&self, words: Range<usize>) {
         let labels = self.ground.labels;
         let is_called = self.front.snapshot();
         let (mut woken, mut edges) = (0, 0);
-        let to = words.min(from + WORDS_AT_ONCE);
-        let mut of_next = self.waiting::<WORDS>(from);
-        for word in from..to {
+        let mut of_next = self.waiting::<WORDS>(words.start);
+        for word in words.clone() {
             let mut waiting = of_next;
-            if word + 1 < to {
+            if word + 1 < words.end {
                 of_next = self.waiting::<WORDS>(word + 1);
             }
             let mut bits = 0;
@@ -315,7 +290,6 @@ impl<P: MonotoneProgram> Pull<'_, P> {
         }
         self.woken.fetch_add(woken, Ordering::Relaxed);
         self.edges.fetch_add(edges, Ordering::Relaxed);
-        Step::Worked
     }
 
     /// Returns a bit for each vertex of a word without a label, and prefetches their lists.
@@ -339,31 +313,23 @@ impl<P: MonotoneProgram> Pull<'_, P> {
     }
 }
 
-/// Moves a level from a bitmap, which it empties, to bucket queues.
-struct BitmapToQueue<'r, 's> {
-    bits: &'r AtomicBitmap,
-    at: AtomicUsize,
-    /// Its bucket.
+/// Moves a level from a bitmap, which it empties, to the bucket queues of all workers.
+fn move_level(
+    machine: &ExecContext,
+    level_bits: &AtomicBitmap,
     level: u64,
-    piles: &'r [Mutex<BucketQueue<'s>>],
-}
-
-impl RoundJob for BitmapToQueue<'_, '_> {
-    fn part(&self, worker: usize) -> Step {
-        let from = self.at.fetch_add(WORDS_AT_ONCE, Ordering::Relaxed);
-        let words = self.bits.words();
-        if from >= words {
-            return Step::Finished;
-        }
-        let mut piles = lock(&self.piles[worker]);
-        for word in from..words.min(from + WORDS_AT_ONCE) {
-            let mut bits = self.bits.take_word(word);
+    piles: &[Mutex<BucketQueue<'_>>],
+) -> Result<(), EngineError> {
+    let (words, vertices) = (level_bits.words(), machine.batches.vertices());
+    each_part(machine, words, WORDS_AT_ONCE, vertices, |words, worker| {
+        let mut piles = lock(&piles[worker]);
+        for word in words {
+            let mut bits = level_bits.take_word(word);
             while bits != 0 {
                 let v = (word * AtomicBitmap::WORD) as u32 + bits.trailing_zeros();
-                piles.push(self.level, v);
+                piles.push(level, v);
                 bits &= bits - 1;
             }
         }
-        Step::Worked
-    }
+    })
 }

@@ -1,7 +1,6 @@
 //! A scan of all arcs of a rank, in any order: each worker claims columns and scans their cells as they arrive.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, FormatError};
 use graphmill_raw::lock;
@@ -9,7 +8,7 @@ use graphmill_storage::{DataKind, Worker};
 
 use crate::cache::cells::CellCache;
 use crate::context::{ExecContext, each_batch};
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::graph_view::join;
 use crate::memory::plan::StreamBuffers;
@@ -63,21 +62,17 @@ pub(crate) fn visit(
         visit,
         stream,
         readers: (0..workers).map(|_| Mutex::new(None)).collect(),
-        edges: AtomicU64::new(0),
-        cells: AtomicU64::new(0),
-        bytes_read: AtomicU64::new(0),
     };
-    each_batch(machine, &columns, |i, worker| {
-        job.column(columns[i], worker)
-    })?;
-    Ok(PassMetrics {
-        active: machine.batches.vertices(),
-        messages: machine.batches.vertices(),
-        edges: job.edges.into_inner(),
-        cells: job.cells.into_inner(),
-        bytes_read: job.bytes_read.into_inner(),
-        ..PassMetrics::new(Mode::Scatter)
-    })
+    let work = |i: usize, worker: &mut Worker| job.column(columns[i], worker);
+    let mut report = PassMetrics::new(Mode::Scatter);
+    report.active = machine.batches.vertices();
+    report.messages = report.active;
+    for [edges, cells, read] in each_batch(machine, &columns, work)? {
+        report.edges += edges;
+        report.cells += cells;
+        report.bytes_read += read;
+    }
+    Ok(report)
 }
 
 /// Going through arcs as a job: each step is one column.
@@ -89,19 +84,14 @@ struct EdgeScan<'p, W, V> {
     stream: StreamBuffers,
     /// By worker.
     readers: Vec<Mutex<Option<CellStreams>>>,
-    edges: AtomicU64,
-    cells: AtomicU64,
-    bytes_read: AtomicU64,
 }
 
-/// The decoded form of a block.
-struct ScanScratch {
-    sources: Box<[u32; BLOCK_EDGES_MAX]>,
-    destinations: Box<[u32; BLOCK_EDGES_MAX]>,
-}
+/// The sources and destinations of a decoded block.
+type ScanScratch = [Box<[u32; BLOCK_EDGES_MAX]>; 2];
 
 impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan<'_, W, V> {
-    fn column(&self, column: usize, worker: &mut Worker) -> Result<(), EngineError> {
+    /// Scans a column; returns its edges, its cells, and the bytes read.
+    fn column(&self, column: usize, worker: &mut Worker) -> Result<[u64; 3], EngineError> {
         let (machine, graph) = (self.machine, self.machine.graph);
         let cells = graph.column(column).cells();
         let is_pinned = |position| self.pins.cell(machine, column, position);
@@ -121,12 +111,9 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
             none => none.insert(CellStreams::new(machine, self.stream)?),
         };
         readers.cells.start(extents)?;
-        let mut scratch = ScanScratch {
-            sources: Box::new([0; BLOCK_EDGES_MAX]),
-            destinations: Box::new([0; BLOCK_EDGES_MAX]),
-        };
+        let mut scratch = [(); 2].map(|()| Box::new([0; BLOCK_EDGES_MAX]));
+        let (mut all_edges, mut all_cells) = (0, 0);
         for (position, cell) in wanted() {
-            self.cells.fetch_add(1, Ordering::Relaxed);
             let broken = || graph.corrupt_cell(column, cell);
             let mut left = cell.data_bytes() as usize;
             let mut edges = 0;
@@ -157,14 +144,11 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
                     },
                 }
             }
-            if edges as u64 != cell.edges() {
-                return Err(broken().into());
-            }
-            self.edges.fetch_add(cell.edges(), Ordering::Relaxed);
+            ensure(edges as u64 == cell.edges(), broken)?;
+            all_edges += cell.edges();
+            all_cells += 1;
         }
-        let read = readers.take_bytes_read();
-        self.bytes_read.fetch_add(read, Ordering::Relaxed);
-        Ok(())
+        Ok([all_edges, all_cells, readers.take_bytes_read()])
     }
 
     /// Scans the block at the start of `bytes`; returns its bytes and edges, `None` if it is incomplete.
@@ -182,12 +166,12 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
         let Some((block, used)) = BlockView::parse(bytes, offset).map_err(broken)? else {
             return Ok(None);
         };
-        let (sources, destinations) = (&mut scratch.sources, &mut scratch.destinations);
+        let [sources, destinations] = scratch;
         let groups = block.sources(sources);
         let sources = &sources[..groups];
-        let (first, span) = (machine.batches.start(from), machine.batches.span(from));
-        let (base, destinations_end) =
-            (machine.batches.start(column), machine.batches.span(column));
+        let batches = &machine.batches;
+        let (first, span) = (batches.start(from), batches.span(from));
+        let (base, destinations_end) = (batches.start(column), batches.span(column));
         let mut fits = sources.iter().all(|source| u64::from(*source) < span);
         block.for_each_group(
             destinations,
@@ -207,9 +191,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
                 }
             },
         );
-        match fits {
-            true => Ok(Some((used, block.edges()))),
-            false => Err(machine.graph.corrupt_cell(column, cell).into()),
-        }
+        ensure(fits, || machine.graph.corrupt_cell(column, cell))?;
+        Ok(Some((used, block.edges())))
     }
 }

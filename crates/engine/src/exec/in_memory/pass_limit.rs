@@ -14,10 +14,9 @@ pub struct PassLimit {
 
 impl PassLimit {
     pub(crate) fn new(what: &'static str, vertices: u64) -> PassLimit {
-        let passes = 0;
         PassLimit {
             what,
-            passes,
+            passes: 0,
             vertices,
         }
     }

@@ -1,6 +1,8 @@
 //! One round of work over lists, done by all workers, or by the calling thread alone when it is small.
 
+use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use graphmill_raw::{AtomicCell, AtomicScalar, WorkPool, WorkShare, lock, prefetch};
 use graphmill_storage::{Job, JobError, Step, Worker};
@@ -152,37 +154,52 @@ impl<T: Copy> UpdateBuffer<T> {
 }
 
 /// Work that workers do part by part.
-pub(crate) trait RoundJob: Sync {
-    /// Does a part, if there is one.
-    fn part(&self, worker: usize) -> Step;
-}
-
-struct AsJob<'r, R> {
+struct RoundJob<'r, W> {
     machine: &'r ExecContext<'r>,
-    round: &'r R,
+    /// Does a part, if there is one.
+    part: W,
 }
 
-impl<R: RoundJob> Job for AsJob<'_, R> {
+impl<W: Fn(usize) -> Step + Sync> Job for RoundJob<'_, W> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.check_stop()?;
-        Ok(self.round.part(worker.index))
+        self.machine.ranks.check_stop()?;
+        Ok((self.part)(worker.index))
     }
 }
 
-/// Runs a round of about `edges` edges.
-pub(crate) fn run_round(
+/// Runs a round of about `edges` edges; `part(worker)` does a part, if there is one.
+fn run_round(
     machine: &ExecContext,
-    round: &impl RoundJob,
     edges: u64,
+    part: impl Fn(usize) -> Step + Sync,
 ) -> Result<(), EngineError> {
-    machine.check_stop()?;
+    machine.ranks.check_stop()?;
     if edges < SMALL {
-        while round.part(0) == Step::Worked {
-            machine.check_stop()?;
+        while part(0) == Step::Worked {
+            machine.ranks.check_stop()?;
         }
         return Ok(());
     }
-    run(machine, &AsJob { machine, round })
+    run(machine, &RoundJob { machine, part })
+}
+
+/// Runs `work(part, worker)` on parts of `0..end`, `at_once` numbers each, over about `edges` edges.
+pub(crate) fn each_part(
+    machine: &ExecContext,
+    end: usize,
+    at_once: usize,
+    edges: u64,
+    work: impl Fn(Range<usize>, usize) + Sync,
+) -> Result<(), EngineError> {
+    let next = AtomicUsize::new(0);
+    run_round(machine, edges, |worker| {
+        let from = next.fetch_add(at_once, Ordering::Relaxed);
+        if from >= end {
+            return Step::Finished;
+        }
+        work(from..end.min(from + at_once), worker);
+        Step::Worked
+    })
 }
 
 /// Runs `work` on each block, over about `edges` edges in total; each worker has its own queue.
@@ -203,7 +220,7 @@ pub(crate) fn each_block<'s>(
         alone: edges < SMALL || piles.len() == 1,
         work,
     };
-    run_round(machine, &round, edges)
+    run_round(machine, edges, |worker| round.part(worker))
 }
 
 /// As [`each_block`], over the blocks of the current bucket and those that the work adds to it.
@@ -221,10 +238,8 @@ pub(crate) fn current_bucket<'s>(
     if alone && let Some((first, others)) = piles.split_first() {
         return alone_with(machine, &mut lock(first), others, work);
     }
-    let busy = piles
-        .iter()
-        .filter(|piles| lock(piles).waiting() > 0)
-        .count();
+    let is_busy = |piles: &&Mutex<BucketQueue>| lock(piles).waiting() > 0;
+    let busy = piles.iter().filter(is_busy).count();
     let round = BlockSource {
         piles,
         shares: WorkPool::new(Vec::new(), busy),
@@ -232,7 +247,7 @@ pub(crate) fn current_bucket<'s>(
         alone: false,
         work,
     };
-    run_round(machine, &round, SMALL).map(|()| true)
+    run_round(machine, SMALL, |worker| round.part(worker)).map(|()| true)
 }
 
 /// As [`current_bucket`], on the calling thread while the work is small.
@@ -250,7 +265,7 @@ fn alone_with<'s>(
     let (mut edges, mut done) = (0, 0);
     while let Some(block) = piles.pop() {
         if done % BLOCKS_AT_ONCE == 0 {
-            machine.check_stop()?;
+            machine.ranks.check_stop()?;
             // Blocks of few edges, however many come one after the other, are nothing to share.
             edges = 0;
         }
@@ -275,17 +290,13 @@ struct BlockSource<'r, 's, W> {
     work: W,
 }
 
-impl<W> BlockSource<'_, '_, W> {
+impl<'s, W: Fn(&VertexBlock, &mut BucketQueue<'s>, bool) -> u64> BlockSource<'_, 's, W> {
     /// Shares blocks if another worker looks for some in vain; whether it did.
     fn share(&self, piles: &mut BucketQueue) -> bool {
         let is_wanted = self.shares.active() < self.piles.len();
         is_wanted && self.shares.offer(|blocks| piles.halve(blocks))
     }
-}
 
-impl<'s, W: Fn(&VertexBlock, &mut BucketQueue<'s>, bool) -> u64 + Sync> RoundJob
-    for BlockSource<'_, 's, W>
-{
     fn part(&self, worker: usize) -> Step {
         let mut piles = lock(&self.piles[worker]);
         let own = self.own.then(|| piles.pop()).flatten();

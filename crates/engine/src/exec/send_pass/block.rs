@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use graphmill_raw::Element;
-use graphmill_storage::{Buffer, Lease};
+use graphmill_storage::{Buffer, DataKind, Lease};
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
@@ -23,12 +23,17 @@ pub(crate) struct SortedBlock {
 impl SortedBlock {
     /// Which messages are for a batch.
     pub(crate) fn part(&self, batch: usize) -> Option<Range<usize>> {
-        let at = self
-            .parts
-            .binary_search_by_key(&batch, |part| part.0 as usize);
+        let parts = &self.parts;
+        let at = parts.binary_search_by_key(&batch, |part| part.0 as usize);
         let at = at.ok()?;
-        let from = at.checked_sub(1).map_or(0, |before| self.parts[before].1);
-        Some(from as usize..self.parts[at].1 as usize)
+        let from = at.checked_sub(1).map_or(0, |before| parts[before].1);
+        Some(from as usize..parts[at].1 as usize)
+    }
+    /// Returns where in the block the destinations of some messages are, and where the messages are.
+    pub(crate) fn bytes_at<M>(&self, places: &Range<usize>) -> [Range<usize>; 2] {
+        let after = self.count * size_of::<u64>();
+        let at = |(from, width)| from + places.start * width..from + places.end * width;
+        [(0, size_of::<u64>()), (after, size_of::<M>())].map(at)
     }
 }
 
@@ -52,6 +57,20 @@ pub(crate) fn read_at<T: Element>(bytes: &[u8], at: usize) -> Option<T> {
     T::read_from_bytes(bytes.get(at..at + size_of::<T>())?).ok()
 }
 
+/// Allocates a block that stays in memory, or one of whole pages that goes to the page file.
+pub(crate) fn room(
+    machine: &ExecContext,
+    bytes: usize,
+    is_kept: bool,
+) -> Result<Buffer, EngineError> {
+    let (tiers, budget) = (&machine.tiers, &machine.budget);
+    let bytes = match is_kept {
+        true => bytes,
+        false => bytes.next_multiple_of(machine.arrays.pages().page_bytes()),
+    };
+    Ok(tiers.buffer(DataKind::Messages, budget, "sent messages", bytes)?)
+}
+
 /// Puts bytes into the page file.
 pub(crate) fn store(
     machine: &ExecContext,
@@ -67,32 +86,19 @@ pub(crate) fn store(
     Ok(slots)
 }
 
-/// Bytes of a block that were read from the row file, and the offset of the requested ones.
-pub(crate) struct BlockRead {
-    pub(crate) bytes: Buffer,
-    pub(crate) from: usize,
-}
-
+/// Reads bytes of a block from the page file; returns them, and the offset of the requested ones.
 pub(crate) fn load(
     machine: &ExecContext,
     io: &mut RowFileIo,
     slots: &[Option<SlotRef>],
     range: Range<usize>,
-) -> Result<BlockRead, EngineError> {
+) -> Result<(Buffer, usize), EngineError> {
     let pages = machine.arrays.pages();
     let page_bytes = pages.page_bytes();
     let (first, end) = (range.start / page_bytes, range.end.div_ceil(page_bytes));
-    let mut bytes = machine
-        .budget
-        .buffer("sent messages", (end - first) * page_bytes)?;
     let whole = (end - first) * page_bytes;
-    io.load(
-        pages,
-        slots.get(first..end).unwrap_or(&[]),
-        &mut bytes[..whole],
-    )?;
-    Ok(BlockRead {
-        bytes,
-        from: range.start - first * page_bytes,
-    })
+    let mut bytes = machine.budget.buffer("sent messages", whole)?;
+    let slots = slots.get(first..end).unwrap_or(&[]);
+    io.load(pages, slots, &mut bytes[..whole])?;
+    Ok((bytes, range.start - first * page_bytes))
 }

@@ -6,13 +6,13 @@ use std::ops::Range;
 
 use graphmill_fabric::protocol_error;
 use graphmill_raw::{Element, lock};
-use graphmill_storage::{Buffer, DataKind};
+use graphmill_storage::Buffer;
 
 use crate::context::ExecContext;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
 use crate::exchange::frame::Frame;
-use crate::exec::send_pass::block::{BlockStorage, SortedBlock, bytes_of, load, store};
+use crate::exec::send_pass::block::{BlockStorage, SortedBlock, bytes_of, load, room, store};
 use crate::state::row_file::RowFileIo;
 use crate::value::Reduce;
 
@@ -25,9 +25,6 @@ pub(crate) fn pass_on<M: Element>(
     leave: u64,
 ) -> Result<[u64; 2], EngineError> {
     let ranks = &machine.ranks;
-    let Some(io) = machine.row_io.first() else {
-        return Ok([0; 2]);
-    };
     let mut arriving: BTreeMap<usize, IncomingBlock> = BTreeMap::new();
     let mut come = Vec::new();
     Exchange::run(
@@ -51,7 +48,7 @@ pub(crate) fn pass_on<M: Element>(
             let parcel = arriving.entry(from).or_default();
             if let Some(post) = parcel.take::<M>(machine, section.bytes(), leave)? {
                 arriving.remove(&from);
-                come.push(post.arrive(machine, &mut lock(io))?);
+                come.push(post.arrive(machine, &mut lock(&machine.row_io[0]))?);
             }
             Ok(())
         },
@@ -86,9 +83,8 @@ impl<M: Element> BlockExchange<'_, M> {
         if first == end {
             return Ok(None);
         }
-        let begin = first
-            .checked_sub(1)
-            .map_or(0, |before| post.parts[before].1);
+        let before = first.checked_sub(1);
+        let begin = before.map_or(0, |before| post.parts[before].1);
         let places = begin as usize..post.parts[end - 1].1 as usize;
         let mut head = Vec::new();
         for number in [post.order.0, post.order.1, end - first] {
@@ -101,19 +97,14 @@ impl<M: Element> BlockExchange<'_, M> {
         let mut bytes = Vec::with_capacity(bytes_of::<M>(places.len()) + head.len() + 8);
         (head.len() as u64).put(&mut bytes);
         bytes.append(&mut head);
-        let after = post.count * size_of::<u64>();
-        for (from, width) in [(0, size_of::<u64>()), (after, size_of::<M>())] {
-            let part = from + places.start * width..from + places.end * width;
+        for part in post.bytes_at::<M>(&places) {
             match &post.at {
                 BlockStorage::Memory(all) => bytes.extend_from_slice(&all[part]),
                 BlockStorage::Disk(slots) => {
-                    let mut io = self.machine.row_io.first().map(lock);
-                    let Some(io) = &mut io else {
-                        continue;
-                    };
+                    let io = &mut lock(&self.machine.row_io[0]);
                     let length = part.len();
-                    let piece = load(self.machine, io, slots, part)?;
-                    bytes.extend_from_slice(&piece.bytes[piece.from..piece.from + length]);
+                    let (piece, from) = load(self.machine, io, slots, part)?;
+                    bytes.extend_from_slice(&piece[from..from + length]);
                 }
             }
         }
@@ -217,29 +208,14 @@ impl PartialBlock {
         let said = (parts.len() * size_of::<(u32, u32)>()) as u64;
         let _lease = machine.budget.lease("sent messages", said)?;
         let ends = parts.last().ok_or_else(protocol_error)?.1 as usize;
-        if parts.len() != count {
-            return Err(protocol_error().into());
-        }
         let own = machine.ranks.own();
-        if !parts
-            .iter()
-            .all(|(batch, _)| own.contains(&(*batch as usize)))
-        {
-            return Err(protocol_error().into());
-        }
+        let is_own = |(batch, _): &(u32, u32)| own.contains(&(*batch as usize));
+        let is_sound = parts.len() == count && parts.iter().all(is_own);
+        ensure(is_sound, protocol_error)?;
         let wanted = bytes_of::<M>(ends);
         let is_kept = machine.budget.available() >= leave.saturating_add(wanted as u64);
-        let bytes = match is_kept {
-            true => wanted,
-            false => wanted.next_multiple_of(machine.arrays.pages().page_bytes()),
-        };
         Ok(PartialBlock {
-            bytes: (machine.tiers).buffer(
-                DataKind::Messages,
-                &machine.budget,
-                "sent messages",
-                bytes,
-            )?,
+            bytes: room(machine, wanted, is_kept)?,
             post: SortedBlock {
                 order,
                 parts,
@@ -256,9 +232,7 @@ impl PartialBlock {
     /// Takes more bytes in; whether they were the last.
     fn take(&mut self, bytes: &[u8]) -> Result<bool, EngineError> {
         let to = self.filled + bytes.len();
-        if to > self.wanted {
-            return Err(protocol_error().into());
-        }
+        ensure(to <= self.wanted, protocol_error)?;
         self.bytes[self.filled..to].copy_from_slice(bytes);
         self.filled = to;
         Ok(to == self.wanted)

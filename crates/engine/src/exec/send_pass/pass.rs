@@ -15,12 +15,13 @@ use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
 use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::send_pass::block::{
-    BlockStorage, SortedBlock, bytes_of, load, read_at, store, write_at,
+    BlockStorage, SortedBlock, bytes_of, load, read_at, room, store, write_at,
 };
 use crate::exec::send_pass::exchange::pass_on;
 use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::HierarchicalBitmap;
+use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
 use crate::program::edge::Activate;
 use crate::program::message::MessageProgram;
@@ -40,9 +41,7 @@ pub(crate) struct SendResult<S> {
     pub(crate) senders: ActiveSet,
     /// Of those that were reached, those that are active next.
     pub(crate) reached: ActiveSet,
-    pub(crate) messages: u64,
-    /// To other ranks: messages, and bytes.
-    pub(crate) passed: [u64; 2],
+    pub(crate) report: PassMetrics,
 }
 
 /// The state of a worker that sends the messages of one batch.
@@ -96,17 +95,9 @@ impl BatchSender<'_> {
         parts.shrink_to_fit();
         // Where few bytes go to each of many batches, saying which are whose takes as much as they do.
         let said = (parts.len() * size_of::<(u32, u32)>()) as u64;
-        let lease = machine.budget.lease("sent messages", said)?;
+        let _lease = machine.budget.lease("sent messages", said)?;
         let is_kept = machine.budget.available() >= office.leave;
-        let bytes = match is_kept {
-            true => bytes_of::<M>(count),
-            // Pages of the file are whole.
-            false => bytes_of::<M>(count).next_multiple_of(machine.arrays.pages().page_bytes()),
-        };
-        let mut bytes =
-            machine
-                .tiers
-                .buffer(DataKind::Messages, &machine.budget, "sent messages", bytes)?;
+        let mut bytes = room(machine, bytes_of::<M>(count), is_kept)?;
         for (place, i) in order.iter().enumerate() {
             write_at(&mut bytes, place * size_of::<u64>(), to[*i as usize]);
             let at = count * size_of::<u64>() + place * size_of::<M>();
@@ -125,7 +116,7 @@ impl BatchSender<'_> {
             parts,
             count,
             at,
-            _lease: lease,
+            _lease,
         });
         self.posts += 1;
         Ok(())
@@ -214,23 +205,14 @@ pub(crate) fn pass<P: MessageProgram>(
         poster.failed.map(|()| sum)
     })?;
     machine.arrays.end_phase();
-    let messages = office.sent.into_inner();
-    let mut posts = office
-        .posted
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    let passed = pass_on::<P::Message>(machine, &mut posts, besides + pieces)?;
+    let mut report = PassMetrics::new(Mode::Send);
+    report.messages = office.sent.into_inner();
+    let mut posts = std::mem::take(&mut *lock(&office.posted));
+    [report.messages_sent, report.bytes_sent] =
+        pass_on::<P::Message>(machine, &mut posts, besides + pieces)?;
     posts.sort_unstable_by_key(|post| post.order);
-    let mut is_sent_to = vec![false; machine.batches.len()];
-    let own = machine.ranks.own();
-    for (batch, _) in posts.iter().flat_map(|post| &post.parts) {
-        is_sent_to[*batch as usize] = own.contains(&(*batch as usize));
-    }
-    let sent_to = is_sent_to
-        .iter()
-        .enumerate()
-        .filter(|(_, is_sent_to)| **is_sent_to);
-    let batches: Vec<usize> = sent_to.map(|(batch, _)| batch).collect();
+    let is_sent_to = |batch: &usize| posts.iter().any(|post| post.part(*batch).is_some());
+    let batches: Vec<usize> = machine.ranks.own().filter(is_sent_to).collect();
     let job = ReceivePhase::<P> {
         program,
         machine,
@@ -244,10 +226,8 @@ pub(crate) fn pass<P: MessageProgram>(
     });
     for post in posts {
         if let BlockStorage::Disk(slots) = post.at {
-            machine
-                .arrays
-                .pages()
-                .give_back(slots.into_iter().flatten());
+            let pages = machine.arrays.pages();
+            pages.give_back(slots.into_iter().flatten());
         }
     }
     let of_reached = of_reached?;
@@ -258,8 +238,7 @@ pub(crate) fn pass<P: MessageProgram>(
         sums: [of_senders, of_reached],
         senders,
         reached,
-        messages,
-        passed,
+        report,
     })
 }
 
@@ -280,13 +259,10 @@ impl<P: MessageProgram> ReceivePhase<'_, P> {
         let start = machine.batches.start(batch);
         let span = machine.batches.span(batch) as usize;
         let mut set = lock(&self.sets[worker]);
+        let widest = machine.shape.widest;
         let accumulators = match &mut *set {
             Some(set) => set,
-            none => none.insert(Accumulators::new(
-                machine,
-                machine.shape.widest,
-                P::IDENTITY,
-            )?),
+            none => none.insert(Accumulators::new(machine, widest, P::IDENTITY)?),
         };
         let mut io = lock(&machine.row_io[worker]);
         let mut folded = HierarchicalBitmap::default();
@@ -319,16 +295,13 @@ impl<P: MessageProgram> ReceivePhase<'_, P> {
                     }
                 }
                 BlockStorage::Disk(slots) => {
-                    let part = |from: usize, width: usize| {
-                        from + places.start * width..from + places.end * width
-                    };
-                    let to = load(machine, &mut io, slots, part(0, size_of::<u64>()))?;
-                    let width = size_of::<P::Message>();
-                    let messages = load(machine, &mut io, slots, part(messages_at, width))?;
+                    let [to_at, messages_at] = post.bytes_at::<P::Message>(&places);
+                    let (to, to_from) = load(machine, &mut io, slots, to_at)?;
+                    let (messages, from) = load(machine, &mut io, slots, messages_at)?;
                     for i in 0..places.len() {
                         fold(
-                            read_at(&to.bytes, to.from + i * size_of::<u64>()),
-                            read_at(&messages.bytes, messages.from + i * width),
+                            read_at(&to, to_from + i * size_of::<u64>()),
+                            read_at(&messages, from + i * size_of::<P::Message>()),
                         );
                     }
                 }

@@ -39,7 +39,8 @@ impl<A: Accumulator> Accumulators<A> {
         Ok(accumulators)
     }
 
-    fn unfilled(machine: &ExecContext, entries: usize) -> Result<Self, EngineError> {
+    /// Allocates accumulators that a worker fills before it uses them.
+    pub(crate) fn unfilled(machine: &ExecContext, entries: usize) -> Result<Self, EngineError> {
         let (tiers, budget) = (&machine.tiers, &machine.budget);
         let bytes = entries * size_of::<A>();
         Ok(Accumulators {
@@ -55,50 +56,19 @@ impl<A: Accumulator> Accumulators<A> {
     }
 }
 
-/// A pool of idle sets of accumulators.
+/// Takes `count` of some idle sets, which must exist, near a node if possible.
 ///
 /// A used set lies near the node of its first user. Users of other nodes take it only once their own and unused sets run out.
-pub(crate) struct AccumulatorPool<A>(Vec<Accumulators<A>>);
-
-impl<A> Default for AccumulatorPool<A> {
-    fn default() -> Self {
-        AccumulatorPool(Vec::new())
+pub(crate) fn take_near<A>(
+    idle: &mut Vec<Accumulators<A>>,
+    count: usize,
+    node: usize,
+) -> Vec<Accumulators<A>> {
+    if numa::cpu_nodes().len() > 1 {
+        // Sets are taken from the end: first the sets of this node, then unused ones.
+        idle.sort_by_key(|set| set.home.map_or(1, |home| 2 * u8::from(home == node)));
     }
-}
-
-impl<A: Accumulator> AccumulatorPool<A> {
-    /// Ensures at least `count` sets of `entries` accumulators.
-    pub(crate) fn reserve(
-        &mut self,
-        machine: &ExecContext,
-        count: usize,
-        entries: usize,
-    ) -> Result<(), EngineError> {
-        while self.0.len() < count {
-            self.0.push(Accumulators::unfilled(machine, entries)?);
-        }
-        Ok(())
-    }
-
-    /// Sets there are.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Takes `count` sets, which must exist, near a node if possible.
-    pub(crate) fn take(&mut self, count: usize, node: usize) -> Vec<Accumulators<A>> {
-        if numa::cpu_nodes().len() > 1 {
-            // Sets are taken from the end: first the sets of this node, then unused ones.
-            self.0
-                .sort_by_key(|set| set.home.map_or(1, |home| 2 * u8::from(home == node)));
-        }
-        self.0.split_off(self.0.len() - count)
-    }
-
-    /// Takes a set back, all `IDENTITY`.
-    pub(crate) fn give(&mut self, set: Accumulators<A>) {
-        self.0.push(set);
-    }
+    idle.split_off(idle.len() - count)
 }
 
 /// Fills sets that were never used, on the thread that will use them.

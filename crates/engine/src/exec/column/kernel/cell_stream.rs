@@ -15,14 +15,8 @@ pub(crate) struct CellStreams {
 
 impl CellStreams {
     pub(crate) fn new(machine: &ExecContext, stream: StreamBuffers) -> Result<Self, EngineError> {
-        let reader = || {
-            ExtentReader::new(
-                machine.graph,
-                &machine.budget,
-                stream.chunk_bytes,
-                stream.depth,
-            )
-        };
+        let (bytes, depth) = (stream.chunk_bytes, stream.depth);
+        let reader = || ExtentReader::new(machine.graph, &machine.budget, bytes, depth);
         Ok(CellStreams {
             weights: stream.weighted.then(reader).transpose()?,
             cells: reader()?,
@@ -34,10 +28,10 @@ impl CellStreams {
         let Some(done) = self.cells.accept(done)? else {
             return Ok(None);
         };
-        match &mut self.weights {
-            Some(weights) => Ok(weights.accept(done)?),
-            None => Ok(Some(done)),
-        }
+        Ok(match &mut self.weights {
+            Some(weights) => weights.accept(done)?,
+            None => Some(done),
+        })
     }
 
     /// Submits reads as long as there are free buffers.

@@ -26,13 +26,6 @@ pub(crate) struct DecodeScratch<M> {
     messages: Box<[M; BLOCK_EDGES_MAX]>,
 }
 
-/// An error that the kernels find in a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FoldFault {
-    /// A source or destination lies outside its batch.
-    OutsideBatch,
-}
-
 impl<M: Element> DecodeScratch<M> {
     pub(crate) fn new() -> Self {
         fn boxed<T: Element>() -> Box<[T; BLOCK_EDGES_MAX]> {
@@ -79,13 +72,13 @@ macro_rules! with_edges {
 
 /// Folds the messages of a block's sources into the accumulators of its destinations.
 ///
-/// Returns the number of edges that carried a message.
+/// Returns the number of edges that carried a message; `None` if a source lies outside its batch.
 pub(crate) fn scatter<P: EdgeProgram>(
     program: &P,
     input: FoldInput<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
     scratch: &mut DecodeScratch<P::Message>,
-) -> Result<u64, FoldFault> {
+) -> Option<u64> {
     simd::dispatch(
         #[inline(always)]
         || scatter_inlined(program, input, accumulators, scratch),
@@ -98,16 +91,13 @@ fn scatter_inlined<P: EdgeProgram>(
     input: FoldInput<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
     scratch: &mut DecodeScratch<P::Message>,
-) -> Result<u64, FoldFault> {
+) -> Option<u64> {
     let (block, messages, weights) = (input.block, input.messages, input.weights);
     let groups = block.sources(&mut scratch.sources);
     let sources = &scratch.sources[..groups];
     // Sources ascend, so the last one bounds them all.
-    if sources
-        .last()
-        .is_none_or(|last| *last as usize >= messages.values.len())
-    {
-        return Err(FoldFault::OutsideBatch);
+    if *sources.last()? as usize >= messages.values.len() {
+        return None;
     }
     let mask = accumulators.len() - 1;
     let carried = &mut *scratch.messages;
@@ -124,7 +114,7 @@ fn scatter_inlined<P: EdgeProgram>(
         }
     }
     if emitted == 0 {
-        return Ok(0);
+        return Some(0);
     }
     if emitted == groups {
         with_edges!(P, weights, |edge| block.for_each_edge(
@@ -135,7 +125,7 @@ fn scatter_inlined<P: EdgeProgram>(
                 program.fold(&mut accumulators[destination as usize & mask], carried);
             }
         ));
-        return Ok(block.edges() as u64);
+        return Some(block.edges() as u64);
     }
     let mut edges = 0;
     let wanted = |source: u32| messages.has(source as usize);
@@ -153,19 +143,19 @@ fn scatter_inlined<P: EdgeProgram>(
             }
         }
     ));
-    Ok(edges)
+    Some(edges)
 }
 
 /// Folds, for each source of a block, the messages of its list; returns the number of messages folded.
 ///
-/// `is_pending` says which sources can still use one.
+/// `wants` says which sources can still use one. Returns `None` if a source or destination lies outside its batch.
 pub(crate) fn gather<P: EdgeProgram>(
     program: &P,
     input: FoldInput<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
     scratch: &mut DecodeScratch<P::Message>,
     wants: impl FnMut(usize) -> bool,
-) -> Result<u64, FoldFault> {
+) -> Option<u64> {
     simd::dispatch(
         #[inline(always)]
         || gather_inlined(program, input, accumulators, scratch, wants),
@@ -179,15 +169,12 @@ fn gather_inlined<P: EdgeProgram>(
     accumulators: &mut [P::Accumulator],
     scratch: &mut DecodeScratch<P::Message>,
     mut wants: impl FnMut(usize) -> bool,
-) -> Result<u64, FoldFault> {
+) -> Option<u64> {
     let (block, messages, weights) = (input.block, input.messages, input.weights);
     let groups = block.sources(&mut scratch.sources);
     let sources = &scratch.sources[..groups];
-    if sources
-        .last()
-        .is_none_or(|last| *last as usize >= accumulators.len())
-    {
-        return Err(FoldFault::OutsideBatch);
+    if *sources.last()? as usize >= accumulators.len() {
+        return None;
     }
     let mut folded = 0;
     let mut outside = false;
@@ -216,9 +203,5 @@ fn gather_inlined<P: EdgeProgram>(
             }
         }
     ));
-    if outside {
-        Err(FoldFault::OutsideBatch)
-    } else {
-        Ok(folded)
-    }
+    (!outside).then_some(folded)
 }

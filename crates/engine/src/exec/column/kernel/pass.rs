@@ -4,20 +4,23 @@ use std::ops::Range;
 
 use graphmill_storage::DataKind;
 
-use crate::context::ExecContext;
+use crate::context::{ExecContext, Orientations};
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
-use crate::program::edge::{Activate, EdgeProgram};
+use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::state::row_file::RowFileIo;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::value::{Accumulator, Reduce};
 
 /// The request of an edge pass: no phase changes it.
 pub(crate) struct Pass<'p, P: EdgeProgram> {
+    /// The orientation that the pass goes over.
     pub(crate) machine: &'p ExecContext<'p>,
+    pub(crate) ways: Orientations<'p>,
+    pub(crate) direction: Direction,
     pub(crate) program: &'p P,
     /// The rows that `signal` sees.
     pub(crate) signal: &'p [ColumnAccess],
@@ -112,13 +115,9 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     // Sparse passes run on the calling thread.
     machine.count_rows(0, needs, applied, false);
     let bytes = applied * size_of::<P::Accumulator>() as u64;
-    machine
-        .traffic
-        .of(0)
-        .change(DataKind::Messages, Access::Random, bytes);
+    let traffic = machine.traffic.of(0);
+    traffic.change(DataKind::Messages, Access::Random, bytes);
     done.activated.recount(batch);
     done.sums.push(sum);
-    machine
-        .arrays
-        .close(open, needs, track.then_some(&dirty), io)
+    (machine.arrays).close(open, needs, track.then_some(&dirty), io)
 }

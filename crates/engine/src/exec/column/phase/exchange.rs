@@ -18,7 +18,7 @@ use graphmill_raw::Element;
 use graphmill_storage::Step;
 
 use crate::context::ExecContext;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::exchange::all_to_all::{
     Exchange, ExchangeProgress, ExchangeStep, FillStatus, FrameSource, Received,
 };
@@ -27,6 +27,7 @@ use crate::exchange::frame::Frame;
 use crate::frontier::active_set::ActiveSet;
 use crate::messages::batch::{BatchMessages, BatchWriter};
 use crate::messages::buffer::MessageBuffer;
+use crate::messages::routing_table::ones;
 use crate::messages::run_codec;
 
 /// The longest that a worker that has nothing else to do waits for other ranks.
@@ -48,21 +49,15 @@ pub(crate) trait BackgroundWork: Sync {
 }
 
 /// An exchange phase in progress, which the workers of other phases advance.
+#[derive(Default)]
 pub(crate) struct MessageExchange<'p> {
+    /// `None` if there are no other ranks.
     ongoing: Option<Mutex<Box<dyn ExchangeStep + 'p>>>,
-    /// See [`MessageExchange::filtered_peers`].
-    filtered: u64,
+    /// To how many other ranks only messages go that they need.
+    pub(crate) filtered_peers: u64,
 }
 
 impl<'p> MessageExchange<'p> {
-    /// Returns the exchange of a single rank, which sends nothing.
-    pub(crate) fn of_one() -> Self {
-        MessageExchange {
-            ongoing: None,
-            filtered: 0,
-        }
-    }
-
     /// Begins to send this rank's batches with `active` vertices, and to await the others' messages.
     pub(crate) fn start<M: Element>(
         machine: &'p ExecContext<'p>,
@@ -72,7 +67,7 @@ impl<'p> MessageExchange<'p> {
     ) -> Self {
         let ranks = &machine.ranks;
         if ranks.alone() {
-            return Self::of_one();
+            return Self::default();
         }
         let own = ranks.own();
         let batches: Vec<usize> = active.batches().collect();
@@ -83,14 +78,14 @@ impl<'p> MessageExchange<'p> {
             needs.filter(|needs| needs.is_worthwhile(machine, to, emitted, size_of::<M>()))
         };
         let others = (0..ranks.count()).filter(|rank| *rank != ranks.rank());
-        let filtered = others.filter(|to| needs_to(*to).is_some()).count() as u64;
+        let filtered_peers = others.filter(|to| needs_to(*to).is_some()).count() as u64;
         let outgoing = move |to, slot| Outbound {
             machine,
             messages,
             needs: needs_to(to),
             to,
             slot,
-            reader: reader(machine, peers, slot),
+            reader: taker(machine, peers + slot),
             batches: batches.clone(),
             at: 0,
             asked: 0,
@@ -119,16 +114,11 @@ impl<'p> MessageExchange<'p> {
             Ok(())
         };
         let exchange = Exchange::begin(machine, size_of::<M>(), peers, outgoing, incoming);
+        let boxed = |exchange| Mutex::new(Box::new(exchange) as Box<dyn ExchangeStep>);
         MessageExchange {
-            ongoing: exchange
-                .map(|exchange| Mutex::new(Box::new(exchange) as Box<dyn ExchangeStep>)),
-            filtered,
+            ongoing: exchange.map(boxed),
+            filtered_peers,
         }
-    }
-
-    /// To how many other ranks only messages go that they need.
-    pub(crate) fn filtered_peers(&self) -> u64 {
-        self.filtered
     }
 
     /// Runs the exchange to its end.
@@ -156,11 +146,6 @@ fn taker(machine: &ExecContext<'_>, slot: usize) -> usize {
     machine.workers.count() + slot
 }
 
-/// Returns the reader slot for messages to another rank: neither a worker's nor a taker's.
-fn reader(machine: &ExecContext<'_>, peers: usize, slot: usize) -> usize {
-    taker(machine, peers + slot)
-}
-
 /// The messages of another rank on their way.
 struct Inbound<'p, M: Element> {
     messages: &'p MessageBuffer<M>,
@@ -182,9 +167,7 @@ impl<M: Element> Inbound<'_, M> {
         };
         self.messages.poll_io(self.taker)?;
         let batch = section.batch;
-        if !(self.next..end).contains(&batch) {
-            return Err(protocol_error().into());
-        }
+        ensure((self.next..end).contains(&batch), protocol_error)?;
         self.close(batch)?;
         let (writer, count) = match &mut self.open {
             Some(open) => open,
@@ -203,23 +186,15 @@ impl<M: Element> Inbound<'_, M> {
             None => outside = true,
         });
         *count += section.count() as u64;
-        if outside {
-            Err(protocol_error().into())
-        } else {
-            Ok(())
-        }
+        ensure(!outside, protocol_error)
     }
 
     /// All messages of the batches before that one are there.
     fn close(&mut self, before: usize) -> Result<(), EngineError> {
         if self.next < before {
             if let Some((mut writer, count)) = self.open.take() {
-                let present = writer.parts().1.iter();
-                let sources: u64 = present.map(|word| u64::from(word.count_ones())).sum();
-                if sources != count {
-                    // A source was named twice.
-                    return Err(protocol_error().into());
-                }
+                // No source was named twice.
+                ensure(ones(writer.parts().1) == count, protocol_error)?;
                 self.messages.commit(self.next, writer, count, self.taker)?;
                 self.next += 1;
             }
@@ -237,7 +212,7 @@ struct Outbound<'p, M: Element> {
     needs: Option<&'p MessageFilter>,
     to: usize,
     slot: usize,
-    /// See [`reader`].
+    /// The reader slot: neither a worker's nor a taker's.
     reader: usize,
     batches: Vec<usize>,
     /// Which of the batches comes next, and from which word of its sources on.
@@ -274,10 +249,8 @@ impl<M: Element> Outbound<'_, M> {
 
     /// True if there are any messages of a batch for that rank.
     fn sends(&self, batch: usize) -> bool {
-        self.messages.count(batch) > 0
-            && self
-                .needs
-                .is_none_or(|needs| needs.needs_any(batch, self.to))
+        let is_needed = |needs: &MessageFilter| needs.needs_any(batch, self.to);
+        self.messages.count(batch) > 0 && self.needs.is_none_or(is_needed)
     }
 }
 

@@ -91,7 +91,7 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
 
 impl<P: EdgeProgram> Job for SignalPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.pass.machine.check_stop()?;
+        self.pass.machine.ranks.check_stop()?;
         self.passing.poll(false)?;
         match self.deal.take() {
             Some(position) => {

@@ -1,7 +1,5 @@
 //! Folded strips into whole batches, and these into rows and the next active set.
 
-use std::sync::atomic::Ordering;
-
 use graphmill_raw::lock;
 use graphmill_storage::DataKind;
 
@@ -34,8 +32,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             }
         }
         if let Some(readers) = &mut run.readers {
-            self.bytes_read
-                .fetch_add(readers.take_bytes_read(), Ordering::Relaxed);
+            lock(&self.report).bytes_read += readers.take_bytes_read();
         }
         Ok(run.readers)
     }
@@ -66,7 +63,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                             *later = P::IDENTITY;
                         }
                     }
-                    lock(&self.free).give(later);
+                    lock(&self.free).push(later);
                 }
             }
         }
@@ -86,7 +83,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         if folded || P::REACH == Reach::Every {
             return Some(total);
         }
-        lock(&self.free).give(total);
+        lock(&self.free).push(total);
         None
     }
 
@@ -98,18 +95,19 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         rows: Option<BatchRows<'p>>,
         worker: usize,
     ) -> Result<(), EngineError> {
-        let mut io = lock(&self.machine.row_io[worker]);
+        let machine = self.machine;
+        let mut io = lock(&machine.row_io[worker]);
         let mut open = match rows {
             Some(open) => open,
-            None => self.machine.arrays.open(batch, self.needs, &mut io)?,
+            None => machine.arrays.open(batch, self.needs, &mut io)?,
         };
-        let start = self.machine.batches.start(batch);
-        let span = self.machine.batches.span(batch) as usize;
+        let start = machine.batches.start(batch);
+        let span = machine.batches.span(batch) as usize;
         let mut next = self.activated.batch(batch)?;
         let mut reached = HierarchicalBitmap::default();
-        let track = P::REACH == Reach::Reached && !self.machine.arrays.resident(self.needs);
+        let track = P::REACH == Reach::Reached && !machine.arrays.resident(self.needs);
         if track {
-            reached.reserve(span, &self.machine.budget)?;
+            reached.reserve(span, &machine.budget)?;
         }
         let mut sum = P::Sum::ZERO;
         let mut applied = 0;
@@ -135,24 +133,17 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         drop(next);
         *lock(&self.sums[batch]) = sum;
         let (one, all) = (size_of::<P::Accumulator>() as u64, applied == span as u64);
-        self.machine.count_rows(worker, self.needs, applied, all);
-        let traffic = self.machine.traffic.of(worker);
+        machine.count_rows(worker, self.needs, applied, all);
+        let traffic = machine.traffic.of(worker);
         traffic.read(DataKind::Messages, Access::Sequential, span as u64 * one);
         traffic.write(DataKind::Messages, Access::of(all), applied * one);
         // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
-        if let Some(beyond) = total[span..1usize << self.machine.batches.bits(batch)]
-            .iter()
-            .position(|a| !a.bit_eq(&P::IDENTITY))
-        {
-            return Err(self
-                .machine
-                .graph
-                .outside_batch(batch, (span + beyond) as u64)
-                .into());
+        let mut beyond = total[span..1usize << machine.batches.bits(batch)].iter();
+        if let Some(beyond) = beyond.position(|a| !a.bit_eq(&P::IDENTITY)) {
+            let local = (span + beyond) as u64;
+            return Err(machine.graph.outside_batch(batch, local).into());
         }
-        lock(&self.free).give(total);
-        self.machine
-            .arrays
-            .close(open, self.needs, track.then_some(&reached), &mut io)
+        lock(&self.free).push(total);
+        (machine.arrays).close(open, self.needs, track.then_some(&reached), &mut io)
     }
 }

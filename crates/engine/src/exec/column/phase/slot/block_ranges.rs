@@ -2,15 +2,15 @@
 //! message (DFOGraph, section 4.1, chooses between CSR and DCSR for each chunk in the same way).
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use graphmill_graph::{BLOCK_EDGES_MAX, Cell, DISK_PAGE_BYTES, Extent, SourceIndex};
+use graphmill_graph::{BLOCK_EDGES_MAX, Cell, DISK_PAGE_BYTES, SourceIndex};
 use graphmill_raw::Element;
 
 use crate::cache::cells::CellCache;
+use crate::config::EngineOptions;
 use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::exec::column::phase::sparse::read_plan::block_range;
+use crate::exec::column::phase::sparse::read_plan::{block_range, blocks_of};
 use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::bits;
 use crate::messages::buffer::MessageBuffer;
@@ -32,26 +32,15 @@ impl CellPart {
             edges: 0..cell.edges(),
         }
     }
-
-    /// The part of an extent of all blocks, or of all weights of `width` bytes each.
-    pub(crate) fn of_blocks(&self, mut whole: Extent) -> Extent {
-        whole.bytes = whole.bytes.start + self.bytes.start..whole.bytes.start + self.bytes.end;
-        whole
-    }
-    pub(crate) fn of_weights(&self, mut whole: Extent, width: u64) -> Extent {
-        let start = whole.bytes.start;
-        whole.bytes = start + self.edges.start * width..start + self.edges.end * width;
-        whole
-    }
 }
 
 /// Returns the parts to read of a cell whose sources emitted messages, or none without edges of these.
 ///
-/// Adds the sources that it looked up in the cell's index to `scanned`.
+/// Adds the sources that it looked up in the cell's index to `looked`.
 pub(crate) fn parts<M: Element>(
     (machine, pins): (&ExecContext, &CellCache),
     (messages, active): (&MessageBuffer<M>, &ActiveSet),
-    scanned: &AtomicU64,
+    looked: &mut u64,
     column: usize,
     position: usize,
     cell: &Cell,
@@ -67,19 +56,13 @@ pub(crate) fn parts<M: Element>(
         // It has come since, and has no messages.
         return Ok(Vec::new());
     }
-    if !looks_up_in_cell(
-        machine.options.sparse,
-        machine.options.gamma,
-        sources,
-        cell.edges(),
-        is_pinned,
-    ) {
+    let EngineOptions { sparse, gamma, .. } = machine.options;
+    if !looks_up_in_cell(sparse, gamma, sources, cell.edges(), is_pinned) {
         return whole();
     }
-    let Some(blocks) = pins.block_list(machine, column, position) else {
+    let [Some(blocks), bitmap] = pins.index(machine, column, position) else {
         return whole();
     };
-    let bitmap = pins.bitmap(machine, column, position);
     let index = SourceIndex::parse(blocks, bitmap.unwrap_or(&[]))
         .map_err(|error| machine.broken(column, cell, &error))?;
     // A read from disk covers whole frames.
@@ -87,25 +70,12 @@ pub(crate) fn parts<M: Element>(
     let present = messages.present(from)?;
     let mut parts = Vec::new();
     let mut outcome = Ok(());
-    let mut looked = 0;
     let mut one = |source: usize| {
-        looked += 1;
-        let Some(place) = index.seek(source as u32) else {
-            return;
-        };
-        let mut block = place.block;
-        loop {
+        *looked += 1;
+        for block in blocks_of(&index, source as u32) {
             match block_range(machine, column, cell, &index, block) {
                 Ok(bytes) => cover(&mut parts, cell, block, bytes, gap),
-                Err(error) => {
-                    outcome = Err(error);
-                    return;
-                }
-            }
-            block += 1;
-            // The edges of a source may continue in the next block.
-            if !index.goes_on(block, source as u32) {
-                return;
+                Err(error) => outcome = Err(error),
             }
         }
     };
@@ -118,7 +88,6 @@ pub(crate) fn parts<M: Element>(
         // Active vertices of other ranks are known only by their messages.
         false => bits(&present, 0, one),
     }
-    scanned.fetch_add(looked, Ordering::Relaxed);
     outcome.map(|()| parts)
 }
 

@@ -1,18 +1,16 @@
 //! Claims the next column group of a worker: its cells in the order of work.
 
-use std::sync::atomic::Ordering;
-
 use graphmill_graph::Cell;
 use graphmill_raw::lock;
 
 use crate::error::EngineError;
-use crate::exec::column::kernel::accumulators::fill_new;
+use crate::exec::column::kernel::accumulators::{fill_new, take_near};
 use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::exec::column::phase::slot::block_ranges::{CellPart, parts};
 use crate::exec::column::phase::slot::input::MessageInput;
 use crate::exec::column::phase::slot::phase::SlotPhase;
 use crate::exec::column::phase::slot::task::{CellTask, GroupTask, put_in_order};
-use crate::graph_view::join;
+use crate::graph_view::{join, within};
 use crate::program::edge::EdgeProgram;
 use crate::schedule::numa;
 use crate::schedule::tasks::{ColumnLayout, FoldSide, StripRef};
@@ -27,20 +25,21 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         worker: usize,
     ) -> Result<Option<GroupTask<'p, P>>, EngineError> {
         let node = numa::current_node();
-        let (targets, mut accumulators) = {
+        let (number, targets, mut accumulators) = {
             let mut free = lock(&self.free);
             let is_room = |run: usize| free.len() >= self.runs[run].1.len();
             let Some(run) = self.deal.claim_if(is_room) else {
                 return Ok(None);
             };
-            let (number, targets) = &self.runs[run];
-            ((*number, targets.clone()), free.take(targets.len(), node))
+            let (number, targets) = self.runs[run].clone();
+            let accumulators = take_near(&mut free, targets.len(), node);
+            (number, targets, accumulators)
         };
-        let (number, targets) = targets;
         fill_new(&mut accumulators, P::IDENTITY, node);
         let (items, froms) = self.items(number, &targets)?;
         self.messages.restart_reader(worker)?;
         let mut run = GroupTask {
+            rows: targets.iter().map(|_| None).collect(),
             targets,
             folded: vec![false; accumulators.len()],
             accumulators,
@@ -52,20 +51,20 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             feed: MessageInput::new(number, froms),
             readers: readers.pop(),
             messages: None,
-            rows: Vec::new(),
         };
-        run.rows.resize_with(run.targets.len(), || None);
         if let Some(readers) = &mut run.readers {
             let graph = &self.machine.graph;
             let width = graph.edge_kind().bytes() as u64;
             let (mut cells, mut weights) = (Vec::new(), Vec::new());
             for item in run.items.iter().filter(|item| item.pinned.is_none()) {
-                let (blocks, all) = (
-                    graph.data_extent(item.column, item.cell),
-                    graph.weights_extent(item.column, item.cell),
+                let CellPart { bytes, edges } = &item.part;
+                let blocks = graph.data_extent(item.column, item.cell);
+                join(&mut cells, within(blocks, bytes));
+                let all = graph.weights_extent(item.column, item.cell);
+                join(
+                    &mut weights,
+                    within(all, &(edges.start * width..edges.end * width)),
                 );
-                join(&mut cells, item.part.of_blocks(blocks));
-                join(&mut weights, item.part.of_weights(all, width));
             }
             readers.cells.start(cells)?;
             if let Some(reader) = &mut readers.weights {
@@ -86,6 +85,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     ) -> Result<(Vec<CellTask<'p>>, Vec<usize>), EngineError> {
         let graph = &self.machine.graph;
         let mut items = Vec::new();
+        let [mut cells, mut indexed, mut looked] = [0; 3];
         for (number, target) in targets.iter().enumerate() {
             let mut add = |column: usize, position: usize, cell: &'p Cell, from: usize| {
                 if self.messages.is_ready(from) && !self.messages.has(from, run) {
@@ -95,7 +95,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                     FoldSide::Scatter => parts(
                         (self.machine, self.pins),
                         (self.messages, self.active),
-                        &self.scanned,
+                        &mut looked,
                         column,
                         position,
                         cell,
@@ -103,9 +103,8 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                     FoldSide::Gather => vec![CellPart::whole(cell)],
                 };
                 if let Some(first) = parts.first() {
-                    self.cells.fetch_add(1, Ordering::Relaxed);
-                    let sought = u64::from(*first != CellPart::whole(cell));
-                    self.cells_indexed.fetch_add(sought, Ordering::Relaxed);
+                    cells += 1;
+                    indexed += u64::from(*first != CellPart::whole(cell));
                 }
                 let pinned = self.pins.cell(self.machine, column, position);
                 items.extend(parts.into_iter().map(|part| CellTask {
@@ -124,29 +123,18 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                 FoldSide::Scatter => {
                     let column = graph.column(target.batch);
                     let strip = column.strips().get(target.strip).cloned().unwrap_or(0..0);
-                    for (position, cell) in column
-                        .cells()
-                        .iter()
-                        .enumerate()
-                        .take(strip.end)
-                        .skip(strip.start)
-                    {
+                    let cells = column.cells().iter().enumerate();
+                    for (position, cell) in cells.take(strip.end).skip(strip.start) {
                         add(target.batch, position, cell, cell.source_batch())?;
                     }
                 }
                 FoldSide::Gather => {
                     let batches = (self.machine).strip_sources(target.batch, target.strip);
                     let row = self.machine.row(target.batch);
-                    let first =
-                        row.partition_point(|place| (place.column as usize) < batches.start);
-                    for place in &row[first..] {
-                        let (column, position) = (place.column as usize, place.position as usize);
-                        if column >= batches.end {
-                            break;
-                        }
-                        if let Some(cell) = graph.column(column).cells().get(position) {
-                            add(column, position, cell, column)?;
-                        }
+                    let [first, end] = [batches.start, batches.end]
+                        .map(|of| row.partition_point(|place| (place.column as usize) < of));
+                    for (column, position, cell) in self.machine.cells_at(&row[first..end]) {
+                        add(column, position, cell, column)?;
                     }
                 }
             }
@@ -161,11 +149,12 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             true => ranks.distance(ranks.owner(*from)),
             false => 0,
         };
-        let mut ordered: Vec<(usize, usize)> =
-            froms.iter().map(|from| (comes(from), *from)).collect();
-        ordered.sort_unstable();
-        let froms: Vec<usize> = ordered.into_iter().map(|(_, from)| from).collect();
+        froms.sort_by_cached_key(comes);
         put_in_order(&mut items, &froms, held);
+        let mut report = lock(&self.report);
+        report.cells += cells;
+        report.cells_indexed += indexed;
+        report.elements_scanned += looked;
         Ok((items, froms))
     }
 }

@@ -1,16 +1,13 @@
 //! Folds the cells of a column group into its accumulators, block by block as they arrive.
 
-use std::sync::atomic::Ordering;
-
-use graphmill_graph::{BlockView, EdgeKind};
+use graphmill_graph::{BlockView, EdgeKind, ExtentReader};
 use graphmill_raw::lock;
 use graphmill_storage::DataKind;
 
 use crate::context::ExecContext;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::exec::column::kernel::cell_stream::CellStreams;
-use crate::exec::column::kernel::fold;
-use crate::exec::column::kernel::fold::{BlockWeights, DecodeScratch, FoldFault, FoldInput};
+use crate::exec::column::kernel::fold::{self, BlockWeights, DecodeScratch, FoldInput};
 use crate::exec::column::phase::slot::input::InputState;
 use crate::exec::column::phase::slot::phase::SlotPhase;
 use crate::exec::column::phase::slot::task::{CellTask, GroupTask, TaskProgress};
@@ -73,15 +70,12 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let block_edges = block.edges();
             let edges_end = (first_edge + block_edges) as u64;
             let is_last = used == left;
-            if edges_end > item.part.edges.end || is_last && edges_end < item.part.edges.end {
-                return Err(broken().into());
-            }
+            let end = item.part.edges.end;
+            ensure(edges_end == end || edges_end < end && !is_last, broken)?;
             let from = item.pinned.map_or(0, |_| first_edge);
             let weights = weights_of::<P>(self.machine, weights, from, block_edges);
             let Some(weights) = weights else {
-                if item.pinned.is_some() {
-                    return Err(broken().into());
-                }
+                ensure(item.pinned.is_none(), broken)?;
                 break TaskProgress::Starved;
             };
             let input = FoldInput {
@@ -93,14 +87,10 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let accumulators = &mut run.accumulators[item.target];
             let rows = &mut run.rows[item.target];
             let folded = self.block(target, input, accumulators, rows, scratch, worker)?;
-            let folded = folded.map_err(|_| broken())?;
+            let folded = folded.ok_or_else(broken)?;
             let groups = block.groups() as u64;
-            self.count(
-                worker,
-                groups,
-                folded,
-                item.pinned.map(|_| (used, block_edges)),
-            );
+            let pinned = item.pinned.map(|_| (used, block_edges));
+            self.count(worker, groups, folded, pinned);
             edges += folded;
             scanned += groups;
             run.folded[item.target] |= folded > 0;
@@ -117,8 +107,9 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                 self.messages.release(batch, messages, item.again, worker)?;
             }
         };
-        self.edges.fetch_add(edges, Ordering::Relaxed);
-        self.scanned.fetch_add(scanned, Ordering::Relaxed);
+        let mut report = lock(&self.report);
+        report.edges += edges;
+        report.elements_scanned += scanned;
         Ok(match outcome {
             TaskProgress::Starved | TaskProgress::Early if worked > 0 => TaskProgress::Worked,
             outcome => outcome,
@@ -149,35 +140,23 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         run: &mut GroupTask<'p, P>,
         item: &CellTask<'p>,
     ) -> Result<(bool, usize), EngineError> {
-        let mut skipped = 0;
+        let before = run.bytes + run.weights_skipped;
+        let mut is_over = true;
         if let (None, Some(readers)) = (item.pinned, &mut run.readers) {
             let bytes = (item.part.bytes.end - item.part.bytes.start) as usize;
-            while run.bytes < bytes {
-                let Some(front) = readers.cells.front()? else {
-                    return Ok((false, skipped));
-                };
-                let more = front.len().min(bytes - run.bytes);
-                readers.cells.consume(more);
-                run.bytes += more;
-                skipped += more;
-            }
+            is_over = skip_to(bytes, &mut readers.cells, &mut run.bytes)?;
             let edges = (item.part.edges.end - item.part.edges.start) as usize;
             let bytes = edges * self.machine.graph.edge_kind().bytes();
-            if let Some(weights) = &mut readers.weights {
-                while run.weights_skipped < bytes {
-                    let Some(front) = weights.front()? else {
-                        return Ok((false, skipped));
-                    };
-                    let more = front.len().min(bytes - run.weights_skipped);
-                    weights.consume(more);
-                    run.weights_skipped += more;
-                    skipped += more;
-                }
+            if let Some(weights) = readers.weights.as_mut().filter(|_| is_over) {
+                is_over = skip_to(bytes, weights, &mut run.weights_skipped)?;
             }
         }
-        run.at += 1;
-        (run.bytes, run.edges, run.weights_skipped) = (0, 0, 0);
-        Ok((true, skipped))
+        let skipped = run.bytes + run.weights_skipped - before;
+        if is_over {
+            run.at += 1;
+            (run.bytes, run.edges, run.weights_skipped) = (0, 0, 0);
+        }
+        Ok((is_over, skipped))
     }
 
     /// Counts the bytes that folding a block moved.
@@ -186,33 +165,22 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     fn count(&self, worker: usize, groups: u64, folded: u64, pinned: Option<(usize, usize)>) {
         let traffic = self.machine.traffic.of(worker);
         if let Some((bytes, edges)) = pinned {
-            let width = match P::Edge::WEIGHTED {
-                true => self.machine.graph.edge_kind().bytes(),
-                false => 0,
-            };
-            let bytes = bytes + edges * width;
+            let bytes = bytes + edges * self.machine.weight_bytes(P::Edge::WEIGHTED);
             traffic.read(DataKind::Edges, Access::Sequential, bytes as u64);
         }
-        let (message, accumulator) = (size_of::<P::Message>(), size_of::<P::Accumulator>());
         let (messages, accumulators, access) = match self.kernel {
             FoldSide::Scatter => (groups, folded, Access::Random),
             FoldSide::Gather => (folded, groups, Access::Sequential),
         };
         if self.messages.in_memory() {
-            traffic.read(
-                DataKind::Messages,
-                Access::Random,
-                messages * message as u64,
-            );
+            let bytes = messages * size_of::<P::Message>() as u64;
+            traffic.read(DataKind::Messages, Access::Random, bytes);
         }
-        traffic.change(
-            DataKind::Messages,
-            access,
-            accumulators * accumulator as u64,
-        );
+        let bytes = accumulators * size_of::<P::Accumulator>() as u64;
+        traffic.change(DataKind::Messages, access, bytes);
     }
 
-    /// Folds one block into its target; the number of edges that carried a message.
+    /// Folds one block into its target, as [`fold::scatter`] and [`fold::gather`] do.
     #[inline]
     fn block(
         &self,
@@ -222,12 +190,12 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         rows: &mut Option<BatchRows<'p>>,
         scratch: &mut DecodeScratch<P::Message>,
         worker: usize,
-    ) -> Result<Result<u64, FoldFault>, EngineError> {
+    ) -> Result<Option<u64>, EngineError> {
         let (machine, program) = (self.machine, self.program);
         let batch = target.batch;
         if self.kernel == FoldSide::Scatter {
             if input.messages.sparse && !input.messages.any_of(input.block) {
-                return Ok(Ok(0));
+                return Ok(Some(0));
             }
             let accumulators = &mut accumulators[..1 << machine.batches.bits(batch)];
             return Ok(fold::scatter(program, input, accumulators, scratch));
@@ -239,9 +207,8 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             *rows = Some(machine.arrays.open(batch, self.needs, &mut io)?);
         }
         let Some(open) = rows else {
-            return Ok(fold::gather(program, input, accumulators, scratch, |_| {
-                true
-            }));
+            let wants = |_| true;
+            return Ok(fold::gather(program, input, accumulators, scratch, wants));
         };
         let mut slices = P::ApplyRows::slices(&mut open.guards);
         let start = machine.batches.start(batch);
@@ -249,6 +216,19 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             |i: usize| program.is_pending(start + i as u64, P::ApplyRows::row(&mut slices, i));
         Ok(fold::gather(program, input, accumulators, scratch, wants))
     }
+}
+
+/// Consumes a stream until `done` bytes of it are `bytes`; returns false while they are not read.
+fn skip_to(bytes: usize, stream: &mut ExtentReader, done: &mut usize) -> Result<bool, EngineError> {
+    while *done < bytes {
+        let Some(front) = stream.front()? else {
+            return Ok(false);
+        };
+        let more = front.len().min(bytes - *done);
+        stream.consume(more);
+        *done += more;
+    }
+    Ok(true)
 }
 
 /// Returns the bytes of an item from one of its bytes on, and weights; `None` while they are not read.

@@ -46,10 +46,9 @@ impl MessageInput {
         messages: &MessageBuffer<M>,
         worker: usize,
     ) -> Result<(), EngineError> {
-        while let Some(&batch) = self.order.get(self.asked) {
-            if !messages.is_ready(batch) {
-                break;
-            }
+        while let Some(&batch) = self.order.get(self.asked)
+            && messages.is_ready(batch)
+        {
             let is_dispatched =
                 messages.routing(batch) == RoutingMode::Push || self.pulled.contains(&batch);
             let is_any = match is_dispatched {

@@ -11,7 +11,6 @@
 //! merged in order by [`StripMerge`].
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
 use graphmill_raw::lock;
@@ -19,10 +18,10 @@ use graphmill_storage::{Job, JobError, Step, Worker};
 
 use crate::cache::cells::CellCache;
 use crate::context::ExecContext;
-use crate::exec::column::kernel::accumulators::AccumulatorPool;
+use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::exec::column::kernel::fold::DecodeScratch;
-use crate::exec::column::kernel::pass::Pass;
+use crate::exec::column::kernel::pass::{Pass, PassOutput};
 use crate::exec::column::phase::exchange::BackgroundWork;
 use crate::exec::column::phase::slot::merge::StripMerge;
 use crate::exec::column::phase::slot::scratch::SlotScratch;
@@ -52,15 +51,11 @@ pub(crate) struct SlotPhase<'p, P: EdgeProgram> {
     /// Moves with the free accumulators, under their lock.
     pub(crate) deal: NumaQueue<'p>,
     pub(crate) merges: Vec<Mutex<StripMerge<P::Accumulator>>>,
-    pub(crate) free: Mutex<AccumulatorPool<P::Accumulator>>,
+    pub(crate) free: Mutex<Vec<Accumulators<P::Accumulator>>>,
     pub(crate) sums: Vec<Mutex<P::Sum>>,
     pub(crate) activated: &'p ActiveSet,
     workers: Vec<Mutex<WorkerState<'p, P>>>,
-    pub(crate) edges: AtomicU64,
-    pub(crate) bytes_read: AtomicU64,
-    pub(crate) cells: AtomicU64,
-    pub(crate) cells_indexed: AtomicU64,
-    pub(crate) scanned: AtomicU64,
+    pub(crate) report: Mutex<&'p mut PassMetrics>,
 }
 
 /// The state of one worker during a pass.
@@ -80,15 +75,17 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         passing: &'p dyn BackgroundWork,
         pins: &'p CellCache,
         room: &mut SlotScratch<P::Accumulator, P::Message>,
-        activated: &'p ActiveSet,
+        done: &'p mut PassOutput<P::Sum>,
     ) -> Self {
-        let (machine, program, needs) = (pass.machine, pass.program, pass.apply);
-        let active = pass.active;
+        let machine = pass.machine;
         let batches = machine.batches.len();
-        let mut strips = Vec::with_capacity(batches);
-        for batch in 0..batches {
-            strips.push(machine.strips(batch));
-        }
+        let merge = |batch| StripMerge {
+            strips: machine.strips(batch),
+            next: 0,
+            folded: false,
+            total: None,
+            waiting: BTreeMap::new(),
+        };
         let mut runs: Vec<_> = (0..).zip(column_groups(machine, room.group)).collect();
         if room.group <= 1 {
             // The longest group of a node comes first, so that no worker is left with it at the end.
@@ -101,81 +98,51 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         for (i, reader) in room.readers.drain(..).enumerate() {
             readers[i % workers].push(reader);
         }
+        let state = |readers| WorkerState {
+            current: None,
+            ahead: None,
+            readers,
+            scratch: room.scratch.pop().unwrap_or_else(DecodeScratch::new),
+        };
         SlotPhase {
             machine,
-            program,
+            program: pass.program,
             kernel,
-            needs,
-            active,
+            needs: pass.apply,
+            active: pass.active,
             messages,
             passing,
             pins,
             runs,
             deal,
-            merges: strips
-                .into_iter()
-                .map(|strips| {
-                    Mutex::new(StripMerge {
-                        strips,
-                        next: 0,
-                        folded: false,
-                        total: None,
-                        waiting: BTreeMap::new(),
-                    })
-                })
-                .collect(),
-            free: Mutex::new(std::mem::take(&mut room.free)),
+            merges: (0..batches).map(merge).map(Mutex::new).collect(),
             sums: (0..batches).map(|_| Mutex::new(P::Sum::ZERO)).collect(),
-            activated,
-            workers: readers
-                .into_iter()
-                .map(|readers| {
-                    let scratch = room.scratch.pop().unwrap_or_else(DecodeScratch::new);
-                    Mutex::new(WorkerState {
-                        current: None,
-                        ahead: None,
-                        readers,
-                        scratch,
-                    })
-                })
-                .collect(),
-            edges: AtomicU64::new(0),
-            bytes_read: AtomicU64::new(0),
-            cells: AtomicU64::new(0),
-            cells_indexed: AtomicU64::new(0),
-            scanned: AtomicU64::new(0),
+            activated: &done.activated,
+            workers: readers.into_iter().map(state).map(Mutex::new).collect(),
+            free: Mutex::new(std::mem::take(&mut room.free)),
+            report: Mutex::new(&mut done.report),
         }
     }
 
-    /// Gives the buffers back, with the sums of the batches in order, and reports what was read.
+    /// Gives the buffers back, and returns the sums of the batches in order.
     pub(crate) fn into_output(
         self,
         room: &mut SlotScratch<P::Accumulator, P::Message>,
-        sums: &mut Vec<P::Sum>,
-        report: &mut PassMetrics,
-    ) {
-        room.free = self
-            .free
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+    ) -> Vec<P::Sum> {
+        room.free = std::mem::take(&mut *lock(&self.free));
         for state in self.workers {
             let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
             room.readers.extend(state.readers);
             room.scratch.push(state.scratch);
         }
         let own = &self.sums[self.machine.ranks.own()];
-        sums.extend(own.iter().map(|sum| *lock(sum)));
-        report.edges += self.edges.into_inner();
-        report.bytes_read += self.bytes_read.into_inner();
-        report.cells += self.cells.into_inner();
-        report.cells_indexed += self.cells_indexed.into_inner();
-        report.elements_scanned += self.scanned.into_inner();
+        own.iter().map(|sum| *lock(sum)).collect()
     }
 }
 
 impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.check_stop()?;
+        self.machine.ranks.check_stop()?;
         self.passing.poll(false)?;
         let mut state = lock(&self.workers[worker.index]);
         let WorkerState {
@@ -202,8 +169,7 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
         let Some(run) = current else {
             let left = self.deal.left() > 0;
             // Messages that other ranks still need are sent to the end.
-            let passed = self.passing.idle_step()?;
-            return Ok(match passed {
+            return Ok(match self.passing.idle_step()? {
                 Step::Finished if left => Step::Waiting,
                 passed => passed,
             });
@@ -247,13 +213,10 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
 
 /// Sorts numbered groups by node, and within a node by edges, the longest first.
 fn sort_by_length(runs: &mut [(usize, Vec<StripRef>)], machine: &ExecContext) {
+    let edges_of = |target: &StripRef| machine.graph.column(target.batch).edges();
     runs.sort_by_key(|(_, run)| {
-        let edges = run
-            .iter()
-            .map(|target| machine.graph.column(target.batch).edges());
-        let node = run
-            .first()
-            .map(|first| node_of_batch(first.batch, machine.batches.len()));
-        (node, std::cmp::Reverse(edges.sum::<u64>()))
+        let edges: u64 = run.iter().map(edges_of).sum();
+        let node = node_of_batch(run[0].batch, machine.batches.len());
+        (node, std::cmp::Reverse(edges))
     });
 }

@@ -58,14 +58,11 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     let (machine, program) = (pass.machine, pass.program);
-    let Some(io) = machine.row_io.first() else {
-        return Ok(());
-    };
-    let io = &mut *lock(io);
+    let io = &mut *lock(&machine.row_io[0]);
     let (accumulators, reached) = (&mut room.accumulators, &mut room.reached);
     let report = &mut done.report;
     for batch in pass.active.batches() {
-        machine.check_stop()?;
+        machine.ranks.check_stop()?;
         let set = pass.active.batch(batch)?;
         let start = machine.batches.start(batch);
         let mut open = machine.arrays.open(batch, pass.signal, io)?;

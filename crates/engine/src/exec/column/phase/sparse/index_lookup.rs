@@ -18,15 +18,15 @@ use graphmill_storage::{DataKind, Lease, Queue};
 
 use crate::cache::cells::CellCache;
 use crate::context::ExecContext;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
 use crate::exchange::frame::Frame;
 use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::exec::column::kernel::pass::{Pass, PassOutput, apply_reached};
-use crate::exec::column::phase::sparse::read_plan;
-use crate::exec::column::phase::sparse::read_plan::{CellLookup, ColumnReadPlan};
+use crate::exec::column::phase::sparse::read_plan::{self, CellLookup, ColumnReadPlan};
 use crate::frontier::bitmap::HierarchicalBitmap;
+use crate::graph_view::within;
 use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
 use crate::program::edge::EdgeProgram;
@@ -51,7 +51,7 @@ pub(crate) struct SparseScratch<P: EdgeProgram> {
     /// True if messages to other ranks carry their columns, so that no rank has to read fan-out lists.
     pub(crate) placed: bool,
     /// For the queues, and the lists of blocks on the way, of the pass to come.
-    reserved: Option<Lease>,
+    pub(crate) reserved: Option<Lease>,
 }
 
 impl<P: EdgeProgram> Default for SparseScratch<P> {
@@ -72,9 +72,8 @@ impl<P: EdgeProgram> Default for SparseScratch<P> {
 impl<P: EdgeProgram> SparseScratch<P> {
     /// Bytes of the budget that the room takes once it is filled.
     fn memory(machine: &ExecContext) -> u64 {
-        let batches = &machine.batches;
         let entries = machine.shape.entries as u64;
-        let columns = batches.len() as u64;
+        let columns = machine.batches.len() as u64;
         // Sets take a bit an entry and a little more, rounded up to words.
         Accumulators::<P::Accumulator>::bytes(entries as usize)
             + columns * size_of::<Vec<u8>>() as u64
@@ -84,22 +83,16 @@ impl<P: EdgeProgram> SparseScratch<P> {
 
     fn fill(&mut self, machine: &ExecContext) -> Result<(), EngineError> {
         if self.queues.is_empty() {
-            let batches = &machine.batches;
-            let entries = machine.shape.entries;
-            let queues = (batches.len() * size_of::<Vec<u8>>()) as u64;
+            let (columns, entries) = (machine.batches.len(), machine.shape.entries);
+            let queues = (columns * size_of::<Vec<u8>>()) as u64;
             self._lease = Some(machine.budget.lease("queued messages", queues)?);
             let accumulators = Accumulators::new(machine, entries, P::IDENTITY)?;
             self.accumulators = Some(accumulators);
             self.reached.reserve(entries, &machine.budget)?;
-            self.queues.resize_with(batches.len(), Vec::new);
-            self.columns.reserve(batches.len(), &machine.budget)?;
+            self.queues.resize_with(columns, Vec::new);
+            self.columns.reserve(columns, &machine.budget)?;
         }
         Ok(())
-    }
-
-    /// Gives back what was leased for a pass that is not done so.
-    pub(crate) fn release(&mut self) {
-        self.reserved = None;
     }
 
     /// Leases the queues of a sparse pass over vertices of at most `edges` edges, and its block lists.
@@ -113,12 +106,11 @@ impl<P: EdgeProgram> SparseScratch<P> {
         streams: usize,
         leave: u64,
     ) -> bool {
-        self.release();
+        self.reserved = None;
         let machine = pass.machine;
-        let unfilled = if self.queues.is_empty() {
-            Self::memory(machine)
-        } else {
-            0
+        let unfilled = match self.queues.is_empty() {
+            true => Self::memory(machine),
+            false => 0,
         };
         let (ranks, active) = (&machine.ranks, pass.active);
         let [columns, own] = [machine.batches.len(), ranks.own().len()].map(|count| count as u64);
@@ -127,30 +119,19 @@ impl<P: EdgeProgram> SparseScratch<P> {
             entries.saturating_mul(bytes as u64)
         };
         let entry = size_of::<(u64, P::Message)>();
-        let block_lists = match pins.block_lists() {
+        let block_lists = match pins.all_block_lists {
             true => 0,
-            false => machine.longest_block_lists() * own.min(streams as u64),
+            false => machine.way.longest_block_lists * own.min(streams as u64),
         };
         // Messages to other ranks, and received ones to look up.
-        let passed = match ranks.alone() {
-            true => 0,
-            false => {
-                let places = match self.placed {
-                    true => columns - own,
-                    false => ranks.count() as u64 - 1,
-                };
-                let goes = of(
-                    active.own_len(),
-                    places,
-                    size_of::<RoutedMessage<P::Message>>(),
-                );
-                let others = match self.placed {
-                    true => 0,
-                    false => active.len().saturating_sub(active.own_len()),
-                };
-                goes.saturating_add(of(others, 1, entry))
-            }
+        let others = active.len().saturating_sub(active.own_len());
+        let (places, to_look_up) = match self.placed {
+            _ if ranks.alone() => (0, 0),
+            true => (columns - own, 0),
+            false => (ranks.count() as u64 - 1, others),
         };
+        let routed = size_of::<RoutedMessage<P::Message>>();
+        let passed = of(active.own_len(), places, routed).saturating_add(of(to_look_up, 1, entry));
         // Growing a queue copies it, so twice its entries can be held for a moment.
         let queues = of(active.len(), own, entry).saturating_add(passed);
         // One that begins has room for a few.
@@ -194,21 +175,13 @@ pub(crate) fn edges<P: EdgeProgram>(
     let mut todo = sorted_columns(machine, queues, &mut room.columns)?;
     let mut ahead: VecDeque<ColumnReadPlan> = VecDeque::new();
     loop {
-        machine.check_stop()?;
+        machine.ranks.check_stop()?;
         // Columns are planned as far ahead as there are streams; one without reads needs none.
         while let Some(&column) = todo.front()
-            && (ahead.is_empty() || (!idle.is_empty() && !pins.all()))
+            && (ahead.is_empty() || (!idle.is_empty() && !pins.all))
         {
-            let others = ahead.make_contiguous();
-            let plan = read_plan::plan::<P>(
-                machine,
-                pins,
-                column,
-                &queues[column],
-                idle,
-                disk.as_mut(),
-                others,
-            )?;
+            let (queue, disk, others) = (&queues[column], disk.as_mut(), ahead.make_contiguous());
+            let plan = read_plan::plan::<P>(machine, pins, column, queue, idle, disk, others)?;
             todo.pop_front();
             ahead.push_back(plan);
         }
@@ -248,10 +221,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         }
         // The lease for the queues ends with the pass, so what they took has to be given back.
         queues[column] = Vec::new();
-        let Some(io) = machine.row_io.first() else {
-            return Ok(());
-        };
-        let io = &mut lock(io);
+        let io = &mut lock(&machine.row_io[0]);
         let places = 0..accumulators.len();
         apply_reached(pass, column, accumulators, reached, places, io, done)?;
     }
@@ -272,11 +242,8 @@ fn sorted_columns<M>(
         }
         todo.push_back(column);
     });
-    if is_sound {
-        Ok(todo)
-    } else {
-        Err(protocol_error().into())
-    }
+    ensure(is_sound, protocol_error)?;
+    Ok(todo)
 }
 
 /// Queues a message at a column that holds edges of its source.
@@ -331,9 +298,7 @@ fn signal_to_all<P: EdgeProgram>(
             let Received::Section(section) = came else {
                 return Ok(());
             };
-            if !ranks.of(from).contains(&section.batch) {
-                return Err(protocol_error().into());
-            }
+            ensure(ranks.of(from).contains(&section.batch), protocol_error)?;
             let range = machine.batches.range(section.batch);
             let mut outside = false;
             let mut placed = section.columns();
@@ -348,11 +313,7 @@ fn signal_to_all<P: EdgeProgram>(
                     Some(_) => outside = true,
                 }
             });
-            if outside {
-                Err(protocol_error().into())
-            } else {
-                Ok(())
-            }
+            ensure(!outside, protocol_error)
         },
     )?;
     let [sent, bytes] = machine.take_sent();
@@ -366,7 +327,7 @@ fn signal_to_all<P: EdgeProgram>(
                 queue(queues, columns, column, (v, message));
             }
         };
-        machine.fanout_of(pins.fanout(), &mut frames, v, &mut of_vertex)?;
+        machine.fanout_of(pins.fanout.as_ref(), &mut frames, v, &mut of_vertex)?;
     }
     report.bytes_read += frames.take_bytes_read();
     Ok(())
@@ -409,10 +370,7 @@ fn signal<P: EdgeProgram>(
     mut say: impl FnMut(u64, P::Message, usize),
 ) -> Result<(), EngineError> {
     let (machine, program, needs, active) = (pass.machine, pass.program, pass.signal, pass.active);
-    let Some(io) = machine.row_io.first() else {
-        return Ok(());
-    };
-    let io = &mut *lock(io);
+    let io = &mut *lock(&machine.row_io[0]);
     for batch in active.batches() {
         let set = active.batch(batch)?;
         let start = machine.batches.start(batch);
@@ -426,7 +384,7 @@ fn signal<P: EdgeProgram>(
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i)) {
                     report.messages += 1;
                     let mut said = |column| say(v, message, column);
-                    let said = machine.fanout_of(pins.fanout(), &mut frames, v, &mut said);
+                    let said = machine.fanout_of(pins.fanout.as_ref(), &mut frames, v, &mut said);
                     failed = failed.take().or(said.err());
                 }
             });
@@ -478,7 +436,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
         let mask = (1usize << machine.batches.bits(column)) - 1;
         let accumulators = &mut self.accumulators[..=mask];
         let kind = machine.graph.edge_kind();
-        let width = if P::Edge::WEIGHTED { kind.bytes() } else { 0 };
+        let width = machine.weight_bytes(P::Edge::WEIGHTED);
         // The weights of the current block are copied, since both streams are read at once.
         let mut held = Vec::new();
         // The last block and where it began: only an index that is not what was written leads back.
@@ -489,35 +447,28 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
             let mut place = index.seek(source);
             while let Some(found) = place.take() {
                 let (number, at) = (found.block, found.offset);
-                if number < last.0 || at < last.1 {
-                    return Err(machine.graph.corrupt_cell(column, cell).into());
-                }
+                let is_ahead = number >= last.0 && at >= last.1;
+                ensure(is_ahead, || machine.graph.corrupt_cell(column, cell))?;
                 if number > last.0 {
                     walk.restart();
                 }
                 last = (number, at);
                 let (bytes, weights) = match (pinned, self.streams.as_mut()) {
-                    (Some((bytes, weights)), _) => (
-                        bytes.get(at as usize..).unwrap_or(&[]),
-                        weights
-                            .get(number * width * BLOCK_EDGES_MAX..)
-                            .unwrap_or(&[]),
-                    ),
+                    (Some((bytes, weights)), _) => {
+                        let of_block = weights.get(number * width * BLOCK_EDGES_MAX..);
+                        let bytes = bytes.get(at as usize..).unwrap_or(&[]);
+                        (bytes, of_block.unwrap_or(&[]))
+                    }
                     (None, Some(streams)) => {
                         if width > 0 {
                             let of = read_plan::weights_extent::<P>(machine, column, cell, number);
+                            let weights = streams.bytes(true, &of, self.disk, self.others)?;
                             held.clear();
-                            held.extend_from_slice(streams.block_weights(
-                                of.file,
-                                of.bytes,
-                                self.disk,
-                                self.others,
-                            )?);
+                            held.extend_from_slice(weights);
                         }
-                        let data = machine.graph.data_extent(column, cell);
                         let range = read_plan::block_range(machine, column, cell, &index, number)?;
-                        let range = data.bytes.start + range.start..data.bytes.start + range.end;
-                        let bytes = streams.block(data.file, range, self.disk, self.others)?;
+                        let of = within(machine.graph.data_extent(column, cell), &range);
+                        let bytes = streams.bytes(false, &of, self.disk, self.others)?;
                         (bytes, &held[..])
                     }
                     (None, None) => return Err(EngineError::NoReaders),
@@ -553,7 +504,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
             let bytes = of_edges as u64 + edges * width as u64;
             traffic.read(DataKind::Edges, Access::Random, bytes);
         }
-        if self.pins.block_lists() {
+        if self.pins.all_block_lists {
             let words = (queue.len() * size_of::<u64>()) as u64;
             traffic.read(DataKind::Index, Access::Random, words);
         }

@@ -7,13 +7,14 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{BLOCK_EDGES_MAX, Cell, DISK_PAGE_BYTES, Extent, FileId, SourceIndex};
+use graphmill_graph::{BLOCK_EDGES_MAX, Cell, DISK_PAGE_BYTES, Extent, ExtentReader, SourceIndex};
 use graphmill_storage::Queue;
 
 use crate::cache::cells::CellCache;
 use crate::context::ExecContext;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::exec::column::kernel::cell_stream::CellStreams;
+use crate::graph_view::within;
 use crate::program::edge::EdgeProgram;
 use crate::value::EdgeValue;
 
@@ -47,10 +48,10 @@ impl ColumnReadPlan {
         pins: &'p CellCache,
         planned: &CellLookup,
     ) -> Result<SourceIndex<'p>, EngineError> {
-        let bitmap = pins.bitmap(machine, self.column, planned.position);
+        let [pinned, bitmap] = pins.index(machine, self.column, planned.position);
         let blocks = match &planned.block_list {
             Some(range) => self.block_lists.get(range.clone()),
-            None => pins.block_list(machine, self.column, planned.position),
+            None => pinned,
         };
         let (blocks, bitmap) = (blocks.unwrap_or(&[]), bitmap.unwrap_or(&[]));
         SourceIndex::parse(blocks, bitmap).map_err(|error| {
@@ -88,12 +89,12 @@ pub(crate) fn plan<P: EdgeProgram>(
         let Ok(position) = cells.binary_search_by_key(&batch, Cell::source_batch) else {
             continue;
         };
-        let is_pinned = pins.block_list(machine, column, position).is_some();
+        let [pinned, _] = pins.index(machine, column, position);
         let list = graph.block_list_extent(column, &cells[position]);
         plan.cells.push(CellLookup {
             position,
             queue: from..at,
-            block_list: (!is_pinned).then(|| unread.add(list)),
+            block_list: pinned.is_none().then(|| unread.add(list)),
         });
     }
     let has_all = |planned: &CellLookup| {
@@ -103,7 +104,11 @@ pub(crate) fn plan<P: EdgeProgram>(
         return Ok(plan);
     }
     let readers = idle.pop().ok_or(EngineError::NoReaders)?;
-    let mut streams = ColumnStreams::new(readers);
+    let mut streams = ColumnStreams {
+        readers,
+        cells: StreamPosition::default(),
+        weights: StreamPosition::default(),
+    };
     streams.read_all(unread.extents, &mut plan.block_lists, disk, others)?;
     let mut sought = BlockRanges::default();
     for planned in &plan.cells {
@@ -114,21 +119,22 @@ pub(crate) fn plan<P: EdgeProgram>(
         let index = plan.index(machine, pins, planned)?;
         let start = machine.batches.start(cell.source_batch());
         for (source, _) in &queue[planned.queue.clone()] {
-            let source = (source - start) as u32;
-            let Some(place) = index.seek(source) else {
-                continue;
-            };
-            sought.block::<P>(machine, column, cell, &index, place.block)?;
-            let mut block = place.block + 1;
-            while index.goes_on(block, source) {
+            for block in blocks_of(&index, (source - start) as u32) {
                 sought.block::<P>(machine, column, cell, &index, block)?;
-                block += 1;
             }
         }
     }
     streams.start(sought, disk)?;
     plan.streams = Some(streams);
     Ok(plan)
+}
+
+/// Returns the blocks of a cell that hold edges of a source, ascending.
+pub(crate) fn blocks_of(index: &SourceIndex<'_>, source: u32) -> impl Iterator<Item = usize> {
+    let first = index.seek(source).map(|place| place.block);
+    // The edges of a source may continue in the next block.
+    let next = move |block: &usize| index.goes_on(block + 1, source).then_some(block + 1);
+    std::iter::successors(first, next)
 }
 
 /// Where a block of a cell lies among the cell's bytes.
@@ -141,9 +147,8 @@ pub(crate) fn block_range(
 ) -> Result<Range<u64>, EngineError> {
     let at = index.offset(block).unwrap_or(0);
     let next = index.offset(block + 1).unwrap_or(cell.data_bytes());
-    if at > next || next > cell.data_bytes() || next - at > BLOCK_BYTES_MAX {
-        return Err(machine.graph.corrupt_cell(column, cell).into());
-    }
+    let is_sound = at <= next && next <= cell.data_bytes() && next - at <= BLOCK_BYTES_MAX;
+    ensure(is_sound, || machine.graph.corrupt_cell(column, cell))?;
     Ok(at..next)
 }
 
@@ -155,7 +160,7 @@ pub(crate) fn weights_extent<P: EdgeProgram>(
     block: usize,
 ) -> Extent {
     let mut extent = machine.graph.weights_extent(column, cell);
-    let width = ColumnStreams::weight_bytes::<P>(machine) * BLOCK_EDGES_MAX;
+    let width = machine.weight_bytes(P::Edge::WEIGHTED) * BLOCK_EDGES_MAX;
     let from = extent.bytes.start + (block * width) as u64;
     extent.bytes = from.min(extent.bytes.end)..(from + width as u64).min(extent.bytes.end);
     extent
@@ -177,15 +182,12 @@ impl BlockRanges {
         index: &SourceIndex<'_>,
         block: usize,
     ) -> Result<(), EngineError> {
-        let mut extent = machine.graph.data_extent(column, cell);
         let range = block_range(machine, column, cell, index, block)?;
-        extent.bytes = extent.bytes.start + range.start..extent.bytes.start + range.end;
-        cover(&mut self.cells, extent);
-        if ColumnStreams::weight_bytes::<P>(machine) > 0 {
-            cover(
-                &mut self.weights,
-                weights_extent::<P>(machine, column, cell, block),
-            );
+        let data = machine.graph.data_extent(column, cell);
+        cover(&mut self.cells, within(data, &range));
+        if machine.weight_bytes(P::Edge::WEIGHTED) > 0 {
+            let weights = weights_extent::<P>(machine, column, cell, block);
+            cover(&mut self.weights, weights);
         }
         Ok(())
     }
@@ -196,11 +198,10 @@ fn cover(extents: &mut Vec<Extent>, next: Extent) {
     if next.bytes.is_empty() {
         return;
     }
+    let frame = next.bytes.start / DISK_PAGE_BYTES;
     match extents.last_mut() {
         Some(last)
-            if last.file == next.file
-                && next.bytes.start / DISK_PAGE_BYTES
-                    <= last.bytes.end.div_ceil(DISK_PAGE_BYTES) =>
+            if last.file == next.file && frame <= last.bytes.end.div_ceil(DISK_PAGE_BYTES) =>
         {
             last.bytes.end = last.bytes.end.max(next.bytes.end);
         }
@@ -263,23 +264,6 @@ impl StreamPosition {
 }
 
 impl ColumnStreams {
-    fn new(readers: CellStreams) -> Self {
-        ColumnStreams {
-            readers,
-            cells: StreamPosition::default(),
-            weights: StreamPosition::default(),
-        }
-    }
-
-    /// Bytes of one weight in the stream of weights.
-    pub(crate) fn weight_bytes<P: EdgeProgram>(machine: &ExecContext) -> usize {
-        if P::Edge::WEIGHTED {
-            machine.graph.edge_kind().bytes()
-        } else {
-            0
-        }
-    }
-
     fn start(&mut self, sought: BlockRanges, disk: &mut dyn Queue) -> Result<(), EngineError> {
         self.readers.cells.start(sought.cells.clone())?;
         self.cells = StreamPosition::new(sought.cells);
@@ -298,10 +282,8 @@ impl ColumnStreams {
         disk: &mut dyn Queue,
         others: &mut [ColumnReadPlan],
     ) -> Result<(), EngineError> {
-        let bytes = extents
-            .iter()
-            .map(|extent| extent.bytes.end - extent.bytes.start);
-        let mut left = bytes.sum::<u64>() as usize;
+        let bytes_of = |extent: &Extent| extent.bytes.end - extent.bytes.start;
+        let mut left = extents.iter().map(bytes_of).sum::<u64>() as usize;
         out.reserve_exact(left);
         self.readers.cells.start(extents)?;
         while left > 0 {
@@ -319,79 +301,57 @@ impl ColumnStreams {
         Ok(())
     }
 
-    /// The bytes of the block at `range` of a file, at or after the last one asked for.
-    pub(crate) fn block(
+    /// Returns the stream of blocks, or of weights, and how far it is.
+    fn stream(
         &mut self,
-        file: FileId,
-        range: Range<u64>,
-        disk: &mut dyn Queue,
-        others: &mut [ColumnReadPlan],
-    ) -> Result<&[u8], EngineError> {
-        self.forward(false, file, &range, disk, others)?;
-        shown(self.readers.cells.front()?, &range)
-    }
-
-    /// The bytes of the weights at `range` of a file, as [`block`](Self::block).
-    pub(crate) fn block_weights(
-        &mut self,
-        file: FileId,
-        range: Range<u64>,
-        disk: &mut dyn Queue,
-        others: &mut [ColumnReadPlan],
-    ) -> Result<&[u8], EngineError> {
-        self.forward(true, file, &range, disk, others)?;
-        match &mut self.readers.weights {
-            Some(weights) => shown(weights.front()?, &range),
-            None => Err(EngineError::NoReaders),
+        weights: bool,
+    ) -> Result<(&mut ExtentReader, &mut StreamPosition), EngineError> {
+        match (weights, &mut self.readers.weights) {
+            (false, _) => Ok((&mut self.readers.cells, &mut self.cells)),
+            (true, Some(reader)) => Ok((reader, &mut self.weights)),
+            (true, None) => Err(EngineError::NoReaders),
         }
     }
 
-    /// Moves one of the streams on until `range` is at its front.
-    fn forward(
+    /// Returns the bytes of a block, or of its weights, at or after the last one asked for.
+    pub(crate) fn bytes(
         &mut self,
         weights: bool,
-        file: FileId,
-        range: &Range<u64>,
+        sought: &Extent,
         disk: &mut dyn Queue,
         others: &mut [ColumnReadPlan],
-    ) -> Result<(), EngineError> {
+    ) -> Result<&[u8], EngineError> {
         loop {
             self.readers.pump(disk)?;
-            let (reader, position) = match (weights, &mut self.readers.weights) {
-                (false, _) => (&mut self.readers.cells, &mut self.cells),
-                (true, Some(reader)) => (reader, &mut self.weights),
-                (true, None) => return Err(EngineError::NoReaders),
-            };
+            let (reader, position) = self.stream(weights)?;
             let Some(front) = reader.view()? else {
-                if reader.is_done() {
-                    return Err(EngineError::NoReaders);
-                }
+                ensure(!reader.is_done(), || EngineError::NoReaders)?;
                 wait(disk, &mut self.readers, others)?;
                 continue;
             };
+            let extent = position.extents.get(front.extent);
             if front.extent != position.extent {
                 position.extent = front.extent;
-                position.byte = position
-                    .extents
-                    .get(front.extent)
-                    .map_or(0, |extent| extent.bytes.start);
+                position.byte = extent.map_or(0, |extent| extent.bytes.start);
             }
-            let here = position
-                .extents
-                .get(front.extent)
-                .is_some_and(|extent| extent.file == file && range.end <= extent.bytes.end);
-            let skip = match here {
-                true if range.start == position.byte => return Ok(()),
-                true => {
-                    let skip = range.start.checked_sub(position.byte);
-                    skip.ok_or(EngineError::NoReaders)?
-                        .min(front.bytes.len() as u64)
+            let is_here = extent.is_some_and(|extent| {
+                extent.file == sought.file && sought.bytes.end <= extent.bytes.end
+            });
+            let mut skip = front.bytes.len() as u64;
+            if is_here {
+                let before = sought.bytes.start.checked_sub(position.byte);
+                skip = skip.min(before.ok_or(EngineError::NoReaders)?);
+                if before == Some(0) {
+                    break;
                 }
-                false => front.bytes.len() as u64,
-            };
+            }
             position.byte += skip;
             reader.consume(skip as usize);
         }
+        let (reader, _) = self.stream(weights)?;
+        let bytes = (sought.bytes.end - sought.bytes.start) as usize;
+        let front = reader.front()?.and_then(|front| front.get(..bytes));
+        front.ok_or(EngineError::NoReaders)
     }
 
     /// Ends the streams; the readers, and the bytes they read.
@@ -406,13 +366,6 @@ impl ColumnStreams {
         let read = self.readers.take_bytes_read();
         Ok((self.readers, read))
     }
-}
-
-/// The first bytes of what a stream shows, as many as `range` has.
-fn shown<'f>(front: Option<&'f [u8]>, range: &Range<u64>) -> Result<&'f [u8], EngineError> {
-    front
-        .and_then(|front| front.get(..(range.end - range.start) as usize))
-        .ok_or(EngineError::NoReaders)
 }
 
 /// Waits for a read and hands it to the stream it belongs to.
@@ -435,7 +388,7 @@ fn wait(
 mod tests {
     use super::*;
 
-    use graphmill_graph::{FileKind, FileSide};
+    use graphmill_graph::{FileId, FileKind, FileSide};
 
     #[test]
     fn merged_extents_hold_each_at_its_offset() {
