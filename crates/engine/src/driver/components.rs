@@ -49,7 +49,7 @@ impl Engine {
             return Ok(true);
         }
         let name = call_name::<I>("connected_components");
-        let (is_done, []) = self.logged(&name, |engine| {
+        let (is_done, []) = self.logged_passes(1, &name, |engine| {
             (engine.recovery.iter_mut()).for_each(Checkpointer::stop_deferring);
             Ok((u64::from(engine.unite_at_once(labels, how)?), []))
         })?;

@@ -513,7 +513,7 @@ impl ArrayStore {
     /// Has the page file go with the engine again.
     pub(crate) fn forget_versions(&mut self) {
         self.kept = None;
-        self.pages.stay(false);
+        self.pages.stays = false;
     }
 
     /// Restores the rows of all arrays from a checkpoint.
