@@ -222,12 +222,8 @@ pub mod check {
         }
 
         let expected = dijkstra(vertices, arcs, source);
-        check_values(
-            distances,
-            expected,
-            number,
-            "the distance by a serial Dijkstra",
-        )
+        let rule = "the distance by a serial Dijkstra";
+        check_values(distances, expected, number, rule)
     }
 
     /// Bytes of memory of the judge, without arcs and distances.

@@ -108,8 +108,7 @@ fn flood<I: VertexIndex>(
     let rest = engine.select_vertices(label.read(), |_, label| *label == I::NONE)?;
     let smallest: Smallest =
         engine.process_vertices((label.read(), IdOrdinal), None, |_, (label, rank)| {
-            let is_rest = *label == I::NONE;
-            if is_rest {
+            if *label == I::NONE {
                 Smallest::ZERO
             } else {
                 Smallest(rank)

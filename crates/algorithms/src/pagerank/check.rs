@@ -100,11 +100,8 @@ pub fn check_fixed_point<A: Weigh>(
 ) -> Result<(), Violation> {
     let walk = PowerIteration::new(vertices, arcs, equation, ranks.len())?;
     let next = walk.step(ranks);
-    let changes = ranks
-        .iter()
-        .zip(next)
-        .map(|(rank, next)| (rank - next).abs());
-    let change: f64 = changes.sum();
+    let both = ranks.iter().zip(next);
+    let change: f64 = both.map(|(rank, next)| (rank - next).abs()).sum();
     match change <= tolerance {
         true => Ok(()),
         false => Err(Violation::Whole {

@@ -41,11 +41,7 @@ impl<R: Real, S: State<R>> VertexProgram for RandomWalk<R, S> {
         // One vertex reports the totals for all.
         let is_first = vertex.index() == 0;
         // The change of a superstep is known in the next, which then leaves all as it is.
-        if superstep > 1
-            && options
-                .tolerance
-                .is_some_and(|tolerance| change < tolerance)
-        {
+        if superstep > 1 && (options.tolerance).is_some_and(|tolerance| change < tolerance) {
             if is_first {
                 vertex.aggregate(((change, returned), iterations));
             }

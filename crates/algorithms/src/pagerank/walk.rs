@@ -117,10 +117,8 @@ impl<'a, A: Weigh> PowerIteration<'a, A> {
     /// One iteration.
     pub(super) fn step(&self, ranks: &[f64]) -> Vec<f64> {
         let damping = self.equation.damping;
-        let sinks = ranks
-            .iter()
-            .zip(&self.out_weights)
-            .filter(|of| *of.1 == 0.0);
+        let sinks = ranks.iter().zip(&self.out_weights);
+        let sinks = sinks.filter(|(_, weights)| **weights == 0.0);
         let lost: f64 = match self.equation.dangling {
             Dangling::Drop => 0.0,
             Dangling::Redistribute => sinks.map(|(rank, _)| rank).sum(),

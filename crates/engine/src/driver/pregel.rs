@@ -13,7 +13,7 @@ use graphmill_raw::lock;
 
 use crate::config::Combiner;
 use crate::driver::pregel_push;
-use crate::driver::pregel_step::{AggregateSum, PregelStep};
+use crate::driver::pregel_step::{AggregateSum, PregelStep, combining, message_in};
 use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -106,8 +106,8 @@ impl Engine {
         let (name, forward) = (call_name::<P>, Direction::Forward);
         let out = self.vertex_array::<P::Message>(&name("broadcasts"))?;
         // As long as all are awake and messages go along edges only, a superstep is one pass.
-        // Boxes hold `IDENTITY` if there is no message.
         let (mut awake, mut computed) = (self.full_set()?, self.empty_set()?);
+        // Boxes hold `IDENTITY` if there is no message.
         let (mut broadcasts, mut boxes) = (0, None);
         while step.facts.superstep < limit && !(awake.is_empty() && broadcasts == 0) {
             if awake.len() == self.vertices() && !P::SENDS && boxes.is_none() {
@@ -115,11 +115,11 @@ impl Engine {
                 let senders = if broadcasts > 0 { &awake } else { &nobody };
                 let rows = (values.write(), out.write(), OutDegree);
                 let every = Everywhere(step.clone());
-                let (tally, still) =
+                let ((aggregate, sent), still) =
                     self.process_edges(&every, out.read(), rows, senders, forward)?;
                 computed = std::mem::replace(&mut awake, still);
-                broadcasts = tally.1;
-                self.advance_superstep(step, tally.0)?;
+                broadcasts = sent;
+                self.advance_superstep(step, aggregate)?;
                 continue;
             }
             let mail = match boxes {
@@ -143,12 +143,12 @@ impl Engine {
             }
             let rows = (values.write(), out.write(), mail.write(), OutDegree);
             let compute = Compute(step.clone());
-            let (tally, [still, sent]) =
+            let ((aggregate, sent), [still, reached]) =
                 self.process_messages(&compute, rows, mail.write(), Some(&waken))?;
             awake = still;
-            awake.union(&sent)?;
-            (broadcasts, computed) = (tally.1, waken);
-            self.advance_superstep(step, tally.0)?;
+            awake.union(&reached)?;
+            (broadcasts, computed) = (sent, waken);
+            self.advance_superstep(step, aggregate)?;
         }
         Ok(())
     }
@@ -163,38 +163,6 @@ pub fn pregel_footprint<P: VertexProgram>(version: PregelMode) -> ProgramFootpri
         PregelMode::Pull => passes.with_rows::<<Compute<P> as MessageProgram>::SendRows>(),
         PregelMode::Push => pregel_push::sizes::<P>(passes),
     }
-}
-
-/// The items that passes of broadcasts share: receivers combine messages, in order of the senders.
-macro_rules! combining {
-    ($self:ident, $program:expr) => {
-        type Edge = P::Edge;
-        type Message = P::Message;
-        type EdgeMessage = P::Message;
-        type Accumulator = P::Message;
-        const IDENTITY: P::Message = P::IDENTITY;
-        const ORDER_INDEPENDENT: bool = P::ORDER_INDEPENDENT;
-
-        #[inline(always)]
-        fn on_edge(&$self, message: P::Message, edge: P::Edge) -> P::Message {
-            $program.on_edge(message, edge)
-        }
-        #[inline(always)]
-        fn fold(&$self, mail: &mut P::Message, message: P::Message) {
-            $program.combine(mail, message);
-        }
-        #[inline(always)]
-        fn merge(&$self, mail: &mut P::Message, later: P::Message) {
-            $program.combine(mail, later);
-        }
-    };
-}
-pub(crate) use combining;
-
-/// Returns the message in a mailbox, or of a broadcast.
-#[inline(always)]
-pub(crate) fn message_in<P: VertexProgram>(mail: P::Message) -> Option<P::Message> {
-    (!mail.bit_eq(&P::IDENTITY)).then_some(mail)
 }
 
 /// A superstep of all vertices in one pass: each receiver computes at once.

@@ -16,8 +16,7 @@ use crate::cache::adjacency::{AdjacencyLists, value_of, with_words};
 use crate::config::Combiner;
 use crate::context::{ExecContext, run};
 use crate::driver::mailboxes::SharedMailboxes;
-use crate::driver::pregel::{combining, message_in};
-use crate::driver::pregel_step::{AggregateSum, PregelStep};
+use crate::driver::pregel_step::{AggregateSum, PregelStep, combining, message_in};
 use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -155,7 +154,7 @@ impl Engine {
             };
             let done = pass.superstep();
             self.broken = done.is_err();
-            let (tally, report, reached) = done.map_err(|error| self.too_small(error))?;
+            let ((aggregate, _), report, reached) = done.map_err(|error| self.too_small(error))?;
             self.end_pass(began, report);
             for set in [&mut next, &mut callers] {
                 set.refresh_counts();
@@ -189,7 +188,7 @@ impl Engine {
                 })?;
             }
             waken = next;
-            self.advance_superstep(step, tally.0)?;
+            self.advance_superstep(step, aggregate)?;
             if self.is_pause_due()? && step.facts.superstep < limit && !waken.is_empty() {
                 self.keep_mail(step, post, &waken)?;
                 return Ok(waken);

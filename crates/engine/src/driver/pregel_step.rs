@@ -85,3 +85,35 @@ impl<P: VertexProgram> PregelStep<P> {
         *nobody = Some(nobody.map_or(to, |least| least.min(to)));
     }
 }
+
+/// The items that passes of broadcasts share: receivers combine messages, in order of the senders.
+macro_rules! combining {
+    ($self:ident, $program:expr) => {
+        type Edge = P::Edge;
+        type Message = P::Message;
+        type EdgeMessage = P::Message;
+        type Accumulator = P::Message;
+        const IDENTITY: P::Message = P::IDENTITY;
+        const ORDER_INDEPENDENT: bool = P::ORDER_INDEPENDENT;
+
+        #[inline(always)]
+        fn on_edge(&$self, message: P::Message, edge: P::Edge) -> P::Message {
+            $program.on_edge(message, edge)
+        }
+        #[inline(always)]
+        fn fold(&$self, mail: &mut P::Message, message: P::Message) {
+            $program.combine(mail, message);
+        }
+        #[inline(always)]
+        fn merge(&$self, mail: &mut P::Message, later: P::Message) {
+            $program.combine(mail, later);
+        }
+    };
+}
+pub(crate) use combining;
+
+/// Returns the message in a mailbox, or of a broadcast.
+#[inline(always)]
+pub(crate) fn message_in<P: VertexProgram>(mail: P::Message) -> Option<P::Message> {
+    (!mail.bit_eq(&P::IDENTITY)).then_some(mail)
+}

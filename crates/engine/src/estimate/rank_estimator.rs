@@ -236,12 +236,10 @@ impl<'q> RankEstimator<'q> {
         start.written += ways * lists.written;
         let (stay_on_disk, kept) = bytes.resident_bytes(in_memory, room);
         self.free -= ways * (kept + selected);
-        let read = if stay_on_disk {
-            on_disk
-        } else {
-            vec![0; ranks]
-        };
-        Some(read)
+        Some(match stay_on_disk {
+            true => on_disk,
+            false => vec![0; ranks],
+        })
     }
 
     /// Bytes on disk of the places of messages of some batches.

@@ -248,10 +248,9 @@ impl PlannedRank<'_> {
 
     /// Bytes of the pieces that are written for one run each.
     pub(crate) fn pushed(&self, dispatch: Routing, pieces: &SpillEstimate) -> u64 {
-        let ways = [dispatch.own, dispatch.others]
-            .into_iter()
-            .zip(pieces.bytes);
-        let pushed = ways.filter(|(way, _)| *way == RoutingMode::Push);
+        let ways = [dispatch.own, dispatch.others];
+        let pushed = ways.into_iter().zip(pieces.bytes);
+        let pushed = pushed.filter(|(way, _)| *way == RoutingMode::Push);
         let pushed: f64 = pushed.map(|(_, bytes)| bytes).sum();
         let aside = match dispatch.all_is_pulled {
             true => {

@@ -206,8 +206,8 @@ impl ActiveSet {
         self.change("insert these", |set| {
             for v in vertices.copied().map(u64::from) {
                 let batch = batches.batch_of(v);
-                set.batch(batch)?
-                    .insert((v - batches.start(batch)) as usize);
+                let i = v - batches.start(batch);
+                set.batch(batch)?.insert(i as usize);
             }
             set.refresh_counts();
             Ok(())

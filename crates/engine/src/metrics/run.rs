@@ -304,11 +304,8 @@ impl Metrics {
         for mut said in said.iter().map(|said| &said[..]) {
             let batches = <[u64; 2]>::take(&mut said)?;
             let [vertices, edges, peak_memory] = <[u64; 3]>::take(&mut said)?;
-            let mut list = || {
-                (0..ranks)
-                    .map(|_| u64::take(&mut said))
-                    .collect::<Option<_>>()
-            };
+            let mut number = |_| u64::take(&mut said);
+            let mut list = || (0..ranks).map(&mut number).collect::<Option<_>>();
             let (messages_to, bytes_to) = (list()?, list()?);
             self.ranks.push(RankMetrics {
                 batches,

@@ -235,11 +235,9 @@ impl ArrayStore {
     }
     /// Puts back what was taken.
     pub(crate) fn put(&mut self, id: ArrayId, taken: BorrowedSegments<u8>) {
-        let array = self
-            .arrays
-            .get_mut(id.number as usize)
-            .map(|array| &mut array.rows);
-        if let Some(ColumnStorage::Memory { rows, copies, .. }) = array {
+        let array = self.arrays.get_mut(id.number as usize);
+        let storage = array.map(|array| &mut array.rows);
+        if let Some(ColumnStorage::Memory { rows, copies, .. }) = storage {
             *rows = taken;
             // The borrower does not report which rows it changed.
             copies.iter().for_each(CheckpointCopy::change_all);
@@ -460,9 +458,8 @@ impl ArrayStore {
                             written.push((range.start + page, slot));
                         })?;
                         let written = written.into_iter();
-                        self.give_back(
-                            written.filter_map(|(page, slot)| table[page].replace(slot)),
-                        );
+                        let replaced = written.filter_map(|(page, slot)| table[page].replace(slot));
+                        self.give_back(replaced);
                     }
                     table.clone()
                 }

@@ -91,7 +91,7 @@ pub trait Rows: Sealed {
 }
 
 /// One array, or what the graph keeps of its vertices: what tuples of rows are made of.
-pub trait SingleColumn: Copy + Send + Sync {}
+pub trait SingleColumn: Rows {}
 impl<T: Element> SingleColumn for Read<T> {}
 impl<T: Element> SingleColumn for Write<T> {}
 impl SingleColumn for OutDegree {}
@@ -221,8 +221,8 @@ impl Rows for () {
 
 macro_rules! tuples {
     ($(($($t:ident $i:tt),+))*) => {$(
-        impl<$($t: SingleColumn + Rows),+> Sealed for ($($t,)+) {}
-        impl<$($t: SingleColumn + Rows),+> Rows for ($($t,)+) {
+        impl<$($t: SingleColumn),+> Sealed for ($($t,)+) {}
+        impl<$($t: SingleColumn),+> Rows for ($($t,)+) {
             type Row<'r> = ($($t::Row<'r>,)+);
             type Slices<'b> = ($($t::Slices<'b>,)+);
             const BYTES: usize = 0 $(+ $t::BYTES)+;
