@@ -192,19 +192,16 @@ pub mod check {
         }
         for (vertex, &depth) in depths.iter().enumerate() {
             let is_source = vertex as u64 == source;
-            let (expected, rule) = (
-                is_source.then_some(0),
-                "the source, and it alone, is at depth 0",
-            );
+            let values = [depth, is_source.then_some(0)];
+            let rule = "the source, and it alone, is at depth 0";
             let is_right = is_source == (depth == Some(0));
-            check_value(is_right, vertex, [depth, expected], number, rule)?;
+            check_value(is_right, vertex, values, number, rule)?;
             let rule = "a reached vertex has an arc from one level up";
             let is_right = depth.is_none() || is_source || from_above[vertex];
             check_value(is_right, vertex, [depth, None], number, rule)?;
         }
         let expected = queue(vertices, arcs, source);
-        check_values(depths, expected, number, "the depth by a serial queue")?;
-        Ok(())
+        check_values(depths, expected, number, "the depth by a serial queue")
     }
 
     /// Accepts `parents` only if each names the smallest vertex one level up that has an arc to it.

@@ -2,9 +2,9 @@
 //!
 //! A judge takes the arcs of a graph as a plain list and a result as a plain vector, both in one numbering `0..vertices`, and
 //! checks the result by another method than the engine's: serially, in memory, without any type of the engine. An undirected
-//! edge is two arcs, a self-loop one; [`both_ways`] makes them.
+//! edge is two arcs, a self-loop one.
 
-use std::fmt;
+use std::fmt::Display;
 
 /// Why a judge refuses a result (or cannot judge it).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,44 +63,17 @@ pub enum Violation {
 }
 
 /// A value that an objection names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ViolationValue {
     /// None.
+    #[error("nothing")]
     Nothing,
     /// A number, as text.
+    #[error("{0}")]
     Number(String),
     /// The index of a vertex.
+    #[error("{0}")]
     Vertex(u64),
-}
-
-impl fmt::Display for ViolationValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ViolationValue::Nothing => f.write_str("nothing"),
-            ViolationValue::Number(number) => f.write_str(number),
-            ViolationValue::Vertex(vertex) => vertex.fmt(f),
-        }
-    }
-}
-
-/// Each edge in both directions, a self-loop once: the arcs of an undirected graph.
-pub fn both_ways(edges: &[(u64, u64)]) -> Vec<(u64, u64)> {
-    let back = |&(u, v): &(u64, u64)| (u != v).then_some((v, u));
-    edges
-        .iter()
-        .flat_map(|edge| [Some(*edge), back(edge)])
-        .flatten()
-        .collect()
-}
-
-/// [`both_ways`] for edges that carry a weight.
-pub fn both_ways_weighted<W: Copy>(edges: &[(u64, u64, W)]) -> Vec<(u64, u64, W)> {
-    let back = |&(u, v, w): &(u64, u64, W)| (u != v).then_some((v, u, w));
-    edges
-        .iter()
-        .flat_map(|edge| [Some(*edge), back(edge)])
-        .flatten()
-        .collect()
 }
 
 /// Checks that the graph has `values` vertices and that every arc stays inside it.
@@ -109,18 +82,13 @@ pub fn both_ways_weighted<W: Copy>(edges: &[(u64, u64, W)]) -> Vec<(u64, u64, W)
 pub(crate) fn check_shape(
     vertices: u64,
     values: usize,
-    arcs: impl Iterator<Item = (u64, u64)>,
+    mut arcs: impl Iterator<Item = (u64, u64)>,
 ) -> Result<(), Violation> {
-    if values as u64 != vertices {
-        return Err(Violation::Length {
-            vertices,
-            values: values as u64,
-        });
+    let values = values as u64;
+    if values != vertices {
+        return Err(Violation::Length { vertices, values });
     }
-    for (u, v) in arcs {
-        check_vertex("an arc", u.max(v), vertices)?;
-    }
-    Ok(())
+    arcs.try_for_each(|(u, v)| check_vertex("an arc", u.max(v), vertices))
 }
 
 pub(crate) fn check_vertex(
@@ -128,14 +96,13 @@ pub(crate) fn check_vertex(
     vertex: u64,
     vertices: u64,
 ) -> Result<(), Violation> {
-    if vertex < vertices {
-        Ok(())
-    } else {
-        Err(Violation::NoSuchVertex {
+    match vertex < vertices {
+        true => Ok(()),
+        false => Err(Violation::NoSuchVertex {
             what,
             vertex,
             vertices,
-        })
+        }),
     }
 }
 
@@ -175,7 +142,7 @@ pub(crate) fn check_values<T: Copy + PartialEq>(
 }
 
 /// Names a value that is a number.
-pub(crate) fn number<T: fmt::Display>(value: T) -> ViolationValue {
+pub(crate) fn number<T: Display>(value: T) -> ViolationValue {
     ViolationValue::Number(value.to_string())
 }
 

@@ -116,16 +116,24 @@ impl AlgorithmOptions {
         value.parse().ok().filter(fits).ok_or_else(bad)
     }
 
+    /// A number above 0, if the option is given.
+    pub(crate) fn positive(
+        &self,
+        name: &'static str,
+        wanted: &'static str,
+    ) -> Result<Option<f64>, AlgorithmError> {
+        let is_positive = |number: &f64| *number > 0.0 && number.is_finite();
+        let number = |_| self.number(name, "", wanted, is_positive);
+        self.values.get(name).map(number).transpose()
+    }
+
     /// True if a flag was given.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.value(name, "false") == "true"
     }
 
     pub(crate) fn source(&self) -> Result<u64, AlgorithmError> {
-        let source = self
-            .vertices
-            .get(SOURCE.name)
-            .and_then(|vertices| vertices.first());
+        let source = self.vertices.get(SOURCE.name).and_then(|of| of.first());
         source.copied().ok_or(AlgorithmError::Missing {
             name: SOURCE.name,
             help: SOURCE.help,

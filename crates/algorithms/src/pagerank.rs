@@ -156,9 +156,7 @@ impl<R: Real, S: State<R>> EdgeProgram for PageRankStep<R, S> {
         let old = state.score().value();
         let new = R::of(self.jump.chance(v) * self.jumping + self.damping * sum.value());
         state.set_score(new);
-        (
-            ((new.value() - old).abs(), lost(state, degree)),
-            Activate::No,
-        )
+        let change = (new.value() - old).abs();
+        ((change, lost(state, degree)), Activate::No)
     }
 }

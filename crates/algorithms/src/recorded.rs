@@ -93,11 +93,9 @@ where
     }
 
     fn bytes(&self) -> u64 {
-        let lists = [
-            (self.arcs_max, size_of::<A>()),
-            (self.vertices, size_of::<V>()),
-        ];
-        bytes_of(&lists).saturating_add((self.besides)(self.vertices, self.arcs_max))
+        let (vertices, arcs) = (self.vertices, self.arcs_max);
+        let lists = bytes_of(&[(arcs, size_of::<A>()), (vertices, size_of::<V>())]);
+        lists.saturating_add((self.besides)(vertices, arcs))
     }
 
     fn open(&mut self) {
@@ -110,13 +108,8 @@ where
     }
 
     fn value(&mut self, vertex: u64, value: ResultValue) -> bool {
-        match (self.values.get_mut(vertex as usize), V::of(value)) {
-            (Some(place), Some(value)) => {
-                *place = value;
-                true
-            }
-            _ => false,
-        }
+        let places = self.values.get_mut(vertex as usize).zip(V::of(value));
+        places.map(|(place, value)| *place = value).is_some()
     }
 
     fn verdict(&self) -> Result<(), Violation> {

@@ -156,7 +156,7 @@ pub mod check {
     use crate::check::{
         BySource, Violation, bytes_of, check_shape, check_value, check_values, check_vertex, number,
     };
-    use std::cmp::{Ordering, Reverse};
+    use std::cmp::Reverse;
     use std::fmt::Display;
     use std::ops::Add;
 
@@ -182,13 +182,11 @@ pub mod check {
     where
         W: Copy + PartialOrd + Add<Output = W> + Default + Display + Into<f64>,
     {
-        check_shape(
-            vertices,
-            distances.len(),
-            arcs.iter().map(|arc| (arc.0, arc.1)),
-        )?;
+        let ends = arcs.iter().map(|arc| (arc.0, arc.1));
+        check_shape(vertices, distances.len(), ends)?;
         check_vertex("the source", source, vertices)?;
-        let is_weight = |weight: W| weight >= W::default();
+        let zero = W::default();
+        let is_weight = |weight: W| weight >= zero;
         if let Some(arc) = arcs.iter().find(|arc| !is_weight(arc.2)) {
             return Err(Violation::Input {
                 what: "a weight",
@@ -213,33 +211,25 @@ pub mod check {
             tight[v as usize] |= distance == Some(offer);
         }
         for (vertex, &distance) in distances.iter().enumerate() {
-            let (is_right, expected, rule) = match vertex as u64 == source {
-                true => (
-                    distance == Some(W::default()),
-                    Some(W::default()),
-                    "the source is at distance 0",
-                ),
-                false => (
-                    distance.is_none() || tight[vertex],
-                    None,
-                    "an arc leads to each reached vertex at its distance",
-                ),
+            let (is_right, expected, rule) = if vertex as u64 == source {
+                let rule = "the source is at distance 0";
+                (distance == Some(zero), Some(zero), rule)
+            } else {
+                let rule = "an arc leads to each reached vertex at its distance";
+                (distance.is_none() || tight[vertex], None, rule)
             };
             check_value(is_right, vertex, [distance, expected], number, rule)?;
         }
 
-        let (expected, rule) = (
-            dijkstra(vertices, arcs, source),
-            "the distance by a serial Dijkstra",
-        );
-        check_values(distances, expected, number, rule)?;
-        Ok(())
+        let expected = dijkstra(vertices, arcs, source);
+        let rule = "the distance by a serial Dijkstra";
+        check_values(distances, expected, number, rule)
     }
 
     /// Bytes of memory of the judge, without arcs and distances.
     pub(crate) fn bytes<W>(vertices: u64, arcs: u64) -> u64 {
         let (tight, distance) = (size_of::<bool>(), size_of::<Option<W>>());
-        let near = size_of::<Near<W>>();
+        let near = size_of::<Near>();
         bytes_of(&[(vertices, tight + distance), (arcs, near), (1, near)])
             .saturating_add(BySource::bytes(vertices, arcs))
     }
@@ -256,41 +246,29 @@ pub mod check {
         distances[source as usize] = Some(W::default());
         // Each vertex is expanded once, so the heap takes each arc once at the most and never grows.
         let mut heap = std::collections::BinaryHeap::with_capacity(arcs.len() + 1);
-        heap.push(Reverse(Near(W::default(), source as usize)));
-        while let Some(Reverse(Near(near, vertex))) = heap.pop() {
-            if distances[vertex].is_some_and(|distance| distance < near) {
+        heap.push(Reverse((bits(W::default()), source as usize)));
+        while let Some(Reverse((near_bits, vertex))) = heap.pop() {
+            let Some(near) = distances[vertex].filter(|near| bits(*near) == near_bits) else {
                 continue;
-            }
+            };
             for &arc in outgoing.of(vertex) {
                 let (_, next, weight) = arcs[arc];
                 let (next, offer) = (next as usize, near + weight);
                 let is_less = distances[next].is_none_or(|distance| offer < distance);
                 if is_less && offer.into().is_finite() {
                     distances[next] = Some(offer);
-                    heap.push(Reverse(Near(offer, next)));
+                    heap.push(Reverse((bits(offer), next)));
                 }
             }
         }
         distances
     }
 
-    /// A vertex in the heap, ordered by its distance, which is never NaN: weights are checked first.
-    struct Near<W>(W, usize);
+    /// The bits of a distance and a vertex, as the heap holds them.
+    type Near = (u64, usize);
 
-    impl<W: PartialOrd> Ord for Near<W> {
-        fn cmp(&self, other: &Self) -> Ordering {
-            self.0.partial_cmp(&other.0).unwrap_or(Ordering::Equal)
-        }
+    /// Bits that are ordered as distances are: these are numbers of 0 or more.
+    fn bits(distance: impl Into<f64>) -> u64 {
+        distance.into().to_bits()
     }
-    impl<W: PartialOrd> PartialOrd for Near<W> {
-        fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-            Some(self.cmp(other))
-        }
-    }
-    impl<W: PartialOrd> PartialEq for Near<W> {
-        fn eq(&self, other: &Self) -> bool {
-            self.cmp(other) == Ordering::Equal
-        }
-    }
-    impl<W: PartialOrd> Eq for Near<W> {}
 }

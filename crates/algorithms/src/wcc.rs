@@ -78,23 +78,13 @@ fn spread<I: VertexIndex>(
     let mut limit = engine.pass_limit("connected components");
     while !active.is_empty() {
         limit.pass()?;
-        let (_, mut next) = engine.process_edges(
-            &spread,
-            label.read(),
-            label.write(),
-            &active,
-            Direction::Forward,
-        )?;
+        let (read, write, forward) = (label.read(), label.write(), Direction::Forward);
+        let (_, mut next) = engine.process_edges(&spread, read, write, &active, forward)?;
         if !symmetric {
             // Those that just changed call at once as well as those that were to call.
             active.union(&next)?;
-            let (_, back) = engine.process_edges(
-                &spread,
-                label.read(),
-                label.write(),
-                &active,
-                Direction::Backward,
-            )?;
+            let backward = Direction::Backward;
+            let (_, back) = engine.process_edges(&spread, read, write, &active, backward)?;
             next.union(&back)?;
         }
         active = next;
@@ -125,11 +115,8 @@ fn flood<I: VertexIndex>(
             }
         })?;
     engine.process_vertices((label.write(), IdOrdinal), None, |_, (label, rank)| {
-        *label = if *label == I::NONE {
-            I::of(rank)
-        } else {
-            I::of(smallest.0)
-        }
+        let is_rest = *label == I::NONE;
+        *label = I::of(if is_rest { rank } else { smallest.0 });
     })?;
     Ok(rest)
 }
@@ -214,14 +201,8 @@ impl Reduce for Smallest {
 }
 
 /// A flood: a reached vertex takes the label of the vertex that reached it.
+#[derive(Clone, Copy)]
 struct Flood<I>(PhantomData<fn() -> I>);
-
-impl<I> Clone for Flood<I> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<I> Copy for Flood<I> {}
 
 impl<I: VertexIndex> MonotoneProgram for Flood<I> {
     type Label = I;
@@ -266,12 +247,11 @@ impl<I: VertexIndex> EdgeProgram for Spread<I> {
     }
     #[inline(always)]
     fn apply(&self, _: u64, label: &mut I, least: I) -> (u64, Activate) {
-        if least < *label {
-            *label = least;
-            (1, Activate::Yes)
-        } else {
-            (0, Activate::No)
+        if least >= *label {
+            return (0, Activate::No);
         }
+        *label = least;
+        (1, Activate::Yes)
     }
 }
 
@@ -301,13 +281,8 @@ pub mod check {
             let expected = root(&mut parent, vertex as u64);
             let values = [Some(label), Some(expected)];
             let rule = "the label is the smallest vertex of the component";
-            check_value(
-                label == expected,
-                vertex,
-                values,
-                ViolationValue::Vertex,
-                rule,
-            )?;
+            let is_right = label == expected;
+            check_value(is_right, vertex, values, ViolationValue::Vertex, rule)?;
         }
         Ok(())
     }

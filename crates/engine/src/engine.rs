@@ -227,7 +227,7 @@ impl Engine {
         direction: Direction,
     ) -> Result<(P::Sum, ActiveSet), EngineError> {
         let name = call_name::<P>("process_edges");
-        let (sum, [activated]) = self.logged(&name, |engine| {
+        let (sum, [activated]) = self.logged_passes(1, &name, |engine| {
             engine.edges_pass(program, signal_rows, apply_rows, active, direction)
         })?;
         Ok((sum, activated))
@@ -303,7 +303,7 @@ impl Engine {
         active: Option<&ActiveSet>,
     ) -> Result<(P::Sum, [ActiveSet; 2]), EngineError> {
         let name = call_name::<P>("process_messages");
-        self.logged(&name, |engine| {
+        self.logged_passes(1, &name, |engine| {
             engine.sends_pass(program, send_rows, apply_rows, active)
         })
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{DISK_PAGE_BYTES, EdgeKind, GraphDims, PageCache, StoredGraph, partition};
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::Tiers;
+use graphmill_storage::{Open, Tiers};
 
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
@@ -99,7 +99,11 @@ impl Engine {
             None => {
                 let path = settings.scratch.join("rows");
                 let disk = Arc::clone(&settings.disk);
-                (RowFile::create(disk, &path, page_bytes)?, None)
+                let how = (&*path, Open::CreatePrivate);
+                (
+                    RowFile::open(disk, how, page_bytes, std::iter::empty())?,
+                    None,
+                )
             }
             Some(recovery) => {
                 let (pages, kept) = recovery.pages(page_bytes)?;

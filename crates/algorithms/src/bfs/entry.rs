@@ -60,15 +60,10 @@ fn judge(
     settings: &AlgorithmOptions,
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
     let source = settings.source()?;
-    if settings.flag("parents") {
-        let judge = move |vertices, arcs: &[_], parents: &[_]| {
-            check_parents(vertices, arcs, source, parents)
-        };
-        let takes = ResultType::Vertices;
-        return Ok(RecordedResult::boxed(graph, takes, bytes, judge));
-    }
-    let judge =
-        move |vertices, arcs: &[_], depths: &[_]| check_depths(vertices, arcs, source, depths);
-    let takes = ResultType::Integers;
+    let (takes, check): (_, fn(_, &[_], _, &[_]) -> _) = match settings.flag("parents") {
+        true => (ResultType::Vertices, check_parents),
+        false => (ResultType::Integers, check_depths),
+    };
+    let judge = move |vertices, arcs: &[_], values: &[_]| check(vertices, arcs, source, values);
     Ok(RecordedResult::boxed(graph, takes, bytes, judge))
 }

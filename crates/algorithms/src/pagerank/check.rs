@@ -29,13 +29,8 @@ pub fn check_iterations<A: Weigh>(
     for (vertex, (&found, expected)) in ranks.iter().zip(expected).enumerate() {
         let close = (found - expected).abs() <= tolerance * expected.abs();
         let values = [Some(found), Some(expected)];
-        check_value(
-            close,
-            vertex,
-            values,
-            number,
-            "the rank by serial iterations",
-        )?;
+        let rule = "the rank by serial iterations";
+        check_value(close, vertex, values, number, rule)?;
     }
     Ok(())
 }
@@ -105,19 +100,14 @@ pub fn check_fixed_point<A: Weigh>(
 ) -> Result<(), Violation> {
     let walk = PowerIteration::new(vertices, arcs, equation, ranks.len())?;
     let next = walk.step(ranks);
-    let change: f64 = ranks
-        .iter()
-        .zip(next)
-        .map(|(rank, next)| (rank - next).abs())
-        .sum();
-    if change <= tolerance {
-        Ok(())
-    } else {
-        let what = "the change of all ranks by one more iteration";
-        Err(Violation::Whole {
-            what,
+    let both = ranks.iter().zip(next);
+    let change: f64 = both.map(|(rank, next)| (rank - next).abs()).sum();
+    match change <= tolerance {
+        true => Ok(()),
+        false => Err(Violation::Whole {
+            what: "the change of all ranks by one more iteration",
             found: change.to_string(),
             allowed: tolerance.to_string(),
-        })
+        }),
     }
 }

@@ -74,45 +74,27 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn options(settings: &AlgorithmOptions) -> Result<Options, AlgorithmError> {
-    let tolerance = match settings.values.get("tolerance") {
-        Some(_) => {
-            let is_change = |x: &f64| *x > 0.0 && x.is_finite();
-            Some(settings.number("tolerance", "", "a finite number above 0", is_change)?)
-        }
-        None => None,
-    };
+    let bad = |name, value, wanted| Err(AlgorithmError::value(name, value, wanted));
+    let tolerance = settings.positive("tolerance", "a finite number above 0")?;
     let dangling = match settings.value("dangling", "redistribute") {
         "redistribute" => Dangling::Redistribute,
         "drop" => Dangling::Drop,
-        other => {
-            let wanted = "redistribute or drop";
-            return Err(AlgorithmError::value("dangling", other, wanted));
-        }
+        other => return bad("dangling", other, "redistribute or drop"),
     };
-    let mut sources = settings
-        .vertices
-        .get("sources")
-        .cloned()
-        .unwrap_or_default();
+    let sources = settings.vertices.get("sources").cloned();
+    let mut sources = sources.unwrap_or_default();
     sources.sort_unstable();
     sources.dedup();
     let method = match settings.value("method", "passes") {
         "passes" => PageRankMethod::Passes,
         "pregel-pull" => PageRankMethod::Pregel(PregelMode::Pull),
         "pregel-push" => PageRankMethod::Pregel(PregelMode::Push),
-        other => {
-            return Err(AlgorithmError::value(
-                "method",
-                other,
-                "passes, pregel-pull or pregel-push",
-            ));
-        }
+        other => return bad("method", other, "passes, pregel-pull or pregel-push"),
     };
+    let is_share = |damping: &f64| (0.0..=1.0).contains(damping);
     Ok(Options {
         method,
-        damping: settings.number("damping", "0.85", "a number from 0 to 1", |d: &f64| {
-            (0.0..=1.0).contains(d)
-        })?,
+        damping: settings.number("damping", "0.85", "a number from 0 to 1", is_share)?,
         iterations: settings.number("iterations", "20", "a whole number", |_: &u32| true)?,
         tolerance,
         dangling,

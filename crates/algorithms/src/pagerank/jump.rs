@@ -11,10 +11,9 @@ pub(super) struct Jump {
 
 impl Jump {
     pub(super) fn new(vertices: u64, sources: &[u64]) -> Self {
-        let places = if sources.is_empty() {
-            vertices
-        } else {
-            sources.len() as u64
+        let places = match sources.len() {
+            0 => vertices,
+            count => count as u64,
         };
         Jump {
             chance: 1.0 / places as f64,

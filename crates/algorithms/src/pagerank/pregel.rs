@@ -12,10 +12,7 @@ use super::score::{Real, State, lost};
 /// A walker's program.
 pub(super) struct RandomWalk<R, S> {
     jump: Jump,
-    damping: f64,
-    iterations: u64,
-    tolerance: Option<f64>,
-    dangling: Dangling,
+    options: Options,
     real: PhantomData<fn() -> (R, S)>,
 }
 
@@ -23,10 +20,7 @@ impl<R, S> RandomWalk<R, S> {
     pub(super) fn new(jump: Jump, options: &Options) -> Self {
         RandomWalk {
             jump,
-            damping: options.damping,
-            iterations: options.iterations.into(),
-            tolerance: options.tolerance,
-            dangling: options.dangling,
+            options: options.clone(),
             real: PhantomData,
         }
     }
@@ -42,12 +36,12 @@ impl<R: Real, S: State<R>> VertexProgram for RandomWalk<R, S> {
 
     #[inline(always)]
     fn compute(&self, vertex: &mut VertexContext<'_, Self>, sum: Option<S::Message>) {
-        let superstep = vertex.superstep();
+        let (options, superstep) = (&self.options, vertex.superstep());
         let ((change, returned), iterations) = vertex.aggregated();
         // One vertex reports the totals for all.
         let is_first = vertex.index() == 0;
         // The change of a superstep is known in the next, which then leaves all as it is.
-        if superstep > 1 && self.tolerance.is_some_and(|tolerance| change < tolerance) {
+        if superstep > 1 && (options.tolerance).is_some_and(|tolerance| change < tolerance) {
             if is_first {
                 vertex.aggregate(((change, returned), iterations));
             }
@@ -59,12 +53,12 @@ impl<R: Real, S: State<R>> VertexProgram for RandomWalk<R, S> {
         let new = match superstep {
             0 => R::of(chance),
             _ => {
-                let returned = match self.dangling {
+                let returned = match options.dangling {
                     Dangling::Redistribute => returned,
                     Dangling::Drop => 0.0,
                 };
-                let jumping = 1.0 - self.damping + self.damping * returned;
-                R::of(chance * jumping + self.damping * sum.map_or(0.0, S::Message::value))
+                let jumping = 1.0 - options.damping + options.damping * returned;
+                R::of(chance * jumping + options.damping * sum.map_or(0.0, S::Message::value))
             }
         };
         vertex.value.set_score(new);
@@ -72,7 +66,7 @@ impl<R: Real, S: State<R>> VertexProgram for RandomWalk<R, S> {
         let (total, lost) = (vertex.value.total(degree), lost(vertex.value, degree));
         let iterations = if is_first { superstep } else { 0 };
         vertex.aggregate((((new.value() - old).abs(), lost), iterations));
-        if superstep >= self.iterations {
+        if superstep >= options.iterations.into() {
             vertex.vote_to_halt();
         } else if total > 0.0 {
             vertex.broadcast(S::Message::of(new.value() / total));

@@ -127,10 +127,8 @@ impl<'w, A: Weigh> Bounded<'w, A> {
             // A thousandth more, for the roundings of the bound itself.
             let allowed = 1.001 * self.errors[vertex];
             let is_close = (found - expected).abs() <= allowed;
-            let (values, rule) = (
-                [Some(found), Some(expected)],
-                "the rank by serial iterations, but for rounding",
-            );
+            let values = [Some(found), Some(expected)];
+            let rule = "the rank by serial iterations, but for rounding";
             check_value(is_close, vertex, values, number, rule)?;
         }
         Ok(())

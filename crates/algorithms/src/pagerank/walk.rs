@@ -78,21 +78,14 @@ impl<'a, A: Weigh> PowerIteration<'a, A> {
         let ends = arcs.iter().map(|arc| arc.ends());
         check_shape(vertices, values, ends.map(|(u, v)| (u as u64, v as u64)))?;
         if !(0.0..=1.0).contains(&equation.damping) {
-            let found = equation.damping.to_string();
             return Err(Violation::Input {
                 what: "the damping",
-                found,
+                found: equation.damping.to_string(),
                 expected: "0 to 1",
             });
         }
-        let mut jump = vec![
-            if equation.sources.is_empty() {
-                1.0
-            } else {
-                0.0
-            };
-            values
-        ];
+        let is_anywhere = equation.sources.is_empty();
+        let mut jump = vec![if is_anywhere { 1.0 } else { 0.0 }; values];
         for &source in equation.sources {
             check_vertex("a source", source, vertices)?;
             jump[source as usize] = 1.0;
@@ -102,8 +95,7 @@ impl<'a, A: Weigh> PowerIteration<'a, A> {
         let (mut out_degrees, mut out_weights) = (vec![0; values], vec![0.0; values]);
         for arc in arcs {
             let (weight, u) = (arc.weight(), arc.ends().0);
-            let is_right = weight >= 0.0 && weight.is_finite();
-            if !is_right {
+            if !(weight >= 0.0 && weight.is_finite()) {
                 return Err(Violation::Input {
                     what: "a weight",
                     found: weight.to_string(),
@@ -124,17 +116,12 @@ impl<'a, A: Weigh> PowerIteration<'a, A> {
 
     /// One iteration.
     pub(super) fn step(&self, ranks: &[f64]) -> Vec<f64> {
-        let Equation {
-            damping, dangling, ..
-        } = self.equation;
-        let lost: f64 = match dangling {
+        let damping = self.equation.damping;
+        let sinks = ranks.iter().zip(&self.out_weights);
+        let sinks = sinks.filter(|(_, weights)| **weights == 0.0);
+        let lost: f64 = match self.equation.dangling {
             Dangling::Drop => 0.0,
-            Dangling::Redistribute => ranks
-                .iter()
-                .zip(&self.out_weights)
-                .filter(|(_, weights)| **weights == 0.0)
-                .map(|(rank, _)| rank)
-                .sum(),
+            Dangling::Redistribute => sinks.map(|(rank, _)| rank).sum(),
         };
         let mut arrived = vec![0.0; ranks.len()];
         for arc in self.arcs {

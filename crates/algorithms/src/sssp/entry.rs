@@ -40,22 +40,12 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn method(settings: &AlgorithmOptions) -> Result<SsspMethod, AlgorithmError> {
-    let wanted = "a number above 0";
-    let delta = match settings.values.contains_key("delta") {
-        true => {
-            let is_width = |width: &f64| *width > 0.0 && width.is_finite();
-            Some(settings.number("delta", "", wanted, is_width)?)
-        }
-        false => None,
-    };
+    let delta = settings.positive("delta", "a number above 0")?;
+    let wanted = "delta, or bellman-ford without --delta";
     match settings.value("method", "delta") {
         "delta" => Ok(SsspMethod::Delta(delta)),
         "bellman-ford" if delta.is_none() => Ok(SsspMethod::BellmanFord),
-        other => Err(AlgorithmError::value(
-            "method",
-            other,
-            "delta, or bellman-ford without --delta",
-        )),
+        other => Err(AlgorithmError::value("method", other, wanted)),
     }
 }
 

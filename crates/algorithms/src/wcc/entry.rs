@@ -3,8 +3,8 @@
 use graphmill_engine::{ComponentsMethod, Engine, ProgramFootprint};
 use graphmill_graph::{GraphDims, StoredGraph};
 
-use super::WccMethod;
 use super::check::{bytes, check_components};
+use super::{WccMethod, component_sizes};
 use crate::entry::{Entry, Output, OutputValues};
 use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions};
@@ -38,11 +38,8 @@ fn method(settings: &AlgorithmOptions) -> Result<WccMethod, AlgorithmError> {
         "union-find" => WccMethod::Unite(ComponentsMethod::Cells),
         "labels" => WccMethod::Labels,
         other => {
-            return Err(AlgorithmError::value(
-                "method",
-                other,
-                "auto, afforest, union-find or labels",
-            ));
+            let wanted = "auto, afforest, union-find or labels";
+            return Err(AlgorithmError::value("method", other, wanted));
         }
     })
 }
@@ -59,12 +56,8 @@ fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, Algor
 
 fn group_sizes(engine: &mut Engine, components: &Output) -> Result<Output, AlgorithmError> {
     let values = match components.values {
-        OutputValues::Vertex32(labels) => {
-            OutputValues::U32(super::component_sizes(engine, labels)?)
-        }
-        OutputValues::Vertex64(labels) => {
-            OutputValues::U64(super::component_sizes(engine, labels)?)
-        }
+        OutputValues::Vertex32(labels) => OutputValues::U32(component_sizes(engine, labels)?),
+        OutputValues::Vertex64(labels) => OutputValues::U64(component_sizes(engine, labels)?),
         // Components are named by vertices.
         values => values,
     };

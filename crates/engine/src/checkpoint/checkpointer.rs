@@ -13,6 +13,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use graphmill_fabric::protocol_error;
 use graphmill_raw::failpoint;
 use graphmill_storage::{
-    AtomicFile, CancelToken, Disk, GracefulGuard, Lease, MemoryBudget, RandomAccessFile,
+    AtomicFile, CancelToken, Disk, GracefulGuard, Lease, MemoryBudget, Open, RandomAccessFile,
     StorageError, is_corrupt,
 };
 
@@ -62,7 +63,7 @@ pub(crate) struct Checkpointer {
     /// When the run began or resumed.
     began: Duration,
     /// The numbers of those that are there.
-    published: VecDeque<u64>,
+    pub(crate) published: VecDeque<u64>,
     /// Full pages of logged results.
     told: PageTable,
     /// When the last one was published, and calls since that did something.
@@ -75,12 +76,12 @@ pub(crate) struct Checkpointer {
     /// One was begun.
     is_on_its_way: bool,
     /// The checkpoint to resume from, until all of its log is replayed.
-    found: Option<LoadedCheckpoint>,
-    resumed: Option<ResumeInfo>,
+    pub(crate) found: Option<LoadedCheckpoint>,
+    pub(crate) resumed: Option<ResumeInfo>,
     /// For the chunks of a file that is written; nothing while one is.
     room: Option<Lease>,
     /// True while checkpoints are written between calls.
-    patience: Option<GracefulGuard>,
+    pub(crate) patience: Option<GracefulGuard>,
 }
 
 /// A checkpoint that a run resumes from.
@@ -284,17 +285,13 @@ impl Checkpointer {
         if told.rest.len() >= page_bytes || told.pages.contains(&None) {
             return Ok(Err(path.to_path_buf()));
         }
-        let are_there = record.slots().all(|slot| slot.number() < there);
+        let are_there = record.slots().all(|slot| slot.number < there);
         if told.pages.len() as u64 > there || !are_there {
             return Ok(Err(rows));
         }
-        let mut pages = RowFile::open(
-            Arc::clone(&self.disk),
-            &rows,
-            page_bytes,
-            std::iter::empty(),
-        )?;
-        pages.stay(true);
+        let (disk, how) = (Arc::clone(&self.disk), (&*rows, Open::Update));
+        let mut pages = RowFile::open(disk, how, page_bytes, std::iter::empty())?;
+        pages.stays = true;
         let mut io = RowFileIo::new(&*self.disk, &self.budget, page_bytes)?;
         let mut entries = vec![0; told.pages.len() * page_bytes];
         let mut read = io.load(&pages, &told.pages, &mut entries);
@@ -337,16 +334,17 @@ impl Checkpointer {
             Some(LoadedCheckpoint { record, .. }) => {
                 kept.publish(record.number, record.slots());
                 self.told.clone_from(&record.told.pages);
-                RowFile::open(disk, &path, page_bytes, record.slots())?
+                RowFile::open(disk, (&path, Open::Update), page_bytes, record.slots())?
             }
             None => {
                 if disk.exists(&path)? {
                     disk.remove_file(&path)?;
                 }
-                RowFile::create(disk, &path, page_bytes)?
+                let how = (&*path, Open::CreatePrivate);
+                RowFile::open(disk, how, page_bytes, std::iter::empty())?
             }
         };
-        pages.stay(true);
+        pages.stays = true;
         Ok((pages, kept))
     }
 
@@ -363,21 +361,6 @@ impl Checkpointer {
             found.entries.clone(),
             found.record.sets.iter().map(saved).collect(),
         )
-    }
-
-    /// Returns the checkpoint that the run resumes from, once all of its log is replayed.
-    pub(crate) fn take_loaded(&mut self) -> Option<Snapshot> {
-        self.found.take().map(|found| found.record)
-    }
-
-    /// Returns the checkpoint that the run resumed from.
-    pub(crate) fn resumed(&self) -> Option<&ResumeInfo> {
-        self.resumed.as_ref()
-    }
-
-    /// True if any is there.
-    pub(crate) fn has_published(&self) -> bool {
-        !self.published.is_empty()
     }
 
     /// Records that some rank has rows on disk.
@@ -417,11 +400,6 @@ impl Checkpointer {
         if self.patience.is_none() && is_kept && !self.stop.is_requested() {
             self.patience = Some(self.stop.graceful());
         }
-    }
-
-    /// No call follows: work may end at any time.
-    pub(crate) fn finish_log(&mut self) {
-        self.patience = None;
     }
 
     /// Returns how often checkpoints are written, if they are.
@@ -546,14 +524,11 @@ fn sync_above(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
     for (number, above) in folder.ancestors().skip(1).enumerate() {
         let is_here = above.as_os_str().is_empty();
         let synced = disk.sync_dir(if is_here { Path::new(".") } else { above });
-        let is_not_ours = |error: &StorageError| {
-            let StorageError::Path { source, .. } = error else {
-                return false;
-            };
-            source.kind() == std::io::ErrorKind::PermissionDenied
-        };
         match synced {
-            Err(error) if number < 2 && !is_not_ours(&error) => return Err(error),
+            // It is not ours.
+            Err(StorageError::Path { source, .. })
+                if source.kind() == ErrorKind::PermissionDenied => {}
+            Err(error) if number < 2 => return Err(error),
             // Those further up were there before.
             _ => {}
         }
@@ -570,9 +545,8 @@ fn of_all(ranks: &Communicator, own: &[PathBuf]) -> Result<Vec<(usize, PathBuf)>
     }
     let mut all = Vec::new();
     for (rank, said) in ranks.gather(said)?.into_iter().enumerate() {
-        let paths = said
-            .split(|byte| *byte == 0)
-            .filter(|path| !path.is_empty());
+        let paths = said.split(|byte| *byte == 0);
+        let paths = paths.filter(|path| !path.is_empty());
         all.extend(paths.map(|path| (rank, PathBuf::from(OsStr::from_bytes(path)))));
     }
     Ok(all)

@@ -125,7 +125,7 @@ impl Snapshot {
 fn put_pages(out: &mut RecordWriter<impl Write>, pages: &PageTable) -> io::Result<()> {
     out.put_u64(pages.len() as u64)?;
     for page in pages {
-        let (slot, checksum) = page.map_or((0, 0), |slot| (slot.number() + 1, slot.checksum()));
+        let (slot, checksum) = page.map_or((0, 0), |slot| (slot.number + 1, slot.checksum));
         out.put_u64(slot)?;
         out.put_u32(checksum)?;
     }
@@ -137,7 +137,7 @@ fn pages(from: &mut RecordReader<'_>) -> io::Result<PageTable> {
     let count = from.count(12)?;
     let one = |_| {
         let (slot, checksum) = (from.number()?, from.word()?);
-        Ok(slot.checked_sub(1).map(|slot| SlotRef::new(slot, checksum)))
+        Ok((slot.checked_sub(1)).map(|number| SlotRef { number, checksum }))
     };
     (0..count).map(one).collect()
 }
@@ -158,19 +158,20 @@ mod tests {
             members.for_each(|i| of_batch.insert(i));
             Mutex::new(of_batch)
         };
+        let slot = |number, checksum| Some(SlotRef { number, checksum });
         let record = Snapshot {
             job: 5,
             number: 2,
             follows: true,
             told: LogPage {
                 checksum: 9,
-                pages: vec![Some(SlotRef::new(0, 7))],
+                pages: vec![slot(0, 7)],
                 rest: b"sum".to_vec(),
             },
             arrays: vec![SavedColumn {
                 name: "depth".into(),
                 element_bytes: 4,
-                pages: vec![None, Some(SlotRef::new(3, 0xdead_beef))],
+                pages: vec![None, slot(3, 0xdead_beef)],
             }],
             sets: Vec::new(),
         };

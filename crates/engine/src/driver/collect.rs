@@ -11,7 +11,9 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::state::rows::ColumnAccess;
 use crate::state::vertex_array::{ArrayId, ColumnGuard, VertexArray};
-use crate::value::Reduce;
+
+/// The request of rank 0 that ends [`serve`]; any other is the number of an array, and a batch.
+const NOTHING: [u64; 2] = [u64::MAX; 2];
 
 impl Engine {
     /// Returns the values of one batch of an array, in order of index.
@@ -27,15 +29,15 @@ impl Engine {
         out: &mut Vec<T>,
     ) -> Result<(), EngineError> {
         let id = array.id();
-        self.common.arrays.check(&[ColumnAccess::Read(id)])?;
+        self.common.arrays.check_own(id)?;
         let EngineState { ranks, wire, .. } = &self.common;
         out.clear();
         let owner = ranks.owner(batch);
         match wire {
             Some(wire) if owner != ranks.rank() => {
                 let wire = &mut *lock(wire);
-                let asked = CollectRequest::Batch([u64::from(id.number()), batch as u64]);
-                wire.send_rows(ranks, owner, &asked.bytes())?;
+                let asked = [u64::from(id.number), batch as u64];
+                wire.send_rows(ranks, owner, asked.as_bytes())?;
                 let span = self.common.batches.span(batch) as usize;
                 out.resize(span, T::new_zeroed());
                 wire.receive_rows(ranks, owner, out.as_mut_bytes())
@@ -56,17 +58,10 @@ impl Engine {
         if self.broken {
             return Err(EngineError::Broken);
         }
+        let io = (self.common.row_io.first()).ok_or(EngineError::ForeignArray)?;
         let needs = [ColumnAccess::Read(id)];
-        self.common.arrays.check(&needs)?;
-        let mut io = match self.common.row_io.first() {
-            Some(io) => lock(io),
-            None => return Err(EngineError::ForeignArray),
-        };
-        let open = self.common.arrays.open(batch, &needs, &mut io)?;
-        let span = self.common.batches.span(batch) as usize;
-        if let Some(guard) = open.guards.first() {
-            show(guard, span);
-        }
+        let open = (self.common.arrays).open(batch, &needs, &mut lock(io))?;
+        show(&open.guards[0], self.common.batches.span(batch) as usize);
         Ok(())
     }
 }
@@ -83,21 +78,20 @@ pub fn local_batches(engine: &Engine) -> Range<usize> {
 /// Disk or budget failed, or a rank is lost.
 pub fn serve(engine: &Engine) -> Result<(), EngineError> {
     let EngineState { ranks, wire, .. } = &engine.common;
-    let Some(wire) = wire else {
-        return Ok(());
-    };
+    let Some(wire) = wire else { return Ok(()) };
     let wire = &mut *lock(wire);
     loop {
-        let mut asked = [0; 16];
-        wire.receive_rows(ranks, 0, &mut asked)?;
-        let CollectRequest::Batch([number, batch]) = CollectRequest::of(&asked) else {
+        let mut asked = NOTHING;
+        wire.receive_rows(ranks, 0, asked.as_mut_bytes())?;
+        if asked == NOTHING {
             return Ok(());
-        };
+        }
+        let [number, batch] = asked;
         if !ranks.own().contains(&(batch as usize)) {
             return Err(protocol_error().into());
         }
         let id = engine.common.arrays.id(number as u32);
-        let element = engine.common.arrays.element_bytes(id);
+        let element = engine.common.arrays.row_bytes(ColumnAccess::Read(id));
         let mut sent = Ok(());
         engine.show_batch(id, batch as usize, |guard, span| {
             sent = wire.send_rows(ranks, 0, &guard.read::<u8>()[..span * element]);
@@ -115,34 +109,8 @@ pub fn stop_serving(engine: &Engine) -> Result<(), EngineError> {
     if let Some(wire) = wire {
         let wire = &mut *lock(wire);
         for rank in 1..ranks.count() {
-            wire.send_rows(ranks, rank, &CollectRequest::Nothing.bytes())?;
+            wire.send_rows(ranks, rank, NOTHING.as_bytes())?;
         }
     }
     Ok(())
-}
-
-/// A request of rank 0 to another rank.
-enum CollectRequest {
-    /// The rows of a batch: the number of the array, and the batch.
-    Batch([u64; 2]),
-    /// No more.
-    Nothing,
-}
-
-impl CollectRequest {
-    fn bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        match self {
-            CollectRequest::Batch(asked) => asked.put(&mut bytes),
-            CollectRequest::Nothing => [u64::MAX; 2].put(&mut bytes),
-        }
-        bytes
-    }
-
-    fn of(mut bytes: &[u8]) -> CollectRequest {
-        match <[u64; 2]>::take(&mut bytes) {
-            Some(asked) if asked != [u64::MAX; 2] => CollectRequest::Batch(asked),
-            _ => CollectRequest::Nothing,
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use graphmill_graph::Order;
 use graphmill_raw::{AtomicCell, AtomicScalar, UnionFind, lock};
-use graphmill_storage::{DataKind, StorageError};
+use graphmill_storage::{Buffer, DataKind, StorageError};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::cache::adjacency::with_words;
@@ -49,11 +49,8 @@ impl Engine {
             return Ok(true);
         }
         let name = call_name::<I>("connected_components");
-        let (is_done, []) = self.logged(&name, |engine| {
-            engine
-                .recovery
-                .iter_mut()
-                .for_each(Checkpointer::stop_deferring);
+        let (is_done, []) = self.logged_passes(1, &name, |engine| {
+            (engine.recovery.iter_mut()).for_each(Checkpointer::stop_deferring);
             Ok((u64::from(engine.unite_at_once(labels, how)?), []))
         })?;
         Ok(is_done == 1)
@@ -65,14 +62,11 @@ impl Engine {
         how: ComponentsMethod,
     ) -> Result<bool, EngineError> {
         if !self.common.ranks.alone() {
-            return match how {
-                ComponentsMethod::Lists => Err(EngineError::OneRank { what: "afforest" }),
-                ComponentsMethod::Auto | ComponentsMethod::Cells => {
-                    let united = self.unite_on_ranks(labels);
-                    self.broken |= united.is_err();
-                    united
-                }
-            };
+            if how == ComponentsMethod::Lists {
+                return Err(EngineError::OneRank { what: "afforest" });
+            }
+            let united = self.unite_on_ranks(labels);
+            return united.inspect_err(|_| self.broken = true);
         }
         let is_told =
             how == ComponentsMethod::Lists || self.common.options.edges == EdgeResidency::Memory;
@@ -110,13 +104,10 @@ impl Engine {
         if self.common.budget.available() < bytes as u64 + besides {
             self.release();
         }
-        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
-        let forest = match tiers.buffer(DataKind::Vertices, budget, "a forest", bytes) {
-            Err(StorageError::Budget(_)) => None,
-            forest => Some(forest?),
-        };
+        let forest = self.buffer_of_vertices("a forest", bytes)?;
         let resident = self.common.arrays.in_memory(labels.id());
-        let lacks = forest.is_none() || !resident || budget.available() < besides;
+        let is_short = self.common.budget.available() < besides;
+        let lacks = forest.is_none() || !resident || is_short;
         let [lacks] = self.common.ranks.total([u64::from(lacks)])?;
         let Some(mut forest) = forest.filter(|_| lacks == 0) else {
             return Ok(false);
@@ -150,12 +141,7 @@ impl Engine {
         &mut self,
         words: &mut [I],
     ) -> Result<bool, EngineError> {
-        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
-        let bytes = size_of_val(words);
-        let mut least = match tiers.buffer(DataKind::Vertices, budget, "least ranks", bytes) {
-            Err(StorageError::Budget(_)) => None,
-            least => Some(least?),
-        };
+        let mut least = self.buffer_of_vertices("least ranks", size_of_val(words))?;
         let [lacks] = self.common.ranks.total([u64::from(least.is_none())])?;
         let Some(least) = least.as_mut().filter(|_| lacks == 0) else {
             return Ok(false);
@@ -171,9 +157,7 @@ impl Engine {
                 *mine = (*mine).min(*came);
             }
         })?;
-        words
-            .iter_mut()
-            .for_each(|root| *root = least[root.index()]);
+        (words.iter_mut()).for_each(|root| *root = least[root.index()]);
         Ok(true)
     }
 
@@ -234,10 +218,8 @@ impl Engine {
         if self.common.budget.available() < 2 * bytes as u64 {
             self.release();
         }
-        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
-        let mut least = match tiers.buffer(DataKind::Vertices, budget, "least ranks", bytes) {
-            Err(StorageError::Budget(_)) => return Ok(false),
-            least => least?,
+        let Some(mut least) = self.buffer_of_vertices("least ranks", bytes)? else {
+            return Ok(false);
         };
         least.fill(u8::MAX);
         let least = I::shared(least.typed_mut());
@@ -248,6 +230,19 @@ impl Engine {
             *label = least[label.index()].load();
         })?;
         Ok(true)
+    }
+
+    /// Returns a buffer of rows of vertices; `None` if the budget is too small for it.
+    fn buffer_of_vertices(
+        &self,
+        name: &'static str,
+        bytes: usize,
+    ) -> Result<Option<Buffer>, EngineError> {
+        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
+        match tiers.buffer(DataKind::Vertices, budget, name, bytes) {
+            Err(StorageError::Budget(_)) => Ok(None),
+            buffer => Ok(Some(buffer?)),
+        }
     }
 
     fn unite_rows<I: AtomicScalar>(

@@ -22,9 +22,9 @@ use crate::metrics::traffic::Access;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
 use crate::program::monotone::{Label, MonotoneProgram};
-use crate::state::rows::{ColumnAccess, Read, Write};
+use crate::state::rows::{Read, Write};
 use crate::state::vertex_array::{VertexArray, elements_mut};
-use crate::value::{Accumulator, EdgeValue, Reduce};
+use crate::value::{EdgeValue, Reduce};
 
 impl Engine {
     /// Propagates the labels of the active vertices until each vertex has the least that reaches it.
@@ -34,22 +34,17 @@ impl Engine {
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, or the user asked to stop.
-    pub fn run_to_fixpoint<P>(
+    pub fn run_to_fixpoint<P: MonotoneProgram>(
         &mut self,
         program: &P,
         labels: VertexArray<P::Label>,
         mut active: ActiveSet,
         direction: Direction,
-    ) -> Result<(), EngineError>
-    where
-        P: MonotoneProgram,
-        P::Label: Accumulator,
-    {
-        let (mut walked, mut no_room) = (0, false);
+    ) -> Result<(), EngineError> {
+        // Lists are of all vertices.
+        let (mut walked, mut no_room) = (0, !self.common.ranks.alone());
         let of_all = (self.graph().arcs(), self.vertices());
         let weighted = P::Edge::WEIGHTED;
-        // Lists are of all vertices.
-        no_room |= !self.common.ranks.alone();
         loop {
             active = self.in_passes(program, labels, active, direction, |engine, active| {
                 engine.logged_decision("whether lists are there", |engine| {
@@ -86,34 +81,26 @@ impl Engine {
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, or the user asked to stop.
-    pub fn run_to_fixpoint_by_passes<P>(
+    pub fn run_to_fixpoint_by_passes<P: MonotoneProgram>(
         &mut self,
         program: &P,
         labels: VertexArray<P::Label>,
         active: ActiveSet,
         direction: Direction,
-    ) -> Result<(), EngineError>
-    where
-        P: MonotoneProgram,
-        P::Label: Accumulator,
-    {
+    ) -> Result<(), EngineError> {
         self.in_passes(program, labels, active, direction, |_, _| Ok(true))
             .map(drop)
     }
 
     /// Runs passes while there are active vertices and `goes_on` returns true; returns the active ones.
-    fn in_passes<P>(
+    fn in_passes<P: MonotoneProgram>(
         &mut self,
         program: &P,
         labels: VertexArray<P::Label>,
         mut active: ActiveSet,
         direction: Direction,
         mut goes_on: impl FnMut(&mut Engine, &ActiveSet) -> Result<bool, EngineError>,
-    ) -> Result<ActiveSet, EngineError>
-    where
-        P: MonotoneProgram,
-        P::Label: Accumulator,
-    {
+    ) -> Result<ActiveSet, EngineError> {
         self.common.arrays.check_own(labels.id())?;
         let mut level = None;
         let mut limit = self.pass_limit("a label program");
@@ -133,9 +120,7 @@ impl Engine {
                 let mark = Mark::<P>(next);
                 self.process_edges(&mark, (), write, &active, direction)?.1
             } else {
-                let lower = Lower(*program);
-                self.process_edges(&lower, read, write, &active, direction)?
-                    .1
+                (self.process_edges(&Lower(*program), read, write, &active, direction)?).1
             };
         }
         Ok(active)
@@ -222,11 +207,8 @@ impl Engine {
         self.workspaces = None;
         self.active.trim();
         let machine = self.machine(turned);
-        if self
-            .held
-            .adjacency_shortfall(&machine, turned, weighted, leave)
-            != Some(0)
-        {
+        let lack = (self.held).adjacency_shortfall(&machine, turned, weighted, leave);
+        if lack != Some(0) {
             return Ok(false);
         }
         let way = self.turned.as_ref().filter(|_| turned);
@@ -322,11 +304,7 @@ impl Engine {
 /// `None` if there are no lists for another reason, or if the labels are not in memory.
 #[must_use]
 pub fn adjacency_min_memory<T>(engine: &Engine, labels: &VertexArray<T>) -> Option<u64> {
-    if !engine
-        .common
-        .arrays
-        .resident(&[ColumnAccess::Read(labels.id())])
-    {
+    if !engine.common.arrays.in_memory(labels.id()) {
         return None;
     }
     let leave = engine.work_over_lists().max(engine.borrowed);
@@ -412,10 +390,7 @@ impl<P: MonotoneProgram> EdgeProgram for Mark<P> {
 /// A pass of any label program: each vertex takes the least label that it receives.
 struct Lower<P>(P);
 
-impl<P: MonotoneProgram> EdgeProgram for Lower<P>
-where
-    P::Label: Accumulator,
-{
+impl<P: MonotoneProgram> EdgeProgram for Lower<P> {
     type SignalRows = Read<P::Label>;
     type ApplyRows = Write<P::Label>;
     type Edge = P::Edge;
@@ -456,11 +431,7 @@ where
 
 /// Returns the footprint of the passes of a label program.
 #[must_use]
-pub fn footprint_of<P>() -> ProgramFootprint
-where
-    P: MonotoneProgram,
-    P::Label: Accumulator,
-{
+pub fn footprint_of<P: MonotoneProgram>() -> ProgramFootprint {
     match P::UNIT_STEP {
         true => ProgramFootprint::of::<Mark<P>>(),
         false => ProgramFootprint::of::<Lower<P>>(),

@@ -13,11 +13,10 @@ use graphmill_raw::lock;
 
 use crate::config::Combiner;
 use crate::driver::pregel_push;
-use crate::driver::pregel_step::{AggregateSum, PregelStep};
+use crate::driver::pregel_step::{AggregateSum, PregelStep, combining, message_in};
 use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::frontier::active_set::ActiveSet;
 use crate::program::edge::{Activate, Direction, EdgeProgram, Reach};
 use crate::program::footprint::ProgramFootprint;
 use crate::program::message::MessageProgram;
@@ -35,13 +34,6 @@ pub enum PregelMode {
     Pull,
     /// Senders put messages into the mailboxes of their neighbours.
     Push,
-}
-
-/// The broadcasts and the sent messages by vertex, [`VertexProgram::IDENTITY`] if there is none.
-#[derive(Clone, Copy)]
-struct MailboxStore<M> {
-    out: VertexArray<M>,
-    mail: VertexArray<M>,
 }
 
 impl Engine {
@@ -74,16 +66,13 @@ impl Engine {
             return Ok(step.facts.aggregated);
         }
         match version {
-            PregelMode::Pull => self.pull(&mut step, values, limit)?,
             PregelMode::Push if self.common.ranks.alone() => self.push(&mut step, values, limit)?,
-            // Of several ranks none has the mailboxes of all: broadcasts go by passes over edges, which combine them in the same way.
-            PregelMode::Push if self.common.options.combiner == Combiner::Auto => {
-                self.pull(&mut step, values, limit)?
-            }
-            PregelMode::Push => {
+            PregelMode::Push if self.common.options.combiner != Combiner::Auto => {
                 let what = "putting messages into mailboxes as they are sent";
                 return Err(EngineError::OneRank { what });
             }
+            // Of several ranks none has the mailboxes of all: broadcasts go by passes over edges, which combine them in the same way.
+            PregelMode::Pull | PregelMode::Push => self.pull(&mut step, values, limit)?,
         }
         Ok(step.facts.aggregated)
     }
@@ -92,10 +81,10 @@ impl Engine {
     pub(crate) fn advance_superstep<P: VertexProgram>(
         &mut self,
         step: &mut PregelStep<P>,
-        tally: AggregateSum<P::Aggregate>,
+        aggregate: P::Aggregate,
     ) -> Result<(), EngineError> {
         step.facts.superstep += 1;
-        step.facts.aggregated = tally.aggregate;
+        step.facts.aggregated = aggregate;
         if step.wrong.undeclared.load(Ordering::Relaxed) {
             return Err(EngineError::UndeclaredSends);
         }
@@ -114,45 +103,37 @@ impl Engine {
         values: VertexArray<P::Value>,
         limit: u64,
     ) -> Result<(), EngineError> {
-        let name = call_name::<P>;
+        let (name, forward) = (call_name::<P>, Direction::Forward);
         let out = self.vertex_array::<P::Message>(&name("broadcasts"))?;
         // As long as all are awake and messages go along edges only, a superstep is one pass.
         let (mut awake, mut computed) = (self.full_set()?, self.empty_set()?);
-        let mut broadcasts = 0;
-        let mut mail = None;
-        while step.facts.superstep < limit {
-            if awake.is_empty() && broadcasts == 0 {
-                break;
-            }
-            if awake.len() == self.vertices() && !P::SENDS && mail.is_none() {
+        // Boxes hold `IDENTITY` if there is no message.
+        let (mut broadcasts, mut boxes) = (0, None);
+        while step.facts.superstep < limit && !(awake.is_empty() && broadcasts == 0) {
+            if awake.len() == self.vertices() && !P::SENDS && boxes.is_none() {
                 let nobody = self.empty_set()?;
                 let senders = if broadcasts > 0 { &awake } else { &nobody };
                 let rows = (values.write(), out.write(), OutDegree);
-                let (every, forward) = (Everywhere(step.clone()), Direction::Forward);
-                let (tally, still) =
+                let every = Everywhere(step.clone());
+                let ((aggregate, sent), still) =
                     self.process_edges(&every, out.read(), rows, senders, forward)?;
                 computed = std::mem::replace(&mut awake, still);
-                broadcasts = tally.broadcasts;
-                self.advance_superstep(step, tally)?;
+                broadcasts = sent;
+                self.advance_superstep(step, aggregate)?;
                 continue;
             }
-            let mailboxes = match mail {
+            let mail = match boxes {
                 Some(mail) => mail,
                 None => {
                     let array = self.vertex_array::<P::Message>(&name("mail"))?;
                     self.process_vertices(array.write(), None, |_, mail| *mail = P::IDENTITY)?;
-                    *mail.insert(array)
+                    *boxes.insert(array)
                 }
-            };
-            let boxes = MailboxStore {
-                out,
-                mail: mailboxes,
             };
             let mut waken = awake;
             if broadcasts > 0 {
                 let deliver = Deliver(Arc::clone(&step.program));
-                let (rows, write) = (boxes.out.read(), boxes.mail.write());
-                let forward = Direction::Forward;
+                let (rows, write) = (out.read(), mail.write());
                 let ((), reached) =
                     self.process_edges(&deliver, rows, write, &computed, forward)?;
                 waken.union(&reached)?;
@@ -160,36 +141,16 @@ impl Engine {
             if waken.is_empty() {
                 break;
             }
-            let (tally, still, sent) = self.compute(step, values, boxes, &waken)?;
+            let rows = (values.write(), out.write(), mail.write(), OutDegree);
+            let compute = Compute(step.clone());
+            let ((aggregate, sent), [still, reached]) =
+                self.process_messages(&compute, rows, mail.write(), Some(&waken))?;
             awake = still;
-            awake.union(&sent)?;
-            broadcasts = tally.broadcasts;
-            computed = waken;
-            self.advance_superstep(step, tally)?;
+            awake.union(&reached)?;
+            (broadcasts, computed) = (sent, waken);
+            self.advance_superstep(step, aggregate)?;
         }
         Ok(())
-    }
-
-    /// Runs one superstep of the vertices in `waken`, whose messages are in their mailboxes.
-    ///
-    /// Returns the aggregate, the vertices that stay awake, and the vertices that received messages.
-    fn compute<P: VertexProgram>(
-        &mut self,
-        step: &PregelStep<P>,
-        values: VertexArray<P::Value>,
-        boxes: MailboxStore<P::Message>,
-        waken: &ActiveSet,
-    ) -> Result<(AggregateSum<P::Aggregate>, ActiveSet, ActiveSet), EngineError> {
-        let rows = (
-            values.write(),
-            boxes.out.write(),
-            boxes.mail.write(),
-            OutDegree,
-        );
-        let compute = Compute(step.clone());
-        let (tally, [awake, sent]) =
-            self.process_messages(&compute, rows, boxes.mail.write(), Some(waken))?;
-        Ok((tally, awake, sent))
     }
 }
 
@@ -204,45 +165,20 @@ pub fn pregel_footprint<P: VertexProgram>(version: PregelMode) -> ProgramFootpri
     }
 }
 
-/// The items that passes of broadcasts share: receivers combine messages, in order of the senders.
-macro_rules! broadcasts {
-    ($self:ident, $program:expr) => {
-        type SignalRows = Read<P::Message>;
-        type Edge = P::Edge;
-        type Message = P::Message;
-        type EdgeMessage = P::Message;
-        type Accumulator = P::Message;
-        const IDENTITY: P::Message = P::IDENTITY;
-        const ORDER_INDEPENDENT: bool = P::ORDER_INDEPENDENT;
-
-        #[inline(always)]
-        fn signal(&self, _: u64, out: &P::Message) -> Option<P::Message> {
-            (!out.bit_eq(&P::IDENTITY)).then_some(*out)
-        }
-        #[inline(always)]
-        fn on_edge(&$self, message: P::Message, edge: P::Edge) -> P::Message {
-            $program.on_edge(message, edge)
-        }
-        #[inline(always)]
-        fn fold(&$self, mail: &mut P::Message, message: P::Message) {
-            $program.combine(mail, message);
-        }
-        #[inline(always)]
-        fn merge(&$self, mail: &mut P::Message, later: P::Message) {
-            $program.combine(mail, later);
-        }
-    };
-}
-
 /// A superstep of all vertices in one pass: each receiver computes at once.
 struct Everywhere<P: VertexProgram>(PregelStep<P>);
 
 impl<P: VertexProgram> EdgeProgram for Everywhere<P> {
+    type SignalRows = Read<P::Message>;
     type ApplyRows = (Write<P::Value>, Write<P::Message>, OutDegree);
     type Sum = AggregateSum<P::Aggregate>;
     const REACH: Reach = Reach::Every;
 
-    broadcasts!(self, self.0.program);
+    combining!(self, self.0.program);
+    #[inline(always)]
+    fn signal(&self, _: u64, out: &P::Message) -> Option<P::Message> {
+        message_in::<P>(*out)
+    }
     #[inline(always)]
     fn apply(
         &self,
@@ -250,10 +186,8 @@ impl<P: VertexProgram> EdgeProgram for Everywhere<P> {
         (value, out, degree): (&mut P::Value, &mut P::Message, u64),
         mail: P::Message,
     ) -> (AggregateSum<P::Aggregate>, Activate) {
-        let message = (!mail.bit_eq(&P::IDENTITY)).then_some(mail);
-        let computed = self
-            .0
-            .compute(v, value, degree, message, &mut self.0.refuse());
+        let (step, message) = (&self.0, message_in::<P>(mail));
+        let computed = step.compute(v, value, degree, message, &mut step.refuse());
         *out = computed.broadcast.unwrap_or(P::IDENTITY);
         (computed.tally, computed.awake)
     }
@@ -268,10 +202,15 @@ fn wakes<P: VertexProgram>(mail: &P::Message) -> Activate {
 struct Deliver<P: VertexProgram>(Arc<P>);
 
 impl<P: VertexProgram> EdgeProgram for Deliver<P> {
+    type SignalRows = Read<P::Message>;
     type ApplyRows = Write<P::Message>;
     type Sum = ();
 
-    broadcasts!(self, self.0);
+    combining!(self, self.0);
+    #[inline(always)]
+    fn signal(&self, _: u64, out: &P::Message) -> Option<P::Message> {
+        message_in::<P>(*out)
+    }
     #[inline(always)]
     fn apply(&self, _: u64, mail: &mut P::Message, fold: P::Message) -> ((), Activate) {
         self.0.combine(mail, fold);
@@ -302,16 +241,14 @@ impl<P: VertexProgram> MessageProgram for Compute<P> {
         (value, out, mail, degree): (&mut P::Value, &mut P::Message, &mut P::Message, u64),
         sink: &mut Outbox<'_, P::Message>,
     ) -> (AggregateSum<P::Aggregate>, Activate) {
-        let message = std::mem::replace(mail, P::IDENTITY);
-        let message = (!message.bit_eq(&P::IDENTITY)).then_some(message);
+        let message = message_in::<P>(std::mem::replace(mail, P::IDENTITY));
+        let step = &self.0;
         let computed = match P::SENDS {
             true => {
                 let mut sends = |to, message| sink.send(to, message);
-                self.0.compute(v, value, degree, message, &mut sends)
+                step.compute(v, value, degree, message, &mut sends)
             }
-            false => self
-                .0
-                .compute(v, value, degree, message, &mut self.0.refuse()),
+            false => step.compute(v, value, degree, message, &mut step.refuse()),
         };
         *out = computed.broadcast.unwrap_or(P::IDENTITY);
         (computed.tally, computed.awake)
@@ -328,6 +265,6 @@ impl<P: VertexProgram> MessageProgram for Compute<P> {
         fold: P::Message,
     ) -> (AggregateSum<P::Aggregate>, Activate) {
         self.0.program.combine(mail, fold);
-        (AggregateSum::ZERO, wakes::<P>(mail))
+        (Self::Sum::ZERO, wakes::<P>(mail))
     }
 }

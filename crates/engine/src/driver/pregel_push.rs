@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use graphmill_raw::{Element, Mailboxes, lock};
-use graphmill_storage::{DataKind, Job, JobError, Lease, Step as Stepped, StorageError, Worker};
+use graphmill_storage::{DataKind, Job, JobError, Step as Stepped, StorageError, Worker};
 
 use crate::cache::adjacency::{AdjacencyLists, value_of, with_words};
 use crate::config::Combiner;
 use crate::context::{ExecContext, run};
 use crate::driver::mailboxes::SharedMailboxes;
-use crate::driver::pregel_step::{AggregateSum, PregelStep};
+use crate::driver::pregel_step::{AggregateSum, PregelStep, combining, message_in};
 use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -64,8 +64,7 @@ struct MailboxPair<M> {
     /// Of those that even supersteps take and odd ones send, and the others.
     sets: [SharedMailboxes<M>; 2],
     /// Broadcasts that wait for an edge pass.
-    out: Mailboxes<M>,
-    _out: [Lease; 2],
+    out: SharedMailboxes<M>,
 }
 
 impl<M> MailboxPair<M> {
@@ -110,10 +109,9 @@ impl Engine {
         (mut waken, mail): (ActiveSet, Option<VertexArray<P::Message>>),
         limit: u64,
     ) -> Result<ActiveSet, EngineError> {
-        let vertices = self.vertices() as usize;
         self.make_room_to_push::<P>(&values, mail.is_some())?;
         let sets = [self.shared_mailboxes()?, self.shared_mailboxes()?];
-        let (out, _out) = self.mailboxes::<P::Message>(vertices)?;
+        let out = self.shared_mailboxes()?;
         let rows = (values.write(), OutDegree);
         let mut needs = Vec::new();
         rows.needs(&mut needs);
@@ -125,7 +123,7 @@ impl Engine {
         if combiner != Combiner::Auto {
             has_lists = Some(self.push_lists(P::Edge::WEIGHTED, &values)?);
         }
-        let post = Arc::new(MailboxPair { sets, out, _out });
+        let post = Arc::new(MailboxPair { sets, out });
         if let Some(mail) = mail {
             self.restore_mail(step, &post, mail, &waken)?;
         }
@@ -149,17 +147,14 @@ impl Engine {
                 waken: &waken,
                 awake: &next,
                 callers: &callers,
-                tallies: batches
-                    .iter()
-                    .map(|_| Mutex::new((AggregateSum::ZERO, 0)))
-                    .collect(),
+                tallies: batches.iter().map(|_| Mutex::new(Reduce::ZERO)).collect(),
                 deal: NumaQueue::new(&batches, machine.batches.len()),
                 batches,
                 reached: Reached::new(machine.workers.count()),
             };
             let done = pass.superstep();
             self.broken = done.is_err();
-            let (tally, report, reached) = done.map_err(|error| self.too_small(error))?;
+            let ((aggregate, _), report, reached) = done.map_err(|error| self.too_small(error))?;
             self.end_pass(began, report);
             for set in [&mut next, &mut callers] {
                 set.refresh_counts();
@@ -193,7 +188,7 @@ impl Engine {
                 })?;
             }
             waken = next;
-            self.advance_superstep(step, tally)?;
+            self.advance_superstep(step, aggregate)?;
             if self.is_pause_due()? && step.facts.superstep < limit && !waken.is_empty() {
                 self.keep_mail(step, post, &waken)?;
                 return Ok(waken);
@@ -202,12 +197,12 @@ impl Engine {
         self.empty_set()
     }
 
-    /// Frees memory for mailboxes and values; returns the bytes of one set of mailboxes.
+    /// Frees memory for mailboxes and values.
     fn make_room_to_push<P: VertexProgram>(
         &mut self,
         values: &VertexArray<P::Value>,
         has_mail: bool,
-    ) -> Result<u64, EngineError> {
+    ) -> Result<(), EngineError> {
         let vertices = self.vertices() as usize;
         let leased = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
         let one_set = leased(DataKind::Messages, one_box::<P>());
@@ -229,7 +224,7 @@ impl Engine {
                 budget: self.common.budget.total(),
             });
         }
-        Ok(one_set)
+        Ok(())
     }
 
     /// Moves messages from the mail array to the mailboxes of the current superstep.
@@ -257,15 +252,9 @@ impl Engine {
         post: Arc<MailboxPair<P::Message>>,
         waken: &ActiveSet,
     ) -> Result<(), EngineError> {
-        let sent = Arc::into_inner(post).map(|post| {
-            let [even, odd] = post.sets;
-            [even, odd]
-                .into_iter()
-                .nth(step.facts.superstep as usize % 2)
-        });
-        let Some(sent) = sent.flatten() else {
-            return Err(EngineError::Broken);
-        };
+        let which = step.facts.superstep as usize % 2;
+        let sent = Arc::into_inner(post).and_then(|post| post.sets.into_iter().nth(which));
+        let sent = sent.ok_or(EngineError::Broken)?;
         let mail = self.vertex_array(&call_name::<P>("mail"))?;
         self.process_vertices(mail.write(), Some(waken), |v, mail| {
             *mail = sent.boxes.take(v as usize).unwrap_or(P::IDENTITY);
@@ -285,30 +274,17 @@ impl Engine {
 
     /// Returns a set of empty mailboxes for all vertices.
     fn shared_mailboxes<M: Element>(&self) -> Result<SharedMailboxes<M>, StorageError> {
-        let (boxes, _leases) = self.mailboxes(self.vertices() as usize)?;
+        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
+        let buffer = |bytes| tiers.buffer(DataKind::Messages, budget, "mailboxes", bytes);
+        let vertices = self.vertices() as usize;
+        let [states, messages] = Mailboxes::<M>::bytes(vertices);
+        let (states, first) = buffer(states)?.into_parts();
+        let (messages, second) = buffer(messages)?.into_parts();
         Ok(SharedMailboxes {
-            boxes,
+            boxes: Mailboxes::new(vertices, [states, messages]),
             alone: self.common.workers.count() == 1,
-            _leases,
+            _leases: [first, second],
         })
-    }
-
-    /// Returns `places` empty mailboxes and their leases.
-    fn mailboxes<M: Element>(
-        &self,
-        places: usize,
-    ) -> Result<(Mailboxes<M>, [Lease; 2]), StorageError> {
-        let buffer = |bytes| {
-            let (tiers, budget) = (&self.common.tiers, &self.common.budget);
-            Ok::<_, StorageError>(
-                tiers
-                    .buffer(DataKind::Messages, budget, "mailboxes", bytes)?
-                    .into_parts(),
-            )
-        };
-        let [states, messages] = Mailboxes::<M>::bytes(places);
-        let ((states, first), (messages, second)) = (buffer(states)?, buffer(messages)?);
-        Ok((Mailboxes::new(places, [states, messages]), [first, second]))
     }
 }
 
@@ -335,15 +311,12 @@ impl<P: VertexProgram> Pushing<'_, P> {
     /// Runs the superstep: returns its aggregate and the vertices that received messages.
     fn superstep(self) -> Result<(AggregateSum<P::Aggregate>, PassMetrics, Reached), EngineError> {
         run(self.machine, &self)?;
-        let mut tally = AggregateSum::ZERO;
-        let mut report = PassMetrics::new(Mode::Push);
+        let mut sum = <(AggregateSum<P::Aggregate>, u64)>::ZERO;
         for of_batch in &self.tallies {
-            let of_batch = lock(of_batch);
-            tally.add(of_batch.0);
-            report.edges += of_batch.1;
+            sum.add(*lock(of_batch));
         }
-        report.active = self.waken.len();
-        report.messages = tally.broadcasts;
+        let (tally, edges) = sum;
+        let report = PassMetrics::in_memory(Mode::Push, [self.waken.len(), tally.1, edges]);
         Ok((tally, report, self.reached))
     }
 
@@ -359,13 +332,11 @@ impl<P: VertexProgram> Pushing<'_, P> {
         let mut io = lock(&machine.row_io[worker]);
         let mut open = machine.arrays.open(batch, self.needs, &mut io)?;
         let mut reached = lock(&self.reached.by_worker[worker]);
-        let mut tally = (AggregateSum::ZERO, 0);
+        let mut tally = <(AggregateSum<P::Aggregate>, u64)>::ZERO;
         {
             let mut awake = self.awake.batch(batch)?;
-            let mut callers = match self.lists {
-                Some(_) => None,
-                None => Some(self.callers.batch(batch)?),
-            };
+            let waits = self.lists.is_none();
+            let mut callers = waits.then(|| self.callers.batch(batch)).transpose()?;
             let mut rows = <(Write<P::Value>, OutDegree)>::slices(&mut open.guards);
             self.waken.batch(batch)?.for_each(|i| {
                 let v = start as usize + i;
@@ -375,8 +346,7 @@ impl<P: VertexProgram> Pushing<'_, P> {
                         self.reached.note(&mut reached, to as u64);
                     }
                 };
-                let mail = now.boxes.take(v);
-                let mail = mail.filter(|mail| !mail.bit_eq(&P::IDENTITY));
+                let mail = now.boxes.take(v).and_then(message_in::<P>);
                 let computed = match P::SENDS {
                     true => {
                         let mut sends = |to: u64, message| match to < machine.batches.vertices() {
@@ -394,15 +364,13 @@ impl<P: VertexProgram> Pushing<'_, P> {
                             if let Some(later) = on.get(i + EDGES_AHEAD) {
                                 next.boxes.prefetch(later[0] as usize);
                             }
-                            put(
-                                record[0] as usize,
-                                program.on_edge(message, value_of(record)),
-                            );
+                            let carried = program.on_edge(message, value_of(record));
+                            put(record[0] as usize, carried);
                         }
                         tally.1 += list.len() as u64;
                     }
                     (Some(message), None) => {
-                        self.post.out.put(v, message, combine);
+                        self.post.out.boxes.put(v, message, combine);
                         callers.iter_mut().for_each(|callers| callers.insert(i));
                     }
                     (None, _) => (),
@@ -420,11 +388,11 @@ impl<P: VertexProgram> Pushing<'_, P> {
         let traffic = machine.traffic.of(worker);
         let one_box = one_box::<P>() as u64;
         traffic.change(DataKind::Messages, Access::of(all), woken * one_box);
-        let edges = tally.1;
+        let ((_, broadcasts), edges) = tally;
         match self.lists {
-            Some(lists) => lists.count(traffic, tally.0.broadcasts, edges),
+            Some(lists) => lists.count(traffic, broadcasts, edges),
             None => {
-                let bytes = tally.0.broadcasts * one_box;
+                let bytes = broadcasts * one_box;
                 traffic.write(DataKind::Messages, Access::of(all), bytes);
             }
         }
@@ -459,29 +427,12 @@ struct Broadcasts<P: VertexProgram> {
 impl<P: VertexProgram> EdgeProgram for Broadcasts<P> {
     type SignalRows = ();
     type ApplyRows = ();
-    type Edge = P::Edge;
-    type Message = P::Message;
-    type EdgeMessage = P::Message;
-    type Accumulator = P::Message;
     type Sum = ();
-    const IDENTITY: P::Message = P::IDENTITY;
-    const ORDER_INDEPENDENT: bool = P::ORDER_INDEPENDENT;
 
+    combining!(self, self.program);
     #[inline(always)]
     fn signal(&self, v: u64, (): ()) -> Option<P::Message> {
-        self.post.out.take(v as usize)
-    }
-    #[inline(always)]
-    fn on_edge(&self, message: P::Message, edge: P::Edge) -> P::Message {
-        self.program.on_edge(message, edge)
-    }
-    #[inline(always)]
-    fn fold(&self, mail: &mut P::Message, message: P::Message) {
-        self.program.combine(mail, message);
-    }
-    #[inline(always)]
-    fn merge(&self, mail: &mut P::Message, later: P::Message) {
-        self.program.combine(mail, later);
+        self.post.out.boxes.take(v as usize)
     }
     #[inline(always)]
     fn apply(&self, v: u64, (): (), mail: P::Message) -> ((), Activate) {

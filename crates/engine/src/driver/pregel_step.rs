@@ -9,34 +9,8 @@ use crate::program::edge::Activate;
 use crate::program::vertex::{SuperstepInfo, VertexContext, VertexProgram};
 use crate::value::{Accumulator, Reduce};
 
-/// The sums over the vertices of a superstep.
-#[derive(Clone, Copy)]
-pub(crate) struct AggregateSum<A> {
-    pub(crate) aggregate: A,
-    pub(crate) broadcasts: u64,
-}
-
-impl<A: Reduce> Reduce for AggregateSum<A> {
-    const ZERO: Self = AggregateSum {
-        aggregate: A::ZERO,
-        broadcasts: 0,
-    };
-    #[inline(always)]
-    fn add(&mut self, later: Self) {
-        self.aggregate.add(later.aggregate);
-        self.broadcasts += later.broadcasts;
-    }
-    fn put(&self, to: &mut Vec<u8>) {
-        self.aggregate.put(to);
-        self.broadcasts.put(to);
-    }
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        Some(AggregateSum {
-            aggregate: A::take(from)?,
-            broadcasts: u64::take(from)?,
-        })
-    }
-}
+/// What the vertices of a superstep add up, and the number of their broadcasts.
+pub(crate) type AggregateSum<A> = (A, u64);
 
 /// A program in one superstep.
 pub(crate) struct PregelStep<P: VertexProgram> {
@@ -92,15 +66,11 @@ impl<P: VertexProgram> PregelStep<P> {
             sends,
         };
         self.program.compute(&mut vertex, message);
-        let broadcast = vertex
-            .broadcast
-            .filter(|message| degree > 0 && !message.bit_eq(&P::IDENTITY));
+        let is_said = |message: &P::Message| degree > 0 && !message.bit_eq(&P::IDENTITY);
+        let broadcast = vertex.broadcast.filter(is_said);
         ComputeResult {
             broadcast,
-            tally: AggregateSum {
-                aggregate: vertex.aggregate,
-                broadcasts: u64::from(broadcast.is_some()),
-            },
+            tally: (vertex.aggregate, broadcast.is_some().into()),
             awake: Activate::when(!vertex.halts),
         }
     }
@@ -114,4 +84,36 @@ impl<P: VertexProgram> PregelStep<P> {
         let mut nobody = lock(&self.wrong.nobody);
         *nobody = Some(nobody.map_or(to, |least| least.min(to)));
     }
+}
+
+/// The items that passes of broadcasts share: receivers combine messages, in order of the senders.
+macro_rules! combining {
+    ($self:ident, $program:expr) => {
+        type Edge = P::Edge;
+        type Message = P::Message;
+        type EdgeMessage = P::Message;
+        type Accumulator = P::Message;
+        const IDENTITY: P::Message = P::IDENTITY;
+        const ORDER_INDEPENDENT: bool = P::ORDER_INDEPENDENT;
+
+        #[inline(always)]
+        fn on_edge(&$self, message: P::Message, edge: P::Edge) -> P::Message {
+            $program.on_edge(message, edge)
+        }
+        #[inline(always)]
+        fn fold(&$self, mail: &mut P::Message, message: P::Message) {
+            $program.combine(mail, message);
+        }
+        #[inline(always)]
+        fn merge(&$self, mail: &mut P::Message, later: P::Message) {
+            $program.combine(mail, later);
+        }
+    };
+}
+pub(crate) use combining;
+
+/// Returns the message in a mailbox, or of a broadcast.
+#[inline(always)]
+pub(crate) fn message_in<P: VertexProgram>(mail: P::Message) -> Option<P::Message> {
+    (!mail.bit_eq(&P::IDENTITY)).then_some(mail)
 }

@@ -11,7 +11,6 @@ use graphmill_raw::lock;
 use crate::checkpoint::checkpointer::{Checkpointer, ResumeInfo};
 use crate::checkpoint::snapshot::{LogPage, Snapshot};
 use crate::comm::communicator::Communicator;
-use crate::context::EngineState;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
@@ -20,17 +19,8 @@ use crate::value::Reduce;
 impl Engine {
     /// Runs one call of the driver, or replays it: returns its logged result and sets.
     ///
-    /// A call takes one pass or several. A resumed run replays the logged results up to its checkpoint and does no work. `name`
-    /// identifies the call.
-    pub(crate) fn logged<S: Reduce, const N: usize>(
-        &mut self,
-        name: &str,
-        work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
-    ) -> Result<(S, [ActiveSet; N]), EngineError> {
-        self.logged_passes(1, name, work)
-    }
-
-    /// Runs a call that counts as `passes` passes if it is replayed.
+    /// A call takes one pass or several, and counts as `passes` if it is replayed. A resumed run replays the logged results up to its
+    /// checkpoint and does no work. `name` identifies the call.
     pub(crate) fn logged_passes<S: Reduce, const N: usize>(
         &mut self,
         passes: u64,
@@ -121,25 +111,20 @@ impl Engine {
         let Some(recovery) = self.recovery.as_mut() else {
             return Ok(());
         };
-        let EngineState {
-            arrays,
-            row_io,
-            ranks,
-            settings,
-            ..
-        } = &mut self.common;
-        let Some(io) = row_io.first() else {
+        let common = &mut self.common;
+        let Some(io) = common.row_io.first() else {
             return Ok(());
         };
         if self.broken {
             // The state after a failed pass is no checkpoint.
             return Err(EngineError::Broken);
         }
-        if let Some(found) = recovery.take_loaded() {
-            arrays.restore(&found.arrays, &mut lock(io))?;
+        if let Some(found) = recovery.found.take() {
+            (common.arrays).restore(&found.record.arrays, &mut lock(io))?;
         }
-        let due = recovery.due(settings.clock.now(), ranks)?;
-        recovery.defer_cancel_if_worth_keeping(settings.clock.now());
+        let clock = &common.settings.clock;
+        let due = recovery.due(clock.now(), &common.ranks)?;
+        recovery.defer_cancel_if_worth_keeping(clock.now());
         let published = if due.version { self.publish() } else { Ok(()) };
         match published {
             // Another rank with the same request may have ended already, once all have the checkpoint.
@@ -202,16 +187,14 @@ pub fn keep_ended(engine: &mut Engine) -> Result<bool, EngineError> {
 /// Returns the checkpoint that the run resumed from, if it did.
 #[must_use]
 pub fn resumed(engine: &Engine) -> Option<&ResumeInfo> {
-    engine.recovery.as_ref().and_then(Checkpointer::resumed)
+    engine.recovery.as_ref()?.resumed.as_ref()
 }
 
 /// True if the run has checkpoints.
 #[must_use]
 pub fn has_published(engine: &Engine) -> bool {
-    engine
-        .recovery
-        .as_ref()
-        .is_some_and(Checkpointer::has_published)
+    let recovery = engine.recovery.as_ref();
+    recovery.is_some_and(|recovery| !recovery.published.is_empty())
 }
 
 /// Ends the driver's calls.
@@ -227,10 +210,10 @@ pub fn end_calls(engine: &mut Engine) -> Result<(), EngineError> {
         });
     }
     engine.checkpoint_if_due()?;
-    engine
-        .recovery
-        .iter_mut()
-        .for_each(Checkpointer::finish_log);
+    if let Some(recovery) = &mut engine.recovery {
+        // No call follows: work may end at any time.
+        recovery.patience = None;
+    }
     Ok(())
 }
 
@@ -239,15 +222,12 @@ pub fn end_calls(engine: &mut Engine) -> Result<(), EngineError> {
 /// # Errors
 /// The disk failed.
 pub fn finish_checkpoints(engine: &mut Engine) -> Result<(), EngineError> {
-    match engine.recovery.take() {
-        Some(recovery) => {
-            recovery.finish()?;
-            // Where one stays, so do its pages.
-            engine.common.arrays.forget_versions();
-            Ok(())
-        }
-        None => Ok(()),
+    if let Some(recovery) = engine.recovery.take() {
+        recovery.finish()?;
+        // Where one stays, so do its pages.
+        engine.common.arrays.forget_versions();
     }
+    Ok(())
 }
 
 /// As above, of the checkpoints alone.

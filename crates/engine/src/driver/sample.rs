@@ -7,7 +7,7 @@ use graphmill_raw::lock;
 
 use crate::engine::{Engine, LOOKING_FRAMES};
 use crate::error::EngineError;
-use crate::value::Reduce;
+use crate::value::{Reduce, edge_value};
 
 /// Columns that are looked into, spread over the graph.
 const COLUMNS: usize = 16;
@@ -24,26 +24,21 @@ impl Engine {
         let (batches, budget) = (&self.common.batches, &self.common.budget);
         let graph = &self.stored.graph;
         let mut frames = PageCache::new(graph, budget, LOOKING_FRAMES)?;
-        let mut most = (0, None);
+        let mut most = [0, u64::MAX];
         for batch in self.common.ranks.own() {
-            let range = batches.range(batch);
-            let span = (range.end - range.start) as usize;
+            let span = batches.span(batch) as usize;
             let mut degrees = budget.buffer("the degrees of a batch", span * size_of::<u64>())?;
-            let degrees = degrees
-                .typed_mut::<u64>()
-                .get_mut(..span)
-                .unwrap_or(&mut []);
+            let degrees = &mut degrees.typed_mut::<u64>()[..span];
             graph.degrees(graph.forward(), &mut frames, batch, degrees)?;
-            for (v, degree) in range.zip(degrees) {
-                if *degree > most.0 {
-                    most = (*degree, Some(v));
+            for (v, degree) in batches.range(batch).zip(degrees) {
+                if *degree > most[0] {
+                    most = [*degree, v];
                 }
             }
         }
         self.common.arrays.count_read(frames.take_bytes_read());
-        let (degree, v) = most;
         let mut said = Vec::new();
-        [degree, v.unwrap_or(u64::MAX)].put(&mut said);
+        most.put(&mut said);
         let mut most = [0, u64::MAX];
         for said in self.common.ranks.gather(said)? {
             let of_rank = <[u64; 2]>::take(&mut &said[..]).unwrap_or(most);
@@ -70,11 +65,7 @@ impl Engine {
             }
         }
         self.common.arrays.count_read(frames.take_bytes_read());
-        Ok(if edges > 0.0 {
-            (logarithms / edges).exp()
-        } else {
-            1.0
-        })
+        Ok((logarithms / edges.max(1.0)).exp())
     }
 
     /// Returns the vertices of a sample, at most as many as a page of degrees holds.
@@ -90,11 +81,8 @@ impl Engine {
             }
             _ => {
                 // A stretch lies in one page.
-                let stride = vertices
-                    .div_ceil(STRETCHES)
-                    .max(1)
-                    .next_multiple_of(STRETCH);
-                (0..vertices, stride, STRETCH)
+                let stride = vertices.div_ceil(STRETCHES).max(1);
+                (0..vertices, stride.next_multiple_of(STRETCH), STRETCH)
             }
         };
         let end = of.end;
@@ -105,8 +93,8 @@ impl Engine {
     /// Of several ranks each looks at the columns that it owns, and hears of the others'.
     fn sample_weights(&self) -> Result<Option<f64>, EngineError> {
         let graph = self.graph();
-        let width = graph.edge_kind().bytes() as u64;
-        if width == 0 {
+        let kind = graph.edge_kind();
+        if kind == EdgeKind::None {
             return Ok(None);
         }
         let columns = graph.forward().columns();
@@ -115,26 +103,16 @@ impl Engine {
         let mut bytes = Vec::new();
         let own = self.common.ranks.own();
         let with_cells = |d: &usize| own.contains(d) && !columns[*d].cells().is_empty();
-        for column in (0..columns.len())
-            .step_by(columns.len().div_ceil(COLUMNS).max(1))
-            .filter(with_cells)
-        {
+        let columns_looked_at = (0..columns.len()).step_by(columns.len().div_ceil(COLUMNS).max(1));
+        for column in columns_looked_at.filter(with_cells) {
             let cells = columns[column].cells();
             let extent = graph.weights_extent(column, &cells[cells.len() / 2]);
-            let end = extent.bytes.end.min(extent.bytes.start + EDGES * width);
+            let most = EDGES * kind.bytes() as u64;
+            let end = extent.bytes.end.min(extent.bytes.start + most);
             bytes.clear();
             frames.read(extent.file, extent.bytes.start..end, &mut bytes)?;
-            match graph.edge_kind() {
-                EdgeKind::None => {}
-                EdgeKind::F32 => {
-                    let entries = bytes.as_chunks().0.iter();
-                    weights.extend(entries.map(|weight| f64::from(f32::from_le_bytes(*weight))));
-                }
-                EdgeKind::F64 => {
-                    let entries = bytes.as_chunks().0.iter();
-                    weights.extend(entries.map(|weight| f64::from_le_bytes(*weight)));
-                }
-            }
+            let entries = 0..bytes.len() / kind.bytes();
+            weights.extend(entries.map(|i| edge_value::<f64>(kind, &bytes, i)));
         }
         self.common.arrays.count_read(frames.take_bytes_read());
         let said = weights.iter().flat_map(|weight| weight.to_le_bytes());
@@ -176,12 +154,10 @@ pub fn sample_mean_weight(engine: &mut Engine) -> Result<Option<f64>, EngineErro
 /// # Errors
 /// The disk failed.
 pub fn sample_degree(engine: &mut Engine) -> Result<f64, EngineError> {
-    let usual = match engine.usual_degree {
-        Some(usual) => usual,
-        None => engine.sample_degrees()?,
-    };
-    engine.usual_degree = Some(usual);
-    Ok(usual)
+    if engine.usual_degree.is_none() {
+        engine.usual_degree = Some(engine.sample_degrees()?);
+    }
+    Ok(engine.usual_degree.unwrap_or(1.0))
 }
 
 /// Returns the mean of the values that are at most some multiple of the median, if that is not zero.

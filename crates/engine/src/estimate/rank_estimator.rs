@@ -48,15 +48,13 @@ pub fn estimate_run(question: &RunEstimateRequest<'_>) -> Result<Vec<RunEstimate
     let looking = looking.collect::<Result<Vec<_>, _>>()?;
     let pieces = count_pieces(question, &looking)?;
     let each = looking.into_iter().zip(pieces);
-    Ok(each
-        .map(|(looking, pieces)| looking.look(&pieces))
-        .collect())
+    let looked = each.map(|(looking, pieces)| looking.look(&pieces));
+    Ok(looked.collect())
 }
 
 impl<'q> RankEstimator<'q> {
     fn new(question: &'q RunEstimateRequest<'q>, rank: usize) -> Result<Self, EngineError> {
         let (outline, cuts, threads) = (question.outline, question.cuts, question.threads);
-        let memory = question.memory;
         let own = cuts[rank]..cuts[rank + 1];
         let measure = GraphDims {
             own: (cuts.len() > 2).then(|| own.clone()),
@@ -67,25 +65,30 @@ impl<'q> RankEstimator<'q> {
             ..question.sizes
         };
         let least = outline.open_bytes + min_memory(&measure, threads, &Tiers::default(), sizes);
-        if least > memory {
-            return Err(EngineError::TooSmall {
-                what: "a run",
-                least,
-                budget: memory,
-            });
-        }
         let shape = GraphShape::of(&measure, threads);
         // The engine has its buffers, and the driver the set of all vertices.
         let taken = outline.open_bytes + base_memory(&measure, threads) + shape.set_of_vertices;
-        Ok(RankEstimator {
+        let looking = RankEstimator {
             question,
             rank,
             own,
             shape,
             sizes,
             least,
-            free: memory.saturating_sub(taken),
-        })
+            free: question.memory.saturating_sub(taken),
+        };
+        match least > question.memory {
+            true => Err(looking.too_small()),
+            false => Ok(looking),
+        }
+    }
+
+    fn too_small(&self) -> EngineError {
+        EngineError::TooSmall {
+            what: "a run",
+            least: self.least,
+            budget: self.question.memory,
+        }
     }
 
     pub(crate) fn ranks(&self) -> usize {
@@ -141,15 +144,8 @@ impl<'q> RankEstimator<'q> {
         pass.read += degrees[1];
 
         // Who needs which messages.
-        let staged = if vertex_state_resident {
-            0
-        } else {
-            touched.read
-        } + if degrees_resident {
-            0
-        } else {
-            size_of::<u64>()
-        };
+        let staged = usize::from(!vertex_state_resident) * touched.read
+            + usize::from(!degrees_resident) * size_of::<u64>();
         let borrowed = self.shape.row_bytes(self.shape.staging_bytes(staged, 2));
         let own = ProgramFootprint {
             rows: staged,
@@ -159,14 +155,8 @@ impl<'q> RankEstimator<'q> {
         let written = start.written;
         let needs = self.needs(sizes, &mut start);
         let needs_files = start.written - written;
-        let room = self
-            .shape
-            .plan(sizes, self.free)
-            .ok_or(EngineError::TooSmall {
-                what: "a run",
-                least: self.least,
-                budget: self.question.memory,
-            })?;
+        let room = self.shape.plan(sizes, self.free);
+        let room = room.ok_or_else(|| self.too_small())?;
         pass = pass.and(self.sent(needs.as_deref()));
         Ok(PlannedRank {
             to_dispatch: self.to_dispatch(sizes, &room),
@@ -226,17 +216,15 @@ impl<'q> RankEstimator<'q> {
         let of_rank = |to: usize, whole: fn(usize) -> u64| {
             let of_batch = |batch| {
                 let span = self.batches().span(batch);
-                let bytes = list_bytes(self.part(listed[to], span), span as usize);
-                whole(bytes)
+                whole(list_bytes(self.part(listed[to], span), span as usize))
             };
             match to == self.rank {
                 true => 0,
                 false => own.clone().map(of_batch).sum(),
             }
         };
-        let on_disk: Vec<u64> = (0..ranks)
-            .map(|to| of_rank(to, AlignedBuffer::footprint))
-            .collect();
+        let on_disk = (0..ranks).map(|to| of_rank(to, AlignedBuffer::footprint));
+        let on_disk: Vec<u64> = on_disk.collect();
         let in_memory = (0..ranks).map(|to| of_rank(to, |bytes| bytes as u64)).sum();
         let selected = selected_bytes(self.batches());
         let (bytes, room) = (lists_memory(self.batches(), own, ranks), room - selected);
@@ -256,11 +244,8 @@ impl<'q> RankEstimator<'q> {
 
     /// Bytes on disk of the places of messages of some batches.
     fn places(&self, batches: Range<usize>) -> u64 {
-        let of_batch = |batch| {
-            let bytes = self.batches().span(batch) as usize * self.sizes.message;
-            AlignedBuffer::footprint(bytes)
-        };
-        batches.map(of_batch).sum()
+        let bytes = |batch| self.batches().span(batch) as usize * self.sizes.message;
+        batches.map(bytes).map(AlignedBuffer::footprint).sum()
     }
 
     /// Returns the bytes on disk of the messages of `senders` senders in `batches` batches.
@@ -302,17 +287,19 @@ impl<'q> RankEstimator<'q> {
         moved
     }
 
-    /// Bytes of a cell's edges with their weights.
-    fn cell_bytes(&self) -> u64 {
-        let weight = match self.sizes.weighted {
+    /// Bytes of an edge's weight that passes read.
+    fn weight_bytes(&self) -> u64 {
+        match self.sizes.weighted {
             true => self.question.outline.weight_bytes(),
             false => 0,
-        };
+        }
+    }
+
+    /// Bytes of a cell's edges with their weights.
+    fn cell_bytes(&self) -> u64 {
+        let weight = self.weight_bytes();
         let bytes = |column: &ColumnModel| column.data_bytes + column.edges.saturating_mul(weight);
-        self.columns()
-            .iter()
-            .map(bytes)
-            .fold(0, u64::saturating_add)
+        (self.columns().iter().map(bytes)).fold(0, u64::saturating_add)
     }
 
     /// Returns the cached share of cells in the memory that passes and a routing table leave.
@@ -359,10 +346,7 @@ impl<'q> RankEstimator<'q> {
             Some(_) if goes == 1.0 && rest >= 1.0 => room.group as f64,
             _ => 1.0,
         };
-        let weight = match self.sizes.weighted {
-            true => self.question.outline.weight_bytes(),
-            false => 0,
-        };
+        let weight = self.weight_bytes();
         let files = self.columns().chunk_by(|a, b| a.file == b.file);
         let of_file = |columns: &[ColumnModel]| {
             let sum = |of: &dyn Fn(&ColumnModel) -> u64| columns.iter().map(of).sum::<u64>();
@@ -381,11 +365,8 @@ impl<'q> RankEstimator<'q> {
                 };
                 columns.iter().map(of_column).sum::<f64>()
             };
-            streams
-                .into_iter()
-                .filter(|all| *all > 0)
-                .map(of_stream)
-                .sum::<f64>()
+            let streams = streams.into_iter().filter(|all| *all > 0);
+            streams.map(of_stream).sum::<f64>()
         };
         files.map(of_file).sum::<f64>() as u64
     }
@@ -430,9 +411,8 @@ impl PlannedRank<'_> {
         let mut start = self.start.and(dispatching.made);
         start.read += pins.read + self.looked_at();
         let with = |dispatching: &RoutingEstimate| {
-            let mut pass = self
-                .pass
-                .and(self.messages(&room, &reads, dispatching, pieces));
+            let messages = self.messages(&room, &reads, dispatching, pieces);
+            let mut pass = self.pass.and(messages);
             pass.read += looking.cells(&room, dispatching.dispatch, pins.rest);
             pass
         };
@@ -449,9 +429,8 @@ impl PlannedRank<'_> {
             let lists = dispatching.made.written;
             let pushed = self.pushed(dispatching.dispatch, pieces);
             let places = looking.places(0..looking.batches().len());
-            files = [lists, pushed, places]
-                .into_iter()
-                .fold(files, u64::saturating_add);
+            let more = [lists, pushed, places];
+            files = more.into_iter().fold(files, u64::saturating_add);
         }
         RunEstimate {
             start,

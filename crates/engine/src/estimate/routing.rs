@@ -93,7 +93,7 @@ impl PlannedRank<'_> {
         reads: &[f64],
         pieces: &SpillEstimate,
     ) -> RoutingStats {
-        let batches = self.of.batches();
+        let (batches, columns) = (self.of.batches(), self.of.columns());
         let (vertices, own) = (batches.vertices(), self.of.own_vertices());
         let share = |part: f64, of: u64| part / (of as f64).max(1.0);
         let sizes = self.of.sizes;
@@ -102,13 +102,8 @@ impl PlannedRank<'_> {
             width: sizes.message,
             vertices,
             batches: batches.len(),
-            edges: self.of.columns().iter().map(|column| column.edges).sum(),
-            cells: self
-                .of
-                .columns()
-                .iter()
-                .map(|column| column.data_bytes)
-                .sum(),
+            edges: columns.iter().map(|column| column.edges).sum(),
+            cells: columns.iter().map(|column| column.data_bytes).sum(),
             reads: mean(batches, reads),
             sample: RoutingSample {
                 spread: share(pieces.messages, vertices),
@@ -219,17 +214,14 @@ impl PlannedRank<'_> {
         }
         let cuts = self.of.question.cuts;
         let dispatch = dispatching.dispatch;
+        let ways = [dispatch.own, dispatch.others];
         let others = self.of.ranks() as u64 - 1;
         for rank in 0..self.of.ranks() {
             let is_own = rank == self.of.rank;
             let needed = self.senders(rank);
             let batches = cuts[rank]..cuts[rank + 1];
             let all = self.of.pieces(batches.len(), needed);
-            let way = if is_own {
-                dispatch.own
-            } else {
-                dispatch.others
-            };
+            let way = if is_own { ways[0] } else { ways[1] };
             if way != RoutingMode::Push || is_own && others > 0 {
                 moved.written = moved.written.saturating_add(all);
             }
@@ -244,12 +236,9 @@ impl PlannedRank<'_> {
         }
         let pushed = self.pushed(dispatch, pieces);
         let is_looked_up = |way| way == RoutingMode::Push || dispatch.all_is_pulled;
-        let ways = [dispatch.own, dispatch.others].into_iter();
-        let lists = ways.zip(pieces.lists_on_disk);
-        let lists: f64 = lists
-            .filter(|(way, _)| dispatching.lists_on_disk && is_looked_up(*way))
-            .map(|(_, bytes)| bytes)
-            .sum();
+        let lists = ways.into_iter().zip(pieces.lists_on_disk);
+        let lists = lists.filter(|(way, _)| dispatching.lists_on_disk && is_looked_up(*way));
+        let lists: f64 = lists.map(|(_, bytes)| bytes).sum();
         moved.and(PassTraffic {
             read: pushed.saturating_add(lists as u64),
             written: pushed,
@@ -259,10 +248,9 @@ impl PlannedRank<'_> {
 
     /// Bytes of the pieces that are written for one run each.
     pub(crate) fn pushed(&self, dispatch: Routing, pieces: &SpillEstimate) -> u64 {
-        let ways = [dispatch.own, dispatch.others].into_iter();
-        let pushed = ways
-            .zip(pieces.bytes)
-            .filter(|(way, _)| *way == RoutingMode::Push);
+        let ways = [dispatch.own, dispatch.others];
+        let pushed = ways.into_iter().zip(pieces.bytes);
+        let pushed = pushed.filter(|(way, _)| *way == RoutingMode::Push);
         let pushed: f64 = pushed.map(|(_, bytes)| bytes).sum();
         let aside = match dispatch.all_is_pulled {
             true => {

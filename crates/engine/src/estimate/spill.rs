@@ -64,11 +64,8 @@ pub(crate) fn count_pieces(
     }
     let groups_of = |batch| {
         let of_rank = |(rank, first): (&PlannedRank<'_>, &usize)| {
-            let group = |run: Option<usize>| run.map(|run| first + run);
-            rank.runs_from(batch)
-                .into_iter()
-                .map(group)
-                .collect::<Vec<_>>()
+            let (runs, first) = (rank.runs_from(batch).into_iter(), *first);
+            runs.map(move |run| run.map(|run| first + run))
         };
         ranks.iter().zip(&firsts).flat_map(of_rank).collect()
     };

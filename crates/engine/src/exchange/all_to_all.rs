@@ -173,10 +173,9 @@ where
             lock(self.wire).free.append(&mut self.free);
             return Ok(ExchangeProgress::Complete);
         }
-        Ok(if moved {
-            ExchangeProgress::Moved
-        } else {
-            ExchangeProgress::Waiting
+        Ok(match moved {
+            true => ExchangeProgress::Moved,
+            false => ExchangeProgress::Waiting,
         })
     }
 
@@ -265,11 +264,10 @@ where
 
     /// Takes in what the fabric has carried out.
     fn take(&mut self, done: FabricCompletion) -> Result<(), EngineError> {
-        let (token, buffer, result) = (done.token, done.buffer, done.result);
-        let bytes = result?;
-        let buffer = buffer.ok_or_else(protocol_error)?;
-        let other = (token >> 1) as usize;
-        if token & 1 == SEND {
+        let bytes = done.result?;
+        let buffer = done.buffer.ok_or_else(protocol_error)?;
+        let other = (done.token >> 1) as usize;
+        if done.token & 1 == SEND {
             self.free.push(buffer);
             for sending in self.sending.iter_mut().filter(|of| of.to == other) {
                 sending.flying -= 1;

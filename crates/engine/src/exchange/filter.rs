@@ -73,11 +73,10 @@ impl MessageFilter {
         room: u64,
     ) -> Result<Option<(Self, [u64; 2])>, EngineError> {
         let (ranks, batches) = (&machine.ranks, &machine.batches);
-        let other = |batch| match ranks.owner(batch) {
-            rank if rank == ranks.rank() => None,
-            rank => Some(others(ranks.rank(), rank)),
-        };
-        let owners: Vec<_> = (0..batches.len()).map(other).collect();
+        let own = ranks.rank();
+        let other = |owner| (owner != own).then(|| others(own, owner));
+        let owners = (0..batches.len()).map(|batch| other(ranks.owner(batch)));
+        let owners: Vec<_> = owners.collect();
         let groups = ColumnGroups {
             of: ranks.own(),
             count: ranks.count() - 1,
@@ -91,11 +90,10 @@ impl MessageFilter {
         let path = machine.scratch.join(file);
         let built = RoutingTable::build(machine, &groups, &path, room.saturating_sub(selected))?;
         Ok(built.map(|(lists, traffic)| {
-            let selected = (0..PEERS).map(|_| Mutex::new(vec![0; words])).collect();
             let needs = MessageFilter {
-                rank: ranks.rank(),
+                rank: own,
                 lists,
-                selected,
+                selected: (0..PEERS).map(|_| Mutex::new(vec![0; words])).collect(),
                 _lease,
             };
             (needs, traffic)

@@ -73,9 +73,7 @@ impl Frame<'_> {
         let wanted = |word: usize| slots.present[word] & needed(word);
         let words = slots.present.len();
         let first = (from..words).find(|word| wanted(*word) != 0);
-        let Some(first) = first else {
-            return words;
-        };
+        let Some(first) = first else { return words };
         let room = self.room().saturating_sub(SECTION_HEADER + 16);
         let (mut end, mut last, mut count) = (first, first, 0);
         while end < words {
@@ -96,18 +94,14 @@ impl Frame<'_> {
             // Not one word of sources has room: the next frame has.
             return first;
         }
-        let kind = if listed {
-            SectionKind::List
-        } else {
-            SectionKind::Bits
-        };
-        self.head(batch, kind, first..last, count);
         if listed {
+            self.head(batch, SectionKind::List, first..last, count);
             each(first..last, wanted, |source| {
                 self.put(&(source as u32).to_le_bytes());
             });
             self.align();
         } else {
+            self.head(batch, SectionKind::Bits, first..last, count);
             (first..last).for_each(|word| self.put(&wanted(word).to_le_bytes()));
         }
         each(first..last, wanted, |source| {
@@ -126,17 +120,15 @@ impl Frame<'_> {
         placed: bool,
         messages: &[(u64, u32, M)],
     ) -> usize {
-        let number = size_of::<u32>() * if placed { 2 } else { 1 };
+        let (kind, number) = match placed {
+            true => (SectionKind::Placed, 2 * size_of::<u32>()),
+            false => (SectionKind::List, size_of::<u32>()),
+        };
         let room = self.room().saturating_sub(SECTION_HEADER + 24);
         let count = (room / (number + size_of::<M>())).min(messages.len());
         if count == 0 {
             return 0;
         }
-        let kind = if placed {
-            SectionKind::Placed
-        } else {
-            SectionKind::List
-        };
         self.head(batch, kind, 0..0, count);
         let messages = &messages[..count];
         for (source, ..) in messages {
@@ -270,23 +262,14 @@ pub(crate) fn sections<'f>(frame: &'f [u8], message: usize) -> Option<(Vec<Secti
         };
         let fields = [field()?, field()?, field()?, field()?, field()?, field()?];
         let [batch, kind, first, words, count, _] = fields;
-        let (kind, parts) = match kind {
-            1 => (
-                SectionKind::Bits,
-                [words * 8, 0, count.checked_mul(message)?],
-            ),
-            2 => (
-                SectionKind::List,
-                [count * 4, 0, count.checked_mul(message)?],
-            ),
-            3 => (SectionKind::Bytes, [0, 0, count]),
-            4 => (
-                SectionKind::Placed,
-                [count * 4, count * 4, count.checked_mul(message)?],
-            ),
+        let messages = || count.checked_mul(message);
+        let (kind, sources, columns, messages) = match kind {
+            1 => (SectionKind::Bits, words * 8, 0, messages()?),
+            2 => (SectionKind::List, count * 4, 0, messages()?),
+            3 => (SectionKind::Bytes, 0, 0, count),
+            4 => (SectionKind::Placed, count * 4, count * 4, messages()?),
             _ => return None,
         };
-        let [sources, columns, messages] = parts;
         let mut part = |bytes: usize| {
             let (part, more) = rest.split_at_checked(bytes)?;
             rest = more.get(bytes.next_multiple_of(8) - bytes..)?;

@@ -57,10 +57,8 @@ impl ActiveSetPool {
     /// The sets that the driver has, by number.
     pub(crate) fn of_driver(&self) -> Vec<(u64, Arc<BatchBitmaps>)> {
         let held = lock(&self.held);
-        let sets = held
-            .iter()
-            .filter_map(|(number, sets)| Some((*number, sets.upgrade()?)));
-        sets.collect()
+        let upgraded = |(number, sets): (&u64, &Weak<_>)| Some((*number, sets.upgrade()?));
+        held.iter().filter_map(upgraded).collect()
     }
 
     /// Returns the memory of unused sets to the budget.
@@ -70,11 +68,8 @@ impl ActiveSetPool {
 
     pub(crate) fn empty(self: &Arc<Self>) -> ActiveSet {
         let reused = lock(&self.free).pop();
-        let sets = reused.unwrap_or_else(|| {
-            (0..self.batches.len())
-                .map(|_| Mutex::new(HierarchicalBitmap::default()))
-                .collect()
-        });
+        let new = || (0..self.batches.len()).map(|_| Mutex::default()).collect();
+        let sets = reused.unwrap_or_else(new);
         ActiveSet {
             counts: vec![0; self.batches.len()],
             own: 0,
@@ -185,12 +180,11 @@ impl ActiveSet {
         }
         let batch = batches.batch_of(v);
         self.change("insert", |set| {
-            if set.pool.ranks.own().contains(&batch) {
-                let start = batches.start(batch);
-                set.batch(batch)?.insert((v - start) as usize);
-                set.recount(batch);
+            let i = (v - batches.start(batch)) as usize;
+            match set.pool.ranks.own().contains(&batch) {
+                true => set.edit(batch, |members| members.insert(i)),
+                false => Ok(()),
             }
-            Ok(())
         })
     }
     /// Adds every vertex.
@@ -199,11 +193,8 @@ impl ActiveSet {
     /// The budget has no room for the bitmap, or a rank is lost.
     pub fn insert_all(&mut self) -> Result<(), EngineError> {
         self.change("insert all", |set| {
-            for batch in set.pool.ranks.own() {
-                set.batch(batch)?.insert_all();
-                set.recount(batch);
-            }
-            Ok(())
+            let mut own = set.pool.ranks.own();
+            own.try_for_each(|batch| set.edit(batch, HierarchicalBitmap::insert_all))
         })
     }
     /// Adds these vertices.
@@ -225,20 +216,12 @@ impl ActiveSet {
 
     /// Adds every vertex for which `f` returns true.
     pub(crate) fn insert_where(&mut self, f: impl Fn(u64) -> bool) -> Result<(), EngineError> {
-        self.change("insert where", |all| {
-            for batch in all.pool.ranks.own() {
-                {
-                    let mut set = all.batch(batch)?;
-                    let range = all.pool.batches.range(batch);
-                    for (i, v) in range.enumerate() {
-                        if f(v) {
-                            set.insert(i);
-                        }
-                    }
-                }
-                all.recount(batch);
-            }
-            Ok(())
+        self.change("insert where", |set| {
+            set.pool.ranks.own().try_for_each(|batch| {
+                let range = set.pool.batches.range(batch).enumerate();
+                let chosen = range.filter(|(_, v)| f(*v));
+                set.edit(batch, |members| chosen.for_each(|(i, _)| members.insert(i)))
+            })
         })
     }
 
@@ -247,19 +230,7 @@ impl ActiveSet {
     /// # Errors
     /// The other set is of another engine, the budget has no room for the bitmap, or a rank is lost.
     pub fn union(&mut self, other: &ActiveSet) -> Result<(), EngineError> {
-        if !other.is_of(&self.pool) {
-            return Err(EngineError::ForeignSet);
-        }
-        self.change("union", |set| {
-            for batch in other.batches() {
-                {
-                    let mut mine = set.batch(batch)?;
-                    lock(&other.sets[batch]).for_each(|i| mine.insert(i));
-                }
-                set.recount(batch);
-            }
-            Ok(())
-        })
+        self.change_by("union", other, HierarchicalBitmap::insert)
     }
 
     /// Takes the vertices of another set of the same graph out of this one.
@@ -267,18 +238,24 @@ impl ActiveSet {
     /// # Errors
     /// The other set is of another engine, the budget has no room for the bitmap, or a rank is lost.
     pub fn remove(&mut self, other: &ActiveSet) -> Result<(), EngineError> {
+        self.change_by("remove", other, HierarchicalBitmap::remove)
+    }
+
+    /// Changes this set by each vertex of another one.
+    fn change_by(
+        &mut self,
+        what: &str,
+        other: &ActiveSet,
+        change: impl Fn(&mut HierarchicalBitmap, usize),
+    ) -> Result<(), EngineError> {
         if !other.is_of(&self.pool) {
             return Err(EngineError::ForeignSet);
         }
-        self.change("remove", |set| {
-            for batch in other.batches() {
-                {
-                    let mut mine = set.batch(batch)?;
-                    lock(&other.sets[batch]).for_each(|i| mine.remove(i));
-                }
-                set.recount(batch);
-            }
-            Ok(())
+        self.change(what, |set| {
+            other.batches().try_for_each(|batch| {
+                let theirs = lock(&other.sets[batch]);
+                set.edit(batch, |mine| theirs.for_each(|i| change(mine, i)))
+            })
         })
     }
 
@@ -293,11 +270,7 @@ impl ActiveSet {
 
     /// The batches of this rank with active vertices, in ascending order.
     pub(crate) fn batches(&self) -> impl Iterator<Item = usize> + '_ {
-        self.counts
-            .iter()
-            .enumerate()
-            .filter(|(_, count)| **count > 0)
-            .map(|(batch, _)| batch)
+        (0..self.counts.len()).filter(|batch| self.counts[*batch] > 0)
     }
     /// Number of vertices of one batch in the set.
     pub(crate) fn count_in(&self, batch: usize) -> u64 {
@@ -315,6 +288,16 @@ impl ActiveSet {
         }
         Ok(set)
     }
+    /// Changes the set of one batch.
+    fn edit(
+        &mut self,
+        batch: usize,
+        work: impl FnOnce(&mut HierarchicalBitmap),
+    ) -> Result<(), EngineError> {
+        work(&mut *self.batch(batch)?);
+        self.recount(batch);
+        Ok(())
+    }
     /// Takes over the count of a batch that was changed.
     pub(crate) fn recount(&mut self, batch: usize) {
         let count = lock(&self.sets[batch]).count as u64;
@@ -331,10 +314,8 @@ impl ActiveSet {
 
 impl Drop for ActiveSet {
     fn drop(&mut self) {
-        for (batch, &count) in self.counts.iter().enumerate() {
-            if count > 0 {
-                lock(&self.sets[batch]).clear();
-            }
+        for batch in self.batches() {
+            lock(&self.sets[batch]).clear();
         }
         if let Some(number) = self.number {
             lock(&self.pool.held).remove(&number);

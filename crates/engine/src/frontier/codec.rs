@@ -102,38 +102,37 @@ pub(crate) fn put(out: &mut RecordWriter<impl Write>, set: &HierarchicalBitmap) 
 
 /// Goes past the members of a batch.
 pub(crate) fn pass(from: &mut RecordReader<'_>) -> io::Result<()> {
-    let [form] = from.array()?;
-    if form == ALL {
+    if head(from)?.is_none() {
         return Ok(());
     }
-    let [k] = from.array()?;
-    check(form, k)?;
     from.number()?;
     let words = from.count(8)?;
     from.pass(8 * words);
     Ok(())
 }
 
-/// Returns an error unless the form exists with `k` low bits.
-fn check(form: u8, k: u8) -> io::Result<()> {
-    match matches!(form, IN | OUT) && u32::from(k) < WORD {
-        true => Ok(()),
+/// Reads a form and its low bits; `None` if all of the batch are in the set.
+fn head(from: &mut RecordReader<'_>) -> io::Result<Option<(u8, u32)>> {
+    let [form] = from.array()?;
+    if form == ALL {
+        return Ok(None);
+    }
+    let [k] = from.array()?.map(u32::from);
+    match matches!(form, IN | OUT) && k < WORD {
+        true => Ok(Some((form, k))),
         false => Err(corrupt()),
     }
 }
 
 /// Reads the members of a batch into an empty set; returns `false` if the span does not match.
 pub(crate) fn take(from: &mut RecordReader<'_>, set: &mut HierarchicalBitmap) -> io::Result<bool> {
-    let [form] = from.array()?;
-    if matches!(form, ALL | OUT) {
+    let head = head(from)?;
+    if head.is_none_or(|(form, _)| form == OUT) {
         set.insert_all();
     }
-    if form == ALL {
+    let Some((form, k)) = head else {
         return Ok(true);
-    }
-    let [k] = from.array()?;
-    check(form, k)?;
-    let k = u32::from(k);
+    };
     let count = from.number()?;
     let left = from.count(8)?;
     let mut words = BitReader {

@@ -145,15 +145,13 @@ impl GraphShape {
     /// These are, for each worker, the rows of a batch (`row_bytes` each, in `arrays` arrays), a bitmap of changed rows, and frames
     /// of degrees; and the set of vertices that are active next.
     pub(crate) fn staging_bytes(&self, row_bytes: usize, arrays: usize) -> u64 {
+        if row_bytes == 0 {
+            return 0;
+        }
         let workers = self.workers.min(self.batches) as u64;
         let rows = AlignedBuffer::footprint(self.widest * row_bytes) + 4096 * arrays as u64;
-        match row_bytes {
-            0 => 0,
-            _ => {
-                workers * (rows + (self.widest / 4) as u64 + RowFileIo::FRAMES_BYTES)
-                    + self.set_of_vertices
-            }
-        }
+        let each = rows + (self.widest / 4) as u64 + RowFileIo::FRAMES_BYTES;
+        workers * each + self.set_of_vertices
     }
 
     /// Returns the bytes of a row if `borrowed` bytes are staged.
@@ -263,10 +261,8 @@ impl GraphShape {
             ..own
         };
         let is_in_memory = |sizes| self.plan(sizes, free).map(|room| room.held.is_none());
-        match is_in_memory(more) == is_in_memory(own) {
-            true => more,
-            false => own,
-        }
+        let stay = is_in_memory(more) == is_in_memory(own);
+        if stay { more } else { own }
     }
 
     /// True if passes can do with `free` bytes less `taken`.
@@ -287,6 +283,7 @@ impl GraphShape {
         let active = 4 * self.set_of_vertices;
         let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
         let sets = |each: usize| (each * self.workers + self.waiting()) as u64 * self.set(sizes);
+        let written = workers * self.writing(sizes) + self.passing(sizes);
         let messages = match self.messages_leased {
             true => self.bits + self.vertices * sizes.message as u64,
             false => 0,
@@ -296,11 +293,7 @@ impl GraphShape {
             fixed,
             messages,
             in_memory: fixed + sets(2) + messages,
-            on_disk: fixed
-                + self.bits
-                + sets(1)
-                + workers * self.writing(sizes)
-                + self.passing(sizes),
+            on_disk: fixed + self.bits + sets(1) + written,
         }
     }
 
@@ -324,15 +317,11 @@ impl GraphShape {
     ///
     /// These are a list of its cells, and the rows that a gather folds in parallel with others.
     fn strip_bytes(&self, sizes: ProgramFootprint) -> u64 {
-        (2 * self.batches * LISTED_CELL) as u64 + self.pulled(sizes)
-    }
-    /// The rows of one more strip that a gather folds side by side with others.
-    fn pulled(&self, sizes: ProgramFootprint) -> u64 {
-        if sizes.pulls {
-            AlignedBuffer::footprint(self.widest * sizes.rows)
-        } else {
-            0
-        }
+        let pulled = match sizes.pulls {
+            true => AlignedBuffer::footprint(self.widest * sizes.rows),
+            false => 0,
+        };
+        (2 * self.batches * LISTED_CELL) as u64 + pulled
     }
     fn window(&self, sizes: ProgramFootprint, held: usize) -> u64 {
         let piece = run_bytes::bytes_max(self.widest, sizes.message);

@@ -237,10 +237,8 @@ impl Metrics {
     /// Number of passes.
     #[must_use]
     pub fn passes(&self) -> u64 {
-        self.passes.len() as u64
-            + self
-                .truncated_passes
-                .map_or(0, |truncated| truncated.passes)
+        let truncated = self.truncated_passes.map_or(0, |all| all.passes);
+        self.passes.len() as u64 + truncated
     }
 
     /// Returns the number of the current edge or send pass, from 1.
@@ -273,11 +271,8 @@ impl Metrics {
             let routed = [&mut pass.messages_pushed, &mut pass.messages_pulled];
             counts!(pass).into_iter().chain(routed)
         });
-        let truncated = self
-            .truncated_passes
-            .iter_mut()
-            .flat_map(|all| counts!(all));
-        passes.chain(truncated)
+        let truncated = self.truncated_passes.iter_mut();
+        passes.chain(truncated.flat_map(|all| counts!(all)))
     }
 
     /// Returns the counts of this rank, to be summed with the others' ([`Metrics::take_counts`]).
@@ -294,16 +289,9 @@ impl Metrics {
 
     /// Encodes the metrics of a rank.
     pub(crate) fn put(of_rank: &RankMetrics) -> Vec<u8> {
-        let [first, end] = of_rank.batches;
         let mut bytes = Vec::new();
-        [
-            first,
-            end,
-            of_rank.vertices,
-            of_rank.edges,
-            of_rank.peak_memory,
-        ]
-        .put(&mut bytes);
+        of_rank.batches.put(&mut bytes);
+        [of_rank.vertices, of_rank.edges, of_rank.peak_memory].put(&mut bytes);
         let sent = of_rank.messages_to.iter().chain(&of_rank.bytes_to);
         sent.for_each(|sent| sent.put(&mut bytes));
         bytes
@@ -314,14 +302,13 @@ impl Metrics {
         let ranks = said.len();
         self.ranks.clear();
         for mut said in said.iter().map(|said| &said[..]) {
-            let [first, end, vertices, edges, peak_memory] = <[u64; 5]>::take(&mut said)?;
-            let mut list = || {
-                let list = (0..ranks).map(|_| u64::take(&mut said));
-                list.collect::<Option<Vec<u64>>>()
-            };
+            let batches = <[u64; 2]>::take(&mut said)?;
+            let [vertices, edges, peak_memory] = <[u64; 3]>::take(&mut said)?;
+            let mut number = |_| u64::take(&mut said);
+            let mut list = || (0..ranks).map(&mut number).collect::<Option<_>>();
             let (messages_to, bytes_to) = (list()?, list()?);
             self.ranks.push(RankMetrics {
-                batches: [first, end],
+                batches,
                 vertices,
                 edges,
                 peak_memory,

@@ -197,10 +197,6 @@ impl TierDelay {
             time -= now;
         }
     }
-    fn take_note(&self, worker: &WorkerTraffic) {
-        let owed = self.owed(worker).as_nanos() as u64;
-        worker.spent.store(owed, Ordering::Relaxed);
-    }
 }
 
 impl MemoryTraffic {
@@ -246,7 +242,8 @@ impl MemoryTraffic {
             let worker = &self.workers[worker];
             let left = charging.left(worker);
             if left >= SPENT_AT_ONCE {
-                charging.take_note(worker);
+                let owed = charging.owed(worker).as_nanos() as u64;
+                worker.spent.store(owed, Ordering::Relaxed);
                 charging.wait(left);
             }
         }

@@ -22,7 +22,7 @@ use crate::memory::plan::HELD_MIN;
 use crate::messages::routing::Routing;
 use crate::messages::routing_table::RoutingTable;
 use crate::planner::routing_cost::RoutingStats;
-use crate::planner::routing_stats::{GroupOf, RoutingSample};
+use crate::planner::routing_stats::GroupOf;
 use crate::schedule::tasks::{StripRef, column_groups, mean, reads};
 
 /// If the table needs smaller groups, it is built once 1/4 of its build cost would have been saved.
@@ -35,7 +35,10 @@ pub(crate) struct RoutingPlanner {
     file: &'static str,
     /// The graph is made before it is sure to be worth it.
     is_early: bool,
-    known: RoutingConstants,
+    /// The spread is by some of the sources; by all, once there is a graph.
+    known: RoutingStats,
+    /// Bytes that making a graph reads and writes, about.
+    making: u64,
     graph: Option<Arc<RoutingTable>>,
     /// There is no room to make a graph.
     refused: bool,
@@ -43,26 +46,32 @@ pub(crate) struct RoutingPlanner {
     missed: u64,
 }
 
-/// The inputs that stay constant from pass to pass.
-struct RoutingConstants {
-    /// Runs that read a batch of messages, in the mean over vertices.
-    reads: f64,
-    /// By some of the sources; the spread by all, once there is a graph.
-    sample: RoutingSample,
-    /// Bytes that making a graph reads and writes, about.
-    making: u64,
-    /// Of the rank's columns: edges, and bytes of cells.
-    edges: u64,
-    cells: u64,
-}
-
-/// Edges, and bytes of cells, of a rank's columns.
-fn work(machine: &ExecContext) -> [u64; 2] {
-    machine
-        .all_own_cells()
-        .fold([0; 2], |[edges, bytes], cell| {
-            [edges + cell.edges(), bytes + cell.data_bytes()]
-        })
+/// Returns the inputs that stay constant from pass to pass, for messages of these column groups.
+///
+/// Active vertices, bytes of a message, and routing lists are zero. `filtered` says whether messages of other ranks are filtered.
+fn stats(
+    machine: &ExecContext,
+    runs: &[Vec<StripRef>],
+    run_of: &GroupOf,
+    filtered: bool,
+) -> Result<RoutingStats, EngineError> {
+    let cells = machine.all_own_cells();
+    let [edges, cells] = cells.fold([0; 2], |[edges, bytes], cell| {
+        [edges + cell.edges(), bytes + cell.data_bytes()]
+    });
+    Ok(RoutingStats {
+        active: [0; 2],
+        width: 0,
+        vertices: machine.batches.vertices(),
+        batches: machine.batches.len(),
+        edges,
+        cells,
+        reads: mean(&machine.batches, &reads(machine, runs)),
+        sample: run_of.sample(machine, filtered)?,
+        lists: 0,
+        is_alone: machine.ranks.alone(),
+        waits: false,
+    })
 }
 
 /// Returns the approximate bytes read and written to build a table.
@@ -90,21 +99,14 @@ impl RoutingPlanner {
         [filtered, is_early]: [bool; 2],
     ) -> Result<Self, EngineError> {
         let run_of = GroupOf::new(machine, runs);
-        let sample = run_of.sample(machine, filtered)?;
-        let vertices = machine.batches.vertices();
+        let known = stats(machine, runs, &run_of, filtered)?;
         let fanout = machine.graph.forward().bytes(FileKind::Fanout);
-        let [edges, cells] = work(machine);
         Ok(RoutingPlanner {
+            making: making_bytes(runs.len(), known.vertices, known.sample.spread, fanout),
             run_of,
             file,
             is_early,
-            known: RoutingConstants {
-                reads: mean(&machine.batches, &reads(machine, runs)),
-                sample,
-                making: making_bytes(runs.len(), vertices, sample.spread, fanout),
-                edges,
-                cells,
-            },
+            known,
             graph: None,
             refused: false,
             missed: 0,
@@ -126,15 +128,9 @@ impl RoutingPlanner {
         let facts = RoutingStats {
             active,
             width,
-            vertices: machine.batches.vertices(),
-            batches: machine.batches.len(),
-            edges: self.known.edges,
-            cells: self.known.cells,
-            reads: self.known.reads,
-            sample: self.known.sample,
             lists: self.graph.as_ref().map_or(0, |graph| graph.all_on_disk()),
-            is_alone: machine.ranks.alone(),
             waits,
+            ..self.known
         };
         let (by_cost, gained) = facts.choose();
         let asked = machine.options.dispatch.asked();
@@ -145,7 +141,7 @@ impl RoutingPlanner {
         let mut moved = [0; 2];
         if self.graph.is_none() && !self.refused {
             self.missed = self.missed.saturating_add(gained);
-            if asked.is_none() && self.missed < worth_making(self.known.making, self.is_early) {
+            if asked.is_none() && self.missed < worth_making(self.making, self.is_early) {
                 return Ok(none);
             }
             let path = machine.scratch.join(self.file);
@@ -171,24 +167,13 @@ pub(crate) fn pays(
     (width, filtered): (usize, bool),
 ) -> Result<bool, EngineError> {
     let [with, without] = [with, without].map(|group| column_groups(machine, group));
-    let reads = |runs: &[Vec<StripRef>]| mean(&machine.batches, &reads(machine, runs));
-    let vertices = machine.batches.vertices();
     let own = machine.arrays.vertices();
-    let [edges, cells] = work(machine);
     let facts = RoutingStats {
-        active: [own, vertices - own],
+        active: [own, machine.batches.vertices() - own],
         width,
-        vertices,
-        batches: machine.batches.len(),
-        edges,
-        cells,
-        reads: reads(&with),
-        sample: GroupOf::new(machine, &with).sample(machine, filtered)?,
-        lists: 0,
-        is_alone: machine.ranks.alone(),
-        waits: false,
+        ..stats(machine, &with, &GroupOf::new(machine, &with), filtered)?
     };
-    Ok(facts.pays(reads(&without)))
+    Ok(facts.pays(mean(&machine.batches, &reads(machine, &without))))
 }
 
 /// True if groups wait for other ranks' messages while their own are ready, and can buffer pulls.

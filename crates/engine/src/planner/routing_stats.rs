@@ -83,8 +83,8 @@ impl GroupOf {
         filtered: bool,
     ) -> Result<RoutingSample, EngineError> {
         let (graph, vertices) = (machine.graph, machine.batches.vertices());
-        let own =
-            machine.batches.cut(self.first)..machine.batches.cut(self.first + self.strips.len());
+        let last = self.first + self.strips.len();
+        let own = machine.batches.cut(self.first)..machine.batches.cut(last);
         let step = sample_step(vertices);
         let (mut needed, mut from) = (0u64, 0);
         // Of this rank, and of others.
@@ -92,53 +92,47 @@ impl GroupOf {
         let mut frames = lock(&machine.frames);
         while from < vertices {
             let range = from..(from + SAMPLE_VERTICES).min(vertices);
-            let of_own = own
-                .end
-                .min(range.end)
-                .saturating_sub(own.start.max(range.start));
+            let (first, end) = (own.start.max(range.start), own.end.min(range.end));
+            let of_own = end.saturating_sub(first);
             seen[0] += of_own;
             seen[1] += range.end - range.start - of_own;
             let mut of_source = Vec::new();
             let mut batch = machine.batches.batch_of(from);
             let mut of_batch = self.from(batch);
-            graph.fanouts_in(
-                graph.forward(),
-                &mut frames,
-                range.clone(),
-                |first, chunk| {
-                    for i in 0..FanoutChunk::VERTICES {
-                        let v = first + i as u64;
-                        if !range.contains(&v) {
-                            continue;
-                        }
-                        while v >= machine.batches.cut(batch + 1) {
-                            batch += 1;
-                            of_batch = self.from(batch);
-                        }
-                        of_source.clear();
-                        let (mut is_sound, mut sends) = (true, false);
-                        chunk.each(i, |position| match chunk.batch(position) {
-                            Some(column) => {
-                                sends = true;
-                                of_source.extend(self.of(&of_batch, column));
-                            }
-                            None => is_sound = false,
-                        })?;
-                        if !is_sound {
-                            return None;
-                        }
-                        of_source.sort_unstable();
-                        of_source.dedup();
-                        needed += of_source.len() as u64;
-                        let comes = match own.contains(&v) || !filtered {
-                            true => sends,
-                            false => !of_source.is_empty(),
-                        };
-                        come[usize::from(!own.contains(&v))] += u64::from(comes);
+            let part = range.clone();
+            graph.fanouts_in(graph.forward(), &mut frames, part, |first, chunk| {
+                for i in 0..FanoutChunk::VERTICES {
+                    let v = first + i as u64;
+                    if !range.contains(&v) {
+                        continue;
                     }
-                    Some(())
-                },
-            )?;
+                    while v >= machine.batches.cut(batch + 1) {
+                        batch += 1;
+                        of_batch = self.from(batch);
+                    }
+                    of_source.clear();
+                    let (mut is_sound, mut sends) = (true, false);
+                    chunk.each(i, |position| match chunk.batch(position) {
+                        Some(column) => {
+                            sends = true;
+                            of_source.extend(self.of(&of_batch, column));
+                        }
+                        None => is_sound = false,
+                    })?;
+                    if !is_sound {
+                        return None;
+                    }
+                    of_source.sort_unstable();
+                    of_source.dedup();
+                    needed += of_source.len() as u64;
+                    let comes = match own.contains(&v) || !filtered {
+                        true => sends,
+                        false => !of_source.is_empty(),
+                    };
+                    come[usize::from(!own.contains(&v))] += u64::from(comes);
+                }
+                Some(())
+            })?;
             from += step;
         }
         machine.arrays.count_read(frames.take_bytes_read());
@@ -187,11 +181,6 @@ pub(crate) fn graph_bytes(
     cells: u64,
     runs: usize,
 ) -> TableMemory {
-    TableMemory::new(
-        batches,
-        0..batches.len(),
-        runs,
-        cells as usize,
-        readers(workers),
-    )
+    let (all, cells) = (0..batches.len(), cells as usize);
+    TableMemory::new(batches, all, runs, cells, readers(workers))
 }

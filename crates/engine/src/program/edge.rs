@@ -31,11 +31,7 @@ impl Activate {
     /// Returns `Yes` if `is_active`.
     #[inline(always)]
     pub(crate) fn when(is_active: bool) -> Activate {
-        if is_active {
-            Activate::Yes
-        } else {
-            Activate::No
-        }
+        if is_active { Self::Yes } else { Self::No }
     }
 }
 

@@ -4,12 +4,14 @@
 //! and so leaves the engine more freedom: a label may travel as soon as it is known, and again when a lesser one comes. The result
 //! is the same whatever the order, since [`MonotoneProgram::on_edge`] ascends in the label: the least fixed point.
 
-use graphmill_raw::{AtomicScalar, Element};
+use std::convert::identity;
 
-use crate::value::EdgeValue;
+use graphmill_raw::AtomicScalar;
+
+use crate::value::{Accumulator, EdgeValue};
 
 /// What vertices settle on; the greatest label says that none has come.
-pub trait Label: Element + PartialOrd + std::fmt::Debug {
+pub trait Label: Accumulator + PartialOrd + std::fmt::Debug {
     /// A number that is ordered as labels are.
     type Word: AtomicScalar;
     /// The label that no other is greater than.
@@ -20,44 +22,28 @@ pub trait Label: Element + PartialOrd + std::fmt::Debug {
     fn of_word(word: Self::Word) -> Self;
 }
 
-macro_rules! integers {
-    ($($t:ty)*) => {$(
-        impl Label for $t {
-            type Word = $t;
-            const NONE: $t = <$t>::MAX;
-            #[inline(always)]
-            fn word(self) -> $t {
-                self
-            }
-            #[inline(always)]
-            fn of_word(word: $t) -> $t {
-                word
-            }
-        }
-    )*};
-}
-integers!(u32 u64);
-
-/// Floating-point labels are 0 or more: then their bits are ordered as they are.
-macro_rules! floats {
-    ($($t:ty, $word:ty;)*) => {$(
+macro_rules! labels {
+    ($($t:ident $word:ident $none:ident $to:path, $from:path;)*) => {$(
         impl Label for $t {
             type Word = $word;
-            const NONE: $t = <$t>::INFINITY;
+            const NONE: $t = $t::$none;
             #[inline(always)]
             fn word(self) -> $word {
-                self.to_bits()
+                $to(self)
             }
             #[inline(always)]
             fn of_word(word: $word) -> $t {
-                <$t>::from_bits(word)
+                $from(word)
             }
         }
     )*};
 }
-floats! {
-    f32, u32;
-    f64, u64;
+// Floating-point labels are 0 or more: then their bits are ordered as they are.
+labels! {
+    u32 u32 MAX identity, identity;
+    u64 u64 MAX identity, identity;
+    f32 u32 INFINITY f32::to_bits, f32::from_bits;
+    f64 u64 INFINITY f64::to_bits, f64::from_bits;
 }
 
 /// A program whose vertices settle on the least label that reaches them.

@@ -34,6 +34,13 @@ struct Array {
     rows: ColumnStorage,
 }
 
+impl Array {
+    fn busy(&self) -> EngineError {
+        let name = self.name.clone();
+        EngineError::BusyArray { name }
+    }
+}
+
 /// Where the rows of an array are.
 enum ColumnStorage {
     Memory {
@@ -217,24 +224,20 @@ impl ArrayStore {
 
     /// Takes the rows of an array in memory out of the store; [`ArrayStore::put`] returns them.
     pub(crate) fn take(&mut self, id: ArrayId) -> Result<BorrowedSegments<u8>, EngineError> {
-        let found = self.get(id).is_some();
-        match self
-            .arrays
-            .get_mut(id.number as usize)
-            .map(|array| &mut array.rows)
-        {
-            Some(ColumnStorage::Memory { rows, .. }) if found => {
+        self.check_own(id)?;
+        match &mut self.arrays[id.number as usize].rows {
+            ColumnStorage::Memory { rows, .. } => {
                 let none = BorrowedSegments::new(AlignedBuffer::zeroed(0)?, vec![0]);
                 Ok(std::mem::replace(rows, none))
             }
-            _ => Err(EngineError::ForeignArray),
+            ColumnStorage::Disk { .. } => Err(EngineError::ForeignArray),
         }
     }
     /// Puts back what was taken.
     pub(crate) fn put(&mut self, id: ArrayId, taken: BorrowedSegments<u8>) {
         let array = self.arrays.get_mut(id.number as usize);
-        if let Some(ColumnStorage::Memory { rows, copies, .. }) = array.map(|array| &mut array.rows)
-        {
+        let storage = array.map(|array| &mut array.rows);
+        if let Some(ColumnStorage::Memory { rows, copies, .. }) = storage {
             *rows = taken;
             // The borrower does not report which rows it changed.
             copies.iter().for_each(CheckpointCopy::change_all);
@@ -255,12 +258,8 @@ impl ArrayStore {
         })
     }
 
-    /// Bytes of an element of an array.
-    pub(crate) fn element_bytes(&self, id: ArrayId) -> usize {
-        self.row_bytes(ColumnAccess::Read(id))
-    }
-
-    fn row_bytes(&self, need: ColumnAccess) -> usize {
+    /// Returns the bytes of one row of an array.
+    pub(crate) fn row_bytes(&self, need: ColumnAccess) -> usize {
         match need {
             ColumnAccess::Read(id) | ColumnAccess::Write(id) => {
                 self.get(id).map_or(0, |array| array.element_bytes)
@@ -287,11 +286,8 @@ impl ArrayStore {
 
     /// Returns the bytes of one row of the given arrays on disk, and of degrees unpacked for each pass.
     pub(crate) fn staged_bytes(&self, needs: &[ColumnAccess]) -> usize {
-        let one = |need: &ColumnAccess| match self.resident(&[*need]) {
-            true => 0,
-            false => self.row_bytes(*need),
-        };
-        needs.iter().map(one).sum()
+        let staged = needs.iter().filter(|need| !self.resident(&[**need]));
+        staged.map(|need| self.row_bytes(*need)).sum()
     }
 
     /// Borrows the rows of a batch.
@@ -304,34 +300,28 @@ impl ArrayStore {
         let mut guards = Vec::with_capacity(needs.len());
         let span = self.batches.span(batch) as usize;
         for need in needs {
-            let (id, exclusive) = match need {
-                ColumnAccess::Read(id) => (*id, false),
-                ColumnAccess::Write(id) => (*id, true),
+            let id = match need {
+                ColumnAccess::Read(id) | ColumnAccess::Write(id) => *id,
                 ColumnAccess::Graph(value) => {
                     guards.push(self.open_value(*value, batch, io)?);
                     continue;
                 }
             };
             let array = self.get(id).ok_or(EngineError::ForeignArray)?;
-            let busy = || EngineError::BusyArray {
-                name: array.name.clone(),
-            };
-            guards.push(match &array.rows {
-                ColumnStorage::Memory { rows, .. } if exclusive => {
+            let busy = || array.busy();
+            guards.push(match (&array.rows, need) {
+                (ColumnStorage::Memory { rows, .. }, ColumnAccess::Write(_)) => {
                     ColumnGuard::Exclusive(rows.write(batch).ok_or_else(busy)?)
                 }
-                ColumnStorage::Memory { rows, .. } => {
+                (ColumnStorage::Memory { rows, .. }, _) => {
                     ColumnGuard::Shared(rows.read(batch).ok_or_else(busy)?)
                 }
-                ColumnStorage::Disk { first, table, .. } => {
+                (ColumnStorage::Disk { first, table, .. }, _) => {
                     let bytes = span * array.element_bytes;
                     let mut rows = self.budget.buffer("paged vertex rows", bytes)?;
                     let table = table.read().unwrap_or_else(PoisonError::into_inner);
-                    io.load(
-                        &self.pages,
-                        &table[first[batch]..first[batch + 1]],
-                        &mut rows[..bytes],
-                    )?;
+                    let pages = &table[first[batch]..first[batch + 1]];
+                    io.load(&self.pages, pages, &mut rows[..bytes])?;
                     ColumnGuard::Paged(rows)
                 }
             });
@@ -352,7 +342,7 @@ impl ArrayStore {
         }
         let span = self.batches.span(batch) as usize;
         let mut values = (self.budget).buffer(value.names()[1], span * size_of::<u64>())?;
-        let into = values.typed_mut::<u64>().get_mut(..span).unwrap_or(&mut []);
+        let into = &mut values.typed_mut::<u64>()[..span];
         let frames = io.frames(&self.graph, &self.budget)?;
         value.unpack(&self.graph, frames, batch, into)?;
         self.count_read(frames.take_bytes_read());
@@ -376,9 +366,7 @@ impl ArrayStore {
             let ColumnAccess::Write(id) = need else {
                 continue;
             };
-            let Some(array) = self.get(*id) else {
-                continue;
-            };
+            let Some(array) = self.get(*id) else { continue };
             let page_bytes = self.pages.page_bytes();
             let changed = |first: &[usize]| match dirty {
                 None => (0..first[batch + 1] - first[batch]).collect(),
@@ -392,13 +380,8 @@ impl ArrayStore {
                         lock(written).push((first[batch] + page, slot));
                     })?;
                 }
-                (
-                    ColumnStorage::Memory {
-                        copies: Some(copies),
-                        ..
-                    },
-                    ColumnGuard::Exclusive(_),
-                ) => {
+                (ColumnStorage::Memory { copies, .. }, ColumnGuard::Exclusive(_)) => {
+                    let Some(copies) = copies else { continue };
                     let changed = changed(&copies.first);
                     failpoint!(ChangesMissed: changed = changed[changed.len().div_ceil(2)..].to_vec());
                     for page in changed {
@@ -469,16 +452,14 @@ impl ArrayStore {
                         if changed.is_empty() {
                             continue;
                         }
-                        let rows = rows.read(batch).ok_or_else(|| EngineError::BusyArray {
-                            name: array.name.clone(),
-                        })?;
+                        let rows = rows.read(batch).ok_or_else(|| array.busy())?;
                         let mut written = Vec::with_capacity(changed.len());
                         io.store(&self.pages, &rows, changed.into_iter(), |page, slot| {
                             written.push((range.start + page, slot));
                         })?;
                         let written = written.into_iter();
                         let replaced = written.filter_map(|(page, slot)| table[page].replace(slot));
-                        self.give_back(replaced.collect::<Vec<_>>().into_iter());
+                        self.give_back(replaced);
                     }
                     table.clone()
                 }
@@ -502,9 +483,8 @@ impl ArrayStore {
         let full = told.len() / self.pages.page_bytes();
         let new = pages.len()..full;
         pages.resize(full, None);
-        io.store(&self.pages, told, new, |page, slot| {
-            pages[page] = Some(slot)
-        })
+        let stored = |page: usize, slot| pages[page] = Some(slot);
+        io.store(&self.pages, told, new, stored)
     }
 
     /// Records a published checkpoint, with the slots of its pages, and the oldest that is still there.
@@ -530,7 +510,7 @@ impl ArrayStore {
     /// Has the page file go with the engine again.
     pub(crate) fn forget_versions(&mut self) {
         self.kept = None;
-        self.pages.stay(false);
+        self.pages.stays = false;
     }
 
     /// Restores the rows of all arrays from a checkpoint.
@@ -546,11 +526,9 @@ impl ArrayStore {
             return Err(other());
         }
         for (array, saved) in self.arrays.iter().zip(saved) {
-            let element_bytes = array.element_bytes;
-            let count = self.first_pages(element_bytes).last().copied();
-            if (&array.name, Some(saved.pages.len())) != (&saved.name, count)
-                || element_bytes != saved.element_bytes
-            {
+            let pages = self.first_pages(array.element_bytes).last().copied();
+            let is_same = array.name == saved.name && array.element_bytes == saved.element_bytes;
+            if !is_same || pages != Some(saved.pages.len()) {
                 return Err(other());
             }
             match &array.rows {
@@ -585,9 +563,7 @@ impl ArrayStore {
                 _ => false,
             };
             if needs[..at].iter().any(clashes) {
-                return Err(EngineError::BusyArray {
-                    name: array.name.clone(),
-                });
+                return Err(array.busy());
             }
         }
         Ok(())

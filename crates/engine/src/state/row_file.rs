@@ -35,8 +35,8 @@ const FRAMES: usize = 8;
 /// Where a page lies and what its bytes add up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotRef {
-    number: u64,
-    checksum: u32,
+    pub(crate) number: u64,
+    pub(crate) checksum: u32,
 }
 
 /// The slots of all pages of one array; `None` for a page of zeros that was never written.
@@ -101,13 +101,13 @@ pub(crate) struct RowFile {
     disk: Arc<dyn Disk>,
     page_bytes: usize,
     /// True if it holds checkpoints, which outlive the engine.
-    stays: bool,
+    pub(crate) stays: bool,
     free: Mutex<Free>,
     bytes_read: AtomicU64,
     bytes_written: AtomicU64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Free {
     next: u64,
     /// Slots that the file system has space for, from the first on.
@@ -115,68 +115,30 @@ struct Free {
     slots: BTreeSet<u64>,
 }
 
-impl SlotRef {
-    pub(crate) fn new(number: u64, checksum: u32) -> Self {
-        SlotRef { number, checksum }
-    }
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-    pub(crate) fn checksum(&self) -> u32 {
-        self.checksum
-    }
-}
-
 impl RowFile {
-    pub(crate) fn create(
-        disk: Arc<dyn Disk>,
-        path: &Path,
-        page_bytes: usize,
-    ) -> Result<Self, EngineError> {
-        Self::of(
-            disk,
-            (path, Open::CreatePrivate),
-            page_bytes,
-            Free::default(),
-        )
-    }
-    /// One that is there, in which these slots are taken.
+    /// Opens a file in which these slots are taken; creates it if `how` says so.
     pub(crate) fn open<'s>(
         disk: Arc<dyn Disk>,
-        path: &Path,
+        (path, how): (&Path, Open),
         page_bytes: usize,
         taken: impl Iterator<Item = &'s SlotRef>,
     ) -> Result<Self, EngineError> {
         let taken: BTreeSet<u64> = taken.map(|slot| slot.number).collect();
         let next = taken.last().map_or(0, |last| last + 1);
-        let slots = (0..next).filter(|slot| !taken.contains(slot)).collect();
-        let free = Free {
-            next,
-            reserved: next,
-            slots,
-        };
-        Self::of(disk, (path, Open::Update), page_bytes, free)
-    }
-    fn of(
-        disk: Arc<dyn Disk>,
-        (path, how): (&Path, Open),
-        page_bytes: usize,
-        free: Free,
-    ) -> Result<Self, EngineError> {
         Ok(RowFile {
             file: disk.open(path, how)?,
             path: path.to_path_buf(),
             disk,
             page_bytes,
             stays: false,
-            free: Mutex::new(free),
+            free: Mutex::new(Free {
+                next,
+                reserved: next,
+                slots: (0..next).filter(|slot| !taken.contains(slot)).collect(),
+            }),
             bytes_read: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
         })
-    }
-    /// Whether it outlives its engine.
-    pub(crate) fn stay(&mut self, stays: bool) {
-        self.stays = stays;
     }
     /// Makes all pages durable that were written.
     pub(crate) fn sync(&self) -> Result<(), EngineError> {
@@ -204,8 +166,7 @@ impl RowFile {
             return Ok(slot);
         }
         if free.next == free.reserved {
-            let more = (free.next / 8).max(SLOTS_RESERVED_MIN);
-            let reserved = free.next + more;
+            let reserved = free.next + (free.next / 8).max(SLOTS_RESERVED_MIN);
             let bytes = reserved * self.page_bytes as u64;
             self.disk.reserve(&self.file, bytes)?;
             free.reserved = reserved;
@@ -249,10 +210,8 @@ impl RowFileIo {
         budget: &MemoryBudget,
         page_bytes: usize,
     ) -> Result<Self, EngineError> {
-        let mut free = Vec::with_capacity(DEPTH);
-        for _ in 0..DEPTH {
-            free.push(budget.buffer("pages of vertex rows on their way", page_bytes)?);
-        }
+        let buffer = |_| budget.buffer("pages of vertex rows on their way", page_bytes);
+        let free = (0..DEPTH).map(buffer).collect::<Result<_, _>>()?;
         Ok(RowFileIo {
             queue: disk.queue(DEPTH)?,
             free,
@@ -280,7 +239,8 @@ impl RowFileIo {
         rows: &mut [u8],
     ) -> Result<(), EngineError> {
         self.read(file, pages, |page, bytes| {
-            let into = page_of(rows, page, file.page_bytes);
+            let end = rows.len().min((page + 1) * file.page_bytes);
+            let into = &mut rows[page * file.page_bytes..end];
             let (there, zeros) = into.split_at_mut(bytes.len().min(into.len()));
             there.copy_from_slice(&bytes[..there.len()]);
             zeros.fill(0);
@@ -339,23 +299,21 @@ impl RowFileIo {
             let done = self.queue.wait().ok_or(EngineError::Broken)?;
             let read = done.result?;
             let page = done.token as usize;
-            if let Some(buffer) = done.buffer {
-                let is_sound = read >= page_bytes
-                    && pages[page].is_some_and(|slot| {
-                        crc32fast::hash(&buffer[..page_bytes]) == slot.checksum
-                    });
-                failpoint!(PagesNotChecked: is_sound = read >= page_bytes);
-                if is_sound {
-                    take(page, &buffer[..page_bytes]);
-                }
-                self.free.push(buffer);
-                if !is_sound {
-                    let offset = pages[page].map_or(0, |slot| slot.number * page_bytes as u64);
-                    return Err(EngineError::CorruptPage {
-                        path: file.path.clone(),
-                        offset,
-                    });
-                }
+            let (Some(slot), Some(buffer)) = (pages[page], done.buffer) else {
+                return Err(EngineError::Broken);
+            };
+            let is_whole = read >= page_bytes;
+            let is_sound = is_whole && crc32fast::hash(&buffer[..page_bytes]) == slot.checksum;
+            failpoint!(PagesNotChecked: is_sound = is_whole);
+            if is_sound {
+                take(page, &buffer[..page_bytes]);
+            }
+            self.free.push(buffer);
+            if !is_sound {
+                return Err(EngineError::CorruptPage {
+                    path: file.path.clone(),
+                    offset: slot.number * page_bytes as u64,
+                });
             }
             file.bytes_read
                 .fetch_add(page_bytes as u64, Ordering::Relaxed);
@@ -425,18 +383,16 @@ impl RowFileIo {
     }
 }
 
-fn page_of(rows: &mut [u8], page: usize, page_bytes: usize) -> &mut [u8] {
-    let end = rows.len().min((page + 1) * page_bytes);
-    &mut rows[page * page_bytes..end]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn slot_is_free_after_its_last_checkpoint() {
-        let slot = |number| SlotRef::new(number, 0);
+        let slot = |number| SlotRef {
+            number,
+            checksum: 0,
+        };
         let mut kept = PinnedSlots::default();
         assert!(!kept.retire(slot(0)), "no version has it");
         kept.publish(1, [slot(0), slot(70)].iter());

@@ -31,17 +31,13 @@ pub struct RowBytes {
 }
 
 impl RowBytes {
-    pub(crate) const NONE: RowBytes = RowBytes {
-        read: 0,
-        written: 0,
-        degrees: false,
-    };
+    pub(crate) const NONE: RowBytes = RowBytes::new(0, 0);
 
-    const fn with(self, read: usize, written: usize) -> RowBytes {
+    const fn new(read: usize, written: usize) -> RowBytes {
         RowBytes {
             read,
             written,
-            ..self
+            degrees: false,
         }
     }
 
@@ -65,10 +61,7 @@ impl RowBytes {
 
 /// What seals [`Rows`]: only this file implements it.
 pub trait Sealed: Copy + Send + Sync {}
-impl<T: Element> Sealed for Read<T> {}
-impl<T: Element> Sealed for Write<T> {}
-impl Sealed for OutDegree {}
-impl Sealed for IdOrdinal {}
+impl<C: SingleColumn> Sealed for C {}
 impl Sealed for () {}
 
 /// A set of arrays as one row a vertex.
@@ -137,7 +130,7 @@ impl<T: Element> Rows for Read<T> {
     type Row<'r> = &'r T;
     type Slices<'b> = &'b [T];
     const BYTES: usize = size_of::<T>();
-    const TOUCHED: RowBytes = RowBytes::NONE.with(size_of::<T>(), 0);
+    const TOUCHED: RowBytes = RowBytes::new(size_of::<T>(), 0);
     fn needs(&self, out: &mut Vec<ColumnAccess>) {
         out.push(ColumnAccess::Read(self.0.id()));
     }
@@ -154,7 +147,7 @@ impl<T: Element> Rows for Write<T> {
     type Row<'r> = &'r mut T;
     type Slices<'b> = &'b mut [T];
     const BYTES: usize = size_of::<T>();
-    const TOUCHED: RowBytes = RowBytes::NONE.with(size_of::<T>(), size_of::<T>());
+    const TOUCHED: RowBytes = RowBytes::new(size_of::<T>(), size_of::<T>());
     fn needs(&self, out: &mut Vec<ColumnAccess>) {
         out.push(ColumnAccess::Write(self.0.id()));
     }

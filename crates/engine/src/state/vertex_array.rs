@@ -22,12 +22,6 @@ pub struct VertexArray<T> {
     element: PhantomData<fn() -> T>,
 }
 
-impl ArrayId {
-    pub(crate) fn number(self) -> u32 {
-        self.number
-    }
-}
-
 impl<T> VertexArray<T> {
     pub(crate) fn new(store: u32, number: usize) -> Self {
         VertexArray {
