@@ -36,7 +36,7 @@ pub fn version(bytes: &[u8], span: usize) {
             if !made || from.number().is_err() || codec::take(&mut from, &mut set).is_err() {
                 break;
             }
-            assert!(set.count() <= span);
+            assert!(set.count <= span);
         }
     }
 }
