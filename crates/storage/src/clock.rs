@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::lock::lock;
+use graphmill_raw::lock;
 
 /// A clock that returns the time since a start of its own; it never goes back.
 pub trait Clock: Send + Sync + Debug {

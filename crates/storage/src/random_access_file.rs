@@ -4,9 +4,10 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use graphmill_raw::lock;
+
 use crate::disk::port::{Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
 use crate::error::StorageError;
-use crate::lock::lock;
 use crate::memory_budget::{Buffer, MemoryBudget};
 
 /// An open file; clones share one chunk of its bytes.

@@ -14,11 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use graphmill_raw::{EventCount, ForkJoinPool, SplitMix64};
+use graphmill_raw::{EventCount, ForkJoinPool, SplitMix64, lock};
 
 use crate::disk::port::{Disk, Queue};
 use crate::error::{JobError, StorageError};
-use crate::lock::lock;
 
 /// Number of operations that a worker's queue carries out at a time.
 const QUEUE_DEPTH: usize = 32;

@@ -9,13 +9,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_raw::FileMap;
 
-/// The types in `statfs` of file systems in memory: tmpfs and ramfs.
-const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+use crate::memory_files::IN_MEMORY;
+
+/// A file whose mappings are memory.
+#[derive(Clone, Debug)]
+pub(super) struct MappedFile {
+    pub(super) map: Arc<FileMap>,
+    /// True if the file is memory itself, for example on a tmpfs: the budget pays for it.
+    pub(super) leased: bool,
+}
 
 /// Opens the file at a path: a new one in a directory, a new one of that name, or a device.
-///
-/// The returned flag is true if the file is memory itself.
-pub(super) fn open(path: &Path) -> io::Result<(Arc<FileMap>, bool)> {
+pub(super) fn open(path: &Path) -> io::Result<MappedFile> {
     let about = match std::fs::metadata(path) {
         Ok(about) => about,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return of_file(named(path)?),
@@ -30,13 +35,15 @@ pub(super) fn open(path: &Path) -> io::Result<(Arc<FileMap>, bool)> {
     }
     let bytes = device_bytes(about.rdev())?;
     let device = OpenOptions::new().read(true).write(true).open(path)?;
-    Ok((FileMap::of_device(device, bytes)?, false))
+    let map = FileMap::of_device(device, bytes)?;
+    let leased = false;
+    Ok(MappedFile { map, leased })
 }
 
-fn of_file(file: File) -> io::Result<(Arc<FileMap>, bool)> {
-    let kind = rustix::fs::fstatfs(&file)?.f_type as u64;
-    let in_memory = IN_MEMORY.contains(&kind);
-    Ok((FileMap::of_file(file, in_memory)?, in_memory))
+fn of_file(file: File) -> io::Result<MappedFile> {
+    let leased = IN_MEMORY.contains(&(rustix::fs::fstatfs(&file)?.f_type as u32));
+    let map = FileMap::of_file(file, leased)?;
+    Ok(MappedFile { map, leased })
 }
 
 /// Creates a file under a name that it loses at once.
