@@ -151,12 +151,21 @@ pub enum FormatError {
 
 impl FormatError {
     /// A block or index that makes no sense.
-    pub(crate) fn cell(what: &'static str, offset: u64, expected: u64, found: u64) -> Self {
+    pub(crate) fn cell(what: &'static str, offset: u64, expected: usize, found: usize) -> Self {
         FormatError::Cell {
             what,
             offset,
-            expected,
-            found,
+            expected: expected as u64,
+            found: found as u64,
+        }
+    }
+    /// Bytes of a file that make no sense.
+    pub(crate) fn malformed(path: PathBuf, offset: u64, what: impl Into<String>) -> Self {
+        FormatError::Malformed {
+            path,
+            page: offset / DISK_PAGE_BYTES,
+            offset,
+            what: what.into(),
         }
     }
     /// A mistake of the caller.

@@ -27,9 +27,8 @@ impl SystemClock {
     /// Makes a clock that starts now.
     #[expect(clippy::disallowed_methods, reason = "this is the port")]
     pub fn new() -> Self {
-        SystemClock {
-            start: Instant::now(),
-        }
+        let start = Instant::now();
+        SystemClock { start }
     }
 }
 

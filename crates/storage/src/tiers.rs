@@ -1,18 +1,17 @@
 //! The tiers of memory of a run; only this module allocates memory by kind of data.
 
+mod mapped;
+
 use graphmill_raw::numa::Nodes;
 use graphmill_raw::{AlignedBuffer, PAGE_BYTES};
 
+use self::mapped::MappedFile;
 use crate::error::StorageError;
 use crate::memory_budget::{Buffer, MemoryBudget};
 use crate::placement::Placement;
 use crate::placement::error::PlacementError;
 use crate::placement::kind::DataKind;
 use crate::placement::tier::Tier;
-
-mod mapped;
-
-use mapped::MappedFile;
 
 /// A [`Placement`] with open tiers.
 #[derive(Clone, Debug, Default)]

@@ -95,10 +95,8 @@ impl WorkerPool {
     /// # Errors
     /// The disk gives no more queues.
     pub fn simulated(seed: u64, count: usize, disk: Arc<dyn Disk>) -> Result<Self, StorageError> {
-        let order = StepOrder::Simulated {
-            seed,
-            random: Mutex::new(SplitMix64::new(seed)),
-        };
+        let random = Mutex::new(SplitMix64::new(seed));
+        let order = StepOrder::Simulated { seed, random };
         Ok(WorkerPool {
             workers: workers(count, &*disk)?,
             order,
@@ -117,10 +115,8 @@ impl WorkerPool {
             let told = fs::read_to_string(Path::new("/proc").join(thread).join("schedstat"));
             told.ok()?.split_whitespace().next()?.parse::<u64>().ok()
         };
-        let threads = self
-            .threads
-            .iter()
-            .filter_map(|thread| thread.get()?.as_ref());
+        let threads = self.threads.iter();
+        let threads = threads.filter_map(|thread| thread.get()?.as_ref());
         Duration::from_nanos(threads.filter_map(of_thread).sum())
     }
 
@@ -154,10 +150,8 @@ impl WorkerPool {
 
 fn workers(count: usize, disk: &dyn Disk) -> Result<Vec<Mutex<Worker>>, StorageError> {
     let worker = |index| {
-        Ok(Mutex::new(Worker {
-            index,
-            queue: disk.queue(QUEUE_DEPTH)?,
-        }))
+        let queue = disk.queue(QUEUE_DEPTH)?;
+        Ok(Mutex::new(Worker { index, queue }))
     };
     (0..count.max(1)).map(worker).collect()
 }

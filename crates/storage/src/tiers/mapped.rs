@@ -68,9 +68,7 @@ fn in_folder(folder: &Path) -> io::Result<File> {
 /// Returns true if the error of a file without a name holds for any file.
 fn is_final(error: &io::Error) -> bool {
     let unable = [libc::EOPNOTSUPP, libc::EISDIR, libc::EINVAL, libc::ENOENT];
-    error
-        .raw_os_error()
-        .is_none_or(|number| !unable.contains(&number))
+    (error.raw_os_error()).is_none_or(|number| !unable.contains(&number))
 }
 
 fn unused_name() -> PathBuf {
@@ -83,8 +81,9 @@ fn unused_name() -> PathBuf {
 fn device_bytes(device: u64) -> io::Result<u64> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let path = format!("/sys/dev/char/{major}:{minor}/size");
-    let bytes = std::fs::read_to_string(path)
+    let bytes = std::fs::read_to_string(path).map(|text| text.trim().parse().ok());
+    bytes
         .ok()
-        .and_then(|text| text.trim().parse().ok());
-    bytes.ok_or_else(|| io::ErrorKind::Unsupported.into())
+        .flatten()
+        .ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
