@@ -159,15 +159,6 @@ impl FormatError {
             found: found as u64,
         }
     }
-    /// Bytes of a file that make no sense.
-    pub(crate) fn malformed(path: PathBuf, offset: u64, what: impl Into<String>) -> Self {
-        FormatError::Malformed {
-            path,
-            page: offset / DISK_PAGE_BYTES,
-            offset,
-            what: what.into(),
-        }
-    }
     /// A mistake of the caller.
     pub(crate) fn misuse(what: impl Into<String>) -> Self {
         FormatError::Misuse { what: what.into() }

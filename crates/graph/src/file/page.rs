@@ -6,10 +6,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use graphmill_raw::failpoint;
-use graphmill_storage::{Buffer, Disk, FileHandle, Lease, MemoryBudget, Open, Operation, Queue};
+use graphmill_storage::{Buffer, Disk, FileHandle, Lease, MemoryBudget, Operation, Queue};
 use serde::{Deserialize, Serialize};
 
 use crate::error::FormatError;
+use crate::spec::EdgeKind;
 
 /// Bytes of a page, the unit of checksums.
 pub const DISK_PAGE_BYTES: u64 = 64 << 10;
@@ -23,6 +24,17 @@ pub enum FileSide {
     Forward,
     /// `reverse/`: the graph with every arc turned round.
     Reverse,
+}
+
+impl FileSide {
+    pub(crate) const ALL: [FileSide; 2] = [FileSide::Forward, FileSide::Reverse];
+    /// The directory of its files.
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            FileSide::Forward => "columns",
+            FileSide::Reverse => "reverse",
+        }
+    }
 }
 
 /// What a file holds.
@@ -58,6 +70,10 @@ impl FileKind {
         FileKind::Bitmaps,
         FileKind::Weights,
     ];
+    /// Those of them that a graph with such edges has.
+    pub(crate) fn of_columns(edge: EdgeKind) -> &'static [FileKind] {
+        &FileKind::OF_COLUMNS[..3 + usize::from(edge != EdgeKind::None)]
+    }
 }
 
 /// The name of one file of a graph.
@@ -134,6 +150,11 @@ pub(crate) struct FileRoot {
 }
 
 impl FileRoot {
+    /// A root whose checksum does not matter.
+    pub(crate) fn of(payload: u64) -> Self {
+        let checksum = 0;
+        FileRoot { payload, checksum }
+    }
     /// Returns the bytes of the payload and the zeros after it.
     ///
     /// The caller has refused the root of a file that no disk could hold.
@@ -191,6 +212,16 @@ impl MetadataReader {
         }
         let bytes = self.buffer.as_ref().and_then(|buffer| buffer.get(..bytes));
         bytes.ok_or_else(|| FormatError::misuse("a read lost its buffer"))
+    }
+}
+
+/// Bytes of a file that make no sense.
+pub(crate) fn malformed(path: PathBuf, offset: u64, what: impl Into<String>) -> FormatError {
+    FormatError::Malformed {
+        path,
+        page: offset / DISK_PAGE_BYTES,
+        offset,
+        what: what.into(),
     }
 }
 
@@ -253,7 +284,7 @@ impl PagedFile {
         offset: u64,
         what: impl Into<String>,
     ) -> FormatError {
-        FormatError::malformed(self.id.path(graph), offset, what)
+        malformed(self.id.path(graph), offset, what)
     }
 }
 
