@@ -70,7 +70,7 @@ impl FileKind {
         FileKind::Bitmaps,
         FileKind::Weights,
     ];
-    /// Those of them that a graph with such edges has.
+    /// Returns the kinds that a graph with these edges has.
     pub(crate) fn of_columns(edge: EdgeKind) -> &'static [FileKind] {
         &FileKind::OF_COLUMNS[..3 + usize::from(edge != EdgeKind::None)]
     }

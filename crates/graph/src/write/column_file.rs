@@ -59,7 +59,7 @@ pub struct ColumnFileWriter {
     number: usize,
     batches: Range<usize>,
     writer: PagedWriter,
-    /// The stream of the spool, behind those of the files.
+    /// The stream of the spool, the last one.
     spool: usize,
     spool_file: Temporary,
     encoder: BlockEncoder,

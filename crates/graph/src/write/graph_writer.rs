@@ -151,14 +151,14 @@ impl GraphWriter {
     }
     /// Returns the bytes that [`finish`](Self::finish) reads of temporary files of `sources_bytes` bytes.
     ///
-    /// The graph has about so many edges in so many cells, and `available` bytes are free.
+    /// The graph has about `arcs` edges in `cells` cells, and `available` bytes are free.
     pub fn read_to_finish(
         batches: &Batches,
-        edges_and_cells: (u64, u64),
+        (arcs, cells): (u64, u64),
         sources_bytes: u64,
         available: u64,
     ) -> u64 {
-        vertex_tables::bytes_read(sources_bytes, batches, edges_and_cells, available)
+        vertex_tables::bytes_read(sources_bytes, batches, (arcs, cells), available)
     }
     /// Writes everything else, once all column files are finished, and `graph.json` last.
     ///
