@@ -19,10 +19,8 @@ pub struct Batches {
 impl Default for Batches {
     /// The cut of an empty graph.
     fn default() -> Self {
-        Batches {
-            cuts: Arc::new([0]),
-            uniform: 0,
-        }
+        let (cuts, uniform) = (Arc::new([0]), 0);
+        Batches { cuts, uniform }
     }
 }
 
@@ -36,28 +34,20 @@ impl Batches {
     /// The cuts do not ascend strictly from 0, or a batch spans more than [`SPAN_MAX`](Self::SPAN_MAX) vertices.
     pub fn new(cuts: Vec<u64>) -> Result<Self, FormatError> {
         if cuts.first() != Some(&0) {
-            return Err(FormatError::misuse(
-                "the first cut between batches must be 0",
-            ));
+            let what = "the first cut between batches must be 0";
+            return Err(FormatError::misuse(what));
         }
-        if let Some(i) = cuts
-            .windows(2)
-            .position(|w| w[0] >= w[1] || w[1] - w[0] > Self::SPAN_MAX)
-        {
+        let mut pairs = cuts.windows(2);
+        if let Some(i) = pairs.position(|w| w[0] >= w[1] || w[1] - w[0] > Self::SPAN_MAX) {
+            let (from, to, max) = (cuts[i], cuts[i + 1], Self::SPAN_MAX);
             return Err(FormatError::misuse(format!(
-                "batch {i} spans vertex indices {} to {}: a batch has 1 to {} vertices",
-                cuts[i],
-                cuts[i + 1],
-                Self::SPAN_MAX
+                "batch {i} spans vertex indices {from} to {to}: a batch has 1 to {max} vertices"
             )));
         }
         let first = cuts.get(1).copied().unwrap_or(0);
-        let last = cuts.len().saturating_sub(2);
-        let same = cuts.windows(2).take(last).all(|w| w[1] - w[0] == first)
-            && cuts
-                .windows(2)
-                .next_back()
-                .is_none_or(|w| w[1] - w[0] <= first);
+        let mut spans = cuts.windows(2).map(|w| w[1] - w[0]);
+        let last = spans.next_back();
+        let same = spans.all(|span| span == first) && last.is_none_or(|last| last <= first);
         Ok(Batches {
             cuts: cuts.into(),
             uniform: if same { first } else { 0 },

@@ -151,12 +151,12 @@ pub enum FormatError {
 
 impl FormatError {
     /// A block or index that makes no sense.
-    pub(crate) fn cell(what: &'static str, offset: u64, expected: u64, found: u64) -> Self {
+    pub(crate) fn cell(what: &'static str, offset: u64, expected: usize, found: usize) -> Self {
         FormatError::Cell {
             what,
             offset,
-            expected,
-            found,
+            expected: expected as u64,
+            found: found as u64,
         }
     }
     /// A mistake of the caller.

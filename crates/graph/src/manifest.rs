@@ -128,16 +128,12 @@ impl Manifest {
         budget: &MemoryBudget,
         graph: &Path,
     ) -> Result<(), FormatError> {
-        let _lease = budget.lease(
-            "the description of the graph",
-            64 * self.batches.len() as u64,
-        )?;
+        let cuts = self.batches.len();
+        let _lease = budget.lease("the description of the graph", 64 * cuts as u64)?;
         let text = self.text()?;
         if text.len() as u64 > BYTES_MAX {
-            return Err(FormatError::misuse(format!(
-                "{} batches do not fit graph.json: use larger ones (--batch-size)",
-                self.batches.len()
-            )));
+            let what = "batches do not fit graph.json: use larger ones (--batch-size)";
+            return Err(FormatError::misuse(format!("{cuts} {what}")));
         }
         Ok(disk.write_small(&graph.join(NAME), &text)?)
     }
@@ -149,14 +145,11 @@ impl Manifest {
     ) -> Result<(Self, Lease), FormatError> {
         let path = graph.join(NAME);
         if !disk.exists(&path)? {
-            return Err(FormatError::NotAGraph {
-                path: graph.to_path_buf(),
-            });
+            let path = graph.to_path_buf();
+            return Err(FormatError::NotAGraph { path });
         }
-        let transient = budget.lease(
-            "the description of the graph",
-            Self::reading_bytes(disk, graph)?,
-        )?;
+        let bytes = Self::reading_bytes(disk, graph)?;
+        let transient = budget.lease("the description of the graph", bytes)?;
         let text = disk.read_small(&path, BYTES_MAX)?;
         let meta = Self::parse(&text, &path)?;
         drop((text, transient));
@@ -180,15 +173,11 @@ impl Manifest {
         Ok(file.len()?)
     }
     fn parse(text: &[u8], path: &Path) -> Result<Self, FormatError> {
-        let broken = |what: String| FormatError::Description {
-            path: PathBuf::from(path),
-            what,
+        let broken = |what: String| {
+            let path = PathBuf::from(path);
+            FormatError::Description { path, what }
         };
-        let body = text
-            .len()
-            .checked_sub(TAIL_BYTES)
-            .map(|at| &text[..at])
-            .unwrap_or(&[]);
+        let body = &text[..text.len().saturating_sub(TAIL_BYTES)];
         let tail = format!("\n\"checksum\": \"{:08x}\"\n}}\n", crc32fast::hash(body));
         if body.is_empty() || text[body.len()..] != *tail.as_bytes() {
             return Err(broken("its checksum does not fit its text".into()));
@@ -203,10 +192,6 @@ impl Manifest {
             });
         }
         serde_json::from_slice(text).map_err(json)
-    }
-    /// The graph id as a number.
-    pub(crate) fn graph_id(&self) -> Option<u64> {
-        u64::from_str_radix(&self.graph_id, 16).ok()
     }
 }
 

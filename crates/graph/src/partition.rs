@@ -21,9 +21,8 @@ pub fn partition(
     let ranks = here.len();
     let batches = graph.batches();
     let alpha = alpha.unwrap_or(2 * ranks as u64 - 1);
-    let mut weights: Vec<u64> = (0..batches.len())
-        .map(|batch| alpha.saturating_mul(batches.span(batch)))
-        .collect();
+    let spans = (0..batches.len()).map(|batch| batches.span(batch));
+    let mut weights: Vec<u64> = spans.map(|span| alpha.saturating_mul(span)).collect();
     for (batch, column) in graph.forward().columns().iter().enumerate() {
         for cell in column.cells() {
             for end in [batch, cell.source_batch()] {
@@ -35,10 +34,7 @@ pub fn partition(
     for alike in here.chunk_by(|a, b| a == b) {
         let start = cuts[cuts.len() - 1];
         let has = |batch: &usize| alike[0].get(*batch) == Some(&true);
-        let end = (start..)
-            .take_while(has)
-            .last()
-            .map_or(start, |last| last + 1);
+        let end = start + (start..).take_while(has).count();
         let of_these = cut(&weights[start..end], alike.len());
         cuts.extend(of_these[1..].iter().map(|cut| start + cut));
     }

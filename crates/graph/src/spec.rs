@@ -60,24 +60,19 @@ impl GraphSpec {
     /// # Errors
     /// They do not.
     pub(crate) fn check(&self) -> Result<(), FormatError> {
-        for files in [Some(&self.files), self.reverse_files.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        for files in std::iter::once(&self.files).chain(&self.reverse_files) {
             let mut next = 0;
             for run in files {
                 if run.start != next || run.end <= run.start {
-                    return Err(FormatError::misuse(format!(
-                        "a column file of batches {run:?} follows batch {next}"
-                    )));
+                    let what = format!("a column file of batches {run:?} follows batch {next}");
+                    return Err(FormatError::misuse(what));
                 }
                 next = run.end;
             }
-            if next != self.batches.len() {
-                return Err(FormatError::misuse(format!(
-                    "column files end at batch {next} of {}",
-                    self.batches.len()
-                )));
+            let batches = self.batches.len();
+            if next != batches {
+                let what = format!("column files end at batch {next} of {batches}");
+                return Err(FormatError::misuse(what));
             }
         }
         if self.batches.len() > u32::MAX as usize {
@@ -100,10 +95,7 @@ impl GraphSpec {
         add(u64::from(self.csr_ratio));
         for files in [Some(&self.files), self.reverse_files.as_ref()] {
             add(files.map_or(u64::MAX, |files| files.len() as u64));
-            files
-                .into_iter()
-                .flatten()
-                .for_each(|run| add(run.end as u64));
+            (files.into_iter().flatten()).for_each(|run| add(run.end as u64));
         }
         hash ^ (hash >> 29)
     }

@@ -20,7 +20,7 @@ use crate::codec::block::view::BlockView;
 use crate::error::FormatError;
 use crate::file::extent::{CHUNK_BYTES, Extent};
 use crate::file::page::{FileKind, FileSide};
-use crate::open::column_set::ColumnSet;
+use crate::manifest::Manifest;
 use crate::open::stored_graph::StoredGraph;
 use crate::read::extent_stream::ExtentReader;
 use deep::{DeepVerifier, WalkPosition};
@@ -79,15 +79,12 @@ fn walk(
     mut progress: impl FnMut(u64),
     mut deep: Option<DeepVerifier<'_>>,
 ) -> Result<Verified, FormatError> {
-    let chunk_bytes = if budget.available() < 16 << 20 {
-        CHUNK_BYTES / 16
-    } else {
-        CHUNK_BYTES
-    };
+    let is_short = budget.available() < 16 << 20;
+    let chunk_bytes = CHUNK_BYTES / if is_short { 16 } else { 1 };
     let mut reader = ExtentReader::new(graph, budget, chunk_bytes, 4)?;
     let mut queue = graph.disk().queue(4)?;
     let mut seen = Verified {
-        bytes: graph.description_bytes()?,
+        bytes: Manifest::file_bytes(&**graph.disk(), graph.path())?,
         ..Verified::default()
     };
     for paged in graph.all_files() {
@@ -97,12 +94,9 @@ fn walk(
         if paged.id.kind == FileKind::Data {
             continue;
         }
-        reader.start(vec![Extent {
-            file: paged.id,
-            bytes: 0..paged.root.payload,
-        }])?;
-        while let Some(bytes) = reader.wait(&mut *queue)? {
-            let bytes = bytes.len();
+        let (file, bytes) = (paged.id, 0..paged.root.payload);
+        reader.start(vec![Extent { file, bytes }])?;
+        while let Some(bytes) = reader.wait(&mut *queue)?.map(<[u8]>::len) {
             reader.consume(bytes);
             if stop.is_cancelled() {
                 return Ok(seen);
@@ -117,14 +111,10 @@ fn walk(
     }
     let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
     let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
-    for set in [Some(graph.forward()), graph.reverse()]
-        .into_iter()
-        .flatten()
-    {
+    for set in graph.sets() {
         let mut file = None;
         deep.iter_mut().for_each(DeepVerifier::set);
-        for d in 0..graph.batches().len() {
-            let column = set.column(d);
+        for (d, column) in set.columns().iter().enumerate() {
             let Some(first) = column.cells().first() else {
                 continue;
             };
@@ -135,18 +125,14 @@ fn walk(
                 extent.bytes = 0..graph.paged(extent.file)?.root.payload;
                 reader.start(vec![extent])?;
             }
-            for position in 0..column.cells().len() {
-                verify_cell(
-                    graph,
+            for &cell in column.cells() {
+                let at = WalkPosition {
                     set,
-                    d,
-                    position,
-                    &mut reader,
-                    &mut *queue,
-                    &mut scratch,
-                    &mut sources,
-                    deep.as_mut(),
-                )?;
+                    column: d,
+                    cell,
+                };
+                let room = (&mut *scratch, &mut *sources);
+                verify_cell(graph, at, &mut reader, &mut *queue, room, deep.as_mut())?;
                 if stop.is_cancelled() {
                     return Ok(seen);
                 }
@@ -159,54 +145,33 @@ fn walk(
             deep.end_set(set)?;
         }
     }
-    if let Some(deep) = deep {
-        deep.end()?;
-    }
+    deep.map_or(Ok(()), |deep| deep.end())?;
     Ok(seen)
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one caller; the scratch is too large for the stack of a call"
-)]
+/// Checks one cell. The room is too large for the stack of a call.
 fn verify_cell(
     graph: &Arc<StoredGraph>,
-    set: &ColumnSet,
-    d: usize,
-    position: usize,
+    at: WalkPosition<'_>,
     reader: &mut ExtentReader,
     queue: &mut dyn Queue,
-    scratch: &mut [u32; BLOCK_EDGES_MAX],
-    sources: &mut [u32; BLOCK_EDGES_MAX],
+    (scratch, sources): (&mut [u32; BLOCK_EDGES_MAX], &mut [u32; BLOCK_EDGES_MAX]),
     mut deep: Option<&mut DeepVerifier<'_>>,
 ) -> Result<(), FormatError> {
-    let cell = set.column(d).cells()[position];
-    let batches = graph.batches();
-    let (from, to) = (cell.source_batch(), d);
+    let (set, cell, batches) = (at.set, at.cell, graph.batches());
+    let (from, to) = (cell.source_batch(), at.column);
     let global_offset = batches.start(to).wrapping_sub(batches.start(from)) as i64;
-    let extent = set.data_extent(d, &cell);
+    let extent = set.data_extent(to, &cell);
     let broken = |what: &str| {
-        let side = if set.side() == FileSide::Reverse {
-            " of the reverse graph"
-        } else {
-            ""
+        let side = match set.side {
+            FileSide::Forward => "",
+            FileSide::Reverse => " of the reverse graph",
         };
-        graph.corrupt(
-            extent.file,
-            extent.bytes.start,
-            format!("the cell of batches {from} to {to}{side} {what}"),
-        )
+        let what = format!("the cell of batches {from} to {to}{side} {what}");
+        graph.corrupt(extent.file, extent.bytes.start, what)
     };
     let (mut left, mut edges) = (cell.data_bytes(), 0u64);
-    let mut last: Option<(u32, u32)> = None;
-    let (at, mut keys) = (
-        WalkPosition {
-            set,
-            column: d,
-            cell,
-        },
-        Vec::new(),
-    );
+    let (mut last, mut keys) = (None::<(u32, u32)>, Vec::new());
     let _lease = deep.as_ref().map(|deep| deep.memory(at)).transpose()?;
     while left > 0 {
         let Some(bytes) = reader.wait(queue)? else {
@@ -219,9 +184,8 @@ fn verify_cell(
             return Err(broken("has a block that reaches into the next cell"));
         };
         let groups = block.sources(sources);
-        let mut sound = sources[..groups]
-            .last()
-            .is_none_or(|&source| u64::from(source) < batches.span(from));
+        let greatest = sources[..groups].last();
+        let mut sound = greatest.is_none_or(|&source| u64::from(source) < batches.span(from));
         block.for_each_edge(scratch, |group, destination, _| {
             let edge = (sources[group], destination);
             sound &=
@@ -243,13 +207,9 @@ fn verify_cell(
         reader.consume(used);
     }
     if edges != cell.edges() {
-        return Err(broken(&format!(
-            "has {edges} edges where the directory says {}",
-            cell.edges()
-        )));
+        let said = cell.edges();
+        let what = format!("has {edges} edges where the directory says {said}");
+        return Err(broken(&what));
     }
-    if let Some(deep) = deep {
-        deep.end_cell(at)?;
-    }
-    Ok(())
+    deep.map_or(Ok(()), |deep| deep.end_cell(at))
 }

@@ -23,12 +23,10 @@ const CHUNKS: usize = 2;
 /// Returns the final name of a file that is not committed yet; the name itself of any other file.
 #[must_use]
 pub fn final_name(name: &str) -> &str {
-    let number = |name: &'_ str| name.rfind('.');
-    let small = name
-        .strip_prefix('.')
-        .and_then(|name| name.strip_suffix(".aside"));
+    let small = (name.strip_prefix('.')).and_then(|name| name.strip_suffix(".aside"));
     let way = small.or_else(|| name.strip_suffix(".partial"));
-    way.and_then(|way| way.get(..number(way)?)).unwrap_or(name)
+    way.and_then(|way| way.get(..way.rfind('.')?))
+        .unwrap_or(name)
 }
 
 /// A file that gets its name when it is complete; a [`Write`].
@@ -115,10 +113,8 @@ impl AtomicFile {
         chunk_bytes: usize,
     ) -> Result<AtomicFile, StorageError> {
         failpoint!(WrittenInPlace: aside = path.to_path_buf());
-        let mut spare = Vec::with_capacity(CHUNKS);
-        for _ in 0..CHUNKS {
-            spare.push(budget.buffer("chunks of a file to write", chunk_bytes)?);
-        }
+        let spare = (0..CHUNKS).map(|_| budget.buffer("chunks of a file to write", chunk_bytes));
+        let mut spare = spare.collect::<Result<Vec<_>, _>>()?;
         let queue = disk.queue(CHUNKS)?;
         Ok(AtomicFile {
             file: disk.open(&aside, Open::Create)?,
@@ -168,10 +164,9 @@ impl AtomicFile {
 
     /// Submits the first `bytes` of the chunk being filled.
     fn submit(&mut self, bytes: usize) {
-        if bytes == 0 {
-            return;
-        }
-        if let Some(buffer) = self.filling.take() {
+        if bytes > 0
+            && let Some(buffer) = self.filling.take()
+        {
             let operation = Operation::Write {
                 file: Arc::clone(&self.file),
                 offset: self.offset,
@@ -200,9 +195,7 @@ impl AtomicFile {
             }
             self.filling = self.spare.pop();
         }
-        self.filling
-            .as_mut()
-            .ok_or_else(|| io::Error::other("no chunk to fill"))
+        (self.filling.as_mut()).ok_or_else(|| io::Error::other("no chunk to fill"))
     }
 }
 

@@ -35,10 +35,8 @@ impl CancelToken {
     /// Returns a clone that `other` stops too, at once; the other clones ignore that flag.
     #[must_use]
     pub fn or(&self, other: Arc<AtomicBool>) -> Self {
-        CancelToken {
-            wish: Arc::clone(&self.wish),
-            other: Some(other),
-        }
+        let (wish, other) = (Arc::clone(&self.wish), Some(other));
+        CancelToken { wish, other }
     }
 
     /// Asks all clones to stop; graceful work continues to a point where it can stop.

@@ -63,9 +63,7 @@ impl<W: Write> RecordWriter<W> {
     /// Writes numbers, after their count.
     pub fn put_u64s(&mut self, numbers: impl ExactSizeIterator<Item = u64>) -> io::Result<()> {
         self.put_u64(numbers.len() as u64)?;
-        numbers
-            .into_iter()
-            .try_for_each(|number| self.put_u64(number))
+        (numbers.into_iter()).try_for_each(|number| self.put_u64(number))
     }
     /// Writes whether there is a value, and the value by `put`.
     pub fn optional<T>(
@@ -115,10 +113,8 @@ impl<'f> RecordReader<'f> {
             return Err(corrupt());
         }
         let mut record = RecordReader::at(file, 0);
-        match record.array()? == *magic {
-            true => Ok(record),
-            false => Err(corrupt()),
-        }
+        let is_known = record.array()? == *magic;
+        is_known.then_some(record).ok_or_else(corrupt)
     }
     /// Reads a record that was opened before, from byte `at` of the file on.
     #[must_use]
@@ -163,10 +159,8 @@ impl<'f> RecordReader<'f> {
     pub fn count(&mut self, bytes: u64) -> io::Result<u64> {
         let count = self.number()?;
         let left = self.file.bytes().saturating_sub(self.at);
-        match count <= left / bytes {
-            true => Ok(count),
-            false => Err(corrupt()),
-        }
+        let fits = count <= left / bytes;
+        fits.then_some(count).ok_or_else(corrupt)
     }
     /// Reads bytes, after their number.
     pub fn bytes(&mut self) -> io::Result<Vec<u8>> {
@@ -191,10 +185,8 @@ impl<'f> RecordReader<'f> {
     }
     /// Ends the record and checks that no byte is left.
     pub fn end(self) -> io::Result<()> {
-        match self.at.checked_add(SUM_BYTES) == Some(self.file.bytes()) {
-            true => Ok(()),
-            false => Err(corrupt()),
-        }
+        let is_end = self.at.checked_add(SUM_BYTES) == Some(self.file.bytes());
+        is_end.then_some(()).ok_or_else(corrupt)
     }
 }
 

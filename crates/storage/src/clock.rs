@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::lock::lock;
+use graphmill_raw::lock;
 
 /// A clock that returns the time since a start of its own; it never goes back.
 pub trait Clock: Send + Sync + Debug {
@@ -27,9 +27,8 @@ impl SystemClock {
     /// Makes a clock that starts now.
     #[expect(clippy::disallowed_methods, reason = "this is the port")]
     pub fn new() -> Self {
-        SystemClock {
-            start: Instant::now(),
-        }
+        let start = Instant::now();
+        SystemClock { start }
     }
 }
 

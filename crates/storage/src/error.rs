@@ -1,7 +1,7 @@
 //! Errors of the machine.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use graphmill_raw::OutOfMemory;
 
@@ -140,6 +140,28 @@ pub enum StorageError {
         /// The simulation's seed.
         seed: u64,
     },
+}
+
+/// Names the action and the path in an error of the system.
+pub(crate) fn at<T, E: Into<io::Error>>(
+    action: &'static str,
+    path: &Path,
+    result: Result<T, E>,
+) -> Result<T, StorageError> {
+    result.map_err(|error| StorageError::Path {
+        action,
+        path: path.to_path_buf(),
+        source: error.into(),
+    })
+}
+
+/// Returns an error if a file that was read whole has more than `max` bytes.
+pub(crate) fn at_most(max: u64, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
+    if bytes.len() as u64 <= max {
+        return Ok(());
+    }
+    let path = path.to_path_buf();
+    Err(StorageError::TooLarge { path, max })
 }
 
 /// Returns true if the system reports a full or failing disk.

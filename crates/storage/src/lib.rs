@@ -22,7 +22,6 @@
 //! | `checksummed_record.rs` | [`RecordWriter`], [`RecordReader`]: numbers and bytes in a file, with a checksum |
 //! | `worker_pool.rs` | [`WorkerPool`]: runs a [`Job`] on N threads, or on one thread in a seeded order |
 //! | `clock.rs`, `cancel.rs` | [`Clock`], [`CancelToken`]; [`SplitMix64`] is from the crate `raw` |
-//! | `lock.rs` | the lock of a mutex that ignores poison |
 //! | `error.rs` | [`StorageError`] |
 
 #![forbid(unsafe_code)]
@@ -35,7 +34,6 @@ mod disk;
 mod error;
 mod growing_lease;
 mod host_id;
-mod lock;
 mod memory_budget;
 mod memory_files;
 mod output;

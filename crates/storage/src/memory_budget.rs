@@ -28,14 +28,12 @@ struct Books {
 impl MemoryBudget {
     /// Makes a budget of `total` bytes.
     pub fn new(total: u64) -> Self {
-        let books = Books {
+        let books = Arc::new(Books {
             bytes: AtomicRange::new(0, total),
             peak: AtomicU64::new(0),
             refuse: AtomicU64::new(0),
-        };
-        MemoryBudget {
-            books: Arc::new(books),
-        }
+        });
+        MemoryBudget { books }
     }
 
     /// Takes `bytes` out of the budget until the lease is dropped.
@@ -50,18 +48,15 @@ impl MemoryBudget {
             available,
             total: books.bytes.limit(),
         };
-        let countdown = books
-            .refuse
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+        let relaxed = Ordering::Relaxed;
+        let countdown = (books.refuse).fetch_update(relaxed, relaxed, |n| n.checked_sub(1));
         if countdown == Ok(1) {
             return Err(refused(books.bytes.remaining()));
         }
         let before = books.bytes.claim(bytes).map_err(refused)?;
         books.peak.fetch_max(before + bytes, Ordering::Relaxed);
-        Ok(Lease {
-            books: Arc::clone(&self.books),
-            bytes,
-        })
+        let books = Arc::clone(&self.books);
+        Ok(Lease { books, bytes })
     }
 
     /// Allocates `bytes` bytes of zeroed, aligned memory; leases whole pages of 4096 bytes.
@@ -72,10 +67,8 @@ impl MemoryBudget {
     /// The budget has too few bytes left, or the system refuses the memory.
     pub fn buffer(&self, what: &'static str, bytes: usize) -> Result<Buffer, StorageError> {
         let lease = self.lease(what, AlignedBuffer::footprint(bytes))?;
-        Ok(Buffer {
-            memory: AlignedBuffer::zeroed(bytes)?,
-            lease,
-        })
+        let memory = AlignedBuffer::zeroed(bytes)?;
+        Ok(Buffer { memory, lease })
     }
 
     /// Returns the bytes that are not leased.

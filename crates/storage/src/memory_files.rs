@@ -3,14 +3,13 @@
 use std::path::Path;
 
 /// The types of tmpfs and ramfs in `statfs`.
-const TMPFS: u32 = 0x0102_1994;
-const RAMFS: u32 = 0x8584_58f6;
+pub(crate) const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// Returns true if the files of `directory` are memory (tmpfs, ramfs); false if the call fails.
 pub fn is_in_memory(directory: &Path) -> bool {
     let facts = rustix::fs::statfs(directory);
     // The number has 32 bits, in a field whose width and sign depend on the machine.
-    facts.is_ok_and(|facts| [TMPFS, RAMFS].contains(&(facts.f_type as u32)))
+    facts.is_ok_and(|facts| IN_MEMORY.contains(&(facts.f_type as u32)))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::atomic_file::AtomicFile;
 use crate::disk::port::{Disk, Target};
-use crate::error::StorageError;
+use crate::error::{StorageError, at};
 use crate::memory_budget::MemoryBudget;
 
 /// An output that is being written; a [`Write`]. Links to it are followed.
@@ -66,8 +66,7 @@ impl OutputFile {
         match self {
             OutputFile::File(file) => file.commit(),
             OutputFile::Stream(mut stream) => {
-                let flushed = stream.to.flush();
-                flushed.map_err(|source| failed(&stream.path, source))?;
+                at("write", &stream.path, stream.to.flush())?;
                 Ok(stream.bytes)
             }
         }
@@ -104,15 +103,7 @@ pub fn write_output(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<(), St
         Target::Stream => {
             let mut stream = disk.stream(path)?;
             let written = stream.write_all(bytes).and_then(|()| stream.flush());
-            written.map_err(|source| failed(path, source))
+            at("write", path, written)
         }
-    }
-}
-
-fn failed(path: &Path, source: io::Error) -> StorageError {
-    StorageError::Path {
-        action: "write",
-        path: path.to_path_buf(),
-        source,
     }
 }

@@ -4,9 +4,10 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use graphmill_raw::lock;
+
 use crate::disk::port::{Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
 use crate::error::StorageError;
-use crate::lock::lock;
 use crate::memory_budget::{Buffer, MemoryBudget};
 
 /// An open file; clones share one chunk of its bytes.
@@ -68,10 +69,8 @@ impl RandomAccessFile {
     /// Returns a reader of the bytes from `offset` on.
     #[must_use]
     pub fn reader_from(&self, offset: u64) -> ByteReader {
-        ByteReader {
-            file: self.clone(),
-            offset,
-        }
+        let file = self.clone();
+        ByteReader { file, offset }
     }
 
     /// Copies bytes from `offset` on, up to the end of a chunk; returns 0 at the end of the file.
@@ -84,11 +83,9 @@ impl RandomAccessFile {
             chunk.fill(offset / GRAIN_BYTES as u64 * GRAIN_BYTES as u64)?;
         }
         let skipped = (offset - chunk.start) as usize;
-        let held = chunk
-            .buffer
-            .as_ref()
-            .map_or(&[][..], |buffer| &buffer[..chunk.filled]);
-        let held = held.get(skipped..).unwrap_or_default();
+        let held = chunk.buffer.as_ref();
+        let held = held.and_then(|buffer| buffer.get(skipped..chunk.filled));
+        let held = held.unwrap_or_default();
         let count = held.len().min(out.len());
         out[..count].copy_from_slice(&held[..count]);
         Ok(count)
@@ -100,12 +97,11 @@ impl Chunk {
         self.filled = 0;
         let lost = || io::Error::other("the disk kept a buffer");
         let buffer = self.buffer.take().ok_or_else(lost)?;
-        let chunk_bytes = self.chunk_bytes;
         let operation = Operation::Read {
             file: Arc::clone(&self.file),
             offset: start,
             buffer,
-            range: 0..chunk_bytes,
+            range: 0..self.chunk_bytes,
         };
         self.queue.submit(operation, 0);
         let completion = self.queue.wait().ok_or_else(lost)?;

@@ -1,11 +1,11 @@
 //! The tiers of memory of a run; only this module allocates memory by kind of data.
 
-use std::io;
-use std::sync::Arc;
+mod mapped;
 
-use graphmill_raw::numa::{Nodes, Policy};
-use graphmill_raw::{AlignedBuffer, FileMap, PAGE_BYTES};
+use graphmill_raw::numa::Nodes;
+use graphmill_raw::{AlignedBuffer, PAGE_BYTES};
 
+use self::mapped::MappedFile;
 use crate::error::StorageError;
 use crate::memory_budget::{Buffer, MemoryBudget};
 use crate::placement::Placement;
@@ -13,37 +13,12 @@ use crate::placement::error::PlacementError;
 use crate::placement::kind::DataKind;
 use crate::placement::tier::Tier;
 
-mod mapped;
-
 /// A [`Placement`] with open tiers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tiers {
     asked: Placement,
-    by_kind: [TierStore; 4],
-}
-
-#[derive(Clone, Debug)]
-enum TierStore {
-    Dram,
-    Numa {
-        nodes: Nodes,
-        policy: Policy,
-    },
-    File {
-        map: Arc<FileMap>,
-        /// True if the file is memory itself, for example on a tmpfs: the budget pays for it.
-        leased: bool,
-    },
-}
-
-impl Default for Tiers {
-    /// Returns tiers with all data in DRAM.
-    fn default() -> Tiers {
-        Tiers {
-            asked: Placement::default(),
-            by_kind: [const { TierStore::Dram }; 4],
-        }
-    }
+    /// The files of the kinds that lie in one.
+    files: [Option<MappedFile>; 4],
 }
 
 impl Tiers {
@@ -64,19 +39,15 @@ impl Tiers {
             let same = DataKind::ALL[..number]
                 .iter()
                 .position(|of| placement.at(*of) == place);
-            tiers.by_kind[number] = match same {
-                Some(same) => tiers.by_kind[same].clone(),
-                None => TierStore::open(place)?,
+            tiers.files[number] = match same {
+                Some(same) => tiers.files[same].clone(),
+                None => open(place)?,
             };
         }
         // The first page shows whether the system allows it.
+        let budget = MemoryBudget::new(u64::MAX);
         for kind in DataKind::ALL {
-            tiers.buffer(
-                kind,
-                &MemoryBudget::new(u64::MAX),
-                "a page to try",
-                PAGE_BYTES,
-            )?;
+            tiers.buffer(kind, &budget, "a page to try", PAGE_BYTES)?;
         }
         Ok(tiers)
     }
@@ -99,33 +70,32 @@ impl Tiers {
         what: &'static str,
         bytes: usize,
     ) -> Result<Buffer, StorageError> {
-        let lease = || budget.lease(what, self.leased(kind, AlignedBuffer::footprint(bytes)));
-        match &self.by_kind[kind as usize] {
-            TierStore::Dram => budget.buffer(what, bytes),
-            TierStore::Numa { nodes, policy } => {
-                let lease = lease()?;
-                let memory = AlignedBuffer::on_nodes(bytes, nodes, *policy);
-                let memory = memory.map_err(|source| refused(nodes, bytes, source))?;
-                Ok(Buffer::from_parts(memory, lease))
-            }
-            TierStore::File { map, .. } => {
-                let lease = lease()?;
-                let memory = map.buffer(bytes).map_err(|source| {
-                    StorageError::from(PlacementError::File {
+        let lease = budget.lease(what, self.leased(kind, AlignedBuffer::footprint(bytes)))?;
+        let memory = match (self.asked.at(kind), &self.files[kind as usize]) {
+            (Tier::Numa { nodes, policy }, _) => AlignedBuffer::on_nodes(bytes, nodes, *policy)
+                .map_err(|source| PlacementError::Nodes {
+                    nodes: nodes.clone(),
+                    bytes,
+                    source,
+                })?,
+            (Tier::File(path), Some(file)) => {
+                file.map
+                    .buffer(bytes)
+                    .map_err(|source| PlacementError::File {
                         action: format!("reserve {bytes} bytes for {what} in"),
-                        path: self.path(kind),
+                        path: path.clone(),
                         source,
-                    })
-                })?;
-                Ok(Buffer::from_parts(memory, lease))
+                    })?
             }
-        }
+            _ => AlignedBuffer::zeroed(bytes)?,
+        };
+        Ok(Buffer::from_parts(memory, lease))
     }
 
     /// Returns the bytes that the budget pays for `bytes` bytes of a kind: 0 in a mapped file.
     pub fn leased(&self, kind: DataKind, bytes: u64) -> u64 {
-        match self.by_kind[kind as usize] {
-            TierStore::File { leased: false, .. } => 0,
+        match self.files[kind as usize] {
+            Some(MappedFile { leased: false, .. }) => 0,
             _ => bytes,
         }
     }
@@ -133,58 +103,37 @@ impl Tiers {
     /// Describes the tier of a kind of data, and whether a file was mapped with MAP_SYNC.
     pub fn describe(&self, kind: DataKind) -> String {
         let place = self.asked.at(kind);
-        match &self.by_kind[kind as usize] {
-            TierStore::File { map, .. } if map.is_synchronous() => format!("{place} (MAP_SYNC)"),
+        match &self.files[kind as usize] {
+            Some(file) if file.map.is_synchronous() => format!("{place} (MAP_SYNC)"),
             _ => place.to_string(),
         }
     }
-
-    fn path(&self, kind: DataKind) -> std::path::PathBuf {
-        match self.asked.at(kind) {
-            Tier::File(path) => path.clone(),
-            _ => std::path::PathBuf::new(),
-        }
-    }
 }
 
-impl TierStore {
-    fn open(place: &Tier) -> Result<TierStore, StorageError> {
-        match place {
-            Tier::Dram | Tier::Model | Tier::Auto | Tier::Stream => Ok(TierStore::Dram),
-            Tier::Numa { nodes, policy } => {
-                let there = Nodes::with_memory();
-                let missing = nodes.without(&there);
-                if missing.count() > 0 {
-                    let asked = nodes.clone();
-                    return Err(PlacementError::NoNode {
-                        asked,
-                        missing,
-                        there,
-                    }
-                    .into());
-                }
-                Ok(TierStore::Numa {
-                    nodes: nodes.clone(),
-                    policy: *policy,
-                })
+/// Checks the nodes of a tier, or opens its file.
+fn open(place: &Tier) -> Result<Option<MappedFile>, PlacementError> {
+    match place {
+        Tier::Numa { nodes, .. } => {
+            let there = Nodes::with_memory();
+            let missing = nodes.without(&there);
+            if missing.count() > 0 {
+                let asked = nodes.clone();
+                return Err(PlacementError::NoNode {
+                    asked,
+                    missing,
+                    there,
+                });
             }
-            Tier::File(path) => {
-                let (map, leased) = mapped::open(path).map_err(|source| PlacementError::File {
-                    action: "open".to_owned(),
-                    path: path.clone(),
-                    source,
-                })?;
-                Ok(TierStore::File { map, leased })
-            }
+            Ok(None)
         }
+        Tier::File(path) => {
+            let file = mapped::open(path).map_err(|source| PlacementError::File {
+                action: "open".to_owned(),
+                path: path.clone(),
+                source,
+            })?;
+            Ok(Some(file))
+        }
+        Tier::Dram | Tier::Model | Tier::Auto | Tier::Stream => Ok(None),
     }
-}
-
-fn refused(nodes: &Nodes, bytes: usize, source: io::Error) -> StorageError {
-    PlacementError::Nodes {
-        nodes: nodes.clone(),
-        bytes,
-        source,
-    }
-    .into()
 }

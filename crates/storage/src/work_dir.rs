@@ -11,7 +11,6 @@
 //! tells whether the process lives (`host_id.rs`). Directories of other machines or users stay, and so do all on a file system
 //! without locks.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +28,7 @@ const ATTEMPTS_MAX: u32 = 16;
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A directory that is deleted when it is dropped.
+#[derive(Debug)]
 pub struct WorkDir {
     disk: Arc<dyn Disk>,
     path: Option<PathBuf>,
@@ -38,14 +38,6 @@ pub struct WorkDir {
     stays: AtomicBool,
     /// The file in it that is deleted last.
     last: Option<&'static str>,
-}
-
-impl fmt::Debug for WorkDir {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scratch")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
-    }
 }
 
 impl WorkDir {

@@ -14,11 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use graphmill_raw::{EventCount, ForkJoinPool, SplitMix64};
+use graphmill_raw::{EventCount, ForkJoinPool, SplitMix64, lock};
 
 use crate::disk::port::{Disk, Queue};
 use crate::error::{JobError, StorageError};
-use crate::lock::lock;
 
 /// Number of operations that a worker's queue carries out at a time.
 const QUEUE_DEPTH: usize = 32;
@@ -96,10 +95,8 @@ impl WorkerPool {
     /// # Errors
     /// The disk gives no more queues.
     pub fn simulated(seed: u64, count: usize, disk: Arc<dyn Disk>) -> Result<Self, StorageError> {
-        let order = StepOrder::Simulated {
-            seed,
-            random: Mutex::new(SplitMix64::new(seed)),
-        };
+        let random = Mutex::new(SplitMix64::new(seed));
+        let order = StepOrder::Simulated { seed, random };
         Ok(WorkerPool {
             workers: workers(count, &*disk)?,
             order,
@@ -118,10 +115,8 @@ impl WorkerPool {
             let told = fs::read_to_string(Path::new("/proc").join(thread).join("schedstat"));
             told.ok()?.split_whitespace().next()?.parse::<u64>().ok()
         };
-        let threads = self
-            .threads
-            .iter()
-            .filter_map(|thread| thread.get()?.as_ref());
+        let threads = self.threads.iter();
+        let threads = threads.filter_map(|thread| thread.get()?.as_ref());
         Duration::from_nanos(threads.filter_map(of_thread).sum())
     }
 
@@ -155,10 +150,8 @@ impl WorkerPool {
 
 fn workers(count: usize, disk: &dyn Disk) -> Result<Vec<Mutex<Worker>>, StorageError> {
     let worker = |index| {
-        Ok(Mutex::new(Worker {
-            index,
-            queue: disk.queue(QUEUE_DEPTH)?,
-        }))
+        let queue = disk.queue(QUEUE_DEPTH)?;
+        Ok(Mutex::new(Worker { index, queue }))
     };
     (0..count.max(1)).map(worker).collect()
 }

@@ -109,11 +109,7 @@ impl Column {
             let cells = self.strips.get(strip)?;
             Some(self.cells.get(cells.start)?.source_batch())
         };
-        let from = if strip == 0 {
-            0
-        } else {
-            first(strip).unwrap_or(0)
-        };
+        let from = first(strip).filter(|_| strip > 0).unwrap_or(0);
         from..first(strip + 1).unwrap_or(batches)
     }
     /// The cells of a strip.
@@ -154,10 +150,9 @@ pub(crate) fn put_file(
     cells: &[CellSizes],
 ) {
     varint::put(out, batches.len() as u64);
-    roots.iter().for_each(|root| varint::put(out, root.payload));
-    roots
-        .iter()
-        .for_each(|root| varint::put(out, u64::from(root.checksum)));
+    let payloads = roots.iter().map(|root| root.payload);
+    let checksums = roots.iter().map(|root| u64::from(root.checksum));
+    (payloads.chain(checksums)).for_each(|number| varint::put(out, number));
     let mut rest = cells;
     for batch in batches.clone() {
         let count = rest.partition_point(|cell| cell.destination_batch as usize <= batch);
@@ -228,18 +223,14 @@ const PAYLOADS_MAX: u64 = 1 << 56;
 /// Parses a directory of `batches` batches. An error says at which byte what does not fit.
 pub(crate) fn parse(
     bytes: &[u8],
-    batches: usize,
-    edge: EdgeKind,
-    strip_edges_max: u64,
+    (batches, edge, strip_edges_max): (usize, EdgeKind, u64),
     budget: &MemoryBudget,
-) -> Result<Directory, DirectoryError> {
-    let mut reader = DirectoryReader { bytes, at: 0 };
+    corrupt: &dyn Fn(u64, &'static str) -> FormatError,
+) -> Result<Directory, FormatError> {
+    let at = 0;
+    let mut reader = DirectoryReader { bytes, at, corrupt };
     let mut lease = GrowingLease::new(budget, "the directory of cells", LEASE_STEP_BYTES);
-    let mut take = |bytes: usize| {
-        lease
-            .take(bytes as u64)
-            .map_err(|e| DirectoryError::Other(Box::new(e.into())))
-    };
+    let mut take = |bytes: usize| lease.take(bytes as u64);
     let width = edge.bytes() as u64;
     let count = reader.number_to("more files than batches", batches as u64)?;
     let mut files = Vec::new();
@@ -249,10 +240,8 @@ pub(crate) fn parse(
     columns.reserve_exact(batches);
     for file in 0..count {
         take(size_of::<FileRoots>())?;
-        let of_file = reader.number_to(
-            "more batches than the graph has",
-            (batches - columns.len()) as u64,
-        )?;
+        let left = (batches - columns.len()) as u64;
+        let of_file = reader.number_to("more batches than the graph has", left)?;
         let mut roots = FileRoots::default();
         for root in &mut roots {
             // A payload near 2^64 would overflow the sums computed from it; no disk holds one.
@@ -326,24 +315,16 @@ fn strips(cells: &[Cell], edges_max: u64) -> Vec<Range<usize>> {
     strips
 }
 
-/// Why a directory does not parse.
-#[derive(Debug)]
-pub(crate) enum DirectoryError {
-    At { offset: u64, what: &'static str },
-    Other(Box<FormatError>),
-}
-
 struct DirectoryReader<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// The error for what does not fit at a byte.
+    corrupt: &'a dyn Fn(u64, &'static str) -> FormatError,
 }
 
 impl DirectoryReader<'_> {
-    fn fault(&self, what: &'static str) -> DirectoryError {
-        DirectoryError::At {
-            offset: self.at as u64,
-            what,
-        }
+    fn fault(&self, what: &'static str) -> FormatError {
+        (self.corrupt)(self.at as u64, what)
     }
     /// Reads the cells of a column, whose index must fit the file.
     fn cells(
@@ -352,7 +333,7 @@ impl DirectoryReader<'_> {
         batches: u64,
         roots: &FileRoots,
         start: &mut CellStarts,
-    ) -> Result<Vec<Cell>, DirectoryError> {
+    ) -> Result<Vec<Cell>, FormatError> {
         let mut cells = Vec::with_capacity(count);
         let mut next = 0u64;
         for _ in 0..count {
@@ -390,20 +371,31 @@ impl DirectoryReader<'_> {
         }
         Ok(cells)
     }
-    fn number_to(&mut self, what: &'static str, max: u64) -> Result<u64, DirectoryError> {
-        let number = varint::get(self.bytes, &mut self.at)
-            .ok_or_else(|| self.fault("a number is cut off"))?;
-        if number > max {
-            Err(self.fault(what))
-        } else {
-            Ok(number)
-        }
+    fn number_to(&mut self, what: &'static str, max: u64) -> Result<u64, FormatError> {
+        let number = varint::get(self.bytes, &mut self.at);
+        let number = number.ok_or_else(|| self.fault("a number is cut off"))?;
+        (number <= max)
+            .then_some(number)
+            .ok_or_else(|| self.fault(what))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use crate::file::page::malformed;
+
+    fn parse(
+        bytes: &[u8],
+        batches: usize,
+        edge: EdgeKind,
+        strip_edges_max: u64,
+        budget: &MemoryBudget,
+    ) -> Result<Directory, FormatError> {
+        let corrupt = |offset: u64, what: &str| malformed("directory".into(), offset, what);
+        super::parse(bytes, (batches, edge, strip_edges_max), budget, &corrupt)
+    }
 
     fn sizes(destination_batch: u32, source_batch: u32, edges: u64) -> CellSizes {
         CellSizes {
@@ -493,7 +485,10 @@ mod tests {
             });
             put_file(&mut bad, &(0..1), &roots, &[CellSizes { edges, ..cell }]);
             let parsed = parse(&bad, 1, EdgeKind::None, 15, &budget);
-            assert!(matches!(parsed, Err(DirectoryError::At { .. })), "{edges}");
+            assert!(
+                matches!(parsed, Err(FormatError::Malformed { .. })),
+                "{edges}"
+            );
         }
         assert!(parse(&good, 5, EdgeKind::F32, 15, &budget).is_err());
         assert!(parse(&good, 3, EdgeKind::F32, 15, &budget).is_err());
@@ -501,7 +496,7 @@ mod tests {
         let small = MemoryBudget::new(100);
         assert!(matches!(
             parse(&good, 4, EdgeKind::F32, 15, &small),
-            Err(DirectoryError::Other(_))
+            Err(FormatError::Budget(_))
         ));
     }
 }

@@ -27,7 +27,7 @@ const CONTINUES: u32 = 1 << 31;
 pub(crate) const BITMAP_LINES_MAX: u64 = (1u64 << 31).div_ceil(LINE_SOURCES as u64);
 
 /// Where the edges of a source begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EdgePosition {
     /// Number of the block in the cell.
     pub block: usize,
@@ -88,12 +88,12 @@ impl<'a> SourceIndex<'a> {
         if over.is_empty() && beyond.is_empty() {
             return Ok(SourceIndex { entries, lines });
         }
-        Err(FormatError::cell(
+        let whole = ENTRY * entries.len() + LINE * lines.len();
+        let (what, found) = (
             "an index that ends amid an entry",
-            0,
-            (ENTRY * entries.len() + LINE * lines.len()) as u64,
-            (blocks.len() + bitmap.len()) as u64,
-        ))
+            blocks.len() + bitmap.len(),
+        );
+        Err(FormatError::cell(what, 0, whole, found))
     }
 
     /// Number of blocks of the cell.
@@ -125,10 +125,7 @@ impl<'a> SourceIndex<'a> {
         let samples = &entry.as_chunks::<4>().0[4..];
         let sample = |i: usize| u32::from_le_bytes(samples[i]);
         let passed = (0..GROUP_SAMPLES).take_while(|i| sample(*i) <= source);
-        match passed.last() {
-            Some(last) => Group::From(last, sample(last)),
-            None => Group::Unknown,
-        }
+        (passed.last()).map_or(Group::Unknown, |last| Group::From(last, sample(last)))
     }
 
     /// Where block `block` begins, in bytes from the cell's first.
@@ -156,11 +153,7 @@ impl<'a> SourceIndex<'a> {
         if !self.has_bitmap() {
             return match self.entries.is_empty() {
                 // One block of few edges.
-                true => Some(EdgePosition {
-                    block: 0,
-                    offset: 0,
-                    group: Group::Unknown,
-                }),
+                true => Some(EdgePosition::default()),
                 false => self.bisect(source),
             };
         }
@@ -204,12 +197,9 @@ impl<'a> SourceIndex<'a> {
     }
 
     fn bisect(&self, source: u32) -> Option<EdgePosition> {
-        let first =
-            |entry: &[u8; ENTRY]| u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
-        let mut block = self
-            .entries
-            .partition_point(|entry| first(entry) <= source)
-            .checked_sub(1)?;
+        let first = |entry: &[u8; ENTRY]| u32::from_le_bytes(entry.as_chunks().0[0]);
+        let after = self.entries.partition_point(|entry| first(entry) <= source);
+        let mut block = after.checked_sub(1)?;
         while block > 0 && self.continues(block) && self.entry(block)?.0 == source {
             block -= 1;
         }

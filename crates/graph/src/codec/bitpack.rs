@@ -18,15 +18,21 @@ pub(crate) fn width_of(number: u64) -> u32 {
 /// Appends fields of `width` bits, at most 32 each; no value takes more.
 #[inline]
 pub(crate) fn pack(values: impl Iterator<Item = u32>, width: u32, out: &mut Vec<u8>) {
+    pack_mixed(values.map(|value| (value.into(), width)), out);
+}
+
+/// Appends values of at most 56 bits, each with its width; zero bits fill the last byte.
+#[inline]
+pub(crate) fn pack_mixed(values: impl Iterator<Item = (u64, u32)>, out: &mut Vec<u8>) {
     let mut held = 0u64;
     let mut bits = 0;
-    for value in values {
-        held |= u64::from(value) << bits;
+    for (value, width) in values {
+        held |= value << bits;
         bits += width;
         if bits >= 64 {
             out.extend_from_slice(&held.to_le_bytes());
             bits -= 64;
-            held = u64::from(value) >> (width - bits);
+            held = value >> (width - bits);
         }
     }
     out.extend_from_slice(&held.to_le_bytes()[..bits.div_ceil(8) as usize]);
@@ -36,17 +42,22 @@ pub(crate) fn pack(values: impl Iterator<Item = u32>, width: u32, out: &mut Vec<
 #[inline(always)]
 pub(crate) fn field(bytes: &[u8], i: usize, width: u32) -> u32 {
     let bit = i * width as usize;
-    let word = match bytes.get(bit / 8..bit / 8 + 8) {
+    (word_at(bytes, bit / 8) >> (bit % 8)) as u32 & mask(width)
+}
+
+/// Returns the eight bytes from byte `at` on; those beyond the end are 0.
+#[inline(always)]
+pub(crate) fn word_at(bytes: &[u8], at: usize) -> u64 {
+    match bytes.get(at..at + 8) {
         Some(word) => u64::from_le_bytes(word.try_into().unwrap_or([0; 8])),
         None => {
             let mut word = [0; 8];
-            for (to, from) in word.iter_mut().zip(bytes.get(bit / 8..).unwrap_or(&[])) {
+            for (to, from) in word.iter_mut().zip(bytes.get(at..).unwrap_or(&[])) {
                 *to = *from;
             }
             u64::from_le_bytes(word)
         }
-    };
-    (word >> (bit % 8)) as u32 & mask(width)
+    }
 }
 
 #[inline(always)]

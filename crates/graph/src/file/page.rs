@@ -6,10 +6,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use graphmill_raw::failpoint;
-use graphmill_storage::{Buffer, Disk, FileHandle, Lease, MemoryBudget, Open, Operation, Queue};
+use graphmill_storage::{Buffer, Disk, FileHandle, Lease, MemoryBudget, Operation, Queue};
 use serde::{Deserialize, Serialize};
 
 use crate::error::FormatError;
+use crate::spec::EdgeKind;
 
 /// Bytes of a page, the unit of checksums.
 pub const DISK_PAGE_BYTES: u64 = 64 << 10;
@@ -23,6 +24,17 @@ pub enum FileSide {
     Forward,
     /// `reverse/`: the graph with every arc turned round.
     Reverse,
+}
+
+impl FileSide {
+    pub(crate) const ALL: [FileSide; 2] = [FileSide::Forward, FileSide::Reverse];
+    /// The directory of its files.
+    pub(crate) fn folder(self) -> &'static str {
+        match self {
+            FileSide::Forward => "columns",
+            FileSide::Reverse => "reverse",
+        }
+    }
 }
 
 /// What a file holds.
@@ -58,6 +70,10 @@ impl FileKind {
         FileKind::Bitmaps,
         FileKind::Weights,
     ];
+    /// Returns the kinds that a graph with these edges has.
+    pub(crate) fn of_columns(edge: EdgeKind) -> &'static [FileKind] {
+        &FileKind::OF_COLUMNS[..3 + usize::from(edge != EdgeKind::None)]
+    }
 }
 
 /// The name of one file of a graph.
@@ -81,7 +97,10 @@ impl FileId {
     }
     fn prefix(&self, graph_id: u64, page: u64) -> [u8; 24] {
         let mut prefix = [0; 24];
-        prefix[..8].copy_from_slice(&graph_id.to_le_bytes());
+        // Ids are summed without the graph's id: they are written before it is known.
+        if !matches!(self.kind, FileKind::Ids | FileKind::IdsIndex) {
+            prefix[..8].copy_from_slice(&graph_id.to_le_bytes());
+        }
         prefix[8] = self.side as u8;
         prefix[9] = self.kind as u8;
         prefix[12..16].copy_from_slice(&self.number.to_le_bytes());
@@ -105,10 +124,7 @@ impl FileId {
 
 impl fmt::Display for FileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let folder = match self.side {
-            FileSide::Forward => "columns",
-            FileSide::Reverse => "reverse",
-        };
+        let folder = self.side.folder();
         match self.kind {
             FileKind::Data => write!(f, "{folder}/{:05}.data", self.number),
             FileKind::Index => write!(f, "{folder}/{:05}.index", self.number),
@@ -134,6 +150,11 @@ pub(crate) struct FileRoot {
 }
 
 impl FileRoot {
+    /// A root whose checksum does not matter.
+    pub(crate) fn of(payload: u64) -> Self {
+        let checksum = 0;
+        FileRoot { payload, checksum }
+    }
     /// Returns the bytes of the payload and the zeros after it.
     ///
     /// The caller has refused the root of a file that no disk could hold.
@@ -174,54 +195,43 @@ impl MetadataReader {
         offset: u64,
         bytes: usize,
     ) -> Result<&[u8], FormatError> {
-        let buffer = self
-            .buffer
-            .take()
-            .ok_or_else(|| FormatError::misuse("a buffer was lost after a failed read"))?;
-        self.queue.submit(
-            Operation::Read {
-                file: file.clone(),
-                offset,
-                buffer,
-                range: 0..bytes,
-            },
-            0,
-        );
-        let done = self
-            .queue
-            .wait()
-            .ok_or_else(|| FormatError::misuse("a read got lost"))?;
+        let lost = || FormatError::misuse("a buffer was lost after a failed read");
+        let read = Operation::Read {
+            file: file.clone(),
+            offset,
+            buffer: self.buffer.take().ok_or_else(lost)?,
+            range: 0..bytes,
+        };
+        self.queue.submit(read, 0);
+        let done = self.queue.wait();
+        let done = done.ok_or_else(|| FormatError::misuse("a read got lost"))?;
         self.buffer = done.buffer;
         let read = done.result?;
         if read < bytes {
-            return Err(cut_off(
-                file.path(),
-                offset + bytes as u64,
-                offset + read as u64,
-            ));
+            return Err(cut_off(file.path(), offset, [bytes, read]));
         }
-        self.buffer
-            .as_ref()
-            .and_then(|b| b.get(..bytes))
-            .ok_or_else(|| FormatError::misuse("a read lost its buffer"))
+        let bytes = self.buffer.as_ref().and_then(|buffer| buffer.get(..bytes));
+        bytes.ok_or_else(|| FormatError::misuse("a read lost its buffer"))
     }
 }
 
-/// Ids are summed without the graph's id: they are written before it is known.
-pub(crate) fn seed(id: FileId, graph_id: u64) -> u64 {
-    match id.kind {
-        FileKind::Ids | FileKind::IdsIndex => 0,
-        _ => graph_id,
+/// Bytes of a file that make no sense.
+pub(crate) fn malformed(path: PathBuf, offset: u64, what: impl Into<String>) -> FormatError {
+    FormatError::Malformed {
+        path,
+        page: offset / DISK_PAGE_BYTES,
+        offset,
+        what: what.into(),
     }
 }
 
-/// A file that ends before it should.
-pub(crate) fn cut_off(path: &Path, expected: u64, found: u64) -> FormatError {
+/// A file that ends before it should: `expected` and `found` bytes were read from `offset` on.
+pub(crate) fn cut_off(path: &Path, offset: u64, [expected, found]: [usize; 2]) -> FormatError {
     FormatError::Length {
         path: path.to_path_buf(),
-        page: found / DISK_PAGE_BYTES,
-        expected,
-        found,
+        page: (offset + found as u64) / DISK_PAGE_BYTES,
+        expected: offset + expected as u64,
+        found: offset + found as u64,
     }
 }
 
@@ -230,8 +240,8 @@ pub(crate) fn cut_off(path: &Path, expected: u64, found: u64) -> FormatError {
 pub(crate) struct PagedFile {
     pub(crate) id: FileId,
     pub(crate) root: FileRoot,
-    table: Box<[u32]>,
-    _lease: Lease,
+    pub(crate) table: Box<[u32]>,
+    pub(crate) _lease: Lease,
 }
 
 impl PagedFile {
@@ -239,83 +249,10 @@ impl PagedFile {
     pub(crate) fn memory(root: FileRoot) -> u64 {
         root.pages() * 4
     }
-    /// Checks a file's length against its root and reads its checksum table.
-    pub(crate) fn open(
-        disk: &dyn Disk,
-        fetch: &mut MetadataReader,
-        budget: &MemoryBudget,
-        graph: &Path,
-        graph_id: u64,
-        id: FileId,
-        root: FileRoot,
-    ) -> Result<Self, FormatError> {
-        let path = id.path(graph);
-        let file = disk.open(&path, Open::Read)?;
-        let found = file.len()?;
-        // No overflow: a payload is compared with a file's length before anything is computed from it.
-        let expected = if root.payload > found {
-            root.payload
-        } else {
-            root.file_bytes()
-        };
-        if found != expected {
-            let page = expected.min(found).min(root.payload) / DISK_PAGE_BYTES;
-            return Err(FormatError::Length {
-                path,
-                page,
-                expected,
-                found,
-            });
-        }
-        let lease = budget.lease("checksums of the stored graph", Self::memory(root))?;
-        let mut table = Vec::with_capacity(root.pages() as usize);
-        let mut hasher = id.table_hasher(graph_id);
-        let mut offset = root.padded();
-        while offset < expected {
-            let bytes = fetch.read(
-                &file,
-                offset,
-                (expected - offset).min(DISK_PAGE_BYTES) as usize,
-            )?;
-            hasher.update(bytes);
-            let left = root.pages() as usize - table.len();
-            table.extend(
-                bytes
-                    .as_chunks::<4>()
-                    .0
-                    .iter()
-                    .take(left)
-                    .map(|b| u32::from_le_bytes(*b)),
-            );
-            offset += bytes.len() as u64;
-        }
-        let checksum = if root.payload == 0 {
-            0
-        } else {
-            hasher.finalize()
-        };
-        if checksum != root.checksum {
-            return Err(FormatError::Table {
-                path,
-                pages: root.pages(),
-                offset: root.padded(),
-                expected: root.checksum,
-                found: checksum,
-            });
-        }
-        Ok(PagedFile {
-            id,
-            root,
-            table: table.into(),
-            _lease: lease,
-        })
-    }
     /// Bytes of page `page`, which is one of the file.
     pub(crate) fn page_bytes(&self, page: u64) -> usize {
-        self.root
-            .padded()
-            .saturating_sub(page * DISK_PAGE_BYTES)
-            .min(DISK_PAGE_BYTES) as usize
+        let left = self.root.padded().saturating_sub(page * DISK_PAGE_BYTES);
+        left.min(DISK_PAGE_BYTES) as usize
     }
     /// Checks that `bytes` are page number `page`.
     #[inline]
@@ -347,12 +284,7 @@ impl PagedFile {
         offset: u64,
         what: impl Into<String>,
     ) -> FormatError {
-        FormatError::Malformed {
-            path: self.id.path(graph),
-            page: offset / DISK_PAGE_BYTES,
-            offset,
-            what: what.into(),
-        }
+        malformed(self.id.path(graph), offset, what)
     }
 }
 

@@ -111,20 +111,27 @@ impl PagedWriter {
         self.streams[stream].payload
     }
     /// Appends bytes to a stream.
-    pub(crate) fn append(&mut self, stream: usize, mut bytes: &[u8]) -> Result<(), FormatError> {
+    pub(crate) fn append(&mut self, stream: usize, bytes: &[u8]) -> Result<(), FormatError> {
         self.streams[stream].payload += bytes.len() as u64;
+        self.fill(stream, bytes, true)
+    }
+    /// Fills chunks, and writes those that are full; of a checksum table, which has no checksums, all.
+    fn fill(
+        &mut self,
+        stream: usize,
+        mut bytes: &[u8],
+        is_payload: bool,
+    ) -> Result<(), FormatError> {
         loop {
             let s = &mut self.streams[stream];
-            let chunk = s
-                .chunk
-                .as_mut()
-                .ok_or_else(|| FormatError::misuse("a chunk was lost after a failed write"))?;
+            let lost = || FormatError::misuse("a chunk was lost after a failed write");
+            let chunk = s.chunk.as_mut().ok_or_else(lost)?;
             let now = bytes.len().min(chunk.len() - s.filled);
             chunk[s.filled..s.filled + now].copy_from_slice(&bytes[..now]);
             s.filled += now;
             bytes = &bytes[now..];
-            if s.filled == chunk.len() {
-                self.flush(stream, true)?;
+            if s.filled == chunk.len() || !is_payload {
+                self.flush(stream, is_payload)?;
             }
             if bytes.is_empty() {
                 return Ok(());
@@ -143,14 +150,13 @@ impl PagedWriter {
             if let (Some(id), true) = (s.id, summed) {
                 for page in buffer[..bytes].chunks(DISK_PAGE_BYTES as usize) {
                     if s.table.len() == s.table.capacity() {
-                        s.leases.push(
-                            self.budget
-                                .lease("checksums of the stored graph", TABLE_STEP as u64 * 4)?,
-                        );
+                        let step = TABLE_STEP as u64 * 4;
+                        let lease = self.budget.lease("checksums of the stored graph", step)?;
+                        s.leases.push(lease);
                         s.table.reserve_exact(TABLE_STEP);
                     }
-                    s.table
-                        .push(id.checksum(self.graph_id, s.table.len() as u64, page));
+                    let sum = id.checksum(self.graph_id, s.table.len() as u64, page);
+                    s.table.push(sum);
                 }
             }
             let write = Operation::Write {
@@ -166,26 +172,19 @@ impl PagedWriter {
                 self.take_back(done)?;
             }
             while self.streams[stream].spare.is_empty() {
-                let done = self
-                    .queue
-                    .wait()
-                    .ok_or_else(|| FormatError::misuse("a write got lost"))?;
-                self.take_back(done)?;
+                let done = self.queue.wait();
+                self.take_back(done.ok_or_else(|| FormatError::misuse("a write got lost"))?)?;
             }
-            buffer = self.streams[stream]
-                .spare
-                .pop()
-                .ok_or_else(|| FormatError::misuse("a write lost its buffer"))?;
+            let spare = self.streams[stream].spare.pop();
+            buffer = spare.ok_or_else(|| FormatError::misuse("a write lost its buffer"))?;
         }
         self.streams[stream].chunk = Some(buffer);
         Ok(())
     }
     fn take_back(&mut self, done: Completion) -> Result<(), FormatError> {
         done.result?;
-        if let (Some(buffer), Some(stream)) =
-            (done.buffer, self.streams.get_mut(done.token as usize))
-        {
-            stream.spare.push(buffer);
+        if let Some(stream) = self.streams.get_mut(done.token as usize) {
+            stream.spare.extend(done.buffer);
         }
         Ok(())
     }
@@ -200,11 +199,11 @@ impl PagedWriter {
                 let table = std::mem::take(&mut self.streams[stream].table);
                 let mut hasher = id.table_hasher(self.graph_id);
                 for part in table.chunks(TABLE_STEP) {
-                    let mut bytes: Vec<u8> =
-                        part.iter().flat_map(|sum| sum.to_le_bytes()).collect();
+                    let sums = part.iter().flat_map(|sum| sum.to_le_bytes());
+                    let mut bytes: Vec<u8> = sums.collect();
                     bytes.resize(bytes.len().next_multiple_of(GRAIN as usize), 0);
                     hasher.update(&bytes);
-                    self.append_table(stream, &bytes)?;
+                    self.fill(stream, &bytes, false)?;
                 }
                 checksum = hasher.finalize();
             }
@@ -216,33 +215,13 @@ impl PagedWriter {
         }
         let is_synced = |stream: &&PageStream| stream.id.is_some() || self.syncs_all;
         for stream in self.streams.iter().filter(is_synced) {
-            self.queue.submit(
-                Operation::Sync {
-                    file: stream.file.clone(),
-                },
-                u64::MAX,
-            );
+            let file = stream.file.clone();
+            self.queue.submit(Operation::Sync { file }, u64::MAX);
         }
         while let Some(done) = self.queue.wait() {
             done.result?;
         }
         Ok(roots)
-    }
-    /// Writes bytes of a table: whole multiples of 4096, not counted as payload.
-    fn append_table(&mut self, stream: usize, mut bytes: &[u8]) -> Result<(), FormatError> {
-        while !bytes.is_empty() {
-            let s = &mut self.streams[stream];
-            let chunk = s
-                .chunk
-                .as_mut()
-                .ok_or_else(|| FormatError::misuse("a chunk was lost after a failed write"))?;
-            let now = bytes.len().min(chunk.len());
-            chunk[..now].copy_from_slice(&bytes[..now]);
-            s.filled = now;
-            bytes = &bytes[now..];
-            self.flush(stream, false)?;
-        }
-        Ok(())
     }
 }
 
@@ -257,10 +236,9 @@ pub(crate) struct Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if self.stays {
-            return;
+        if !self.stays {
+            // The graph does not need the file any more; a failure to remove it is the caller's, who removes the staging.
+            let _ = self.disk.remove_file(&self.path);
         }
-        // The graph does not need the file any more; a failure to remove it is the caller's, who removes the staging.
-        let _ = self.disk.remove_file(&self.path);
     }
 }

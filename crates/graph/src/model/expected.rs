@@ -45,11 +45,8 @@ impl GraphModel {
     /// Of `edges` between vertices 0..`vertices`, at least one of them; undirected ones are two arcs each.
     #[must_use]
     pub fn new(like: DegreeModel, vertices: u64, edges: u64, directed: bool) -> Self {
-        let arcs = if directed {
-            edges
-        } else {
-            edges.saturating_mul(2)
-        };
+        // An undirected edge is stored both ways.
+        let arcs = edges.saturating_mul(2 - u64::from(directed));
         let mean = arcs as f64 / vertices as f64;
         let classes = match like {
             DegreeModel::Uniform => vec![DegreeClass {
@@ -107,9 +104,10 @@ impl GraphModel {
         let share = |length: u64| length as f64 / vertices.max(1) as f64;
         // Ranges have few lengths.
         let lengths: BTreeSet<u64> = ranges.iter().map(length).collect();
-        let having: BTreeMap<u64, f64> = (lengths.into_iter())
-            .map(|length| (length, self.having(share(length))))
-            .collect();
+        let having = lengths
+            .into_iter()
+            .map(|length| (length, self.having(share(length))));
+        let having: BTreeMap<u64, f64> = having.collect();
         let all = self.having(1.0);
         let each = |from: &Range<u64>| {
             let of = |to: &Range<u64>| (share(length(from)) * having[&length(to)]) as u64;
@@ -144,11 +142,8 @@ impl GraphModel {
                         *span += batches.span(column);
                     }
                 }
-                let of = |span| {
-                    *of_span
-                        .entry(span)
-                        .or_insert_with(|| self.having(share(span)))
-                };
+                let new = |span: &u64| self.having(share(*span));
+                let of = |span| *of_span.entry(span).or_insert_with_key(new);
                 having = spans.into_iter().map(of).collect::<Vec<f64>>();
                 last = of_column;
             }

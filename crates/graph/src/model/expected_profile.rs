@@ -30,10 +30,8 @@ struct CellModel {
     /// The share of cells that are not empty.
     present: f64,
     edges: f64,
-    data_bytes: f64,
-    block_list_bytes: f64,
-    bitmap_bytes: f64,
-    sources_bytes: f64,
+    /// Of blocks, of the list of blocks, of the bitmap, and of the temporary list of sources.
+    bytes: [f64; 4],
 }
 
 /// Edges that are drawn of a pair of spans, in this many cells at most.
@@ -71,20 +69,21 @@ impl GraphModel {
                     let count = *count as f64;
                     sum.present += count * cell.present;
                     sum.edges += count * cell.edges;
-                    sum.data_bytes += count * cell.data_bytes;
-                    sum.block_list_bytes += count * cell.block_list_bytes;
-                    sum.bitmap_bytes += count * cell.bitmap_bytes;
-                    sum.sources_bytes += count * cell.sources_bytes;
+                    for (sum, bytes) in sum.bytes.iter_mut().zip(cell.bytes) {
+                        *sum += count * bytes;
+                    }
                 }
                 let (cells, edges) = (sum.present.round() as u64, sum.edges.round() as u64);
+                let bytes = sum.bytes.map(|bytes| bytes.round() as u64);
+                let [data_bytes, block_list_bytes, bitmap_bytes, sources_bytes] = bytes;
                 ColumnModel {
                     cells,
                     strips: strips_of(cells, edges, shape.strip_edges_max),
                     edges,
-                    data_bytes: sum.data_bytes.round() as u64,
-                    block_list_bytes: sum.block_list_bytes.round() as u64,
-                    bitmap_bytes: sum.bitmap_bytes.round() as u64,
-                    sources_bytes: sum.sources_bytes.round() as u64,
+                    data_bytes,
+                    block_list_bytes,
+                    bitmap_bytes,
+                    sources_bytes,
                     file: 0,
                 }
             })
@@ -111,15 +110,11 @@ impl GraphModel {
         files.degrees = file_bytes((pages * (degrees + 3.0)) as u64);
         files.fanout = file_bytes((pages * (fanout + 4.0)) as u64);
         if ids == IdKind::Integer {
-            files.ids = expected_bytes(vertices, self.vertices)
-                .into_iter()
-                .map(file_bytes)
-                .sum();
+            let payloads = expected_bytes(vertices, self.vertices);
+            files.ids = payloads.map(file_bytes).iter().sum();
         }
-        let cells = columns
-            .iter()
-            .map(|column| column.cells)
-            .fold(0, u64::saturating_add);
+        let cells = columns.iter().map(|column| column.cells);
+        let cells = cells.fold(0, u64::saturating_add);
         let measure = GraphDims {
             batches: batches.clone(),
             own: None,
@@ -187,12 +182,8 @@ impl GraphModel {
             writer.cell(&keys, (span, bits), offset, shape.csr_ratio);
         }
         if writer.edges == 0 {
-            writer.cell(
-                &[random.below(span) << 32],
-                (span, bits),
-                0,
-                shape.csr_ratio,
-            );
+            let key = random.below(span) << 32;
+            writer.cell(&[key], (span, bits), 0, shape.csr_ratio);
             let present = -(-edges).exp_m1();
             return writer.scaled(present, edges, present);
         }
@@ -243,14 +234,10 @@ impl GraphModel {
                     degrees[v] += at_least_one(class.degree, &mut random);
                 }
             }
-            for (v, degree) in degrees
-                .iter()
-                .enumerate()
-                .filter(|(_, degree)| **degree > 0)
-            {
+            for (v, degree) in degrees.iter().enumerate().filter(|of| *of.1 > 0) {
                 let batches = destinations(*degree, batches.len() as u64, &mut random);
-                page.pairs
-                    .extend(batches.into_iter().map(|batch| (v as u16, batch as u32)));
+                let pairs = batches.into_iter().map(|batch| (v as u16, batch as u32));
+                page.pairs.extend(pairs);
             }
             put_degrees(&mut bytes, &degrees);
             sums[0] += bytes.len() as f64 / PAGES_DRAWN as f64;
@@ -305,10 +292,7 @@ fn directory_bytes(columns: &[ColumnModel], shape: &GraphSpec) -> u64 {
         directory::put_file(&mut bytes, run, &FileRoots::default(), &[]);
         // Lengths and checksums of files take a few bytes each.
         all += bytes.len() as u64 + 8 * FileRoots::default().len() as u64;
-        for column in columns[run.clone()]
-            .iter()
-            .filter(|column| column.cells > 0)
-        {
+        for column in columns[run.clone()].iter().filter(|of| of.cells > 0) {
             let each = |of: u64| of / column.cells;
             let cell = CellSizes {
                 destination_batch: 0,
@@ -317,7 +301,6 @@ fn directory_bytes(columns: &[ColumnModel], shape: &GraphSpec) -> u64 {
                 data_bytes: each(column.data_bytes),
                 bitmap_lines: lines_of(each(column.bitmap_bytes)),
             };
-            bytes.clear();
             let head = |bytes: &mut Vec<u8>, cells: &[CellSizes]| {
                 bytes.clear();
                 directory::put_file(bytes, &(0..1), &FileRoots::default(), cells);
@@ -336,10 +319,8 @@ struct CellWriter {
     encoder: BlockEncoder,
     index: SourceIndexBuilder,
     edges: u64,
-    data_bytes: u64,
-    block_list_bytes: u64,
-    bitmap_bytes: u64,
-    sources_bytes: u64,
+    /// As [`CellModel::bytes`].
+    bytes: [u64; 4],
 }
 
 impl CellWriter {
@@ -362,20 +343,16 @@ impl CellWriter {
             next = (of_source[0] >> 32) + 1;
         }
         self.edges += keys.len() as u64;
-        self.data_bytes += data.len() as u64;
-        self.block_list_bytes += block_list.len() as u64;
-        self.bitmap_bytes += bitmap.len() as u64;
-        self.sources_bytes += sources.len() as u64;
+        for (sum, part) in (self.bytes.iter_mut()).zip([data, block_list, bitmap, sources]) {
+            *sum += part.len() as u64;
+        }
     }
 
     fn scaled(&self, present: f64, edges: f64, by: f64) -> CellModel {
         CellModel {
             present,
             edges,
-            data_bytes: self.data_bytes as f64 * by,
-            block_list_bytes: self.block_list_bytes as f64 * by,
-            bitmap_bytes: self.bitmap_bytes as f64 * by,
-            sources_bytes: self.sources_bytes as f64 * by,
+            bytes: self.bytes.map(|bytes| bytes as f64 * by),
         }
     }
 }

@@ -55,10 +55,8 @@ impl FileBytes {
     /// Those that ranks write for themselves.
     #[must_use]
     pub fn columns(&self) -> u64 {
-        self.data
-            .saturating_add(self.index)
-            .saturating_add(self.bitmaps)
-            .saturating_add(self.weights)
+        let parts = [self.data, self.index, self.bitmaps, self.weights];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
     /// Those that are written once for all ranks.
     #[must_use]
@@ -87,9 +85,5 @@ pub struct SenderCounts {
 #[must_use]
 pub fn file_bytes(payload: u64) -> u64 {
     // Beyond what any disk holds a few bytes more or less say nothing.
-    let root = FileRoot {
-        payload: payload.min(u64::MAX >> 2),
-        checksum: 0,
-    };
-    root.file_bytes()
+    FileRoot::of(payload.min(u64::MAX >> 2)).file_bytes()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use graphmill_storage::MemoryBudget;
 
-use crate::cell::directory::Cell;
+use crate::cell::directory::{Cell, Column};
 use crate::error::FormatError;
 use crate::file::page::{DISK_PAGE_BYTES, FileKind, PagedFile};
 use crate::manifest::Manifest;
@@ -18,7 +18,6 @@ use crate::open::footprint::GraphDims;
 use crate::open::stored_graph::StoredGraph;
 use crate::partition::partition;
 use crate::read::page_cache::PageCache;
-use crate::spec::EdgeKind;
 use crate::vertex::fanout_pages::FanoutChunk;
 use crate::vertex::packed::PAGE_VERTICES;
 use crate::vertex::page_index::PageIndex;
@@ -50,7 +49,7 @@ impl GraphProfile {
     /// Of a graph that is open on a budget of its own.
     pub fn of_stored(graph: &Arc<StoredGraph>, budget: &MemoryBudget) -> Self {
         let set = graph.forward();
-        let column = |column: &crate::cell::directory::Column| {
+        let column = |column: &Column| {
             let sum = |of: fn(&Cell) -> u64| column.cells().iter().map(of).sum();
             ColumnModel {
                 cells: column.cells().len() as u64,
@@ -63,8 +62,7 @@ impl GraphProfile {
                 file: column.file(),
             }
         };
-        let sides = || [Some(set), graph.reverse()].into_iter().flatten();
-        let bytes = |kind| sides().map(|set| set.bytes(kind)).sum::<u64>();
+        let bytes = |kind| graph.sets().map(|set| set.bytes(kind)).sum::<u64>();
         let own = |paged: Option<&PagedFile>| paged.map_or(0, |paged| paged.root.file_bytes());
         GraphProfile {
             measure: graph.measure(),
@@ -93,7 +91,7 @@ impl GraphProfile {
         let strips = measure.strips as u64 * size_of::<Range<usize>>() as u64;
         let parts = [
             measure.cells.saturating_mul(size_of::<Cell>() as u64),
-            batches * size_of::<crate::cell::directory::Column>() as u64 + strips,
+            batches * size_of::<Column>() as u64 + strips,
             column_files * size_of::<ColumnFileSet>() as u64,
             2 * PageIndex::memory(pages),
             Manifest::cuts_bytes(batches + 1),
@@ -131,29 +129,21 @@ impl GraphProfile {
         budget: &MemoryBudget,
     ) -> Result<SenderCounts, FormatError> {
         let batches = &self.measure.batches;
-        let ranges: Vec<Range<u64>> = (cuts.windows(2))
-            .map(|cut| batches.cut(cut[0])..batches.cut(cut[1]))
-            .collect();
+        let ranges = (cuts.windows(2)).map(|cut| batches.cut(cut[0])..batches.cut(cut[1]));
+        let ranges: Vec<Range<u64>> = ranges.collect();
+        let vertices = batches.vertices();
         let graph = match &self.source {
-            ProfileSource::Expected(expected) => {
-                return Ok(expected.senders(batches.vertices(), &ranges));
-            }
+            ProfileSource::Expected(graph) => return Ok(graph.senders(vertices, &ranges)),
             ProfileSource::Stored(graph) => graph,
         };
         let mut reader = PageCache::new(graph, budget, 2)?;
         let owner = |batch: usize| cuts.partition_point(|cut| *cut <= batch).saturating_sub(1);
-        let mut senders = SenderCounts {
-            all: Vec::new(),
-            to: Vec::new(),
-        };
-        for range in &ranges {
-            let (all, to) = having(graph, &mut reader, range, ranges.len(), |batch| {
-                Some(owner(batch))
-            })?;
-            senders.all.push(all);
-            senders.to.push(to);
-        }
-        Ok(senders)
+        let counts = ranges.iter().map(|range| {
+            let group = |batch| Some(owner(batch));
+            having(graph, &mut reader, range, ranges.len(), group)
+        });
+        let (all, to) = counts.collect::<Result<_, _>>()?;
+        Ok(SenderCounts { all, to })
     }
 
     /// Calls `f(batch, counts)` with the number of vertices of each batch with edges to each group.
@@ -211,8 +201,7 @@ impl GraphProfile {
                 .for_each(|cell| f(cell.source_batch(), 1.0)),
             ProfileSource::Expected(_) => {
                 let chance = self.columns[column].cells as f64 / self.columns.len() as f64;
-                self.strip_sources(column, strip)
-                    .for_each(|batch| f(batch, chance));
+                (self.strip_sources(column, strip)).for_each(|batch| f(batch, chance));
             }
         }
     }
@@ -220,10 +209,7 @@ impl GraphProfile {
     /// Bytes of the weight of an edge.
     #[must_use]
     pub fn weight_bytes(&self) -> u64 {
-        match self.measure.edge {
-            EdgeKind::None => 0,
-            edge => edge.bytes() as u64,
-        }
+        self.measure.edge.bytes() as u64
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Every column names a column file of the set; every file has its checksums in memory.
 
+use std::ops::Range;
+
 use graphmill_storage::Lease;
 
 use crate::cell::directory::{self, Column};
@@ -44,15 +46,6 @@ impl ColumnSet {
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
-    /// Whether the file of column `d` is in this directory.
-    pub(crate) fn has_column(&self, d: usize) -> bool {
-        let file = self.files.get(self.columns[d].file() as usize);
-        file.is_some_and(|[data, ..]| data.is_some())
-    }
-    /// Number of column files.
-    pub fn files(&self) -> usize {
-        self.files.len()
-    }
     /// Bytes of all files of a kind, payload only.
     pub fn bytes(&self, kind: FileKind) -> u64 {
         let of_kind = |file: &&PagedFile| file.id.kind == kind;
@@ -62,40 +55,24 @@ impl ColumnSet {
     }
     /// Where the blocks of a cell are. `cell`: a position in the column's cells.
     pub fn data_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
-        Extent {
-            file: FileId::new(self.side, FileKind::Data, self.columns[column].file()),
-            bytes: cell.data(),
-        }
+        self.extent(FileKind::Data, column, cell.data())
     }
     /// Where the list of blocks of a cell is.
     pub fn block_list_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
-        Extent {
-            file: FileId::new(self.side, FileKind::Index, self.columns[column].file()),
-            bytes: cell.block_list(),
-        }
+        self.extent(FileKind::Index, column, cell.block_list())
     }
     /// Where the bitmap of a cell is.
     pub fn bitmap_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
-        Extent {
-            file: FileId::new(self.side, FileKind::Bitmaps, self.columns[column].file()),
-            bytes: cell.bitmap(),
-        }
+        self.extent(FileKind::Bitmaps, column, cell.bitmap())
     }
     /// Where the weights of a cell are, for weights of `edge`.
     pub fn weights_extent(&self, column: usize, cell: &directory::Cell, edge: EdgeKind) -> Extent {
         let bytes = cell.weights(edge.bytes() as u64);
-        Extent {
-            file: FileId::new(self.side, FileKind::Weights, self.columns[column].file()),
-            bytes,
-        }
+        self.extent(FileKind::Weights, column, bytes)
     }
-    /// Where the pages of degrees are, and their file.
-    pub(crate) fn degree_pages(&self) -> (&PageIndex, FileId) {
-        (&self.degree_pages, self.degrees.id)
-    }
-    /// Where the fan-out's pages are, and their file.
-    pub(crate) fn fanout_pages(&self) -> (&PageIndex, FileId) {
-        (&self.fanout_pages, self.fanout.id)
+    fn extent(&self, kind: FileKind, column: usize, bytes: Range<u64>) -> Extent {
+        let file = FileId::new(self.side, kind, self.columns[column].file());
+        Extent { file, bytes }
     }
     pub(crate) fn paged(&self, id: FileId) -> Option<&PagedFile> {
         match id.kind {

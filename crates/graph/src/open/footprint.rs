@@ -88,8 +88,8 @@ impl StoredGraph {
 
     /// The same for a rank that owns some of the batches.
     pub fn measure_of(&self, own: Option<Range<usize>>) -> GraphDims {
-        let reverse = self.reverse().filter(|_| self.directed());
-        let ways = || [Some(self.forward()), reverse].into_iter().flatten();
+        // The reverse of an undirected graph is not read.
+        let ways = || self.sets().take(1 + usize::from(self.directed()));
         let strips = || {
             (0..self.batches().len()).map(|batch| {
                 let of = ways().map(|set| set.column(batch).strips().len());
@@ -118,13 +118,13 @@ impl StoredGraph {
     /// # Errors
     /// It is not a graph, or of another format; its description makes no sense, or is itself larger than a forecast may read.
     pub fn forecast(disk: &dyn Disk, path: &Path) -> Result<OpenFootprint, FormatError> {
-        let (mut meta, _cuts) =
-            Manifest::read(disk, &MemoryBudget::new(DESCRIPTION_BYTES_MAX), path)?;
+        let budget = MemoryBudget::new(DESCRIPTION_BYTES_MAX);
+        let (mut meta, _cuts) = Manifest::read(disk, &budget, path)?;
         let batches = Batches::new(std::mem::take(&mut meta.batches))?;
         let columns = |side| ColumnTotals::new(disk, path, &meta, &batches, side);
         let forward = columns(FileSide::Forward)?;
-        let mut kept =
-            Manifest::cuts_bytes(batches.cuts().len() as u64) + DISK_PAGE_BYTES + forward.kept;
+        let cuts = Manifest::cuts_bytes(batches.cuts().len() as u64);
+        let mut kept = cuts + DISK_PAGE_BYTES + forward.kept;
         let mut passing = forward.passing;
         let (mut ways, mut most) = (1, forward.most);
         if meta.reverse.is_some() {
@@ -210,8 +210,5 @@ fn length(disk: &dyn Disk, file: &Path) -> Result<u64, FormatError> {
 
 /// Returns an upper bound on the bytes of the checksums of a file of `file_bytes` bytes.
 fn checksums(file_bytes: u64) -> u64 {
-    PagedFile::memory(FileRoot {
-        payload: file_bytes,
-        checksum: 0,
-    })
+    PagedFile::memory(FileRoot::of(file_bytes))
 }

@@ -12,14 +12,13 @@ use std::path::Path;
 use graphmill_storage::{Disk, Lease, MemoryBudget, Open};
 
 use crate::batches::Batches;
-use crate::cell::directory::{self, Column, DirectoryError};
+use crate::cell::directory::{self, Column};
 use crate::error::FormatError;
 use crate::file::page::{
-    DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, MetadataReader, PagedFile, seed,
+    DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, MetadataReader, PagedFile,
 };
 use crate::manifest::{ColumnsMeta, IdKind, Manifest};
 use crate::open::column_set::{ColumnFileSet, ColumnSet};
-use crate::spec::EdgeKind;
 use crate::vertex::degree_pages::DEGREE_PAGE_BYTES_MAX;
 use crate::vertex::fanout_pages::fanout_page_bytes_max;
 use crate::vertex::ids::page_index::IdIndex;
@@ -40,17 +39,57 @@ pub(super) struct OpenBuilder<'a> {
 }
 
 impl OpenBuilder<'_> {
+    /// Checks a file's length against its root and reads its checksum table.
     fn open(&mut self, id: FileId, root: FileRoot) -> Result<PagedFile, FormatError> {
-        let graph_id = seed(id, self.graph_id);
-        PagedFile::open(
-            self.disk,
-            &mut self.fetch,
-            self.budget,
-            self.path,
-            graph_id,
+        let path = id.path(self.path);
+        let file = self.disk.open(&path, Open::Read)?;
+        let found = file.len()?;
+        // No overflow: a payload is compared with a file's length before anything is computed from it.
+        let expected = match root.payload > found {
+            true => root.payload,
+            false => root.file_bytes(),
+        };
+        if found != expected {
+            return Err(FormatError::Length {
+                path,
+                page: expected.min(found).min(root.payload) / DISK_PAGE_BYTES,
+                expected,
+                found,
+            });
+        }
+        let bytes = PagedFile::memory(root);
+        let _lease = self.budget.lease("checksums of the stored graph", bytes)?;
+        let mut table = Vec::with_capacity(root.pages() as usize);
+        let mut hasher = id.table_hasher(self.graph_id);
+        for offset in (root.padded()..expected).step_by(DISK_PAGE_BYTES as usize) {
+            let bytes = (expected - offset).min(DISK_PAGE_BYTES) as usize;
+            let bytes = self.fetch.read(&file, offset, bytes)?;
+            hasher.update(bytes);
+            let (sums, left) = (
+                bytes.as_chunks::<4>().0,
+                root.pages() as usize - table.len(),
+            );
+            table.extend(sums.iter().take(left).map(|sum| u32::from_le_bytes(*sum)));
+        }
+        let checksum = match root.payload {
+            0 => 0,
+            _ => hasher.finalize(),
+        };
+        if checksum != root.checksum {
+            return Err(FormatError::Table {
+                path,
+                pages: root.pages(),
+                offset: root.padded(),
+                expected: root.checksum,
+                found: checksum,
+            });
+        }
+        Ok(PagedFile {
             id,
             root,
-        )
+            table: table.into(),
+            _lease,
+        })
     }
     /// A range of a file's payload, and the lease for it.
     fn read(
@@ -66,10 +105,8 @@ impl OpenBuilder<'_> {
         while at < range.end {
             let page = at / DISK_PAGE_BYTES;
             let page_bytes = paged.page_bytes(page);
-            let found = self
-                .fetch
-                .read(&handle, page * DISK_PAGE_BYTES, page_bytes)?;
-            paged.check(self.path, seed(paged.id, self.graph_id), page, found)?;
+            let found = (self.fetch).read(&handle, page * DISK_PAGE_BYTES, page_bytes)?;
+            paged.check(self.path, self.graph_id, page, found)?;
             let from = (at % DISK_PAGE_BYTES) as usize;
             let to = ((range.end - page * DISK_PAGE_BYTES) as usize).min(page_bytes);
             out.extend_from_slice(found.get(from..to).unwrap_or(&[]));
@@ -85,21 +122,10 @@ impl OpenBuilder<'_> {
         let directory = self.open(FileId::new(side, FileKind::Directory, 0), meta.directory)?;
         let (bytes, lease) = self.read(&directory, 0..directory.root.payload)?;
         let (batches, edge) = (self.batches.len(), self.meta.edge);
-        let parsed = directory::parse(
-            &bytes,
-            batches,
-            edge,
-            self.meta.strip_edges_max,
-            self.budget,
-        );
-        let directory::Directory {
-            columns,
-            files: roots,
-            mut leases,
-        } = parsed.map_err(|fault| match fault {
-            DirectoryError::At { offset, what } => directory.corrupt(self.path, offset, what),
-            DirectoryError::Other(error) => *error,
-        })?;
+        let corrupt = |offset: u64, what: &str| directory.corrupt(self.path, offset, what);
+        let shape = (batches, edge, self.meta.strip_edges_max);
+        let parsed = directory::parse(&bytes, shape, self.budget, &corrupt)?;
+        let (columns, mut leases) = (parsed.columns, parsed.leases);
         drop((bytes, lease));
         let arcs: u64 = columns.iter().map(Column::edges).sum();
         if arcs != self.meta.arcs {
@@ -109,21 +135,15 @@ impl OpenBuilder<'_> {
             );
             return Err(directory.corrupt(self.path, 0, what));
         }
-        leases.push(self.budget.lease(
-            "column files",
-            (roots.len() * size_of::<ColumnFileSet>()) as u64,
-        )?);
-        let mut files = Vec::with_capacity(roots.len());
-        for (number, roots) in roots.iter().enumerate() {
+        let bytes = parsed.files.len() * size_of::<ColumnFileSet>();
+        leases.push(self.budget.lease("column files", bytes as u64)?);
+        let mut files = Vec::with_capacity(parsed.files.len());
+        for (number, roots) in parsed.files.iter().enumerate() {
             let mut file = ColumnFileSet::default();
             let data = FileId::new(side, FileKind::Data, number as u32);
-            if self.in_part && !self.disk.exists(&data.path(self.path))? {
-                files.push(file);
-                continue;
-            }
-            for (at, kind) in FileKind::OF_COLUMNS.into_iter().enumerate() {
-                if kind != FileKind::Weights || edge != EdgeKind::None {
-                    file[at] = Some(self.open(FileId::new(side, kind, number as u32), roots[at])?);
+            if !self.in_part || self.disk.exists(&data.path(self.path))? {
+                for (at, kind) in FileKind::of_columns(edge).iter().enumerate() {
+                    file[at] = Some(self.open(FileId::new(side, *kind, number as u32), roots[at])?);
                 }
             }
             files.push(file);
@@ -155,22 +175,16 @@ impl OpenBuilder<'_> {
         let broken = || paged.corrupt(path, paged.root.payload, "its list of pages makes no sense");
         let end = paged.root.payload.checked_sub(16).ok_or_else(broken)?;
         let (trailer, _) = self.read(paged, end..end + 16)?;
-        let (words, _) = trailer.as_chunks::<8>();
-        let [position, count] = words
-            .iter()
-            .map(|w| u64::from_le_bytes(*w))
-            .collect::<Vec<_>>()[..]
-        else {
+        let &[position, count] = trailer.as_chunks::<8>().0 else {
             return Err(broken());
         };
+        let [position, count] = [position, count].map(u64::from_le_bytes);
         // An entry takes two bytes at least.
         if position > end || count > (end - position) / 2 {
             return Err(broken());
         }
-        leases.push(self.budget.lease(
-            "where degrees and fan-out lists are",
-            PageIndex::memory(count),
-        )?);
+        let bytes = PageIndex::memory(count);
+        leases.push((self.budget).lease("where degrees and fan-out lists are", bytes)?);
         let (list, _lease) = self.read(paged, position..end)?;
         let vertices = self.meta.vertices;
         PageIndex::parse(&list, count, vertices, position, page_bytes_max).ok_or_else(broken)
@@ -192,20 +206,9 @@ impl OpenBuilder<'_> {
             return Ok(IdIndex::dense());
         }
         let data = self.open(FileId::new(FileSide::Forward, FileKind::Ids, 0), ids.data)?;
-        let index = self.open(
-            FileId::new(FileSide::Forward, FileKind::IdsIndex, 0),
-            ids.index,
-        )?;
+        let index = FileId::new(FileSide::Forward, FileKind::IdsIndex, 0);
+        let index = self.open(index, ids.index)?;
         let (bytes, _lease) = self.read(&index, 0..index.root.payload)?;
-        IdIndex::new(
-            ids.kind,
-            ids.pages,
-            self.meta.vertices,
-            data,
-            index,
-            &bytes,
-            self.budget,
-            self.path,
-        )
+        IdIndex::new(self.meta, data, index, &bytes, self.budget, self.path)
     }
 }

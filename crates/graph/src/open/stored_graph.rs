@@ -4,8 +4,9 @@
 //! fan-out and ids; every file's length and table is checked then, every page when it is read.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use graphmill_raw::lock;
 use graphmill_storage::{Disk, FileHandle, Lease, MemoryBudget, Open};
 
 use crate::batches::Batches;
@@ -13,9 +14,9 @@ use crate::cell::directory::{self, Column};
 use crate::error::FormatError;
 use crate::file::extent::Extent;
 use crate::file::page::{
-    DISK_PAGE_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, seed,
+    DISK_PAGE_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, malformed,
 };
-use crate::manifest::{IdKind, Manifest};
+use crate::manifest::{IdKind, Manifest, NAME};
 use crate::open::column_set::ColumnSet;
 use crate::open::open_builder::OpenBuilder;
 use crate::spec::EdgeKind;
@@ -79,27 +80,23 @@ impl StoredGraph {
         in_part: bool,
     ) -> Result<Self, FormatError> {
         let (mut meta, cuts) = Manifest::read(&**disk, budget, path)?;
-        let describe = |what: String| FormatError::Description {
-            path: path.join("graph.json"),
-            what,
+        let describe = |what: String| {
+            let path = path.join(NAME);
+            FormatError::Description { path, what }
         };
-        let graph_id = meta
-            .graph_id()
-            .ok_or_else(|| describe("its graph id is no number".into()))?;
+        let graph_id = u64::from_str_radix(&meta.graph_id, 16);
+        let graph_id = graph_id.map_err(|_| describe("its graph id is no number".into()))?;
         let batches =
             Batches::new(std::mem::take(&mut meta.batches)).map_err(|e| describe(e.to_string()))?;
         if batches.vertices() != meta.vertices {
-            return Err(describe(format!(
-                "its batches end at {} of {} vertices",
-                batches.vertices(),
-                meta.vertices
-            )));
+            let (end, vertices) = (batches.vertices(), meta.vertices);
+            let what = format!("its batches end at {end} of {vertices} vertices");
+            return Err(describe(what));
         }
         let has_weights = meta.edge != EdgeKind::None && meta.arcs > 0;
         if meta.weights.is_some() != has_weights {
-            return Err(describe(
-                "its range of weights is not that of its edges".into(),
-            ));
+            let what = "its range of weights is not that of its edges";
+            return Err(describe(what.into()));
         }
         let fetch = MetadataReader::new(&**disk, budget)?;
         let mut opening = OpenBuilder {
@@ -113,10 +110,8 @@ impl StoredGraph {
             in_part,
         };
         let forward = opening.columns(FileSide::Forward, &meta.columns)?;
-        let reverse = match &meta.reverse {
-            Some(columns) => Some(opening.columns(FileSide::Reverse, columns)?),
-            None => None,
-        };
+        let reverse = (meta.reverse.as_ref()).map(|meta| opening.columns(FileSide::Reverse, meta));
+        let reverse = reverse.transpose()?;
         let ids = opening.ids()?;
         let order = opening.order()?;
         Ok(StoredGraph {
@@ -158,9 +153,8 @@ impl StoredGraph {
     }
     /// True if this directory has the column of a batch, and that of the reverse if there is one.
     pub fn has_batch(&self, batch: usize) -> bool {
-        let sides = [Some(&self.forward), self.reverse.as_ref()];
-        let mut sides = sides.into_iter().flatten();
-        sides.all(|set| set.has_column(batch))
+        let file_of = |set: &ColumnSet| set.columns[batch].file() as usize;
+        self.sets().all(|set| set.files[file_of(set)][0].is_some())
     }
     /// |V|.
     pub fn vertices(&self) -> u64 {
@@ -216,6 +210,10 @@ impl StoredGraph {
     pub fn reverse(&self) -> Option<&ColumnSet> {
         self.reverse.as_deref()
     }
+    /// The forward columns, and the reverse ones if there are any.
+    pub(crate) fn sets(&self) -> impl Iterator<Item = &ColumnSet> {
+        std::iter::once(self.forward()).chain(self.reverse())
+    }
     /// The cells into batch `d`.
     #[inline]
     pub fn column(&self, d: usize) -> &Column {
@@ -240,29 +238,17 @@ impl StoredGraph {
     /// The error for a cell whose blocks are not as many as the directory says.
     pub fn corrupt_cell(&self, column: usize, cell: &directory::Cell) -> FormatError {
         let extent = self.data_extent(column, cell);
-        let what = format!(
-            "the cell of batches {} to {column} makes no sense",
-            cell.source_batch()
-        );
+        let from = cell.source_batch();
+        let what = format!("the cell of batches {from} to {column} makes no sense");
         self.corrupt(extent.file, extent.bytes.start, what)
     }
     /// The error for a number beyond the last vertex of a batch, found in a cell of its column.
     pub fn outside_batch(&self, batch: usize, local: u64) -> FormatError {
-        let file = FileId::new(
-            self.forward.side(),
-            FileKind::Data,
-            self.column(batch).file(),
-        );
-        let at = self
-            .column(batch)
-            .cells()
-            .first()
-            .map_or(0, |cell| cell.data().start);
-        self.corrupt(
-            file,
-            at,
-            format!("an edge ends at vertex {local} of batch {batch}, which has fewer"),
-        )
+        let column = self.column(batch);
+        let file = FileId::new(self.forward.side, FileKind::Data, column.file());
+        let at = (column.cells().first()).map_or(0, |cell| cell.data().start);
+        let what = format!("an edge ends at vertex {local} of batch {batch}, which has fewer");
+        self.corrupt(file, at, what)
     }
     /// The error for degrees of a batch's vertices that its cells contradict.
     pub fn degrees_disagree(&self, batch: usize) -> FormatError {
@@ -271,12 +257,7 @@ impl StoredGraph {
     }
     /// The error for bytes that make no sense although they have their checksum.
     pub fn corrupt(&self, file: FileId, offset: u64, what: impl Into<String>) -> FormatError {
-        FormatError::Malformed {
-            path: file.path(&self.path),
-            page: offset / DISK_PAGE_BYTES,
-            offset,
-            what: what.into(),
-        }
+        malformed(file.path(&self.path), offset, what)
     }
     /// Bytes of a file's payload.
     pub(crate) fn paged(&self, id: FileId) -> Result<&PagedFile, FormatError> {
@@ -287,22 +268,16 @@ impl StoredGraph {
             _ => self.side(id.side)?.paged(id),
         };
         // Only files of columns may be missing in an open graph.
-        found.ok_or_else(|| FormatError::Elsewhere {
-            path: id.path(&self.path),
+        found.ok_or_else(|| {
+            let path = id.path(&self.path);
+            FormatError::Elsewhere { path }
         })
-    }
-    /// Bytes of graph.json.
-    pub(crate) fn description_bytes(&self) -> Result<u64, FormatError> {
-        Manifest::file_bytes(&*self.disk, &self.path)
     }
     /// All files but graph.json.
     pub(crate) fn all_files(&self) -> impl Iterator<Item = &PagedFile> {
-        let sets = [Some(self.forward()), self.reverse()];
         let ids = [self.ids.data(), self.ids.index(), self.order_file()];
-        sets.into_iter()
-            .flatten()
-            .flat_map(ColumnSet::all_files)
-            .chain(ids.into_iter().flatten())
+        let columns = self.sets().flat_map(ColumnSet::all_files);
+        columns.chain(ids.into_iter().flatten())
     }
     #[inline]
     pub(crate) fn check(
@@ -311,7 +286,7 @@ impl StoredGraph {
         page: u64,
         bytes: &[u8],
     ) -> Result<(), FormatError> {
-        paged.check(&self.path, seed(paged.id, self.graph_id), page, bytes)?;
+        paged.check(&self.path, self.graph_id, page, bytes)?;
         match paged.id.kind {
             FileKind::Weights => self.check_weights(paged, page, bytes),
             _ => Ok(()),
@@ -330,7 +305,7 @@ impl StoredGraph {
     }
     /// An open file.
     pub(crate) fn handle(&self, id: FileId) -> Result<FileHandle, FormatError> {
-        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut handles = lock(&self.handles);
         match handles.binary_search_by_key(&id, |(id, _)| *id) {
             Ok(at) => Ok(handles[at].1.clone()),
             Err(mut at) => {
@@ -359,12 +334,9 @@ impl StoredGraph {
     /// The graph has no reverse.
     #[inline]
     pub fn side(&self, side: FileSide) -> Result<&ColumnSet, FormatError> {
-        [Some(self.forward()), self.reverse()]
-            .into_iter()
-            .flatten()
-            .find(|set| set.side() == side)
-            .ok_or_else(|| {
-                FormatError::misuse("this graph has no reverse (import it with --reverse)")
-            })
+        let found = self.sets().find(|set| set.side == side);
+        found.ok_or_else(|| {
+            FormatError::misuse("this graph has no reverse (import it with --reverse)")
+        })
     }
 }

@@ -75,6 +75,16 @@ pub struct ExtentReader {
 /// Readers made so far; tokens carry the number.
 static READERS: AtomicU32 = AtomicU32::new(1);
 
+fn whole_pages(chunk_bytes: usize) -> usize {
+    chunk_bytes
+        .max(1)
+        .next_multiple_of(DISK_PAGE_BYTES as usize)
+}
+
+fn lost() -> FormatError {
+    FormatError::misuse("a chunk was lost after a failed read")
+}
+
 impl ExtentReader {
     /// Returns a reader with `depth` buffers of `chunk_bytes` each, rounded up to whole pages.
     ///
@@ -88,9 +98,7 @@ impl ExtentReader {
         chunk_bytes: usize,
         depth: usize,
     ) -> Result<Self, FormatError> {
-        let chunk_bytes = chunk_bytes
-            .max(1)
-            .next_multiple_of(DISK_PAGE_BYTES as usize);
+        let chunk_bytes = whole_pages(chunk_bytes);
         // With one buffer there is nowhere to put the rest of a chunk.
         let free =
             (0..depth.max(2)).map(|_| budget.buffer("reading edges", HEADROOM + chunk_bytes));
@@ -111,11 +119,7 @@ impl ExtentReader {
     }
     /// Bytes of the budget that a reader takes.
     pub fn memory(chunk_bytes: usize, depth: usize) -> u64 {
-        let chunk = chunk_bytes
-            .max(1)
-            .next_multiple_of(DISK_PAGE_BYTES as usize)
-            + HEADROOM;
-        (chunk * depth.max(2)) as u64
+        ((whole_pages(chunk_bytes) + HEADROOM) * depth.max(2)) as u64
     }
     /// Begins a new list of extents and drops the rest of the list before.
     ///
@@ -127,15 +131,14 @@ impl ExtentReader {
         for extent in &extents {
             let payload = self.graph.paged(extent.file)?.root.payload;
             if extent.bytes.start > extent.bytes.end || extent.bytes.end > payload {
-                return Err(FormatError::misuse(format!(
-                    "bytes {:?} of {}, which has {payload}",
-                    extent.bytes, extent.file
-                )));
+                let Extent { file, bytes } = extent;
+                let what = format!("bytes {bytes:?} of {file}, which has {payload}");
+                return Err(FormatError::misuse(what));
             }
         }
         self.first_sequence = self.first_sequence.wrapping_add(self.chunks.len() as u32);
-        self.free
-            .extend(self.chunks.drain(..).filter_map(|chunk| chunk.buffer));
+        let dropped = self.chunks.drain(..);
+        self.free.extend(dropped.filter_map(|chunk| chunk.buffer));
         self.extents = extents;
         self.next_extent = 0;
         self.next_byte = 0;
@@ -191,15 +194,13 @@ impl ExtentReader {
                 self.next_byte = end;
             }
             self.in_flight += 1;
-            queue.submit(
-                Operation::Read {
-                    file,
-                    offset,
-                    buffer,
-                    range: HEADROOM..HEADROOM + bytes,
-                },
-                token,
-            );
+            let read = Operation::Read {
+                file,
+                offset,
+                buffer,
+                range: HEADROOM..HEADROOM + bytes,
+            };
+            queue.submit(read, token);
         }
         Ok(())
     }
@@ -208,7 +209,7 @@ impl ExtentReader {
     /// # Errors
     /// The read failed or the file ends before it should.
     pub fn accept(&mut self, done: Completion) -> Result<Option<Completion>, FormatError> {
-        if (done.token >> 32) as u32 != self.id {
+        if !self.owns(done.token) {
             return Ok(Some(done));
         }
         self.in_flight -= 1;
@@ -223,11 +224,7 @@ impl ExtentReader {
         if read < chunk.bytes {
             let path = self.extents[chunk.extent].file.path(self.graph.path());
             let start = chunk.first_page * DISK_PAGE_BYTES;
-            return Err(cut_off(
-                &path,
-                start + chunk.bytes as u64,
-                start + read as u64,
-            ));
+            return Err(cut_off(&path, start, [chunk.bytes, read]));
         }
         chunk.arrived = true;
         self.bytes_read += read as u64;
@@ -243,10 +240,8 @@ impl ExtentReader {
     }
     /// Whether all extents are consumed.
     pub fn is_done(&self) -> bool {
-        self.chunks.is_empty()
-            && self.extents[self.next_extent..]
-                .iter()
-                .all(|extent| extent.bytes.is_empty())
+        let mut left = self.extents[self.next_extent..].iter();
+        self.chunks.is_empty() && left.all(|extent| extent.bytes.is_empty())
     }
     /// Bytes read from the disk since the last call.
     pub fn take_bytes_read(&mut self) -> u64 {
@@ -276,9 +271,8 @@ impl ExtentReader {
             if self.is_done() {
                 return Ok(None);
             }
-            let Some(done) = queue.wait() else {
-                return Err(FormatError::misuse("a read got lost"));
-            };
+            let done = queue.wait();
+            let done = done.ok_or_else(|| FormatError::misuse("a read got lost"))?;
             if self.accept(done)?.is_some() {
                 return Err(FormatError::misuse("a read of another reader"));
             }
@@ -289,23 +283,16 @@ impl ExtentReader {
     /// # Errors
     /// As [`front`](Self::front).
     pub fn view(&mut self) -> Result<Option<Front<'_>>, FormatError> {
-        if !self.ready()? {
-            return Ok(None);
-        }
-        let Some(chunk) = self.chunks.front() else {
+        let is_ready = self.ready()?;
+        let Some(chunk) = self.chunks.front().filter(|_| is_ready) else {
             return Ok(None);
         };
         let end = chunk.range.end.min(chunk.checked_end());
-        let bytes = chunk
-            .buffer
-            .as_ref()
-            .and_then(|buffer| buffer.get(chunk.range.start..end));
-        let Some(bytes) = bytes else {
-            return Err(FormatError::misuse("a chunk was lost after a failed read"));
-        };
+        let bytes = chunk.buffer.as_ref();
+        let bytes = bytes.and_then(|buffer| buffer.get(chunk.range.start..end));
         Ok(Some(Front {
             extent: chunk.extent,
-            bytes,
+            bytes: bytes.ok_or_else(lost)?,
             last: chunk.last_of_extent && end == chunk.range.end,
         }))
     }
@@ -337,7 +324,7 @@ impl ExtentReader {
             }
             let rest = self.drop_front();
             let (Some((buffer, range)), Some(next)) = (rest, self.chunks.front_mut()) else {
-                return Err(FormatError::misuse("a chunk was lost after a failed read"));
+                return Err(lost());
             };
             let at = next.range.start - shown;
             if let (Some(into), Some(from)) = (next.buffer.as_mut(), buffer.get(range)) {
@@ -377,9 +364,7 @@ impl PendingChunk {
     /// Checks the next pages.
     fn check(&mut self, graph: &StoredGraph, extent: &Extent) -> Result<(), FormatError> {
         let paged = graph.paged(extent.file)?;
-        let Some(buffer) = &self.buffer else {
-            return Err(FormatError::misuse("a chunk was lost after a failed read"));
-        };
+        let buffer = self.buffer.as_ref().ok_or_else(lost)?;
         let from = self.checked_end();
         let to = (from + (CHECK_PAGES * DISK_PAGE_BYTES) as usize).min(HEADROOM + self.bytes);
         for bytes in buffer[from..to].chunks(DISK_PAGE_BYTES as usize) {

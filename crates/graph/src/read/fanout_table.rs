@@ -11,7 +11,7 @@ use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
 use crate::read::page_cache::PageCache;
 use crate::vertex::fanout_pages::each_batch;
-use crate::vertex::packed::PAGE_VERTICES;
+use crate::vertex::packed::{PAGE_VERTICES, pages_of};
 
 /// The stored fan-out lists of a range of vertices, resident: a list is found by two look-ups.
 #[derive(Debug)]
@@ -31,9 +31,8 @@ impl FanoutTable {
         (place.end - place.start).next_multiple_of(4096)
     }
     fn place(set: &ColumnSet, range: &Range<u64>) -> Range<u64> {
-        let (index, _) = set.fanout_pages();
-        let positions =
-            index.positions(range.start / PAGE_VERTICES..range.end.div_ceil(PAGE_VERTICES));
+        let index = &set.fanout_pages;
+        let positions = index.positions(pages_of(range));
         if positions.is_empty() {
             return 0..0;
         }
@@ -52,7 +51,6 @@ impl FanoutTable {
     ) -> Result<Self, FormatError> {
         let set = graph.side(side)?;
         let place = Self::place(set, &range);
-        let (_, file) = set.fanout_pages();
         let length = (place.end - place.start) as usize;
         let mut bytes = None;
         if length > 0 {
@@ -62,17 +60,16 @@ impl FanoutTable {
                 part.clear();
                 let now = (length - at).min(1 << 18);
                 let from = place.start + at as u64;
-                reader.read(file, from..from + now as u64, &mut part)?;
+                reader.read(set.fanout.id, from..from + now as u64, &mut part)?;
                 buffer[at..at + now].copy_from_slice(&part);
                 at += now;
             }
             bytes = Some(buffer);
         }
-        let pages = range.start / PAGE_VERTICES..range.end.div_ceil(PAGE_VERTICES);
         Ok(FanoutTable {
             graph: Arc::clone(graph),
             side,
-            pages,
+            pages: pages_of(&range),
             start: place.start,
             bytes,
         })
@@ -84,29 +81,18 @@ impl FanoutTable {
     #[inline]
     pub fn each(&self, v: u64, f: impl FnMut(usize)) -> Result<(), FormatError> {
         let set = self.graph.side(self.side)?;
-        let (index, file) = set.fanout_pages();
         let number = v / PAGE_VERTICES;
         if !self.pages.contains(&number) {
-            return Err(FormatError::misuse(format!(
-                "vertex {v} is not in the fan-out table"
-            )));
+            let what = format!("vertex {v} is not in the fan-out table");
+            return Err(FormatError::misuse(what));
         }
-        let Some(place) = index.find(number) else {
+        let Some(place) = set.fanout_pages.find(number) else {
             return Ok(());
         };
         let range = (place.start - self.start) as usize..(place.end - self.start) as usize;
         let page = self.bytes.as_ref().and_then(|bytes| bytes.get(range));
-        page.and_then(|page| {
-            each_batch(
-                page,
-                (v % PAGE_VERTICES) as usize,
-                self.graph.batches().len(),
-                f,
-            )
-        })
-        .ok_or_else(|| {
-            self.graph
-                .corrupt(file, place.start, "a page of the fan-out makes no sense")
-        })
+        let (local, batches) = ((v % PAGE_VERTICES) as usize, self.graph.batches().len());
+        page.and_then(|page| each_batch(page, local, batches, f))
+            .ok_or_else(|| self.graph.broken_fanout(set, place.start))
     }
 }

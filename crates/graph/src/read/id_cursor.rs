@@ -105,8 +105,8 @@ impl IdCursor {
         };
         self.ranks = 0..0;
         self.page.clear();
-        self.page
-            .extend_from_slice(self.reader.page_ahead(IDS, number, ahead)?);
+        let page = self.reader.page_ahead(IDS, number, ahead)?;
+        self.page.extend_from_slice(page);
         let ranks = ids.starts[number as usize]..ids.starts[number as usize + 1];
         self.number = number;
         self.restart(0)?;

@@ -17,10 +17,8 @@ impl StoredGraph {
         reader: &mut PageCache,
         id: &VertexId,
     ) -> Result<Option<u64>, FormatError> {
-        match self.rank_of_id(reader, id)? {
-            Some(rank) => Ok(Some(self.index_of_rank(reader, rank)?)),
-            None => Ok(None),
-        }
+        let rank = self.rank_of_id(reader, id)?;
+        (rank.map(|rank| self.index_of_rank(reader, rank))).transpose()
     }
     /// The rank of a vertex, its place in ascending order of ids; `None` when there is none of that id.
     ///
@@ -44,9 +42,8 @@ impl StoredGraph {
         let Some(page) = ids.page_of(id.as_id()) else {
             return Ok(None);
         };
-        let found = ids
-            .page(page, reader.page(IDS, page as u64)?)
-            .and_then(|page| page.index_of(id.as_id()));
+        let read = ids.page(page, reader.page(IDS, page as u64)?);
+        let found = read.and_then(|page| page.index_of(id.as_id()));
         found.ok_or_else(|| self.broken_page(page as u64))
     }
     /// Returns the id of the vertex with index `v`, which is less than |V|.
@@ -65,19 +62,17 @@ impl StoredGraph {
     /// Reading fails; there is no such vertex.
     pub fn id_of_rank(&self, reader: &mut PageCache, rank: u64) -> Result<VertexId, FormatError> {
         if rank >= self.vertices() {
-            return Err(FormatError::misuse(format!(
-                "vertex number {rank} of a graph of {} vertices",
-                self.vertices()
-            )));
+            let vertices = self.vertices();
+            let what = format!("vertex number {rank} of a graph of {vertices} vertices");
+            return Err(FormatError::misuse(what));
         }
         let ids = self.ids();
         if ids.kind == IdKind::Dense {
             return Ok(VertexId::Integer(rank));
         }
         let page = ids.starts.partition_point(|&start| start <= rank) - 1;
-        let found = ids
-            .page(page, reader.page(IDS, page as u64)?)
-            .and_then(|page| page.id_of(rank));
+        let read = ids.page(page, reader.page(IDS, page as u64)?);
+        let found = read.and_then(|page| page.id_of(rank));
         found.ok_or_else(|| self.broken_page(page as u64))
     }
     pub(crate) fn broken_page(&self, page: u64) -> FormatError {

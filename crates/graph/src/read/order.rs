@@ -36,12 +36,9 @@ impl StoredGraph {
                 _ => fits = false,
             }
         })?;
-        if fits {
-            return Ok(());
-        }
-        Err(FormatError::misuse(format!(
-            "ranks of batch {batch} into {places} places"
-        )))
+        let misfit = || format!("ranks of batch {batch} into {places} places");
+        fits.then_some(())
+            .ok_or_else(|| FormatError::misuse(misfit()))
     }
     /// Calls `each` with the ranks of the vertices with those indices, in order.
     ///
@@ -70,9 +67,8 @@ impl StoredGraph {
     /// Reading fails; there is no such vertex.
     pub fn index_of_rank(&self, reader: &mut PageCache, rank: u64) -> Result<u64, FormatError> {
         let (mut found, second) = (rank, self.vertices());
-        self.entries(reader, second, rank..rank.saturating_add(1), |index| {
-            found = index
-        })?;
+        let range = rank..rank.saturating_add(1);
+        self.entries(reader, second, range, |index| found = index)?;
         Ok(found)
     }
     /// Calls `each` with a range of entries of the list whose first entry is number `first` of the file.
@@ -85,9 +81,8 @@ impl StoredGraph {
     ) -> Result<(), FormatError> {
         let vertices = self.vertices();
         if range.end > vertices {
-            return Err(FormatError::misuse(format!(
-                "vertices {range:?} of a graph of {vertices}"
-            )));
+            let what = format!("vertices {range:?} of a graph of {vertices}");
+            return Err(FormatError::misuse(what));
         }
         if self.order_file().is_none() {
             range.for_each(each);
@@ -99,8 +94,8 @@ impl StoredGraph {
             let page = at / DISK_PAGE_BYTES;
             let start = page * DISK_PAGE_BYTES;
             let bytes = reader.page_ahead(ORDER, page, (end - 1) / DISK_PAGE_BYTES)?;
-            let part =
-                bytes.get((at - start) as usize..(end - start).min(DISK_PAGE_BYTES) as usize);
+            let to = (end - start).min(DISK_PAGE_BYTES);
+            let part = bytes.get((at - start) as usize..to as usize);
             let part = part.ok_or_else(|| FormatError::misuse("the order ends early"))?;
             let mut most = 0;
             let mut entry = |entry: u64| {

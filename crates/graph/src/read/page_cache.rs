@@ -12,6 +12,7 @@ use crate::error::FormatError;
 use crate::file::page::{DISK_PAGE_BYTES, FileId, cut_off};
 use crate::open::stored_graph::StoredGraph;
 
+#[derive(Default)]
 struct CachedPage {
     buffer: Option<Buffer>,
     page: Option<(FileId, u64)>,
@@ -39,21 +40,17 @@ impl PageCache {
         pages: usize,
     ) -> Result<Self, FormatError> {
         let pages = pages.max(1);
-        let mut slots = Vec::with_capacity(pages);
-        for _ in 0..pages {
+        let slot = |_| {
             let buffer = budget.buffer("pages of the stored graph", DISK_PAGE_BYTES as usize)?;
-            slots.push(CachedPage {
+            Ok::<_, FormatError>(CachedPage {
                 buffer: Some(buffer),
-                page: None,
-                bytes: 0,
-                used: 0,
-            });
-        }
-        let queue = graph.disk().queue(pages.min(32))?;
+                ..CachedPage::default()
+            })
+        };
         Ok(PageCache {
             graph: Arc::clone(graph),
-            queue,
-            slots,
+            slots: (0..pages).map(slot).collect::<Result<_, _>>()?,
+            queue: graph.disk().queue(pages.min(32))?,
             uses: 0,
             bytes_read: 0,
         })
@@ -78,15 +75,13 @@ impl PageCache {
     ) -> Result<(), FormatError> {
         let mut at = range.start;
         while at < range.end {
-            let page = at / DISK_PAGE_BYTES;
             let from = (at % DISK_PAGE_BYTES) as usize;
             let now = (DISK_PAGE_BYTES - at % DISK_PAGE_BYTES).min(range.end - at);
             let ahead = (range.end - 1) / DISK_PAGE_BYTES;
-            let bytes = self.page_ahead(file, page, ahead)?;
+            let bytes = self.page_ahead(file, at / DISK_PAGE_BYTES, ahead)?;
             let part = bytes.get(from..from + now as usize);
-            out.extend_from_slice(
-                part.ok_or_else(|| FormatError::misuse(format!("{file} ends before byte {at}")))?,
-            );
+            let short = || FormatError::misuse(format!("{file} ends before byte {at}"));
+            out.extend_from_slice(part.ok_or_else(short)?);
             at += now;
         }
         Ok(())
@@ -105,22 +100,19 @@ impl PageCache {
         page: u64,
         last: u64,
     ) -> Result<&[u8], FormatError> {
-        let held = self
-            .slots
-            .iter()
-            .position(|slot| slot.page == Some((file, page)));
-        let at = match held {
+        let at = match self.held(file, page) {
             Some(at) => at,
             None => self.load(file, page, last)?,
         };
         self.uses += 1;
         let slot = &mut self.slots[at];
         slot.used = self.uses;
-        let buffer = slot
-            .buffer
-            .as_ref()
-            .and_then(|buffer| buffer.get(..slot.bytes));
-        buffer.ok_or_else(|| FormatError::misuse("a buffer was lost after a failed read"))
+        let bytes = (slot.buffer.as_ref()).and_then(|buffer| buffer.get(..slot.bytes));
+        bytes.ok_or_else(|| FormatError::misuse("a buffer was lost after a failed read"))
+    }
+    fn held(&self, file: FileId, page: u64) -> Option<usize> {
+        let mut slots = self.slots.iter();
+        slots.position(|slot| slot.page == Some((file, page)))
     }
     fn load(&mut self, file: FileId, page: u64, last: u64) -> Result<usize, FormatError> {
         let graph = Arc::clone(&self.graph);
@@ -129,22 +121,16 @@ impl PageCache {
             return Err(FormatError::misuse(format!("{file} has no page {page}")));
         }
         let handle = graph.handle(file)?;
-        let last = last
-            .min(paged.root.pages() - 1)
-            .min(page + self.slots.len() as u64 - 1);
+        let last = last.min(paged.root.pages() - 1);
+        let last = last.min(page + self.slots.len() as u64 - 1);
         for page in page..=last {
-            if self
-                .slots
-                .iter()
-                .any(|slot| slot.page == Some((file, page)))
-            {
+            if self.held(file, page).is_some() {
                 continue;
             }
-            let oldest = (0..self.slots.len()).filter(|&at| self.slots[at].buffer.is_some());
-            let Some(at) = oldest.min_by_key(|&at| self.slots[at].used) else {
-                break;
-            };
-            let slot = &mut self.slots[at];
+            let free = self.slots.iter_mut().enumerate();
+            let free = free.filter(|(_, slot)| slot.buffer.is_some());
+            let oldest = free.min_by_key(|(_, slot)| slot.used);
+            let Some((at, slot)) = oldest else { break };
             let Some(buffer) = slot.buffer.take() else {
                 break;
             };
@@ -167,22 +153,14 @@ impl PageCache {
             let (page_read, at) = (done.token >> 16, (done.token & 0xffff) as usize);
             let slot = &mut self.slots[at];
             slot.buffer = done.buffer;
-            let checked =
-                done.result
-                    .map_err(FormatError::from)
-                    .and_then(|read| match &slot.buffer {
-                        Some(buffer) if read == slot.bytes => {
-                            graph.check(paged, page_read, &buffer[..read])
-                        }
-                        _ => {
-                            let start = page_read * DISK_PAGE_BYTES;
-                            Err(cut_off(
-                                handle.path(),
-                                start + slot.bytes as u64,
-                                start + read as u64,
-                            ))
-                        }
-                    });
+            let start = page_read * DISK_PAGE_BYTES;
+            let checked = match (done.result, &slot.buffer) {
+                (Err(error), _) => Err(error.into()),
+                (Ok(read), Some(buffer)) if read == slot.bytes => {
+                    graph.check(paged, page_read, &buffer[..read])
+                }
+                (Ok(read), _) => Err(cut_off(handle.path(), start, [slot.bytes, read])),
+            };
             match checked {
                 Ok(()) => {
                     self.bytes_read += slot.bytes as u64;

@@ -11,7 +11,7 @@ use crate::vertex::degree_pages::DegreePage;
 use crate::vertex::fanout_pages::{
     CHUNKS_AT, FanoutChunk, chunk_place, each_batch, each_chunk, each_in_chunk,
 };
-use crate::vertex::packed::PAGE_VERTICES;
+use crate::vertex::packed::{PAGE_VERTICES, pages_of};
 
 impl StoredGraph {
     /// Out-degrees in `set` of the vertices of a batch, in order; `out` has one place for each.
@@ -42,25 +42,19 @@ impl StoredGraph {
             || range.end > self.vertices()
             || out.len() as u64 != range.end - range.start
         {
-            return Err(FormatError::misuse(format!(
-                "degrees of vertices {range:?} into {} places",
-                out.len()
-            )));
+            let places = out.len();
+            let what = format!("degrees of vertices {range:?} into {places} places");
+            return Err(FormatError::misuse(what));
         }
         let file = set.degrees.id;
-        let page_of = |v: u64| v / PAGE_VERTICES;
         let mut next = range.start;
-        let put = |v: u64, degree: u64, out: &mut [T]| {
-            let degree_t = T::try_from(degree)
-                .map_err(|_| FormatError::DegreeTooLarge { vertex: v, degree })?;
-            out[(v - range.start) as usize] = degree_t;
-            Ok::<_, FormatError>(())
+        let put = |vertex: u64, degree: u64, out: &mut [T]| {
+            let put =
+                T::try_from(degree).map(|degree| out[(vertex - range.start) as usize] = degree);
+            put.map_err(|_| FormatError::DegreeTooLarge { vertex, degree })
         };
         let mut bytes = Vec::new();
-        for at in set
-            .degree_pages
-            .positions(page_of(range.start)..page_of(range.end - 1) + 1)
-        {
+        for at in set.degree_pages.positions(pages_of(&range)) {
             let (number, place) = set.degree_pages.at(at);
             bytes.clear();
             reader.read(file, place.clone(), &mut bytes)?;
@@ -76,10 +70,7 @@ impl StoredGraph {
             }
             next = (first + PAGE_VERTICES).clamp(range.start, range.end);
         }
-        for v in next..range.end {
-            put(v, 0, out)?;
-        }
-        Ok(())
+        (next..range.end).try_for_each(|v| put(v, 0, out))
     }
     /// Calls `f(vertex, chunk)` for each chunk of 64 vertices with a vertex in a range of indices.
     ///
@@ -95,8 +86,7 @@ impl StoredGraph {
         mut f: impl FnMut(u64, &FanoutChunk<'_>) -> Option<()>,
     ) -> Result<(), FormatError> {
         let (file, mut bytes) = (set.fanout.id, Vec::new());
-        let pages = range.start / PAGE_VERTICES..range.end.div_ceil(PAGE_VERTICES);
-        for position in set.fanout_pages.positions(pages) {
+        for position in set.fanout_pages.positions(pages_of(&range)) {
             let (number, place) = set.fanout_pages.at(position);
             bytes.clear();
             reader.read(file, place.clone(), &mut bytes)?;
@@ -108,9 +98,7 @@ impl StoredGraph {
                     false => Some(()),
                 }
             })
-            .ok_or_else(|| {
-                self.corrupt(file, place.start, "a page of the fan-out makes no sense")
-            })?;
+            .ok_or_else(|| self.broken_fanout(set, place.start))?;
         }
         Ok(())
     }
@@ -134,29 +122,24 @@ impl StoredGraph {
         let bytes = (place.end - place.start) as usize;
         let done = if from + bytes <= DISK_PAGE_BYTES as usize {
             let whole = reader.page(file, place.start / DISK_PAGE_BYTES)?;
-            whole
-                .get(from..from + bytes)
-                .and_then(|page| each_batch(page, local, batches, f))
+            let page = whole.get(from..from + bytes);
+            page.and_then(|page| each_batch(page, local, batches, f))
         } else {
             // The page reaches into the next disk page, as the chunk may too.
             let mut part = Vec::new();
-            reader.read(
-                file,
-                place.start..place.start + (CHUNKS_AT.min(bytes)) as u64,
-                &mut part,
-            )?;
-            match chunk_place(&part, local)
-                .filter(|chunk| chunk.start <= chunk.end && chunk.end <= bytes)
-            {
-                None => None,
-                Some(chunk) => {
-                    part.clear();
-                    let at = |byte: usize| place.start + byte as u64;
-                    reader.read(file, at(chunk.start)..at(chunk.end), &mut part)?;
-                    each_in_chunk(&part, local, batches, f)
-                }
-            }
+            let at = |byte: usize| place.start + byte as u64;
+            reader.read(file, at(0)..at(CHUNKS_AT.min(bytes)), &mut part)?;
+            let chunk = chunk_place(&part, local);
+            let chunk = chunk.filter(|chunk| chunk.start <= chunk.end && chunk.end <= bytes);
+            let chunk = chunk.ok_or_else(|| self.broken_fanout(set, place.start))?;
+            part.clear();
+            reader.read(file, at(chunk.start)..at(chunk.end), &mut part)?;
+            each_in_chunk(&part, local, batches, f)
         };
-        done.ok_or_else(|| self.corrupt(file, place.start, "a page of the fan-out makes no sense"))
+        done.ok_or_else(|| self.broken_fanout(set, place.start))
+    }
+    pub(crate) fn broken_fanout(&self, set: &ColumnSet, at: u64) -> FormatError {
+        let what = "a page of the fan-out makes no sense";
+        self.corrupt(set.fanout.id, at, what)
     }
 }

@@ -160,10 +160,8 @@ impl<'g> DeepVerifier<'g> {
     }
     /// Memory for the bitmap of a cell, before its first block.
     pub(super) fn memory(&self, at: WalkPosition<'_>) -> Result<Lease, FormatError> {
-        let (span, ratio) = (
-            self.graph.batches().span(at.cell.source_batch()),
-            self.graph.meta().csr_ratio,
-        );
+        let (graph, ratio) = (self.graph, self.graph.meta().csr_ratio);
+        let span = graph.batches().span(at.cell.source_batch());
         let bytes = bitmap_memory(span, at.cell.edges(), ratio) + at.cell.bitmap_bytes();
         Ok(self.budget.lease("the bitmap of a cell", bytes)?)
     }
@@ -191,8 +189,7 @@ impl<'g> DeepVerifier<'g> {
         let starts = [batches.start(from), batches.start(to)];
         self.again.clear();
         let offset = starts[1].wrapping_sub(starts[0]) as i64;
-        self.encoder
-            .encode(keys, batches.bits(to), offset, &mut self.again);
+        (self.encoder).encode(keys, batches.bits(to), offset, &mut self.again);
         if self.again != block {
             let byte = cell.data().start + self.bytes;
             return Err(self.wrong(at, FileKind::Data, byte, "a block"));
@@ -240,10 +237,8 @@ impl<'g> DeepVerifier<'g> {
         for (i, key) in keys.iter().enumerate() {
             let weight = self.stored.get(i * width..(i + 1) * width).unwrap_or(&[]);
             let weight = (weight.iter().rev()).fold(0, |bits, byte| bits << 8 | u64::from(*byte));
-            let [source, destination] = [
-                starts[0] + (key >> 32),
-                starts[1] + (key & u64::from(u32::MAX)),
-            ];
+            let source = starts[0] + (key >> 32);
+            let destination = starts[1] + (key & u64::from(u32::MAX));
             let hash = |ends: [u64; 2]| self.key.hash([ends[0], ends[1], weight]);
             arcs.stored = arcs.stored.wrapping_add(hash([source, destination]));
             arcs.turned = arcs.turned.wrapping_add(hash([destination, source]));
@@ -279,7 +274,7 @@ impl<'g> DeepVerifier<'g> {
         self.fanout(set, &mut found)?;
         let pairs = found.iter().zip(&self.of_batches).enumerate();
         for (batch, (found, wanted)) in pairs {
-            let [degrees, fanout] = [set.degree_pages().1, set.fanout_pages().1];
+            let [degrees, fanout] = [set.degrees.id, set.fanout.id];
             for (file, is_same, what) in [
                 (degrees, found.degrees == wanted.degrees, "the degrees"),
                 (fanout, found.fanout == wanted.fanout, "the fan-out"),
@@ -294,29 +289,26 @@ impl<'g> DeepVerifier<'g> {
     }
     fn degrees(&mut self, set: &ColumnSet, found: &mut [BatchHashes]) -> Result<(), FormatError> {
         let graph = self.graph;
-        let (pages, file) = set.degree_pages();
+        let (pages, file) = (&set.degree_pages, set.degrees.id);
         let mut degrees = Box::new([0; PAGE_VERTICES as usize]);
         for position in pages.positions(0..u64::MAX) {
             let (number, place) = pages.at(position);
             self.read(file, place.clone())?;
             let page = DegreePage::parse(&self.stored);
             for (i, degree) in degrees.iter_mut().enumerate() {
-                let found_degree = page.map_or(0, |page| page.get(i));
-                *degree = found_degree;
+                *degree = page.map_or(0, |page| page.get(i));
                 let v = number * PAGE_VERTICES + i as u64;
-                if found_degree > 0 && v < graph.vertices() {
+                if *degree > 0 && v < graph.vertices() {
                     let sum = &mut found[graph.batches().batch_of(v)].degrees;
                     let hash = self.key.hash([v, 0, 0]);
-                    *sum = sum.wrapping_add(hash.wrapping_mul(found_degree.into()));
+                    *sum = sum.wrapping_add(hash.wrapping_mul((*degree).into()));
                 }
             }
             self.again.clear();
             put_degrees(&mut self.again, &degrees);
             let vertices = (graph.vertices() - number * PAGE_VERTICES).min(PAGE_VERTICES);
-            let beyond = degrees[vertices as usize..]
-                .iter()
-                .any(|degree| *degree > 0);
-            if self.again != self.stored || beyond {
+            let mut beyond = degrees[vertices as usize..].iter();
+            if self.again != self.stored || beyond.any(|degree| *degree > 0) {
                 let what = "a page of degrees makes no sense";
                 return Err(graph.corrupt(file, place.start, what));
             }
@@ -325,7 +317,7 @@ impl<'g> DeepVerifier<'g> {
     }
     fn fanout(&mut self, set: &ColumnSet, found: &mut [BatchHashes]) -> Result<(), FormatError> {
         let (graph, key) = (self.graph, &self.key);
-        let (pages, file) = set.fanout_pages();
+        let (pages, file) = (&set.fanout_pages, set.fanout.id);
         let batches = graph.batches().len();
         let mut chunks = ChunkEncoder::new(batches);
         let bytes = chunks.memory().min(graph.arcs().saturating_mul(PAIR_BYTES));
@@ -347,8 +339,7 @@ impl<'g> DeepVerifier<'g> {
                 }
             });
             if read.is_none() || !is_sound {
-                let what = "a page of the fan-out makes no sense";
-                return Err(graph.corrupt(file, place.start, what));
+                return Err(graph.broken_fanout(set, place.start));
             }
         }
         self.stored.shrink_to(SCRATCH_BYTES);
@@ -359,16 +350,15 @@ impl<'g> DeepVerifier<'g> {
     pub(super) fn end(&self) -> Result<(), FormatError> {
         let graph = self.graph;
         let meta = graph.meta();
-        let wrong = |what: String| FormatError::Description {
-            path: graph.path().join(NAME),
-            what,
+        let wrong = |what: String| {
+            let path = graph.path().join(NAME);
+            FormatError::Description { path, what }
         };
         let [forward, reverse] = [0, 1].map(|set| self.arcs.get(set).copied());
         let forward = forward.unwrap_or_default();
         if graph.symmetric() && forward.stored != forward.turned {
-            return Err(wrong(
-                "it is undirected, but not every edge is stored both ways".into(),
-            ));
+            let what = "it is undirected, but not every edge is stored both ways";
+            return Err(wrong(what.into()));
         }
         if reverse.is_some_and(|reverse| reverse.stored != forward.turned) {
             return Err(wrong("its reverse has other edges".into()));
@@ -376,9 +366,8 @@ impl<'g> DeepVerifier<'g> {
         if meta.weights != self.weights {
             let range = |range: Option<WeightRange>| range.map_or("none".into(), |r| r.to_string());
             let [said, found] = [meta.weights, self.weights].map(range);
-            return Err(wrong(format!(
-                "its weights are {said}, those of its edges are {found}"
-            )));
+            let what = format!("its weights are {said}, those of its edges are {found}");
+            return Err(wrong(what));
         }
         let lost = |reason: &str| meta.dropped.get(reason).copied().unwrap_or(0);
         let lost = lost("self_loops").saturating_add(lost("duplicates"));
@@ -389,9 +378,8 @@ impl<'g> DeepVerifier<'g> {
             false => (u128::from(graph.arcs()) + u128::from(forward.loops)) / 2,
         };
         if kept != arcs || lost > meta.input_edges {
-            return Err(wrong(format!(
-                "it says that {kept} edges were kept, there are {arcs}"
-            )));
+            let what = format!("it says that {kept} edges were kept, there are {arcs}");
+            return Err(wrong(what));
         }
         if shape_of(graph).graph_id() != graph.graph_id() {
             return Err(wrong("its graph id is not that of its shape".into()));
@@ -401,9 +389,8 @@ impl<'g> DeepVerifier<'g> {
     /// Refuses files of a graph that `graph.json` does not name.
     fn other_files(&self) -> Result<(), FormatError> {
         let (graph, disk) = (self.graph, self.graph.disk());
-        let named: BTreeSet<_> = (graph.all_files())
-            .map(|file| file.id.path(graph.path()))
-            .collect();
+        let named = graph.all_files().map(|file| file.id.path(graph.path()));
+        let named: BTreeSet<_> = named.collect();
         for folder in ["", "columns", "reverse"] {
             let folder = graph.path().join(folder);
             if !disk.is_dir(&folder)? {
@@ -415,10 +402,9 @@ impl<'g> DeepVerifier<'g> {
                 };
                 let is_ours = is(path.file_name(), &NAMES) || is(path.extension(), &ENDINGS);
                 if is_ours && !named.contains(&path) && !disk.is_dir(&path)? {
-                    return Err(FormatError::Description {
-                        path: graph.path().join(NAME),
-                        what: format!("it does not name {}, which is there", path.display()),
-                    });
+                    let what = format!("it does not name {}, which is there", path.display());
+                    let path = graph.path().join(NAME);
+                    return Err(FormatError::Description { path, what });
                 }
             }
         }

@@ -10,7 +10,7 @@ use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, SplitMix64};
 
 use crate::cell::directory::{self, CellSizes, FileRoots};
 use crate::codec::varint;
-use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, seed};
+use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide};
 use crate::file::page_writer::PagedWriter;
 use crate::manifest::{ColumnsMeta, IdKind, Manifest};
 use crate::open::column_set::ColumnSet;
@@ -100,7 +100,7 @@ impl Crafted {
         }
     }
     fn write(&self, graph: &StoredGraph, id: FileId, bytes: &[u8]) -> FileRoot {
-        let seed = seed(id, graph.graph_id());
+        let seed = graph.graph_id();
         self.disk.remove_file(&id.path(Path::new(GRAPH))).unwrap();
         let mut writer = PagedWriter::new(&*self.disk, &self.budget, seed).unwrap();
         let chunk = DISK_PAGE_BYTES as usize;
@@ -115,8 +115,8 @@ impl Crafted {
         let graph = self.graph();
         let set = graph.side(side).unwrap();
         let index = match kind {
-            FileKind::Degrees => set.degree_pages().0,
-            _ => set.fanout_pages().0,
+            FileKind::Degrees => &set.degree_pages,
+            _ => &set.fanout_pages,
         };
         self.payload(FileId::new(side, kind, 0), |bytes| {
             let places = index
@@ -154,8 +154,8 @@ impl Crafted {
 /// The bytes of a directory whose roots are changed.
 fn directory_of(set: &ColumnSet, mut change: impl FnMut(u32, &mut FileRoots)) -> Vec<u8> {
     let mut bytes = Vec::new();
-    varint::put(&mut bytes, set.files() as u64);
-    for number in 0..set.files() as u32 {
+    varint::put(&mut bytes, set.files.len() as u64);
+    for number in 0..set.files.len() as u32 {
         let mut roots = FileRoots::default();
         for (root, kind) in roots.iter_mut().zip(FileKind::OF_COLUMNS) {
             let file = set

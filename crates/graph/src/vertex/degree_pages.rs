@@ -1,6 +1,7 @@
 //! Pages of degrees.
 
-use crate::vertex::packed::{PAGE_VERTICES, Packer, field, width};
+use crate::codec::bitpack::{pack_mixed, word_at};
+use crate::vertex::packed::{PAGE_VERTICES, field, width};
 
 /// Bytes of a page of degrees at most.
 pub(crate) const DEGREE_PAGE_BYTES_MAX: u64 = 8 + 8 * PAGE_VERTICES;
@@ -15,9 +16,7 @@ pub(crate) fn put_degrees(out: &mut Vec<u8>, degrees: &[u64; PAGE_VERTICES as us
     if bits == 64 {
         out.extend(degrees.iter().flat_map(|d| d.to_le_bytes()));
     } else {
-        let mut packer = Packer::new(out);
-        degrees.iter().for_each(|&d| packer.push(d, bits));
-        packer.end();
+        pack_mixed(degrees.iter().map(|&d| (d, bits)), out);
     }
 }
 
@@ -40,11 +39,7 @@ impl<'a> DegreePage<'a> {
     #[inline]
     pub(crate) fn get(&self, i: usize) -> u64 {
         if self.bits == 64 {
-            let word = self
-                .fields
-                .get(8 * i..8 * i + 8)
-                .and_then(|w| w.try_into().ok());
-            return word.map_or(0, u64::from_le_bytes);
+            return word_at(self.fields, 8 * i);
         }
         field(self.fields, i * self.bits as usize, self.bits)
     }

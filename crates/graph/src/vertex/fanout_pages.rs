@@ -1,6 +1,7 @@
 //! Pages of the fan-out: the destination batches of every vertex.
 
-use crate::vertex::packed::{PAGE_VERTICES, Packer, field, width};
+use crate::codec::bitpack::pack_mixed;
+use crate::vertex::packed::{PAGE_VERTICES, field, width};
 
 /// Vertices of a chunk of the fan-out.
 const CHUNK_VERTICES: usize = 64;
@@ -67,9 +68,9 @@ impl FanoutPage {
         out.resize(start + CHUNKS_AT, 0);
         let mut rest = &self.sorted[..];
         for chunk in 0..CHUNKS_AT / 4 {
-            let (now, later) = rest.split_at(
-                rest.partition_point(|&(v, _)| usize::from(v) < (chunk + 1) * CHUNK_VERTICES),
-            );
+            let end = (chunk + 1) * CHUNK_VERTICES;
+            let count = rest.partition_point(|&(v, _)| usize::from(v) < end);
+            let (now, later) = rest.split_at(count);
             rest = later;
             put_chunk(out, now, &mut self.union, batches);
             let end = (out.len() - start) as u32;
@@ -80,9 +81,8 @@ impl FanoutPage {
     /// Orders the pairs by vertex, keeping the order of batches: a counting sort.
     fn sort(&mut self) {
         let mut starts = [0u32; PAGE_VERTICES as usize + 1];
-        self.pairs
-            .iter()
-            .for_each(|&(v, _)| starts[usize::from(v) + 1] += 1);
+        let vertices = self.pairs.iter().map(|pair| usize::from(pair.0));
+        vertices.for_each(|v| starts[v + 1] += 1);
         for v in 0..PAGE_VERTICES as usize {
             starts[v + 1] += starts[v];
         }
@@ -109,26 +109,23 @@ fn put_chunk(out: &mut Vec<u8>, pairs: &[(u16, u32)], union: &mut Union, batches
     let lists = lists_bits < (CHUNK_VERTICES * count) as u64;
     out.extend((count as u32).to_le_bytes());
     out.extend((if lists { total as u32 } else { 0 }).to_le_bytes());
-    let mut packer = Packer::new(out);
-    union
-        .batches
-        .iter()
-        .for_each(|&batch| packer.push(u64::from(batch), width(batches as u64 - 1)));
-    packer.end();
+    let of_batch = width(batches as u64 - 1);
+    pack_mixed(
+        union.batches.iter().map(|&batch| (batch.into(), of_batch)),
+        out,
+    );
     let local = |v: u16| usize::from(v) % CHUNK_VERTICES;
     if lists {
-        let mut packer = Packer::new(out);
-        let mut next = 0;
-        for v in 0..=CHUNK_VERTICES {
-            while pairs.get(next).is_some_and(|&pair| local(pair.0) < v) {
-                next += 1;
+        let starts = (0..=CHUNK_VERTICES).scan(0, |next, v| {
+            while pairs.get(*next).is_some_and(|&pair| local(pair.0) < v) {
+                *next += 1;
             }
-            packer.push(next as u64, of_total);
-        }
-        pairs
+            Some((*next as u64, of_total))
+        });
+        let entries = pairs
             .iter()
-            .for_each(|&(_, batch)| packer.push(union.position(batch) as u64, of_entry));
-        packer.end();
+            .map(|pair| (union.position(pair.1) as u64, of_entry));
+        pack_mixed(starts.chain(entries), out);
     } else {
         let from = out.len();
         out.resize(from + CHUNK_VERTICES / 8 * count, 0);
@@ -204,10 +201,9 @@ pub(crate) fn chunk_place(heads: &[u8], i: usize) -> Option<std::ops::Range<usiz
         Some(u32::from_le_bytes(end.try_into().ok()?) as usize)
     };
     let chunk = i / CHUNK_VERTICES;
-    let start = if chunk == 0 {
-        CHUNKS_AT
-    } else {
-        end_of(chunk - 1)?.max(CHUNKS_AT)
+    let start = match chunk {
+        0 => CHUNKS_AT,
+        _ => end_of(chunk - 1)?.max(CHUNKS_AT),
     };
     Some(start..end_of(chunk)?)
 }

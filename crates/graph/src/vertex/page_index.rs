@@ -44,9 +44,10 @@ impl PageIndex {
                 return None;
             }
             let page_bytes = varint::get(bytes, &mut at).filter(|&n| n <= page_bytes_max)?;
-            position = position
-                .checked_add(page_bytes)
-                .filter(|&position| position <= end)?;
+            position = position.checked_add(page_bytes)?;
+            if position > end {
+                return None;
+            }
             pages.push((page, position));
             next = page + 1;
         }
@@ -58,30 +59,22 @@ impl PageIndex {
         let at = match self.pages.get(page as usize) {
             // Nearly every graph has an edge in every page.
             Some(&(number, _)) if number == page => page as usize,
-            _ => self
+            _ => (self
                 .pages
-                .binary_search_by_key(&page, |&(number, _)| number)
-                .ok()?,
+                .binary_search_by_key(&page, |&(number, _)| number))
+            .ok()?,
         };
-        let start = at.checked_sub(1).map_or(0, |before| self.pages[before].1);
-        Some(start..self.pages[at].1)
+        Some(self.at(at).1)
     }
     /// Stored pages among the numbers `pages`, as positions for [`at`](Self::at).
     pub(crate) fn positions(&self, pages: std::ops::Range<u64>) -> std::ops::Range<usize> {
-        let first = self
-            .pages
-            .partition_point(|&(number, _)| number < pages.start);
-        first
-            ..self
-                .pages
-                .partition_point(|&(number, _)| number < pages.end)
-                .max(first)
+        let before = |end: u64| self.pages.partition_point(|&(number, _)| number < end);
+        before(pages.start)..before(pages.end.max(pages.start))
     }
     /// Number and place of a stored page.
     pub(crate) fn at(&self, position: usize) -> (u64, std::ops::Range<u64>) {
-        let start = position
-            .checked_sub(1)
-            .map_or(0, |before| self.pages[before].1);
+        let before = position.checked_sub(1);
+        let start = before.map_or(0, |before| self.pages[before].1);
         (self.pages[position].0, start..self.pages[position].1)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use graphmill_storage::Lease;
 
-use crate::cell::directory::CellSizes;
+use crate::cell::directory::{CellSizes, FileRoots};
 use crate::cell::source_index::SourceIndexBuilder;
 use crate::codec::block::encode::BlockEncoder;
 use crate::codec::block::layout::BLOCK_EDGES_MAX;
@@ -17,6 +17,11 @@ use crate::spec::EdgeKind;
 use crate::weight_range::WeightRange;
 use crate::write::shared::{CellMeta, ColumnFileManifest, WriterState};
 
+/// The streams of the writer, in order of [`FileKind::OF_COLUMNS`].
+const DATA: usize = 0;
+const INDEX: usize = 1;
+const BITMAPS: usize = 2;
+const WEIGHTS: usize = 3;
 /// Bytes of spool that are gathered before they are handed on.
 const SPOOL_BYTES: usize = 32 << 10;
 
@@ -54,10 +59,7 @@ pub struct ColumnFileWriter {
     number: usize,
     batches: Range<usize>,
     writer: PagedWriter,
-    data: usize,
-    index: usize,
-    bitmaps: usize,
-    weights: Option<usize>,
+    /// The stream of the spool, the last one.
     spool: usize,
     spool_file: Temporary,
     encoder: BlockEncoder,
@@ -134,24 +136,21 @@ impl ColumnFileWriter {
         side: FileSide,
         number: usize,
     ) -> Result<Self, FormatError> {
-        let batches = shared.files(side).get(number).cloned();
-        let batches = batches
-            .ok_or_else(|| FormatError::misuse(format!("the shape has no column file {number}")))?;
-        let fixed = shared
-            .budget
-            .lease("writing the stored graph", FIXED_BYTES)?;
+        let none = || FormatError::misuse(format!("the shape has no column file {number}"));
+        let batches = shared.files(side).get(number).cloned().ok_or_else(none)?;
+        let fixed = (shared.budget).lease("writing the stored graph", FIXED_BYTES)?;
         let disk = &*shared.disk;
         let writer = PagedWriter::new(disk, &shared.budget, shared.graph_id)?;
         let mut writer = writer.syncing_all(shared.keeps);
-        let id = |kind| FileId::new(side, kind, number as u32);
         let large = shared.chunk_bytes();
-        let data = writer.add(disk, &shared.staging, id(FileKind::Data), large)?;
-        let mut small = |kind| writer.add(disk, &shared.staging, id(kind), small_chunk(large));
-        let (index, bitmaps) = (small(FileKind::Index)?, small(FileKind::Bitmaps)?);
-        let weights = match shared.shape.edge {
-            EdgeKind::None => None,
-            _ => Some(writer.add(disk, &shared.staging, id(FileKind::Weights), large)?),
-        };
+        for &kind in FileKind::of_columns(shared.shape.edge) {
+            let chunk_bytes = match kind {
+                FileKind::Data | FileKind::Weights => large,
+                _ => small_chunk(large),
+            };
+            let id = FileId::new(side, kind, number as u32);
+            writer.add(disk, &shared.staging, id, chunk_bytes)?;
+        }
         let spool_file = shared.spool(side, number);
         let spool = writer.add_temporary(disk, &spool_file.path, small_chunk(large))?;
         Ok(ColumnFileWriter {
@@ -160,10 +159,6 @@ impl ColumnFileWriter {
             number,
             batches,
             writer,
-            data,
-            index,
-            bitmaps,
-            weights,
             spool,
             spool_file,
             encoder: BlockEncoder::default(),
@@ -196,32 +191,23 @@ impl ColumnFileWriter {
         weights: &[u8],
     ) -> Result<(), FormatError> {
         if weights.len() != keys.len() * self.shared.shape.edge.bytes() {
-            let what = format!(
-                "{} bytes of weights for {} edges",
-                weights.len(),
-                keys.len()
-            );
+            let (bytes, edges) = (weights.len(), keys.len());
+            let what = format!("{bytes} bytes of weights for {edges} edges");
             return Err(FormatError::misuse(what));
         }
         let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
             return Ok(());
         };
+        let of = |cell: OpenCell| (cell.destination_batch, cell.source_batch);
         let mut cell = match self.cell {
-            Some(cell)
-                if (cell.destination_batch, cell.source_batch)
-                    == (destination_batch, source_batch) =>
-            {
-                cell
-            }
+            Some(cell) if of(cell) == (destination_batch, source_batch) => cell,
             before => {
-                let before = before.map(|cell| (cell.destination_batch, cell.source_batch));
                 self.end_cell()?;
-                self.open_cell(before, destination_batch, source_batch)?
+                self.open_cell(before.map(of), destination_batch, source_batch)?
             }
         };
-        let ascending = keys
-            .windows(2)
-            .fold(true, |all, pair| all & (pair[0] <= pair[1]));
+        let pairs = keys.windows(2);
+        let ascending = pairs.fold(true, |all, pair| all & (pair[0] <= pair[1]));
         let destination_max = keys.iter().fold(0, |max, &key| max.max(key as u32));
         if !ascending
             || first < cell.last_key
@@ -233,10 +219,10 @@ impl ColumnFileWriter {
             )));
         }
         cell.last_key = last;
-        if let Some(stream) = self.weights {
+        if self.shared.shape.edge != EdgeKind::None {
             let range = WeightRange::of(weights, self.shared.shape.edge);
             self.range = WeightRange::join(self.range, range);
-            self.writer.append(stream, weights)?;
+            self.writer.append(WEIGHTS, weights)?;
         }
         let mut rest = keys;
         if !self.pending.is_empty() {
@@ -244,10 +230,7 @@ impl ColumnFileWriter {
             self.pending.extend_from_slice(now);
             rest = later;
             if self.pending.len() == BLOCK_EDGES_MAX {
-                let pending = std::mem::take(&mut self.pending);
-                self.put_block(&mut cell, &pending)?;
-                self.pending = pending;
-                self.pending.clear();
+                self.put_pending(&mut cell)?;
             }
         }
         let (blocks, rest) = rest.as_chunks::<BLOCK_EDGES_MAX>();
@@ -274,33 +257,34 @@ impl ColumnFileWriter {
                 self.number
             )));
         }
+        let start = batches.start(destination_batch);
         Ok(OpenCell {
             destination_batch,
             source_batch,
             sources: batches.span(source_batch),
             destinations: batches.span(destination_batch),
             destination_bits: batches.bits(destination_batch),
-            global_offset: batches
-                .start(destination_batch)
-                .wrapping_sub(batches.start(source_batch)) as i64,
+            global_offset: start.wrapping_sub(batches.start(source_batch)) as i64,
             last_key: 0,
             edges: 0,
             data_bytes: 0,
         })
     }
+    fn put_pending(&mut self, cell: &mut OpenCell) -> Result<(), FormatError> {
+        let mut pending = std::mem::take(&mut self.pending);
+        self.put_block(cell, &pending)?;
+        pending.clear();
+        self.pending = pending;
+        Ok(())
+    }
     fn put_block(&mut self, cell: &mut OpenCell, keys: &[u64]) -> Result<(), FormatError> {
         self.block.clear();
-        self.source_index
-            .block(keys, cell.data_bytes, &mut self.block);
-        self.writer.append(self.index, &self.block)?;
+        (self.source_index).block(keys, cell.data_bytes, &mut self.block);
+        self.writer.append(INDEX, &self.block)?;
         self.block.clear();
-        self.encoder.encode(
-            keys,
-            cell.destination_bits,
-            cell.global_offset,
-            &mut self.block,
-        );
-        self.writer.append(self.data, &self.block)?;
+        let (bits, offset) = (cell.destination_bits, cell.global_offset);
+        self.encoder.encode(keys, bits, offset, &mut self.block);
+        self.writer.append(DATA, &self.block)?;
         cell.edges += keys.len() as u64;
         cell.data_bytes += self.block.len() as u64;
         self.spooled.add(keys);
@@ -321,30 +305,22 @@ impl ColumnFileWriter {
             return Ok(());
         };
         if !self.pending.is_empty() {
-            let pending = std::mem::take(&mut self.pending);
-            self.put_block(&mut cell, &pending)?;
-            self.pending = pending;
-            self.pending.clear();
+            self.put_pending(&mut cell)?;
         }
         self.bitmap.clear();
         let of_cell = (cell.sources, self.shared.shape.csr_ratio, cell.data_bytes);
         let bitmap_lines = self.source_index.finish(of_cell, &mut self.bitmap);
-        self.writer.append(self.bitmaps, &self.bitmap)?;
+        self.writer.append(BITMAPS, &self.bitmap)?;
         self.spooled.end_source();
         self.hand_on()?;
-        let SourceRunEncoder {
-            bytes,
-            handed_on,
-            hasher,
-            ..
-        } = std::mem::take(&mut self.spooled);
+        let spooled = std::mem::take(&mut self.spooled);
         // The allocation stays.
-        self.spooled.bytes = bytes;
+        self.spooled.bytes = spooled.bytes;
         if self.cells.len() == self.leased_cells {
             let more = more_cells(self.leased_cells);
             let bytes = (more * size_of::<CellMeta>()) as u64;
-            self.leases
-                .push(self.shared.budget.lease("the directory of cells", bytes)?);
+            let lease = (self.shared.budget).lease("the directory of cells", bytes)?;
+            self.leases.push(lease);
             self.cells.reserve_exact(more);
             self.leased_cells += more;
         }
@@ -356,8 +332,8 @@ impl ColumnFileWriter {
                 data_bytes: cell.data_bytes,
                 bitmap_lines,
             },
-            spool_bytes: handed_on,
-            spool_checksum: hasher.finalize(),
+            spool_bytes: spooled.handed_on,
+            spool_checksum: spooled.hasher.finalize(),
         });
         Ok(())
     }
@@ -367,15 +343,10 @@ impl ColumnFileWriter {
     /// The disk fails.
     pub fn finish(mut self) -> Result<(), FormatError> {
         self.end_cell()?;
-        let roots = self.writer.finish()?;
-        let root = |stream: usize| roots.get(stream).copied().unwrap_or_default();
+        let mut roots = FileRoots::default();
+        roots[..self.spool].copy_from_slice(&self.writer.finish()?[..self.spool]);
         let done = ColumnFileManifest {
-            roots: [
-                root(self.data),
-                root(self.index),
-                root(self.bitmaps),
-                self.weights.map(root).unwrap_or_default(),
-            ],
+            roots,
             cells: self.cells,
             spool: self.spool_file,
             weights: self.range,

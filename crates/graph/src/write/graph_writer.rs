@@ -7,9 +7,10 @@
 //!    `graph.json` last. A directory without it is not a graph, so a crash leaves none.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
+use graphmill_raw::lock;
 use graphmill_storage::{Disk, MemoryBudget};
 
 use crate::batches::Batches;
@@ -22,10 +23,9 @@ use crate::manifest::{ColumnsMeta, FORMAT, Manifest};
 use crate::spec::{EdgeKind, GraphSpec};
 use crate::vertex::ids::writer::IdsSummary;
 use crate::weight_range::WeightRange;
-use crate::write::vertex_tables;
-
 use crate::write::column_file::{ColumnFileWriter, memory, memory_of_cells};
-use crate::write::shared::{ColumnFileManifest, SPOOL, WriterState, chunk_bytes, folder_of};
+use crate::write::shared::{ColumnFileManifest, SPOOL, WriterState, chunk_bytes};
+use crate::write::vertex_tables;
 
 /// What only the import knows, for `graph.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,12 +47,9 @@ pub struct FinishInfo {
 /// # Errors
 /// The directory cannot be listed, or one of them not removed.
 pub fn remove_temporary(disk: &dyn Disk, folder: &Path) -> Result<(), FormatError> {
-    for side in [FileSide::Forward, FileSide::Reverse] {
-        let Some(columns) =
-            folder_of(folder, side).filter(|path| disk.is_dir(path).unwrap_or(false))
-        else {
-            continue;
-        };
+    let columns = FileSide::ALL.map(|side| folder.join(side.folder()));
+    let is_there = |path: &PathBuf| disk.is_dir(path).unwrap_or(false);
+    for columns in columns.into_iter().filter(is_there) {
         for path in disk.list(&columns)? {
             if path.extension().is_some_and(|ending| ending == SPOOL) {
                 disk.remove_file(&path)?;
@@ -62,6 +59,11 @@ pub fn remove_temporary(disk: &dyn Disk, folder: &Path) -> Result<(), FormatErro
         disk.sync_dir(&columns)?;
     }
     Ok(())
+}
+
+/// The sides that a graph of a shape has.
+fn sides(shape: &GraphSpec) -> &'static [FileSide] {
+    &FileSide::ALL[..1 + usize::from(shape.reverse_files.is_some())]
 }
 
 /// Bytes of a cell while its file is put into the directory: four numbers in memory and on their way.
@@ -84,24 +86,22 @@ impl GraphWriter {
         shape: GraphSpec,
     ) -> Result<Self, FormatError> {
         shape.check()?;
-        disk.create_dir_all(&staging.join("columns"))?;
-        if shape.reverse_files.is_some() {
-            disk.create_dir_all(&staging.join("reverse"))?;
+        for side in sides(&shape) {
+            disk.create_dir_all(&staging.join(side.folder()))?;
         }
         let graph_id = shape.graph_id();
         let staging = staging.to_path_buf();
-        Ok(GraphWriter {
-            shared: Arc::new(WriterState {
-                disk,
-                budget,
-                staging,
-                shape,
-                graph_id,
-                keeps: false,
-                done: Mutex::default(),
-                order: Mutex::default(),
-            }),
-        })
+        let shared = Arc::new(WriterState {
+            disk,
+            budget,
+            staging,
+            shape,
+            graph_id,
+            keeps: false,
+            done: Mutex::default(),
+            order: Mutex::default(),
+        });
+        Ok(GraphWriter { shared })
     }
     /// Makes the temporary files of column files durable; the writer must not have written anything yet.
     ///
@@ -145,8 +145,8 @@ impl GraphWriter {
     ///
     /// The graph has `arcs` edges in `cells` cells. One column file has `cells_of_file` of them.
     pub fn memory_to_finish(shape: &GraphSpec, arcs: u64, cells: u64, cells_of_file: u64) -> u64 {
-        let directory =
-            DIRECTORY_CELL_BYTES * cells_of_file + PagedWriter::memory(DISK_PAGE_BYTES as usize);
+        let writer = PagedWriter::memory(DISK_PAGE_BYTES as usize);
+        let directory = DIRECTORY_CELL_BYTES * cells_of_file + writer;
         directory.max(vertex_tables::memory(&shape.batches, arcs, cells))
     }
     /// Returns the bytes that [`finish`](Self::finish) reads of temporary files of `sources_bytes` bytes.
@@ -158,8 +158,7 @@ impl GraphWriter {
         sources_bytes: u64,
         available: u64,
     ) -> u64 {
-        let spare = vertex_tables::spare(batches, arcs, cells, available);
-        vertex_tables::bytes_read(sources_bytes, batches, cells, spare)
+        vertex_tables::bytes_read(sources_bytes, batches, (arcs, cells), available)
     }
     /// Writes everything else, once all column files are finished, and `graph.json` last.
     ///
@@ -170,35 +169,30 @@ impl GraphWriter {
     pub fn finish(self, facts: FinishInfo) -> Result<(), FormatError> {
         let shared = &*self.shared;
         let (shape, disk) = (&shared.shape, &*shared.disk);
-        if facts.ids.count() != shape.vertices() {
-            let what = format!(
-                "{} ids for {} vertices",
-                facts.ids.count(),
-                shape.vertices()
-            );
+        let (ids, vertices) = (facts.ids.count, shape.vertices());
+        if ids != vertices {
+            let what = format!("{ids} ids for {vertices} vertices");
             return Err(FormatError::misuse(what));
         }
         let (columns, arcs, weights) = self.columns(FileSide::Forward)?;
-        let reverse = match &shape.reverse_files {
-            Some(_) => Some(self.columns(FileSide::Reverse)?),
-            None => None,
-        };
+        let reverse = shape.reverse_files.as_ref();
+        let reverse = reverse
+            .map(|_| self.columns(FileSide::Reverse))
+            .transpose()?;
         if let Some((_, reverse_arcs, _)) = reverse.filter(|reverse| reverse.1 != arcs) {
-            return Err(FormatError::misuse(format!(
-                "{arcs} edges, but {reverse_arcs} in reverse"
-            )));
+            let what = format!("{arcs} edges, but {reverse_arcs} in reverse");
+            return Err(FormatError::misuse(what));
         }
-        disk.sync_dir(&shared.staging.join("columns"))?;
-        if reverse.is_some() {
-            disk.sync_dir(&shared.staging.join("reverse"))?;
+        for side in sides(shape) {
+            disk.sync_dir(&shared.staging.join(side.folder()))?;
         }
         disk.sync_dir(&shared.staging)?;
-        let order = *shared.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let order = *lock(&shared.order);
         let meta = Manifest {
             format: FORMAT,
             program: facts.program,
             graph_id: format!("{:016x}", shared.graph_id),
-            vertices: shape.vertices(),
+            vertices,
             arcs,
             input_edges: facts.input_edges,
             dropped: facts.dropped,
@@ -225,13 +219,13 @@ impl GraphWriter {
         side: FileSide,
     ) -> Result<(ColumnsMeta, u64, Option<WeightRange>), FormatError> {
         let shared = &*self.shared;
-        let mut done = shared.done.lock().unwrap_or_else(PoisonError::into_inner);
-        let files: Vec<ColumnFileManifest> = (0..shared.files(side).len())
-            .map(|i| {
-                done.remove(&(side, i))
-                    .ok_or_else(|| FormatError::misuse(format!("column file {i} was not finished")))
-            })
-            .collect::<Result<_, _>>()?;
+        let mut done = lock(&shared.done);
+        let file = |i| {
+            let none = || FormatError::misuse(format!("column file {i} was not finished"));
+            done.remove(&(side, i)).ok_or_else(none)
+        };
+        let files = (0..shared.files(side).len()).map(file);
+        let files: Vec<ColumnFileManifest> = files.collect::<Result<_, _>>()?;
         drop(done);
         let mut writer = PagedWriter::new(&*shared.disk, &shared.budget, shared.graph_id)?;
         let id = FileId::new(side, FileKind::Directory, 0);
@@ -240,10 +234,8 @@ impl GraphWriter {
         let (mut arcs, mut weights) = (0, None);
         varint::put(&mut bytes, files.len() as u64);
         for (file, batches) in files.iter().zip(shared.files(side)) {
-            let _lease = shared.budget.lease(
-                "the directory of cells",
-                DIRECTORY_CELL_BYTES * file.cells.len() as u64,
-            )?;
+            let leased = DIRECTORY_CELL_BYTES * file.cells.len() as u64;
+            let _lease = (shared.budget).lease("the directory of cells", leased)?;
             let cells: Vec<CellSizes> = file.cells.iter().map(|cell| cell.sizes).collect();
             arcs += cells.iter().map(|cell| cell.edges).sum::<u64>();
             weights = WeightRange::join(weights, file.weights);
@@ -253,15 +245,12 @@ impl GraphWriter {
         }
         writer.append(stream, &bytes)?;
         let directory = writer.finish()?[0];
-        let (degrees, fanout) = vertex_tables::write(shared, side, &files, arcs)?;
-        Ok((
-            ColumnsMeta {
-                directory,
-                degrees,
-                fanout,
-            },
-            arcs,
-            weights,
-        ))
+        let [degrees, fanout] = vertex_tables::write(shared, side, &files, arcs)?;
+        let columns = ColumnsMeta {
+            directory,
+            degrees,
+            fanout,
+        };
+        Ok((columns, arcs, weights))
     }
 }

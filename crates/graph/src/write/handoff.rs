@@ -6,12 +6,14 @@
 //! ```
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
+
+use graphmill_raw::lock;
 
 use crate::cell::directory::CellSizes;
 use crate::error::FormatError;
 use crate::file::page::{FileId, FileKind, FileRoot, FileSide};
-use crate::spec::EdgeKind;
+use crate::vertex::order::ORDER;
 use crate::weight_range::WeightRange;
 use crate::write::graph_writer::GraphWriter;
 use crate::write::shared::{CellMeta, ColumnFileManifest, SPOOL, WriterState};
@@ -30,10 +32,8 @@ impl GraphWriter {
     /// # Errors
     /// `say` fails.
     pub fn tell<E>(&self, mut say: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        let done = &self.shared.done;
-        let done = done.lock().unwrap_or_else(PoisonError::into_inner);
-        done.iter()
-            .try_for_each(|(id, file)| file.tell(*id, &mut say))
+        let done = lock(&self.shared.done);
+        (done.iter()).try_for_each(|(id, file)| file.tell(*id, &mut say))
     }
 
     /// Encodes one file, if it is complete.
@@ -46,8 +46,7 @@ impl GraphWriter {
         number: usize,
         mut say: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let done = &self.shared.done;
-        let done = done.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = lock(&self.shared.done);
         match done.get(&(side, number)) {
             Some(file) => file.tell((side, number), &mut say),
             None => Ok(()),
@@ -56,59 +55,41 @@ impl GraphWriter {
 
     /// Whether a column file is complete.
     pub fn has(&self, side: FileSide, number: usize) -> bool {
-        let done = &self.shared.done;
-        let done = done.lock().unwrap_or_else(PoisonError::into_inner);
-        done.contains_key(&(side, number))
+        lock(&self.shared.done).contains_key(&(side, number))
     }
 
     /// The files that a column file consists of, its temporary one too.
     pub fn paths_of(&self, side: FileSide, number: usize) -> Vec<PathBuf> {
         let shared = &self.shared;
-        let kinds = [
-            FileKind::Data,
-            FileKind::Index,
-            FileKind::Bitmaps,
-            FileKind::Weights,
-        ];
-        let has =
-            |kind: &FileKind| *kind != FileKind::Weights || shared.shape.edge != EdgeKind::None;
-        let path = |kind| FileId::new(side, kind, number as u32).path(&shared.staging);
-        let paths = kinds.into_iter().filter(has).map(path);
+        let kinds = FileKind::of_columns(shared.shape.edge).iter();
+        let paths = kinds.map(|kind| FileId::new(side, *kind, number as u32).path(&shared.staging));
         paths.chain([shared.spool_path(side, number)]).collect()
     }
 
     /// What has to be known of the order of the vertices, if it was written: its length and its checksum.
     pub fn order_made(&self) -> Option<[u64; 2]> {
-        let order = &self.shared.order;
-        let order = order.lock().unwrap_or_else(PoisonError::into_inner);
-        order.map(|root| [root.payload, root.checksum.into()])
+        lock(&self.shared.order).map(|root| [root.payload, root.checksum.into()])
     }
 
     /// The file of the order of the vertices.
     pub fn order_path(&self) -> PathBuf {
-        FileId::new(FileSide::Forward, FileKind::Order, 0).path(&self.shared.staging)
+        ORDER.path(&self.shared.staging)
     }
 
     /// Resumes with the order that another writer [made](Self::order_made).
     pub fn go_on_with_order(&self, made: [u64; 2]) {
-        let order = &self.shared.order;
-        let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
-        *order = Some(FileRoot {
-            payload: made[0],
-            checksum: made[1] as u32,
-        });
+        let (payload, checksum) = (made[0], made[1] as u32);
+        *lock(&self.shared.order) = Some(FileRoot { payload, checksum });
     }
 
     /// Returns the names of the temporary files of local column files that finishing the graph reads.
     pub fn spools(&self) -> Vec<String> {
-        let done = &self.shared.done;
-        let done = done.lock().unwrap_or_else(PoisonError::into_inner);
         let name = |(side, number): &(FileSide, usize)| {
             let id = FileId::new(*side, FileKind::Data, *number as u32);
             let path = Path::new(&id.to_string()).with_extension(SPOOL);
             path.to_string_lossy().into_owned()
         };
-        done.keys().map(name).collect()
+        lock(&self.shared.done).keys().map(name).collect()
     }
 
     /// Takes in what another writer of the same graph tells.
@@ -135,9 +116,7 @@ impl ColumnFileManifest {
             put(root.payload);
             put(root.checksum.into());
         }
-        let ends = self
-            .weights
-            .map_or([f64::NAN; 2], |range| [range.least, range.greatest]);
+        let ends = (self.weights).map_or([f64::NAN; 2], |range| [range.least, range.greatest]);
         ends.into_iter().for_each(|end| put(end.to_bits()));
         put(self.cells.len() as u64);
         say(&said)?;
@@ -209,11 +188,7 @@ impl ManifestDecoder {
     fn begin(&self, said: &[u8]) -> Result<PartialManifest, FormatError> {
         let misuse = || FormatError::misuse("what a writer of the graph tells makes no sense");
         let (side, fields) = said.split_first().ok_or_else(misuse)?;
-        let side = match side {
-            0 => FileSide::Forward,
-            1 => FileSide::Reverse,
-            _ => return Err(misuse()),
-        };
+        let side = *FileSide::ALL.get(usize::from(*side)).ok_or_else(misuse)?;
         let mut fields = numbers(fields);
         let mut next = || fields.next().unwrap_or(0);
         let number = next() as usize;
@@ -246,10 +221,10 @@ impl ManifestDecoder {
     /// Records the current file once all its cells have arrived.
     fn end_file(&mut self) -> Result<(), FormatError> {
         let is_whole = |file: &mut PartialManifest| file.done.cells.len() == file.cells;
-        match self.file.take_if(is_whole) {
-            Some(file) => self.shared.note(file.side, file.number, file.done),
-            None => Ok(()),
-        }
+        let whole = self.file.take_if(is_whole);
+        whole.map_or(Ok(()), |file| {
+            self.shared.note(file.side, file.number, file.done)
+        })
     }
 }
 

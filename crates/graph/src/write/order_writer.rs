@@ -1,6 +1,8 @@
 //! Writes the order of vertices: the ranks in order of index, then the indices in order of rank.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
+
+use graphmill_raw::lock;
 
 use crate::error::FormatError;
 use crate::file::page::DISK_PAGE_BYTES;
@@ -18,7 +20,6 @@ const RUN: usize = 1024;
 pub struct OrderWriter {
     shared: Arc<WriterState>,
     writer: PagedWriter,
-    stream: usize,
     bytes: Vec<u8>,
 }
 
@@ -30,11 +31,10 @@ impl GraphWriter {
     pub fn order(&self) -> Result<OrderWriter, FormatError> {
         let shared = Arc::clone(&self.shared);
         let mut writer = PagedWriter::new(&*shared.disk, &shared.budget, shared.graph_id)?;
-        let stream = writer.add(&*shared.disk, &shared.staging, ORDER, CHUNK_BYTES)?;
+        writer.add(&*shared.disk, &shared.staging, ORDER, CHUNK_BYTES)?;
         Ok(OrderWriter {
             shared,
             writer,
-            stream,
             bytes: Vec::with_capacity(8 * RUN),
         })
     }
@@ -55,7 +55,7 @@ impl OrderWriter {
             for entry in run {
                 self.bytes.extend_from_slice(&entry.to_le_bytes()[..width]);
             }
-            self.writer.append(self.stream, &self.bytes)?;
+            self.writer.append(0, &self.bytes)?;
         }
         Ok(())
     }
@@ -65,16 +65,11 @@ impl OrderWriter {
     /// There are not two entries for each vertex, or the disk fails.
     pub fn finish(self) -> Result<(), FormatError> {
         let vertices = self.shared.shape.vertices();
-        if Some(self.writer.position(self.stream)) != payload_bytes(vertices) {
+        if Some(self.writer.position(0)) != payload_bytes(vertices) {
             return Err(FormatError::misuse("the order is not of all vertices"));
         }
         let roots = self.writer.finish()?;
-        let mut order = self
-            .shared
-            .order
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *order = roots.first().copied();
+        *lock(&self.shared.order) = roots.first().copied();
         Ok(())
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
+use graphmill_raw::lock;
 use graphmill_storage::{Disk, Lease, MemoryBudget};
 
 use crate::cell::directory::{CellSizes, FileRoots};
@@ -25,12 +26,6 @@ pub(crate) struct CellMeta {
 
 /// How the names of temporary files end.
 pub(super) const SPOOL: &str = "spool";
-
-/// The directory of the column files of a side.
-pub(super) fn folder_of(graph: &Path, side: FileSide) -> Option<PathBuf> {
-    let data = FileId::new(side, FileKind::Data, 0).path(graph);
-    data.parent().map(Path::to_path_buf)
-}
 
 /// A column file that is complete.
 pub(crate) struct ColumnFileManifest {
@@ -69,13 +64,9 @@ impl WriterState {
         number: usize,
         file: ColumnFileManifest,
     ) -> Result<(), FormatError> {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        match done.insert((side, number), file) {
-            None => Ok(()),
-            Some(_) => Err(FormatError::misuse(format!(
-                "column file {number} was written twice"
-            ))),
-        }
+        let before = lock(&self.done).insert((side, number), file);
+        let twice = |_| FormatError::misuse(format!("column file {number} was written twice"));
+        before.map_or(Ok(()), |before| Err(twice(before)))
     }
     /// The temporary file of a column file.
     pub(super) fn spool(&self, side: FileSide, number: usize) -> Temporary {

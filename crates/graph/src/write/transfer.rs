@@ -95,7 +95,6 @@ pub struct CopiedFiles<'d> {
 struct Copying {
     path: PathBuf,
     writer: PagedWriter,
-    stream: usize,
     left: u64,
     length: u64,
 }
@@ -120,9 +119,8 @@ impl<'d> CopiedFiles<'d> {
         loop {
             match &mut self.open {
                 Some(file) => {
-                    let now =
-                        usize::try_from(file.left).map_or(bytes.len(), |n| n.min(bytes.len()));
-                    file.writer.append(file.stream, &bytes[..now])?;
+                    let now = file.left.min(bytes.len() as u64) as usize;
+                    file.writer.append(0, &bytes[..now])?;
                     file.left -= now as u64;
                     bytes = &bytes[now..];
                     if file.left > 0 {
@@ -166,12 +164,11 @@ impl<'d> CopiedFiles<'d> {
             self.disk.remove_file(&path)?;
         }
         let mut writer = PagedWriter::new(self.disk, &self.budget, 0)?;
-        let stream = writer.add_temporary(self.disk, &path, CHUNK_BYTES)?;
+        writer.add_temporary(self.disk, &path, CHUNK_BYTES)?;
         self.left.clear();
         self.open = Some(Copying {
             path,
             writer,
-            stream,
             left: length,
             length,
         });
@@ -196,9 +193,8 @@ impl<'d> CopiedFiles<'d> {
     /// # Errors
     /// They were not.
     pub fn end(self) -> Result<(), FormatError> {
-        match self.open.is_none() && self.left.is_empty() {
-            true => Ok(()),
-            false => Err(FormatError::misuse("a file of another host is cut short")),
-        }
+        let is_whole = self.open.is_none() && self.left.is_empty();
+        let short = || FormatError::misuse("a file of another host is cut short");
+        is_whole.then_some(()).ok_or_else(short)
     }
 }

@@ -13,7 +13,7 @@ use crate::cell::directory::LEASE_STEP_BYTES;
 use crate::codec::varint;
 use crate::error::FormatError;
 use crate::file::page::{
-    DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, GRAIN, MetadataReader,
+    DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, GRAIN, MetadataReader, malformed,
 };
 use crate::file::page_writer::PagedWriter;
 use crate::vertex::degree_pages::put_degrees;
@@ -56,17 +56,18 @@ pub(crate) fn memory(batches: &Batches, arcs: u64, cells: u64) -> u64 {
     files + cells * size_of::<SourceRun>() as u64 + pages_bytes(batches, arcs) + row
 }
 
-/// Returns the bytes of `available` that [`write`] can hold source runs in.
+/// Returns the bytes that [`write`] reads of `bytes` bytes of source runs.
 ///
-/// The graph has about `arcs` edges in `cells` cells.
-pub(crate) fn spare(batches: &Batches, arcs: u64, cells: u64, available: u64) -> u64 {
+/// The graph has about `arcs` edges in `cells` cells, and `available` bytes are free.
+pub(crate) fn bytes_read(
+    bytes: u64,
+    batches: &Batches,
+    (arcs, cells): (u64, u64),
+    available: u64,
+) -> u64 {
     let files = 2 * PagedWriter::memory(CHUNK_BYTES);
     let taken = files + cells * size_of::<SourceRun>() as u64 + pages_bytes(batches, arcs);
-    available.saturating_sub(taken)
-}
-
-/// Returns the bytes that [`write`] reads of `bytes` bytes of source runs, with `spare` to hold them.
-pub(crate) fn bytes_read(bytes: u64, batches: &Batches, cells: u64, spare: u64) -> u64 {
+    let spare = available.saturating_sub(taken);
     if bytes <= HELD_MAX.min(spare / 4) {
         return bytes;
     }
@@ -84,7 +85,7 @@ fn stream_bytes(window: u64) -> u64 {
 }
 
 /// The spool of one cell.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct SourceRun {
     source_batch: u32,
     destination_batch: u32,
@@ -193,12 +194,8 @@ impl<'a> SourceRunFiles<'a> {
 /// One cell of the current row: its sources in ascending order.
 #[derive(Default)]
 struct SourceRunReader {
-    file: usize,
-    destination_batch: u32,
-    checksum: u32,
-    /// The bytes of the piece that are still to be read.
-    offset: u64,
-    left: u64,
+    /// The bytes of it that are still to be read.
+    run: SourceRun,
     window: Vec<u8>,
     at: usize,
     hasher: crc32fast::Hasher,
@@ -209,12 +206,8 @@ struct SourceRunReader {
 }
 
 impl SourceRunReader {
-    fn begin(&mut self, piece: &SourceRun) {
-        self.file = piece.file as usize;
-        self.destination_batch = piece.destination_batch;
-        self.checksum = piece.checksum;
-        self.offset = piece.offset;
-        self.left = piece.bytes;
+    fn begin(&mut self, run: &SourceRun) {
+        self.run = *run;
         self.window.clear();
         self.at = 0;
         self.hasher = crc32fast::Hasher::new();
@@ -226,7 +219,7 @@ impl SourceRunReader {
         spools: &mut SourceRunFiles<'_>,
         window_bytes: usize,
     ) -> Result<(), FormatError> {
-        if self.window.len() - self.at < GROUP_BYTES && self.left > 0 {
+        if self.window.len() - self.at < GROUP_BYTES && self.run.bytes > 0 {
             self.fill(spools, window_bytes)?;
         }
         if self.at == self.window.len() {
@@ -252,28 +245,25 @@ impl SourceRunReader {
     ) -> Result<(), FormatError> {
         self.window.drain(..self.at);
         self.at = 0;
-        while self.left > 0 && self.window.len() < window_bytes {
+        let run = &mut self.run;
+        while run.bytes > 0 && self.window.len() < window_bytes {
             let kept = self.window.len();
-            let now = self.left.min((window_bytes - kept) as u64) as usize;
-            spools.read(self.file, self.offset, now, &mut self.window)?;
+            let now = run.bytes.min((window_bytes - kept) as u64) as usize;
+            spools.read(run.file as usize, run.offset, now, &mut self.window)?;
             let got = &self.window[kept..];
             self.hasher.update(got);
-            self.offset += got.len() as u64;
-            self.left -= got.len() as u64;
+            run.offset += got.len() as u64;
+            run.bytes -= got.len() as u64;
         }
-        if self.left == 0 && std::mem::take(&mut self.hasher).finalize() != self.checksum {
+        if run.bytes == 0 && std::mem::take(&mut self.hasher).finalize() != run.checksum {
             return Err(self.broken(spools));
         }
         Ok(())
     }
     fn broken(&self, spools: &SourceRunFiles<'_>) -> FormatError {
-        FormatError::Malformed {
-            path: spools.files[self.file].spool.path.clone(),
-            page: self.offset / DISK_PAGE_BYTES,
-            offset: self.offset,
-            what: "a temporary file did not read back as it was written, so the disk is failing"
-                .into(),
-        }
+        let path = spools.files[self.run.file as usize].spool.path.clone();
+        let what = "a temporary file did not read back as it was written, so the disk is failing";
+        malformed(path, self.run.offset, what)
     }
 }
 
@@ -319,12 +309,8 @@ impl Tables<'_> {
     ) -> Result<u64, FormatError> {
         let (start, span) = (row.start, row.end - row.start);
         let mut sum = 0u64;
-        while let Some(next) = streams
-            .iter()
-            .map(|stream| stream.source)
-            .min()
-            .filter(|&next| next < u64::MAX)
-        {
+        let least = |streams: &[SourceRunReader]| streams.iter().map(|stream| stream.source).min();
+        while let Some(next) = least(streams).filter(|&next| next < u64::MAX) {
             if next >= span {
                 return Err(streams[0].broken(spools));
             }
@@ -346,14 +332,15 @@ impl Tables<'_> {
                         self.pairs_leased += PAGE_VERTICES as usize;
                         self.fanout.pairs.reserve_exact(PAGE_VERTICES as usize);
                     }
-                    self.fanout.pairs.push((v as u16, stream.destination_batch));
+                    let pair = (v as u16, stream.run.destination_batch);
+                    self.fanout.pairs.push(pair);
                     stream.advance(spools, window_bytes)?;
                 }
             }
         }
         Ok(sum)
     }
-    fn finish(mut self) -> Result<(FileRoot, FileRoot), FormatError> {
+    fn finish(mut self) -> Result<[FileRoot; 2], FormatError> {
         self.end_page()?;
         for stream in 0..2 {
             self.bytes.clear();
@@ -361,11 +348,8 @@ impl Tables<'_> {
             PageIndex::put(&mut self.bytes, position, &self.pages[stream]);
             self.writer.append(stream, &self.bytes)?;
         }
-        let roots = self.writer.finish()?;
-        match roots[..] {
-            [degrees, fanout] => Ok((degrees, fanout)),
-            _ => Err(FormatError::misuse("degrees and fan-out are two files")),
-        }
+        let roots = self.writer.finish()?.try_into();
+        roots.map_err(|_| FormatError::misuse("degrees and fan-out are two files"))
     }
 }
 
@@ -396,45 +380,29 @@ pub(crate) fn write(
     side: FileSide,
     files: &[ColumnFileManifest],
     arcs: u64,
-) -> Result<(FileRoot, FileRoot), FormatError> {
+) -> Result<[FileRoot; 2], FormatError> {
     let (disk, budget): (&dyn Disk, _) = (&*shared.disk, &shared.budget);
     let batches = &shared.shape.batches;
     let cells: usize = files.iter().map(|file| file.cells.len()).sum();
-    let _lease = budget.lease(
-        "the cells in order of source",
-        (cells * size_of::<SourceRun>()) as u64,
-    )?;
+    let bytes = (cells * size_of::<SourceRun>()) as u64;
+    let _lease = budget.lease("the cells in order of source", bytes)?;
     let pieces = source_runs(files, cells);
 
     let mut writer = PagedWriter::new(disk, budget, shared.graph_id)?;
     for kind in [FileKind::Degrees, FileKind::Fanout] {
-        writer.add(
-            disk,
-            &shared.staging,
-            FileId::new(side, kind, 0),
-            CHUNK_BYTES,
-        )?;
+        let id = FileId::new(side, kind, 0);
+        writer.add(disk, &shared.staging, id, CHUNK_BYTES)?;
     }
     let pages = pages_bytes(batches, arcs);
     let spare = || budget.available().saturating_sub(pages);
     let mut spools = SourceRunFiles::open(shared, files, spare())?;
-    let row_max = pieces
-        .chunk_by(|a, b| a.source_batch == b.source_batch)
-        .map(<[SourceRun]>::len)
-        .max()
-        .unwrap_or(0);
+    let rows = || pieces.chunk_by(|a, b| a.source_batch == b.source_batch);
+    let row_max = rows().map(<[SourceRun]>::len).max().unwrap_or(0);
     let room = (spare() / 4) as usize / row_max.max(1);
     let window_bytes = room.clamp(WINDOW_MIN, WINDOW_MAX);
-    let widest = pieces
-        .iter()
-        .map(|piece| piece.bytes)
-        .max()
-        .unwrap_or(0)
-        .min(window_bytes as u64);
-    let _streams = budget.lease(
-        "the sources of a row",
-        row_max as u64 * stream_bytes(widest),
-    )?;
+    let widest = pieces.iter().map(|piece| piece.bytes).max().unwrap_or(0);
+    let row_bytes = row_max as u64 * stream_bytes(widest.min(window_bytes as u64));
+    let _streams = budget.lease("the sources of a row", row_bytes)?;
     let mut streams: Vec<SourceRunReader> = Vec::with_capacity(row_max);
     let mut tables = Tables {
         writer,
@@ -450,7 +418,7 @@ pub(crate) fn write(
     // For each batch a place in the union of a chunk.
     tables.lease.take(8 * batches.len() as u64)?;
     let mut sum = 0u64;
-    for row in pieces.chunk_by(|a, b| a.source_batch == b.source_batch) {
+    for row in rows() {
         if streams.len() < row.len() {
             streams.resize_with(row.len(), SourceRunReader::default);
         }
@@ -459,14 +427,12 @@ pub(crate) fn write(
             stream.begin(piece);
             stream.advance(&mut spools, window_bytes)?;
         }
-        let batch = row[0].source_batch as usize;
-        let row = batches.start(batch)..batches.start(batch) + batches.span(batch);
+        let row = batches.range(row[0].source_batch as usize);
         sum = sum.saturating_add(tables.add_row(row, streams, &mut spools, window_bytes)?);
     }
     if sum != arcs {
-        return Err(FormatError::misuse(format!(
-            "degrees add up to {sum} of {arcs} edges"
-        )));
+        let what = format!("degrees add up to {sum} of {arcs} edges");
+        return Err(FormatError::misuse(what));
     }
     tables.finish()
 }

@@ -31,10 +31,8 @@ impl CountedDisk {
     /// Makes a disk over `disk`, with counts of 0.
     #[must_use]
     pub fn new(disk: Arc<dyn Disk>) -> Self {
-        CountedDisk {
-            disk,
-            counts: Arc::default(),
-        }
+        let counts = Arc::default();
+        CountedDisk { disk, counts }
     }
     /// Returns the bytes read so far.
     #[must_use]
@@ -85,10 +83,8 @@ impl Disk for CountedDisk {
         fn is_local(&self, folder: &Path) -> bool;
     }
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
-        Ok(Box::new(CountedQueue {
-            queue: self.disk.queue(depth)?,
-            counts: Arc::clone(&self.counts),
-        }))
+        let (queue, counts) = (self.disk.queue(depth)?, Arc::clone(&self.counts));
+        Ok(Box::new(CountedQueue { queue, counts }))
     }
     fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError> {
         let bytes = self.disk.read_small(path, max)?;
@@ -109,12 +105,12 @@ struct CountedQueue {
 
 impl Queue for CountedQueue {
     fn submit(&mut self, operation: Operation, token: u64) {
-        let (count, range) = match &operation {
-            Operation::Read { range, .. } => (&self.counts.read, range.clone()),
-            Operation::Write { range, .. } => (&self.counts.written, range.clone()),
-            Operation::Sync { .. } => (&self.counts.read, 0..0),
+        let counts = &self.counts;
+        match &operation {
+            Operation::Read { range, .. } => counts.read.fetch_add(range.len() as u64, Relaxed),
+            Operation::Write { range, .. } => counts.written.fetch_add(range.len() as u64, Relaxed),
+            Operation::Sync { .. } => 0,
         };
-        count.fetch_add(range.len() as u64, Relaxed);
         self.queue.submit(operation, token);
     }
     fn poll(&mut self) -> Option<Completion> {

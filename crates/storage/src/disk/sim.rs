@@ -24,19 +24,18 @@ mod world;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use graphmill_raw::SplitMix64;
+use graphmill_raw::{SplitMix64, lock};
 
-use self::faults::{Fate, Fault, FaultKind, On, error_of};
-use self::names::{Change, DirEntry, Names, at, children, is_dir, parent, put, take};
+use self::faults::{Fate, Fault, On, error_of};
+use self::names::{Change, DirEntry, Names, children, is_dir, parent, put, take};
 use self::queue::SimQueue;
 use self::world::{SimFile, World};
 use super::port::{DirLock, Disk, FileHandle, FileIdentity, LockMode, Open, Owner, Queue, Target};
 use super::transfer::own;
 use crate::cancel::CancelToken;
-use crate::error::StorageError;
-use crate::lock::lock;
+use crate::error::{StorageError, at, at_most};
 
 /// A disk in memory. Clones share it.
 #[derive(Clone, Debug)]
@@ -47,12 +46,11 @@ pub struct SimDisk {
 impl SimDisk {
     /// Makes an empty disk.
     pub fn new(seed: u64) -> Self {
-        SimDisk {
-            world: Arc::new(World {
-                names: Mutex::default(),
-                fate: Mutex::new(Fate::new(seed)),
-            }),
-        }
+        let world = Arc::new(World {
+            names: Mutex::default(),
+            fate: Mutex::new(Fate::new(seed)),
+        });
+        SimDisk { world }
     }
 
     /// Plans a fault, in addition to those already planned.
@@ -106,12 +104,38 @@ impl SimDisk {
     pub fn operations(&self) -> u64 {
         lock(&self.world.fate).operations
     }
+
+    /// Locks the names for an operation on `path`, which a fault may hit.
+    fn names(
+        &self,
+        action: &'static str,
+        path: &Path,
+    ) -> Result<MutexGuard<'_, Names>, StorageError> {
+        at(action, path, self.world.fail(On::Name))?;
+        Ok(lock(&self.world.names))
+    }
+
+    /// Removes the name of a file, or of an empty directory.
+    fn remove(&self, path: &Path, is_file: bool) -> Result<(), StorageError> {
+        let mut names = self.names("remove", path)?;
+        let allowed = match names.now.get(path) {
+            None => Err(io::ErrorKind::NotFound),
+            Some(DirEntry::Dir(_)) if is_file => Err(io::ErrorKind::IsADirectory),
+            Some(DirEntry::File(_)) if !is_file => Err(io::ErrorKind::NotADirectory),
+            Some(_) if children(&names.now, path).next().is_some() => {
+                Err(io::ErrorKind::DirectoryNotEmpty)
+            }
+            Some(_) => Ok(()),
+        };
+        at("remove", path, allowed)?;
+        names.change(parent(path), Change::Gone(path.to_path_buf()));
+        Ok(())
+    }
 }
 
 impl Disk for SimDisk {
     fn open(&self, path: &Path, how: Open) -> Result<FileHandle, StorageError> {
-        at("open", path, self.world.fail(On::Name))?;
-        let mut names = lock(&self.world.names);
+        let mut names = self.names("open", path)?;
         let content = match (names.now.get(path), how) {
             (Some(_), how) if how.creates() => Err(io::ErrorKind::AlreadyExists),
             (Some(DirEntry::File(content)), _) => Ok(Arc::clone(content)),
@@ -124,11 +148,8 @@ impl Disk for SimDisk {
             }
             (None, _) => Err(io::ErrorKind::NotFound),
         };
-        let content = at("open", path, content.map_err(io::Error::from))?;
-        Ok(Arc::new(SimFile {
-            path: path.to_path_buf(),
-            content,
-        }))
+        let (content, path) = (at("open", path, content)?, path.to_path_buf());
+        Ok(Arc::new(SimFile { path, content }))
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
@@ -138,13 +159,10 @@ impl Disk for SimDisk {
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<(), StorageError> {
-        at("make directory", path, self.world.fail(On::Name))?;
-        let mut names = lock(&self.world.names);
-        let dirs: Vec<&Path> = path
-            .ancestors()
-            .filter(|dir| !dir.as_os_str().is_empty())
-            .collect();
-        for dir in dirs.into_iter().rev() {
+        let mut names = self.names("make directory", path)?;
+        let dirs: Vec<&Path> = path.ancestors().collect();
+        let is_named = |dir: &&Path| !dir.as_os_str().is_empty();
+        for dir in dirs.into_iter().rev().filter(is_named) {
             if names.make_dir(dir)? {
                 at("sync", path, self.world.fail(On::Sync))?;
                 names.sync(parent(dir));
@@ -154,32 +172,26 @@ impl Disk for SimDisk {
     }
 
     fn create_dir(&self, path: &Path) -> Result<(), StorageError> {
-        at("make directory", path, self.world.fail(On::Name))?;
-        let mut names = lock(&self.world.names);
-        if !is_dir(&names.now, parent(path)) {
-            return at("make directory", path, Err(io::ErrorKind::NotFound.into()));
-        }
+        let mut names = self.names("make directory", path)?;
+        at("make directory", path, names.need_dir(parent(path)))?;
         names.make_dir(path).map(drop)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError> {
-        at("rename", from, self.world.fail(On::Name))?;
-        let mut names = lock(&self.world.names);
+        let mut names = self.names("rename", from)?;
         let full = children(&names.now, to).next().is_some();
-        let problem = match (names.now.get(from), names.now.get(to)) {
-            (None, _) => Some(io::ErrorKind::NotFound),
-            _ if !is_dir(&names.now, parent(to)) => Some(io::ErrorKind::NotFound),
-            (Some(DirEntry::File(_)), Some(DirEntry::Dir(_))) => Some(io::ErrorKind::IsADirectory),
-            (Some(DirEntry::Dir(_)), Some(DirEntry::File(_))) => Some(io::ErrorKind::NotADirectory),
-            (Some(DirEntry::Dir(_)), _) if full => Some(io::ErrorKind::DirectoryNotEmpty),
+        let allowed = match (names.now.get(from), names.now.get(to)) {
+            (None, _) => Err(io::ErrorKind::NotFound),
+            _ if !is_dir(&names.now, parent(to)) => Err(io::ErrorKind::NotFound),
+            (Some(DirEntry::File(_)), Some(DirEntry::Dir(_))) => Err(io::ErrorKind::IsADirectory),
+            (Some(DirEntry::Dir(_)), Some(DirEntry::File(_))) => Err(io::ErrorKind::NotADirectory),
+            (Some(DirEntry::Dir(_)), _) if full => Err(io::ErrorKind::DirectoryNotEmpty),
             (Some(DirEntry::Dir(_)), _) if to != from && to.starts_with(from) => {
-                Some(io::ErrorKind::InvalidInput)
+                Err(io::ErrorKind::InvalidInput)
             }
-            _ => None,
+            _ => Ok(()),
         };
-        if let Some(problem) = problem {
-            return at("rename", from, Err(problem.into()));
-        }
+        at("rename", from, allowed)?;
         let moved = Change::Move(from.to_path_buf(), to.to_path_buf());
         names.change(parent(to), moved);
         at("sync", to, self.world.fail(On::Sync))?;
@@ -190,19 +202,15 @@ impl Disk for SimDisk {
     }
 
     fn exchange(&self, one: &Path, other: &Path) -> Result<(), StorageError> {
-        at("exchange", one, self.world.fail(On::Name))?;
-        let mut names = lock(&self.world.names);
+        let mut names = self.names("exchange", one)?;
         for (path, within) in [(one, other), (other, one)] {
-            let problem = match names.now.get(path) {
-                None => Some(io::ErrorKind::NotFound),
-                Some(_) if path.starts_with(within) && one != other => {
-                    Some(io::ErrorKind::InvalidInput)
-                }
-                Some(_) => None,
+            let is_inside = path.starts_with(within) && one != other;
+            let allowed = match names.now.get(path) {
+                None => Err(io::ErrorKind::NotFound),
+                Some(_) if is_inside => Err(io::ErrorKind::InvalidInput),
+                Some(_) => Ok(()),
             };
-            if let Some(problem) = problem {
-                return at("exchange", path, Err(problem.into()));
-            }
+            at("exchange", path, allowed)?;
         }
         for dir in [parent(one), parent(other)] {
             names.sync(dir);
@@ -217,41 +225,16 @@ impl Disk for SimDisk {
     }
 
     fn remove_file(&self, path: &Path) -> Result<(), StorageError> {
-        at("remove", path, self.world.fail(On::Name))?;
-        let mut names = lock(&self.world.names);
-        match names.now.get(path) {
-            Some(DirEntry::File(_)) => {
-                names.change(parent(path), Change::Gone(path.to_path_buf()));
-                Ok(())
-            }
-            Some(DirEntry::Dir(_)) => at("remove", path, Err(io::ErrorKind::IsADirectory.into())),
-            None => at("remove", path, Err(io::ErrorKind::NotFound.into())),
-        }
+        self.remove(path, true)
     }
 
     fn remove_dir(&self, path: &Path) -> Result<(), StorageError> {
-        at("remove", path, self.world.fail(On::Name))?;
-        let mut names = lock(&self.world.names);
-        let full = children(&names.now, path).next().is_some();
-        match names.now.get(path) {
-            Some(DirEntry::Dir(_)) if full => {
-                at("remove", path, Err(io::ErrorKind::DirectoryNotEmpty.into()))
-            }
-            Some(DirEntry::Dir(_)) => {
-                names.change(parent(path), Change::Gone(path.to_path_buf()));
-                Ok(())
-            }
-            Some(DirEntry::File(_)) => at("remove", path, Err(io::ErrorKind::NotADirectory.into())),
-            None => at("remove", path, Err(io::ErrorKind::NotFound.into())),
-        }
+        self.remove(path, false)
     }
 
     fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
-        at("remove", path, self.world.fail(On::Name))?;
-        let mut names = lock(&self.world.names);
-        if !is_dir(&names.now, path) {
-            return at("remove", path, Err(io::ErrorKind::NotFound.into()));
-        }
+        let mut names = self.names("remove", path)?;
+        at("remove", path, names.need_dir(path))?;
         let within = names.now.keys().filter(|entry| entry.starts_with(path));
         // What lies in a directory goes before it.
         for gone in within.cloned().collect::<Vec<_>>().into_iter().rev() {
@@ -269,7 +252,7 @@ impl Disk for SimDisk {
         at("lock", dir, self.world.fail(On::Name))?;
         let no_locks = lock(&self.world.fate).no_locks.clone();
         if how != LockMode::Unlocked && no_locks.is_some_and(|below| dir.starts_with(below)) {
-            return at("lock", dir, Err(io::ErrorKind::Unsupported.into()));
+            return at("lock", dir, Err(io::ErrorKind::Unsupported));
         }
         let names = lock(&self.world.names);
         let Some(DirEntry::Dir(holders)) = names.now.get(dir) else {
@@ -287,10 +270,7 @@ impl Disk for SimDisk {
     }
 
     fn share(&self, dir: &Path, _: &Path) -> Result<(), StorageError> {
-        match self.is_dir(dir)? {
-            true => Ok(()),
-            false => at("share", dir, Err(io::ErrorKind::NotFound.into())),
-        }
+        at("share", dir, lock(&self.world.names).need_dir(dir))
     }
 
     fn owner(&self, _: &Path) -> Result<u32, StorageError> {
@@ -303,7 +283,7 @@ impl Disk for SimDisk {
     }
 
     fn stream(&self, path: &Path) -> Result<Box<dyn io::Write + Send>, StorageError> {
-        at("open", path, Err(io::ErrorKind::Unsupported.into()))
+        at("open", path, Err(io::ErrorKind::Unsupported))
     }
 
     /// There are no modes on a simulated disk.
@@ -314,19 +294,14 @@ impl Disk for SimDisk {
     fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
         at("sync", path, self.world.fail(On::Sync))?;
         let mut names = lock(&self.world.names);
-        if !is_dir(&names.now, path) {
-            return at("sync", path, Err(io::ErrorKind::NotFound.into()));
-        }
+        at("sync", path, names.need_dir(path))?;
         names.sync(path);
         Ok(())
     }
 
     fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
-        at("list", dir, self.world.fail(On::Name))?;
-        let names = lock(&self.world.names);
-        if !is_dir(&names.now, dir) {
-            return at("list", dir, Err(io::ErrorKind::NotFound.into()));
-        }
+        let names = self.names("list", dir)?;
+        at("list", dir, names.need_dir(dir))?;
         Ok(children(&names.now, dir).cloned().collect())
     }
 
@@ -341,11 +316,10 @@ impl Disk for SimDisk {
 
     /// A simulated disk has no clock: the bytes stand for the time of the change.
     fn stamp(&self, path: &Path) -> Result<FileIdentity, StorageError> {
-        at("look at", path, self.world.fail(On::Name))?;
-        let held = match lock(&self.world.names).now.get(path) {
+        let held = match self.names("look at", path)?.now.get(path) {
             Some(DirEntry::File(content)) => lock(content).bytes.clone(),
             Some(DirEntry::Dir(_)) => Vec::new(),
-            None => return at("look at", path, Err(io::ErrorKind::NotFound.into())),
+            None => return at("look at", path, Err(io::ErrorKind::NotFound)),
         };
         let sum = held.iter().fold(0_i64, |sum, &byte| {
             sum.wrapping_mul(0x0100_0000_01b3)
@@ -364,18 +338,11 @@ impl Disk for SimDisk {
         at("read", path, fault.and_then(error_of).map_or(Ok(()), Err))?;
         let mut bytes = match lock(&self.world.names).now.get(path) {
             Some(DirEntry::File(content)) => lock(content).bytes.clone(),
-            Some(DirEntry::Dir(_)) => {
-                return at("read", path, Err(io::ErrorKind::IsADirectory.into()));
-            }
-            None => return at("open", path, Err(io::ErrorKind::NotFound.into())),
+            Some(DirEntry::Dir(_)) => return at("read", path, Err(io::ErrorKind::IsADirectory)),
+            None => return at("open", path, Err(io::ErrorKind::NotFound)),
         };
-        if bytes.len() as u64 > max {
-            return Err(StorageError::TooLarge {
-                path: path.to_path_buf(),
-                max,
-            });
-        }
-        flip(&self.world, fault, &mut bytes);
+        at_most(max, path, &bytes)?;
+        self.world.flip(fault, &mut bytes);
         Ok(bytes)
     }
 
@@ -385,13 +352,11 @@ impl Disk for SimDisk {
         at("sync", path, self.world.fail(On::Sync))?;
         at("rename to", path, self.world.fail(On::Name))?;
         let mut bytes = bytes.to_vec();
-        flip(&self.world, fault, &mut bytes);
+        self.world.flip(fault, &mut bytes);
         let mut names = lock(&self.world.names);
-        if !is_dir(&names.now, parent(path)) {
-            return at("write", path, Err(io::ErrorKind::NotFound.into()));
-        }
+        at("write", path, names.need_dir(parent(path)))?;
         if matches!(names.now.get(path), Some(DirEntry::Dir(_))) {
-            return at("write", path, Err(io::ErrorKind::IsADirectory.into()));
+            return at("write", path, Err(io::ErrorKind::IsADirectory));
         }
         // A new file under the old name: who has the old one open keeps it.
         let new = DirEntry::of(bytes);
@@ -403,12 +368,9 @@ impl Disk for SimDisk {
 
     fn set_len(&self, file: &FileHandle, len: u64) -> Result<(), StorageError> {
         let file: Arc<SimFile> = own(file)?;
-        at("set the length of", &file.path, self.world.fail(On::Write))?;
-        let len = at(
-            "set the length of",
-            &file.path,
-            usize::try_from(len).map_err(io::Error::other),
-        )?;
+        let len = (self.world.fail(On::Write))
+            .and_then(|()| usize::try_from(len).map_err(io::Error::other));
+        let len = at("set the length of", &file.path, len)?;
         let mut content = lock(&file.content);
         let cut = len..content.bytes.len();
         content.bytes.resize(len, 0);
@@ -445,12 +407,5 @@ impl Disk for SimDisk {
 
     fn is_local(&self, _: &Path) -> bool {
         true
-    }
-}
-
-fn flip(world: &World, fault: Option<FaultKind>, bytes: &mut [u8]) {
-    if fault == Some(FaultKind::FlipBit) && !bytes.is_empty() {
-        let bit = world.draw(8 * bytes.len() as u64);
-        bytes[bit as usize / 8] ^= 1 << (bit % 8);
     }
 }

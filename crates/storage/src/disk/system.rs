@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use graphmill_raw::lock;
 use graphmill_raw::uring::Ring;
 use rustix::fs::{
     AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, renameat, renameat_with,
@@ -25,12 +26,11 @@ use self::files::{inherit, is, open, parent, target};
 use super::port::{
     DirLock, Disk, FileHandle, FileIdentity, IoChoice, LockMode, Open, Owner, Queue, Target,
 };
-use super::system_file::{SystemFile, at};
+use super::system_file::SystemFile;
 use super::threads::{Pool, ThreadsQueue};
 use super::transfer::own;
 use super::uring::UringQueue;
-use crate::error::StorageError;
-use crate::lock::lock;
+use crate::error::{StorageError, at, at_most};
 
 /// The types of local file systems, which only one machine has.
 ///
@@ -116,8 +116,7 @@ impl SystemDisk {
     }
 
     fn unlink(&self, path: &Path, how: AtFlags) -> io::Result<()> {
-        let place = self.dirs.place(path)?;
-        Ok(rustix::fs::unlinkat(place.dir(), place.name, how)?)
+        Ok(self.dirs.place(path)?.unlink(how)?)
     }
 
     fn look(&self, path: &Path) -> Result<Stat, StorageError> {
@@ -153,10 +152,17 @@ impl SystemDisk {
             }
             _ => "it is not a directory".to_string(),
         };
-        Err(StorageError::NotOwn {
-            path: dir.to_path_buf(),
-            what,
-        })
+        let path = dir.to_path_buf();
+        Err(StorageError::NotOwn { path, what })
+    }
+
+    /// Makes the names of two paths durable, in this order.
+    fn sync_parents(&self, first: &Path, second: &Path) -> Result<(), StorageError> {
+        self.sync_dir(parent(first))?;
+        match parent(first) == parent(second) {
+            true => Ok(()),
+            false => self.sync_dir(parent(second)),
+        }
     }
 
     /// Returns the metadata of a directory that this user makes beside another.
@@ -165,7 +171,7 @@ impl SystemDisk {
         let place = self.dirs.place(&path).ok()?;
         rustix::fs::mkdirat(place.dir(), place.name, Mode::RWXU).ok()?;
         let facts = place.stat_itself();
-        rustix::fs::unlinkat(place.dir(), place.name, AtFlags::REMOVEDIR).ok()?;
+        place.unlink(AtFlags::REMOVEDIR).ok()?;
         facts.ok()
     }
 }
@@ -173,11 +179,8 @@ impl SystemDisk {
 impl Disk for SystemDisk {
     fn open(&self, path: &Path, how: Open) -> Result<FileHandle, StorageError> {
         let open = || open(&self.dirs.place(path)?, how);
-        let descriptor = at("open", path, open())?;
-        Ok(Arc::new(SystemFile {
-            path: path.to_path_buf(),
-            descriptor: Arc::new(descriptor),
-        }))
+        let (descriptor, path) = (Arc::new(at("open", path, open())?), path.to_path_buf());
+        Ok(Arc::new(SystemFile { path, descriptor }))
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
@@ -216,36 +219,25 @@ impl Disk for SystemDisk {
             Ok::<(), io::Error>(renameat(old.dir(), old.name, new.dir(), new.name)?)
         };
         at("rename", from, rename())?;
-        self.dirs.renamed(from, to);
-        self.sync_dir(parent(to))?;
-        if parent(from) == parent(to) {
-            Ok(())
-        } else {
-            self.sync_dir(parent(from))
-        }
+        self.dirs.renamed(&[(from, to)]);
+        self.sync_parents(to, from)
     }
 
     fn exchange(&self, one: &Path, other: &Path) -> Result<(), StorageError> {
         let exchange = || {
             let (first, second) = (self.dirs.place(one)?, self.dirs.place(other)?);
             let (to, how) = (second.dir(), RenameFlags::EXCHANGE);
-            renameat_with(first.dir(), first.name, to, second.name, how).map_err(
-                |error| match error {
-                    // NFS and others return this if they do not know the flag.
-                    Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP => {
-                        io::ErrorKind::Unsupported.into()
-                    }
-                    error => io::Error::from(error),
-                },
-            )
+            match renameat_with(first.dir(), first.name, to, second.name, how) {
+                // NFS and others return this if they do not know the flag.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                    Err(io::Error::from(io::ErrorKind::Unsupported))
+                }
+                exchanged => Ok(exchanged?),
+            }
         };
         at("exchange", one, exchange())?;
-        self.dirs.exchanged(one, other);
-        self.sync_dir(parent(one))?;
-        match parent(one) == parent(other) {
-            true => Ok(()),
-            false => self.sync_dir(parent(other)),
-        }
+        self.dirs.renamed(&[(one, other), (other, one)]);
+        self.sync_parents(one, other)
     }
 
     fn remove_file(&self, path: &Path) -> Result<(), StorageError> {
@@ -414,25 +406,16 @@ impl Disk for SystemDisk {
 
     fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError> {
         let open = || {
-            let place = self.dirs.place(path)?;
             // A pipe would block.
-            let flags = place.open_flags() | OFlags::RDONLY | OFlags::NONBLOCK;
-            let opened = rustix::fs::openat(place.dir(), place.name, flags, Mode::empty())?;
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+            let opened = self.dirs.place(path)?.open(flags, Mode::empty())?;
             Ok::<_, io::Error>(File::from(opened))
         };
         let mut bytes = Vec::new();
         let file = at("open", path, open())?;
-        at(
-            "read",
-            path,
-            file.take(max.saturating_add(1)).read_to_end(&mut bytes),
-        )?;
-        if bytes.len() as u64 > max {
-            return Err(StorageError::TooLarge {
-                path: path.to_path_buf(),
-                max,
-            });
-        }
+        let mut part = file.take(max.saturating_add(1));
+        at("read", path, part.read_to_end(&mut bytes))?;
+        at_most(max, path, &bytes)?;
         Ok(bytes)
     }
 
@@ -447,9 +430,8 @@ impl Disk for SystemDisk {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
             let aside = aside_of(path, &format!(".{}-{number}.aside", std::process::id()));
             let open = || {
-                let place = self.dirs.place(&aside)?;
-                let flags = place.open_flags() | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-                let opened = rustix::fs::openat(place.dir(), place.name, flags, mode)?;
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+                let opened = self.dirs.place(&aside)?.open(flags, mode)?;
                 Ok::<_, io::Error>(File::from(opened))
             };
             match open() {
@@ -481,11 +463,8 @@ impl Disk for SystemDisk {
 
     fn set_len(&self, file: &FileHandle, len: u64) -> Result<(), StorageError> {
         let file: Arc<SystemFile> = own(file)?;
-        at(
-            "set the length of",
-            &file.path,
-            retry_on_intr(|| rustix::fs::ftruncate(&*file.descriptor, len)),
-        )
+        let set = || rustix::fs::ftruncate(&*file.descriptor, len);
+        at("set the length of", &file.path, retry_on_intr(set))
     }
 
     fn reserve(&self, file: &FileHandle, bytes: u64) -> Result<(), StorageError> {
@@ -552,15 +531,9 @@ fn aside_of(path: &Path, ending: &str) -> PathBuf {
 /// Maximum bytes of a name.
 const NAME_BYTES_MAX: usize = 255;
 fn found(path: &Path, result: io::Result<bool>) -> Result<bool, StorageError> {
+    use io::ErrorKind::{NotADirectory, NotFound};
     match result {
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Ok(false)
-        }
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(false),
         result => at("look at", path, result),
     }
 }

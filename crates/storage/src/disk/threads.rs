@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use graphmill_raw::lock;
 use graphmill_raw::uring::Action;
 
 use super::port::{Completion, Operation, Queue};
@@ -14,7 +15,6 @@ use super::stall;
 use super::system_file::SystemFile;
 use super::transfer::{Next, Transfer};
 use crate::error::StorageError;
-use crate::lock::lock;
 
 /// Maximum number of threads of a pool; they wait for the disk, so processors are no limit.
 const THREADS_MAX: usize = 32;
@@ -124,7 +124,7 @@ impl Desk {
 
 fn carry_out(mut transfer: Transfer<SystemFile>) -> Completion {
     loop {
-        let file = Arc::clone(transfer.file.descriptor());
+        let file = Arc::clone(&transfer.file.descriptor);
         let offset = transfer.offset();
         let step = match transfer.action {
             Action::Read => rustix::io::pread(&*file, transfer.bytes(), offset),

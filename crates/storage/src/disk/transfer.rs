@@ -65,12 +65,7 @@ impl<F: DiskFile> Transfer<F> {
             check(&*handle, action, offset, buffer.as_ref(), &range).map(|()| file)
         });
         match checked {
-            Ok(_) if action != Action::Sync && range.is_empty() => Next::Complete(Completion {
-                token,
-                buffer,
-                result: Ok(0),
-            }),
-            Ok(file) => Next::Again(Transfer {
+            Ok(file) if action == Action::Sync || !range.is_empty() => Next::Again(Transfer {
                 action,
                 file,
                 buffer,
@@ -80,10 +75,10 @@ impl<F: DiskFile> Transfer<F> {
                 stalls: 0,
                 token,
             }),
-            Err(error) => Next::Complete(Completion {
+            checked => Next::Complete(Completion {
                 token,
                 buffer,
-                result: Err(error),
+                result: checked.map(|_| 0),
             }),
         }
     }
@@ -101,10 +96,8 @@ impl<F: DiskFile> Transfer<F> {
     /// Returns the bytes of the rest.
     pub(super) fn bytes(&mut self) -> &mut [u8] {
         let range = self.range();
-        self.buffer
-            .as_mut()
-            .and_then(|buffer| buffer.get_mut(range))
-            .unwrap_or_default()
+        let bytes = self.buffer.as_mut().and_then(|all| all.get_mut(range));
+        bytes.unwrap_or_default()
     }
 
     /// Records the outcome of a step over the rest.
@@ -130,11 +123,7 @@ impl<F: DiskFile> Transfer<F> {
         if complete {
             return Next::Complete(self.complete(Ok(reached)));
         }
-        self.stalls = if whole == self.done {
-            self.stalls + 1
-        } else {
-            0
-        };
+        self.stalls = u32::from(whole == self.done) * (self.stalls + 1);
         if self.stalls > STALLS_MAX {
             let error = self.stalled(moved);
             return Next::Complete(self.fail(error));
@@ -195,14 +184,12 @@ fn check(
 ) -> Result<(), StorageError> {
     let held = buffer.map_or(0, |buffer| buffer.len());
     let grain = GRAIN_BYTES as u64;
+    let numbers = [offset, range.start as u64, range.len() as u64];
+    let end = offset.checked_add(range.len() as u64);
     let sound = range.start <= range.end
         && range.end <= held
-        && [offset, range.start as u64, range.len() as u64]
-            .iter()
-            .all(|n| n.is_multiple_of(grain))
-        && offset
-            .checked_add(range.len() as u64)
-            .is_some_and(|end| end <= i64::MAX as u64);
+        && numbers.iter().all(|n| n.is_multiple_of(grain))
+        && end.is_some_and(|end| end <= i64::MAX as u64);
     if sound {
         return Ok(());
     }

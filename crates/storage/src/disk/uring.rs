@@ -55,7 +55,7 @@ impl UringQueue {
             let (memory, lease) = transfer.buffer.take().map(Buffer::into_parts).unzip();
             let request = Request {
                 action: transfer.action,
-                file: Arc::clone(transfer.file.descriptor()),
+                file: Arc::clone(&transfer.file.descriptor),
                 offset: transfer.offset(),
                 buffer: memory,
                 range: transfer.range(),

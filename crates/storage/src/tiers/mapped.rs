@@ -9,13 +9,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_raw::FileMap;
 
-/// The types in `statfs` of file systems in memory: tmpfs and ramfs.
-const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+use crate::memory_files::IN_MEMORY;
+
+/// A file whose mappings are memory.
+#[derive(Clone, Debug)]
+pub(super) struct MappedFile {
+    pub(super) map: Arc<FileMap>,
+    /// True if the file is memory itself, for example on a tmpfs: the budget pays for it.
+    pub(super) leased: bool,
+}
 
 /// Opens the file at a path: a new one in a directory, a new one of that name, or a device.
-///
-/// The returned flag is true if the file is memory itself.
-pub(super) fn open(path: &Path) -> io::Result<(Arc<FileMap>, bool)> {
+pub(super) fn open(path: &Path) -> io::Result<MappedFile> {
     let about = match std::fs::metadata(path) {
         Ok(about) => about,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return of_file(named(path)?),
@@ -30,13 +35,15 @@ pub(super) fn open(path: &Path) -> io::Result<(Arc<FileMap>, bool)> {
     }
     let bytes = device_bytes(about.rdev())?;
     let device = OpenOptions::new().read(true).write(true).open(path)?;
-    Ok((FileMap::of_device(device, bytes)?, false))
+    let map = FileMap::of_device(device, bytes)?;
+    let leased = false;
+    Ok(MappedFile { map, leased })
 }
 
-fn of_file(file: File) -> io::Result<(Arc<FileMap>, bool)> {
-    let kind = rustix::fs::fstatfs(&file)?.f_type as u64;
-    let in_memory = IN_MEMORY.contains(&kind);
-    Ok((FileMap::of_file(file, in_memory)?, in_memory))
+fn of_file(file: File) -> io::Result<MappedFile> {
+    let leased = IN_MEMORY.contains(&(rustix::fs::fstatfs(&file)?.f_type as u32));
+    let map = FileMap::of_file(file, leased)?;
+    Ok(MappedFile { map, leased })
 }
 
 /// Creates a file under a name that it loses at once.
@@ -61,9 +68,7 @@ fn in_folder(folder: &Path) -> io::Result<File> {
 /// Returns true if the error of a file without a name holds for any file.
 fn is_final(error: &io::Error) -> bool {
     let unable = [libc::EOPNOTSUPP, libc::EISDIR, libc::EINVAL, libc::ENOENT];
-    error
-        .raw_os_error()
-        .is_none_or(|number| !unable.contains(&number))
+    (error.raw_os_error()).is_none_or(|number| !unable.contains(&number))
 }
 
 fn unused_name() -> PathBuf {
@@ -76,8 +81,9 @@ fn unused_name() -> PathBuf {
 fn device_bytes(device: u64) -> io::Result<u64> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let path = format!("/sys/dev/char/{major}:{minor}/size");
-    let bytes = std::fs::read_to_string(path)
+    let bytes = std::fs::read_to_string(path).map(|text| text.trim().parse().ok());
+    bytes
         .ok()
-        .and_then(|text| text.trim().parse().ok());
-    bytes.ok_or_else(|| io::ErrorKind::Unsupported.into())
+        .flatten()
+        .ok_or_else(|| io::ErrorKind::Unsupported.into())
 }

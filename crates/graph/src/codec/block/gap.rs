@@ -14,10 +14,10 @@ impl<'a> BlockView<'a> {
         range: std::ops::Range<usize>,
         mut f: impl FnMut(u32, usize),
     ) {
-        let parts = self.gap_parts();
+        let [firsts, rests] = self.gap_parts();
         let mut destination = 0;
         let mut edge = range.start;
-        parts.firsts.for_each(group..group + 1, |first| {
+        firsts.for_each(group..group + 1, |first| {
             destination = self.first_destination(first, source);
         });
         if range.is_empty() {
@@ -25,13 +25,11 @@ impl<'a> BlockView<'a> {
         }
         f(destination, edge);
         let before = range.start - group.min(range.start);
-        parts
-            .rests
-            .for_each(before..before + range.len() - 1, |gap| {
-                destination = destination.wrapping_add(gap) & self.dst_mask();
-                edge += 1;
-                f(destination, edge);
-            });
+        rests.for_each(before..before + range.len() - 1, |gap| {
+            destination = destination.wrapping_add(gap) & self.dst_mask();
+            edge += 1;
+            f(destination, edge);
+        });
     }
 
     fn dst_mask(&self) -> u32 {
@@ -47,7 +45,7 @@ impl<'a> BlockView<'a> {
         destination as u32 & self.dst_mask()
     }
 
-    fn gap_parts(&self) -> GapParts<'a> {
+    fn gap_parts(&self) -> [PforBlocks<'a>; 2] {
         let area = self.body.get(self.destinations_at..).unwrap_or(&[]);
         let (bytes, area) = area.split_at(area.len().min(FIRSTS_BYTES));
         let firsts_bytes = bytes.try_into().map_or(0, u32::from_le_bytes) as usize;
@@ -55,27 +53,20 @@ impl<'a> BlockView<'a> {
         let rests = (self.edges - self.groups).div_ceil(MINI);
         let (heads, bodies) = area.split_at(area.len().min(firsts + rests));
         let (first_heads, rest_heads) = heads.split_at(heads.len().min(firsts));
-        GapParts {
-            firsts: PforBlocks {
-                heads: first_heads,
-                bodies,
-            },
-            rests: PforBlocks {
-                heads: rest_heads,
-                bodies: bodies.get(firsts_bytes..).unwrap_or(&[]),
-            },
-        }
+        let rest_bodies = bodies.get(firsts_bytes..).unwrap_or(&[]);
+        [(first_heads, bodies), (rest_heads, rest_bodies)]
+            .map(|(heads, bodies)| PforBlocks { heads, bodies })
     }
 
     #[inline(never)]
     pub(super) fn gap_destinations(&self, out: &mut [u32; BLOCK_EDGES_MAX]) {
         let mut sources = [0; BLOCK_EDGES_MAX];
         self.sources(&mut sources);
-        let parts = self.gap_parts();
+        let [first_parts, rest_parts] = self.gap_parts();
         let mut firsts = [0; BLOCK_EDGES_MAX];
-        parts.firsts.unpack(&mut firsts[..self.groups]);
+        first_parts.unpack(&mut firsts[..self.groups]);
         let mut rests = [0; BLOCK_EDGES_MAX];
-        parts.rests.unpack(&mut rests[..self.edges - self.groups]);
+        rest_parts.unpack(&mut rests[..self.edges - self.groups]);
         let mask = self.dst_mask();
         let mut begins = self.first_edges();
         // The first group begins with the first edge, whatever the bitmap says.
@@ -102,10 +93,4 @@ impl<'a> BlockView<'a> {
         // Edges of groups that there are not; what was in `out` is of another block.
         out[from..self.edges].fill(0);
     }
-}
-
-/// The two streams of the gap codec.
-struct GapParts<'a> {
-    firsts: PforBlocks<'a>,
-    rests: PforBlocks<'a>,
 }

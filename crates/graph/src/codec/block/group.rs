@@ -10,12 +10,13 @@ pub(crate) fn group_of_sample(sample: usize, groups: usize) -> usize {
 }
 
 /// What an index knows of the group of a source in a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Group {
     /// Its number.
     Number(usize),
     /// That of the sample with this number, whose source this is, or one behind it.
     From(usize, u32),
     /// Only the block's own list can tell.
+    #[default]
     Unknown,
 }

@@ -84,12 +84,7 @@ impl<'a> BlockView<'a> {
             0 => Codec::Packed,
             1 => Codec::Gap,
             codec => {
-                return Err(FormatError::cell(
-                    "an unknown codec",
-                    0,
-                    1,
-                    u64::from(codec),
-                ));
+                return Err(FormatError::cell("an unknown codec", 0, 1, codec.into()));
             }
         };
         if edges == 0
@@ -99,12 +94,8 @@ impl<'a> BlockView<'a> {
             || dst_bits > 32
             || src_bits > 32
         {
-            return Err(FormatError::cell(
-                "counts or widths out of range",
-                4,
-                BLOCK_EDGES_MAX as u64,
-                edges as u64,
-            ));
+            let what = "counts or widths out of range";
+            return Err(FormatError::cell(what, 4, BLOCK_EDGES_MAX, edges));
         }
         let firsts_at = packed_bytes(groups - 1, src_bits);
         let destinations_at = firsts_at + edges.div_ceil(64) * 8;
@@ -119,12 +110,8 @@ impl<'a> BlockView<'a> {
         let body_bytes = block_bytes.wrapping_sub(HEADER);
         // A mini-block of the gap codec takes at most a byte and 32 fields of 32 bits.
         if body_bytes < least || body_bytes > least + (2 * BLOCK_EDGES_MAX + 2 * MINI) * 8 {
-            return Err(FormatError::cell(
-                "a length that its counts contradict",
-                12,
-                (HEADER + least) as u64,
-                block_bytes as u64,
-            ));
+            let what = "a length that its counts contradict";
+            return Err(FormatError::cell(what, 12, HEADER + least, block_bytes));
         }
         let Some(body) = rest.get(..body_bytes) else {
             return Ok(None);

@@ -23,18 +23,16 @@ impl<'a> IdPage<'a> {
     pub(crate) fn parse(bytes: &'a [u8], kind: IdKind) -> Option<Self> {
         let first_index = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
         let count = u32::from_le_bytes(bytes.get(8..12)?.try_into().ok()?);
-        let restarts = u32::from_le_bytes(bytes.get(12..16)?.try_into().ok()?);
-        let table = bytes.len().checked_sub(2 * restarts as usize)?;
-        let restarts_at = bytes.get(table.max(HEADER)..)?.as_chunks().0;
-        let sound = count > 0
-            && count.div_ceil(RESTART) == restarts
-            && restarts_at.len() == restarts as usize;
-        sound.then_some(IdPage {
+        let number = u32::from_le_bytes(bytes.get(12..16)?.try_into().ok()?);
+        let table = bytes.len().checked_sub(2 * number as usize)?;
+        let restarts = bytes.get(table.max(HEADER)..)?.as_chunks().0;
+        let is_whole = count.div_ceil(RESTART) == number && restarts.len() == number as usize;
+        (count > 0 && is_whole).then_some(IdPage {
             bytes,
             kind,
             first_index,
             count,
-            restarts: restarts_at,
+            restarts,
         })
     }
     /// A walk that begins at restart number `restart`.
@@ -68,9 +66,8 @@ impl<'a> IdPage<'a> {
         Some(())
     }
     pub(crate) fn id_of(&self, v: u64) -> Option<VertexId> {
-        let local = v
-            .checked_sub(self.first_index)
-            .filter(|&local| local < u64::from(self.count))? as u32;
+        let local = v.checked_sub(self.first_index)?;
+        let local = Some(local).filter(|&local| local < u64::from(self.count))? as u32;
         let mut walk = self.walk((local / RESTART) as usize)?;
         while walk.next <= local {
             walk.step(self.bytes, self.kind)?;
@@ -122,10 +119,9 @@ impl IdPageCursor {
     pub(crate) fn step(&mut self, bytes: &[u8], kind: IdKind) -> Option<()> {
         let whole = self.next.is_multiple_of(RESTART);
         if kind == IdKind::Text {
-            let shared = if whole {
-                0
-            } else {
-                varint::get(bytes, &mut self.at)?
+            let shared = match whole {
+                true => 0,
+                false => varint::get(bytes, &mut self.at)?,
             };
             let length = varint::get(bytes, &mut self.at)?;
             if shared > self.text.len() as u64
@@ -148,10 +144,8 @@ impl IdPageCursor {
             self.integer = u64::from_le_bytes(bytes.get(self.at..self.at + 8)?.try_into().ok()?);
             self.at += 8;
         } else {
-            self.integer = self
-                .integer
-                .checked_add(varint::get(bytes, &mut self.at)?)?
-                .checked_add(1)?;
+            let passed = varint::get(bytes, &mut self.at)?;
+            self.integer = self.integer.checked_add(passed)?.checked_add(1)?;
         }
         self.next += 1;
         Some(())

@@ -9,7 +9,7 @@ use graphmill_storage::{Lease, MemoryBudget};
 use crate::codec::varint;
 use crate::error::FormatError;
 use crate::file::page::{DISK_PAGE_BYTES, PagedFile};
-use crate::manifest::IdKind;
+use crate::manifest::{IdKind, IdsMeta, Manifest};
 use crate::vertex::ids::id::{Id, SIGN};
 use crate::vertex::ids::page::IdPage;
 
@@ -44,20 +44,15 @@ impl IdIndex {
             _lease: None,
         }
     }
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one caller, who has just read each of them"
-    )]
     pub(crate) fn new(
-        kind: IdKind,
-        pages: u64,
-        vertices: u64,
+        meta: &Manifest,
         data: PagedFile,
         index: PagedFile,
         bytes: &[u8],
         budget: &MemoryBudget,
         path: &Path,
     ) -> Result<Self, FormatError> {
+        let IdsMeta { kind, pages, .. } = meta.ids;
         let broken =
             |at: usize| index.corrupt(path, at as u64, "the list of first ids makes no sense");
         // A page has at least one id, and an entry two bytes.
@@ -71,15 +66,11 @@ impl IdIndex {
         let count = pages as usize;
         let mut starts = Vec::with_capacity(count + 1);
         let (mut integers, mut texts, mut text_ends) = (Vec::new(), Vec::new(), Vec::new());
-        match kind {
-            IdKind::Text => {
-                (
-                    texts.reserve_exact(bytes.len()),
-                    text_ends.reserve_exact(count),
-                )
-                    .0
-            }
-            _ => integers.reserve_exact(count),
+        if kind == IdKind::Text {
+            texts.reserve_exact(bytes.len());
+            text_ends.reserve_exact(count);
+        } else {
+            integers.reserve_exact(count);
         }
         let (mut at, mut next) = (0, 0u64);
         for _ in 0..count {
@@ -90,24 +81,20 @@ impl IdIndex {
             next += ids;
             if kind == IdKind::Text {
                 let length = varint::get(bytes, &mut at).ok_or_else(|| broken(at))?;
-                let end = (at as u64)
-                    .checked_add(length)
-                    .filter(|&end| end <= bytes.len() as u64);
-                let end = end.ok_or_else(|| broken(at))? as usize;
-                texts.extend(&bytes[at..end]);
+                let rest = usize::try_from(length).ok();
+                let text = rest.and_then(|length| bytes[at..].get(..length));
+                let text = text.ok_or_else(|| broken(at))?;
+                texts.extend(text);
                 text_ends.push(texts.len() as u64);
-                at = end;
+                at += text.len();
             } else {
-                let id = bytes
-                    .get(at..at + 8)
-                    .and_then(|b| b.try_into().ok())
-                    .ok_or_else(|| broken(at))?;
-                integers.push(u64::from_le_bytes(id));
+                let id = bytes[at..].first_chunk().ok_or_else(|| broken(at))?;
+                integers.push(u64::from_le_bytes(*id));
                 at += 8;
             }
         }
         starts.push(next);
-        if at != bytes.len() || next != vertices {
+        if at != bytes.len() || next != meta.vertices {
             return Err(broken(at));
         }
         Ok(IdIndex {
@@ -130,9 +117,7 @@ impl IdIndex {
         self.starts.len().saturating_sub(1)
     }
     fn first_text(&self, page: usize) -> &[u8] {
-        let start = page
-            .checked_sub(1)
-            .map_or(0, |before| self.text_ends[before]);
+        let start = (page.checked_sub(1)).map_or(0, |before| self.text_ends[before]);
         &self.texts[start as usize..self.text_ends[page] as usize]
     }
     /// True if `id` is the first id of a page.

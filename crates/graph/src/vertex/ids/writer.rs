@@ -23,19 +23,20 @@ pub struct IdsSummary {
     pub(crate) count: u64,
 }
 
+/// The kinds by their numbers in [`IdsSummary::to_numbers`].
+const KINDS: [IdKind; 4] = [IdKind::Dense, IdKind::Integer, IdKind::Text, IdKind::Signed];
+
 impl IdsSummary {
     /// Ids that are the ranks 0..`vertices` themselves; no file is written.
     pub fn dense(vertices: u64) -> Self {
-        let (data, index) = (FileRoot::default(), FileRoot::default());
-        IdsSummary {
-            meta: IdsMeta {
-                kind: IdKind::Dense,
-                pages: 0,
-                data,
-                index,
-            },
-            count: vertices,
-        }
+        let meta = IdsMeta {
+            kind: IdKind::Dense,
+            pages: 0,
+            data: FileRoot::default(),
+            index: FileRoot::default(),
+        };
+        let count = vertices;
+        IdsSummary { meta, count }
     }
     /// Number of ids.
     pub fn count(&self) -> u64 {
@@ -52,49 +53,36 @@ impl IdsSummary {
     }
     /// The summary as numbers.
     pub fn to_numbers(&self) -> [u64; 7] {
-        let IdsMeta {
-            kind,
-            pages,
-            data,
-            index,
-        } = self.meta;
-        let kind = match kind {
-            IdKind::Dense => 0,
-            IdKind::Integer => 1,
-            IdKind::Text => 2,
-            IdKind::Signed => 3,
-        };
-        let [data, index] = [data, index].map(|root| [root.payload, root.checksum.into()]);
+        let meta = self.meta;
+        let kind = KINDS.iter().position(|kind| *kind == meta.kind);
+        let [data, index] = [meta.data, meta.index];
         [
-            kind, pages, data[0], data[1], index[0], index[1], self.count,
+            kind.unwrap_or_default() as u64,
+            meta.pages,
+            data.payload,
+            data.checksum.into(),
+            index.payload,
+            index.checksum.into(),
+            self.count,
         ]
     }
     /// What the numbers were [made of](Self::to_numbers), if they were made of anything.
     pub fn from_numbers(numbers: &[u64]) -> Option<Self> {
-        let &[
-            kind,
-            pages,
-            data,
-            data_checksum,
-            index,
-            index_checksum,
-            count,
-        ] = numbers
-        else {
+        let &[kind, pages, ref roots @ .., count] = numbers else {
             return None;
         };
-        let root = |payload, checksum| {
-            let checksum = u32::try_from(checksum).ok()?;
+        let &[data, data_sum, index, index_sum] = roots else {
+            return None;
+        };
+        let root = |payload, checksum: u64| {
+            let checksum = checksum.try_into().ok()?;
             Some(FileRoot { payload, checksum })
         };
-        let kind = [IdKind::Dense, IdKind::Integer, IdKind::Text, IdKind::Signed]
-            .get(usize::try_from(kind).ok()?)
-            .copied()?;
         let meta = IdsMeta {
-            kind,
+            kind: *KINDS.get(usize::try_from(kind).ok()?)?,
             pages,
-            data: root(data, data_checksum)?,
-            index: root(index, index_checksum)?,
+            data: root(data, data_sum)?,
+            index: root(index, index_sum)?,
         };
         Some(IdsSummary { meta, count })
     }
@@ -102,9 +90,8 @@ impl IdsSummary {
 
 /// Writes the dictionary: ids in ascending order get the ranks 0, 1, 2, ...
 pub struct IdsWriter {
+    /// Of the ids, and of their index.
     writer: PagedWriter,
-    data: usize,
-    index: usize,
     kind: IdKind,
     page: Vec<u8>,
     restarts: Vec<u16>,
@@ -132,22 +119,13 @@ impl IdsWriter {
             return Err(FormatError::misuse("dense ids need no dictionary"));
         }
         let mut writer = PagedWriter::new(&**disk, budget, 0)?;
-        let data = writer.add(
-            &**disk,
-            staging,
-            FileId::new(FileSide::Forward, FileKind::Ids, 0),
-            4 * PAGE,
-        )?;
-        let index = writer.add(
-            &**disk,
-            staging,
-            FileId::new(FileSide::Forward, FileKind::IdsIndex, 0),
-            PAGE,
-        )?;
+        let files = [(FileKind::Ids, 4 * PAGE), (FileKind::IdsIndex, PAGE)];
+        for (kind, chunk_bytes) in files {
+            let id = FileId::new(FileSide::Forward, kind, 0);
+            writer.add(&**disk, staging, id, chunk_bytes)?;
+        }
         Ok(IdsWriter {
             writer,
-            data,
-            index,
             kind,
             page: vec![0; HEADER],
             restarts: Vec::new(),
@@ -168,10 +146,8 @@ impl IdsWriter {
         if !matches!(self.kind, IdKind::Integer | IdKind::Signed)
             || self.count > 0 && id <= self.integer
         {
-            return Err(FormatError::misuse(format!(
-                "id {id} was written after {}",
-                self.integer
-            )));
+            let what = format!("id {id} was written after {}", self.integer);
+            return Err(FormatError::misuse(what));
         }
         loop {
             self.entry.clear();
@@ -196,10 +172,8 @@ impl IdsWriter {
     /// The disk fails, ids do not ascend, the id is longer than [`TEXT_ID_BYTES_MAX`], or the dictionary is one of integers.
     pub fn push_text(&mut self, id: &[u8]) -> Result<(), FormatError> {
         if id.len() > TEXT_ID_BYTES_MAX {
-            return Err(FormatError::IdTooLong {
-                bytes: id.len(),
-                max: TEXT_ID_BYTES_MAX,
-            });
+            let (bytes, max) = (id.len(), TEXT_ID_BYTES_MAX);
+            return Err(FormatError::IdTooLong { bytes, max });
         }
         if self.kind != IdKind::Text || self.count > 0 && id <= &self.text[..] {
             return Err(FormatError::misuse("ids were not written in order"));
@@ -210,11 +184,8 @@ impl IdsWriter {
                 varint::put(&mut self.entry, id.len() as u64);
                 self.entry.extend(id);
             } else {
-                let shared = id
-                    .iter()
-                    .zip(&self.text)
-                    .take_while(|(a, b)| a == b)
-                    .count();
+                let pairs = id.iter().zip(&self.text);
+                let shared = pairs.take_while(|(a, b)| a == b).count();
                 varint::put(&mut self.entry, shared as u64);
                 varint::put(&mut self.entry, (id.len() - shared) as u64);
                 self.entry.extend(&id[shared..]);
@@ -253,13 +224,13 @@ impl IdsWriter {
         self.page[8..12].copy_from_slice(&self.in_page.to_le_bytes());
         self.page[12..16].copy_from_slice(&(self.restarts.len() as u32).to_le_bytes());
         self.page.resize(PAGE - 2 * self.restarts.len(), 0);
-        self.page
-            .extend(self.restarts.iter().flat_map(|at| at.to_le_bytes()));
-        self.writer.append(self.data, &self.page)?;
+        let restarts = self.restarts.iter();
+        self.page.extend(restarts.flat_map(|at| at.to_le_bytes()));
+        self.writer.append(0, &self.page)?;
         self.entry.clear();
         varint::put(&mut self.entry, u64::from(self.in_page));
         self.entry.extend(&self.first);
-        self.writer.append(self.index, &self.entry)?;
+        self.writer.append(1, &self.entry)?;
         self.pages += 1;
         self.page.clear();
         self.page.resize(HEADER, 0);
@@ -279,14 +250,13 @@ impl IdsWriter {
         let [data, index] = roots[..] else {
             return Err(FormatError::misuse("a dictionary has two files"));
         };
-        Ok(IdsSummary {
-            meta: IdsMeta {
-                kind: self.kind,
-                pages: self.pages,
-                data,
-                index,
-            },
-            count: self.count,
-        })
+        let meta = IdsMeta {
+            kind: self.kind,
+            pages: self.pages,
+            data,
+            index,
+        };
+        let count = self.count;
+        Ok(IdsSummary { meta, count })
     }
 }

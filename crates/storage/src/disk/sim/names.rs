@@ -5,11 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use graphmill_raw::SplitMix64;
+use graphmill_raw::{SplitMix64, lock};
 
 use super::content::Content;
-use crate::error::StorageError;
-use crate::lock::lock;
+use crate::error::{StorageError, at};
 
 /// The current names, and those that a power cut leaves.
 #[derive(Debug, Default)]
@@ -138,12 +137,14 @@ impl Names {
                 Ok(true)
             }
             Some(DirEntry::Dir(_)) => Ok(false),
-            Some(DirEntry::File(_)) => at(
-                "make directory",
-                dir,
-                Err(io::ErrorKind::NotADirectory.into()),
-            ),
+            Some(DirEntry::File(_)) => at("make directory", dir, Err(io::ErrorKind::NotADirectory)),
         }
+    }
+
+    pub(super) fn need_dir(&self, path: &Path) -> Result<(), io::ErrorKind> {
+        is_dir(&self.now, path)
+            .then_some(())
+            .ok_or(io::ErrorKind::NotFound)
     }
 
     pub(super) fn sync(&mut self, dir: &Path) {
@@ -195,17 +196,4 @@ pub(super) fn put(names: &mut Tree, to: &Path, taken: Vec<(PathBuf, DirEntry)>) 
         };
         names.insert(path, entry);
     }
-}
-
-/// Names the action and the path in an error of the system.
-pub(super) fn at<T>(
-    action: &'static str,
-    path: &Path,
-    result: io::Result<T>,
-) -> Result<T, StorageError> {
-    result.map_err(|source| StorageError::Path {
-        action,
-        path: path.to_path_buf(),
-        source,
-    })
 }

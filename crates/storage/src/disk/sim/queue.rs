@@ -4,14 +4,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use graphmill_raw::SplitMix64;
 use graphmill_raw::uring::Action;
+use graphmill_raw::{SplitMix64, lock};
 
 use super::faults::{FaultKind, On, error_of};
 use super::world::{SimFile, World};
 use crate::disk::port::{Completion, Operation, Queue};
 use crate::disk::transfer::{Next, Transfer};
-use crate::lock::lock;
 
 #[derive(Debug)]
 pub(super) struct SimQueue {
@@ -113,22 +112,15 @@ impl World {
             length = 1 + self.draw(length as u64 - 1) as usize;
         }
         let bytes = &mut transfer.bytes()[..length];
-        let flipped =
-            (fault == Some(FaultKind::FlipBit) && length > 0).then(|| self.draw(8 * length as u64));
-        let flip = |bytes: &mut [u8]| {
-            if let Some(bit) = flipped {
-                bytes[bit as usize / 8] ^= 1 << (bit % 8);
-            }
-        };
         match action {
             Action::Read => {
                 let there = held.bytes.get(start..start + length).unwrap_or_default();
                 bytes[..there.len()].copy_from_slice(there);
-                flip(bytes);
+                self.flip(fault, bytes);
             }
             Action::Write => {
                 let mut written = bytes.to_vec();
-                flip(&mut written);
+                self.flip(fault, &mut written);
                 held.write(start, &written);
             }
             Action::Sync => held.sync(),

@@ -4,12 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use graphmill_raw::lock;
+
 use super::content::Content;
 use super::faults::{Fate, FaultKind, On, error_of};
 use super::names::Names;
 use crate::disk::port::DiskFile;
 use crate::error::StorageError;
-use crate::lock::lock;
 
 /// The names and the faults of a simulated disk.
 #[derive(Debug)]
@@ -34,6 +35,14 @@ impl World {
     /// Counts an operation that can only succeed or fail, and fails it as planned.
     pub(super) fn fail(&self, on: On) -> io::Result<()> {
         self.fate(on).and_then(error_of).map_or(Ok(()), Err)
+    }
+
+    /// Flips a bit that is drawn, if the fault says so.
+    pub(super) fn flip(&self, fault: Option<FaultKind>, bytes: &mut [u8]) {
+        if fault == Some(FaultKind::FlipBit) && !bytes.is_empty() {
+            let bit = self.draw(8 * bytes.len() as u64);
+            bytes[bit as usize / 8] ^= 1 << (bit % 8);
+        }
     }
 
     pub(super) fn draw(&self, bound: u64) -> u64 {

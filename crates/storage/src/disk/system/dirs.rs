@@ -7,12 +7,11 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
+use graphmill_raw::lock;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, SeekFrom, Stat};
 use rustix::io::Errno;
-
-use crate::lock::lock;
 
 /// The directories that are held, each under the path by which it was opened.
 #[derive(Debug, Default)]
@@ -31,7 +30,7 @@ pub(super) struct HeldDir {
 
 impl Drop for HeldDir {
     fn drop(&mut self) {
-        let mut dirs = self.all.lock();
+        let mut dirs = lock(&self.all.dirs);
         dirs.retain(|(_, held)| !Arc::ptr_eq(held, &self.descriptor));
     }
 }
@@ -48,24 +47,24 @@ impl NamedEntry<'_> {
         self.dir.as_ref().map_or(CWD, |dir| dir.as_fd())
     }
 
-    /// Returns true if it is below a held directory.
-    pub(super) fn is_below(&self) -> bool {
-        self.dir.is_some()
+    /// Opens it, but no link if it is below a held directory.
+    pub(super) fn open(&self, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+        let own = match self.dir {
+            Some(_) => OFlags::CLOEXEC | OFlags::NOFOLLOW,
+            None => OFlags::CLOEXEC,
+        };
+        rustix::fs::openat(self.dir(), self.name, own | flags, mode)
     }
 
-    /// Returns flags that keep an open from following a link there.
-    pub(super) fn open_flags(&self) -> OFlags {
-        match self.is_below() {
-            true => OFlags::CLOEXEC | OFlags::NOFOLLOW,
-            false => OFlags::CLOEXEC,
-        }
+    pub(super) fn unlink(&self, how: AtFlags) -> rustix::io::Result<()> {
+        rustix::fs::unlinkat(self.dir(), self.name, how)
     }
 
     /// Returns its metadata, of a link itself if it is below a held directory.
     pub(super) fn stat(&self) -> rustix::io::Result<Stat> {
-        let flags = match self.is_below() {
-            true => AtFlags::SYMLINK_NOFOLLOW,
-            false => AtFlags::empty(),
+        let flags = match self.dir {
+            Some(_) => AtFlags::SYMLINK_NOFOLLOW,
+            None => AtFlags::empty(),
         };
         rustix::fs::statat(self.dir(), self.name, flags)
     }
@@ -77,33 +76,17 @@ impl NamedEntry<'_> {
 }
 
 impl HeldDirs {
-    fn lock(&self) -> MutexGuard<'_, Vec<(PathBuf, Arc<OwnedFd>)>> {
-        lock(&self.dirs)
-    }
-
     /// Holds an open directory.
     pub(super) fn hold(self: &Arc<Self>, path: &Path, descriptor: OwnedFd) -> HeldDir {
         let descriptor = Arc::new(descriptor);
-        self.lock()
-            .push((path.to_path_buf(), Arc::clone(&descriptor)));
-        HeldDir {
-            all: Arc::clone(self),
-            descriptor,
-        }
+        lock(&self.dirs).push((path.to_path_buf(), Arc::clone(&descriptor)));
+        let all = Arc::clone(self);
+        HeldDir { all, descriptor }
     }
 
-    /// Records that a directory moved from `from` to `to`.
-    pub(super) fn renamed(&self, from: &Path, to: &Path) {
-        self.rename_all(&[(from, to)]);
-    }
-
-    /// Records that two directories exchanged places.
-    pub(super) fn exchanged(&self, one: &Path, other: &Path) {
-        self.rename_all(&[(one, other), (other, one)]);
-    }
-
-    fn rename_all(&self, changes: &[(&Path, &Path)]) {
-        for (path, _) in self.lock().iter_mut() {
+    /// Records that directories moved at the same time, each from its first path to its second.
+    pub(super) fn renamed(&self, changes: &[(&Path, &Path)]) {
+        for (path, _) in lock(&self.dirs).iter_mut() {
             let change = changes
                 .iter()
                 .find_map(|(from, to)| Some((path.strip_prefix(from).ok()?, to)));
@@ -118,7 +101,7 @@ impl HeldDirs {
 
     /// Returns the directory of that path, if it is held.
     pub(super) fn held(&self, path: &Path) -> Option<Arc<OwnedFd>> {
-        let dirs = self.lock();
+        let dirs = lock(&self.dirs);
         let mut held = dirs.iter().rev();
         held.find(|(held, _)| held == path)
             .map(|(_, held)| Arc::clone(held))
@@ -127,7 +110,7 @@ impl HeldDirs {
     /// Returns a path as a name below the innermost held directory above it.
     pub(super) fn place<'p>(&self, path: &'p Path) -> io::Result<NamedEntry<'p>> {
         let above = {
-            let dirs = self.lock();
+            let dirs = lock(&self.dirs);
             let below = |(held, dir): &(PathBuf, Arc<OwnedFd>)| {
                 let below = path.strip_prefix(held).ok()?;
                 (!below.as_os_str().is_empty()).then(|| (Arc::clone(dir), below))
@@ -136,10 +119,8 @@ impl HeldDirs {
             all.min_by_key(|(_, below)| below.components().count())
         };
         let Some((mut dir, below)) = above else {
-            return Ok(NamedEntry {
-                dir: None,
-                name: path,
-            });
+            let (dir, name) = (None, path);
+            return Ok(NamedEntry { dir, name });
         };
         let mut components = below.components().peekable();
         while let Some(component) = components.next() {
@@ -148,10 +129,8 @@ impl HeldDirs {
             };
             let name = Path::new(name);
             if components.peek().is_none() {
-                return Ok(NamedEntry {
-                    dir: Some(dir),
-                    name,
-                });
+                let dir = Some(dir);
+                return Ok(NamedEntry { dir, name });
             }
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             dir = Arc::new(rustix::fs::openat(&dir, name, flags, Mode::empty())?);
@@ -177,14 +156,7 @@ impl HeldDirs {
         if let Some(held) = self.held(path) {
             return Ok(rustix::fs::openat(&held, ".", flags, Mode::empty())?);
         }
-        let place = self.place(path)?;
-        let flags = flags | place.open_flags();
-        Ok(rustix::fs::openat(
-            place.dir(),
-            place.name,
-            flags,
-            Mode::empty(),
-        )?)
+        Ok(self.place(path)?.open(flags, Mode::empty())?)
     }
 
     /// Removes a directory and all that is in it, without following links.
@@ -193,7 +165,7 @@ impl HeldDirs {
     pub(super) fn remove_all(&self, path: &Path) -> io::Result<()> {
         let place = self.place(path)?;
         // Needs no new descriptor, since the process may have none left.
-        match rustix::fs::unlinkat(place.dir(), place.name, AtFlags::REMOVEDIR) {
+        match place.unlink(AtFlags::REMOVEDIR) {
             Err(Errno::NOTEMPTY | Errno::EXIST) => {}
             removed => return Ok(removed?),
         }
@@ -208,16 +180,11 @@ impl HeldDirs {
                 clear(held.as_fd())?;
             }
             None => {
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let dir = rustix::fs::openat(place.dir(), place.name, flags, Mode::empty())?;
-                clear(dir.as_fd())?;
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+                clear(place.open(flags, Mode::empty())?.as_fd())?;
             }
         }
-        Ok(rustix::fs::unlinkat(
-            place.dir(),
-            place.name,
-            AtFlags::REMOVEDIR,
-        )?)
+        Ok(place.unlink(AtFlags::REMOVEDIR)?)
     }
 }
 

@@ -75,22 +75,19 @@ fn check_link(folder: &Path, link: &Stat) -> io::Result<()> {
 }
 
 pub(super) fn open(place: &NamedEntry<'_>, how: Open) -> io::Result<OwnedFd> {
-    let flags = place.open_flags()
-        | match how {
-            Open::Read => OFlags::RDONLY,
-            Open::Update => OFlags::RDWR,
-            _ => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW,
-        };
+    let flags = match how {
+        Open::Read => OFlags::RDONLY,
+        Open::Update => OFlags::RDWR,
+        _ => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW,
+    };
     if !how.creates() {
         // Before opening: a pipe would block there.
         match FileType::from_raw_mode(place.stat()?.st_mode) {
             FileType::RegularFile => {}
             FileType::Directory => return Err(io::ErrorKind::IsADirectory.into()),
             _ => {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    "not a regular file",
-                ));
+                let kind = io::ErrorKind::InvalidInput;
+                return Err(io::Error::new(kind, "not a regular file"));
             }
         }
     }
@@ -98,23 +95,16 @@ pub(super) fn open(place: &NamedEntry<'_>, how: Open) -> io::Result<OwnedFd> {
         Open::CreatePrivate => 0o600,
         _ => 0o666,
     });
-    let open = |flags| rustix::fs::openat(place.dir(), place.name, flags, mode);
-    match open(flags | OFlags::DIRECT) {
-        Ok(descriptor) => {
-            if !takes_direct(&descriptor) {
-                rustix::fs::fcntl_setfl(
-                    &descriptor,
-                    rustix::fs::fcntl_getfl(&descriptor)? - OFlags::DIRECT,
-                )?;
-            }
-            Ok(descriptor)
-        }
-        Err(Errno::INVAL) => {
-            // No direct I/O here. Some kernels notice that only after they have made the file.
-            Ok(open(flags - OFlags::EXCL)?)
-        }
-        Err(error) => Err(error.into()),
+    let descriptor = match place.open(flags | OFlags::DIRECT, mode) {
+        // No direct I/O here. Some kernels notice that only after they have made the file.
+        Err(Errno::INVAL) => return Ok(place.open(flags - OFlags::EXCL, mode)?),
+        opened => opened?,
+    };
+    if !takes_direct(&descriptor) {
+        let flags = rustix::fs::fcntl_getfl(&descriptor)?;
+        rustix::fs::fcntl_setfl(&descriptor, flags - OFlags::DIRECT)?;
     }
+    Ok(descriptor)
 }
 
 /// Returns true if direct I/O at [`GRAIN_BYTES`] suits the file.
