@@ -58,13 +58,13 @@ fuzz_target!(|input: &[u8]| {
     };
     let whole = read(&disk, &path, &options);
     let pieces = read(&disk, &path, &cut(&options));
-    same(&whole, &pieces);
+    assert_same(&whole, &pieces);
     let skip = ReadOptions {
         on_error: OnError::Skip,
         ..options.clone()
     };
     let skipped = read(&disk, &path, &skip);
-    same(&skipped, &read(&disk, &path, &cut(&skip)));
+    assert_same(&skipped, &read(&disk, &path, &cut(&skip)));
     match (&whole, &skipped) {
         (Ok(edges), Ok(others)) => assert!(edges == others, "there was nothing to skip"),
         (Ok(_), Err(error)) => panic!("with lines to be skipped: {error}"),
@@ -155,7 +155,7 @@ fn read(disk: &Arc<dyn Disk>, path: &Path, options: &ReadOptions) -> Result<Edge
     Ok(edges)
 }
 
-fn bit_eq(whole: &Result<Edges, IngestError>, pieces: &Result<Edges, IngestError>) {
+fn assert_same(whole: &Result<Edges, IngestError>, pieces: &Result<Edges, IngestError>) {
     match (whole, pieces) {
         (Ok(whole), Ok(pieces)) => assert!(whole == pieces, "pieces have other edges"),
         // Where a line is too long to be read depends on where reads end.
