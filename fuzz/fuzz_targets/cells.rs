@@ -6,7 +6,7 @@
 
 use graphmill_fuzz as _;
 use graphmill_graph::{
-    BLOCK_EDGES_MAX, BlockEncoder, BlockView, Group, GroupWalk, EdgePosition, SourceIndex,
+    BLOCK_EDGES_MAX, BlockEncoder, BlockView, EdgePosition, Group, GroupWalk, SourceIndex,
     SourceIndexBuilder,
 };
 use libfuzzer_sys::fuzz_target;

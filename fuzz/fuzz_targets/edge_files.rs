@@ -10,10 +10,10 @@ use std::sync::Arc;
 use graphmill_fuzz as _;
 use graphmill_graph::{EdgeKind, StoredGraph, verify};
 use graphmill_ingest::{
-    EdgeSink, EdgeSource, FileSource, Ids, ImportOptions, IngestError, ImportResources, OnError,
-    PieceReport, ReadOptions, NoProgress, import,
+    EdgeSink, EdgeSource, FileSource, Ids, ImportOptions, ImportResources, IngestError, NoProgress,
+    OnError, PieceReport, ReadOptions, import,
 };
-use graphmill_storage::{MemoryBudget, Disk, SimDisk, CancelToken, SystemClock, WorkerPool};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, SystemClock, WorkerPool};
 use libfuzzer_sys::fuzz_target;
 
 const NAMES: [&str; 12] = [

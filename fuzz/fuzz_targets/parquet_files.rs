@@ -9,10 +9,8 @@ use std::sync::Arc;
 
 use graphmill_fuzz as _;
 use graphmill_graph::EdgeKind;
-use graphmill_ingest::{
-    EdgeSink, EdgeSource, FileSource, Ids, IngestError, OnError, ReadOptions,
-};
-use graphmill_storage::{MemoryBudget, Disk, SimDisk, CancelToken};
+use graphmill_ingest::{EdgeSink, EdgeSource, FileSource, Ids, IngestError, OnError, ReadOptions};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk};
 use libfuzzer_sys::fuzz_target;
 
 /// Edges that are counted.
@@ -25,7 +23,11 @@ impl EdgeSink for Count {
         assert!(weights.iter().all(|weight| weight.is_finite()));
         self.0 += edges.len() as u64;
         // What unpacks a small file to a huge one is not to take all the time.
-        if self.0 > 1 << 20 { Err(IngestError::Stopped) } else { Ok(()) }
+        if self.0 > 1 << 20 {
+            Err(IngestError::Stopped)
+        } else {
+            Ok(())
+        }
     }
 
     fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError> {

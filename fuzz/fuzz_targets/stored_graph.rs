@@ -16,10 +16,10 @@ use example::{Change, Example};
 use graphmill_fuzz as _;
 use graphmill_graph::{
     BLOCK_EDGES_MAX, BlockView, ColumnSet, EdgeKind, Extent, ExtentReader, FanoutTable,
-    FormatError, PageCache, GroupWalk, IdCursor, IdKind, SourceIndex, StoredGraph, VertexId,
+    FormatError, GroupWalk, IdCursor, IdKind, PageCache, SourceIndex, StoredGraph, VertexId,
     verify,
 };
-use graphmill_storage::{MemoryBudget, Disk, SimDisk, CancelToken, Tiers};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, Tiers};
 use libfuzzer_sys::fuzz_target;
 
 const BUDGET: u64 = 15 << 20;
@@ -151,7 +151,8 @@ fn read_vertices(
     }
     let asked = asked(graph.vertices());
     for v in asked.clone() {
-        let _ = graph.destination_batches(set, &mut frames, v, |batch| assert!(batch < batches.len()));
+        let _ =
+            graph.destination_batches(set, &mut frames, v, |batch| assert!(batch < batches.len()));
     }
     let all = 0..graph.vertices();
     let table = FanoutTable::load(

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_graph::{EdgeKind, Order};
-use graphmill_ingest::{FileSource, ImportOptions, ImportResources, ReadOptions, NoProgress, import};
-use graphmill_storage::{MemoryBudget, Disk, SimDisk, CancelToken, SystemClock, WorkerPool};
+use graphmill_ingest::{
+    FileSource, ImportOptions, ImportResources, NoProgress, ReadOptions, import,
+};
+use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, SystemClock, WorkerPool};
 
 const FRAME: usize = 64 << 10;
 const GRAIN: usize = 4096;
@@ -114,8 +116,14 @@ impl Example {
             weights: if plain { EdgeKind::None } else { EdgeKind::F32 },
             ..ReadOptions::default()
         };
-        let source = FileSource::open(&disk, &budget, &["x.el".into()], &options, &CancelToken::new())
-            .expect("edges");
+        let source = FileSource::open(
+            &disk,
+            &budget,
+            &["x.el".into()],
+            &options,
+            &CancelToken::new(),
+        )
+        .expect("edges");
         let machine = ImportResources {
             disk: &disk,
             workers: &WorkerPool::simulated(1, 1, Arc::clone(&disk)).expect("workers"),
