@@ -7,10 +7,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use graphmill_raw::AlignedBuffer;
-
 use crate::error::FabricError;
-use crate::pending::{Awaited, PendingFrames, Sent, deliver};
+use crate::pending::{Pending, PendingFrames, deliver};
 use crate::port::{Fabric, FabricCompletion, FabricOperation};
 
 /// One rank of several in one process.
@@ -67,14 +65,6 @@ impl LocalRank {
         self.inbox().complete.push_back(completion);
         self.news.notify_all();
     }
-
-    fn refuse(&self, token: u64, buffer: AlignedBuffer, error: FabricError) {
-        self.complete(FabricCompletion {
-            token,
-            buffer: Some(buffer),
-            result: Err(error),
-        });
-    }
 }
 
 impl LocalFabric {
@@ -95,18 +85,10 @@ impl LocalFabric {
         let sent = places[of].inbox().lines.drain_sent(&choose);
         let awaited = places[of].inbox().lines.drain_awaited(&choose);
         for (from, frame) in sent {
-            places[from].refuse(frame.token, frame.buffer, error.clone());
+            places[from].complete(frame.done(Err(error.clone())));
         }
         for memory in awaited {
-            places[of].refuse(memory.token, memory.buffer, error.clone());
-        }
-    }
-
-    fn meet(&self, from: usize, to: usize, pair: Option<(Sent, Awaited)>) {
-        if let Some((sent, awaited)) = pair {
-            let [of_sender, of_receiver] = deliver(from, sent, awaited);
-            self.world.places[from].complete(of_sender);
-            self.world.places[to].complete(of_receiver);
+            places[of].complete(memory.done(Err(error.clone())));
         }
     }
 }
@@ -121,49 +103,25 @@ impl Fabric for LocalFabric {
     }
 
     fn submit(&self, operation: FabricOperation, token: u64) {
-        let (own, places) = (self.rank, &self.world.places);
+        let places = &self.world.places;
         self.place().inbox().in_flight += 1;
-        if let Err(error) = operation.check(places.len()) {
-            let buffer = operation.into_buffer();
-            return self.place().refuse(token, buffer, error);
+        let checked = operation.check(places.len());
+        let added = Pending { operation, token };
+        if let Err(error) = checked {
+            return self.place().complete(added.done(Err(error)));
         }
-        match operation {
-            FabricOperation::Send {
-                to,
-                channel,
-                buffer,
-                range,
-            } => {
-                let mut inbox = places[to].inbox();
-                if let Some(error) = self.refusal(&inbox, to) {
-                    drop(inbox);
-                    return self.place().refuse(token, buffer, error);
-                }
-                let sent = Sent {
-                    token,
-                    buffer,
-                    range,
-                };
-                let pair = inbox.lines.send(own, channel, sent);
-                drop(inbox);
-                self.meet(own, to, pair);
-            }
-            FabricOperation::Receive {
-                from,
-                channel,
-                buffer,
-            } => {
-                let mut inbox = places[own].inbox();
-                if let Some(error) = self.refusal(&inbox, from) {
-                    drop(inbox);
-                    return self.place().refuse(token, buffer, error);
-                }
-                let pair = inbox
-                    .lines
-                    .receive(from, channel, Awaited { token, buffer });
-                drop(inbox);
-                self.meet(from, own, pair);
-            }
+        let line @ (from, to, _) = added.operation.line(self.rank);
+        let mut inbox = places[to].inbox();
+        if let Some(error) = self.refusal(&inbox, added.operation.other()) {
+            drop(inbox);
+            return self.place().complete(added.done(Err(error)));
+        }
+        let pair = inbox.lines.add(line, added);
+        drop(inbox);
+        if let Some((sent, awaited)) = pair {
+            let [of_sender, of_receiver] = deliver(from, sent, awaited);
+            places[from].complete(of_sender);
+            places[to].complete(of_receiver);
         }
     }
 
@@ -193,10 +151,7 @@ impl Fabric for LocalFabric {
     }
 
     fn fail(&self, cause: &str) {
-        let lost = || FabricError::Lost {
-            rank: self.rank,
-            cause: cause.to_string(),
-        };
+        let lost = || FabricError::lost(self.rank, cause);
         let lost = self.world.lost.get_or_init(lost);
         for of in 0..self.ranks() {
             self.end_lines(of, |_| true, lost);
