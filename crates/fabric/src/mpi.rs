@@ -78,16 +78,14 @@ impl MpiFabric {
                 }
             }
         };
-        let no_thread = |error: String| FabricError::Thread(error);
         let builder = std::thread::Builder::new().name("mpi".into());
         let pulse = builder.spawn(pulse);
-        let pulse = pulse.map_err(|error| no_thread(error.to_string()))?;
+        let pulse = pulse.map_err(|error| FabricError::Thread(error.to_string()))?;
         let shared = outcome.recv();
-        let shared = shared.map_err(|error| no_thread(error.to_string()))??;
-        let (rank, ranks) = {
-            let state = shared.state();
-            (state.rank(), state.peers.len())
-        };
+        let shared = shared.map_err(|error| FabricError::Thread(error.to_string()))??;
+        let state = shared.state();
+        let (rank, ranks) = (state.rank(), state.peers.len());
+        drop(state);
         Ok(MpiFabric {
             shared,
             rank,
@@ -99,7 +97,7 @@ impl MpiFabric {
 
     /// Returns the name and version that MPI reports of itself.
     pub fn library(&self) -> String {
-        self.shared.state().plugin.library().to_string()
+        self.shared.state().plugin.library.clone()
     }
 
     /// Lets MPI make progress until `is_done`, for at most `limit`.
