@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use graphmill_raw::lock;
+
 use crate::error::FabricError;
 use crate::pending::{Pending, PendingFrames, deliver};
 use crate::port::{Fabric, FabricCompletion, FabricOperation};
@@ -58,7 +60,7 @@ pub fn local(ranks: usize) -> Vec<LocalFabric> {
 
 impl LocalRank {
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inbox)
     }
 
     fn complete(&self, completion: FabricCompletion) {
@@ -75,8 +77,8 @@ impl LocalFabric {
     /// Returns the error of operations with a rank that has ended; `inbox` is the one with the line.
     fn refusal(&self, inbox: &Inbox, other: usize) -> Option<FabricError> {
         let left = inbox.left.contains(&other);
-        let left = left.then_some(FabricError::Left { rank: other });
-        self.world.lost.get().cloned().or(left)
+        let left = || left.then_some(FabricError::Left { rank: other });
+        self.world.lost.get().cloned().or_else(left)
     }
 
     /// Ends the operations that wait on lines of chosen senders in one rank's inbox.
@@ -133,11 +135,11 @@ impl Fabric for LocalFabric {
     }
 
     fn wait(&self, limit: Duration) -> Option<FabricCompletion> {
-        let inbox = self.place().inbox();
-        let waited = self
-            .place()
+        let place = self.place();
+        let is_empty = |inbox: &mut Inbox| inbox.complete.is_empty();
+        let waited = place
             .news
-            .wait_timeout_while(inbox, limit, |inbox| inbox.complete.is_empty());
+            .wait_timeout_while(place.inbox(), limit, is_empty);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
         self.poll()
     }
@@ -169,8 +171,7 @@ impl Fabric for LocalFabric {
 
 impl Drop for LocalFabric {
     fn drop(&mut self) {
-        let has_left = self.place().inbox().left.contains(&self.rank);
-        if !has_left {
+        if !self.place().inbox().left.contains(&self.rank) {
             self.fail("it ended without a word");
         }
     }

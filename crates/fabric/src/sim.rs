@@ -397,16 +397,18 @@ impl SimFabric {
 
     /// Lets other ranks run until it is this rank's turn again.
     fn yield_as(&self, doing: Doing) {
-        let turn = {
-            let mut state = self.turn();
-            state.ranks[self.rank].is = doing;
-            state.pass_on();
-            state.turn
-        };
-        self.world.wake(turn);
+        self.pass_on(self.turn(), doing);
         if doing != Doing::Left {
             drop(self.turn());
         }
+    }
+
+    fn pass_on(&self, mut state: MutexGuard<'_, SimState>, doing: Doing) {
+        state.ranks[self.rank].is = doing;
+        state.pass_on();
+        let turn = state.turn;
+        drop(state);
+        self.world.wake(turn);
     }
 }
 
@@ -486,10 +488,6 @@ impl Drop for SimFabric {
             }
         }
         state.fail(self.rank, "it ended without a word");
-        state.ranks[self.rank].is = Doing::Left;
-        state.pass_on();
-        let turn = state.turn;
-        drop(state);
-        self.world.wake(turn);
+        self.pass_on(state, Doing::Left);
     }
 }
