@@ -23,7 +23,7 @@ use crate::scenario::Scenario;
 pub(crate) const EDGES: &str = "/edges.txt";
 pub(crate) const GRAPH: &str = "/graph";
 pub(crate) const RESULT: &str = "/result.csv";
-const VERSIONS: &str = "/versions";
+const CHECKPOINTS: &str = "/checkpoints";
 /// Bytes of memory that are enough.
 const ENOUGH: u64 = 64 << 20;
 
@@ -105,7 +105,7 @@ impl Scenario {
         config.output = Some(PathBuf::from(RESULT));
         config.machine = machine;
         config.checkpoints = CheckpointConfig {
-            folder: self.named.then(|| PathBuf::from(VERSIONS)),
+            folder: self.named.then(|| PathBuf::from(CHECKPOINTS)),
             every: self.every,
             keep: self.keep,
             resume: self.named,
@@ -238,7 +238,7 @@ pub(crate) fn versions(disks: &[SimDisk], ranks: usize) -> Vec<u64> {
     let of_rank = |rank: usize| {
         let disk = disks.get(rank).unwrap_or(&disks[0]);
         let all = disk.list(Path::new("/")).unwrap_or_default();
-        let is_it = |path: &&PathBuf| path.to_string_lossy().contains("versions");
+        let is_it = |path: &&PathBuf| path.to_string_lossy().contains("checkpoints");
         let base = all.iter().find(is_it).cloned().unwrap_or_default();
         let folder = base.join(format!("rank-{rank:05}"));
         let number = |path: PathBuf| {
