@@ -82,12 +82,9 @@ pub fn all_reduce<E: From<FabricError>>(
         number * count / ranks..(number + 1) * count / ranks
     };
     for step in 0..2 * (ranks - 1) {
-        let (sent, received) = (
-            part(rank + 2 * ranks - step),
-            part(rank + 2 * ranks - step - 1),
-        );
+        let place = rank + 2 * ranks - step;
+        let (mut sent, mut received) = (part(place), part(place - 1));
         let is_folding = step < ranks - 1;
-        let (mut sent, mut received) = (sent, received);
         while !sent.is_empty() || !received.is_empty() {
             let now = take(&mut sent);
             let bytes: Vec<u8> = numbers[now].iter().flat_map(|n| n.to_le_bytes()).collect();
@@ -206,19 +203,20 @@ fn joined(parts: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn split(mut all: &[u8], count: usize) -> Result<Vec<Vec<u8>>, FabricError> {
-    let mut parts = Vec::new();
-    for _ in 0..count {
-        let part = all.split_first_chunk().and_then(|(bytes, rest)| {
-            let bytes = usize::try_from(u64::from_le_bytes(*bytes)).ok()?;
-            rest.split_at_checked(bytes)
-        });
-        let Some((part, rest)) = part else {
-            return Err(protocol_error());
-        };
-        parts.push(part.to_vec());
+    let mut next = || {
+        let (bytes, rest) = length(all)?;
+        let (part, rest) = rest.split_at_checked(bytes).ok_or_else(protocol_error)?;
         all = rest;
-    }
-    Ok(parts)
+        Ok(part.to_vec())
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// Reads the length that bytes begin with, and returns it with the others.
+fn length(bytes: &[u8]) -> Result<(usize, &[u8]), FabricError> {
+    let (length, rest) = bytes.split_first_chunk().ok_or_else(protocol_error)?;
+    let length = usize::try_from(u64::from_le_bytes(*length));
+    Ok((length.map_err(|_| protocol_error())?, rest))
 }
 
 /// Sends bytes to one rank and receives bytes of another at the same time.
@@ -233,10 +231,7 @@ fn exchange<E: From<FabricError>>(
     let (now, mut left) = bytes.split_at(bytes.len().min(FIRST_BYTES - 8));
     let first = [&(bytes.len() as u64).to_le_bytes(), now].concat();
     let first = frames(fabric, Some((to, &first)), Some((from, FIRST_BYTES)), idle)?;
-    let Some((length, first)) = first.split_first_chunk() else {
-        return Err(protocol_error().into());
-    };
-    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| protocol_error())?;
+    let (length, first) = length(&first)?;
     let mut received = first.to_vec();
     while !left.is_empty() || received.len() < length {
         let (now, later) = left.split_at(left.len().min(FRAME_BYTES));

@@ -56,6 +56,13 @@ pub enum FabricError {
     Memory(String),
 }
 
+impl FabricError {
+    pub(crate) fn lost(rank: usize, cause: &str) -> FabricError {
+        let cause = cause.to_string();
+        FabricError::Lost { rank, cause }
+    }
+}
+
 impl From<OutOfMemory> for FabricError {
     fn from(error: OutOfMemory) -> Self {
         FabricError::Memory(error.to_string())

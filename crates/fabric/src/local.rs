@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use graphmill_raw::AlignedBuffer;
+use graphmill_raw::lock;
 
 use crate::error::FabricError;
-use crate::pending::{Awaited, PendingFrames, Sent, deliver};
+use crate::pending::{Pending, PendingFrames, deliver};
 use crate::port::{Fabric, FabricCompletion, FabricOperation};
 
 /// One rank of several in one process.
@@ -60,20 +60,12 @@ pub fn local(ranks: usize) -> Vec<LocalFabric> {
 
 impl LocalRank {
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inbox)
     }
 
     fn complete(&self, completion: FabricCompletion) {
         self.inbox().complete.push_back(completion);
         self.news.notify_all();
-    }
-
-    fn refuse(&self, token: u64, buffer: AlignedBuffer, error: FabricError) {
-        self.complete(FabricCompletion {
-            token,
-            buffer: Some(buffer),
-            result: Err(error),
-        });
     }
 }
 
@@ -85,8 +77,8 @@ impl LocalFabric {
     /// Returns the error of operations with a rank that has ended; `inbox` is the one with the line.
     fn refusal(&self, inbox: &Inbox, other: usize) -> Option<FabricError> {
         let left = inbox.left.contains(&other);
-        let left = left.then_some(FabricError::Left { rank: other });
-        self.world.lost.get().cloned().or(left)
+        let left = || left.then_some(FabricError::Left { rank: other });
+        self.world.lost.get().cloned().or_else(left)
     }
 
     /// Ends the operations that wait on lines of chosen senders in one rank's inbox.
@@ -95,18 +87,10 @@ impl LocalFabric {
         let sent = places[of].inbox().lines.drain_sent(&choose);
         let awaited = places[of].inbox().lines.drain_awaited(&choose);
         for (from, frame) in sent {
-            places[from].refuse(frame.token, frame.buffer, error.clone());
+            places[from].complete(frame.done(Err(error.clone())));
         }
         for memory in awaited {
-            places[of].refuse(memory.token, memory.buffer, error.clone());
-        }
-    }
-
-    fn meet(&self, from: usize, to: usize, pair: Option<(Sent, Awaited)>) {
-        if let Some((sent, awaited)) = pair {
-            let [of_sender, of_receiver] = deliver(from, sent, awaited);
-            self.world.places[from].complete(of_sender);
-            self.world.places[to].complete(of_receiver);
+            places[of].complete(memory.done(Err(error.clone())));
         }
     }
 }
@@ -121,49 +105,25 @@ impl Fabric for LocalFabric {
     }
 
     fn submit(&self, operation: FabricOperation, token: u64) {
-        let (own, places) = (self.rank, &self.world.places);
+        let places = &self.world.places;
         self.place().inbox().in_flight += 1;
-        if let Err(error) = operation.check(places.len()) {
-            let buffer = operation.into_buffer();
-            return self.place().refuse(token, buffer, error);
+        let checked = operation.check(places.len());
+        let added = Pending { operation, token };
+        if let Err(error) = checked {
+            return self.place().complete(added.done(Err(error)));
         }
-        match operation {
-            FabricOperation::Send {
-                to,
-                channel,
-                buffer,
-                range,
-            } => {
-                let mut inbox = places[to].inbox();
-                if let Some(error) = self.refusal(&inbox, to) {
-                    drop(inbox);
-                    return self.place().refuse(token, buffer, error);
-                }
-                let sent = Sent {
-                    token,
-                    buffer,
-                    range,
-                };
-                let pair = inbox.lines.send(own, channel, sent);
-                drop(inbox);
-                self.meet(own, to, pair);
-            }
-            FabricOperation::Receive {
-                from,
-                channel,
-                buffer,
-            } => {
-                let mut inbox = places[own].inbox();
-                if let Some(error) = self.refusal(&inbox, from) {
-                    drop(inbox);
-                    return self.place().refuse(token, buffer, error);
-                }
-                let pair = inbox
-                    .lines
-                    .receive(from, channel, Awaited { token, buffer });
-                drop(inbox);
-                self.meet(from, own, pair);
-            }
+        let line @ (from, to, _) = added.operation.line(self.rank);
+        let mut inbox = places[to].inbox();
+        if let Some(error) = self.refusal(&inbox, added.operation.other()) {
+            drop(inbox);
+            return self.place().complete(added.done(Err(error)));
+        }
+        let pair = inbox.lines.add(line, added);
+        drop(inbox);
+        if let Some((sent, awaited)) = pair {
+            let [of_sender, of_receiver] = deliver(from, sent, awaited);
+            places[from].complete(of_sender);
+            places[to].complete(of_receiver);
         }
     }
 
@@ -175,11 +135,11 @@ impl Fabric for LocalFabric {
     }
 
     fn wait(&self, limit: Duration) -> Option<FabricCompletion> {
-        let inbox = self.place().inbox();
-        let waited = self
-            .place()
+        let place = self.place();
+        let is_empty = |inbox: &mut Inbox| inbox.complete.is_empty();
+        let waited = place
             .news
-            .wait_timeout_while(inbox, limit, |inbox| inbox.complete.is_empty());
+            .wait_timeout_while(place.inbox(), limit, is_empty);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
         self.poll()
     }
@@ -193,10 +153,7 @@ impl Fabric for LocalFabric {
     }
 
     fn fail(&self, cause: &str) {
-        let lost = || FabricError::Lost {
-            rank: self.rank,
-            cause: cause.to_string(),
-        };
+        let lost = || FabricError::lost(self.rank, cause);
         let lost = self.world.lost.get_or_init(lost);
         for of in 0..self.ranks() {
             self.end_lines(of, |_| true, lost);
@@ -214,8 +171,7 @@ impl Fabric for LocalFabric {
 
 impl Drop for LocalFabric {
     fn drop(&mut self) {
-        let has_left = self.place().inbox().left.contains(&self.rank);
-        if !has_left {
+        if !self.place().inbox().left.contains(&self.rank) {
             self.fail("it ended without a word");
         }
     }

@@ -22,9 +22,11 @@ pub const MPI_PLUGIN: &str = include_str!("mpi/plugin.c");
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use graphmill_raw::lock;
 
 use self::state::{BEAT, MpiState, Peer};
 use crate::error::FabricError;
@@ -78,16 +80,14 @@ impl MpiFabric {
                 }
             }
         };
-        let no_thread = |error: String| FabricError::Thread(error);
         let builder = std::thread::Builder::new().name("mpi".into());
         let pulse = builder.spawn(pulse);
-        let pulse = pulse.map_err(|error| no_thread(error.to_string()))?;
+        let pulse = pulse.map_err(|error| FabricError::Thread(error.to_string()))?;
         let shared = outcome.recv();
-        let shared = shared.map_err(|error| no_thread(error.to_string()))??;
-        let (rank, ranks) = {
-            let state = shared.state();
-            (state.rank(), state.peers.len())
-        };
+        let shared = shared.map_err(|error| FabricError::Thread(error.to_string()))??;
+        let state = shared.state();
+        let (rank, ranks) = (state.rank(), state.peers.len());
+        drop(state);
         Ok(MpiFabric {
             shared,
             rank,
@@ -99,7 +99,7 @@ impl MpiFabric {
 
     /// Returns the name and version that MPI reports of itself.
     pub fn library(&self) -> String {
-        self.shared.state().plugin.library().to_string()
+        self.shared.state().plugin.library.clone()
     }
 
     /// Lets MPI make progress until `is_done`, for at most `limit`.
@@ -107,15 +107,14 @@ impl MpiFabric {
         let end = now().checked_add(limit);
         let mut rest = REST;
         loop {
-            {
-                let mut state = self.shared.state();
-                if state.go_on() {
-                    rest = REST;
-                }
-                if is_done(&mut state) || end.is_some_and(|end| now() >= end) {
-                    return;
-                }
+            let mut state = self.shared.state();
+            if state.go_on() {
+                rest = REST;
             }
+            if is_done(&mut state) || end.is_some_and(|end| now() >= end) {
+                return;
+            }
+            drop(state);
             std::thread::sleep(rest);
             rest = (2 * rest).min(REST_MAX);
         }
@@ -140,38 +139,37 @@ fn now() -> std::time::Instant {
 
 impl MpiShared {
     fn state(&self) -> MutexGuard<'_, MpiState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Runs the loop of the thread.
     fn beat(&self, has_finished: &Sender<()>) {
         let (mut rest, mut next) = (REST, now());
         loop {
-            {
-                let mut state = self.state();
-                if state.ended {
-                    return;
-                }
-                if self.finishing.load(Ordering::Acquire) {
-                    state.ended = true;
-                    if let Err(failure) = state.plugin.finish() {
-                        let (rank, cause) = (state.rank(), failure.text());
-                        state.lose(rank, &cause);
-                    }
-                    self.finished.store(true, Ordering::Release);
-                    // The thread that waits may have ended.
-                    let _ = has_finished.send(());
-                    return;
-                }
-                if state.go_on() {
-                    rest = REST;
-                }
-                if now() >= next {
-                    state.beat();
-                    // Counts from now on: a process that was stopped does not find the others silent.
-                    next = now() + BEAT;
-                }
+            let mut state = self.state();
+            if state.ended {
+                return;
             }
+            if self.finishing.load(Ordering::Acquire) {
+                state.ended = true;
+                if let Err(failure) = state.plugin.finish() {
+                    let rank = state.rank();
+                    state.lose(rank, &failure.text());
+                }
+                self.finished.store(true, Ordering::Release);
+                // The thread that waits may have ended.
+                let _ = has_finished.send(());
+                return;
+            }
+            if state.go_on() {
+                rest = REST;
+            }
+            if now() >= next {
+                state.beat();
+                // Counts from now on: a process that was stopped does not find the others silent.
+                next = now() + BEAT;
+            }
+            drop(state);
             std::thread::sleep(rest);
             rest = (2 * rest).min(REST_MAX);
         }
@@ -220,18 +218,17 @@ impl Fabric for MpiFabric {
     }
 
     fn fail(&self, cause: &str) {
-        {
-            let mut state = self.shared.state();
-            let word = match &state.lost {
-                _ if state.was_told => "-".into(),
-                Some(FabricError::Lost { rank, cause }) if *rank != self.rank => {
-                    format!("x{rank} {cause}")
-                }
-                _ => format!("!{cause}"),
-            };
-            state.say_to_all(&word);
-            state.lose(self.rank, cause);
-        }
+        let mut state = self.shared.state();
+        let word = match &state.lost {
+            _ if state.was_told => "-".into(),
+            Some(FabricError::Lost { rank, cause }) if *rank != self.rank => {
+                format!("x{rank} {cause}")
+            }
+            _ => format!("!{cause}"),
+        };
+        state.say_to_all(&word);
+        state.lose(self.rank, cause);
+        drop(state);
         self.until(LAST_WORDS, |state| {
             let lost = state.lost_rank().filter(|rank| *rank != self.rank);
             let mut peers = (0..).zip(&state.peers);
@@ -246,17 +243,14 @@ impl Fabric for MpiFabric {
             let is_done = |peer: &Peer| peer.left && peer.telling == 0;
             state.lost.is_some() || state.peers.iter().all(is_done)
         });
-        {
-            let state = self.shared.state();
-            if state.lost.is_some() || state.ended {
-                return;
-            }
-            self.shared.finishing.store(true, Ordering::Release);
+        let state = self.shared.state();
+        if state.lost.is_some() || state.ended {
+            return;
         }
+        self.shared.finishing.store(true, Ordering::Release);
+        drop(state);
         // If a rank is stopped in its last step, the others do not wait forever: they need nothing more of it.
-        let finished = self.finished.lock();
-        let finished = finished.unwrap_or_else(PoisonError::into_inner);
-        let _ = finished.recv_timeout(SILENCE);
+        let _ = lock(&self.finished).recv_timeout(SILENCE);
     }
 }
 

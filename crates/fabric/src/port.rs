@@ -19,6 +19,9 @@ use crate::error::FabricError;
 /// buffer submitted to receive on that channel. Frames of different channels, or ranks, arrive in any order.
 pub type Channel = u16;
 
+/// A line of frames: the sender, the receiver and the channel.
+pub(crate) type Line = (usize, usize, Channel);
+
 /// Time without a report from a rank, after which that rank is lost.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 /// The cause in the error of a silent rank.
@@ -68,6 +71,22 @@ impl FabricOperation {
         match self {
             FabricOperation::Send { to: other, .. }
             | FabricOperation::Receive { from: other, .. } => *other,
+        }
+    }
+
+    /// Returns the line whose next frame it moves, if rank `own` submits it.
+    pub(crate) fn line(&self, own: usize) -> Line {
+        match self {
+            FabricOperation::Send { to, channel, .. } => (own, *to, *channel),
+            FabricOperation::Receive { from, channel, .. } => (*from, own, *channel),
+        }
+    }
+
+    /// Returns the bytes to send, or the memory to receive into.
+    pub(crate) fn memory(&mut self) -> &mut [u8] {
+        match self {
+            FabricOperation::Send { buffer, range, .. } => &mut buffer[range.clone()],
+            FabricOperation::Receive { buffer, .. } => buffer,
         }
     }
 

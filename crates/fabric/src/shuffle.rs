@@ -8,10 +8,10 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use graphmill_raw::AlignedBuffer;
+use graphmill_raw::{AlignedBuffer, lock};
 
 use crate::error::FabricError;
-use crate::port::{Channel, Fabric, FabricCompletion, FabricOperation};
+use crate::port::{Channel, Fabric, FabricOperation};
 
 /// The channel of parcels.
 const CHANNEL: Channel = crate::collective::CHANNEL - 2;
@@ -80,7 +80,7 @@ impl<'f> Shuffle<'f> {
     }
 
     fn state(&self) -> MutexGuard<'_, ShuffleState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Sends a parcel to another rank; waits while there is no memory for it.
@@ -135,10 +135,7 @@ impl<'f> Shuffle<'f> {
 
     /// Ends all senders and the receiver of this rank with an error, because the rank failed.
     pub fn give_up(&self, cause: &str) {
-        let failure = FabricError::Lost {
-            rank: self.fabric.rank(),
-            cause: cause.into(),
-        };
+        let failure = FabricError::lost(self.fabric.rank(), cause);
         self.state().failure.get_or_insert(failure);
         self.news.notify_all();
     }
@@ -174,37 +171,30 @@ impl<'f> Shuffle<'f> {
         }
         let mut left = ranks - 1;
         loop {
-            {
-                let state = self.state();
-                if let Some(failure) = &state.failure {
-                    return Err(failure.clone().into());
-                }
-                if left == 0 && state.flying == 0 && state.ended {
-                    return Ok(());
-                }
+            let state = self.state();
+            if let Some(failure) = &state.failure {
+                return Err(failure.clone().into());
             }
+            if left == 0 && state.flying == 0 && state.ended {
+                return Ok(());
+            }
+            drop(state);
             let Some(done) = self.fabric.wait(REST) else {
                 idle()?;
                 continue;
             };
-            let FabricCompletion {
-                token,
-                buffer,
-                result,
-            } = done;
-            let bytes = result?;
-            let Some(buffer) = buffer else {
+            let (place, bytes) = (done.token as usize, done.result?);
+            let Some(buffer) = done.buffer else {
                 continue;
             };
-            if (token as usize) < ranks {
+            let Some(from) = place.checked_sub(ranks) else {
                 let mut state = self.state();
-                state.free[token as usize].push(buffer);
+                state.free[place].push(buffer);
                 state.flying -= 1;
                 drop(state);
                 self.news.notify_all();
                 continue;
-            }
-            let from = token as usize - ranks;
+            };
             let Some((label, parcel)) = buffer[..bytes].split_first_chunk() else {
                 let what = "a parcel without a label";
                 return Err(FabricError::Misuse { what }.into());

@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use graphmill_raw::{AlignedBuffer, SplitMix64};
+use graphmill_raw::{SplitMix64, lock};
 
 use crate::error::FabricError;
-use crate::pending::{Awaited, PendingFrames, Sent, deliver};
-use crate::port::{Channel, Fabric, FabricCompletion, FabricOperation, SILENCE, SILENT};
+use crate::pending::{Pending, PendingFrames, deliver};
+use crate::port::{Fabric, FabricCompletion, FabricOperation, Line, SILENCE, SILENT};
 
 /// Number of expired waits in a row, with no other event, after which a simulation is stuck.
 const STUCK_LIMITS: u64 = 10_000;
@@ -85,8 +85,8 @@ struct SimState {
     /// Pending events by time; a number orders events of the same time.
     events: BTreeMap<(Duration, u64), Event>,
     events_made: u64,
-    /// The arrival of the last frame of each line, by sender, receiver and channel.
-    arrivals: BTreeMap<(usize, usize, Channel), Duration>,
+    /// The arrival of the last frame of each line.
+    arrivals: BTreeMap<Line, Duration>,
     ranks: Vec<SimRank>,
     turn: Option<usize>,
     limits_in_a_row: u64,
@@ -94,12 +94,8 @@ struct SimState {
 
 #[derive(Debug)]
 enum Event {
-    Arrive {
-        from: usize,
-        to: usize,
-        channel: Channel,
-        sent: Sent,
-    },
+    /// A frame arrives.
+    Arrive(Line, Pending),
     /// Rank `to` learns from `from` that `rank` is lost; `from` is `to` if it finds this itself.
     Hear {
         from: usize,
@@ -197,57 +193,27 @@ impl SimState {
         self.now + Duration::from_nanos(self.random.below(nanos + 1))
     }
 
-    /// Plans the arrival of a frame.
-    fn depart(&mut self, from: usize, to: usize, channel: Channel, sent: Sent) {
-        let arrival = self.arrival();
-        let last = self.arrivals.entry((from, to, channel)).or_default();
-        *last = (*last).max(arrival);
-        let at = *last;
-        let event = Event::Arrive {
-            from,
-            to,
-            channel,
-            sent,
-        };
-        self.happen(at, event);
-    }
-
     fn submit(&mut self, own: usize, operation: FabricOperation, token: u64) {
         self.ranks[own].in_flight += 1;
         let checked = operation.check(self.ranks.len());
-        let possible = checked.and(match &self.ranks[own].lost {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
-        });
-        if let Err(error) = possible {
-            return self.refuse(own, token, operation.into_buffer(), error);
+        let refusal = checked.err().or_else(|| self.ranks[own].lost.clone());
+        let added = Pending { operation, token };
+        if let Some(error) = refusal {
+            return self.complete(own, added.done(Err(error)));
         }
-        match operation {
-            FabricOperation::Send {
-                to,
-                channel,
-                buffer,
-                range,
-            } => {
-                let sent = Sent {
-                    token,
-                    buffer,
-                    range,
-                };
-                self.depart(own, to, channel, sent);
+        let line @ (rank, ..) = added.operation.line(own);
+        match added.operation {
+            FabricOperation::Send { .. } => {
+                let arrival = self.arrival();
+                let last = self.arrivals.entry(line).or_default();
+                *last = (*last).max(arrival);
+                let at = *last;
+                self.happen(at, Event::Arrive(line, added));
             }
-            FabricOperation::Receive { from, buffer, .. } if self.has_left(from) => {
-                self.refuse(own, token, buffer, FabricError::Left { rank: from });
+            FabricOperation::Receive { .. } if self.has_left(rank) => {
+                self.complete(own, added.done(Err(FabricError::Left { rank })));
             }
-            FabricOperation::Receive {
-                from,
-                channel,
-                buffer,
-            } => {
-                let awaited = Awaited { token, buffer };
-                let pair = self.ranks[own].lines.receive(from, channel, awaited);
-                self.met(from, own, pair);
-            }
+            FabricOperation::Receive { .. } => self.add(line, added),
         }
     }
 
@@ -258,17 +224,9 @@ impl SimState {
         }
     }
 
-    fn refuse(&mut self, rank: usize, token: u64, buffer: AlignedBuffer, error: FabricError) {
-        let completion = FabricCompletion {
-            token,
-            buffer: Some(buffer),
-            result: Err(error),
-        };
-        self.complete(rank, completion);
-    }
-
-    fn met(&mut self, from: usize, to: usize, pair: Option<(Sent, Awaited)>) {
-        if let Some((sent, awaited)) = pair {
+    /// Adds a frame that has arrived, or memory for one.
+    fn add(&mut self, line @ (from, to, _): Line, added: Pending) {
+        if let Some((sent, awaited)) = self.ranks[to].lines.add(line, added) {
             let [of_sender, of_receiver] = deliver(from, sent, awaited);
             self.complete(from, of_sender);
             self.complete(to, of_receiver);
@@ -279,22 +237,13 @@ impl SimState {
     fn turn_up(&mut self, event: Event) {
         match event {
             // The frame waits until the silent rank is lost.
-            Event::Arrive { from, to, .. } if let Some(until) = self.is_silent(from, to) => {
+            Event::Arrive((from, to, _), _) if let Some(until) = self.is_silent(from, to) => {
                 self.happen(until, event);
             }
-            Event::Arrive { from, to, sent, .. } if self.has_left(to) => {
-                let error = FabricError::Left { rank: to };
-                self.refuse(from, sent.token, sent.buffer, error);
+            Event::Arrive((from, rank, _), sent) if self.has_left(rank) => {
+                self.complete(from, sent.done(Err(FabricError::Left { rank })));
             }
-            Event::Arrive {
-                from,
-                to,
-                channel,
-                sent,
-            } => {
-                let pair = self.ranks[to].lines.send(from, channel, sent);
-                self.met(from, to, pair);
-            }
+            Event::Arrive(line, sent) => self.add(line, sent),
             Event::Hear { from, to, .. } if self.is_silent(from, to).is_some() => {}
             // A rank that has left waits for no other rank, and none waits for it.
             Event::Hear { rank, .. } | Event::Crash { rank } if self.has_left(rank) => {}
@@ -326,28 +275,23 @@ impl SimState {
         if place.lost.is_some() || place.is == Doing::Left {
             return;
         }
-        let cause = cause.to_string();
-        let error = FabricError::Lost { rank, cause };
+        let error = FabricError::lost(rank, cause);
         place.lost = Some(error.clone());
         place.has_lost.store(true, Ordering::Relaxed);
-        for memory in self.ranks[own].lines.drain_awaited(|_| true) {
-            self.refuse(own, memory.token, memory.buffer, error.clone());
-        }
+        let mut ended = self.ranks[own].lines.drain_awaited(|_| true);
         // Frames that others sent to it wait until those ranks learn of the loss.
-        let is_own = |event: &Event| matches!(event, Event::Arrive { from, .. } if *from == own);
-        let under_way: Vec<_> = self
-            .events
-            .extract_if(.., |_, event| is_own(event))
-            .collect();
-        for (_, event) in under_way {
-            if let Event::Arrive { sent, .. } = event {
-                self.refuse(own, sent.token, sent.buffer, error.clone());
-            }
+        let is_own = |event: &Event| matches!(event, Event::Arrive((from, ..), _) if *from == own);
+        let under_way = self.events.extract_if(.., |_, event| is_own(event));
+        ended.extend(under_way.filter_map(|(_, event)| match event {
+            Event::Arrive(_, sent) => Some(sent),
+            _ => None,
+        }));
+        for place in &mut self.ranks {
+            let sent = place.lines.drain_sent(|from| from == own);
+            ended.extend(sent.into_iter().map(|(_, frame)| frame));
         }
-        for to in 0..self.ranks.len() {
-            for (_, frame) in self.ranks[to].lines.drain_sent(|from| from == own) {
-                self.refuse(own, frame.token, frame.buffer, error.clone());
-            }
+        for operation in ended {
+            self.complete(own, operation.done(Err(error.clone())));
         }
     }
 
@@ -371,16 +315,13 @@ impl SimState {
         }
         let error = FabricError::Left { rank: own };
         for of in 0..self.ranks.len() {
-            self.end_lines(of, |from| from == own || of == own, &error);
-        }
-    }
-
-    fn end_lines(&mut self, of: usize, choose: impl Fn(usize) -> bool, error: &FabricError) {
-        for (from, frame) in self.ranks[of].lines.drain_sent(&choose) {
-            self.refuse(from, frame.token, frame.buffer, error.clone());
-        }
-        for memory in self.ranks[of].lines.drain_awaited(&choose) {
-            self.refuse(of, memory.token, memory.buffer, error.clone());
+            let choose = |from| from == own || of == own;
+            for (from, frame) in self.ranks[of].lines.drain_sent(choose) {
+                self.complete(from, frame.done(Err(error.clone())));
+            }
+            for memory in self.ranks[of].lines.drain_awaited(choose) {
+                self.complete(of, memory.done(Err(error.clone())));
+            }
         }
     }
 
@@ -438,20 +379,12 @@ impl SimState {
 impl SimFabric {
     /// Returns the virtual time.
     pub fn now(&self) -> Duration {
-        self.in_turn(|state| state.now)
+        self.turn().now
     }
 
-    /// Calls a function when this rank has its turn.
-    fn in_turn<T>(&self, work: impl FnOnce(&mut SimState) -> T) -> T {
-        work(&mut self.turn())
-    }
-
+    /// Waits for the turn of this rank.
     fn turn(&self) -> MutexGuard<'_, SimState> {
-        let mut state = self
-            .world
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.world.state);
         if state.ranks[self.rank].is == Doing::Missing {
             state.ranks[self.rank].is = Doing::Ready;
             state.pass_on();
@@ -464,16 +397,18 @@ impl SimFabric {
 
     /// Lets other ranks run until it is this rank's turn again.
     fn yield_as(&self, doing: Doing) {
-        let turn = {
-            let mut state = self.turn();
-            state.ranks[self.rank].is = doing;
-            state.pass_on();
-            state.turn
-        };
-        self.world.wake(turn);
+        self.pass_on(self.turn(), doing);
         if doing != Doing::Left {
             drop(self.turn());
         }
+    }
+
+    fn pass_on(&self, mut state: MutexGuard<'_, SimState>, doing: Doing) {
+        state.ranks[self.rank].is = doing;
+        state.pass_on();
+        let turn = state.turn;
+        drop(state);
+        self.world.wake(turn);
     }
 }
 
@@ -483,34 +418,35 @@ impl Fabric for SimFabric {
     }
 
     fn ranks(&self) -> usize {
-        self.in_turn(|state| state.ranks.len())
+        self.turn().ranks.len()
     }
 
     fn submit(&self, operation: FabricOperation, token: u64) {
-        self.in_turn(|state| state.submit(self.rank, operation, token));
+        self.turn().submit(self.rank, operation, token);
     }
 
     fn poll(&self) -> Option<FabricCompletion> {
         // A rank that polls without waiting must sometimes let others run.
-        if self.in_turn(|state| state.random.below(4) == 0) {
+        if self.turn().random.below(4) == 0 {
             self.yield_as(Doing::Ready);
         }
-        self.in_turn(|state| {
-            let completion = state.ranks[self.rank].complete.pop_front()?;
-            state.ranks[self.rank].in_flight -= 1;
-            Some(completion)
-        })
+        let place = &mut self.turn().ranks[self.rank];
+        let completion = place.complete.pop_front()?;
+        place.in_flight -= 1;
+        Some(completion)
     }
 
     fn wait(&self, limit: Duration) -> Option<FabricCompletion> {
-        let until = self.in_turn(|state| {
-            let is_there = !state.ranks[self.rank].complete.is_empty();
-            (!is_there).then_some(state.now + limit)
-        });
-        if let Some(until) = until {
+        let state = self.turn();
+        let until = state.now + limit;
+        let is_there = !state.ranks[self.rank].complete.is_empty();
+        drop(state);
+        if !is_there {
             self.yield_as(Doing::Waiting(until));
         }
-        let stuck = self.in_turn(|state| state.is_stuck().then_some(state.seed));
+        let state = self.turn();
+        let stuck = state.is_stuck().then_some(state.seed);
+        drop(state);
         if let Some(seed) = stuck {
             self.fail(&format!("all ranks wait for each other (seed {seed})"));
         }
@@ -518,32 +454,30 @@ impl Fabric for SimFabric {
     }
 
     fn in_flight(&self) -> usize {
-        self.in_turn(|state| state.ranks[self.rank].in_flight)
+        self.turn().ranks[self.rank].in_flight
     }
 
     fn lost(&self) -> Option<FabricError> {
-        self.in_turn(|state| state.ranks[self.rank].lost.clone())
+        self.turn().ranks[self.rank].lost.clone()
     }
 
     fn lost_flag(&self) -> Option<Arc<AtomicBool>> {
-        let flag = self.in_turn(|state| Arc::clone(&state.ranks[self.rank].has_lost));
-        Some(flag)
+        Some(Arc::clone(&self.turn().ranks[self.rank].has_lost))
     }
 
     fn fail(&self, cause: &str) {
-        self.in_turn(|state| state.fail(self.rank, cause));
+        self.turn().fail(self.rank, cause);
     }
 
     fn leave(&self) {
-        self.in_turn(|state| state.leave(self.rank));
+        self.turn().leave(self.rank);
         self.yield_as(Doing::Left);
     }
 }
 
 impl Drop for SimFabric {
     fn drop(&mut self) {
-        let state = self.world.state.lock();
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.world.state);
         match state.ranks[self.rank].is {
             Doing::Left => return,
             // It never had a turn, and takes none now: its thread did not call.
@@ -554,10 +488,6 @@ impl Drop for SimFabric {
             }
         }
         state.fail(self.rank, "it ended without a word");
-        state.ranks[self.rank].is = Doing::Left;
-        state.pass_on();
-        let turn = state.turn;
-        drop(state);
-        self.world.wake(turn);
+        self.pass_on(state, Doing::Left);
     }
 }

@@ -13,6 +13,7 @@
 #![expect(unsafe_code, reason = "hands out memory it maps itself")]
 
 use std::ops::{Deref, DerefMut};
+use std::os::fd::RawFd;
 use std::ptr::NonNull;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -63,12 +64,9 @@ impl AlignedBuffer {
             bytes,
             source: std::io::ErrorKind::OutOfMemory.into(),
         };
-        let mapped = bytes
-            .checked_next_multiple_of(PAGE_BYTES)
-            .ok_or_else(too_many)?;
-        if mapped > isize::MAX as usize - HUGE_PAGE_BYTES {
-            return Err(too_many());
-        }
+        let mapped = bytes.checked_next_multiple_of(PAGE_BYTES);
+        let mapped = mapped.filter(|mapped| *mapped <= isize::MAX as usize - HUGE_PAGE_BYTES);
+        let mapped = mapped.ok_or_else(too_many)?;
         let start = match mapped {
             0 => Ok(NonNull::<Page>::dangling().cast()),
             small if small < HUGE_PAGE_BYTES => pages::map(small),
@@ -151,27 +149,38 @@ impl AlignedBuffer {
 #[repr(align(4096))]
 struct Page;
 
+/// Maps `bytes` bytes of a file or of memory to read and write; `bytes` is not 0.
+pub(crate) fn map_pages(
+    bytes: usize,
+    flags: libc::c_int,
+    file: RawFd,
+    offset: libc::off_t,
+) -> std::io::Result<NonNull<u8>> {
+    // SAFETY: without MAP_FIXED a new mapping is at an address of the kernel's choice, and touches no memory in use.
+    let start = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            flags & !libc::MAP_FIXED,
+            file,
+            offset,
+        )
+    };
+    if start == libc::MAP_FAILED {
+        return Err(std::io::Error::last_os_error());
+    }
+    NonNull::new(start.cast()).ok_or_else(|| std::io::ErrorKind::OutOfMemory.into())
+}
+
 #[cfg(not(miri))]
 mod pages {
     use super::{HUGE_PAGE_BYTES, NonNull};
 
     /// Maps `bytes` zeroed bytes; `bytes` is a multiple of the page and not 0.
     pub(super) fn map(bytes: usize) -> std::io::Result<NonNull<u8>> {
-        // SAFETY: a new private mapping at an address of the kernel's choice touches no memory in use.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
-        }
-        NonNull::new(start.cast()).ok_or_else(|| std::io::ErrorKind::OutOfMemory.into())
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        super::map_pages(bytes, flags, -1, 0)
     }
 
     /// Maps more than `bytes`, keeps the part aligned to a huge page, and asks for huge pages.

@@ -18,7 +18,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::aligned_buffer::{AlignedBuffer, PAGE_BYTES};
+use crate::aligned_buffer::{AlignedBuffer, PAGE_BYTES, map_pages};
 use crate::sync::{Mutex, lock};
 
 /// Bytes of a huge page.
@@ -132,10 +132,8 @@ impl FileMap {
             }
             first = begin + bytes_taken;
         }
-        if self
-            .capacity
-            .is_some_and(|capacity| first + bytes > capacity)
-        {
+        let end = first + bytes;
+        if self.capacity.is_some_and(|capacity| end > capacity) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         taken.insert(first, bytes);
@@ -186,26 +184,8 @@ impl FileMap {
 
     /// Maps a part of the file, with MAP_SYNC if it is on DAX, which has no page cache.
     fn map(&self, first: u64, bytes: usize) -> io::Result<NonNull<u8>> {
-        let map = |flags: libc::c_int| -> io::Result<NonNull<u8>> {
-            // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use. No other process changes the
-            // file's bytes or length (see the file's invariants), so the mapping is memory like any other.
-            let start = unsafe {
-                libc::mmap(
-                    std::ptr::null_mut(),
-                    bytes,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    flags,
-                    self.file.as_raw_fd(),
-                    first as libc::off_t,
-                )
-            };
-            match start == libc::MAP_FAILED {
-                true => Err(io::Error::last_os_error()),
-                false => {
-                    NonNull::new(start.cast()).ok_or(io::Error::from(io::ErrorKind::OutOfMemory))
-                }
-            }
-        };
+        // No other process changes the file's bytes or length (see the file's invariants), so the mapping is memory like any other.
+        let map = |flags| map_pages(bytes, flags, self.file.as_raw_fd(), first as libc::off_t);
         let start = match map(libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC) {
             Ok(start) => {
                 self.synchronous.store(true, Ordering::Relaxed);

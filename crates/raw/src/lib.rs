@@ -8,7 +8,7 @@
 //! | `aligned_buffer.rs` | [`AlignedBuffer`]: zeroed, page-aligned memory; [`Element`]: the types that it may hold |
 //! | `file_map.rs` | [`FileMap`]: buffers in a mapped file |
 //! | `union_find.rs` | [`UnionFind`]: disjoint sets that several threads unite concurrently |
-//! | `lock.rs` | [`lock()`]: locks a mutex, poisoned or not |
+//! | `sync.rs` | [`lock()`]: locks a mutex, poisoned or not; the atomics and cells of this crate |
 //! | `mailboxes.rs` | [`Mailboxes`]: messages that several threads combine concurrently |
 //! | `atomic_bitmap.rs` | [`AtomicBitmap`]: bits that several threads set concurrently |
 //! | `event_count.rs` | [`EventCount`]: threads without work sleep until another thread notifies them |
@@ -35,7 +35,6 @@ mod event_count;
 mod failpoint;
 mod file_map;
 mod fork_join_pool;
-mod lock;
 mod mailboxes;
 pub mod numa;
 mod prefetch;
@@ -57,11 +56,11 @@ pub use event_count::EventCount;
 pub use failpoint::{Failpoint, activate};
 pub use file_map::FileMap;
 pub use fork_join_pool::ForkJoinPool;
-pub use lock::lock;
 pub use mailboxes::Mailboxes;
 pub use prefetch::prefetch;
 pub use rlimit::raise_nofile_limit;
 pub use segments::{BorrowedSegments, SegmentMut, SegmentRef};
 pub use splitmix::SplitMix64;
+pub use sync::lock;
 pub use union_find::UnionFind;
 pub use work_pool::{WorkPool, WorkShare};

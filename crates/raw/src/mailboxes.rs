@@ -47,11 +47,7 @@ impl<M: Element> Mailboxes<M> {
 
     /// Returns the bytes of the two buffers of `places` mailboxes: of states and of messages.
     pub fn bytes(places: usize) -> [usize; 2] {
-        let message = if Self::NARROW {
-            size_of::<u64>()
-        } else {
-            size_of::<M>()
-        };
+        let message = size_of::<M>().max(size_of::<u64>());
         [places, places.saturating_mul(message)]
     }
 

@@ -65,7 +65,7 @@ impl FromStr for Nodes {
             true => text.parse().ok().filter(|number| *number < NODES_MAX),
             false => None,
         };
-        let mut nodes = Nodes(Box::new([0; WORDS]));
+        let mut nodes = Nodes::of([]);
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last) = (number(first).ok_or(())?, number(last).ok_or(())?);

@@ -41,8 +41,8 @@ pub(crate) use std::{
 
 /// Locks a mutex, poisoned or not.
 ///
-/// The guarded value is consistent at every moment, so a panic of another thread does not spoil it.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// For data that is consistent whenever the lock is free, even after a panic of a thread that held it.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

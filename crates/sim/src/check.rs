@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use graphmill_storage::{Disk, SimDisk, SplitMix64};
 
-use crate::cluster::{GRAPH, Outcome, RESULT, versions};
+use crate::cluster::{GRAPH, RESULT, versions};
 use crate::fault::Faults;
 use crate::reference;
 use crate::scenario::Scenario;
@@ -39,10 +39,7 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
     let mut told = Told::default();
     let disk = case.disk().map_err(|error| error.to_string())?;
     let disk = imported(case, disk, &mut random, &mut told)?;
-    let wanted = match case.undisturbed(&disk.copied(1)) {
-        Outcome::Done(bytes) => bytes,
-        other => return Err(format!("undisturbed: {other:?}")),
-    };
+    let wanted = case.undisturbed(&disk.copied(1))?;
     if let Some(what) = reference::wrong(case, &wanted) {
         return Err(format!("wrong answer: {what}"));
     }
@@ -69,33 +66,27 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
         let done = disks.iter().map(SimDisk::operations).sum::<u64>() - before;
         operations = done.max(100);
         told.operations += done;
-        let is_interrupted = match outcome {
-            Outcome::Done(bytes) if bytes == wanted => {
-                let resumed = faults.resumed.load(Ordering::Relaxed);
-                if resumed != newest {
-                    return Err(format!("it resumed from {resumed}, not from {newest}"));
-                }
-                // A run that was not asked for checkpoints only warns if it cannot delete them.
-                let may_stay = !case.named && !faults.are_harmless();
-                return match may_stay || versions(&disks, case.ranks).is_empty() {
-                    true => Ok(told),
-                    false => Err("checkpoints are left".to_string()),
-                };
+        let errors = outcome.errors(&wanted)?;
+        let resumed = faults.resumed.load(Ordering::Relaxed);
+        if errors.is_empty() {
+            if resumed != newest {
+                return Err(format!("it resumed from {resumed}, not from {newest}"));
             }
-            Outcome::Done(_) => return Err("wrong answer".to_string()),
-            Outcome::Panicked(text) => return Err(format!("panic: {text}")),
-            Outcome::Failed(errors) if faults.are_harmless() => {
-                return Err(errors.join("\n  "));
-            }
-            Outcome::Failed(errors) => {
-                if let Some(error) = errors.iter().find(|error| says_bug(error)) {
-                    return Err(error.clone());
-                }
-                let is_interrupted = errors.iter().all(|error| error.contains("interrupted"));
-                story.extend(errors.into_iter().map(|error| format!("  {error}")));
-                is_interrupted
-            }
-        };
+            // A run that was not asked for checkpoints only warns if it cannot delete them.
+            let may_stay = !case.named && !faults.are_harmless();
+            return match may_stay || versions(&disks, case.ranks).is_empty() {
+                true => Ok(told),
+                false => Err("checkpoints are left".to_string()),
+            };
+        }
+        if faults.are_harmless() {
+            return Err(errors.join("\n  "));
+        }
+        if let Some(error) = errors.iter().find(|error| says_bug(error)) {
+            return Err(error.clone());
+        }
+        let is_interrupted = errors.iter().all(|error| error.contains("interrupted"));
+        story.extend(errors.into_iter().map(|error| format!("  {error}")));
         told.failed += 1;
         let there = versions(&disks, case.ranks);
         faults.leave(&mut disks, &mut random);
@@ -104,7 +95,6 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
             return Err("a part of a result is left".to_string());
         }
         let left = versions(&disks, case.ranks);
-        let resumed = faults.resumed.load(Ordering::Relaxed);
         story.push(format!(
             "  resumed from {resumed}; checkpoints {there:?}, then {left:?}"
         ));
@@ -143,20 +133,15 @@ fn imported(
             true => Faults::draw(random, 1, 1, 500),
             false => Faults::default(),
         };
-        match case.import(&disks[0], &faults, random.next_u64()) {
-            Outcome::Done(_) => {
-                disks[0].heal();
-                break;
-            }
-            Outcome::Panicked(text) => {
-                return Err(format!("import {attempt} ({faults:?}): panic: {text}"));
-            }
-            Outcome::Failed(errors) => {
-                let is_bug = errors.iter().any(|error| says_bug(error));
-                if faults.are_harmless() || is_bug {
-                    return Err(format!("import {attempt} ({faults:?}): {errors:?}"));
-                }
-            }
+        let what = |what: String| format!("import {attempt} ({faults:?}): {what}");
+        let outcome = case.import(&disks[0], &faults, random.next_u64());
+        let errors = outcome.errors(&[]).map_err(what)?;
+        if errors.is_empty() {
+            disks[0].heal();
+            break;
+        }
+        if faults.are_harmless() || errors.iter().any(|error| says_bug(error)) {
+            return Err(what(format!("{errors:?}")));
         }
         told.failed += 1;
         faults.leave(&mut disks, random);

@@ -12,7 +12,7 @@ use graphmill::{
     CancelToken, CheckpointConfig, Config, Error, Machine, MachineConfig, Plan, Progress,
     ProgressFn, unwatched,
 };
-use graphmill_fabric::{Fabric, NetworkModel, simulated};
+use graphmill_fabric::{Fabric, simulated};
 use graphmill_storage::{Clock, Disk, SimDisk};
 
 use crate::clock::Ticking;
@@ -23,7 +23,7 @@ use crate::scenario::Scenario;
 pub(crate) const EDGES: &str = "/edges.txt";
 pub(crate) const GRAPH: &str = "/graph";
 pub(crate) const RESULT: &str = "/result.csv";
-const VERSIONS: &str = "/versions";
+const CHECKPOINTS: &str = "/checkpoints";
 /// Bytes of memory that are enough.
 const ENOUGH: u64 = 64 << 20;
 
@@ -36,6 +36,21 @@ pub(crate) enum Outcome {
     Failed(Vec<String>),
     /// A rank panicked.
     Panicked(String),
+}
+
+impl Outcome {
+    /// Returns the errors of the failed ranks; none if the result is the `wanted` one.
+    ///
+    /// # Errors
+    /// The result is another one, or a rank panicked.
+    pub(crate) fn errors(self, wanted: &[u8]) -> Result<Vec<String>, String> {
+        match self {
+            Outcome::Done(bytes) if bytes == wanted => Ok(Vec::new()),
+            Outcome::Done(_) => Err("wrong answer".to_string()),
+            Outcome::Failed(errors) => Ok(errors),
+            Outcome::Panicked(text) => Err(format!("panic: {text}")),
+        }
+    }
 }
 
 impl Scenario {
@@ -70,9 +85,7 @@ impl Scenario {
     /// Imports the graph with one rank.
     pub(crate) fn import(&self, disk: &SimDisk, faults: &Faults, seed: u64) -> Outcome {
         let (stop, clock) = (CancelToken::new(), Arc::new(Ticking::new(seed)));
-        let (disks, clocks, stops) = (from_ref(disk), from_ref(&clock), from_ref(&stop));
-        faults.inject(disks);
-        faults.ask(disks, clocks, stops);
+        faults.inject(from_ref(disk), from_ref(&clock), from_ref(&stop));
         let work = || {
             let machine = self.machine(disk, &clock, ENOUGH, seed);
             let machine = Machine::open(&machine, stop.clone())?;
@@ -80,7 +93,7 @@ impl Scenario {
             machine.import(&edges, Path::new(GRAPH), &self.import, &unwatched())?;
             Ok(Vec::new())
         };
-        outcome(vec![catch(work)])
+        catch(work)
     }
 
     /// Returns the configuration of the question, for ranks that resume from their disks.
@@ -92,7 +105,7 @@ impl Scenario {
         config.output = Some(PathBuf::from(RESULT));
         config.machine = machine;
         config.checkpoints = CheckpointConfig {
-            folder: self.named.then(|| PathBuf::from(VERSIONS)),
+            folder: self.named.then(|| PathBuf::from(CHECKPOINTS)),
             every: self.every,
             keep: self.keep,
             resume: self.named,
@@ -100,8 +113,11 @@ impl Scenario {
         config
     }
 
-    /// Returns the outcome of a run without faults and without checkpoints.
-    pub(crate) fn undisturbed(&self, disk: &SimDisk) -> Outcome {
+    /// Returns the result of a run without faults and without checkpoints.
+    ///
+    /// # Errors
+    /// The run has none.
+    pub(crate) fn undisturbed(&self, disk: &SimDisk) -> Result<Vec<u8>, String> {
         let work = || {
             let clock = Arc::new(Ticking::new(self.seed));
             let mut config = self.config(self.machine(disk, &clock, ENOUGH, self.seed));
@@ -109,12 +125,15 @@ impl Scenario {
             Plan::new(config)?.run(&CancelToken::new(), &unwatched())?;
             Ok(disk.read_small(Path::new(RESULT), u64::MAX)?)
         };
-        outcome(vec![catch(work)])
+        match catch(work) {
+            Outcome::Done(bytes) => Ok(bytes),
+            other => Err(format!("undisturbed: {other:?}")),
+        }
     }
 
     /// Returns the least memory of a rank.
     pub(crate) fn least(&self, disk: &SimDisk) -> u64 {
-        let outcome = self.run_on_ranks(&[disk.copied(0)], 1, &Faults::default(), 0);
+        let outcome = self.attempt(&[disk.copied(0)], 1, &Faults::default(), 0);
         let Outcome::Failed(errors) = outcome else {
             return ENOUGH;
         };
@@ -133,16 +152,11 @@ impl Scenario {
         faults: &Faults,
         seed: u64,
     ) -> Outcome {
-        faults.inject(disks);
-        self.run_on_ranks(disks, memory, faults, seed)
-    }
-
-    fn run_on_ranks(&self, disks: &[SimDisk], memory: u64, faults: &Faults, seed: u64) -> Outcome {
         // Each rank is a process, which receives its own signals.
         let stops: Vec<CancelToken> = (0..self.ranks).map(|_| CancelToken::new()).collect();
         let clock = |rank| Arc::new(Ticking::new(seed ^ rank as u64));
         let clocks: Vec<_> = (0..self.ranks).map(clock).collect();
-        faults.ask(disks, &clocks, &stops);
+        faults.inject(disks, &clocks, &stops);
         let passes = AtomicU64::new(0);
         let (asked, after) = (stops[0].clone(), faults.stop_after);
         let resumed = Arc::clone(&faults.resumed);
@@ -170,11 +184,10 @@ impl Scenario {
             };
             Ok(Vec::new())
         };
-        let network = NetworkModel { ..faults.network };
-        let said = match self.ranks {
+        let outcomes = match self.ranks {
             1 => vec![catch(|| work(0, None))],
             ranks => thread::scope(|scope| {
-                let started: Vec<_> = simulated(seed, ranks, network)
+                let started: Vec<_> = simulated(seed, ranks, faults.network)
                     .into_iter()
                     .enumerate()
                     .map(|(rank, fabric)| {
@@ -182,20 +195,22 @@ impl Scenario {
                         scope.spawn(move || catch(|| work(rank, Some(Arc::new(fabric)))))
                     })
                     .collect();
-                let join = |thread: thread::ScopedJoinHandle<'_, Said>| thread.join();
-                let gone = |_| Said::Panicked("a rank's thread is gone".to_string());
-                started
-                    .into_iter()
-                    .map(|thread| join(thread).unwrap_or_else(gone))
-                    .collect()
+                let gone = |_| Outcome::Panicked("a rank's thread is gone".to_string());
+                let ended = started.into_iter().map(|thread| thread.join());
+                ended.map(|outcome| outcome.unwrap_or_else(gone)).collect()
             }),
         };
-        match outcome(said) {
-            Outcome::Done(_) => match disks[0].read_small(Path::new(RESULT), u64::MAX) {
-                Ok(bytes) => Outcome::Done(bytes),
-                Err(error) => Outcome::Failed(vec![error.to_string()]),
-            },
-            other => other,
+        let mut failed = Vec::new();
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Done(_) => {}
+                Outcome::Failed(errors) => failed.extend(errors),
+                Outcome::Panicked(_) => return outcome,
+            }
+        }
+        match failed.is_empty() {
+            true => catch(|| Ok(disks[0].read_small(Path::new(RESULT), u64::MAX)?)),
+            false => Outcome::Failed(failed),
         }
     }
 }
@@ -206,37 +221,15 @@ fn digits(text: &str) -> Option<u64> {
     number.parse().ok()
 }
 
-/// Returns the outcome of one rank.
-enum Said {
-    Done(Vec<u8>),
-    Failed(String),
-    Panicked(String),
-}
-
-fn catch(work: impl FnOnce() -> Result<Vec<u8>, Error>) -> Said {
+fn catch(work: impl FnOnce() -> Result<Vec<u8>, Error>) -> Outcome {
     match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(bytes)) => Said::Done(bytes),
-        Ok(Err(error)) => Said::Failed(error.to_string()),
+        Ok(Ok(bytes)) => Outcome::Done(bytes),
+        Ok(Err(error)) => Outcome::Failed(vec![error.to_string()]),
         Err(panic) => {
             let text = panic.downcast_ref::<&str>().map(ToString::to_string);
             let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-            Said::Panicked(text.unwrap_or_default())
+            Outcome::Panicked(text.unwrap_or_default())
         }
-    }
-}
-
-fn outcome(said: Vec<Said>) -> Outcome {
-    let (mut bytes, mut failed) = (Vec::new(), Vec::new());
-    for said in said {
-        match said {
-            Said::Done(of_rank) => bytes.extend(of_rank),
-            Said::Failed(error) => failed.push(error),
-            Said::Panicked(text) => return Outcome::Panicked(text),
-        }
-    }
-    match failed.is_empty() {
-        true => Outcome::Done(bytes),
-        false => Outcome::Failed(failed),
     }
 }
 
@@ -245,7 +238,7 @@ pub(crate) fn versions(disks: &[SimDisk], ranks: usize) -> Vec<u64> {
     let of_rank = |rank: usize| {
         let disk = disks.get(rank).unwrap_or(&disks[0]);
         let all = disk.list(Path::new("/")).unwrap_or_default();
-        let is_it = |path: &&PathBuf| path.to_string_lossy().contains("versions");
+        let is_it = |path: &&PathBuf| path.to_string_lossy().contains("checkpoints");
         let base = all.iter().find(is_it).cloned().unwrap_or_default();
         let folder = base.join(format!("rank-{rank:05}"));
         let number = |path: PathBuf| {

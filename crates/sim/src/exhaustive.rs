@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use graphmill_storage::{Disk, Fault, FaultKind, On, SimDisk, SplitMix64};
+use graphmill_storage::{Disk, FaultKind, On, SimDisk, SplitMix64};
 
 use crate::check::says_bug;
 use crate::cluster::{GRAPH, Outcome, RESULT, versions};
-use crate::fault::{Faults, Moment};
+use crate::fault::{Faults, Moment, fault};
 use crate::scenario::Scenario;
 
 /// A stored graph, and the right answer.
@@ -27,15 +27,11 @@ impl StoredCase {
             ..Scenario::draw(seed)
         };
         let disk = case.disk().map_err(|error| error.to_string())?;
-        if let failed @ (Outcome::Failed(_) | Outcome::Panicked(_)) =
-            case.import(&disk, &Faults::default(), seed)
-        {
-            return Err(format!("import: {failed:?}"));
+        let imported = case.import(&disk, &Faults::default(), seed);
+        if !matches!(imported, Outcome::Done(_)) {
+            return Err(format!("import: {imported:?}"));
         }
-        let wanted = match case.undisturbed(&disk.copied(1)) {
-            Outcome::Done(bytes) => bytes,
-            other => return Err(format!("undisturbed: {other:?}")),
-        };
+        let wanted = case.undisturbed(&disk.copied(1))?;
         let memory = case.least(&disk) + case.slack;
         Ok(StoredCase {
             case,
@@ -47,26 +43,28 @@ impl StoredCase {
 
     /// Makes disks with the graph: one for each rank, or one for all.
     fn disks(&self) -> Vec<SimDisk> {
-        let count = if self.case.own_disks {
-            self.case.ranks as u64
-        } else {
-            1
-        };
-        (0..count).map(|number| self.disk.copied(number)).collect()
+        let case = &self.case;
+        let count = if case.own_disks { case.ranks } else { 1 };
+        let numbers = 0..count as u64;
+        numbers.map(|number| self.disk.copied(number)).collect()
     }
 
-    fn attempt(&self, disks: &[SimDisk], faults: &Faults, seed: u64) -> Outcome {
-        self.case.attempt(disks, self.memory, faults, seed)
+    /// Returns the errors of an attempt; none if it gave the right answer.
+    fn attempt(
+        &self,
+        disks: &[SimDisk],
+        faults: &Faults,
+        seed: u64,
+    ) -> Result<Vec<String>, String> {
+        let outcome = self.case.attempt(disks, self.memory, faults, seed);
+        outcome.errors(&self.wanted)
     }
 
-    /// Returns true if an attempt gave the answer, false if it failed.
-    fn has_answer(&self, outcome: Outcome) -> Result<bool, String> {
-        match outcome {
-            Outcome::Panicked(text) => Err(format!("panic: {text}")),
-            Outcome::Failed(_) => Ok(false),
-            Outcome::Done(bytes) if bytes == self.wanted => Ok(true),
-            Outcome::Done(_) => Err("wrong answer".into()),
-        }
+    /// Makes disks with the graph and what a run left that was stopped after `passes` passes.
+    fn stopped_after(&self, passes: u64) -> Result<Vec<SimDisk>, String> {
+        let disks = self.disks();
+        self.attempt(&disks, &Faults::stopping_after(passes), 0)?;
+        Ok(disks)
     }
 
     /// Resumes without faults, from the newest checkpoint left, and checks the answer.
@@ -74,10 +72,9 @@ impl StoredCase {
         let newest = versions(disks, self.case.ranks).last().copied();
         let has_ended = disks[0].exists(Path::new(RESULT)).unwrap_or(false);
         let faults = Faults::default();
-        match self.attempt(disks, &faults, seed) {
-            Outcome::Done(bytes) if bytes == self.wanted => {}
-            Outcome::Done(_) => return Err("wrong answer".to_string()),
-            other => return Err(format!("{other:?}")),
+        let errors = self.attempt(disks, &faults, seed)?;
+        if !errors.is_empty() {
+            return Err(format!("{errors:?}"));
         }
         let resumed = faults.resumed.load(Ordering::Relaxed);
         match has_ended || resumed == newest.unwrap_or_default() {
@@ -91,6 +88,20 @@ impl StoredCase {
         let disks = self.disks();
         self.goes_on(&disks, 0)?;
         Ok(disks.iter().map(SimDisk::operations).collect())
+    }
+
+    /// Calls `fails` with each disk and the numbers from 1 on, until it returns false.
+    fn each_disk(
+        &self,
+        mut fails: impl FnMut(usize, u64) -> Result<bool, String>,
+    ) -> Result<(), String> {
+        for of in 0..self.disks().len() {
+            let mut nth = 1;
+            while fails(of, nth)? {
+                nth += 1;
+            }
+        }
+        Ok(())
     }
 
     /// Returns each operation on each disk.
@@ -115,9 +126,7 @@ pub fn every_power_cut(seed: u64, state: u64) -> Result<u64, String> {
         let what = |what: String| {
             format!("seed {seed}: power cut at {nth} of disk {of}, state {state}: {what}")
         };
-        if let Outcome::Panicked(text) = job.attempt(&disks, &cut, 0) {
-            return Err(what(format!("panic: {text}")));
-        }
+        job.attempt(&disks, &cut, 0).map_err(what)?;
         disks[of] = disks[of].after_power_cut(state);
         job.goes_on(&disks, 1).map_err(what)?;
         count += 1;
@@ -147,21 +156,18 @@ pub fn every_failure(seed: u64) -> Result<u64, String> {
                 let disks = job.disks();
                 let faults = Faults::of_disk(of, fault(kind, on, nth, for_good));
                 let what = |what: String| format!("seed {seed}: {faults}: {what}");
-                match job.attempt(&disks, &faults, 0) {
-                    // There are fewer such operations, or the job does not need this one.
-                    Outcome::Done(bytes) if bytes == job.wanted => continue,
-                    Outcome::Done(_) => return Err(what("wrong answer".into())),
-                    Outcome::Panicked(text) => return Err(what(format!("panic: {text}"))),
-                    Outcome::Failed(errors) => {
-                        let is_bug = errors.iter().any(|error| says_bug(error));
-                        let names_path = errors.iter().any(|error| error.contains('/'));
-                        if is_bug || !names_path || (kind == FaultKind::Short && !for_good) {
-                            return Err(what(format!("{errors:?}")));
-                        }
-                        disks[of].heal();
-                        job.goes_on(&disks, 1).map_err(what)?;
-                    }
+                let errors = job.attempt(&disks, &faults, 0).map_err(what)?;
+                // There are fewer such operations, or the job does not need this one.
+                if errors.is_empty() {
+                    continue;
                 }
+                let is_bug = errors.iter().any(|error| says_bug(error));
+                let names_path = errors.iter().any(|error| error.contains('/'));
+                if is_bug || !names_path || (kind == FaultKind::Short && !for_good) {
+                    return Err(what(format!("{errors:?}")));
+                }
+                disks[of].heal();
+                job.goes_on(&disks, 1).map_err(what)?;
                 count += 1;
             }
         }
@@ -178,26 +184,21 @@ pub fn every_failure(seed: u64) -> Result<u64, String> {
 pub fn every_failed_sync(seed: u64) -> Result<u64, String> {
     let job = StoredCase::new(seed)?;
     let mut count = 0;
-    for of in 0..job.disks().len() {
-        for nth in 1.. {
-            let mut has_failed = false;
-            for later in 1..=4 {
-                let mut disks = job.disks();
-                let faults = Faults::of_disk(of, fault(FaultKind::Eio, On::Sync, nth, false))
-                    .and_of_disk(of, fault(FaultKind::PowerCut, On::Sync, nth + later, true));
-                let what = |what: String| format!("seed {seed}: {faults}: {what}");
-                let outcome = job.attempt(&disks, &faults, 0);
-                has_failed |= !job.has_answer(outcome).map_err(what)?;
-                disks[of] = disks[of].after_power_cut(later);
-                job.goes_on(&disks, 1).map_err(what)?;
-                count += 1;
-            }
-            // There are fewer syncs.
-            if !has_failed {
-                break;
-            }
+    // There are fewer syncs once none fails.
+    job.each_disk(|of, nth| {
+        let mut has_failed = false;
+        for later in 1..=4 {
+            let mut disks = job.disks();
+            let faults = Faults::of_disk(of, fault(FaultKind::Eio, On::Sync, nth, false))
+                .and_of_disk(of, fault(FaultKind::PowerCut, On::Sync, nth + later, true));
+            let what = |what: String| format!("seed {seed}: {faults}: {what}");
+            has_failed |= !job.attempt(&disks, &faults, 0).map_err(what)?.is_empty();
+            disks[of] = disks[of].after_power_cut(later);
+            job.goes_on(&disks, 1).map_err(what)?;
+            count += 1;
         }
-    }
+        Ok(has_failed)
+    })?;
     Ok(count)
 }
 
@@ -211,42 +212,37 @@ pub fn every_failed_sync(seed: u64) -> Result<u64, String> {
 pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
     let job = StoredCase::new(seed)?;
     let mut count = 0;
-    for of in 0..job.disks().len() {
-        for nth in 1.. {
-            let mut has_failed = false;
-            for (sync, state) in (1..=3).flat_map(|sync| (0..4).map(move |state| (sync, state))) {
-                let mut disks = job.disks();
-                let failing = Faults::of_disk(of, fault(FaultKind::Eio, On::Sync, nth, true));
-                let cut = Faults::of_disk(of, fault(FaultKind::PowerCut, On::Sync, sync, true));
-                let what = |what: String| {
-                    format!("seed {seed}: {failing}, then {cut}, state {state}: {what}")
-                };
-                let mut known = 0;
-                for (is_first, faults) in [(true, &failing), (false, &cut)] {
-                    let outcome = job.attempt(&disks, faults, state);
-                    has_failed |= !job.has_answer(outcome).map_err(what)? && is_first;
-                    disks[of].heal();
-                    // Perhaps not all ranks published the newest.
-                    let there = versions(&disks, job.case.ranks);
-                    known = known.max(there.iter().rev().nth(1).copied().unwrap_or_default());
-                }
-                disks[of] = disks[of].after_power_cut(state);
-                let left = versions(&disks, job.case.ranks).last().copied();
-                let has_ended = disks[0].exists(Path::new(RESULT)).unwrap_or(false);
-                if left.unwrap_or_default() < known && !has_ended {
-                    return Err(what(format!(
-                        "checkpoint {known} is lost: {left:?} is left"
-                    )));
-                }
-                job.goes_on(&disks, 1).map_err(what)?;
-                count += 1;
+    // There are fewer syncs once none fails.
+    job.each_disk(|of, nth| {
+        let mut has_failed = false;
+        for (sync, state) in (1..=3).flat_map(|sync| (0..4).map(move |state| (sync, state))) {
+            let mut disks = job.disks();
+            let failing = Faults::of_disk(of, fault(FaultKind::Eio, On::Sync, nth, true));
+            let cut = Faults::of_disk(of, fault(FaultKind::PowerCut, On::Sync, sync, true));
+            let what =
+                |what: String| format!("seed {seed}: {failing}, then {cut}, state {state}: {what}");
+            let mut known = 0;
+            for (is_first, faults) in [(true, &failing), (false, &cut)] {
+                let errors = job.attempt(&disks, faults, state).map_err(what)?;
+                has_failed |= is_first && !errors.is_empty();
+                disks[of].heal();
+                // Perhaps not all ranks published the newest.
+                let there = versions(&disks, job.case.ranks);
+                known = known.max(there.iter().rev().nth(1).copied().unwrap_or_default());
             }
-            // There are fewer syncs.
-            if !has_failed {
-                break;
+            disks[of] = disks[of].after_power_cut(state);
+            let left = versions(&disks, job.case.ranks).last().copied();
+            let has_ended = disks[0].exists(Path::new(RESULT)).unwrap_or(false);
+            if left.unwrap_or_default() < known && !has_ended {
+                return Err(what(format!(
+                    "checkpoint {known} is lost: {left:?} is left"
+                )));
             }
+            job.goes_on(&disks, 1).map_err(what)?;
+            count += 1;
         }
-    }
+        Ok(has_failed)
+    })?;
     Ok(count)
 }
 
@@ -258,8 +254,7 @@ pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
 /// The operation that lost a checkpoint, or after which the run does not resume.
 pub fn every_failed_name(seed: u64) -> Result<u64, String> {
     let job = StoredCase::new(seed)?;
-    let stopped = job.disks();
-    job.attempt(&stopped, &Faults::stopping_after(2), 0);
+    let stopped = job.stopped_after(2)?;
     let before = versions(&stopped, job.case.ranks).last().copied();
     if before.is_none() {
         return Err(format!("seed {seed}: nothing was published"));
@@ -267,22 +262,16 @@ pub fn every_failed_name(seed: u64) -> Result<u64, String> {
     let mut count = 0;
     for of in 0..stopped.len() {
         // Some of all operations are name operations.
-        let copies = || {
-            stopped
-                .iter()
-                .map(|disk| disk.copied(0))
-                .collect::<Vec<_>>()
-        };
+        let copies = || -> Vec<_> { stopped.iter().map(|disk| disk.copied(0)).collect() };
         let whole = copies();
-        job.attempt(&whole, &Faults::stopping_after(1), 0);
+        job.attempt(&whole, &Faults::stopping_after(1), 0)?;
         for nth in 1..=whole[of].operations() {
             let disks = copies();
             let faults = Faults::stopping_after(1)
                 .and_of_disk(of, fault(FaultKind::Eio, On::Name, nth, false));
             let what = |what: String| format!("seed {seed}: {faults}: {what}");
-            let outcome = job.attempt(&disks, &faults, 0);
+            let has_ended = job.attempt(&disks, &faults, 0).map_err(what)?.is_empty();
             disks[of].heal();
-            let has_ended = job.has_answer(outcome).map_err(what)?;
             let after = versions(&disks, job.case.ranks).last().copied();
             if after < before && !has_ended {
                 return Err(what(format!("of checkpoint {before:?} {after:?} is left")));
@@ -313,13 +302,12 @@ pub fn every_wish(seed: u64) -> Result<u64, String> {
                 let faults = Faults::asking(rank, nth, at);
                 let what = |what: String| format!("seed {seed}: {faults}: {what}");
                 let disks = job.disks();
-                match job.attempt(&disks, &faults, 0) {
-                    Outcome::Done(bytes) if bytes == job.wanted => has_ended = true,
-                    Outcome::Failed(errors)
-                        if !has_ended
-                            && errors.iter().all(|error| error.starts_with("interrupted")) => {}
-                    other => return Err(what(format!("{other:?}"))),
+                let errors = job.attempt(&disks, &faults, 0).map_err(what)?;
+                let is_interruption = |error: &String| error.starts_with("interrupted");
+                if !errors.is_empty() && (has_ended || !errors.iter().all(is_interruption)) {
+                    return Err(what(format!("{errors:?}")));
                 }
+                has_ended |= errors.is_empty();
                 let operations = disks.iter().map(SimDisk::operations).max();
                 if has_ended && Some(nth) >= operations {
                     break;
@@ -354,7 +342,7 @@ pub fn without_locks(seed: u64) -> Result<bool, String> {
     disks
         .iter()
         .for_each(|disk| disk.lose_locks(Path::new("/")));
-    job.attempt(&disks, &Faults::stopping_after(2), 0);
+    job.attempt(&disks, &Faults::stopping_after(2), 0)?;
     let there = versions(&disks, job.case.ranks);
     if there.is_empty() == job.case.named {
         return Err(format!("seed {seed}: there are {there:?}"));
@@ -372,12 +360,7 @@ pub fn without_locks(seed: u64) -> Result<bool, String> {
 pub fn mutations(seed: u64, numbers: Range<u64>) -> Result<(u64, u64), String> {
     let job = StoredCase::new(seed)?;
     // A run that was stopped between passes, and one pass earlier.
-    let stopped = [1, 2].map(|passes| {
-        let disks = job.disks();
-        job.attempt(&disks, &Faults::stopping_after(passes), 0);
-        disks
-    });
-    let [earlier, stopped] = &stopped;
+    let (earlier, stopped) = (job.stopped_after(1)?, job.stopped_after(2)?);
     let (earlier, others) = (&earlier[0], &stopped[1..]);
     let stopped = &stopped[0];
     let files = files(stopped, Path::new("/"));
@@ -424,29 +407,14 @@ pub fn mutations(seed: u64, numbers: Range<u64>) -> Result<(u64, u64), String> {
         disk.write_small(path, &bytes)
             .map_err(|error| error.to_string())?;
         let what =
-            |what: &str| format!("seed {seed}: change {number} of {}: {what}", path.display());
-        match job.attempt(&disks, &Faults::default(), 1) {
-            Outcome::Done(bytes) if bytes == job.wanted => {}
-            Outcome::Done(_) => return Err(what("wrong answer")),
-            Outcome::Panicked(text) => return Err(what(&format!("panic: {text}"))),
-            Outcome::Failed(errors) => {
-                if errors.iter().any(|error| says_bug(error)) {
-                    return Err(what(&format!("{errors:?}")));
-                }
-                noticed += 1;
-            }
+            |what: String| format!("seed {seed}: change {number} of {}: {what}", path.display());
+        let errors = job.attempt(&disks, &Faults::default(), 1).map_err(what)?;
+        if errors.iter().any(|error| says_bug(error)) {
+            return Err(what(format!("{errors:?}")));
         }
+        noticed += u64::from(!errors.is_empty());
     }
     Ok((count, noticed))
-}
-
-fn fault(kind: FaultKind, on: On, nth: u64, for_good: bool) -> Fault {
-    Fault {
-        kind,
-        on,
-        nth,
-        for_good,
-    }
 }
 
 /// Returns all files below a directory that a run reads or resumes from.

@@ -61,13 +61,7 @@ impl Faults {
         let full = [On::Write, On::Write, On::Sync][random.below(3) as usize];
         let later = nth + 1 + random.below(12);
         let mut fail_on = |disk, kind, on, nth, for_good| {
-            let fault = Fault {
-                kind,
-                on,
-                nth,
-                for_good,
-            };
-            faults.disks.push((disk, fault));
+            faults.disks.push((disk, fault(kind, on, nth, for_good)));
         };
         // All disks of the cluster lose power at about the same time.
         if random.below(10) == 0 {
@@ -124,10 +118,7 @@ impl Faults {
 
     /// Makes faults with one fault of a disk.
     pub(crate) fn of_disk(disk: usize, fault: Fault) -> Faults {
-        Faults {
-            disks: vec![(disk, fault)],
-            ..Faults::default()
-        }
+        Faults::default().and_of_disk(disk, fault)
     }
 
     /// Adds one fault of a disk.
@@ -152,8 +143,11 @@ impl Faults {
         }
     }
 
-    /// Plans the requests to stop, on these disks and clocks.
-    pub(crate) fn ask(&self, disks: &[SimDisk], clocks: &[Arc<Ticking>], stops: &[CancelToken]) {
+    /// Plans the faults and the requests to stop, on these disks and clocks.
+    pub(crate) fn inject(&self, disks: &[SimDisk], clocks: &[Arc<Ticking>], stops: &[CancelToken]) {
+        for (disk, fault) in &self.disks {
+            disks[*disk].inject(*fault);
+        }
         for CancelFault { rank, nth, at } in &self.wishes {
             match at {
                 Moment::Operation => {
@@ -162,13 +156,6 @@ impl Faults {
                 }
                 Moment::Look => clocks[*rank].ask_at(*nth, &stops[*rank]),
             }
-        }
-    }
-
-    /// Plans the faults of the disks.
-    pub(crate) fn inject(&self, disks: &[SimDisk]) {
-        for (disk, fault) in &self.disks {
-            disks[*disk].inject(*fault);
         }
     }
 
@@ -197,16 +184,25 @@ impl Faults {
     }
 }
 
+/// Makes a fault of a disk.
+pub(crate) fn fault(kind: FaultKind, on: On, nth: u64, for_good: bool) -> Fault {
+    Fault {
+        kind,
+        on,
+        nth,
+        for_good,
+    }
+}
+
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (disk, fault) in &self.disks {
-            let Fault {
-                kind,
-                on,
-                nth,
-                for_good,
-            } = fault;
-            let from = if *for_good { " and all after it" } else { "" };
+            let Fault { kind, on, nth, .. } = fault;
+            let from = if fault.for_good {
+                " and all after it"
+            } else {
+                ""
+            };
             write!(
                 f,
                 "{kind:?} of {on:?} operation {nth}{from} of disk {disk} "

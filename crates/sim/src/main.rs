@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -52,9 +52,7 @@ fn main() -> ExitCode {
             }
             match judge(seed) {
                 Ok(told) => {
-                    let mut all = all
-                        .lock()
-                        .unwrap_or_else(std::sync::PoisonError::into_inner);
+                    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
                     all.failed += told.failed;
                     all.resumed += told.resumed;
                     all.operations += told.operations;
@@ -71,9 +69,7 @@ fn main() -> ExitCode {
             scope.spawn(work);
         }
     });
-    let all = all
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     let seeds = next.load(Ordering::Relaxed) - cli.threads.max(1) as u64;
     println!(
         "{seeds} seeds, {} attempts failed as they should, {} of them after resuming from a checkpoint, {} operations on disks; {:.1} s",

@@ -134,30 +134,19 @@ impl Scenario {
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let if_so = |is_so, text| if is_so { text } else { "" };
         write!(
             f,
             "{} edges, {}{}, batches of {:?}, {} {:?}, {} ranks of {} threads{}, {:?}, {} kept",
             self.edges.len(),
-            if self.import.directed {
-                "directed"
-            } else {
-                "undirected"
-            },
-            if self.import.reverse {
-                " both ways"
-            } else {
-                ""
-            },
+            ["undirected", "directed"][usize::from(self.import.directed)],
+            if_so(self.import.reverse, " both ways"),
             self.import.batch_size,
             self.algorithm,
             self.options,
             self.ranks,
             self.threads,
-            if self.own_disks {
-                " with disks of their own"
-            } else {
-                ""
-            },
+            if_so(self.own_disks, " with disks of their own"),
             self.every,
             self.keep,
         )

@@ -12,6 +12,7 @@
 )]
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::path::Path;
@@ -26,6 +27,9 @@ const ABI: u32 = 1;
 /// Number of operations that one poll returns.
 const POLLED_MAX: usize = 64;
 
+type Start = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+type Name = unsafe extern "C" fn(*mut c_char, c_int);
+type Describe = unsafe extern "C" fn(c_int, *mut c_char, c_int);
 type Send = unsafe extern "C" fn(*const c_void, u64, c_int, c_int, *mut c_int) -> c_int;
 type Receive = unsafe extern "C" fn(*mut c_void, u64, c_int, c_int, *mut c_int) -> c_int;
 type Poll = unsafe extern "C" fn(*mut c_int, *mut u64, *mut c_int, c_int, *mut c_int) -> c_int;
@@ -37,9 +41,10 @@ pub(crate) struct Plugin {
     receive: Receive,
     poll: Poll,
     finish: unsafe extern "C" fn() -> c_int,
-    describe: unsafe extern "C" fn(c_int, *mut c_char, c_int),
+    describe: Describe,
     is_truncation: unsafe extern "C" fn(c_int) -> c_int,
-    library: String,
+    /// The name and version of the MPI.
+    pub(crate) library: String,
     held: BTreeMap<c_int, AlignedBuffer>,
     pub(crate) rank: usize,
     pub(crate) ranks: usize,
@@ -68,71 +73,55 @@ impl Plugin {
     /// # Errors
     /// The plugin does not exist or has another version, or MPI does not start.
     pub(crate) fn start(path: &Path) -> Result<Plugin, FabricError> {
-        let no_plugin = |what: String| FabricError::Plugin {
+        Plugin::load(path).map_err(|error| FabricError::Plugin {
             path: path.to_path_buf(),
-            what,
-        };
-        let no_library = |error: libloading::Error| {
-            // The error itself says only which call failed.
-            let cause = std::error::Error::source(&error);
-            no_plugin(match cause {
+            what: match error.source() {
+                // The error itself says only which call failed.
                 Some(cause) => format!("{error}: {cause}"),
                 None => error.to_string(),
-            })
-        };
+            },
+        })
+    }
+
+    fn load(path: &Path) -> Result<Plugin, Box<dyn Error>> {
         // SAFETY: `graphmill mpi build` made the file of `plugin.c`, or a user chose to trust it; loading it runs the code that MPI runs
         // on loading.
-        let library = unsafe { Library::new(path) }.map_err(no_library)?;
+        let library = unsafe { Library::new(path)? };
         let library: &'static Library = Box::leak(Box::new(library));
         // SAFETY: the symbol has this type in `plugin.c`, of any version.
-        let abi = unsafe {
-            let abi = library.get::<unsafe extern "C" fn() -> u32>(b"graphmill_mpi_abi");
-            abi.map_err(no_library)?()
-        };
+        let abi = unsafe { library.get::<unsafe extern "C" fn() -> u32>(b"graphmill_mpi_abi")?() };
         if abi != ABI {
-            return Err(no_plugin(format!(
+            let what = format!(
                 "it is of version {abi}, and this program requires version {ABI}; build it again (graphmill mpi build)"
-            )));
+            );
+            return Err(what.into());
         }
         let (mut rank, mut ranks) = (0, 0);
-        // SAFETY: the symbols have these types in `plugin.c` of this version; the numbers live as long as the call.
-        let plugin = unsafe {
-            let start = library
-                .get::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(
-                    b"graphmill_mpi_start",
-                )
-                .map_err(no_library)?;
-            let describe = *library.get(b"graphmill_mpi_describe").map_err(no_library)?;
+        // SAFETY: the symbols have these types in `plugin.c` of this version; the numbers live as long as the call, and each text is
+        // written to a buffer of `room` bytes.
+        unsafe {
+            let start = library.get::<Start>(b"graphmill_mpi_start")?;
+            let describe = *library.get::<Describe>(b"graphmill_mpi_describe")?;
             let error = start(&mut rank, &mut ranks);
             if error != 0 {
-                let what = text(|to, room| describe_to(describe, error, to, room));
-                return Err(no_plugin(format!("MPI does not start: {what}")));
+                let what = text(|to, room| describe(error, to, room));
+                return Err(format!("MPI does not start: {what}").into());
             }
-            let library_of = library
-                .get::<unsafe extern "C" fn(*mut c_char, c_int)>(b"graphmill_mpi_library")
-                .map_err(no_library)?;
-            Plugin {
-                send: *library.get(b"graphmill_mpi_send").map_err(no_library)?,
-                receive: *library.get(b"graphmill_mpi_receive").map_err(no_library)?,
-                poll: *library.get(b"graphmill_mpi_poll").map_err(no_library)?,
-                finish: *library.get(b"graphmill_mpi_finish").map_err(no_library)?,
-                is_truncation: *library
-                    .get(b"graphmill_mpi_is_truncation")
-                    .map_err(no_library)?,
-                library: text(|to, room| library_of(to, room)),
+            let name = library.get::<Name>(b"graphmill_mpi_library")?;
+            Ok(Plugin {
+                send: *library.get(b"graphmill_mpi_send")?,
+                receive: *library.get(b"graphmill_mpi_receive")?,
+                poll: *library.get(b"graphmill_mpi_poll")?,
+                finish: *library.get(b"graphmill_mpi_finish")?,
+                is_truncation: *library.get(b"graphmill_mpi_is_truncation")?,
+                library: text(|to, room| name(to, room)),
                 describe,
                 held: BTreeMap::new(),
                 rank: rank as usize,
                 ranks: ranks as usize,
                 _library: library,
-            }
-        };
-        Ok(plugin)
-    }
-
-    /// Returns the name and version of the MPI.
-    pub(crate) fn library(&self) -> &str {
-        &self.library
+            })
+        }
     }
 
     /// Starts to send; returns the slot, or the buffer and the failure.
@@ -231,10 +220,8 @@ impl Plugin {
         if unsafe { (self.is_truncation)(error) } != 0 {
             return Failure::TooLong;
         }
-        // SAFETY: see `text`.
-        Failure::Mpi(text(|to, room| unsafe {
-            describe_to(self.describe, error, to, room)
-        }))
+        // SAFETY: `text` passes a buffer of `room` bytes.
+        Failure::Mpi(text(|to, room| unsafe { (self.describe)(error, to, room) }))
     }
 }
 
@@ -243,16 +230,6 @@ impl Drop for Plugin {
         // MPI may still access the buffers of operations in flight.
         std::mem::forget(std::mem::take(&mut self.held));
     }
-}
-
-unsafe fn describe_to(
-    describe: unsafe extern "C" fn(c_int, *mut c_char, c_int),
-    error: c_int,
-    to: *mut c_char,
-    room: c_int,
-) {
-    // SAFETY: the caller passes a buffer of `room` bytes.
-    unsafe { describe(error, to, room) }
 }
 
 /// Returns the text, up to a 0, that a function writes to a buffer.

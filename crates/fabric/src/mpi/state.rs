@@ -11,6 +11,7 @@ use graphmill_raw::AlignedBuffer;
 use super::plugin::{Done, Failure, Plugin};
 use crate::collective::CHANNEL as COLLECTIVE;
 use crate::error::FabricError;
+use crate::pending::Pending;
 use crate::port::{Channel, FabricCompletion, FabricOperation, SILENCE, SILENT};
 
 /// The channel of the reports of ranks.
@@ -42,14 +43,10 @@ pub(super) struct MpiState {
 
 #[derive(Clone, Copy, Debug)]
 enum Flying {
-    /// An operation of the user.
-    Sent {
+    /// An operation of the user with another rank; `room` is the memory for a frame of it.
+    Frame {
         token: u64,
-        to: usize,
-    },
-    Awaited {
-        token: u64,
-        from: usize,
+        other: usize,
         room: usize,
     },
     /// A report to a rank, or from one.
@@ -166,38 +163,22 @@ impl MpiState {
         if self.ended {
             return false;
         }
-        match self.plugin.poll() {
-            Ok(done) => {
-                let any = !done.is_empty();
-                done.into_iter().for_each(|done| self.done(done));
-                any
-            }
-            Err(failure) => {
-                self.lose(self.rank(), &failure.text());
-                false
-            }
-        }
+        let done = self.plugin.poll().unwrap_or_else(|failure| {
+            self.lose(self.rank(), &failure.text());
+            Vec::new()
+        });
+        let any = !done.is_empty();
+        done.into_iter().for_each(|done| self.done(done));
+        any
     }
 
     pub(super) fn done(&mut self, done: Done) {
-        let Done {
-            slot,
-            buffer,
-            result,
-        } = done;
+        let Done { buffer, result, .. } = done;
         // A slot without an entry was given up when a rank was lost.
-        match self.flying.remove(&slot) {
+        match self.flying.remove(&done.slot) {
             None => {}
-            Some(Flying::Sent { token, to }) => {
-                let result = result.map_err(|failure| self.failed(to, 0, failure));
-                self.complete.push_back(FabricCompletion {
-                    token,
-                    buffer,
-                    result,
-                });
-            }
-            Some(Flying::Awaited { token, from, room }) => {
-                let result = result.map_err(|failure| self.failed(from, room, failure));
+            Some(Flying::Frame { token, other, room }) => {
+                let result = result.map_err(|failure| self.failed(other, room, failure));
                 self.complete.push_back(FabricCompletion {
                     token,
                     buffer,
@@ -249,7 +230,7 @@ impl MpiState {
         self.lose(rank, &cause);
     }
 
-    /// Returns the error of the lost rank, if there is one.
+    /// Returns the lost rank, if there is one.
     pub(super) fn lost_rank(&self) -> Option<usize> {
         match self.lost {
             Some(FabricError::Lost { rank, .. }) => Some(rank),
@@ -272,84 +253,59 @@ impl MpiState {
         if self.lost.is_some() {
             return;
         }
-        let error = FabricError::Lost {
-            rank,
-            cause: cause.to_string(),
-        };
+        let error = FabricError::lost(rank, cause);
         self.lost = Some(error.clone());
         self.has_lost.store(true, Ordering::Relaxed);
-        let given_up = std::mem::take(&mut self.flying);
-        for (slot, flying) in given_up {
-            match flying {
-                Flying::Sent { token, .. } | Flying::Awaited { token, .. } => {
-                    // MPI still has the memory.
-                    self.complete.push_back(FabricCompletion {
-                        token,
-                        buffer: None,
-                        result: Err(error.clone()),
-                    });
-                }
-                Flying::Word { .. } | Flying::Heard { .. } => {
-                    self.flying.insert(slot, flying);
-                }
+        for (slot, flying) in std::mem::take(&mut self.flying) {
+            if let Flying::Frame { token, .. } = flying {
+                // MPI still has the memory.
+                self.complete.push_back(FabricCompletion {
+                    token,
+                    buffer: None,
+                    result: Err(error.clone()),
+                });
+            } else {
+                self.flying.insert(slot, flying);
             }
         }
     }
 
     pub(super) fn submit(&mut self, operation: FabricOperation, token: u64) {
         self.in_flight += 1;
-        let possible = operation.check(self.peers.len()).and(match &self.lost {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
-        });
+        let checked = operation.check(self.peers.len());
         let other = operation.other();
         let left = other != self.rank() && self.peers.get(other).is_some_and(|peer| peer.left);
-        let refusal = match possible {
-            Err(error) => Some(error),
-            Ok(()) => left.then_some(FabricError::Left { rank: other }),
+        let left = left.then_some(FabricError::Left { rank: other });
+        if let Some(error) = checked.err().or_else(|| self.lost.clone()).or(left) {
+            let refused = Pending { operation, token }.done(Err(error));
+            return self.complete.push_back(refused);
+        }
+        let (room, started) = match operation {
+            FabricOperation::Send {
+                to,
+                channel,
+                buffer,
+                range,
+            } => (0, self.plugin.send(to, channel, buffer, range)),
+            FabricOperation::Receive {
+                from,
+                channel,
+                buffer,
+            } => (buffer.len(), self.plugin.receive(from, channel, buffer)),
         };
-        let refused = match (refusal, operation) {
-            (Some(error), operation) => Some((operation.into_buffer(), error)),
-            (
-                None,
-                FabricOperation::Send {
-                    to,
-                    channel,
-                    buffer,
-                    range,
-                },
-            ) => match self.plugin.send(to, channel, buffer, range) {
-                Ok(slot) => {
-                    self.flying.insert(slot, Flying::Sent { token, to });
-                    None
-                }
-                Err((buffer, failure)) => Some((buffer, self.failed(to, 0, failure))),
-            },
-            (
-                None,
-                FabricOperation::Receive {
-                    from,
-                    channel,
-                    buffer,
-                },
-            ) => {
-                let room = buffer.len();
-                match self.plugin.receive(from, channel, buffer) {
-                    Ok(slot) => {
-                        self.flying
-                            .insert(slot, Flying::Awaited { token, from, room });
-                        None
-                    }
-                    Err((buffer, failure)) => Some((buffer, self.failed(from, room, failure))),
-                }
+        match started {
+            Ok(slot) => {
+                let flying = Flying::Frame { token, other, room };
+                self.flying.insert(slot, flying);
             }
-        };
-        if let Some((buffer, error)) = refused {
-            self.complete.push_back(FabricCompletion {
-                token,
-                buffer: Some(buffer),
-                result: Err(error),
-            });
+            Err((buffer, failure)) => {
+                let error = self.failed(other, room, failure);
+                self.complete.push_back(FabricCompletion {
+                    token,
+                    buffer: Some(buffer),
+                    result: Err(error),
+                });
+            }
         }
     }
 
