@@ -173,35 +173,27 @@ impl Plan {
 }
 
 /// Returns the memory error for all ranks, given that of the share of one rank.
-fn of_all(error: Error, ranks: u64) -> Error {
-    match error {
-        Error::Engine(EngineError::TooSmall {
-            what,
-            least,
-            budget,
-        })
+fn of_all(mut error: Error, ranks: u64) -> Error {
+    match &mut error {
+        Error::Engine(EngineError::TooSmall { least, budget, .. })
         | Error::Algorithm(AlgorithmError::Engine(EngineError::TooSmall {
-            what,
-            least,
-            budget,
-        })) => Error::Engine(EngineError::TooSmall {
-            what,
-            least: least * ranks,
-            budget: budget * ranks,
-        }),
+            least, budget, ..
+        })) => {
+            (*least, *budget) = (*least * ranks, *budget * ranks);
+        }
         Error::Ingest(IngestError::TooLittleMemory {
-            what,
             needed,
             available,
             least,
-        }) => Error::Ingest(IngestError::TooLittleMemory {
-            what,
-            needed: needed * ranks,
-            available: available * ranks,
-            least: least * ranks,
-        }),
-        error => error,
+            ..
+        }) => {
+            for bytes in [needed, available, least] {
+                *bytes *= ranks;
+            }
+        }
+        _ => {}
     }
+    error
 }
 
 #[cfg(test)]

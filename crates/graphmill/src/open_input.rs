@@ -185,19 +185,15 @@ impl Plan {
                             source,
                         }
                     }
-                    // The reported minimum suffices for the run, too.
-                    Error::Ingest(IngestError::TooLittleMemory {
-                        what,
-                        needed,
-                        available,
-                        least,
-                    }) => Error::Ingest(IngestError::TooLittleMemory {
-                        what,
-                        needed,
-                        available,
-                        least: least.max(enough()?),
-                    }),
-                    error => error,
+                    mut error => {
+                        // The reported minimum suffices for the run, too.
+                        if let Error::Ingest(IngestError::TooLittleMemory { least, .. }) =
+                            &mut error
+                        {
+                            *least = (*least).max(enough()?);
+                        }
+                        error
+                    }
                 });
             }
         }

@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::machine::limits::{default_memory, default_threads};
 use crate::machine::resources::MachineConfig;
-use crate::result::format::{ResultFormat, is_stdout};
+use crate::result::format::{ResultFormat, is_folder, is_stdout};
 use crate::spool::Spool;
 
 /// A [`Config`] that was found to make sense, with nothing left open. `Display` prints it.
@@ -102,6 +102,11 @@ impl Plan {
     pub(crate) fn output_file(&self) -> Option<&Path> {
         let output = self.config.output.as_deref();
         output.filter(|path| !is_stdout(path))
+    }
+
+    /// The directory of the parts of the result.
+    pub(crate) fn output_folder(&self) -> Option<&Path> {
+        self.output_file().filter(|path| is_folder(path))
     }
 
     /// The machine's share, resolved.

@@ -11,20 +11,19 @@ use std::time::Duration;
 use graphmill_algorithms::{AlgorithmOptions, Output};
 use graphmill_engine::{Metrics, job};
 use graphmill_graph::{GraphDims, StoredGraph};
-use graphmill_storage::{CancelToken, Clock, Disk, Lease, StorageError, write_output};
+use graphmill_storage::{CancelToken, Clock, Lease, StorageError};
 use serde::Serialize;
 
 use crate::checkpoint_dir::CheckpointDir;
 use crate::error::Error;
+use crate::import::GraphSize;
 use crate::machine::resources::Machine;
 use crate::machine::timeline::{Recording, Timeline};
 use crate::open::OpenFor;
 use crate::plan::Plan;
 use crate::progress::{Progress, ProgressFn};
 use crate::result::block::Block;
-use crate::result::format::is_folder;
 use crate::result::top_k::{TopK, TopRow};
-use crate::result_error::ResultError;
 use crate::session::Session;
 use crate::start::StartOptions;
 use crate::summary::{Summary, TOP_ROWS};
@@ -79,7 +78,7 @@ pub struct Seconds {
 #[derive(Serialize)]
 struct MetricsReport<'a> {
     algorithm: &'a str,
-    graph: GraphCounts,
+    graph: GraphSize,
     /// How the input of the graph was read.
     read: &'a [String],
     executor: &'a str,
@@ -100,12 +99,6 @@ struct MetricsReport<'a> {
     summary: serde_json::Value,
 }
 
-#[derive(Serialize)]
-struct GraphCounts {
-    vertices: u64,
-    arcs: u64,
-}
-
 /// A result that is written.
 struct WrittenResult {
     /// Bytes of the file, or of all parts.
@@ -113,13 +106,6 @@ struct WrittenResult {
     summary: Summary,
     /// The memory of the ids in the summary.
     _long_ids: Vec<Lease>,
-}
-
-impl WrittenResult {
-    /// Returns the first `count` rows of the summary.
-    fn top(&self, count: usize) -> Vec<TopRow> {
-        self.summary.top.iter().take(count).cloned().collect()
-    }
 }
 
 impl Plan {
@@ -185,13 +171,17 @@ impl Plan {
             wants_rows,
         };
         let (graph, settings, _hold) = self.open_and_resolve(machine, purpose, watcher)?;
-        self.check_part(machine)?;
+        // Another rank may have a disk of its own.
+        if let Some(folder) = self.output_folder().filter(|_| !is_first) {
+            machine.check_output(folder)?;
+        }
         let measure = graph.measure();
         let opened = clock.now();
 
-        let count = match wants_summary {
-            true => self.config.top.max(TOP_ROWS),
-            false => 0,
+        let count = if wants_summary {
+            self.config.top.max(TOP_ROWS)
+        } else {
+            0
         };
         let [set_aside, _highest] = set_aside(machine, &measure, wants_rows, count)?;
         let beside = self.output_file().unwrap_or(graph.path());
@@ -212,8 +202,9 @@ impl Plan {
         // A resumed run must replay the calls of the run before, even if no one reads the summary.
         let wants_sizes = wants_summary || checkpoints.is_some();
         let group_sizes = self.entry.group_sizes.filter(|_| wants_sizes);
-        let sizes = group_sizes.map(|sizes| sizes(&mut session, &output));
-        let sizes = sizes.transpose()?;
+        let sizes = group_sizes
+            .map(|sizes| sizes(&mut session, &output))
+            .transpose()?;
         job::end_calls(&mut session)?;
         drop(set_aside);
         self.warn_of(&metrics, watcher);
@@ -238,7 +229,13 @@ impl Plan {
             vertices: graph.vertices(),
             arcs: graph.arcs(),
             read: info::read(&graph.meta().options),
-            top: written.top(self.config.top),
+            top: written
+                .summary
+                .top
+                .iter()
+                .take(self.config.top)
+                .cloned()
+                .collect(),
             summary: written.summary.shown(self.config.top),
             peak_memory: machine.budget().peak(),
             trials,
@@ -253,20 +250,9 @@ impl Plan {
             metrics,
         };
         if let Some(path) = self.config.metrics.as_ref().filter(|_| is_first) {
-            self.write_metrics(&**machine.disk(), &run, path)?;
+            self.write_metrics(machine, &run, path)?;
         }
         Ok(run)
-    }
-
-    /// Checks the directory of this rank's part, if this is not the first rank.
-    ///
-    /// The rank may have a disk of its own.
-    fn check_part(&self, machine: &Machine) -> Result<(), Error> {
-        let folder = self.output_file().filter(|path| is_folder(path));
-        match folder.filter(|_| machine.rank() > 0) {
-            Some(folder) => machine.check_output(folder),
-            None => Ok(()),
-        }
     }
 
     /// Runs the algorithm as often as asked; returns the last output, and the seconds of each trial.
@@ -317,7 +303,7 @@ impl Plan {
         each: Option<&mut dyn FnMut(&Block)>,
         watcher: &ProgressFn,
     ) -> Result<WrittenResult, Error> {
-        let folder = self.output_file().filter(|path| is_folder(path));
+        let folder = self.output_folder();
         let mut done = 0;
         let mut note = |rows: u64, total: u64| {
             done += rows;
@@ -362,10 +348,10 @@ impl Plan {
         })
     }
 
-    fn write_metrics(&self, disk: &dyn Disk, run: &Run, path: &Path) -> Result<(), Error> {
+    fn write_metrics(&self, machine: &Machine, run: &Run, path: &Path) -> Result<(), Error> {
         let account = MetricsReport {
             algorithm: self.entry.name,
-            graph: GraphCounts {
+            graph: GraphSize {
                 vertices: run.vertices,
                 arcs: run.arcs,
             },
@@ -382,11 +368,7 @@ impl Plan {
             timelines: &run.timelines,
             summary: run.summary.json(),
         };
-        let mut text = serde_json::to_vec_pretty(&account)
-            .map_err(std::io::Error::from)
-            .map_err(ResultError::Write)?;
-        text.push(b'\n');
-        Ok(write_output(disk, path, &text)?)
+        machine.write_json(path, &account)
     }
 }
 

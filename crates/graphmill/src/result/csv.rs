@@ -10,7 +10,7 @@ use graphmill_graph::Id;
 use crate::error::Error;
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
 use crate::result::names::{VertexNames, fewer_ids};
-use crate::result::rows::ResultRows;
+use crate::result::rows::{ResultRows, are_vertices};
 use crate::result::sizes::{BLOCK_ROWS, OUTPUT_BYTES};
 use crate::result::values::ValueColumn;
 use crate::result::walk::walk;
@@ -35,7 +35,7 @@ pub(super) fn write<W: Write>(
     header.write_record(columns).map_err(ResultError::from)?;
     sink.write_all(&bytes_of(header)?)
         .map_err(ResultError::Write)?;
-    let (nullable, are_vertices) = (rows.output.nullable, rows.are_vertices());
+    let (nullable, are_vertices) = (rows.output.nullable, are_vertices(rows.output));
     let encoder = |names| CsvRows {
         tabs,
         nullable,
