@@ -80,17 +80,14 @@ pub(crate) fn bandwidth(text: &str) -> Result<u64, String> {
 /// `bytes` in the largest unit that leaves at least one: `1.5 GiB`.
 pub(crate) fn text(bytes: u64) -> String {
     let mut value = bytes as f64;
-    for unit in ["bytes", "KiB", "MiB", "GiB", "TiB"] {
-        if value < 1024.0 || unit == "TiB" {
-            return if unit == "bytes" {
-                format!("{bytes} bytes")
-            } else {
-                format!("{value:.1} {unit}")
-            };
+    for unit in ["bytes", "KiB", "MiB", "GiB"] {
+        match unit {
+            _ if value >= 1024.0 => value /= 1024.0,
+            "bytes" => return format!("{bytes} bytes"),
+            unit => return format!("{value:.1} {unit}"),
         }
-        value /= 1024.0;
     }
-    format!("{bytes} bytes")
+    format!("{value:.1} TiB")
 }
 
 /// `count` with commas between the thousands.

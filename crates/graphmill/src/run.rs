@@ -187,7 +187,9 @@ impl Plan {
         let beside = self.output_file().unwrap_or(graph.path());
         let sizes = sizes(&measure);
         *checkpoints = self.checkpoints(machine, &graph, &machine.tmp(beside), watcher)?;
-        let policy = checkpoints.as_ref().map(CheckpointDir::asked);
+        let policy = checkpoints
+            .as_ref()
+            .map(|checkpoints| checkpoints.asked.clone());
         let asked = (self.config.engine, sizes, policy);
         let trials = u64::from(self.config.trials.max(1));
         let passes_max = (self.entry.passes_max)(&given).map(|most| most * trials);

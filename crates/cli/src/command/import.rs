@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use graphmill::advanced::Spool;
 use graphmill::{CancelToken, ImportConfig, ImportReport, Machine, MpiJob, ProgressFn, unwatched};
-use serde_json::{Value, json};
+use serde_json::{Value, json, to_string_pretty};
 
 use crate::args::import::ImportArgs;
 use crate::{progress, size};
@@ -56,7 +56,7 @@ pub(crate) fn run(args: ImportArgs, stop: &CancelToken) -> anyhow::Result<ExitCo
     print(&report, config.directed, "lines read", &mut text)?;
     super::account(args.machine.quiet, &text);
     match args.json {
-        true => super::print_json(&summary(&report, &args.output)),
+        true => super::print_json(to_string_pretty(&summary(&report, &args.output))),
         false => Ok(ExitCode::SUCCESS),
     }
 }

@@ -10,7 +10,7 @@ use graphmill::{
     CancelToken, CheckpointConfig, CheckpointInterval, Config, EngineOptions, MachineConfig,
     MpiJob, Plan, ProgressFn, Run, TopRow,
 };
-use serde_json::json;
+use serde_json::{json, to_string_pretty};
 
 use crate::args;
 use crate::args::checkpoint::RunCheckpointArgs;
@@ -71,7 +71,7 @@ pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Resul
         &account(&run, common.output.as_deref()),
     );
     match (common.json, &run.top[..]) {
-        (true, _) => super::print_json(&json!({
+        (true, _) => super::print_json(to_string_pretty(&json!({
             "algorithm": run.algorithm,
             "vertices": run.vertices,
             "arcs": run.arcs,
@@ -82,7 +82,7 @@ pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Resul
             "result": common.output.map(|path| path.display().to_string()),
             "result_bytes": run.result_bytes,
             "summary": run.summary.json(),
-        })),
+        }))),
         (false, []) => Ok(ExitCode::SUCCESS),
         (false, rows) => super::print(table(run.summary.columns, rows).as_bytes()),
     }
