@@ -71,14 +71,11 @@ pub(crate) fn values(
 ) -> AlgorithmOptions {
     let is_value = |of: &&OptionSpec| matches!(of.kind, OptionKind::Value | OptionKind::Flag);
     let given = |of: &OptionSpec| Some((of.name.to_string(), options.get(of.name)?.clone()));
-    let mut settings = AlgorithmOptions::default();
-    settings.values = entry
-        .options
-        .iter()
-        .filter(is_value)
-        .filter_map(given)
-        .collect();
-    settings
+    let values = entry.options.iter().filter(is_value).filter_map(given);
+    AlgorithmOptions {
+        values: values.collect(),
+        ..AlgorithmOptions::default()
+    }
 }
 
 /// Options as the algorithm takes them: the ids among them looked up in `graph`.

@@ -56,10 +56,8 @@ pub fn run_on_ranks<T>(
             None => Err(Error::Stopped),
         };
         // The error of another rank keeps that rank's words.
-        let mut others: Vec<_> = started
-            .into_iter()
-            .map(|thread| thread.join().ok().and_then(Result::err))
-            .collect();
+        let ended = started.into_iter().map(|thread| thread.join());
+        let mut others: Vec<_> = ended.map(|end| end.ok().and_then(Result::err)).collect();
         let error = match done {
             Ok(done) => match others.iter_mut().find_map(Option::take) {
                 None => return Ok(done),
@@ -74,14 +72,10 @@ pub fn run_on_ranks<T>(
             return Err(of_disk.and_then(Option::take).unwrap_or(error));
         }
         let of_rank = match error.between_ranks() {
-            Some(FabricError::Lost { rank, .. }) => {
-                let other = rank
-                    .checked_sub(1)
-                    .and_then(|number| others.get_mut(number));
-                other.and_then(Option::take)
-            }
+            Some(FabricError::Lost { rank, .. }) => rank.checked_sub(1),
             _ => None,
         };
+        let of_rank = of_rank.and_then(|number| others.get_mut(number)?.take());
         Err(of_rank.unwrap_or(error))
     })
     .map_err(|error| of_all(error, ranks as u64))

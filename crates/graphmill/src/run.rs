@@ -99,15 +99,6 @@ struct MetricsReport<'a> {
     summary: serde_json::Value,
 }
 
-/// A result that is written.
-struct WrittenResult {
-    /// Bytes of the file, or of all parts.
-    bytes: Option<u64>,
-    summary: Summary,
-    /// The memory of the ids in the summary.
-    _long_ids: Vec<Lease>,
-}
-
 impl Plan {
     /// Does what the plan says; ends early, with nothing left behind, when `stop` is requested.
     ///
@@ -178,18 +169,15 @@ impl Plan {
         let measure = graph.measure();
         let opened = clock.now();
 
-        let count = if wants_summary {
-            self.config.top.max(TOP_ROWS)
-        } else {
-            0
+        let count = match wants_summary {
+            true => self.config.top.max(TOP_ROWS),
+            false => 0,
         };
         let [set_aside, _highest] = set_aside(machine, &measure, wants_rows, count)?;
         let beside = self.output_file().unwrap_or(graph.path());
         let sizes = sizes(&measure);
         *checkpoints = self.checkpoints(machine, &graph, &machine.tmp(beside), watcher)?;
-        let policy = checkpoints
-            .as_ref()
-            .map(|checkpoints| checkpoints.asked.clone());
+        let policy = checkpoints.as_ref().map(|dir| dir.asked.clone());
         let asked = (self.config.engine, sizes, policy);
         let trials = u64::from(self.config.trials.max(1));
         let passes_max = (self.entry.passes_max)(&given).map(|most| most * trials);
@@ -204,13 +192,12 @@ impl Plan {
         // A resumed run must replay the calls of the run before, even if no one reads the summary.
         let wants_sizes = wants_summary || checkpoints.is_some();
         let group_sizes = self.entry.group_sizes.filter(|_| wants_sizes);
-        let sizes = group_sizes
-            .map(|sizes| sizes(&mut session, &output))
-            .transpose()?;
+        let sizes = group_sizes.map(|sizes| sizes(&mut session, &output));
+        let sizes = sizes.transpose()?;
         job::end_calls(&mut session)?;
         drop(set_aside);
         self.warn_of(&metrics, watcher);
-        let written = self.write_result(
+        let (result_bytes, summary, _long_ids) = self.write_result(
             &mut session,
             (&output, sizes.as_ref()),
             &graph,
@@ -231,14 +218,8 @@ impl Plan {
             vertices: graph.vertices(),
             arcs: graph.arcs(),
             read: info::read(&graph.meta().options),
-            top: written
-                .summary
-                .top
-                .iter()
-                .take(self.config.top)
-                .cloned()
-                .collect(),
-            summary: written.summary.shown(self.config.top),
+            top: summary.top[..self.config.top.min(summary.top.len())].to_vec(),
+            summary: summary.shown(self.config.top),
             peak_memory: machine.budget().peak(),
             trials,
             seconds: Seconds {
@@ -247,7 +228,7 @@ impl Plan {
                 run: seconds(opened, finished) - metrics.loading,
                 write: seconds(finished, ended),
             },
-            result_bytes: written.bytes,
+            result_bytes,
             timelines,
             metrics,
         };
@@ -295,7 +276,7 @@ impl Plan {
 
     /// Writes the result, and hands its rows to `each`; all ranks call it.
     ///
-    /// `count` is the number of rows of the summary, `sizes` are the sizes of groups.
+    /// Returns the bytes of the file or of all parts, the summary, and the leases for its long ids. `count` is the number of rows of the summary, `sizes` are the sizes of groups.
     fn write_result(
         &self,
         session: &mut Session,
@@ -304,7 +285,7 @@ impl Plan {
         (is_first, count): (bool, usize),
         each: Option<&mut dyn FnMut(&Block)>,
         watcher: &ProgressFn,
-    ) -> Result<WrittenResult, Error> {
+    ) -> Result<(Option<u64>, Summary, Vec<Lease>), Error> {
         let folder = self.output_folder();
         let mut done = 0;
         let mut note = |rows: u64, total: u64| {
@@ -343,11 +324,7 @@ impl Plan {
         if is_first {
             job::stop_serving(session)?;
         }
-        Ok(WrittenResult {
-            bytes: result_bytes,
-            summary,
-            _long_ids: long_ids,
-        })
+        Ok((result_bytes, summary, long_ids))
     }
 
     fn write_metrics(&self, machine: &Machine, run: &Run, path: &Path) -> Result<(), Error> {

@@ -43,10 +43,9 @@ impl ResultFormat {
             let ending = path.extension().unwrap_or_default();
             ending.to_string_lossy().to_ascii_lowercase()
         };
-        let (last, stem) = (ending(path), path.with_extension(""));
-        let (gzip, last) = match &*last {
-            "gz" => (true, ending(&stem)),
-            _ => (false, last),
+        let (gzip, last) = match ending(path) {
+            last if last == "gz" => (true, ending(&path.with_extension(""))),
+            last => (false, last),
         };
         match (&*last, gzip) {
             ("parquet", false) => Ok(ResultFormat::Parquet),
