@@ -128,7 +128,7 @@ pub(super) struct EncodePool {
 }
 
 impl EncodeScratch {
-    /// Compresses what is plain; returns the compressed bytes.
+    /// Compresses the plain bytes; returns the compressed ones.
     pub(super) fn compress(&mut self) -> Result<&[u8], ResultError> {
         let most = snap::raw::max_compress_len(self.plain.len());
         self.packed.resize(most, 0);

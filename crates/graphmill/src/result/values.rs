@@ -62,7 +62,7 @@ impl ValueColumn {
         Ok(read?)
     }
 
-    /// Adds the elements of `other`, which is of the same kind, in a range; without marks all, else the marked.
+    /// Adds elements of `other`, which is of the same kind: of a range all, or those that are marked.
     pub(super) fn append(&mut self, other: &ValueColumn, range: Range<usize>, marks: &[bool]) {
         match (self, other) {
             (ValueColumn::F32(values), ValueColumn::F32(more)) => add(values, &more[range], marks),
