@@ -9,10 +9,8 @@
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let expected =
         || "expected a number with K, M, G, T or %, such as 512M, 1.5G or 25%".to_string();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = &text[..text.len() - unit.len()];
     let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
     let whole: u64 = whole.parse().map_err(|_| expected())?;
     if decimals.is_empty() || !decimals.bytes().all(|digit| digit.is_ascii_digit()) {

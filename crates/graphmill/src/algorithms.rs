@@ -162,14 +162,12 @@ fn index_of(
         IdKind::Text => Some(VertexId::Text(id.into())),
     };
     let index = vertex.map(|vertex| graph.index_of(reader, &vertex));
-    index
-        .transpose()?
-        .flatten()
-        .ok_or_else(|| Error::NoSuchVertex {
-            option: option.name,
-            id: id.to_string(),
-            integers: graph.id_kind() != IdKind::Text,
-        })
+    let index = index.transpose()?.flatten();
+    index.ok_or_else(|| Error::NoSuchVertex {
+        option: option.name,
+        id: id.to_string(),
+        integers: graph.id_kind() != IdKind::Text,
+    })
 }
 
 #[cfg(test)]

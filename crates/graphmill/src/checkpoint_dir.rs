@@ -440,9 +440,7 @@ impl CheckpointDir {
                 continue;
             };
             let said = self.disk.read_small(&folder.join(NAME), NAME_BYTES_MAX);
-            let there = said
-                .ok()
-                .and_then(|said| serde_json::from_slice(&said).ok());
+            let there = said.ok().and_then(|of| serde_json::from_slice(&of).ok());
             if let Some(what) = there.and_then(|there| self.identity.other(&there)) {
                 others += &format!("; the run in {} has {what}", other.display());
             }

@@ -471,12 +471,8 @@ fn run_facts(
             true => (rank.early, rank.arcs),
             false => (rank.pass, rank.arcs),
         };
-        part(
-            "a pass",
-            &run.iter().map(of_rank).collect::<Vec<_>>(),
-            rate,
-            cluster,
-        )
+        let each: Vec<_> = run.iter().map(of_rank).collect();
+        part("a pass", &each, rate, cluster)
     };
     // Passes are alike from one after which some rank dispatches messages to the next such.
     let mut changes: Vec<u64> = run.iter().map(|rank| rank.early_passes).collect();

@@ -249,10 +249,8 @@ impl CacheLocation {
 fn folder_of_pattern(pattern: &Path) -> PathBuf {
     let plain = pattern.ancestors().find(|path| !is_pattern(path));
     let plain = plain.unwrap_or(Path::new(""));
-    let rest = pattern
-        .strip_prefix(plain)
-        .unwrap_or(pattern)
-        .to_string_lossy();
+    let rest = pattern.strip_prefix(plain).unwrap_or(pattern);
+    let rest = rest.to_string_lossy();
     plain.join(rest.replace(['*', '?', '[', ']', '/'], "_"))
 }
 

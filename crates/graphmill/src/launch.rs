@@ -98,10 +98,8 @@ pub fn run_as_rank<T>(
         Some(lost) => stop.or(lost),
         None => stop.clone(),
     };
-    let done = Machine::open(config, stop)
-        .map(|machine| machine.with_fabric(Arc::clone(&fabric)))
-        .map_err(Error::from)
-        .and_then(|machine| work(&machine));
+    let machine = Machine::open(config, stop).map_err(Error::from);
+    let done = machine.and_then(|machine| work(&machine.with_fabric(Arc::clone(&fabric))));
     let done = done.map_err(|error| match fabric.lost() {
         Some(lost) => told_by(lost, fabric.rank(), error),
         None => error,

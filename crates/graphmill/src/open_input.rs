@@ -96,9 +96,8 @@ impl Plan {
         files.extend(self.config.import.vertices.clone());
         let bytes = |file: &PathBuf| NAME_BYTES + file.as_os_str().len() as u64;
         let bytes = files.iter().map(bytes).sum();
-        let names = machine
-            .budget()
-            .lease("the names of the input's files", bytes)?;
+        let budget = machine.budget();
+        let names = budget.lease("the names of the input's files", bytes)?;
         let options = format!("{:?}", self.config.import);
         let cache = CacheLocation::of(&**disk, input, &files, &options)?;
         let path = cache.graph();

@@ -33,13 +33,10 @@ impl Machine {
         let found = glob::glob(&text).map_err(|_| Error::NoMatch { path: whole() })?;
         let found = found.filter_map(Result::ok);
         let mut found = found.filter(|path| !graphmill_ingest::content_mismatch(path));
-        let first = found
-            .next()
-            .ok_or_else(|| Error::NoMatch { path: whole() })?;
-        once(first)
-            .chain(found)
-            .map(|path| self.input(&path))
-            .collect()
+        let first = found.next();
+        let first = first.ok_or_else(|| Error::NoMatch { path: whole() })?;
+        let files = once(first).chain(found);
+        files.map(|path| self.input(&path)).collect()
     }
 
     /// Returns the file or directory of an input; for /dev/stdin and the like the file behind it.

@@ -56,23 +56,18 @@ impl Plan {
         let streams = *placement.at(DataKind::Edges) == Tier::Stream
             || config.engine.edges == EdgeResidency::Disk;
         if method == Some("afforest") && streams {
-            return Err(Error::Streamed {
-                option: "--method afforest",
-            });
+            let option = "--method afforest";
+            return Err(Error::Streamed { option });
         }
         if config.top > 0 && gives_vertices(&config.options) {
-            return Err(Error::NoHighest {
-                algorithm: entry.name,
-            });
+            let algorithm = entry.name;
+            return Err(Error::NoHighest { algorithm });
         }
+        let threads = config.machine.threads;
         Ok(Plan {
             entry,
             memory: config.machine.memory.unwrap_or_else(default_memory),
-            threads: config
-                .machine
-                .threads
-                .unwrap_or_else(default_threads)
-                .max(1),
+            threads: threads.unwrap_or_else(default_threads).max(1),
             config,
         })
     }

@@ -89,9 +89,8 @@ impl StartOptions {
     }
 
     fn of(command: &str) -> StartOptions {
-        let mut start = StartOptions {
-            lines: String::from(PROGRAM),
-        };
+        let lines = String::from(PROGRAM);
+        let mut start = StartOptions { lines };
         start.add("command", &command);
         start
     }

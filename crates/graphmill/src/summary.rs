@@ -73,10 +73,8 @@ impl Summary {
             }
         }
         if !self.top.is_empty() {
-            let rows = self
-                .top
-                .iter()
-                .map(|row| json!({key: row.vertex, value: json_number(&row.value)}));
+            let rows = self.top.iter();
+            let rows = rows.map(|row| json!({key: row.vertex, value: json_number(&row.value)}));
             put("top".into(), rows.collect());
         }
         Value::Object(all)

@@ -90,10 +90,9 @@ fn print(answer: &Estimate, out: &mut impl Write) -> std::io::Result<()> {
             size::text(graph.other_bytes)
         ),
     )?;
-    let disks = if cluster.shared_disk {
-        "one disk for all"
-    } else {
-        "a disk each"
+    let disks = match cluster.shared_disk {
+        true => "one disk for all",
+        false => "a disk each",
     };
     let rate = |rate: f64| size::text(rate as u64);
     line(

@@ -47,10 +47,9 @@ pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<ExitCode
     };
     line("order", order.to_string())?;
     line("batches", size::grouped(info.batches))?;
-    let transposed = if info.reverse {
-        "stored too"
-    } else {
-        "not stored"
+    let transposed = match info.reverse {
+        true => "stored too",
+        false => "not stored",
     };
     line("transposed", transposed.to_string())?;
     let mut on_disk = size::text(info.disk_bytes);

@@ -47,18 +47,13 @@ fn of_meminfo(text: &str) -> Option<u64> {
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {
-        let fields = line
-            .split_once(':')
-            .and_then(|(_, rest)| rest.split_once(':'));
-        let Some((controllers, group)) = fields else {
-            continue;
-        };
-        let (root, name) = if controllers.is_empty() {
-            ("/sys/fs/cgroup", "memory.max")
-        } else if controllers.split(',').any(|name| name == "memory") {
-            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
-        } else {
-            continue;
+        let fields = line.split_once(':').and_then(|of| of.1.split_once(':'));
+        let ((root, name), group) = match fields {
+            Some(("", group)) => (("/sys/fs/cgroup", "memory.max"), group),
+            Some((controllers, group)) if controllers.split(',').any(|of| of == "memory") => {
+                (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), group)
+            }
+            _ => continue,
         };
         let group = Path::new(group.trim_start_matches('/'));
         let groups = group.ancestors();

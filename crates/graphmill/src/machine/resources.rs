@@ -105,14 +105,11 @@ impl Machine {
     /// # Errors
     /// As for [`Machine::open`].
     pub fn with_one_thread(stop: &CancelToken) -> Result<Machine, StorageError> {
-        let threads = Some(1);
-        Machine::open(
-            &MachineConfig {
-                threads,
-                ..Default::default()
-            },
-            stop.clone(),
-        )
+        let config = MachineConfig {
+            threads: Some(1),
+            ..MachineConfig::default()
+        };
+        Machine::open(&config, stop.clone())
     }
 
     /// The same as one rank of some, each with a machine of its own.

@@ -26,9 +26,8 @@ pub(crate) enum ResultFormat {
 
 /// Whether a result goes to standard output.
 pub fn is_stdout(path: &Path) -> bool {
-    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
-        .iter()
-        .any(|name| path == Path::new(name))
+    let names = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+    names.iter().any(|name| path == Path::new(name))
 }
 
 impl ResultFormat {

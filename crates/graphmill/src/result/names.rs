@@ -70,9 +70,8 @@ impl Distinct {
         }
         ranks.sort_unstable();
         ranks.dedup();
-        let low_bits = (vertices / BUCKETS_MAX)
-            .checked_ilog2()
-            .map_or(0, |bit| bit + 1);
+        let highest_bit = (vertices / BUCKETS_MAX).checked_ilog2();
+        let low_bits = highest_bit.map_or(0, |bit| bit + 1);
         let mut starts = Vec::with_capacity((vertices >> low_bits) as usize + 2);
         for (place, rank) in (0_u32..).zip(&ranks) {
             while starts.len() as u64 <= rank >> low_bits {

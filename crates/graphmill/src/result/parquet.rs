@@ -350,9 +350,8 @@ impl NameDictionary {
                 plain.set(plain.get() + summary.raw_bytes);
                 packed += length;
                 limits.merge(summary.limits);
-                let lease = (rows.memory().extra >= length)
-                    .then(|| rows.budget.lease("names of vertices", length).ok())
-                    .flatten();
+                let lease = || rows.budget.lease("names of vertices", length).ok();
+                let lease = (rows.memory().extra >= length).then(lease).flatten();
                 match (&mut bodies, lease) {
                     (Some(bodies), Some(lease)) => bodies.push((task.out.clone(), lease)),
                     _ => bodies = None,

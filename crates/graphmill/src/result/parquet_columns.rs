@@ -87,12 +87,7 @@ impl Encoder for IdColumnEncoder {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
         lane.ids.seek(task.next);
         while task.next < task.range.end && task.out.len() < OUTPUT_BYTES {
-            let EncodeScratch {
-                ids,
-                plain,
-                numbers,
-                ..
-            } = lane;
+            let (ids, plain, numbers) = (&mut lane.ids, &mut lane.plain, &mut lane.numbers);
             plain.clear();
             numbers.clear();
             let (mut rows, mut first, mut last) = (0, Vec::new(), 0);

@@ -107,9 +107,8 @@ impl Encoder for RowBlockEncoder {
             task.next += 1;
         }
         let rows = from..task.row;
-        let reached = self
-            .nullable
-            .then(|| task.raw.reached()[rows.clone()].to_vec());
+        let is_reached = || task.raw.reached()[rows.clone()].to_vec();
+        let reached = self.nullable.then(is_reached);
         let values = match &task.raw {
             _ if self.are_vertices => Values::Vertex(vertices),
             ValueColumn::F32(values) => Values::F32(values[rows].to_vec()),

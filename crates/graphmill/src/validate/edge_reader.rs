@@ -138,10 +138,8 @@ impl ArcReader {
 fn weight(kind: EdgeKind, weights: &[u8], edge: usize) -> f64 {
     let (singles, doubles) = (weights.as_chunks().0, weights.as_chunks().0);
     let weight = match kind {
-        EdgeKind::F32 => singles
-            .get(edge)
-            .map(|bytes| f32::from_le_bytes(*bytes).into()),
-        EdgeKind::F64 => doubles.get(edge).map(|bytes| f64::from_le_bytes(*bytes)),
+        EdgeKind::F32 => singles.get(edge).map(|of| f32::from_le_bytes(*of).into()),
+        EdgeKind::F64 => doubles.get(edge).map(|of| f64::from_le_bytes(*of)),
         EdgeKind::None => None,
     };
     weight.unwrap_or(1.0)
