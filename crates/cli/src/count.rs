@@ -42,13 +42,9 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let lower = text.to_ascii_lowercase();
     let rate = match lower.strip_suffix("bit") {
         Some(bits) => {
-            let (number, power) = match bits.as_bytes().last() {
-                Some(b'k') => (&bits[..bits.len() - 1], 1e3),
-                Some(b'm') => (&bits[..bits.len() - 1], 1e6),
-                Some(b'g') => (&bits[..bits.len() - 1], 1e9),
-                Some(b't') => (&bits[..bits.len() - 1], 1e12),
-                _ => (bits, 1.0),
-            };
+            let units = [("k", 1e3), ("m", 1e6), ("g", 1e9), ("t", 1e12), ("", 1.0)];
+            let number = |(unit, power)| Some((bits.strip_suffix(unit)?, power));
+            let (number, power) = units.into_iter().find_map(number).ok_or_else(expected)?;
             let is_number = number.bytes().all(|c| c.is_ascii_digit() || c == b'.');
             let number: f64 = number.parse().map_err(|_| expected())?;
             is_number.then_some(number * power / 8.0)

@@ -65,8 +65,7 @@ fn main() -> ExitCode {
 fn ending(error: &anyhow::Error, stop: &CancelToken) -> (Option<String>, u8) {
     let is = |what: fn(&graphmill::Error) -> bool| error.downcast_ref().is_some_and(what);
     let text = if is(graphmill::Error::is_interrupted) {
-        let again = again(error, std::env::args_os());
-        Some(format!("{error}{again}"))
+        Some(format!("{error}{}", again(error, std::env::args_os())))
     } else if is(graphmill::Error::is_stopped) {
         Some("interrupted; nothing was left behind".to_string())
     } else if is_broken_pipe(error) {

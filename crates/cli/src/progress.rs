@@ -112,6 +112,7 @@ impl Drop for Bar {
 }
 
 /// Plain lines: every note and the start of every part at once, the rest when some time has gone by.
+#[derive(Default)]
 struct PlainProgress {
     clock: SystemClock,
     part: Option<String>,
@@ -121,25 +122,11 @@ struct PlainProgress {
     last: Duration,
 }
 
-impl Default for PlainProgress {
-    fn default() -> PlainProgress {
-        PlainProgress {
-            clock: SystemClock::default(),
-            part: None,
-            part_began: Duration::ZERO,
-            first_pass: 0,
-            last: Duration::ZERO,
-        }
-    }
-}
-
 impl PlainProgress {
     fn line(&mut self, progress: &Progress<'_>) -> Option<String> {
         let now = self.clock.now();
         let what = match progress {
-            Progress::Note(text) | Progress::Warning(text) => {
-                return Some((*text).to_string());
-            }
+            Progress::Note(text) | Progress::Warning(text) => return Some(text.to_string()),
             Progress::Part { what, .. } => what,
             Progress::Superstep { .. } => "superstep",
         };
@@ -154,36 +141,26 @@ impl PlainProgress {
             return None;
         }
         self.last = now;
+        let seconds = (now - self.part_began).as_secs_f64();
         Some(match progress {
-            Progress::Note(text) | Progress::Warning(text) => (*text).to_string(),
-            Progress::Part { what, .. } if is_new => (*what).to_string(),
-            Progress::Part {
-                what,
-                done,
-                total,
-                unit,
-            } => {
-                let seconds = (now - self.part_began).as_secs_f64().max(1e-9);
-                let per_second = *done as f64 / seconds;
-                let left = total.saturating_sub(*done) as f64 / per_second.max(1e-9);
-                let percent = 100 * u128::from(*done) / u128::from((*total).max(1));
-                format!(
-                    "{what}: {percent}%, {}, {left:.0} s left",
-                    rate(per_second, unit)
-                )
-            }
             Progress::Superstep { number, most, pass } => {
                 let left = most.and_then(|most| {
-                    let seconds = (now - self.part_began).as_secs_f64();
-                    seconds_left(
-                        seconds,
-                        *number - self.first_pass,
-                        most.checked_sub(*number)?,
-                    )
+                    let done = *number - self.first_pass;
+                    seconds_left(seconds, done, most.checked_sub(*number)?)
                 });
                 let left = left.map(|left| format!(", at most {left:.0} s left"));
                 superstep(*number, *most, pass) + &left.unwrap_or_default()
             }
+            Progress::Part {
+                done, total, unit, ..
+            } if !is_new => {
+                let per_second = *done as f64 / seconds.max(1e-9);
+                let left = total.saturating_sub(*done) as f64 / per_second.max(1e-9);
+                let percent = 100 * u128::from(*done) / u128::from((*total).max(1));
+                let rate = rate(per_second, unit);
+                format!("{what}: {percent}%, {rate}, {left:.0} s left")
+            }
+            _ => what.to_string(),
         })
     }
 }
@@ -205,8 +182,7 @@ fn seconds_left(seconds: f64, done: u64, left: u64) -> Option<f64> {
 
 fn superstep(number: u64, most: Option<u64>, pass: &PassMetrics) -> String {
     let active = size::grouped(pass.active);
-    let most = most.map(|most| format!(" of at most {most}"));
-    let most = most.unwrap_or_default();
+    let most = most.map_or(String::new(), |most| format!(" of at most {most}"));
     if pass.edges == 0 {
         return format!("pass {number}{most}: {active} active");
     }

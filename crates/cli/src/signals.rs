@@ -69,12 +69,11 @@ pub(crate) fn request_on_signals(stop: &CancelToken) -> std::io::Result<()> {
             }
         }
     });
-    match started {
-        Ok(_) => Ok(()),
-        Err(error) => Err(std::io::Error::other(format!(
+    started.map(drop).map_err(|error| {
+        std::io::Error::other(format!(
             "cannot start a thread: {error}; raise the limit of threads (ulimit -u, pids.max)"
-        ))),
-    }
+        ))
+    })
 }
 
 /// Time that a command may take to stop after the second request.
@@ -126,9 +125,8 @@ fn say(text: &str) {
 
 /// Whether a process ignores a signal, by its /proc/PID/status; nothing where that does not say.
 fn ignores(status: &str, signal: i32) -> Option<bool> {
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let mut lines = status.lines();
+    let mask = lines.find_map(|line| line.strip_prefix("SigIgn:"))?;
     let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
     // Signals count from 1.
     Some(mask >> (signal - 1) & 1 == 1)

@@ -9,10 +9,8 @@
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let expected =
         || "expected a number with K, M, G, T or %, such as 512M, 1.5G or 25%".to_string();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = &text[..text.len() - unit.len()];
     let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
     let whole: u64 = whole.parse().map_err(|_| expected())?;
     if decimals.is_empty() || !decimals.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -80,17 +78,14 @@ pub(crate) fn bandwidth(text: &str) -> Result<u64, String> {
 /// `bytes` in the largest unit that leaves at least one: `1.5 GiB`.
 pub(crate) fn text(bytes: u64) -> String {
     let mut value = bytes as f64;
-    for unit in ["bytes", "KiB", "MiB", "GiB", "TiB"] {
-        if value < 1024.0 || unit == "TiB" {
-            return if unit == "bytes" {
-                format!("{bytes} bytes")
-            } else {
-                format!("{value:.1} {unit}")
-            };
+    for unit in ["bytes", "KiB", "MiB", "GiB"] {
+        match unit {
+            _ if value >= 1024.0 => value /= 1024.0,
+            "bytes" => return format!("{bytes} bytes"),
+            unit => return format!("{value:.1} {unit}"),
         }
-        value /= 1024.0;
     }
-    format!("{bytes} bytes")
+    format!("{value:.1} TiB")
 }
 
 /// `count` with commas between the thousands.

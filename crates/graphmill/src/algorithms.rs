@@ -69,16 +69,13 @@ pub(crate) fn values(
     entry: &'static Entry,
     options: &BTreeMap<String, String>,
 ) -> AlgorithmOptions {
-    let mut settings = AlgorithmOptions::default();
-    for option in entry.options {
-        if let (OptionKind::Value | OptionKind::Flag, Some(value)) =
-            (option.kind, options.get(option.name))
-        {
-            let (name, value) = (option.name.to_string(), value.clone());
-            settings.values.insert(name, value);
-        }
+    let is_value = |of: &&OptionSpec| matches!(of.kind, OptionKind::Value | OptionKind::Flag);
+    let given = |of: &OptionSpec| Some((of.name.to_string(), options.get(of.name)?.clone()));
+    let values = entry.options.iter().filter(is_value).filter_map(given);
+    AlgorithmOptions {
+        values: values.collect(),
+        ..AlgorithmOptions::default()
     }
-    settings
 }
 
 /// Options as the algorithm takes them: the ids among them looked up in `graph`.
@@ -99,12 +96,10 @@ pub(crate) fn settings(
             OptionKind::Vertices => ids_of(value),
             OptionKind::Value | OptionKind::Flag => continue,
         };
-        let indices = ids
-            .into_iter()
-            .map(|id| index_of(graph, &mut reader, option, &id));
-        settings
-            .vertices
-            .insert(option.name.to_string(), indices.collect::<Result<_, _>>()?);
+        let ids = ids.iter();
+        let indices = ids.map(|id| index_of(graph, &mut reader, option, id));
+        let indices = indices.collect::<Result<_, _>>()?;
+        settings.vertices.insert(option.name.to_string(), indices);
     }
     Ok(settings)
 }
@@ -140,11 +135,8 @@ fn ids_of(list: &str) -> Vec<String> {
                     break;
                 }
             }
-            Some(space) if space.is_whitespace() => {
-                if bytes > 0 {
-                    id.push(space);
-                }
-            }
+            Some(space) if space.is_whitespace() && bytes == 0 => {}
+            Some(space) if space.is_whitespace() => id.push(space),
             Some(mut character) => {
                 if character == '\\' {
                     character = characters.next().unwrap_or(character);
@@ -164,20 +156,17 @@ fn index_of(
     option: &OptionSpec,
     id: &str,
 ) -> Result<u64, Error> {
-    let integers = graph.id_kind() != IdKind::Text;
     let vertex = match graph.id_kind() {
         IdKind::Dense | IdKind::Integer => id.parse().ok().map(VertexId::Integer),
         IdKind::Signed => id.parse().ok().map(VertexId::Signed),
         IdKind::Text => Some(VertexId::Text(id.into())),
     };
-    let index = match vertex {
-        Some(vertex) => graph.index_of(reader, &vertex)?,
-        None => None,
-    };
+    let index = vertex.map(|vertex| graph.index_of(reader, &vertex));
+    let index = index.transpose()?.flatten();
     index.ok_or_else(|| Error::NoSuchVertex {
         option: option.name,
         id: id.to_string(),
-        integers,
+        integers: graph.id_kind() != IdKind::Text,
     })
 }
 

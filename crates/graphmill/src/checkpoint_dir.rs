@@ -58,7 +58,8 @@ pub(crate) struct CheckpointDir {
     is_asked: bool,
     /// Which run it is.
     identity: RunIdentity,
-    asked: engine::CheckpointPolicy,
+    /// The checkpoint settings of the engine.
+    pub(crate) asked: engine::CheckpointPolicy,
 }
 
 impl Plan {
@@ -102,14 +103,13 @@ impl Plan {
         let folder = base.join(format!("rank-{:05}", machine.rank()));
         let disk = Arc::clone(machine.disk());
         let is_named = asked.folder.is_some();
-        if !is_named {
+        if is_named {
+            check_own(&*disk, &folder)?;
+        } else {
             if machine.rank() == 0 {
                 remove_empty(&*disk, tmp, &base);
             }
             machine.meet()?;
-        }
-        if is_named {
-            check_own(&*disk, &folder)?;
         }
         let made = match hold(&*disk, &**machine.clock(), &folder, is_named) {
             // The user did not ask for checkpoints, so their failure does not fail the run.
@@ -158,9 +158,13 @@ impl Plan {
     }
 }
 
+fn name_of(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()
+}
+
 /// The machine on which a directory is held, where a file in it says so.
 fn machine_of(mark: &Path) -> Option<&str> {
-    mark.file_name()?.to_str()?.strip_prefix(AT)
+    name_of(mark)?.strip_prefix(AT)
 }
 
 /// Says on which machine a directory is held.
@@ -170,23 +174,20 @@ fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
     if !there.contains(&ours) {
         disk.open(&ours, Open::Create)?;
     }
-    there
-        .iter()
-        .filter(|path| machine_of(path).is_some() && **path != ours)
-        .try_for_each(|mark| disk.remove_file(mark))
+    let is_other = |path: &&PathBuf| machine_of(path).is_some() && **path != ours;
+    let mut others = there.iter().filter(is_other);
+    others.try_for_each(|mark| disk.remove_file(mark))
 }
 
 /// Whether a name is one that this module or the engine gives a file in the directory of a rank.
 fn is_own(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let is_said = name.is_some_and(|name| [NAME, DONE].contains(&final_name(name)));
+    let is_said = name_of(path).is_some_and(|name| [NAME, DONE].contains(&final_name(name)));
     is_said || machine_of(path).is_some() || engine::is_checkpoint_dir(path) || is_old(path)
 }
 
 /// True if a file has the name of a checkpoint of an earlier format.
 fn is_old(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let number = name.and_then(|name| final_name(name).strip_prefix(OLD_PREFIX));
+    let number = name_of(path).and_then(|name| final_name(name).strip_prefix(OLD_PREFIX));
     number.is_some_and(|number| number.parse::<u64>().is_ok())
 }
 
@@ -197,10 +198,7 @@ fn check_own(disk: &dyn Disk, folder: &Path) -> Result<(), Error> {
         there => there?,
     };
     // What a network file system calls a file that was removed and is open somewhere goes by itself.
-    let is_removed = |path: &Path| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with(".nfs"))
-    };
+    let is_removed = |path: &Path| name_of(path).is_some_and(|name| name.starts_with(".nfs"));
     for path in there {
         if !is_removed(&path) && (!is_own(&path) || disk.is_dir(&path)?) {
             return Err(Error::Checkpoints {
@@ -288,17 +286,16 @@ fn user() -> Vec<u8> {
 
 /// True if a directory is unnamed.
 fn is_unnamed(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| name.starts_with(OWN_FOLDER))
+    name_of(path).is_some_and(|name| name.starts_with(OWN_FOLDER))
 }
 
 /// Deletes unnamed directories of killed runs of this machine that wrote no checkpoint.
 ///
 /// It skips this run's own. A directory that it cannot delete does no harm.
 fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
-    let is_other = |path: &PathBuf| is_unnamed(path) && *path != own;
+    let is_other = |path: &&PathBuf| is_unnamed(path) && **path != own;
     let there = disk.list(tmp).unwrap_or_default();
-    for base in there.iter().filter(|path| is_other(path)) {
+    for base in there.iter().filter(is_other) {
         let Ok(Some(_base)) = disk.hold(base, LockMode::Unlocked, Owner::Own) else {
             continue;
         };
@@ -319,11 +316,6 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
 }
 
 impl CheckpointDir {
-    /// Returns the checkpoint settings of the engine.
-    pub(crate) fn asked(&self) -> engine::CheckpointPolicy {
-        self.asked.clone()
-    }
-
     /// Deletes the checkpoints of a finished run.
     ///
     /// If the user did not ask for checkpoints, a failed deletion is only a warning.
@@ -337,9 +329,7 @@ impl CheckpointDir {
             true => self.say_done(machine)?,
             false => Ok(()),
         };
-        let ended =
-            said.and_then(|()| engine::job::finish_checkpoints(session).map_err(Error::from));
-        match ended {
+        match said.and_then(|()| Ok(engine::job::finish_checkpoints(session)?)) {
             Err(error) if !self.is_named => {
                 watcher(&Progress::Warning(&format!(
                     "cannot delete the checkpoints of the finished run in {}: {error}",
@@ -380,9 +370,9 @@ impl CheckpointDir {
         self.say_done(machine)??;
         let mut files = self.disk.list(&self.folder)?;
         files.retain(|path| !path.ends_with(DONE) && machine_of(path).is_none());
-        files
-            .iter()
-            .try_for_each(|path| self.disk.remove_file(path))?;
+        for path in files {
+            self.disk.remove_file(&path)?;
+        }
         self.disk.sync_dir(&self.folder)?;
         // Until none has anything, all know that it is nothing.
         machine.meet()?;
@@ -406,25 +396,20 @@ impl CheckpointDir {
             there => there?,
         };
         let there: RunIdentity = serde_json::from_slice(&there).map_err(|error| {
-            let what = format!(
-                "{} does not name the run of the checkpoints there ({error})",
-                name.display()
-            );
+            let name = name.display();
             wrong(
-                what,
+                format!("{name} does not name the run of the checkpoints there ({error})"),
                 "remove the directory to start over, or name another (--checkpoint-dir)",
             )
         })?;
-        if !resume {
-            let what = format!(
-                "there are checkpoints of a run of {} already",
-                there.algorithm
-            );
-            let todo =
-                "give --resume to resume that run, or name another directory (--checkpoint-dir)";
-            return Err(wrong(what, todo));
-        }
         match self.identity.other(&there) {
+            _ if !resume => Err(wrong(
+                format!(
+                    "there are checkpoints of a run of {} already",
+                    there.algorithm
+                ),
+                "give --resume to resume that run, or name another directory (--checkpoint-dir)",
+            )),
             Some(what) => Err(wrong(
                 format!("the run there has {what}"),
                 "ask for the same to resume it, or name another directory (--checkpoint-dir)",
@@ -455,9 +440,7 @@ impl CheckpointDir {
                 continue;
             };
             let said = self.disk.read_small(&folder.join(NAME), NAME_BYTES_MAX);
-            let there = said
-                .ok()
-                .and_then(|said| serde_json::from_slice(&said).ok());
+            let there = said.ok().and_then(|of| serde_json::from_slice(&of).ok());
             if let Some(what) = there.and_then(|there| self.identity.other(&there)) {
                 others += &format!("; the run in {} has {what}", other.display());
             }
@@ -482,13 +465,13 @@ impl CheckpointDir {
             return;
         };
         for (rank, path) in &resumed.damaged {
+            let rank = match self.is_alone {
+                true => String::new(),
+                false => format!(" of rank {rank}"),
+            };
             watcher(&Progress::Warning(&format!(
-                "cannot resume from {}{}: it is not what was written; the run resumes from the checkpoint before",
+                "cannot resume from {}{rank}: it is not what was written; the run resumes from the checkpoint before",
                 path.display(),
-                match self.is_alone {
-                    true => String::new(),
-                    false => format!(" of rank {rank}"),
-                },
             )));
         }
         watcher(&Progress::Note(&format!(
@@ -502,20 +485,19 @@ impl CheckpointDir {
         if error.is_usage() || error.is_of_checkpoints() || !matches!(self.has_any(), Ok(true)) {
             return error;
         }
-        let again = match self.is_named {
-            true => "the same command with --resume resumes",
-            false => "the same command resumes",
-        };
+        let (folder, needs_resume) = (self.base.clone(), self.is_named);
         if error.is_stopped() {
             return Error::Interrupted {
-                folder: self.base.clone(),
-                needs_resume: self.is_named,
+                folder,
+                needs_resume,
             };
         }
-        watcher(&Progress::Note(&format!(
-            "checkpoints are in {}; {again}",
-            self.base.display()
-        )));
+        let option = if needs_resume { " with --resume" } else { "" };
+        let text = format!(
+            "checkpoints are in {}; the same command{option} resumes",
+            folder.display()
+        );
+        watcher(&Progress::Note(&text));
         error
     }
 }

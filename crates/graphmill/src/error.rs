@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::io;
+use std::iter::successors;
 use std::path::PathBuf;
 
 use graphmill_algorithms::AlgorithmError;
@@ -9,7 +10,7 @@ use graphmill_engine::EngineError;
 use graphmill_fabric::FabricError;
 use graphmill_graph::FormatError;
 use graphmill_ingest::IngestError;
-use graphmill_storage::{BudgetError, PlacementError, StorageError, is_of_disk};
+use graphmill_storage::{BudgetError, CancelToken, PlacementError, StorageError, is_of_disk};
 
 use crate::result_error::ResultError;
 use crate::validate_error::ValidateError;
@@ -79,7 +80,7 @@ pub enum Error {
         known: Vec<&'static str>,
     },
     /// The algorithm has no such option.
-    #[error("{algorithm} has no option {name:?}{}", list(" (it has ", known, ")"))]
+    #[error("{algorithm} has no option {name:?}{}", known_options(known))]
     UnknownOption {
         /// The algorithm.
         algorithm: &'static str,
@@ -400,17 +401,9 @@ impl Error {
 
     /// Returns true if a disk is full or fails.
     pub(crate) fn is_of_disk(&self) -> bool {
-        if let Error::Ingest(IngestError::TooLittleDisk { .. }) = self {
-            return true;
-        }
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            if error.downcast_ref().is_some_and(is_of_disk) {
-                return true;
-            }
-            cause = error.source();
-        }
-        false
+        let mut causes = successors(self.source(), |error| (*error).source());
+        matches!(self, Error::Ingest(IngestError::TooLittleDisk { .. }))
+            || causes.any(|error| error.downcast_ref().is_some_and(is_of_disk))
     }
 
     /// Returns true if existing checkpoints cannot be resumed from.
@@ -473,19 +466,24 @@ impl Error {
     }
 }
 
-fn paths(paths: &[PathBuf]) -> String {
-    let paths: Vec<String> = paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    paths.join(", ")
+/// Fails if work is to stop.
+pub(crate) fn check_stop(stop: &CancelToken) -> Result<(), Error> {
+    match stop.is_cancelled() {
+        true => Err(Error::Stopped),
+        false => Ok(()),
+    }
 }
 
-fn list(before: &str, names: &[&str], after: &str) -> String {
-    if names.is_empty() {
-        String::new()
-    } else {
-        format!("{before}{}{after}", names.join(", "))
+/// Returns paths with commas between them.
+pub(crate) fn paths(paths: &[PathBuf]) -> String {
+    let paths = paths.iter().map(|path| path.display().to_string());
+    paths.collect::<Vec<_>>().join(", ")
+}
+
+fn known_options(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        names => format!(" (it has {})", names.join(", ")),
     }
 }
 

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::algorithms;
 use crate::error::Error;
-use crate::machine::resources::{Machine, MachineConfig};
+use crate::machine::resources::Machine;
 use crate::open::rows;
 
 /// A request for an estimate.
@@ -92,11 +92,6 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Arcs a second and thread in an import: measured (docs/internals/performance.md).
-    pub const IMPORT_RATE: f64 = 17e6;
-    /// Arcs a second and thread in a pass: measured (docs/internals/performance.md).
-    pub const PASS_RATE: f64 = 400e6;
-
     /// The largest memory in bytes that an estimate uses: sums beyond it would overflow 64 bits.
     const MEMORY_MAX: u64 = 1 << 56;
     /// The largest number of ranks, each estimated against all others.
@@ -186,37 +181,18 @@ pub struct Cost {
 }
 
 impl Cost {
-    fn bytes(&mut self, traffic: PassTraffic) {
-        self.bytes_read = self.bytes_read.saturating_add(traffic.read);
-        self.bytes_written = self.bytes_written.saturating_add(traffic.written);
-        self.bytes_sent = self.bytes_sent.saturating_add(traffic.sent);
-    }
-
-    /// This after the other.
-    fn then(&mut self, other: &Cost) {
-        self.bytes(PassTraffic {
-            read: other.bytes_read,
-            written: other.bytes_written,
-            sent: other.bytes_sent,
-        });
-        self.seconds += other.seconds;
-        self.seconds_disk += other.seconds_disk;
-        self.seconds_network += other.seconds_network;
-        self.seconds_cores += other.seconds_cores;
-    }
-
-    /// Returns the cost multiplied by `count`.
-    fn times(&self, count: u64) -> Cost {
-        let by = count as f64;
-        Cost {
-            bytes_read: self.bytes_read.saturating_mul(count),
-            bytes_written: self.bytes_written.saturating_mul(count),
-            bytes_sent: self.bytes_sent.saturating_mul(count),
-            seconds: self.seconds * by,
-            seconds_disk: self.seconds_disk * by,
-            seconds_network: self.seconds_network * by,
-            seconds_cores: self.seconds_cores * by,
-        }
+    /// Adds another cost `times` times: its bytes, and its seconds as `seconds` combines them.
+    fn add(&mut self, other: &Cost, times: u64, seconds: impl Fn(f64, f64) -> f64) {
+        let bytes = |sum: u64, more: u64| sum.saturating_add(more.saturating_mul(times));
+        *self = Cost {
+            bytes_read: bytes(self.bytes_read, other.bytes_read),
+            bytes_written: bytes(self.bytes_written, other.bytes_written),
+            bytes_sent: bytes(self.bytes_sent, other.bytes_sent),
+            seconds: seconds(self.seconds, other.seconds),
+            seconds_disk: seconds(self.seconds_disk, other.seconds_disk),
+            seconds_network: seconds(self.seconds_network, other.seconds_network),
+            seconds_cores: seconds(self.seconds_cores, other.seconds_cores),
+        };
     }
 
     /// What the slowest part is.
@@ -228,9 +204,8 @@ impl Cost {
             (self.seconds_cores, "cores"),
         ];
         let slowest = parts.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-        slowest
-            .filter(|part| part.0 > 0.0)
-            .map_or("", |part| part.1)
+        let slowest = slowest.filter(|part| part.0 > 0.0);
+        slowest.map_or("", |part| part.1)
     }
 }
 
@@ -307,13 +282,7 @@ impl EstimateRequest {
         };
         let (outline, imported, budget, disk_bytes) = match &self.graph {
             GraphSource::Stored(path) => {
-                let machine = Machine::open(
-                    &MachineConfig {
-                        threads: Some(1),
-                        ..MachineConfig::default()
-                    },
-                    stop.clone(),
-                )?;
+                let machine = Machine::with_one_thread(stop)?;
                 let graph = machine.graph(path)?;
                 let outline = GraphProfile::of_stored(&graph, machine.budget());
                 let disk_bytes = machine.disk_bytes(path)?;
@@ -321,21 +290,15 @@ impl EstimateRequest {
             }
             GraphSource::Expected(expected) => {
                 let imported = expected.import(&cluster)?;
+                let outline = imported.outline.clone();
                 // Nothing is leased of it: no file is read.
-                (
-                    imported.outline.clone(),
-                    Some(imported),
-                    MemoryBudget::new(0),
-                    None,
-                )
+                (outline, Some(imported), MemoryBudget::new(0), None)
             }
         };
         let cuts = outline.cuts(cluster.ranks);
         let senders = outline.senders(&cuts, &budget)?;
-        let default = entry
-            .options
-            .iter()
-            .find(|option| option.name == "iterations");
+        let mut options = entry.options.iter();
+        let default = options.find(|option| option.name == "iterations");
         let default = default.and_then(|option| option.default?.parse().ok());
         let iterations = self.iterations.or(default).unwrap_or(1);
         let run = estimate_run(&RunEstimateRequest {
@@ -423,47 +386,33 @@ fn part(
     let disk = |traffic: &PassTraffic| traffic.read as f64 + traffic.written as f64;
     let shared: f64 = each.iter().map(|(traffic, _)| disk(traffic)).sum();
     let cost = |(traffic, arcs): &(PassTraffic, u64)| {
-        let moved = if cluster.shared_disk {
-            shared
-        } else {
-            disk(traffic)
+        let moved = match cluster.shared_disk {
+            true => shared,
+            false => disk(traffic),
         };
-        let mut cost = Cost {
-            seconds_disk: moved / cluster.disk_rate,
-            seconds_network: traffic.sent as f64 / cluster.network_rate,
-            seconds_cores: *arcs as f64 / (rate * cluster.threads as f64),
-            ..Cost::default()
-        };
-        cost.bytes(*traffic);
-        cost.seconds = cost
-            .seconds_disk
-            .max(cost.seconds_network)
-            .max(cost.seconds_cores);
-        cost
+        let seconds_disk = moved / cluster.disk_rate;
+        let seconds_network = traffic.sent as f64 / cluster.network_rate;
+        let seconds_cores = *arcs as f64 / (rate * cluster.threads as f64);
+        Cost {
+            bytes_read: traffic.read,
+            bytes_written: traffic.written,
+            bytes_sent: traffic.sent,
+            seconds: seconds_disk.max(seconds_network).max(seconds_cores),
+            seconds_disk,
+            seconds_network,
+            seconds_cores,
+        }
     };
     let per_rank: Vec<Cost> = each.iter().map(cost).collect();
+    let mut all = Cost::default();
+    for cost in &per_rank {
+        all.add(cost, 1, f64::max);
+    }
     StageCost {
         name,
-        all: together(&per_rank),
+        all,
         per_rank,
     }
-}
-
-/// All ranks: their bytes, and the seconds of the slowest.
-fn together(per_rank: &[Cost]) -> Cost {
-    let mut all = Cost::default();
-    for cost in per_rank {
-        all.bytes(PassTraffic {
-            read: cost.bytes_read,
-            written: cost.bytes_written,
-            sent: cost.bytes_sent,
-        });
-        all.seconds = all.seconds.max(cost.seconds);
-        all.seconds_disk = all.seconds_disk.max(cost.seconds_disk);
-        all.seconds_network = all.seconds_network.max(cost.seconds_network);
-        all.seconds_cores = all.seconds_cores.max(cost.seconds_cores);
-    }
-    all
 }
 
 /// Parts that come one after the other: ranks wait for each other between them.
@@ -474,9 +423,10 @@ fn in_all<'p>(parts: impl IntoIterator<Item = (&'p StageCost, u64)>, ranks: usiz
         per_rank: vec![Cost::default(); ranks],
     };
     for (part, times) in parts {
-        sum.all.then(&part.all.times(times));
+        let seconds = |sum: f64, more: f64| sum + more * times as f64;
+        sum.all.add(&part.all, times, seconds);
         for (rank, cost) in sum.per_rank.iter_mut().zip(&part.per_rank) {
-            rank.then(&cost.times(times));
+            rank.add(cost, times, seconds);
         }
     }
     sum

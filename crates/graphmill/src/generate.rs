@@ -13,6 +13,7 @@ use crate::import_config::ImportConfig;
 use crate::machine::resources::{Machine, folder_of};
 use crate::progress::{ImportReporter, Progress, ProgressFn};
 use crate::result::sizes::CHUNK_BYTES;
+use crate::result_error::ResultError;
 
 /// What a file of generated edges is; its name's ending says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +63,9 @@ impl EdgeFileFormat {
             }
             _ => return Ok(None),
         };
+        let weights = config.weights;
         let as_drawn = ImportConfig {
-            weights: config.weights,
+            weights,
             ..ImportConfig::default()
         };
         if *config != as_drawn {
@@ -142,17 +144,14 @@ impl Machine {
                 "multiples of the gap coincide: no vertex has edges to more than {different} different vertices, itself included"
             )));
         }
-        match file {
-            None => {
-                let progress = ImportReporter::new(watcher, "edges");
-                let options = self.import_options(output, config);
-                let stored =
-                    graphmill_ingest::generate(self.for_ingest(&progress), graph, &options);
-                let report = stored.map_err(|error| progress.ended_with(error))?;
-                Ok(Generation::Graph(report))
-            }
-            Some(kind) => self.write_edges(graph, output, kind, watcher),
+        if let Some(kind) = file {
+            return self.write_edges(graph, output, kind, watcher);
         }
+        let progress = ImportReporter::new(watcher, "edges");
+        let options = self.import_options(output, config);
+        let stored = graphmill_ingest::generate(self.for_ingest(&progress), graph, &options);
+        let report = stored.map_err(|error| progress.ended_with(error))?;
+        Ok(Generation::Graph(report))
     }
 
     fn write_edges(
@@ -163,10 +162,8 @@ impl Machine {
         watcher: &ProgressFn,
     ) -> Result<Generation, Error> {
         if self.disk().exists(output)? {
-            return Err(Error::OutputIs {
-                path: output.to_path_buf(),
-                what: "there already",
-            });
+            let (path, what) = (output.to_path_buf(), "there already");
+            return Err(Error::OutputIs { path, what });
         }
         let edges = graph.edges().unwrap_or(0);
         let least = edges.saturating_mul(kind.edge_bytes());
@@ -179,28 +176,25 @@ impl Machine {
             bytes: Vec::new(),
             failed: None,
         };
-        let (mut written, total) = (0, edges);
+        let mut written = 0;
         for piece in 0..graph.pieces() {
             let read = reader.read(piece, self.stop(), &mut writing);
             if let Some(error) = writing.failed.take() {
                 return Err(match error.downcast() {
                     Ok(error) => Error::Storage(error),
-                    Err(error) => crate::result_error::ResultError::Write(error).into(),
+                    Err(error) => ResultError::Write(error).into(),
                 });
             }
             written += read?.edges;
             watcher(&Progress::Part {
                 what: "generate",
                 done: written,
-                total,
+                total: edges,
                 unit: "edges",
             });
         }
-        let bytes = file.commit()?;
-        Ok(Generation::File {
-            edges: written,
-            bytes,
-        })
+        let (edges, bytes) = (written, file.commit()?);
+        Ok(Generation::File { edges, bytes })
     }
 }
 
@@ -219,14 +213,14 @@ impl EdgeSink for Writing<'_> {
         for (i, (source, destination)) in edges.iter().enumerate() {
             match self.kind {
                 EdgeFileFormat::U32 => {
+                    let pair = [*source as u32, *destination as u32];
                     self.bytes
-                        .extend_from_slice(&(*source as u32).to_le_bytes());
-                    self.bytes
-                        .extend_from_slice(&(*destination as u32).to_le_bytes());
+                        .extend_from_slice(pair.map(u32::to_le_bytes).as_flattened());
                 }
                 EdgeFileFormat::U64 => {
-                    self.bytes.extend_from_slice(&source.to_le_bytes());
-                    self.bytes.extend_from_slice(&destination.to_le_bytes());
+                    let pair = [*source, *destination];
+                    self.bytes
+                        .extend_from_slice(pair.map(u64::to_le_bytes).as_flattened());
                 }
                 EdgeFileFormat::Text => {
                     // Writing to memory does not fail.

@@ -11,7 +11,7 @@ use graphmill_ingest::{
 use graphmill_storage::write_output;
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::{Error, paths};
 use crate::import_config::ImportConfig;
 use crate::machine::resources::Machine;
 use crate::paths::DESCRIPTION;
@@ -37,9 +37,9 @@ struct ImportMetrics {
 }
 
 #[derive(Serialize)]
-struct GraphSize {
-    vertices: u64,
-    arcs: u64,
+pub(crate) struct GraphSize {
+    pub(crate) vertices: u64,
+    pub(crate) arcs: u64,
 }
 
 #[derive(Serialize)]
@@ -47,16 +47,6 @@ struct MovedBytes {
     bytes_read: u64,
     bytes_written: u64,
     bytes_sent: u64,
-}
-
-impl MovedBytes {
-    fn of(moved: &ImportTraffic) -> Self {
-        MovedBytes {
-            bytes_read: moved.read,
-            bytes_written: moved.written,
-            bytes_sent: moved.sent,
-        }
-    }
 }
 
 impl Machine {
@@ -97,6 +87,11 @@ impl Machine {
             return Ok(report);
         }
         let sum = |of: fn(&ImportTraffic) -> u64| report.each_rank.iter().map(of).sum();
+        let moved = |moved: &ImportTraffic| MovedBytes {
+            bytes_read: moved.read,
+            bytes_written: moved.written,
+            bytes_sent: moved.sent,
+        };
         let account = ImportMetrics {
             graph: GraphSize {
                 vertices: report.vertices,
@@ -113,14 +108,18 @@ impl Machine {
             bytes_read: sum(|moved| moved.read),
             bytes_written: sum(|moved| moved.written),
             bytes_sent: sum(|moved| moved.sent),
-            per_rank: report.each_rank.iter().map(MovedBytes::of).collect(),
+            per_rank: report.each_rank.iter().map(moved).collect(),
         };
-        let mut text = serde_json::to_vec_pretty(&account)
-            .map_err(std::io::Error::from)
-            .map_err(ResultError::Write)?;
-        text.push(b'\n');
-        write_output(&**self.disk(), metrics, &text)?;
+        self.write_json(metrics, &account)?;
         Ok(report)
+    }
+
+    /// Writes the JSON of `--metrics`.
+    pub(crate) fn write_json(&self, path: &Path, object: &impl Serialize) -> Result<(), Error> {
+        let text = serde_json::to_vec_pretty(object).map_err(std::io::Error::from);
+        let mut text = text.map_err(ResultError::Write)?;
+        text.push(b'\n');
+        Ok(write_output(&**self.disk(), path, &text)?)
     }
 
     /// Imports where all ranks were started alike.
@@ -154,14 +153,12 @@ impl Machine {
         for list in &config.vertices {
             self.input(list)?;
         }
-        let found: Result<Vec<Vec<PathBuf>>, Error> =
-            inputs.iter().map(|of| self.inputs(of)).collect();
+        let found: Result<Vec<_>, Error> = inputs.iter().map(|of| self.inputs(of)).collect();
         let inputs = found?.concat();
-        for input in &inputs {
-            if self.disk().exists(&input.join(DESCRIPTION))? {
-                return Err(Error::NotEdges {
-                    path: input.clone(),
-                });
+        for path in &inputs {
+            if self.disk().exists(&path.join(DESCRIPTION))? {
+                let path = path.clone();
+                return Err(Error::NotEdges { path });
             }
         }
         let options = ReadOptions {
@@ -185,30 +182,17 @@ impl Machine {
                 first.display()
             )));
         }
-        let lists: Vec<PathBuf> = source
-            .vertex_files()
-            .iter()
-            .chain(&config.vertices)
-            .cloned()
-            .collect();
-        let vertices = if lists.is_empty() {
-            None
-        } else {
-            Some(FileSource::open_vertices(
-                self.disk(),
-                self.budget(),
-                &lists,
-                source.ids(),
-                &options,
-                self.stop(),
-            )?)
-        };
-        let mut read = source.notices(config.directed);
-        read.extend(
-            vertices
-                .iter()
-                .flat_map(|lists| lists.notices(config.directed)),
-        );
+        let lists = [source.vertex_files(), &config.vertices].concat();
+        let mut vertices = None;
+        if !lists.is_empty() {
+            let (disk, budget, ids) = (self.disk(), self.budget(), source.ids());
+            let stop = self.stop();
+            let opened = FileSource::open_vertices(disk, budget, &lists, ids, &options, stop);
+            vertices = Some(opened?);
+        }
+        let sources = [Some(&source), vertices.as_ref()].into_iter().flatten();
+        let read = sources.flat_map(|source| source.notices(config.directed));
+        let read: Vec<String> = read.collect();
         for line in &read {
             watcher(&Progress::Note(line));
         }
@@ -222,11 +206,8 @@ impl Machine {
         let imported = import(machine, &source, vertices, &options);
         let mut report = imported.map_err(|error| progress.ended_with(error))?;
         if report.edges == 0 {
-            let names: Vec<String> = inputs.iter().map(|of| of.display().to_string()).collect();
-            watcher(&Progress::Warning(&format!(
-                "{}: no edges were read",
-                names.join(", ")
-            )));
+            let text = format!("{}: no edges were read", paths(&inputs));
+            watcher(&Progress::Warning(&text));
         }
         report.read = options.read;
         Ok(report)
@@ -248,23 +229,13 @@ impl Machine {
             !config.vertices.is_empty(),
             &self.import_options(graph, config),
         );
-        checked.map_err(|error| {
-            match error {
-                // The list of files stays beside what the import takes.
-                IngestError::TooLittleMemory {
-                    what,
-                    needed,
-                    available,
-                    least,
-                } => IngestError::TooLittleMemory {
-                    what,
-                    needed: needed + list_bytes,
-                    available,
-                    least: least + list_bytes,
-                },
-                error => error,
+        checked.map_err(|mut error| {
+            // The list of files stays beside what the import takes.
+            if let IngestError::TooLittleMemory { needed, least, .. } = &mut error {
+                *needed += list_bytes;
+                *least += list_bytes;
             }
-            .into()
+            error.into()
         })
     }
 

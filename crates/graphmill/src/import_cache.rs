@@ -16,7 +16,7 @@ use graphmill_storage::{DirLock, Disk, LockMode, Owner, StorageError, WorkDir, u
 
 use crate::error::Error;
 use crate::hash::Fnv1a;
-use crate::machine::resources::Machine;
+use crate::machine::resources::{Machine, folder_of};
 use crate::paths::{DESCRIPTION, is_pattern};
 
 /// How the names of directories begin in which an import that was interrupted keeps what it did.
@@ -44,9 +44,10 @@ impl Machine {
     pub fn cached_graphs(&self, path: &Path) -> Result<Vec<CachedGraph>, Error> {
         let disk = self.disk();
         let beside = folder_beside(path);
-        let mut folders: Vec<PathBuf> = is_folder(&beside).then_some(beside).into_iter().collect();
-        if folders.is_empty() {
-            self.check_there(path)?;
+        let mut folders = Vec::new();
+        match is_folder(&beside) {
+            true => folders.push(beside),
+            false => self.check_there(path)?,
         }
         match path.to_str().is_some_and(|path| path.ends_with(ENDING)) {
             true => folders.push(path.to_path_buf()),
@@ -60,15 +61,10 @@ impl Machine {
                 continue;
             };
             for path in disk.list(&folder)? {
-                if is_graph_name(&path)
-                    && is_folder(&path)
-                    && disk.exists(&path.join(DESCRIPTION))?
-                {
-                    graphs.push(CachedGraph {
-                        bytes: bytes_in(&**disk, &path)?,
-                        input: PathBuf::from(input),
-                        path,
-                    });
+                let is_graph = is_graph_name(&path) && is_folder(&path);
+                if is_graph && disk.exists(&path.join(DESCRIPTION))? {
+                    let (bytes, input) = (bytes_in(&**disk, &path)?, PathBuf::from(input));
+                    graphs.push(CachedGraph { path, input, bytes });
                 }
             }
         }
@@ -80,7 +76,7 @@ impl Machine {
     /// # Errors
     /// The disk fails.
     pub fn remove_cached(&self, graph: &CachedGraph) -> Result<bool, Error> {
-        let folder = crate::machine::resources::folder_of(&graph.path);
+        let folder = folder_of(&graph.path);
         let is_removed = remove(self.disk(), &folder, &graph.path)?;
         // It stays where there is something else in it.
         let _ = self.disk().remove_dir(&folder);
@@ -100,9 +96,7 @@ fn folder_beside(input: &Path) -> PathBuf {
         true => folder_of_pattern(&whole),
         false => whole,
     };
-    let mut name = whole
-        .file_name()
-        .map_or_else(|| OsString::from("input"), OsString::from);
+    let mut name = OsString::from(whole.file_name().unwrap_or("input".as_ref()));
     name.push(ENDING);
     whole.with_file_name(name)
 }
@@ -256,10 +250,8 @@ fn folder_of_pattern(pattern: &Path) -> PathBuf {
     let plain = pattern.ancestors().find(|path| !is_pattern(path));
     let plain = plain.unwrap_or(Path::new(""));
     let rest = pattern.strip_prefix(plain).unwrap_or(pattern);
-    let name = rest
-        .to_string_lossy()
-        .replace(['*', '?', '[', ']', '/'], "_");
-    plain.join(name)
+    let rest = rest.to_string_lossy();
+    plain.join(rest.replace(['*', '?', '[', ']', '/'], "_"))
 }
 
 #[cfg(test)]

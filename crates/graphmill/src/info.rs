@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use graphmill_graph::{ColumnSet, EdgeKind, FileKind, IdKind, Order, WeightRange};
+use graphmill_graph::{EdgeKind, FileKind, IdKind, Order, WeightRange};
 use graphmill_storage::{Open, StorageError};
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::{Error, check_stop};
 use crate::machine::resources::Machine;
 use crate::progress::{Progress, ProgressFn};
 
@@ -70,13 +70,12 @@ impl Machine {
     /// It is not a graph, or not as it was written.
     pub fn info(&self, path: &Path) -> Result<GraphInfo, Error> {
         let graph = self.graph(path)?;
-        let sides: Vec<&ColumnSet> = [Some(graph.forward()), graph.reverse()]
-            .into_iter()
-            .flatten()
-            .collect();
-        let bytes = |kind| sides.iter().map(|side| side.bytes(kind)).sum::<u64>();
+        let reverse = graph.reverse();
+        let bytes = |kind| graph.forward().bytes(kind) + reverse.map_or(0, |side| side.bytes(kind));
         let disk_bytes = self.disk_bytes(path)?;
         let meta = graph.meta();
+        let mut options = meta.options.clone();
+        options.remove("read");
         Ok(GraphInfo {
             format: meta.format,
             program: meta.program.clone(),
@@ -90,18 +89,13 @@ impl Machine {
             ids: graph.id_kind(),
             order: graph.order(),
             batches: graph.batches().len() as u64,
-            reverse: graph.reverse().is_some(),
+            reverse: reverse.is_some(),
             block_bytes: bytes(FileKind::Data),
             index_bytes: bytes(FileKind::Index) + bytes(FileKind::Bitmaps),
             weight_bytes: bytes(FileKind::Weights),
             disk_bytes,
             bytes_per_arc: disk_bytes as f64 / graph.arcs().max(1) as f64,
-            options: meta
-                .options
-                .iter()
-                .filter(|(option, _)| *option != "read")
-                .map(|(option, value)| (option.clone(), value.clone()))
-                .collect(),
+            options,
             read: read(&meta.options),
         })
     }
@@ -141,21 +135,17 @@ impl Machine {
             true => graphmill_graph::verify_deep(&graph, budget, stop, progress)?,
             false => graphmill_graph::verify(&graph, budget, stop, progress)?,
         };
-        if self.stop().is_cancelled() {
-            Err(Error::Stopped)
-        } else {
-            Ok(seen.bytes)
-        }
+        check_stop(stop)?;
+        Ok(seen.bytes)
     }
 
     /// Returns the bytes of all files in a directory and the directories in it.
     pub(crate) fn disk_bytes(&self, folder: &Path) -> Result<u64, StorageError> {
         let mut bytes = 0;
         for path in self.disk().list(folder)? {
-            bytes += if self.disk().is_dir(&path)? {
-                self.disk_bytes(&path)?
-            } else {
-                self.disk().open(&path, Open::Read)?.len()?
+            bytes += match self.disk().is_dir(&path)? {
+                true => self.disk_bytes(&path)?,
+                false => self.disk().open(&path, Open::Read)?.len()?,
             };
         }
         Ok(bytes)

@@ -56,10 +56,8 @@ pub fn run_on_ranks<T>(
             None => Err(Error::Stopped),
         };
         // The error of another rank keeps that rank's words.
-        let mut others: Vec<_> = started
-            .into_iter()
-            .map(|thread| thread.join().ok().and_then(Result::err))
-            .collect();
+        let ended = started.into_iter().map(|thread| thread.join());
+        let mut others: Vec<_> = ended.map(|end| end.ok().and_then(Result::err)).collect();
         let error = match done {
             Ok(done) => match others.iter_mut().find_map(Option::take) {
                 None => return Ok(done),
@@ -74,14 +72,10 @@ pub fn run_on_ranks<T>(
             return Err(of_disk.and_then(Option::take).unwrap_or(error));
         }
         let of_rank = match error.between_ranks() {
-            Some(FabricError::Lost { rank, .. }) => {
-                let other = rank
-                    .checked_sub(1)
-                    .and_then(|number| others.get_mut(number));
-                other.and_then(Option::take)
-            }
+            Some(FabricError::Lost { rank, .. }) => rank.checked_sub(1),
             _ => None,
         };
+        let of_rank = of_rank.and_then(|number| others.get_mut(number)?.take());
         Err(of_rank.unwrap_or(error))
     })
     .map_err(|error| of_all(error, ranks as u64))
@@ -104,10 +98,8 @@ pub fn run_as_rank<T>(
         Some(lost) => stop.or(lost),
         None => stop.clone(),
     };
-    let done = Machine::open(config, stop)
-        .map(|machine| machine.with_fabric(Arc::clone(&fabric)))
-        .map_err(Error::from)
-        .and_then(|machine| work(&machine));
+    let machine = Machine::open(config, stop).map_err(Error::from);
+    let done = machine.and_then(|machine| work(&machine.with_fabric(Arc::clone(&fabric))));
     let done = done.map_err(|error| match fabric.lost() {
         Some(lost) => told_by(lost, fabric.rank(), error),
         None => error,
@@ -173,35 +165,27 @@ impl Plan {
 }
 
 /// Returns the memory error for all ranks, given that of the share of one rank.
-fn of_all(error: Error, ranks: u64) -> Error {
-    match error {
-        Error::Engine(EngineError::TooSmall {
-            what,
-            least,
-            budget,
-        })
+fn of_all(mut error: Error, ranks: u64) -> Error {
+    match &mut error {
+        Error::Engine(EngineError::TooSmall { least, budget, .. })
         | Error::Algorithm(AlgorithmError::Engine(EngineError::TooSmall {
-            what,
-            least,
-            budget,
-        })) => Error::Engine(EngineError::TooSmall {
-            what,
-            least: least * ranks,
-            budget: budget * ranks,
-        }),
+            least, budget, ..
+        })) => {
+            (*least, *budget) = (*least * ranks, *budget * ranks);
+        }
         Error::Ingest(IngestError::TooLittleMemory {
-            what,
             needed,
             available,
             least,
-        }) => Error::Ingest(IngestError::TooLittleMemory {
-            what,
-            needed: needed * ranks,
-            available: available * ranks,
-            least: least * ranks,
-        }),
-        error => error,
+            ..
+        }) => {
+            for bytes in [needed, available, least] {
+                *bytes *= ranks;
+            }
+        }
+        _ => {}
     }
+    error
 }
 
 #[cfg(test)]

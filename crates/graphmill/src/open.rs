@@ -188,23 +188,20 @@ fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Gr
     let most = |short: u64, each: u64| short.saturating_add(bytes / each);
     let vertices = most(0, 2).min(most(256, 3)).min(most(66_000, 4));
     let width = import.batch_size.unwrap_or(BATCH_VERTICES).max(1);
-    let width = width
-        .max(vertices.div_ceil(BATCHES_MAX))
-        .min(Batches::SPAN_MAX);
+    let width = width.max(vertices.div_ceil(BATCHES_MAX));
+    let width = width.min(Batches::SPAN_MAX);
     let cuts = (0..vertices.div_ceil(width)).map(|batch| batch * width);
     let batches = Batches::new(cuts.chain([vertices]).collect())?;
     let (count, ways) = (batches.len(), 1 + usize::from(import.reverse));
-    let is_integers = import.ids == Some(Ids::Integer)
-        || matches!(
-            import.format,
-            Format::RawU32 | Format::RawU64 | Format::Dimacs
-        );
+    let ids = match (import.ids, import.format) {
+        (Some(Ids::Integer), _) | (_, Format::RawU32 | Format::RawU64 | Format::Dimacs) => {
+            IdKind::Integer
+        }
+        _ => IdKind::Text,
+    };
     Ok(GraphDims {
         own: ranks.map(|ranks| 0..count.div_ceil(ranks)),
-        ids: match is_integers {
-            true => IdKind::Integer,
-            false => IdKind::Text,
-        },
+        ids,
         order: import.order,
         edge: import.weights,
         ways,

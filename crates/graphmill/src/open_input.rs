@@ -45,10 +45,8 @@ impl Plan {
             _ => "",
         };
         if !notice.is_empty() {
-            watcher(&Progress::Warning(&format!(
-                "{}: {notice}",
-                self.entry.name
-            )));
+            let text = format!("{}: {notice}", self.entry.name);
+            watcher(&Progress::Warning(&text));
         }
         Ok((graph, settings, hold))
     }
@@ -74,9 +72,8 @@ impl Plan {
         }
         if disk.exists(&input.join(DESCRIPTION))? {
             if self.config.import != ImportConfig::default() {
-                return Err(Error::AlreadyStored {
-                    path: input.clone(),
-                });
+                let path = input.clone();
+                return Err(Error::AlreadyStored { path });
             }
             // It may be one of the cache.
             let hold = disk.hold(input, LockMode::Shared, Owner::Anybody);
@@ -97,12 +94,10 @@ impl Plan {
         let disk = machine.disk();
         let mut files = input_files(&**disk, inputs)?;
         files.extend(self.config.import.vertices.clone());
-        let names = files
-            .iter()
-            .map(|file| NAME_BYTES + file.as_os_str().len() as u64);
-        let names = machine
-            .budget()
-            .lease("the names of the input's files", names.sum())?;
+        let bytes = |file: &PathBuf| NAME_BYTES + file.as_os_str().len() as u64;
+        let bytes = files.iter().map(bytes).sum();
+        let budget = machine.budget();
+        let names = budget.lease("the names of the input's files", bytes)?;
         let options = format!("{:?}", self.config.import);
         let cache = CacheLocation::of(&**disk, input, &files, &options)?;
         let path = cache.graph();
@@ -118,10 +113,8 @@ impl Plan {
             false => is_there,
         };
         if is_there {
-            watcher(&Progress::Note(&format!(
-                "using {}, imported before",
-                path.display()
-            )));
+            let text = format!("using {}, imported before", path.display());
+            watcher(&Progress::Note(&text));
             let graph = self.imported(machine, &path, purpose, watcher)?;
             for line in info::read(&graph.meta().options) {
                 watcher(&Progress::Note(&line));
@@ -130,11 +123,8 @@ impl Plan {
         }
         let enough = || machine.enough_for(purpose, &files, &self.config.import);
         machine.check_any(purpose, enough)?;
-        watcher(&Progress::Note(&format!(
-            "importing {} into {}",
-            input.display(),
-            path.display()
-        )));
+        let text = format!("importing {} into {}", input.display(), path.display());
+        watcher(&Progress::Note(&text));
         let by_all = is_shared && found.len() > 1;
         self.import_to_cache(machine, &cache, (inputs, input), by_all, &enough, watcher)?;
         drop((files, names));
@@ -185,19 +175,15 @@ impl Plan {
                             source,
                         }
                     }
-                    // The reported minimum suffices for the run, too.
-                    Error::Ingest(IngestError::TooLittleMemory {
-                        what,
-                        needed,
-                        available,
-                        least,
-                    }) => Error::Ingest(IngestError::TooLittleMemory {
-                        what,
-                        needed,
-                        available,
-                        least: least.max(enough()?),
-                    }),
-                    error => error,
+                    mut error => {
+                        // The reported minimum suffices for the run, too.
+                        if let Error::Ingest(IngestError::TooLittleMemory { least, .. }) =
+                            &mut error
+                        {
+                            *least = (*least).max(enough()?);
+                        }
+                        error
+                    }
                 });
             }
         }

@@ -1,6 +1,8 @@
 //! Paths of inputs and outputs: patterns of files, and checks that a path can be read or written.
 
-use std::io::ErrorKind;
+use std::fs::Metadata;
+use std::io::{self, ErrorKind};
+use std::iter::once;
 use std::path::{Path, PathBuf};
 
 use graphmill_storage::{StorageError, Target, WorkDir, is_in_memory, is_of_open_files};
@@ -21,44 +23,35 @@ impl Machine {
     /// What an input stands for: itself, or the files that it matches, in order of names.
     pub(crate) fn inputs(&self, path: &Path) -> Result<Vec<PathBuf>, Error> {
         let text = path.to_string_lossy();
+        let whole = || path.to_path_buf();
         if text.contains("://") {
-            return Err(Error::Url {
-                path: path.to_path_buf(),
-            });
+            return Err(Error::Url { path: whole() });
         }
         if !is_pattern(path) || self.disk().exists(path)? {
             return Ok(vec![self.input(path)?]);
         }
-        let none = || Error::NoMatch {
-            path: path.to_path_buf(),
-        };
-        let found = glob::glob(&text).map_err(|_| none())?;
-        let found: Vec<PathBuf> = found
-            .filter_map(Result::ok)
-            .filter(|path| !graphmill_ingest::content_mismatch(path))
-            .collect();
-        if found.is_empty() {
-            return Err(none());
-        }
-        found.iter().map(|path| self.input(path)).collect()
+        let found = glob::glob(&text).map_err(|_| Error::NoMatch { path: whole() })?;
+        let found = found.filter_map(Result::ok);
+        let mut found = found.filter(|path| !graphmill_ingest::content_mismatch(path));
+        let first = found.next();
+        let first = first.ok_or_else(|| Error::NoMatch { path: whole() })?;
+        let files = once(first).chain(found);
+        files.map(|path| self.input(&path)).collect()
     }
 
     /// Returns the file or directory of an input; for /dev/stdin and the like the file behind it.
     pub(crate) fn input(&self, path: &Path) -> Result<PathBuf, Error> {
         let is_alias = ["/dev", "/proc"].iter().any(|of| path.starts_with(of));
         self.check_there(path)?;
-        let not_a_file = |path: &Path| Error::NotAFile {
-            path: path.to_path_buf(),
-        };
+        let given = path.to_path_buf();
         let input = match is_alias {
-            true => std::fs::canonicalize(path).map_err(|_| not_a_file(path))?,
-            false => path.to_path_buf(),
+            true => std::fs::canonicalize(path).ok(),
+            false => Some(given.clone()),
         };
         // If the system reports no type, opening the file reports the error.
-        match std::fs::metadata(&input) {
-            Ok(facts) if !facts.is_file() && !facts.is_dir() => Err(not_a_file(path)),
-            _ => Ok(input),
-        }
+        let is_neither = |facts: Metadata| !facts.is_file() && !facts.is_dir();
+        let input = input.filter(|input| !std::fs::metadata(input).is_ok_and(is_neither));
+        input.ok_or(Error::NotAFile { path: given })
     }
 
     /// Whether there is anything at `path`, where a link leads too.
@@ -68,26 +61,22 @@ impl Machine {
             Err(StorageError::Path { source, .. }) => source.kind() == ErrorKind::NotFound,
             _ => false,
         };
-        match !self.disk().exists(path)? || is_lost(path) {
-            true => Err(Error::NoInput {
-                path: path.to_path_buf(),
-            }),
-            false => Ok(()),
+        if !self.disk().exists(path)? || is_lost(path) {
+            let path = path.to_path_buf();
+            return Err(Error::NoInput { path });
         }
+        Ok(())
     }
 
     /// Whether there is a directory for `output`.
     pub(crate) fn check_folder(&self, output: &Path) -> Result<(), Error> {
-        let Some(folder) = self.folder_written(output)? else {
-            return Ok(());
-        };
-        match self.disk().is_dir(&folder)? {
-            true => Ok(()),
-            false => Err(Error::NoFolder {
-                path: output.to_path_buf(),
-                folder,
-            }),
+        if let Some(folder) = self.folder_written(output)?
+            && !self.disk().is_dir(&folder)?
+        {
+            let path = output.to_path_buf();
+            return Err(Error::NoFolder { path, folder });
         }
+        Ok(())
     }
 
     /// Whether a directory of parts can be at `output`.
@@ -110,47 +99,50 @@ impl Machine {
 
     /// Whether `output` can be written.
     pub(crate) fn check_writing(&self, output: &Path) -> Result<(), Error> {
-        let Some(folder) = self.folder_written(output)? else {
-            return Ok(());
-        };
-        match WorkDir::create(self.disk(), &folder, "output") {
-            Err(StorageError::Path { source, .. }) if !is_of_open_files(&source) => {
-                Err(Error::NoOutput {
-                    path: output.to_path_buf(),
-                    folder,
-                    source,
-                })
-            }
-            tried => Ok(tried.map(drop)?),
+        if let Some(folder) = self.folder_written(output)? {
+            let path = output.to_path_buf();
+            let refuse = |folder, source| Error::NoOutput {
+                path,
+                folder,
+                source,
+            };
+            self.create_in(&folder, "output", refuse)?;
         }
+        Ok(())
     }
 
     /// Whether the directory that was asked for takes temporary files.
     pub(crate) fn check_tmp(&self) -> Result<(), Error> {
-        match self.tmp_asked() {
-            Some(folder) => {
-                drop(self.scratch(folder)?);
-                match is_in_memory(folder) {
-                    true => Err(Error::TmpInMemory {
-                        directory: folder.to_path_buf(),
-                    }),
-                    false => Ok(()),
-                }
+        if let Some(folder) = self.tmp_asked() {
+            drop(self.scratch(folder)?);
+            if is_in_memory(folder) {
+                let directory = folder.to_path_buf();
+                return Err(Error::TmpInMemory { directory });
             }
-            None => Ok(()),
         }
+        Ok(())
     }
 
     /// A directory for temporary files in `folder`.
     pub(crate) fn scratch(&self, folder: &Path) -> Result<WorkDir, Error> {
-        match WorkDir::create(self.disk(), folder, "run") {
+        self.create_in(folder, "run", |folder, source| Error::NoScratch {
+            folder,
+            source,
+        })
+    }
+
+    /// Creates a directory in `folder`; `refuse` returns the error if that cannot be written.
+    fn create_in(
+        &self,
+        folder: &Path,
+        name: &'static str,
+        refuse: impl FnOnce(PathBuf, io::Error) -> Error,
+    ) -> Result<WorkDir, Error> {
+        match WorkDir::create(self.disk(), folder, name) {
             Err(StorageError::Path { source, .. }) if !is_of_open_files(&source) => {
-                Err(Error::NoScratch {
-                    folder: folder.to_path_buf(),
-                    source,
-                })
+                Err(refuse(folder.to_path_buf(), source))
             }
-            scratch => Ok(scratch?),
+            created => Ok(created?),
         }
     }
 }

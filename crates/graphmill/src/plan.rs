@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::machine::limits::{default_memory, default_threads};
 use crate::machine::resources::MachineConfig;
-use crate::result::format::{ResultFormat, is_stdout};
+use crate::result::format::{ResultFormat, is_folder, is_stdout};
 use crate::spool::Spool;
 
 /// A [`Config`] that was found to make sense, with nothing left open. `Display` prints it.
@@ -56,23 +56,18 @@ impl Plan {
         let streams = *placement.at(DataKind::Edges) == Tier::Stream
             || config.engine.edges == EdgeResidency::Disk;
         if method == Some("afforest") && streams {
-            return Err(Error::Streamed {
-                option: "--method afforest",
-            });
+            let option = "--method afforest";
+            return Err(Error::Streamed { option });
         }
         if config.top > 0 && gives_vertices(&config.options) {
-            return Err(Error::NoHighest {
-                algorithm: entry.name,
-            });
+            let algorithm = entry.name;
+            return Err(Error::NoHighest { algorithm });
         }
+        let threads = config.machine.threads;
         Ok(Plan {
             entry,
             memory: config.machine.memory.unwrap_or_else(default_memory),
-            threads: config
-                .machine
-                .threads
-                .unwrap_or_else(default_threads)
-                .max(1),
+            threads: threads.unwrap_or_else(default_threads).max(1),
             config,
         })
     }
@@ -102,6 +97,11 @@ impl Plan {
     pub(crate) fn output_file(&self) -> Option<&Path> {
         let output = self.config.output.as_deref();
         output.filter(|path| !is_stdout(path))
+    }
+
+    /// The directory of the parts of the result.
+    pub(crate) fn output_folder(&self) -> Option<&Path> {
+        self.output_file().filter(|path| is_folder(path))
     }
 
     /// The machine's share, resolved.

@@ -37,9 +37,8 @@ impl Plan {
 
     /// Refuses a checkpoint directory that lies in the result, the input or a stored graph.
     fn check_checkpoints(&self, machine: &Machine) -> Result<(), Error> {
-        let Some((folder, at)) = (self.config.checkpoints.folder.as_ref())
-            .and_then(|folder| Some((folder, place(folder)?)))
-        else {
+        let folder = self.config.checkpoints.folder.as_ref();
+        let Some((folder, at)) = folder.and_then(|folder| Some((folder, place(folder)?))) else {
             return Ok(());
         };
         let refuse = |what: &str| {
@@ -69,10 +68,8 @@ impl Plan {
         let outputs = [self.output_file(), config.metrics.as_deref()];
         for output in outputs.into_iter().flatten() {
             let refuse = |what| {
-                Err(Error::OutputIs {
-                    path: output.to_path_buf(),
-                    what,
-                })
+                let path = output.to_path_buf();
+                Err(Error::OutputIs { path, what })
             };
             let at = place(output);
             if at.is_some() && at == place(&config.input) {
@@ -86,9 +83,8 @@ impl Plan {
                 // Refuses for itself where more would go than a result.
                 machine.check_parts(output)?;
                 let within = |path: &Path| {
-                    place(path)
-                        .zip(at.clone())
-                        .is_some_and(|(path, at)| path.starts_with(at))
+                    let places = place(path).zip(at.as_ref());
+                    places.is_some_and(|(path, at)| path.starts_with(at))
                 };
                 if within(&config.input) || config.import.vertices.iter().any(|list| within(list)) {
                     return refuse("a directory that the input is in");
@@ -115,10 +111,8 @@ impl Plan {
         let is_file = |path: &Path| !matches!(machine.disk().target(path), Ok(Target::Stream));
         match outputs {
             [Some(rows), Some(metrics)] if place(rows) == place(metrics) && is_file(rows) => {
-                Err(Error::OutputIs {
-                    path: metrics.to_path_buf(),
-                    what: "the result as well",
-                })
+                let (path, what) = (metrics.to_path_buf(), "the result as well");
+                Err(Error::OutputIs { path, what })
             }
             _ => Ok(()),
         }

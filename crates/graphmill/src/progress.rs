@@ -106,15 +106,13 @@ impl graphmill_ingest::ImportProgress for ImportReporter<'_> {
             0 => format!("at its step \"{step}\""),
             files => format!("{files} column files are complete"),
         };
-        (self.watcher)(&Progress::Note(&format!(
-            "resuming the interrupted import: {there}"
-        )));
+        let text = format!("resuming the interrupted import: {there}");
+        (self.watcher)(&Progress::Note(&text));
     }
 
     fn keeps_no_more(&self, error: &IngestError) {
-        (self.watcher)(&Progress::Warning(&format!(
-            "cannot write more checkpoints of the import: {error}"
-        )));
+        let text = format!("cannot write more checkpoints of the import: {error}");
+        (self.watcher)(&Progress::Warning(&text));
     }
 
     fn keeps_nothing(&self, folder: &Path) {

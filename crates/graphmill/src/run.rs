@@ -11,20 +11,19 @@ use std::time::Duration;
 use graphmill_algorithms::{AlgorithmOptions, Output};
 use graphmill_engine::{Metrics, job};
 use graphmill_graph::{GraphDims, StoredGraph};
-use graphmill_storage::{CancelToken, Clock, Disk, Lease, StorageError, write_output};
+use graphmill_storage::{CancelToken, Clock, Lease, StorageError};
 use serde::Serialize;
 
 use crate::checkpoint_dir::CheckpointDir;
 use crate::error::Error;
+use crate::import::GraphSize;
 use crate::machine::resources::Machine;
 use crate::machine::timeline::{Recording, Timeline};
 use crate::open::OpenFor;
 use crate::plan::Plan;
 use crate::progress::{Progress, ProgressFn};
 use crate::result::block::Block;
-use crate::result::format::is_folder;
 use crate::result::top_k::{TopK, TopRow};
-use crate::result_error::ResultError;
 use crate::session::Session;
 use crate::start::StartOptions;
 use crate::summary::{Summary, TOP_ROWS};
@@ -79,7 +78,7 @@ pub struct Seconds {
 #[derive(Serialize)]
 struct MetricsReport<'a> {
     algorithm: &'a str,
-    graph: GraphCounts,
+    graph: GraphSize,
     /// How the input of the graph was read.
     read: &'a [String],
     executor: &'a str,
@@ -98,28 +97,6 @@ struct MetricsReport<'a> {
     passes: &'a Metrics,
     timelines: &'a [Timeline],
     summary: serde_json::Value,
-}
-
-#[derive(Serialize)]
-struct GraphCounts {
-    vertices: u64,
-    arcs: u64,
-}
-
-/// A result that is written.
-struct WrittenResult {
-    /// Bytes of the file, or of all parts.
-    bytes: Option<u64>,
-    summary: Summary,
-    /// The memory of the ids in the summary.
-    _long_ids: Vec<Lease>,
-}
-
-impl WrittenResult {
-    /// Returns the first `count` rows of the summary.
-    fn top(&self, count: usize) -> Vec<TopRow> {
-        self.summary.top.iter().take(count).cloned().collect()
-    }
 }
 
 impl Plan {
@@ -185,7 +162,10 @@ impl Plan {
             wants_rows,
         };
         let (graph, settings, _hold) = self.open_and_resolve(machine, purpose, watcher)?;
-        self.check_part(machine)?;
+        // Another rank may have a disk of its own.
+        if let Some(folder) = self.output_folder().filter(|_| !is_first) {
+            machine.check_output(folder)?;
+        }
         let measure = graph.measure();
         let opened = clock.now();
 
@@ -197,7 +177,7 @@ impl Plan {
         let beside = self.output_file().unwrap_or(graph.path());
         let sizes = sizes(&measure);
         *checkpoints = self.checkpoints(machine, &graph, &machine.tmp(beside), watcher)?;
-        let policy = checkpoints.as_ref().map(CheckpointDir::asked);
+        let policy = checkpoints.as_ref().map(|dir| dir.asked.clone());
         let asked = (self.config.engine, sizes, policy);
         let trials = u64::from(self.config.trials.max(1));
         let passes_max = (self.entry.passes_max)(&given).map(|most| most * trials);
@@ -217,7 +197,7 @@ impl Plan {
         job::end_calls(&mut session)?;
         drop(set_aside);
         self.warn_of(&metrics, watcher);
-        let written = self.write_result(
+        let (result_bytes, summary, _long_ids) = self.write_result(
             &mut session,
             (&output, sizes.as_ref()),
             &graph,
@@ -238,8 +218,8 @@ impl Plan {
             vertices: graph.vertices(),
             arcs: graph.arcs(),
             read: info::read(&graph.meta().options),
-            top: written.top(self.config.top),
-            summary: written.summary.shown(self.config.top),
+            top: summary.top[..self.config.top.min(summary.top.len())].to_vec(),
+            summary: summary.shown(self.config.top),
             peak_memory: machine.budget().peak(),
             trials,
             seconds: Seconds {
@@ -248,25 +228,14 @@ impl Plan {
                 run: seconds(opened, finished) - metrics.loading,
                 write: seconds(finished, ended),
             },
-            result_bytes: written.bytes,
+            result_bytes,
             timelines,
             metrics,
         };
         if let Some(path) = self.config.metrics.as_ref().filter(|_| is_first) {
-            self.write_metrics(&**machine.disk(), &run, path)?;
+            self.write_metrics(machine, &run, path)?;
         }
         Ok(run)
-    }
-
-    /// Checks the directory of this rank's part, if this is not the first rank.
-    ///
-    /// The rank may have a disk of its own.
-    fn check_part(&self, machine: &Machine) -> Result<(), Error> {
-        let folder = self.output_file().filter(|path| is_folder(path));
-        match folder.filter(|_| machine.rank() > 0) {
-            Some(folder) => machine.check_output(folder),
-            None => Ok(()),
-        }
     }
 
     /// Runs the algorithm as often as asked; returns the last output, and the seconds of each trial.
@@ -307,7 +276,7 @@ impl Plan {
 
     /// Writes the result, and hands its rows to `each`; all ranks call it.
     ///
-    /// `count` is the number of rows of the summary, `sizes` are the sizes of groups.
+    /// Returns the bytes of the file or of all parts, the summary, and the leases for its long ids. `count` is the number of rows of the summary, `sizes` are the sizes of groups.
     fn write_result(
         &self,
         session: &mut Session,
@@ -316,8 +285,8 @@ impl Plan {
         (is_first, count): (bool, usize),
         each: Option<&mut dyn FnMut(&Block)>,
         watcher: &ProgressFn,
-    ) -> Result<WrittenResult, Error> {
-        let folder = self.output_file().filter(|path| is_folder(path));
+    ) -> Result<(Option<u64>, Summary, Vec<Lease>), Error> {
+        let folder = self.output_folder();
         let mut done = 0;
         let mut note = |rows: u64, total: u64| {
             done += rows;
@@ -355,17 +324,13 @@ impl Plan {
         if is_first {
             job::stop_serving(session)?;
         }
-        Ok(WrittenResult {
-            bytes: result_bytes,
-            summary,
-            _long_ids: long_ids,
-        })
+        Ok((result_bytes, summary, long_ids))
     }
 
-    fn write_metrics(&self, disk: &dyn Disk, run: &Run, path: &Path) -> Result<(), Error> {
+    fn write_metrics(&self, machine: &Machine, run: &Run, path: &Path) -> Result<(), Error> {
         let account = MetricsReport {
             algorithm: self.entry.name,
-            graph: GraphCounts {
+            graph: GraphSize {
                 vertices: run.vertices,
                 arcs: run.arcs,
             },
@@ -382,11 +347,7 @@ impl Plan {
             timelines: &run.timelines,
             summary: run.summary.json(),
         };
-        let mut text = serde_json::to_vec_pretty(&account)
-            .map_err(std::io::Error::from)
-            .map_err(ResultError::Write)?;
-        text.push(b'\n');
-        Ok(write_output(disk, path, &text)?)
+        machine.write_json(path, &account)
     }
 }
 

@@ -113,7 +113,7 @@ impl Machine {
             fabric: (self.fabric()).map(|fabric| Arc::clone(fabric) as Arc<dyn Fabric>),
             options: EngineOptions { edges, ..options },
             sizes,
-            charge: self.charge(),
+            charge: self.charge,
             on_pass: Some(Arc::new(move |number, pass| {
                 if pass.mode != Mode::Vertices {
                     let most = passes_max;
@@ -141,16 +141,25 @@ impl Session {
         output: &Output,
         mut each: impl FnMut(&Block),
     ) -> Result<(), Error> {
-        self.make_room();
         let all = 0..self.graph.batches().len();
-        let done = self
-            .rows(output, all)
-            .and_then(|mut rows| write::each_block(&self.machine, &mut rows, &mut each));
-        self.or_keep(done)
+        self.with_rows(output, all, |machine, rows| {
+            write::each_block(machine, rows, &mut each)
+        })
     }
 
-    /// Keeps a run in memory that was asked to stop while its result went out.
-    fn or_keep<T>(&mut self, done: Result<T, Error>) -> Result<T, Error> {
+    /// Passes the rows of the vertices of some batches to `work`.
+    ///
+    /// It keeps a run in memory that was asked to stop while its result went out.
+    fn with_rows<T>(
+        &mut self,
+        output: &Output,
+        batches: Range<usize>,
+        work: impl FnOnce(&Machine, &mut ResultRows<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.make_room();
+        let budget = self.machine.budget();
+        let done = ResultRows::new(&self.engine, output, &self.graph, budget, batches)
+            .and_then(|mut rows| work(&self.machine, &mut rows));
         if done.as_ref().is_err_and(Error::is_stopped) {
             job::keep_ended(&mut self.engine)?;
         }
@@ -170,7 +179,9 @@ impl Session {
         mut note: impl FnMut(u64),
     ) -> Result<u64, Error> {
         let (format, all) = (ResultFormat::of(path)?, 0..self.graph.batches().len());
-        self.write_rows(output, path, format, all, &mut note)
+        self.with_rows(output, all, |machine, rows| {
+            write::write(machine, path, format, rows, &mut note)
+        })
     }
 
     /// Writes a result to the directory `path`, whose name ends with a slash.
@@ -188,25 +199,12 @@ impl Session {
     ) -> Result<u64, Error> {
         let mut parts = PartWriter::create(&self.machine, path)?;
         let (part, own) = (parts.part(), job::local_batches(&self.engine));
-        self.write_rows(output, &part, parts.format(), own, &mut note)
+        let written = self.with_rows(output, own, |machine, rows| {
+            write::write(machine, &part, parts.format, rows, &mut note)
+        });
+        written
             .and_then(|bytes| parts.commit(bytes))
             .inspect_err(|error| parts.give_up(error))
-    }
-
-    /// Writes the rows of the vertices of some batches.
-    fn write_rows(
-        &mut self,
-        output: &Output,
-        path: &Path,
-        format: ResultFormat,
-        batches: Range<usize>,
-        note: &mut dyn FnMut(u64),
-    ) -> Result<u64, Error> {
-        self.make_room();
-        let done = self
-            .rows(output, batches)
-            .and_then(|mut rows| write::write(&self.machine, path, format, &mut rows, note));
-        self.or_keep(done)
     }
 
     /// Computes the summary of a result, and returns the leases for its long ids.
@@ -229,14 +227,5 @@ impl Session {
         if self.machine.budget().available() < wanted {
             job::release(&mut self.engine);
         }
-    }
-
-    fn rows<'a>(
-        &'a self,
-        output: &'a Output,
-        batches: Range<usize>,
-    ) -> Result<ResultRows<'a>, Error> {
-        let budget = self.machine.budget();
-        ResultRows::new(&self.engine, output, &self.graph, budget, batches)
     }
 }

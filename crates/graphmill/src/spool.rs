@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use graphmill_storage::{CancelToken, StorageError, WorkDir, open_disk};
 
-use crate::error::Error;
+use crate::error::{Error, check_stop};
 use crate::machine::mpi::MpiJob;
 use crate::machine::resources::{MachineConfig, folder_of};
 
@@ -43,10 +43,8 @@ impl Spool {
         output: Option<&Path>,
         stop: &CancelToken,
     ) -> Result<Spool, Error> {
-        let mut spool = Spool {
-            inputs: inputs.to_vec(),
-            scratch: None,
-        };
+        let (inputs, scratch) = (inputs.to_vec(), None);
+        let mut spool = Spool { inputs, scratch };
         let mut named = spool.inputs.iter_mut().filter(|input| is_stdin(input));
         let Some(input) = named.next() else {
             return Ok(spool);
@@ -99,11 +97,8 @@ fn read_aside() -> Result<Receiver<io::Result<Vec<u8>>>, Error> {
     let read = move || {
         let mut stdin = io::stdin().lock();
         loop {
-            let mut chunk = Vec::new();
-            let read = stdin
-                .by_ref()
-                .take(CHUNK_BYTES as u64)
-                .read_to_end(&mut chunk);
+            let (mut chunk, mut next) = (Vec::new(), stdin.by_ref().take(CHUNK_BYTES as u64));
+            let read = next.read_to_end(&mut chunk);
             let is_last = !matches!(read, Ok(1..));
             if sender.send(read.map(|_| chunk)).is_err() || is_last {
                 break;
@@ -123,9 +118,7 @@ fn copy(
     failed: impl Fn(io::Error) -> Error,
 ) -> Result<PathBuf, Error> {
     let next = || loop {
-        if stop.is_cancelled() {
-            return Err(Error::Stopped);
-        }
+        check_stop(stop)?;
         match chunks.recv_timeout(PATIENCE) {
             Ok(chunk) => return chunk.map_err(|source| Error::Stdin { source }),
             Err(RecvTimeoutError::Disconnected) => return Ok(Vec::new()),

@@ -89,9 +89,8 @@ impl StartOptions {
     }
 
     fn of(command: &str) -> StartOptions {
-        let mut start = StartOptions {
-            lines: String::from(PROGRAM),
-        };
+        let lines = String::from(PROGRAM);
+        let mut start = StartOptions { lines };
         start.add("command", &command);
         start
     }
@@ -102,7 +101,16 @@ impl StartOptions {
             format,
             ids,
             weights,
-            text,
+            text:
+                TextOptions {
+                    source_column,
+                    target_column,
+                    weight_column,
+                    header,
+                    delimiter,
+                    quote,
+                    comments,
+                },
             on_error,
             directed,
             duplicates,
@@ -117,15 +125,6 @@ impl StartOptions {
         self.add("--format", format);
         self.add("--ids", ids);
         self.add("--weights", weights);
-        let TextOptions {
-            source_column,
-            target_column,
-            weight_column,
-            header,
-            delimiter,
-            quote,
-            comments,
-        } = text;
         self.add("--source-column", source_column);
         self.add("--target-column", target_column);
         self.add("--weight-column", weight_column);
@@ -178,12 +177,9 @@ impl Machine {
     /// Returns `RanksDiffer` on every rank if a rank has another program or option than rank 0.
     pub(crate) fn check_same_start(&self, options: &StartOptions) -> Result<(), Error> {
         let of_ranks = self.gather(options.lines.as_bytes())?;
-        let lines: Vec<&str> = (of_ranks.iter())
-            .map(|lines| from_utf8(lines).unwrap_or_default())
-            .collect();
-        let found = (lines.iter().enumerate())
-            .find_map(|(rank, other)| Some((rank, difference(lines[0], other)?)));
-        match found {
+        let lines = |rank: usize| from_utf8(&of_ranks[rank]).unwrap_or_default();
+        let differs = |rank| Some((rank, difference(lines(0), lines(rank))?));
+        match (0..of_ranks.len()).find_map(differs) {
             None => Ok(()),
             Some((rank, option)) => Err(Error::RanksDiffer { rank, option }),
         }

@@ -4,14 +4,15 @@
 
 use std::sync::Arc;
 
-use graphmill_algorithms::{Output, OutputValues};
+use graphmill_algorithms::Output;
 use graphmill_engine::{Convergence, Engine};
 use graphmill_graph::{DISK_PAGE_BYTES, GraphDims, Order, PageCache, StoredGraph};
 use graphmill_storage::{Lease, MemoryBudget};
 use serde_json::{Map, Value, json};
 
-use crate::error::Error;
+use crate::error::{Error, check_stop};
 use crate::machine::resources::Machine;
+use crate::result::rows::are_vertices;
 use crate::result::top_k::{TEXT_BYTES, TopK, TopRow, json_number};
 use crate::result::values::ValueColumn;
 
@@ -73,7 +74,7 @@ impl Summary {
         }
         if !self.top.is_empty() {
             let rows = self.top.iter();
-            let rows = rows.map(|row| json!({key: row.vertex, value: row.json_value()}));
+            let rows = rows.map(|row| json!({key: row.vertex, value: json_number(&row.value)}));
             put("top".into(), rows.collect());
         }
         Value::Object(all)
@@ -89,14 +90,6 @@ fn bytes_needed(graph: &GraphDims) -> u64 {
         Order::Degree => 3,
     };
     columns * value_bytes * graph.batches.widest() + 2 * FRAMES * DISK_PAGE_BYTES
-}
-
-/// Whether the values of a result are vertices.
-fn are_vertices(values: &OutputValues) -> bool {
-    matches!(
-        values,
-        OutputValues::Vertex32(_) | OutputValues::Vertex64(_)
-    )
 }
 
 /// Reads all values of a result, or the sizes of its groups, and keeps the `count` highest.
@@ -115,7 +108,7 @@ pub(crate) fn summarize(
     let budget = machine.budget();
     let _lease = budget.lease("a summary of the result", bytes_needed(&graph.measure()))?;
     let shown = sizes.unwrap_or(output);
-    let has_order = !are_vertices(&shown.values);
+    let has_order = !are_vertices(shown);
     let mut top = TopK::new(if has_order { count } else { 0 });
     let mut raw = ValueColumn::empty(&shown.values);
     // Sizes are at the places of ranks already.
@@ -124,9 +117,7 @@ pub(crate) fn summarize(
         Order::Id | Order::Degree => None,
     };
     for batch in 0..graph.batches().len() {
-        if machine.stop().is_cancelled() {
-            return Err(Error::Stopped);
-        }
+        check_stop(machine.stop())?;
         raw.read(engine, &shown.values, batch)?;
         let range = graph.batches().range(batch);
         let first = range.start;
@@ -143,14 +134,14 @@ pub(crate) fn summarize(
             None => top.values(&raw, shown.nullable, rank_of),
         }
     }
-    let reached = top.reached();
+    let reached = top.reached;
     let mut reader = reader(graph, budget)?;
     let mut long_ids = Vec::new();
     let rows = top.into_rows().map(|(rank, value)| {
         let vertex = graph.id_of_rank(&mut reader, rank)?.to_string();
         if vertex.len() as u64 > TEXT_BYTES {
-            long_ids
-                .push(budget.lease("long ids of the highest rows", COPIES * vertex.len() as u64)?);
+            let bytes = COPIES * vertex.len() as u64;
+            long_ids.push(budget.lease("long ids of the highest rows", bytes)?);
         }
         Ok(TopRow { vertex, value })
     });

@@ -13,15 +13,12 @@ pub(super) fn option_arg(option: &'static OptionSpec, help: &str) -> clap::Arg {
         None => help.to_string(),
     };
     let arg = clap::Arg::new(option.name).long(option.name).help(help);
+    let name = option.value_name;
     match option.kind {
         OptionKind::Flag => arg.action(ArgAction::SetTrue),
         // The id of a vertex may begin with a dash.
-        OptionKind::Vertex | OptionKind::Vertices => {
-            arg.value_name(option.value_name).allow_hyphen_values(true)
-        }
-        OptionKind::Value => arg
-            .value_name(option.value_name)
-            .allow_negative_numbers(true),
+        OptionKind::Vertex | OptionKind::Vertices => arg.value_name(name).allow_hyphen_values(true),
+        OptionKind::Value => arg.value_name(name).allow_negative_numbers(true),
     }
 }
 

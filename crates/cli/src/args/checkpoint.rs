@@ -54,16 +54,15 @@ pub(crate) struct RunCheckpointArgs {
 
 /// Parses a number of passes or of seconds.
 fn every(text: &str) -> Result<CheckpointInterval, String> {
-    let mistake =
-        || format!("{text:?} is neither a number of passes, as 1, nor of seconds, as 30s");
+    let time = |seconds| CheckpointInterval::Time(Duration::from_secs(seconds));
     let parsed = match text.strip_suffix('s') {
-        Some(seconds) => seconds
-            .parse()
-            .map(|seconds| CheckpointInterval::Time(Duration::from_secs(seconds))),
+        Some(seconds) => seconds.parse().map(time),
         None => text.parse().map(CheckpointInterval::Calls),
     };
     match parsed {
-        Ok(CheckpointInterval::Calls(0)) | Err(_) => Err(mistake()),
+        Ok(CheckpointInterval::Calls(0)) | Err(_) => Err(format!(
+            "{text:?} is neither a number of passes, as 1, nor of seconds, as 30s"
+        )),
         Ok(every) => Ok(every),
     }
 }

@@ -4,12 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use graphmill::OptionKind;
-use serde_json::json;
+use serde_json::{json, to_string_pretty};
 
 use crate::args::tools::AlgorithmsArgs;
 
 pub(crate) fn run(args: AlgorithmsArgs) -> anyhow::Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
     if args.json {
         let algorithms = graphmill::algorithms().iter().map(|algorithm| {
             let options = algorithm.options.iter().map(|option| {
@@ -34,10 +33,9 @@ pub(crate) fn run(args: AlgorithmsArgs) -> anyhow::Result<ExitCode> {
                 "options": options.collect::<Vec<_>>(),
             })
         });
-        let all = serde_json::Value::Array(algorithms.collect());
-        writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
-        return Ok(ExitCode::SUCCESS);
+        return super::print_json(to_string_pretty(&algorithms.collect::<Vec<_>>()));
     }
+    let mut out = std::io::stdout().lock();
     for algorithm in graphmill::algorithms() {
         writeln!(out, "{}: {}", algorithm.name, algorithm.summary)?;
         for option in algorithm.options {

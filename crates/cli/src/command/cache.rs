@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use graphmill::advanced::CachedGraph;
-use graphmill::{CancelToken, Machine, MachineConfig};
-use serde_json::json;
+use graphmill::{CancelToken, Machine};
+use serde_json::{json, to_string_pretty};
 
 use crate::args::stored::{CacheArgs, CacheCommand};
 use crate::notice::complain;
@@ -16,11 +16,7 @@ pub(crate) fn run(args: CacheArgs, stop: &CancelToken) -> anyhow::Result<ExitCod
         CacheCommand::List(places) => (places, false),
         CacheCommand::Clear(places) => (places, true),
     };
-    let config = MachineConfig {
-        threads: Some(1),
-        ..MachineConfig::default()
-    };
-    let machine = Machine::open(&config, stop.clone())?;
+    let machine = Machine::with_one_thread(stop)?;
     let mut graphs: Vec<CachedGraph> = Vec::new();
     for path in &places.paths {
         graphs.extend(machine.cached_graphs(path)?);
@@ -38,7 +34,6 @@ pub(crate) fn run(args: CacheArgs, stop: &CancelToken) -> anyhow::Result<ExitCod
         }
         graphs = removed;
     }
-    let mut out = std::io::stdout().lock();
     if places.json {
         let graphs = graphs.iter().map(|graph| {
             json!({
@@ -47,10 +42,9 @@ pub(crate) fn run(args: CacheArgs, stop: &CancelToken) -> anyhow::Result<ExitCod
                 "bytes": graph.bytes,
             })
         });
-        let all = serde_json::Value::Array(graphs.collect());
-        writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
-        return Ok(ExitCode::SUCCESS);
+        return super::print_json(to_string_pretty(&graphs.collect::<Vec<_>>()));
     }
+    let mut out = std::io::stdout().lock();
     for graph in &graphs {
         let bytes = size::text(graph.bytes);
         writeln!(out, "{bytes:>12}  {}", graph.path.display())?;

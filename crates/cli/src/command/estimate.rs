@@ -32,12 +32,10 @@ pub(crate) fn run(args: EstimateArgs, stop: &CancelToken) -> anyhow::Result<Exit
         cluster: cluster(&args.cluster),
     };
     let answer = question.answer(stop)?;
-    let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&answer)?)?;
-    } else {
-        print(&answer, &mut out)?;
+        return super::print_json(serde_json::to_string_pretty(&answer));
     }
+    print(&answer, &mut std::io::stdout().lock())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -74,19 +72,12 @@ fn cluster(args: &ClusterArgs) -> Cluster {
 }
 
 fn print(answer: &Estimate, out: &mut impl Write) -> std::io::Result<()> {
-    let Estimate {
-        graph,
-        cluster,
-        import,
-        run,
-    } = answer;
+    let (graph, cluster) = (&answer.graph, &answer.cluster);
     let mut line = |what: &str, text: String| writeln!(out, "{what:<12}{text}");
     let counts = [graph.vertices, graph.arcs, graph.batches, graph.cells].map(size::grouped);
     let [vertices, arcs, batches, cells] = counts;
-    line(
-        "graph",
-        format!("{vertices} vertices, {arcs} arcs, {batches} batches, {cells} cells"),
-    )?;
+    let counts = format!("{vertices} vertices, {arcs} arcs, {batches} batches, {cells} cells");
+    line("graph", counts)?;
     let of_arc = graph.disk_bytes as f64 / graph.arcs.max(1) as f64;
     line(
         "on disk",
@@ -99,10 +90,9 @@ fn print(answer: &Estimate, out: &mut impl Write) -> std::io::Result<()> {
             size::text(graph.other_bytes)
         ),
     )?;
-    let disks = if cluster.shared_disk {
-        "one disk for all"
-    } else {
-        "a disk each"
+    let disks = match cluster.shared_disk {
+        true => "one disk for all",
+        false => "a disk each",
     };
     let rate = |rate: f64| size::text(rate as u64);
     line(
@@ -116,10 +106,10 @@ fn print(answer: &Estimate, out: &mut impl Write) -> std::io::Result<()> {
             rate(cluster.network_rate)
         ),
     )?;
-    if let Some(import) = import {
+    if let Some(import) = &answer.import {
         print_import(import, out)?;
     }
-    print_run(run, out)?;
+    print_run(&answer.run, out)?;
     print_ranks(answer, out)
 }
 
@@ -134,12 +124,10 @@ fn head(title: &str, out: &mut impl Write) -> std::io::Result<()> {
 
 fn row(name: &str, cost: &Cost, out: &mut impl Write) -> std::io::Result<()> {
     let bytes = [cost.bytes_read, cost.bytes_written, cost.bytes_sent].map(size::text);
-    let [read, written, sent] = bytes;
+    let ([read, written, sent], seconds, bound) = (bytes, cost.seconds, cost.bound());
     writeln!(
         out,
-        "  {name:<20}{read:>11}{written:>11}{sent:>11}{:>14.1}  {}",
-        cost.seconds,
-        cost.bound()
+        "  {name:<20}{read:>11}{written:>11}{sent:>11}{seconds:>14.1}  {bound}"
     )
 }
 
@@ -153,11 +141,8 @@ fn print_import(import: &ImportStats, out: &mut impl Write) -> std::io::Result<(
         true => "; ids are sorted on disk, as memory holds no bitmap of them",
         false => "",
     };
-    writeln!(
-        out,
-        "  temporary files: {}{sorted}",
-        size::text(import.temporary_bytes)
-    )
+    let temporary = size::text(import.temporary_bytes);
+    writeln!(out, "  temporary files: {temporary}{sorted}")
 }
 
 fn print_run(run: &RunStats, out: &mut impl Write) -> std::io::Result<()> {
@@ -186,18 +171,13 @@ fn print_run(run: &RunStats, out: &mut impl Write) -> std::io::Result<()> {
 fn print_ranks(answer: &Estimate, out: &mut impl Write) -> std::io::Result<()> {
     let import = answer.import.as_ref().map(|import| ("import", &import.all));
     let run = (answer.run.algorithm, &answer.run.all);
-    for (what, part) in import.into_iter().chain([run]) {
-        let StageCost { per_rank, .. } = part;
+    for (what, StageCost { per_rank, .. }) in import.into_iter().chain([run]) {
         head(&format!("{what}, each rank"), out)?;
         for (rank, cost) in per_rank.iter().enumerate().take(LISTED) {
             row(&format!("rank {rank}"), cost, out)?;
         }
-        if per_rank.len() > LISTED {
-            writeln!(
-                out,
-                "  and {} more: --json has all",
-                per_rank.len() - LISTED
-            )?;
+        if let Some(more) = per_rank.len().checked_sub(LISTED).filter(|more| *more > 0) {
+            writeln!(out, "  and {more} more: --json has all")?;
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use graphmill::generate::{Generated, Generation, GraphRule};
 use graphmill::{CancelToken, EdgeKind, ImportConfig, Machine};
-use serde_json::json;
+use serde_json::{json, to_string_pretty};
 
 use crate::args::generate::{GenerateArgs, GenerateOutputArgs, GenerateRule};
 use crate::{progress, size};
@@ -20,7 +20,7 @@ pub(crate) fn run(args: GenerateArgs, stop: &CancelToken) -> anyhow::Result<Exit
     };
     let edges = ImportConfig {
         weights,
-        ..ImportConfig::default()
+        ..Default::default()
     };
     let config = options::storing(&output.storing, options::edges(&output.edges, edges));
     let graph = Generated::new(rule, output.seed, weights).map_err(graphmill::Error::from)?;
@@ -36,19 +36,15 @@ pub(crate) fn run(args: GenerateArgs, stop: &CancelToken) -> anyhow::Result<Exit
             super::import::summary(&report, &output.output)
         }
         Generation::File { edges, bytes } => {
-            writeln!(
-                out,
-                "  {} edges, {}",
-                size::grouped(edges),
-                size::text(bytes)
-            )?;
+            let (count, length) = (size::grouped(edges), size::text(bytes));
+            writeln!(out, "  {count} edges, {length}")?;
             let file = output.output.display().to_string();
             json!({"file": file, "edges": edges, "bytes": bytes})
         }
     };
     super::account(output.machine.quiet, &out);
     match output.json {
-        true => super::print_json(&summary),
+        true => super::print_json(to_string_pretty(&summary)),
         false => Ok(ExitCode::SUCCESS),
     }
 }

@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use graphmill::advanced::Spool;
+use graphmill::advanced::{Spool, run_as_rank, run_on_ranks};
 use graphmill::{CancelToken, ImportConfig, ImportReport, Machine, MpiJob, ProgressFn, unwatched};
-use serde_json::{Value, json};
+use serde_json::{Value, json, to_string_pretty};
 
 use crate::args::import::ImportArgs;
 use crate::{progress, size};
@@ -29,25 +29,18 @@ pub(crate) fn run(args: ImportArgs, stop: &CancelToken) -> anyhow::Result<ExitCo
         None => machine.import(input, &args.output, &config, watcher),
     };
     let first = |machine: &Machine| import(machine, &watcher);
+    let others = |machine: &Machine| import(machine, &unwatched()).map(drop);
     let report = match MpiJob::of_environment() {
-        None => graphmill::advanced::run_on_ranks(&machine, ranks, stop, first, |machine| {
-            import(machine, &unwatched()).map(drop)
-        })?,
+        None => run_on_ranks(&machine, ranks, stop, first, others)?,
         Some(job) => {
             let fabric = options::start(&job, ranks, stop)?;
             options::advise(&job, fabric.as_ref(), &args.machine);
-            let is_first = fabric.rank() == 0;
-            let report =
-                graphmill::advanced::run_as_rank(fabric, &job.share(machine), stop, |machine| {
-                    match is_first {
-                        true => first(machine),
-                        false => import(machine, &unwatched()),
-                    }
-                })?;
-            if !is_first {
+            let share = job.share(machine);
+            if fabric.rank() > 0 {
+                run_as_rank(fabric, &share, stop, others)?;
                 return Ok(ExitCode::SUCCESS);
             }
-            report
+            run_as_rank(fabric, &share, stop, first)?
         }
     };
     // The bar goes before the account comes.
@@ -56,7 +49,7 @@ pub(crate) fn run(args: ImportArgs, stop: &CancelToken) -> anyhow::Result<ExitCo
     print(&report, config.directed, "lines read", &mut text)?;
     super::account(args.machine.quiet, &text);
     match args.json {
-        true => super::print_json(&summary(&report, &args.output)),
+        true => super::print_json(to_string_pretty(&summary(&report, &args.output))),
         false => Ok(ExitCode::SUCCESS),
     }
 }
@@ -87,12 +80,9 @@ pub(super) fn print(
     came: &str,
     out: &mut impl Write,
 ) -> std::fmt::Result {
-    let mut line = |what: &str, count: u64, always: bool| {
-        if always || count > 0 {
-            writeln!(out, "  {what:<24}{:>20}", size::grouped(count))
-        } else {
-            Ok(())
-        }
+    let mut line = |what: &str, count: u64, always: bool| match always || count > 0 {
+        true => writeln!(out, "  {what:<24}{:>20}", size::grouped(count)),
+        false => Ok(()),
     };
     line(came, report.lines, true)?;
     line("- comments, headers", report.comments, false)?;

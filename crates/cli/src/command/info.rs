@@ -3,42 +3,30 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{CancelToken, EdgeKind, IdKind, Machine, MachineConfig, Order};
+use graphmill::{CancelToken, EdgeKind, IdKind, Machine, Order};
 
 use crate::args::stored::InfoArgs;
 use crate::size;
 
 pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
-    let config = MachineConfig {
-        threads: Some(1),
-        ..MachineConfig::default()
-    };
-    let machine = Machine::open(&config, stop.clone())?;
-    let info = machine.info(&args.graph)?;
-    let mut out = std::io::stdout().lock();
+    let info = Machine::with_one_thread(stop)?.info(&args.graph)?;
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&info)?)?;
-        return Ok(ExitCode::SUCCESS);
+        return super::print_json(serde_json::to_string_pretty(&info));
     }
+    let mut out = std::io::stdout().lock();
     let mut line = |what: &str, text: String| writeln!(out, "{what:<16}{}", printable(&text));
     line("vertices", size::grouped(info.vertices))?;
     line("arcs", size::grouped(info.arcs))?;
     line("input edges", size::grouped(info.input_edges))?;
     for (reason, count) in info.dropped.iter().filter(|(_, count)| **count > 0) {
-        line(
-            "dropped",
-            format!("{} {}", size::grouped(*count), reason.replace('_', " ")),
-        )?;
+        let (count, reason) = (size::grouped(*count), reason.replace('_', " "));
+        line("dropped", format!("{count} {reason}"))?;
     }
-    line(
-        "direction",
-        if info.directed {
-            "directed"
-        } else {
-            "undirected: each edge is two arcs"
-        }
-        .to_string(),
-    )?;
+    let direction = match info.directed {
+        true => "directed",
+        false => "undirected: each edge is two arcs",
+    };
+    line("direction", direction.to_string())?;
     let weights = match info.edge {
         EdgeKind::None => "none",
         EdgeKind::F32 => "32-bit floats",
@@ -59,15 +47,11 @@ pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<ExitCode
     };
     line("order", order.to_string())?;
     line("batches", size::grouped(info.batches))?;
-    line(
-        "transposed",
-        if info.reverse {
-            "stored too"
-        } else {
-            "not stored"
-        }
-        .to_string(),
-    )?;
+    let transposed = match info.reverse {
+        true => "stored too",
+        false => "not stored",
+    };
+    line("transposed", transposed.to_string())?;
     let mut on_disk = size::text(info.disk_bytes);
     // Without arcs the figure says nothing.
     if info.arcs > 0 {
@@ -85,10 +69,8 @@ pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<ExitCode
     for read in &info.read {
         line("read", read.clone())?;
     }
-    line(
-        "format",
-        format!("{}, written by {}", info.format, info.program),
-    )?;
+    let format = format!("{}, written by {}", info.format, info.program);
+    line("format", format)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -23,11 +23,9 @@ fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a JSON object on standard output.
-fn print_json(object: &serde_json::Value) -> anyhow::Result<ExitCode> {
-    let mut text = serde_json::to_vec_pretty(object)?;
-    text.push(b'\n');
-    print(&text)
+/// Prints JSON on standard output.
+fn print_json(text: serde_json::Result<String>) -> anyhow::Result<ExitCode> {
+    print((text? + "\n").as_bytes())
 }
 
 /// Prints the report of a command on stderr unless it is quiet, and ignores a closed stderr.

@@ -10,7 +10,7 @@ use graphmill::{
     CancelToken, CheckpointConfig, CheckpointInterval, Config, EngineOptions, MachineConfig,
     MpiJob, Plan, ProgressFn, Run, TopRow,
 };
-use serde_json::json;
+use serde_json::{json, to_string_pretty};
 
 use crate::args;
 use crate::args::checkpoint::RunCheckpointArgs;
@@ -21,19 +21,16 @@ use super::options;
 
 pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
     let common = args.common;
-    if common
-        .output
-        .as_deref()
-        .is_some_and(graphmill::advanced::is_stdout)
-    {
+    let output = common.output.as_deref();
+    if output.is_some_and(graphmill::advanced::is_stdout) {
         let printed = [("--top", common.top.is_some()), ("--json", common.json)];
         if let Some((option, _)) = printed.into_iter().find(|(_, is_given)| *is_given) {
             return Err(graphmill::Error::BothOnStdout { option }.into());
         }
     }
     let tiers = &common.tiers;
-    let placement = Placement::parse(&tiers.place, tiers.slow_tier.as_deref())
-        .map_err(graphmill::Error::from)?;
+    let placement = Placement::parse(&tiers.place, tiers.slow_tier.as_deref());
+    let placement = placement.map_err(graphmill::Error::from)?;
     let defaults = Config::new(args.algorithm, common.input);
     let config = Config {
         options: args.options,
@@ -55,23 +52,19 @@ pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Resul
     };
     let watcher = progress::watcher(common.machine.quiet);
     let run = match MpiJob::of_environment() {
-        None => Plan::new(config)?.run(stop, &watcher)?,
-        Some(job) => {
-            let Some(run) = run_as_rank(&job, config, &common.machine, stop, &watcher)? else {
-                return Ok(ExitCode::SUCCESS);
-            };
-            run
-        }
+        None => Some(Plan::new(config)?.run(stop, &watcher)?),
+        Some(job) => run_as_rank(&job, config, &common.machine, stop, &watcher)?,
+    };
+    let Some(run) = run else {
+        return Ok(ExitCode::SUCCESS);
     };
     // The bar goes before the account comes.
     drop(watcher);
 
-    super::account(
-        common.machine.quiet,
-        &account(&run, common.output.as_deref()),
-    );
+    let text = account(&run, common.output.as_deref());
+    super::account(common.machine.quiet, &text);
     match (common.json, &run.top[..]) {
-        (true, _) => super::print_json(&json!({
+        (true, _) => super::print_json(to_string_pretty(&json!({
             "algorithm": run.algorithm,
             "vertices": run.vertices,
             "arcs": run.arcs,
@@ -82,7 +75,7 @@ pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Resul
             "result": common.output.map(|path| path.display().to_string()),
             "result_bytes": run.result_bytes,
             "summary": run.summary.json(),
-        })),
+        }))),
         (false, []) => Ok(ExitCode::SUCCESS),
         (false, rows) => super::print(table(run.summary.columns, rows).as_bytes()),
     }
@@ -116,23 +109,18 @@ fn account(run: &Run, output: Option<&Path>) -> String {
                 sizes.join(", ")
             ),
         };
-        line(format!(
-            "{} {}s{largest}",
-            size::grouped(groups),
-            summary.columns[0]
-        ));
+        let groups = size::grouped(groups);
+        line(format!("{groups} {}s{largest}", summary.columns[0]));
     } else if run.top.is_empty() && !summary.top.is_empty() {
         line(table(summary.columns, &summary.top).trim_end().to_string());
     }
     if let Some(reached) = summary.reached {
-        let greatest = summary.greatest.as_ref();
-        let greatest =
-            greatest.map(|greatest| format!("; greatest {}: {greatest}", summary.columns[1]));
+        let (greatest, value) = (summary.greatest.as_ref(), summary.columns[1]);
+        let greatest = greatest.map(|greatest| format!("; greatest {value}: {greatest}"));
+        let [reached, vertices] = [reached, run.vertices].map(size::grouped);
+        let greatest = greatest.unwrap_or_default();
         line(format!(
-            "{} of {} vertices reached{}",
-            size::grouped(reached),
-            size::grouped(run.vertices),
-            greatest.unwrap_or_default()
+            "{reached} of {vertices} vertices reached{greatest}"
         ));
     }
     if let Some(convergence) = summary.convergence {

@@ -16,10 +16,7 @@ use super::options;
 const EPSILON: f64 = 1e-4;
 
 pub(crate) fn run(args: ValidateArgs, stop: &CancelToken) -> anyhow::Result<ExitCode> {
-    let ValidateArgs {
-        common,
-        options: of_run,
-    } = args;
+    let common = args.common;
     let (machine, against) = (options::machine(&common.machine), common.against);
     let rule = match common.how.rule {
         Some(args::validate::RuleName::Exact) => Rule::Exact,
@@ -27,7 +24,7 @@ pub(crate) fn run(args: ValidateArgs, stop: &CancelToken) -> anyhow::Result<Exit
         Some(args::validate::RuleName::Equivalence) => Rule::Equivalence,
         None => {
             let config = Config {
-                options: of_run,
+                options: args.options,
                 import: options::reading(&common.reading),
                 machine,
                 ..Config::new(common.how.algorithm.unwrap_or_default(), against)

@@ -24,9 +24,8 @@ pub fn memory_limit() -> Option<u64> {
     let text = |path: &Path| std::fs::read_to_string(path).ok();
     let groups = text(Path::new("/proc/self/cgroup")).unwrap_or_default();
     let limits = limit_files(&groups).into_iter();
-    limits
-        .filter_map(|path| text(&path)?.trim().parse().ok())
-        .min()
+    let limits = limits.filter_map(|path| text(&path)?.trim().parse().ok());
+    limits.min()
 }
 
 /// Returns the default threads of a run: the processors this process may use.
@@ -35,9 +34,8 @@ pub fn default_threads() -> usize {
 }
 
 fn of_meminfo(text: &str) -> Option<u64> {
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let mut lines = text.lines();
+    let line = lines.find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kilobytes.checked_mul(1024)
 }
@@ -49,25 +47,17 @@ fn of_meminfo(text: &str) -> Option<u64> {
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {
-        let mut fields = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(group)) =
-            (fields.next(), fields.next(), fields.next())
-        else {
-            continue;
-        };
-        let (root, name) = if controllers.is_empty() {
-            ("/sys/fs/cgroup", "memory.max")
-        } else if controllers.split(',').any(|name| name == "memory") {
-            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
-        } else {
-            continue;
+        let fields = line.split_once(':').and_then(|of| of.1.split_once(':'));
+        let ((root, name), group) = match fields {
+            Some(("", group)) => (("/sys/fs/cgroup", "memory.max"), group),
+            Some((controllers, group)) if controllers.split(',').any(|of| of == "memory") => {
+                (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), group)
+            }
+            _ => continue,
         };
         let group = Path::new(group.trim_start_matches('/'));
-        files.extend(
-            group
-                .ancestors()
-                .map(|group| Path::new(root).join(group).join(name)),
-        );
+        let groups = group.ancestors();
+        files.extend(groups.map(|group| Path::new(root).join(group).join(name)));
     }
     files
 }

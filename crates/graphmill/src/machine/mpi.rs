@@ -96,8 +96,8 @@ impl MpiJob {
     fn of(variable: impl Fn(&str) -> Option<String>) -> Option<MpiJob> {
         let number = |name: &str| -> Option<usize> { variable(name)?.parse().ok() };
         // Of the machines of a Slurm job, of this one.
-        let of_machine =
-            |name: &str| expanded(&variable(name)?, number("SLURM_NODEID").unwrap_or(0));
+        let node = number("SLURM_NODEID").unwrap_or(0);
+        let of_machine = |name: &str| expanded(&variable(name)?, node);
         let first = |names: &[&str]| names.iter().find_map(|name| number(name));
         // Under Slurm with PMIx only this variable shows a job; srun starts single processes too.
         let by_slurm = || variable("PMIX_RANK").and_then(|_| number("SLURM_STEP_NUM_TASKS"));
@@ -205,8 +205,7 @@ fn expanded(list: &str, machine: usize) -> Option<usize> {
 impl Processors {
     fn of_system() -> Processors {
         let own = default_threads();
-        let status =
-            |process: &str| std::fs::read_to_string(format!("/proc/{process}/status")).ok();
+        let status = |of: &str| std::fs::read_to_string(format!("/proc/{of}/status")).ok();
         let mine = status("self");
         let mut above = mine.clone();
         while let Some(text) = above {
@@ -250,9 +249,8 @@ fn places() -> Vec<PathBuf> {
     if let Some(named) = std::env::var_os(PLUGIN) {
         return vec![PathBuf::from(named)];
     }
-    let beside = std::env::current_exe()
-        .ok()
-        .and_then(|command| Some(command.parent()?.join(FILE)));
+    let command = std::env::current_exe().ok();
+    let beside = command.and_then(|command| Some(command.parent()?.join(FILE)));
     beside.into_iter().chain(of_user()).collect()
 }
 
@@ -271,9 +269,9 @@ fn of_user() -> Option<PathBuf> {
 /// There is no such compiler, it fails, or nothing can be written there.
 pub fn build_plugin(compiler: &str, to: Option<&Path>) -> Result<PathBuf, Error> {
     let disk = open_disk(IoChoice::Threads)?;
-    let named = to.map(Path::to_path_buf);
-    let named = named.or_else(|| std::env::var_os(PLUGIN).map(PathBuf::from));
-    let to = named.or_else(of_user).ok_or(Error::NoPlaceForPlugin)?;
+    let named = || std::env::var_os(PLUGIN).map(PathBuf::from);
+    let to = to.map(Path::to_path_buf).or_else(named).or_else(of_user);
+    let to = to.ok_or(Error::NoPlaceForPlugin)?;
     if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         disk.create_dir_all(folder)?;
     }

@@ -13,7 +13,7 @@ use graphmill_storage::{
     SystemClock, Tiers, WorkerPool, open_disk,
 };
 
-use crate::error::Error;
+use crate::error::{Error, check_stop};
 use crate::machine::limits::{default_memory, default_threads};
 
 /// Limits on the use of the machine.
@@ -56,7 +56,8 @@ pub struct Machine {
     disk: Arc<dyn Disk>,
     workers: Arc<WorkerPool>,
     tiers: Tiers,
-    charge: Option<Charge>,
+    /// What bytes on the slow tier are charged.
+    pub(crate) charge: Option<Charge>,
     clock: Arc<dyn Clock>,
     stop: CancelToken,
     tmp: Option<PathBuf>,
@@ -97,6 +98,18 @@ impl Machine {
             tmp: config.tmp.clone(),
             fabric: None,
         })
+    }
+
+    /// Opens a machine for little work: one thread, all else by default.
+    ///
+    /// # Errors
+    /// As for [`Machine::open`].
+    pub fn with_one_thread(stop: &CancelToken) -> Result<Machine, StorageError> {
+        let config = MachineConfig {
+            threads: Some(1),
+            ..MachineConfig::default()
+        };
+        Machine::open(&config, stop.clone())
     }
 
     /// The same as one rank of some, each with a machine of its own.
@@ -145,10 +158,7 @@ impl Machine {
     /// What every rank says, in order.
     pub(crate) fn gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         match &self.fabric {
-            Some(fabric) => all_gather(&**fabric, mine, &|| match self.stop.is_cancelled() {
-                true => Err(Error::Stopped),
-                false => Ok(()),
-            }),
+            Some(fabric) => all_gather(&**fabric, mine, &|| check_stop(&self.stop)),
             None => Ok(vec![mine.to_vec()]),
         }
     }
@@ -171,11 +181,6 @@ impl Machine {
     /// The tiers of memory.
     pub fn tiers(&self) -> &Tiers {
         &self.tiers
-    }
-
-    /// What bytes on the slow tier are charged.
-    pub(crate) fn charge(&self) -> Option<Charge> {
-        self.charge
     }
 
     /// The time.

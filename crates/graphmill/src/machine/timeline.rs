@@ -2,6 +2,7 @@
 //!
 //! A thread looks at counters of bytes and of processor time in equal steps. A longer run has longer steps, not more of them.
 
+use std::array::from_fn;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -42,6 +43,7 @@ pub(crate) struct Recording {
 }
 
 /// The counters of each step, a step being `STEP` times 2 to the power of `doubled`.
+#[derive(Default)]
 struct Recorded {
     doubled: u32,
     steps: Vec<[u64; COUNTERS]>,
@@ -67,10 +69,7 @@ impl Recording {
     /// # Errors
     /// A rank is lost.
     pub(crate) fn end(mut self, machine: &Machine) -> Result<Vec<Timeline>, Error> {
-        let recorded = self.join().unwrap_or(Recorded {
-            doubled: 0,
-            steps: Vec::new(),
-        });
+        let recorded = self.join().unwrap_or_default();
         let said = machine.gather(&recorded.bytes())?;
         let timelines = said.iter().map(|said| Recorded::of(said).timeline());
         Ok(timelines.collect())
@@ -101,10 +100,7 @@ fn record(
     (mut before, mut due): ([u64; COUNTERS], Duration),
     (ended, wake): &(Mutex<bool>, Condvar),
 ) -> Recorded {
-    let mut recorded = Recorded {
-        doubled: 0,
-        steps: Vec::new(),
-    };
+    let mut recorded = Recorded::default();
     let clock = machine.clock();
     let mut is_over = ended.lock().unwrap_or_else(PoisonError::into_inner);
     while !*is_over {
@@ -117,11 +113,7 @@ fn record(
             is_over = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         let now = counters(machine);
-        let mut step = now;
-        for (now, before) in step.iter_mut().zip(before) {
-            *now = now.saturating_sub(before);
-        }
-        recorded.push(step);
+        recorded.push(from_fn(|of| now[of].saturating_sub(before[of])));
         before = now;
     }
     recorded
@@ -132,13 +124,7 @@ impl Recorded {
         self.steps.push(step);
         if self.steps.len() == STEPS_MAX {
             let both = |pair: &[[u64; COUNTERS]]| {
-                let mut sum = [0; COUNTERS];
-                for step in pair {
-                    sum.iter_mut()
-                        .zip(step)
-                        .for_each(|(sum, more)| *sum += more);
-                }
-                sum
+                from_fn(|counter| pair.iter().map(|step| step[counter]).sum())
             };
             self.steps = self.steps.chunks(2).map(both).collect();
             self.doubled += 1;
@@ -152,12 +138,8 @@ impl Recorded {
     }
 
     fn of(bytes: &[u8]) -> Recorded {
-        let numbers: Vec<u64> = bytes
-            .as_chunks()
-            .0
-            .iter()
-            .map(|of| u64::from_le_bytes(*of))
-            .collect();
+        let numbers = bytes.as_chunks().0.iter().copied();
+        let numbers: Vec<u64> = numbers.map(u64::from_le_bytes).collect();
         let (doubled, steps) = numbers.split_first().unwrap_or((&0, &[]));
         Recorded {
             doubled: (*doubled).min(32) as u32,
@@ -186,10 +168,7 @@ mod tests {
 
     #[test]
     fn timeline_of_long_runs_has_longer_steps() {
-        let mut recorded = Recorded {
-            doubled: 0,
-            steps: Vec::new(),
-        };
+        let mut recorded = Recorded::default();
         let mut steps = 0;
         while steps < 3000 {
             // Each is as long as the last ones have become.

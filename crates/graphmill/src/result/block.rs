@@ -32,14 +32,6 @@ impl StringColumn {
         self.ends.push(self.bytes.len());
     }
 
-    /// The texts in order.
-    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts
-            .zip(&self.ends)
-            .map(|(start, &end)| &self.bytes[start..end])
-    }
-
     /// Text number `row`; empty when there is none.
     pub fn get(&self, row: usize) -> &[u8] {
         let Some(&end) = self.ends.get(row) else {
@@ -120,24 +112,6 @@ pub enum Values {
     Vertex(IdColumn),
 }
 
-impl Values {
-    /// How many values.
-    pub fn len(&self) -> usize {
-        match self {
-            Values::F32(values) => values.len(),
-            Values::F64(values) => values.len(),
-            Values::U32(values) => values.len(),
-            Values::U64(values) => values.len(),
-            Values::Vertex(labels) => labels.len(),
-        }
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
 /// Consecutive rows of a result, in ascending order of ids.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
@@ -157,8 +131,7 @@ impl Block {
 
     /// Whether `row` has a value.
     pub fn is_reached(&self, row: usize) -> bool {
-        self.reached
-            .as_ref()
-            .is_none_or(|reached| reached.get(row).copied().unwrap_or(false))
+        let reached = self.reached.as_ref();
+        reached.is_none_or(|reached| reached.get(row) == Some(&true))
     }
 }

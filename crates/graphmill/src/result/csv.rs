@@ -10,7 +10,7 @@ use graphmill_graph::Id;
 use crate::error::Error;
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
 use crate::result::names::{VertexNames, fewer_ids};
-use crate::result::rows::ResultRows;
+use crate::result::rows::{ResultRows, are_vertices};
 use crate::result::sizes::{BLOCK_ROWS, OUTPUT_BYTES};
 use crate::result::values::ValueColumn;
 use crate::result::walk::walk;
@@ -35,7 +35,7 @@ pub(super) fn write<W: Write>(
     header.write_record(columns).map_err(ResultError::from)?;
     sink.write_all(&bytes_of(header)?)
         .map_err(ResultError::Write)?;
-    let (nullable, are_vertices) = (rows.output.nullable, rows.are_vertices());
+    let (nullable, are_vertices) = (rows.output.nullable, are_vertices(rows.output));
     let encoder = |names| CsvRows {
         tabs,
         nullable,
@@ -83,19 +83,15 @@ impl Encoder for CsvRows {
                 bytes += put_id(&mut rows, id, &mut number)?;
                 let is_reached = reached.as_ref().is_none_or(|reached| reached[row]);
                 bytes += match &task.raw {
-                    _ if !is_reached && self.are_vertices => put(&mut rows, b"")?,
-                    _ if !is_reached => put(&mut rows, b"inf")?,
-                    ValueColumn::F32(values) => {
-                        put(&mut rows, text(values[row], &mut float).as_bytes())?
-                    }
-                    ValueColumn::F64(values) => {
-                        put(&mut rows, text(values[row], &mut float).as_bytes())?
-                    }
+                    _ if !is_reached && self.are_vertices => put(&mut rows, "")?,
+                    _ if !is_reached => put(&mut rows, "inf")?,
+                    ValueColumn::F32(values) => put(&mut rows, text(values[row], &mut float))?,
+                    ValueColumn::F64(values) => put(&mut rows, text(values[row], &mut float))?,
                     values => {
                         let value = values.integer(row);
                         match &self.names {
                             Some(names) => put_id(&mut rows, names.of_rank(value), &mut number)?,
-                            None => put(&mut rows, number.format(value).as_bytes())?,
+                            None => put(&mut rows, number.format(value))?,
                         }
                     }
                 };
@@ -112,9 +108,9 @@ impl Encoder for CsvRows {
 }
 
 /// Writes a field; returns its length.
-fn put(rows: &mut csv::Writer<Vec<u8>>, field: &[u8]) -> Result<usize, ResultError> {
-    rows.write_field(field)?;
-    Ok(field.len() + 1)
+fn put(rows: &mut csv::Writer<Vec<u8>>, field: impl AsRef<[u8]>) -> Result<usize, ResultError> {
+    rows.write_field(&field)?;
+    Ok(field.as_ref().len() + 1)
 }
 
 fn put_id(
@@ -123,22 +119,18 @@ fn put_id(
     number: &mut itoa::Buffer,
 ) -> Result<usize, ResultError> {
     match id {
-        Id::Integer(id) => put(rows, number.format(id).as_bytes()),
-        Id::Signed(id) => put(rows, number.format(id).as_bytes()),
+        Id::Integer(id) => put(rows, number.format(id)),
+        Id::Signed(id) => put(rows, number.format(id)),
         Id::Text(id) => put(rows, id),
     }
 }
 
 /// Returns the text of a float; `ryu` has its own spelling for NaN and infinity.
 fn text<F: ryu::Float + Into<f64>>(value: F, buffer: &mut ryu::Buffer) -> &str {
-    let wide: f64 = value.into();
-    if wide.is_finite() {
-        buffer.format_finite(value)
-    } else if wide.is_nan() {
-        "nan"
-    } else if wide > 0.0 {
-        "inf"
-    } else {
-        "-inf"
+    match value.into() {
+        f64::INFINITY => "inf",
+        f64::NEG_INFINITY => "-inf",
+        wide if wide.is_nan() => "nan",
+        _ => buffer.format_finite(value),
     }
 }

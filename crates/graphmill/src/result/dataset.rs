@@ -21,7 +21,8 @@ use crate::result::format::ResultFormat;
 pub(crate) struct PartWriter {
     machine: Machine,
     to: PathBuf,
-    format: ResultFormat,
+    /// What the parts are.
+    pub(crate) format: ResultFormat,
     /// Where this rank writes.
     path: PathBuf,
     /// At the rank that made it.
@@ -45,12 +46,9 @@ impl PartWriter {
         let said = machine.gather(scratch.path().as_os_str().as_bytes())?;
         let path_of = |said: &Vec<u8>| PathBuf::from(OsString::from_vec(said.clone()));
         // The first rank whose directory this one sees: its own at the latest.
-        let mut maker = machine.rank();
-        for (rank, said) in said.iter().enumerate().take(machine.rank()) {
-            if disk.exists(&path_of(said))? {
-                maker = rank;
-                break;
-            }
+        let mut maker = 0;
+        while maker < machine.rank() && !disk.exists(&path_of(&said[maker]))? {
+            maker += 1;
         }
         let path = path_of(&said[maker]);
         let hold = match maker == machine.rank() {
@@ -68,11 +66,6 @@ impl PartWriter {
             to,
             format,
         })
-    }
-
-    /// What the parts are.
-    pub(crate) fn format(&self) -> ResultFormat {
-        self.format
     }
 
     /// Where this rank writes its part.
@@ -175,15 +168,10 @@ impl Machine {
     ///
     /// # Errors
     /// Something else is there.
-    ///
-    /// # Errors
-    /// There is.
     pub(crate) fn check_parts(&self, path: &Path) -> Result<PathBuf, Error> {
         let refuse = |what| {
-            Err(Error::OutputIs {
-                path: path.to_path_buf(),
-                what,
-            })
+            let path = path.to_path_buf();
+            Err(Error::OutputIs { path, what })
         };
         let Some(name) = path.file_name() else {
             return refuse("no name of a new directory");

@@ -11,11 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use graphmill_graph::{IdCursor, StoredGraph};
 use graphmill_storage::{CancelToken, Job, JobError, Lease, Step, Worker, WorkerPool};
 
-use crate::error::Error;
+use crate::error::{Error, check_stop};
 use crate::machine::resources::Machine;
 use crate::result::block::Block;
 use crate::result::memory::OutputMemory;
 use crate::result::values::ValueColumn;
+use crate::result_error::ResultError;
 
 /// What a column of a task's rows comes to.
 #[derive(Debug, Default)]
@@ -51,12 +52,8 @@ impl Limits {
                 (*least, *most) = (low.min(*least), high.max(*most));
             }
             (Limits::Texts(least, most), Limits::Texts(low, high)) => {
-                if low < *least {
-                    *least = low;
-                }
-                if high > *most {
-                    *most = high;
-                }
+                let (first, last) = (std::mem::take(least), std::mem::take(most));
+                (*least, *most) = (low.min(first), high.max(last));
             }
             (limits, other) => *limits = other,
         }
@@ -64,7 +61,7 @@ impl Limits {
 }
 
 /// Consecutive rows, or entries of a list, that one worker encodes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct EncodeTask {
     /// The ranks of the ids of the rows, or places in a list.
     pub(super) range: Range<u64>,
@@ -80,26 +77,11 @@ pub(super) struct EncodeTask {
     /// The same as a block in memory, where that is wanted.
     pub(super) block: Option<Block>,
     pub(super) summary: ColumnSummary,
-    is_done: bool,
-    error: Option<Error>,
+    /// Whether the last encoder encoded all rows, or its error.
+    done: Option<Result<bool, Error>>,
 }
 
 impl EncodeTask {
-    fn new() -> EncodeTask {
-        EncodeTask {
-            range: 0..0,
-            marks: Vec::new(),
-            raw: ValueColumn::U32(Vec::new()),
-            next: 0,
-            row: 0,
-            out: Vec::new(),
-            block: None,
-            summary: ColumnSummary::default(),
-            is_done: false,
-            error: None,
-        }
-    }
-
     /// True if the entry at `next` is a row.
     #[inline]
     pub(super) fn is_row(&self) -> bool {
@@ -111,8 +93,7 @@ impl EncodeTask {
         self.out.clear();
         self.row = 0;
         self.summary = ColumnSummary::default();
-        self.is_done = false;
-        self.error = None;
+        self.done = None;
     }
 }
 
@@ -146,6 +127,17 @@ pub(super) struct EncodePool {
     _lease: Option<Lease>,
 }
 
+impl EncodeScratch {
+    /// Compresses the plain bytes; returns the compressed ones.
+    pub(super) fn compress(&mut self) -> Result<&[u8], ResultError> {
+        let most = snap::raw::max_compress_len(self.plain.len());
+        self.packed.resize(most, 0);
+        let length = self.snappy.compress(&self.plain, &mut self.packed);
+        let length = length.map_err(|error| ResultError::Write(error.into()))?;
+        Ok(&self.packed[..length])
+    }
+}
+
 impl EncodePool {
     /// As many lanes and tasks as the memory allows, at least one of each, which the rows have leased.
     ///
@@ -170,17 +162,14 @@ impl EncodePool {
         let (wanted, tasks) = memory.lanes(machine.workers().count());
         let lease = budget.lease("blocks of the result", memory.bytes(wanted, tasks));
         let tasks = if lease.is_ok() { tasks } else { 1 };
-        while lanes.len() < wanted && lease.is_ok() {
+        if lease.is_ok() {
             // With fewer it takes longer, no more.
-            match lane() {
-                Ok(lane) => lanes.push(lane),
-                Err(_) => break,
-            }
+            lanes.extend((1..wanted).map_while(|_| lane().ok()));
         }
         Ok(EncodePool {
             workers: Arc::clone(machine.workers()),
             stop: machine.stop().clone(),
-            tasks: (0..tasks).map(|_| Mutex::new(EncodeTask::new())).collect(),
+            tasks: (0..tasks).map(|_| Mutex::default()).collect(),
             lanes,
             _lease: lease.ok(),
         })
@@ -213,13 +202,12 @@ impl EncodePool {
             self.encode(encoder, 0..count)?;
             for at in 0..count {
                 loop {
-                    let task = self.task(at);
-                    if let Some(error) = task.error.take() {
-                        return Err(error);
-                    }
+                    let task = self.tasks[at].get_mut();
+                    let task = task.unwrap_or_else(PoisonError::into_inner);
+                    let is_done = task.done.take().transpose()?;
                     put(task)?;
                     task.out.clear();
-                    if task.is_done {
+                    if is_done != Some(false) {
                         break;
                     }
                     self.encode(encoder, at..at + 1)?;
@@ -228,16 +216,9 @@ impl EncodePool {
         }
     }
 
-    fn task(&mut self, at: usize) -> &mut EncodeTask {
-        let task = self.tasks[at].get_mut();
-        task.unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Encodes some tasks.
     fn encode(&mut self, encoder: &dyn Encoder, tasks: Range<usize>) -> Result<(), Error> {
-        if self.stop.is_cancelled() {
-            return Err(Error::Stopped);
-        }
+        check_stop(&self.stop)?;
         let round = EncodeRound {
             encoder,
             tasks: &self.tasks[tasks],
@@ -268,10 +249,7 @@ impl EncodeRound<'_> {
         };
         let task = &mut *task.lock().unwrap_or_else(PoisonError::into_inner);
         let lane = &mut *lane.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.encoder.encode(task, lane) {
-            Ok(is_done) => task.is_done = is_done,
-            Err(error) => task.error = Some(error),
-        }
+        task.done = Some(self.encoder.encode(task, lane));
         true
     }
 }

@@ -26,9 +26,8 @@ pub(crate) enum ResultFormat {
 
 /// Whether a result goes to standard output.
 pub fn is_stdout(path: &Path) -> bool {
-    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
-        .iter()
-        .any(|name| path == Path::new(name))
+    let names = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+    names.iter().any(|name| path == Path::new(name))
 }
 
 impl ResultFormat {
@@ -43,10 +42,9 @@ impl ResultFormat {
             let ending = path.extension().unwrap_or_default();
             ending.to_string_lossy().to_ascii_lowercase()
         };
-        let (last, stem) = (ending(path), path.with_extension(""));
-        let (gzip, last) = match &*last {
-            "gz" => (true, ending(&stem)),
-            _ => (false, last),
+        let (gzip, last) = match ending(path) {
+            last if last == "gz" => (true, ending(&path.with_extension(""))),
+            last => (false, last),
         };
         match (&*last, gzip) {
             ("parquet", false) => Ok(ResultFormat::Parquet),

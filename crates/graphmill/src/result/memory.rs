@@ -13,20 +13,12 @@ pub(super) struct OutputMemory {
 }
 
 impl OutputMemory {
-    /// Bytes that may be taken for longer.
-    pub(super) fn spare(self) -> u64 {
-        self.extra
-    }
-
     /// Returns the bytes of each task but the first.
     ///
     /// They are values and marks of a block, and its output with a page more.
     fn task_bytes(self) -> u64 {
-        let output = match self.is_text {
-            true => 2 * OUTPUT_BYTES as u64,
-            false => OUTPUT_BYTES as u64,
-        };
-        BLOCK_ROWS * 9 + output
+        let outputs = if self.is_text { 2 } else { 1 };
+        BLOCK_ROWS * 9 + outputs * OUTPUT_BYTES as u64
     }
 
     /// Returns the bytes of each lane but the first, without its pages.

@@ -70,10 +70,8 @@ impl Distinct {
         }
         ranks.sort_unstable();
         ranks.dedup();
-        let mut low_bits = 0;
-        while vertices >> low_bits >= BUCKETS_MAX {
-            low_bits += 1;
-        }
+        let highest_bit = (vertices / BUCKETS_MAX).checked_ilog2();
+        let low_bits = highest_bit.map_or(0, |bit| bit + 1);
         let mut starts = Vec::with_capacity((vertices >> low_bits) as usize + 2);
         for (place, rank) in (0_u32..).zip(&ranks) {
             while starts.len() as u64 <= rank >> low_bits {
@@ -135,11 +133,8 @@ impl VertexNames {
     ) -> Result<Option<VertexNames>, Error> {
         let mut labels = IdColumn::of(rows.graph.id_kind());
         let (bytes, mut next) = (Cell::new(0), distinct.stretches());
-        let look_up = LookUp {
-            ranks: &distinct.ranks,
-        };
         pool.run(
-            &look_up,
+            &LookUp(&distinct.ranks),
             |task| Ok(bytes.get() <= bytes_max && next(task)?),
             |task| {
                 bytes.set(bytes.get() + task.out.len() as u64);
@@ -171,14 +166,12 @@ pub(super) fn fewer_ids() -> Error {
 }
 
 /// Writes names one after the other: numbers as 8 bytes, text behind its length in 4.
-struct LookUp<'a> {
-    ranks: &'a [u64],
-}
+struct LookUp<'a>(&'a [u64]);
 
 impl Encoder for LookUp<'_> {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
         while task.next < task.range.end && task.out.len() < OUTPUT_BYTES {
-            lane.ids.seek(self.ranks[task.next as usize]);
+            lane.ids.seek(self.0[task.next as usize]);
             match lane.ids.next()?.ok_or_else(fewer_ids)? {
                 Id::Integer(id) => task.out.extend(id.to_le_bytes()),
                 Id::Signed(id) => task.out.extend(id.to_le_bytes()),

@@ -10,46 +10,43 @@ const DELTA_BLOCK: usize = 128;
 const DELTA_RUN: usize = 32;
 
 /// Appends the header of a data page of `rows` rows, with its bytes before and after compression.
-pub(super) fn put_data_header(out: &mut Vec<u8>, rows: u64, encoding: Encoding, bytes: [usize; 2]) {
+pub(super) fn put_data_header(
+    out: &mut Vec<u8>,
+    rows: u64,
+    encoding: Encoding,
+    [plain, packed]: [usize; 2],
+) {
     const DATA_PAGE: i64 = 0;
     let encoding = match encoding {
         Encoding::PLAIN => 0,
         Encoding::RLE_DICTIONARY => 8,
         _ => 5,
     };
-    put_header(out, DATA_PAGE, bytes);
+    put_fields(out, &[DATA_PAGE, plain as i64, packed as i64]);
     // Field 5: rows, and the encodings of values and of two kinds of levels, which are runs.
     out.push(0x2c);
-    for field in [rows as i64, encoding, 3, 3] {
-        put_field(out, field);
-    }
+    put_fields(out, &[rows as i64, encoding, 3, 3]);
     out.extend([0, 0]);
 }
 
 /// Appends the header of a dictionary page of `names` names in ascending order.
 ///
-/// `bytes` are its bytes before and after compression.
-pub(super) fn put_dictionary_header(out: &mut Vec<u8>, names: u64, bytes: [usize; 2]) {
+/// `plain` and `packed` are its bytes before and after compression.
+pub(super) fn put_dictionary_header(out: &mut Vec<u8>, names: u64, [plain, packed]: [usize; 2]) {
     const DICTIONARY_PAGE: i64 = 2;
-    put_header(out, DICTIONARY_PAGE, bytes);
+    put_fields(out, &[DICTIONARY_PAGE, plain as i64, packed as i64]);
     // Field 7: names, their encoding, which is plain, and that they are sorted.
     out.push(0x4c);
-    for field in [names as i64, 0] {
-        put_field(out, field);
-    }
+    put_fields(out, &[names as i64, 0]);
     out.extend([0x11, 0, 0]);
 }
 
-fn put_header(out: &mut Vec<u8>, kind: i64, [plain, packed]: [usize; 2]) {
-    for field in [kind, plain as i64, packed as i64] {
-        put_field(out, field);
+/// Adds the next fields of a struct, integers of 32 bits.
+fn put_fields(out: &mut Vec<u8>, fields: &[i64]) {
+    for field in fields {
+        out.push(0x15);
+        put_number(out, zigzag(*field));
     }
-}
-
-/// Adds the next field of a struct, an integer of 32 bits.
-fn put_field(out: &mut Vec<u8>, value: i64) {
-    out.push(0x15);
-    put_number(out, zigzag(value));
 }
 
 fn zigzag(value: i64) -> u64 {
@@ -86,10 +83,10 @@ fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
 }
 
 /// Adds one run of packed numbers, as many as there are and 0 up to a multiple of eight.
-fn put_run(out: &mut Vec<u8>, count: usize, values: impl Iterator<Item = u64>, width: u32) {
-    let groups = count.div_ceil(8);
+fn put_run(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = u64>, width: u32) {
+    let groups = values.len().div_ceil(8);
     put_number(out, (groups as u64) << 1 | 1);
-    let more = groups * 8 - count;
+    let more = groups * 8 - values.len();
     pack(out, values.chain(std::iter::repeat_n(0, more)), width);
 }
 
@@ -97,12 +94,7 @@ fn put_run(out: &mut Vec<u8>, count: usize, values: impl Iterator<Item = u64>, w
 pub(super) fn put_levels(out: &mut Vec<u8>, reached: &[bool]) {
     let at = out.len();
     out.extend([0; 4]);
-    put_run(
-        out,
-        reached.len(),
-        reached.iter().map(|reached| u64::from(*reached)),
-        1,
-    );
+    put_run(out, reached.iter().map(|reached| u64::from(*reached)), 1);
     let length = (out.len() - at - 4) as u32;
     out[at..at + 4].copy_from_slice(&length.to_le_bytes());
 }
@@ -112,12 +104,7 @@ pub(super) fn put_indices(out: &mut Vec<u8>, places: &[i64], names: u64) {
     let width = width_of(names.saturating_sub(1)).max(1);
     out.push(width as u8);
     if !places.is_empty() {
-        put_run(
-            out,
-            places.len(),
-            places.iter().map(|place| *place as u64),
-            width,
-        );
+        put_run(out, places.iter().map(|place| *place as u64), width);
     }
 }
 

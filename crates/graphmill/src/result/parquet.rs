@@ -30,7 +30,7 @@ use crate::result::pages;
 use crate::result::parquet_columns::{
     DictionaryNames, IdColumnEncoder, ValueColumnEncoder, ValueNames,
 };
-use crate::result::rows::{GROUP_ROWS, ResultRows, RowBlock};
+use crate::result::rows::{GROUP_ROWS, ResultRows, RowBlock, are_vertices};
 use crate::result::sizes::BLOCK_ROWS;
 use crate::result_error::ResultError;
 
@@ -59,17 +59,15 @@ pub(super) fn write<W: Write>(
             return Ok(file.finish()?);
         };
         let end = last.ranks.end;
-        let dictionary = match rows.has_names() && rows.graph.id_kind() == IdKind::Text {
-            true => match NameDictionary::of(rows, pool, &blocks)? {
-                None => {
-                    let count = blocks.iter().map(|block| block.rows).sum::<u64>();
-                    rows_max = (count / 2).max(ROWS_LEAST);
-                    continue;
-                }
-                dictionary => dictionary,
-            },
-            false => None,
-        };
+        let mut dictionary = None;
+        if rows.has_names() && rows.graph.id_kind() == IdKind::Text {
+            dictionary = NameDictionary::of(rows, pool, &blocks)?;
+            if dictionary.is_none() {
+                let count = blocks.iter().map(|block| block.rows).sum::<u64>();
+                rows_max = (count / 2).max(ROWS_LEAST);
+                continue;
+            }
+        }
         file.group(rows, pool, &blocks, dictionary, note)?;
         at = end;
         rows_max = (2 * rows_max).min(GROUP_ROWS);
@@ -102,11 +100,8 @@ impl<W: Write> FileWriter<W> {
         };
         let kind = rows.graph.id_kind();
         let vertex = column("vertex", of_ids(kind), Repetition::REQUIRED)?;
-        let value = column(
-            rows.output.column,
-            of_values(&rows.output.values, kind),
-            is_nullable,
-        )?;
+        let value_type = of_values(&rows.output.values, kind);
+        let value = column(rows.output.column, value_type, is_nullable)?;
         let schema = Type::group_type_builder("graphmill")
             .with_fields(vec![Arc::new(vertex), Arc::new(value)])
             .build()
@@ -142,13 +137,9 @@ impl<W: Write> FileWriter<W> {
             IdKind::Text => Encoding::PLAIN,
             IdKind::Dense | IdKind::Integer | IdKind::Signed => Encoding::DELTA_BINARY_PACKED,
         });
-        let mut blocks_left = blocks.iter();
         pool.run(
             &IdColumnEncoder { kind },
-            |task| match blocks_left.next() {
-                Some(block) => rows.fill(block, false, task).map(|()| true),
-                None => Ok(false),
-            },
+            rows.fill_each(blocks, false),
             |task| Ok(self.append(&mut ids, task)?),
         )?;
         let ids = self.end(0, ids)?;
@@ -156,7 +147,7 @@ impl<W: Write> FileWriter<W> {
         let mut values = self.begin(Encoding::PLAIN);
         let mut encoder = ValueColumnEncoder {
             nullable: rows.output.nullable,
-            are_vertices: rows.are_vertices(),
+            are_vertices: are_vertices(rows.output),
             found: ValueNames::Nothing,
         };
         let mut memory = None;
@@ -179,20 +170,12 @@ impl<W: Write> FileWriter<W> {
                 encoder.found = ValueNames::Names(names.ok_or_else(fewer_ids)?);
             }
             values.encoding = encoder.encoding(&rows.output.values);
-            let mut blocks_left = blocks.iter();
-            pool.run(
-                &encoder,
-                |task| match blocks_left.next() {
-                    Some(block) => rows.fill(block, true, task).map(|()| true),
-                    None => Ok(false),
-                },
-                |task| {
-                    let count = task.summary.rows;
-                    self.append(&mut values, task)?;
-                    note(count);
-                    Ok(())
-                },
-            )?;
+            pool.run(&encoder, rows.fill_each(blocks, true), |task| {
+                let count = task.summary.rows;
+                self.append(&mut values, task)?;
+                note(count);
+                Ok(())
+            })?;
         }
         let values = self.end(1, values)?;
 
@@ -256,14 +239,8 @@ impl<W: Write> FileWriter<W> {
 
     fn finish(mut self) -> Result<W, ResultError> {
         let created_by = concat!("graphmill ", env!("CARGO_PKG_VERSION")).to_string();
-        let about = FileMetaData::new(
-            1,
-            self.rows as i64,
-            Some(created_by),
-            None,
-            Arc::clone(&self.schema),
-            None,
-        );
+        let (rows, schema) = (self.rows as i64, Arc::clone(&self.schema));
+        let about = FileMetaData::new(1, rows, Some(created_by), None, schema, None);
         let groups = std::mem::take(&mut self.groups);
         let metadata = ParquetMetaDataBuilder::new(about)
             .set_row_groups(groups)
@@ -311,17 +288,16 @@ fn column(
 fn statistics(physical: Physical, limits: Limits, nulls: u64) -> Statistics {
     let (mut integers, mut floats, mut texts) = (None, None, None);
     match limits {
-        Limits::None => {}
         Limits::Integers(least, greatest) => integers = Some((least as i64, greatest as i64)),
         Limits::Floats(least, greatest) => {
             let least = if least == 0.0 { -0.0 } else { least };
             let greatest = if greatest == 0.0 { 0.0 } else { greatest };
             floats = Some((least, greatest));
         }
-        Limits::Texts(least, greatest) if least.len().max(greatest.len()) > LIMIT_BYTES => {}
-        Limits::Texts(least, greatest) => {
+        Limits::Texts(least, greatest) if least.len().max(greatest.len()) <= LIMIT_BYTES => {
             texts = Some((ByteArray::from(least), ByteArray::from(greatest)));
         }
+        Limits::None | Limits::Texts(..) => {}
     }
     macro_rules! of {
         ($limits:expr) => {{
@@ -364,10 +340,9 @@ impl NameDictionary {
         let (plain, mut packed) = (Cell::new(0), 0);
         let (mut bodies, mut limits) = (Some(Vec::new()), Limits::None);
         let mut next = distinct.stretches();
+        let names = DictionaryNames(&distinct.ranks);
         pool.run(
-            &DictionaryNames {
-                ranks: &distinct.ranks,
-            },
+            &names,
             |task| Ok(plain.get() <= DICTIONARY_BYTES && next(task)?),
             |task| {
                 let summary = std::mem::take(&mut task.summary);
@@ -375,17 +350,12 @@ impl NameDictionary {
                 plain.set(plain.get() + summary.raw_bytes);
                 packed += length;
                 limits.merge(summary.limits);
-                let lease = match rows.memory().spare() >= length {
-                    true => rows.budget.lease("names of vertices", length).ok(),
-                    false => None,
-                };
-                bodies = match (bodies.take(), lease) {
-                    (Some(mut bodies), Some(lease)) => {
-                        bodies.push((task.out.clone(), lease));
-                        Some(bodies)
-                    }
-                    _ => None,
-                };
+                let lease = || rows.budget.lease("names of vertices", length).ok();
+                let lease = (rows.memory().extra >= length).then(lease).flatten();
+                match (&mut bodies, lease) {
+                    (Some(bodies), Some(lease)) => bodies.push((task.out.clone(), lease)),
+                    _ => bodies = None,
+                }
                 Ok(())
             },
         )?;
@@ -422,9 +392,7 @@ impl NameDictionary {
                 }
             }
             None => {
-                let names = DictionaryNames {
-                    ranks: &self.distinct.ranks,
-                };
+                let names = DictionaryNames(&self.distinct.ranks);
                 let next = self.distinct.stretches();
                 pool.run(&names, next, |task| Ok(file.put(&task.out)?))?;
             }

@@ -16,24 +16,16 @@ use crate::result_error::ResultError;
 const PAGE_BYTES: usize = 1 << 20;
 
 /// Names one behind the other, compressed without the length before them.
-pub(super) struct DictionaryNames<'a> {
-    pub(super) ranks: &'a [u64],
-}
+pub(super) struct DictionaryNames<'a>(pub(super) &'a [u64]);
 
 impl Encoder for DictionaryNames<'_> {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
-        let EncodeScratch {
-            ids,
-            plain,
-            packed,
-            snappy,
-            ..
-        } = lane;
         while task.next < task.range.end && task.out.len() < OUTPUT_BYTES {
+            let EncodeScratch { ids, plain, .. } = lane;
             plain.clear();
             let (mut first, mut last) = (Vec::new(), 0);
             while task.next < task.range.end && plain.len() < PAGE_BYTES {
-                ids.seek(self.ranks[task.next as usize]);
+                ids.seek(self.0[task.next as usize]);
                 let Id::Text(id) = ids.next()?.ok_or_else(fewer_ids)? else {
                     return Err(fewer_ids());
                 };
@@ -49,8 +41,8 @@ impl Encoder for DictionaryNames<'_> {
             task.summary.raw_bytes += plain.len() as u64;
             let mut length = Vec::new();
             pages::put_number(&mut length, plain.len() as u64);
-            let packed = compress(plain, packed, snappy)?;
-            task.out.extend_from_slice(&packed[length.len()..]);
+            task.out
+                .extend_from_slice(&lane.compress()?[length.len()..]);
         }
         Ok(task.next == task.range.end)
     }
@@ -72,30 +64,18 @@ fn put_text(plain: &mut Vec<u8>, text: &[u8]) -> Result<(), ResultError> {
 /// Appends a page of rows to the output of a task.
 fn put_page(
     task: &mut EncodeTask,
-    (plain, packed): (&[u8], &mut Vec<u8>),
-    snappy: &mut snap::raw::Encoder,
+    lane: &mut EncodeScratch,
     encoding: Encoding,
     rows: u64,
 ) -> Result<(), ResultError> {
-    let packed = compress(plain, packed, snappy)?;
+    let plain_bytes = lane.plain.len();
+    let packed = lane.compress()?;
     let before = task.out.len();
-    pages::put_data_header(&mut task.out, rows, encoding, [plain.len(), packed.len()]);
-    task.summary.raw_bytes += (task.out.len() - before + plain.len()) as u64;
+    pages::put_data_header(&mut task.out, rows, encoding, [plain_bytes, packed.len()]);
+    task.summary.raw_bytes += (task.out.len() - before + plain_bytes) as u64;
     task.summary.rows += rows;
     task.out.extend_from_slice(packed);
     Ok(())
-}
-
-fn compress<'p>(
-    plain: &[u8],
-    packed: &'p mut Vec<u8>,
-    snappy: &mut snap::raw::Encoder,
-) -> Result<&'p [u8], ResultError> {
-    packed.resize(snap::raw::max_compress_len(plain.len()), 0);
-    let length = snappy
-        .compress(plain, packed)
-        .map_err(|error| ResultError::Write(error.into()))?;
-    Ok(&packed[..length])
 }
 
 /// The column of ids.
@@ -105,15 +85,9 @@ pub(super) struct IdColumnEncoder {
 
 impl Encoder for IdColumnEncoder {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
-        let EncodeScratch {
-            ids,
-            plain,
-            packed,
-            snappy,
-            numbers,
-        } = lane;
-        ids.seek(task.next);
+        lane.ids.seek(task.next);
         while task.next < task.range.end && task.out.len() < OUTPUT_BYTES {
+            let (ids, plain, numbers) = (&mut lane.ids, &mut lane.plain, &mut lane.numbers);
             plain.clear();
             numbers.clear();
             let (mut rows, mut first, mut last) = (0, Vec::new(), 0);
@@ -150,7 +124,7 @@ impl Encoder for IdColumnEncoder {
                 if encoding == Encoding::DELTA_BINARY_PACKED {
                     put_deltas(plain, numbers, u64::BITS);
                 }
-                put_page(task, (plain, packed), snappy, encoding, rows)?;
+                put_page(task, lane, encoding, rows)?;
             }
         }
         Ok(task.next == task.range.end)
@@ -206,13 +180,7 @@ impl ValueColumnEncoder {
 
 impl Encoder for ValueColumnEncoder {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
-        let EncodeScratch {
-            plain,
-            packed,
-            snappy,
-            numbers,
-            ..
-        } = lane;
+        let EncodeScratch { plain, numbers, .. } = lane;
         plain.clear();
         numbers.clear();
         let reached = self.nullable.then(|| task.raw.reached());
@@ -280,7 +248,7 @@ impl Encoder for ValueColumnEncoder {
         }
         task.summary.limits = limits;
         let rows = task.raw.len() as u64;
-        put_page(task, (plain, packed), snappy, encoding, rows)?;
+        put_page(task, lane, encoding, rows)?;
         Ok(true)
     }
 }

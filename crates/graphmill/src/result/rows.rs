@@ -63,6 +63,11 @@ fn row_bytes(graph: &GraphDims) -> u64 {
     graph.batches.widest() * size_of::<u64>() as u64 + block
 }
 
+/// Whether the values of a result are vertices.
+pub(crate) fn are_vertices(output: &Output) -> bool {
+    matches!(output.values, Array::Vertex32(_) | Array::Vertex64(_))
+}
+
 /// Consecutive rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RowBlock {
@@ -114,16 +119,9 @@ impl<'a> ResultRows<'a> {
         };
         let is_part = !is_ordered && batches != all;
         let leave = paged_bytes(&measure) + 8 * DISK_PAGE_BYTES + WRITER_BYTES;
-        let window = match is_ordered {
-            true => None,
-            false => Some(IdOrderWindow::new(
-                graph,
-                budget,
-                &output.values,
-                batches,
-                leave,
-            )?),
-        };
+        let window = (!is_ordered)
+            .then(|| IdOrderWindow::new(graph, budget, &output.values, batches, leave))
+            .transpose()?;
         Ok(ResultRows {
             engine,
             output,
@@ -139,14 +137,9 @@ impl<'a> ResultRows<'a> {
         })
     }
 
-    /// Whether values are vertices.
-    pub(super) fn are_vertices(&self) -> bool {
-        matches!(self.output.values, Array::Vertex32(_) | Array::Vertex64(_))
-    }
-
     /// True if values are vertices whose ids are not their numbers.
     pub(super) fn has_names(&self) -> bool {
-        self.are_vertices() && self.graph.id_kind() != IdKind::Dense
+        are_vertices(self.output) && self.graph.id_kind() != IdKind::Dense
     }
 
     /// What of the memory that is free now is for what.
@@ -160,7 +153,7 @@ impl<'a> ResultRows<'a> {
 
     /// Returns the rows whose names are looked up together, their bytes, and the lease for both.
     pub(super) fn lookup_memory(&self) -> Result<(u64, u64, Lease), Error> {
-        let free = self.memory().spare() / 2;
+        let free = self.memory().extra / 2;
         // A row has a rank, a bit in a bitmap of few bytes more, and as a rule a short name.
         let rows = (free / 64).clamp(BLOCK_ROWS, GROUP_ROWS);
         let bytes = (free / 2).clamp(NAMES_BYTES, 16 * NAMES_BYTES);
@@ -177,10 +170,8 @@ impl<'a> ResultRows<'a> {
         if !self.is_part {
             let end = end.min(at + rows_max);
             let end = end.min(self.graph.rank_after_pages(at, BLOCK_PAGES - 1));
-            return Ok(RowBlock {
-                ranks: at..end,
-                rows: end.saturating_sub(at),
-            });
+            let (ranks, rows) = (at..end, end.saturating_sub(at));
+            return Ok(RowBlock { ranks, rows });
         }
         let (mut rank, mut rows) = (at, 0);
         while rank < end && rows < rows_max {
@@ -194,10 +185,8 @@ impl<'a> ResultRows<'a> {
                 rank += 1;
             }
         }
-        Ok(RowBlock {
-            ranks: at..rank,
-            rows,
-        })
+        let ranks = at..rank;
+        Ok(RowBlock { ranks, rows })
     }
 
     /// Returns the blocks from a rank on that are written together; none after the last row.
@@ -227,42 +216,47 @@ impl<'a> ResultRows<'a> {
         if !wants_values && !self.is_part {
             return Ok(());
         }
-        task.raw = match std::mem::replace(&mut task.raw, ValueColumn::U32(Vec::new())) {
-            raw if raw.is_like(&self.held) => raw,
-            _ => ValueColumn::empty(&self.output.values),
-        };
+        if !task.raw.is_like(&self.held) {
+            task.raw = ValueColumn::empty(&self.output.values);
+        }
         task.raw.resize(0);
-        let marks = &mut task.marks;
-        let raw = &mut task.raw;
-        self.each_held(&block.ranks, |held, at, count, of_held| {
-            if of_held.is_empty() {
-                raw.append(held, at, count);
-            } else {
-                marks.extend_from_slice(of_held);
-                raw.append_marked(held, at, of_held);
-            }
+        self.each_held(&block.ranks, |held, rows, marks| {
+            task.marks.extend_from_slice(marks);
+            task.raw.append(held, rows, marks);
         })
+    }
+
+    /// Sets up tasks over some blocks, one after the other.
+    pub(super) fn fill_each(
+        &mut self,
+        blocks: &[RowBlock],
+        wants_values: bool,
+    ) -> impl FnMut(&mut EncodeTask) -> Result<bool, Error> {
+        let mut blocks = blocks.iter();
+        move |task| match blocks.next() {
+            Some(block) => self.fill(block, wants_values, task).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     /// The vertices that are values of those rows, one after the other.
     pub(super) fn vertices(&mut self, block: &RowBlock, to: &mut Vec<u64>) -> Result<(), Error> {
         let nullable = self.output.nullable;
-        self.each_held(&block.ranks, |held, at, count, marks| {
-            for row in 0..count {
-                let vertex = held.integer(at + row);
-                let is_row = marks.get(row) != Some(&false);
-                if is_row && !(nullable && held.is_null(at + row)) {
-                    to.push(vertex);
+        self.each_held(&block.ranks, |held, rows, marks| {
+            for (place, row) in rows.enumerate() {
+                let is_row = marks.get(place) != Some(&false);
+                if is_row && !(nullable && held.is_null(row)) {
+                    to.push(held.integer(row));
                 }
             }
         })
     }
 
-    /// Calls `each` with values, the first place and the count of those for `ranks`, and their marks.
+    /// Calls `each` with values, the places of those for `ranks` among them, and the marks of these.
     fn each_held(
         &mut self,
         ranks: &Range<u64>,
-        mut each: impl FnMut(&ValueColumn, usize, usize, &[bool]),
+        mut each: impl FnMut(&ValueColumn, Range<usize>, &[bool]),
     ) -> Result<(), Error> {
         let mut rank = ranks.start;
         while rank < ranks.end {
@@ -270,7 +264,7 @@ impl<'a> ResultRows<'a> {
             let at = (rank - self.held_ranks.start) as usize;
             let count = (ranks.end.min(self.held_ranks.end) - rank) as usize;
             let marks = self.marks.get(at..at + count).unwrap_or_default();
-            each(&self.held, at, count, marks);
+            each(&self.held, at..at + count, marks);
             rank += count as u64;
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The highest values of a result, kept while its batches go by.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use serde_json::{Number, Value};
@@ -14,13 +14,6 @@ pub struct TopRow {
     pub vertex: String,
     /// Its value; of groups the number of their members.
     pub value: String,
-}
-
-impl TopRow {
-    /// The value as a JSON number, or as text where it is none.
-    pub(crate) fn json_value(&self) -> Value {
-        json_number(&self.value)
-    }
 }
 
 /// A number as JSON, or the text where JSON has no such number.
@@ -37,62 +30,45 @@ pub(crate) struct TopK {
     count: usize,
     /// The lowest that is kept comes first.
     kept: BinaryHeap<Reverse<TopEntry>>,
-    /// Vertices that have a value.
-    reached: u64,
+    /// Vertices, or groups, that have a value.
+    pub(crate) reached: u64,
 }
 
 /// A value that is kept: higher by its number, then by a smaller id.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct TopEntry {
     key: TopKey,
     rank: Reverse<u64>,
 }
 
-impl Ord for TopEntry {
-    fn cmp(&self, other: &TopEntry) -> Ordering {
-        let order = self.key.order(other.key);
-        order.then_with(|| self.rank.cmp(&other.rank))
-    }
-}
-impl PartialOrd for TopEntry {
-    fn partial_cmp(&self, other: &TopEntry) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl PartialEq for TopEntry {
-    fn eq(&self, other: &TopEntry) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-impl Eq for TopEntry {}
-
 /// Bytes of the texts of a row, unless ids are longer.
 pub(crate) const TEXT_BYTES: u64 = 64;
 
-#[derive(Debug, Clone, Copy)]
+/// A value; floats are integers in the order of `total_cmp`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum TopKey {
-    Single(f32),
-    Double(f64),
+    Single(i32),
+    Double(i64),
     Integer(u64),
 }
 
-impl TopKey {
-    fn order(self, other: TopKey) -> Ordering {
-        match (self, other) {
-            (TopKey::Single(left), TopKey::Single(right)) => left.total_cmp(&right),
-            (TopKey::Double(left), TopKey::Double(right)) => left.total_cmp(&right),
-            (TopKey::Integer(left), TopKey::Integer(right)) => left.cmp(&right),
-            _ => Ordering::Equal,
-        }
-    }
+/// Returns the bits of a float as an integer of the same order, and the bits of such an integer.
+fn ordered32(bits: i32) -> i32 {
+    bits ^ ((bits >> 31) & i32::MAX)
+}
 
+fn ordered64(bits: i64) -> i64 {
+    bits ^ ((bits >> 63) & i64::MAX)
+}
+
+impl TopKey {
     /// Returns the value as a file has it: the shortest digits that read back.
     ///
     /// A large or small number has an exponent.
     fn text(self) -> String {
         match self {
-            TopKey::Single(value) => format!("{value:?}"),
-            TopKey::Double(value) => format!("{value:?}"),
+            TopKey::Single(key) => format!("{:?}", f32::from_bits(ordered32(key) as u32)),
+            TopKey::Double(key) => format!("{:?}", f64::from_bits(ordered64(key) as u64)),
             TopKey::Integer(value) => value.to_string(),
         }
     }
@@ -123,12 +99,18 @@ impl TopK {
         rank_of: impl Fn(usize) -> u64,
     ) {
         match raw {
-            ValueColumn::F32(values) => self.all(values, &rank_of, TopKey::Single, |value| {
-                !(value.is_nan() || nullable && *value == f32::INFINITY)
-            }),
-            ValueColumn::F64(values) => self.all(values, &rank_of, TopKey::Double, |value| {
-                !(value.is_nan() || nullable && *value == f64::INFINITY)
-            }),
+            ValueColumn::F32(values) => {
+                let key = |value: f32| TopKey::Single(ordered32(value.to_bits() as i32));
+                self.all(values, &rank_of, key, |value| {
+                    !(value.is_nan() || nullable && *value == f32::INFINITY)
+                });
+            }
+            ValueColumn::F64(values) => {
+                let key = |value: f64| TopKey::Double(ordered64(value.to_bits() as i64));
+                self.all(values, &rank_of, key, |value| {
+                    !(value.is_nan() || nullable && *value == f64::INFINITY)
+                });
+            }
             ValueColumn::U32(values) => {
                 let key = |value| TopKey::Integer(u64::from(value));
                 self.all(values, &rank_of, key, |value| {
@@ -171,7 +153,7 @@ impl TopK {
             let lowest = self.kept.peek().filter(|_| self.kept.len() >= self.count);
             match lowest {
                 None if self.count == 0 => {}
-                Some(Reverse(lowest)) if key.order(lowest.key).is_lt() => {}
+                Some(Reverse(lowest)) if key < lowest.key => {}
                 lowest => {
                     let rank = Reverse(rank_of(place));
                     let kept = TopEntry { key, rank };
@@ -185,11 +167,6 @@ impl TopK {
                 }
             }
         }
-    }
-
-    /// Vertices, or groups, that have a value.
-    pub(crate) fn reached(&self) -> u64 {
-        self.reached
     }
 
     /// Ranks of ids with their values as text, highest first.
@@ -242,7 +219,7 @@ mod tests {
         let mut top = TopK::new(9);
         let values = vec![1.0, f64::INFINITY, f64::NAN, 2.0];
         top.values(&ValueColumn::F64(values), true, |place| place as u64);
-        assert_eq!(top.reached(), 2);
+        assert_eq!(top.reached, 2);
         assert_eq!(ranks(top), [3, 0]);
     }
 
@@ -250,7 +227,7 @@ mod tests {
     fn top_of_none_still_counts() {
         let mut top = TopK::new(0);
         top.sizes(&ValueColumn::U32(vec![0, 4, 0, 1]), |place| place as u64);
-        assert_eq!(top.reached(), 2);
+        assert_eq!(top.reached, 2);
         assert!(ranks(top).is_empty());
     }
 }

@@ -1,5 +1,7 @@
 //! The values of some vertices as they are in a vertex array.
 
+use std::ops::Range;
+
 use graphmill_algorithms::OutputValues as Array;
 use graphmill_engine::Engine;
 
@@ -14,6 +16,12 @@ pub(crate) enum ValueColumn {
     U64(Vec<u64>),
 }
 
+impl Default for ValueColumn {
+    fn default() -> ValueColumn {
+        ValueColumn::U32(Vec::new())
+    }
+}
+
 impl ValueColumn {
     pub(crate) fn empty(array: &Array) -> ValueColumn {
         match array {
@@ -21,16 +29,6 @@ impl ValueColumn {
             Array::F64(_) => ValueColumn::F64(Vec::new()),
             Array::U32(_) | Array::Vertex32(_) => ValueColumn::U32(Vec::new()),
             Array::U64(_) | Array::Vertex64(_) => ValueColumn::U64(Vec::new()),
-        }
-    }
-
-    /// No elements of the kind of `other`.
-    pub(super) fn like(other: &ValueColumn) -> ValueColumn {
-        match other {
-            ValueColumn::F32(_) => ValueColumn::F32(Vec::new()),
-            ValueColumn::F64(_) => ValueColumn::F64(Vec::new()),
-            ValueColumn::U32(_) => ValueColumn::U32(Vec::new()),
-            ValueColumn::U64(_) => ValueColumn::U64(Vec::new()),
         }
     }
 
@@ -50,58 +48,27 @@ impl ValueColumn {
         array: &Array,
         batch: usize,
     ) -> Result<(), Error> {
-        match (self, array) {
-            (ValueColumn::F32(values), Array::F32(array)) => {
-                engine.read_batch(array, batch, values)?
+        let read = match (self, array) {
+            (ValueColumn::F32(to), Array::F32(array)) => engine.read_batch(array, batch, to),
+            (ValueColumn::F64(to), Array::F64(array)) => engine.read_batch(array, batch, to),
+            (ValueColumn::U32(to), Array::U32(array) | Array::Vertex32(array)) => {
+                engine.read_batch(array, batch, to)
             }
-            (ValueColumn::F64(values), Array::F64(array)) => {
-                engine.read_batch(array, batch, values)?
+            (ValueColumn::U64(to), Array::U64(array) | Array::Vertex64(array)) => {
+                engine.read_batch(array, batch, to)
             }
-            (ValueColumn::U32(values), Array::U32(array) | Array::Vertex32(array)) => {
-                engine.read_batch(array, batch, values)?
-            }
-            (ValueColumn::U64(values), Array::U64(array) | Array::Vertex64(array)) => {
-                engine.read_batch(array, batch, values)?
-            }
-            _ => {}
-        }
-        Ok(())
+            _ => Ok(()),
+        };
+        Ok(read?)
     }
 
-    /// Adds `count` elements of `other`, which is of the same kind, from `at` on.
-    pub(super) fn append(&mut self, other: &ValueColumn, at: usize, count: usize) {
+    /// Adds elements of `other`, which is of the same kind: of a range all, or those that are marked.
+    pub(super) fn append(&mut self, other: &ValueColumn, range: Range<usize>, marks: &[bool]) {
         match (self, other) {
-            (ValueColumn::F32(values), ValueColumn::F32(more)) => {
-                values.extend_from_slice(&more[at..at + count])
-            }
-            (ValueColumn::F64(values), ValueColumn::F64(more)) => {
-                values.extend_from_slice(&more[at..at + count])
-            }
-            (ValueColumn::U32(values), ValueColumn::U32(more)) => {
-                values.extend_from_slice(&more[at..at + count])
-            }
-            (ValueColumn::U64(values), ValueColumn::U64(more)) => {
-                values.extend_from_slice(&more[at..at + count])
-            }
-            _ => {}
-        }
-    }
-
-    /// Adds those elements of `other`, which is of the same kind, from `at` on that are marked.
-    pub(super) fn append_marked(&mut self, other: &ValueColumn, at: usize, marks: &[bool]) {
-        match (self, other) {
-            (ValueColumn::F32(values), ValueColumn::F32(more)) => {
-                values.extend(marked(&more[at..], marks))
-            }
-            (ValueColumn::F64(values), ValueColumn::F64(more)) => {
-                values.extend(marked(&more[at..], marks))
-            }
-            (ValueColumn::U32(values), ValueColumn::U32(more)) => {
-                values.extend(marked(&more[at..], marks))
-            }
-            (ValueColumn::U64(values), ValueColumn::U64(more)) => {
-                values.extend(marked(&more[at..], marks))
-            }
+            (ValueColumn::F32(values), ValueColumn::F32(more)) => add(values, &more[range], marks),
+            (ValueColumn::F64(values), ValueColumn::F64(more)) => add(values, &more[range], marks),
+            (ValueColumn::U32(values), ValueColumn::U32(more)) => add(values, &more[range], marks),
+            (ValueColumn::U64(values), ValueColumn::U64(more)) => add(values, &more[range], marks),
             _ => {}
         }
     }
@@ -167,12 +134,12 @@ impl ValueColumn {
     }
 }
 
-fn marked<T: Copy>(values: &[T], marks: &[bool]) -> impl Iterator<Item = T> {
-    let marked = values
-        .iter()
-        .zip(marks)
-        .filter(|(_, is_marked)| **is_marked);
-    marked.map(|(value, _)| *value)
+fn add<T: Copy>(values: &mut Vec<T>, more: &[T], marks: &[bool]) {
+    if marks.is_empty() {
+        return values.extend_from_slice(more);
+    }
+    let marked = more.iter().zip(marks).filter(|row| *row.1);
+    values.extend(marked.map(|row| *row.0));
 }
 
 fn place<T: Copy>(values: &mut [T], more: &[T], places: impl Iterator<Item = u64>) {

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::result::block::{Block, IdColumn, Values};
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
 use crate::result::names::{Distinct, ROWS_LEAST, VertexNames, fewer_ids};
-use crate::result::rows::{GROUP_ROWS, ResultRows, TEXT_BYTES};
+use crate::result::rows::{GROUP_ROWS, ResultRows, TEXT_BYTES, are_vertices};
 use crate::result::sizes::BLOCK_ROWS;
 use crate::result::values::ValueColumn;
 
@@ -23,10 +23,7 @@ pub(super) fn walk<E: Encoder>(
     encoder: impl Fn(Option<VertexNames>) -> E,
     mut put: impl FnMut(&mut EncodeTask) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let memory = match rows.has_names() {
-        true => Some(rows.lookup_memory()?),
-        false => None,
-    };
+    let memory = rows.has_names().then(|| rows.lookup_memory()).transpose()?;
     let most = memory.as_ref().map_or(GROUP_ROWS, |(most, ..)| *most);
     let (mut at, mut rows_max) = (rows.ranks.start, most);
     loop {
@@ -70,7 +67,7 @@ pub(crate) fn each_block(
     each: &mut dyn FnMut(&Block),
 ) -> Result<(), Error> {
     let (kind, nullable) = (rows.graph.id_kind(), rows.output.nullable);
-    let are_vertices = rows.are_vertices();
+    let are_vertices = are_vertices(rows.output);
     let encoder = |names| RowBlockEncoder {
         kind,
         nullable,
@@ -109,15 +106,15 @@ impl Encoder for RowBlockEncoder {
             }
             task.next += 1;
         }
-        let mut raw = ValueColumn::like(&task.raw);
-        raw.append(&task.raw, from, task.row - from);
-        let reached = self.nullable.then(|| raw.reached());
-        let values = match raw {
+        let rows = from..task.row;
+        let is_reached = || task.raw.reached()[rows.clone()].to_vec();
+        let reached = self.nullable.then(is_reached);
+        let values = match &task.raw {
             _ if self.are_vertices => Values::Vertex(vertices),
-            ValueColumn::F32(values) => Values::F32(values),
-            ValueColumn::F64(values) => Values::F64(values),
-            ValueColumn::U32(values) => Values::U32(values),
-            ValueColumn::U64(values) => Values::U64(values),
+            ValueColumn::F32(values) => Values::F32(values[rows].to_vec()),
+            ValueColumn::F64(values) => Values::F64(values[rows].to_vec()),
+            ValueColumn::U32(values) => Values::U32(values[rows].to_vec()),
+            ValueColumn::U64(values) => Values::U64(values[rows].to_vec()),
         };
         task.block = Some(Block {
             ids,

@@ -14,7 +14,7 @@ use graphmill_graph::{Order, PageCache, StoredGraph};
 use graphmill_storage::{CancelToken, Lease, MemoryBudget};
 
 use crate::algorithms;
-use crate::error::Error;
+use crate::error::{Error, check_stop};
 use crate::machine::resources::Machine;
 use crate::open::OpenFor;
 use crate::plan::Plan;
@@ -23,7 +23,7 @@ use crate::validate::edge_reader::ArcReader;
 use crate::validate::id_lookup::IdLookup;
 use crate::validate::open::open;
 use crate::validate::text::{ResultRow, RowId, Value, ValueReading};
-use crate::validate::verdict::Verdict;
+use crate::validate::verdict::{DESCRIBED_MAX, Verdict};
 use crate::validate_error::ValidateError;
 
 /// Bytes for reading the result: a chunk of its file, or pages of a Parquet file that `run` wrote.
@@ -77,9 +77,7 @@ impl Plan {
             verdict.differs(|| text);
             verdict.may_be_more = true;
         }
-        if stop.is_cancelled() {
-            return Err(Error::Stopped);
-        }
+        check_stop(stop)?;
         Ok(verdict)
     }
 }
@@ -132,28 +130,25 @@ fn rows(
     judge: &mut dyn ResultChecker,
     names: &mut IdLookup,
 ) -> Result<Verdict, Error> {
+    let vertices = graph.vertices();
     let mut verdict = Verdict {
-        vertices: graph.vertices(),
+        vertices,
         ..Verdict::default()
     };
-    let mut has_row = vec![false; graph.vertices() as usize];
+    let mut has_row = vec![false; vertices as usize];
     for row in open(machine, result, ValueReading::Words)? {
         let ResultRow { id, value } = row.map_err(unsorted)?;
         let place = names.rank_of(&id)?;
-        let Some((vertex, has_row)) =
-            place.and_then(|vertex| Some((vertex, has_row.get_mut(vertex as usize)?)))
-        else {
+        let row = place.and_then(|vertex| Some((vertex, has_row.get_mut(vertex as usize)?)));
+        let Some((vertex, has_row)) = row else {
             verdict.unexpected += 1;
             verdict.differs(|| format!("vertex {id} has {value}, but is not in the graph"));
             continue;
         };
-        if *has_row {
-            return Err(Error::Validate(ValidateError::Twice {
-                path: result.to_path_buf(),
-                vertex: id.to_string(),
-            }));
+        if std::mem::replace(has_row, true) {
+            let (path, vertex) = (result.to_path_buf(), id.to_string());
+            return Err(ValidateError::Twice { path, vertex }.into());
         }
-        *has_row = true;
         let is_taken = match judge.takes() {
             ResultType::Vertices => names_vertex(vertex, &value, judge, names)?,
             takes => number(takes, &value).is_some_and(|number| judge.value(vertex, number)),
@@ -167,11 +162,11 @@ fn rows(
             verdict.differs(|| format!("vertex {id} has {value}, expected {expected}"));
         }
     }
-    for vertex in (0..graph.vertices()).zip(&has_row).filter(|row| !row.1) {
+    for (vertex, _) in (0..vertices).zip(&has_row).filter(|row| !row.1) {
         verdict.missing += 1;
         let mut text = String::new();
-        if verdict.described.len() < crate::validate::verdict::DESCRIBED_MAX {
-            text = format!("vertex {} is missing", names.id_of(vertex.0)?);
+        if verdict.described.len() < DESCRIBED_MAX {
+            text = format!("vertex {} is missing", names.id_of(vertex)?);
         }
         verdict.differs(|| text);
     }
@@ -235,9 +230,8 @@ fn told(objection: Violation, names: &mut IdLookup) -> Result<String, Error> {
     };
     let (found, expected) = (text(found)?, text(expected)?);
     let id = names.id_of(vertex)?;
-    Ok(format!(
-        "vertex {id} has {found}, expected {expected}: {rule}"
-    ))
+    let text = format!("vertex {id} has {found}, expected {expected}: {rule}");
+    Ok(text)
 }
 
 /// Errors of reading the result: nothing is sorted here.

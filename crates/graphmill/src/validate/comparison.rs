@@ -22,10 +22,9 @@ pub(super) struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     pub(super) fn new(rule: Rule, memory: GrowingLease<'a>) -> Comparison<'a> {
-        let verdict = Verdict::default();
         Comparison {
             rule,
-            verdict,
+            verdict: Verdict::default(),
             to_expected: HashMap::new(),
             to_found: HashMap::new(),
             memory,
@@ -63,12 +62,9 @@ impl<'a> Comparison<'a> {
             Rule::Equivalence => return self.names(found, expected),
         };
         if !is_same {
-            self.verdict.differs(|| {
-                format!(
-                    "vertex {} has {}, expected {}",
-                    found.id, found.value, expected.value
-                )
-            });
+            let (id, found, expected) = (found.id, found.value, expected.value);
+            self.verdict
+                .differs(|| format!("vertex {id} has {found}, expected {expected}"));
         }
         Ok(())
     }
@@ -100,14 +96,14 @@ impl<'a> Comparison<'a> {
                     if names.len() == names.capacity() {
                         // A table has room for twice its entries at most, and while it grows the old one is there too.
                         let more = names.len().max(1024);
-                        self.memory.take(
-                            (3 * (names.len() + more) * size_of::<(Value, Value)>()) as u64,
-                        )?;
+                        let entries = 3 * (names.len() + more);
+                        self.memory
+                            .take((entries * size_of::<(Value, Value)>()) as u64)?;
                         names.reserve(more);
                     }
                 }
-                self.memory
-                    .take((2 * (found.bytes() + expected.bytes())) as u64)?;
+                let bytes = found.bytes() + expected.bytes();
+                self.memory.take((2 * bytes) as u64)?;
                 self.to_expected.insert(found.clone(), expected.clone());
                 self.to_found.insert(expected, found);
             }

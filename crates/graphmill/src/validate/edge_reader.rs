@@ -7,7 +7,7 @@ use graphmill_graph::{
 };
 use graphmill_storage::{CancelToken, Lease, MemoryBudget};
 
-use crate::error::Error;
+use crate::error::{Error, check_stop};
 
 /// Bytes of a cell that are read at a time; they begin anywhere in a page.
 const CHUNK_BYTES: u64 = 8 * DISK_PAGE_BYTES;
@@ -39,14 +39,12 @@ impl ArcReader {
         wants_weights: bool,
     ) -> Result<ArcReader, Error> {
         let lists = budget.lease("blocks of edges", LIST_BYTES)?;
+        let pages = || PageCache::new(graph, budget, FRAMES);
         let has_weights = wants_weights && graph.edge_kind() != EdgeKind::None;
         Ok(ArcReader {
             graph: Arc::clone(graph),
-            cells: PageCache::new(graph, budget, FRAMES)?,
-            weights: match has_weights {
-                true => Some(PageCache::new(graph, budget, FRAMES)?),
-                false => None,
-            },
+            cells: pages()?,
+            weights: has_weights.then(pages).transpose()?,
             bytes: Vec::with_capacity(CHUNK_BYTES as usize),
             weight_bytes: Vec::with_capacity(8 * BLOCK_EDGES_MAX),
             sources: Box::new([0; BLOCK_EDGES_MAX]),
@@ -93,9 +91,7 @@ impl ArcReader {
         let mut weight_at = graph.weights_extent(column, cell).bytes.start;
         let (mut at, mut left) = (extent.bytes.start, cell.edges());
         while at < extent.bytes.end {
-            if stop.is_cancelled() {
-                return Err(Error::Stopped);
-            }
+            check_stop(stop)?;
             let end = (at + CHUNK_BYTES).min(extent.bytes.end);
             self.bytes.clear();
             self.cells.read(extent.file, at..end, &mut self.bytes)?;
@@ -131,24 +127,20 @@ impl ArcReader {
             }
             at += used;
         }
-        if left > 0 {
-            return Err(broken().into());
+        match left {
+            0 => Ok(()),
+            _ => Err(broken().into()),
         }
-        Ok(())
     }
 }
 
 /// The weight of edge number `edge` of a block, out of the block's weights; 1 where there are none.
 fn weight(kind: EdgeKind, weights: &[u8], edge: usize) -> f64 {
-    match kind {
-        EdgeKind::F32 => {
-            let weight = weights.as_chunks().0.get(edge);
-            weight.map_or(1.0, |weight| f32::from_le_bytes(*weight).into())
-        }
-        EdgeKind::F64 => {
-            let weight = weights.as_chunks().0.get(edge);
-            weight.map_or(1.0, |weight| f64::from_le_bytes(*weight))
-        }
-        EdgeKind::None => 1.0,
-    }
+    let (singles, doubles) = (weights.as_chunks().0, weights.as_chunks().0);
+    let weight = match kind {
+        EdgeKind::F32 => singles.get(edge).map(|of| f32::from_le_bytes(*of).into()),
+        EdgeKind::F64 => doubles.get(edge).map(|of| f64::from_le_bytes(*of)),
+        EdgeKind::None => None,
+    };
+    weight.unwrap_or(1.0)
 }

@@ -39,71 +39,48 @@ pub(super) fn compare(
                 rows,
                 last: None,
                 path: paths[side],
+                side,
             })
         };
         let (result, reference) = (side(RESULT)?, side(REFERENCE)?);
-        match merge(result, reference, Comparison::new(rule, memory))? {
-            Merged::Verdict(verdict) => return Ok(verdict),
-            Merged::DoesNotAscend(side) => is_sorted_here[side] = true,
+        match merge(result, reference, Comparison::new(rule, memory)) {
+            Ok(verdict) => return Ok(verdict),
+            Err(MergeError::DoesNotAscend(side)) => is_sorted_here[side] = true,
+            Err(MergeError::Validate(error)) => return Err(error),
         }
     }
 }
 
-/// What a walk along both files came to.
-enum Merged {
-    Verdict(Verdict),
+/// Why a walk along both files ended early.
+enum MergeError {
+    Validate(ValidateError),
     /// This side has to be sorted first.
     DoesNotAscend(usize),
 }
 
-fn merge<'a>(
-    mut result: Ascending<'a>,
-    mut reference: Ascending<'a>,
-    mut comparison: Comparison<'_>,
-) -> Result<Merged, ValidateError> {
-    let (mut found, mut expected) = (Lookahead::Needed, Lookahead::Needed);
-    loop {
-        for (next, rows, side) in [
-            (&mut found, &mut result, RESULT),
-            (&mut expected, &mut reference, REFERENCE),
-        ] {
-            if matches!(next, Lookahead::Needed) {
-                match rows.next()? {
-                    NextRow::Row(row) => *next = Lookahead::Row(row),
-                    NextRow::End => *next = Lookahead::End,
-                    NextRow::DoesNotAscend => return Ok(Merged::DoesNotAscend(side)),
-                }
-            }
-        }
-        let order = match (&found, &expected) {
-            (Lookahead::Row(found), Lookahead::Row(expected)) => found.id.cmp(&expected.id),
-            (Lookahead::Row(_), _) => Ordering::Less,
-            (_, Lookahead::Row(_)) => Ordering::Greater,
-            _ => return Ok(Merged::Verdict(comparison.verdict)),
-        };
-        // Take what comes next from either side or, for the same vertex, from both.
-        let found = if order.is_le() { found.take() } else { None };
-        let expected = if order.is_ge() { expected.take() } else { None };
-        comparison.row(found, expected)?;
+impl From<ValidateError> for MergeError {
+    fn from(error: ValidateError) -> MergeError {
+        MergeError::Validate(error)
     }
 }
 
-/// A row that was read ahead.
-enum Lookahead {
-    Needed,
-    Row(ResultRow),
-    End,
-}
-
-impl Lookahead {
-    fn take(&mut self) -> Option<ResultRow> {
-        match std::mem::replace(self, Lookahead::Needed) {
-            Lookahead::Row(row) => Some(row),
-            other => {
-                *self = other;
-                None
-            }
-        }
+fn merge(
+    result: Ascending<'_>,
+    reference: Ascending<'_>,
+    mut comparison: Comparison<'_>,
+) -> Result<Verdict, MergeError> {
+    let (mut result, mut reference) = (result.peekable(), reference.peekable());
+    loop {
+        let order = match (result.peek(), reference.peek()) {
+            (None, None) => return Ok(comparison.verdict),
+            (Some(Ok(found)), Some(Ok(expected))) => found.id.cmp(&expected.id),
+            (Some(Err(_)), _) | (Some(_), None) => Ordering::Less,
+            _ => Ordering::Greater,
+        };
+        // Take what comes next from either side or, for the same vertex, from both.
+        let found = result.next_if(|_| order.is_le()).transpose()?;
+        let expected = reference.next_if(|_| order.is_ge()).transpose()?;
+        comparison.row(found, expected)?;
     }
 }
 
@@ -112,32 +89,27 @@ struct Ascending<'a> {
     rows: RowIter,
     last: Option<RowId>,
     path: &'a Path,
+    side: usize,
 }
 
-enum NextRow {
-    Row(ResultRow),
-    End,
-    DoesNotAscend,
-}
+impl Iterator for Ascending<'_> {
+    type Item = Result<ResultRow, MergeError>;
 
-impl Ascending<'_> {
-    fn next(&mut self) -> Result<NextRow, ValidateError> {
-        let Some(row) = self.rows.next().transpose()? else {
-            return Ok(NextRow::End);
+    fn next(&mut self) -> Option<Self::Item> {
+        let row = match self.rows.next()? {
+            Ok(row) => row,
+            Err(error) => return Some(Err(error.into())),
         };
-        if let Some(last) = &self.last {
-            if row.id == *last {
-                return Err(ValidateError::Twice {
-                    path: self.path.to_path_buf(),
-                    vertex: row.id.to_string(),
-                });
-            }
-            if row.id < *last {
-                return Ok(NextRow::DoesNotAscend);
-            }
-        }
+        let order = self.last.as_ref().map(|last| row.id.cmp(last));
         self.last = Some(row.id.clone());
-        Ok(NextRow::Row(row))
+        Some(match order {
+            Some(Ordering::Equal) => Err(MergeError::Validate(ValidateError::Twice {
+                path: self.path.to_path_buf(),
+                vertex: row.id.to_string(),
+            })),
+            Some(Ordering::Less) => Err(MergeError::DoesNotAscend(self.side)),
+            _ => Ok(row),
+        })
     }
 }
 

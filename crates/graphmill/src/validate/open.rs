@@ -4,6 +4,7 @@
 //! no part: Spark, Dask and others keep notes about the parts there.
 
 use std::io::{BufReader, Read};
+use std::iter::once;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -39,15 +40,12 @@ fn rows_of(
     path: &Path,
     reading: ValueReading,
 ) -> Result<RowIter, ValidateError> {
+    let whole = path.to_path_buf();
     if !machine.disk().exists(path)? {
-        return Err(ValidateError::NoFile {
-            path: path.to_path_buf(),
-        });
+        return Err(ValidateError::NoFile { path: whole });
     }
     if machine.disk().exists(&path.join(DESCRIPTION))? {
-        return Err(ValidateError::IsGraph {
-            path: path.to_path_buf(),
-        });
+        return Err(ValidateError::IsGraph { path: whole });
     }
     if machine.disk().is_dir(path)? {
         return rows_of_parts(machine, path, reading);
@@ -58,22 +56,16 @@ fn rows_of(
         source,
     };
     let mut magic = Vec::new();
-    file.reader()
-        .take(4)
-        .read_to_end(&mut magic)
-        .map_err(unreadable)?;
+    let read = file.reader().take(4).read_to_end(&mut magic);
+    read.map_err(unreadable)?;
     let lines = BufReader::with_capacity(TEXT_BUFFER_BYTES, file.reader());
     match magic.as_slice() {
         b"PAR1" => parquet::rows(file, machine.budget(), path, reading),
         [0x1f, 0x8b, ..] => {
             let unpacked = BufReader::with_capacity(TEXT_BUFFER_BYTES, MultiGzDecoder::new(lines));
-            Ok(Box::new(TextRows::new(
-                unpacked,
-                path.to_path_buf(),
-                reading,
-            )))
+            Ok(Box::new(TextRows::new(unpacked, whole, reading)))
         }
-        _ => Ok(Box::new(TextRows::new(lines, path.to_path_buf(), reading))),
+        _ => Ok(Box::new(TextRows::new(lines, whole, reading))),
     }
 }
 
@@ -90,17 +82,14 @@ fn rows_of_parts(
     let mut parts = machine.disk().list(path)?;
     parts.retain(is_part);
     if parts.is_empty() {
-        return Err(ValidateError::NoParts {
-            path: path.to_path_buf(),
-        });
+        let path = path.to_path_buf();
+        return Err(ValidateError::NoParts { path });
     }
     // One part at a time is open.
     let machine = machine.clone();
-    let rows = move |part: PathBuf| -> RowIter {
-        match rows_of(&machine, &part, reading) {
-            Ok(rows) => rows,
-            Err(error) => Box::new(std::iter::once(Err(error))),
-        }
+    let rows = move |part: PathBuf| {
+        let rows = rows_of(&machine, &part, reading);
+        rows.unwrap_or_else(|error| Box::new(once(Err(error))))
     };
     Ok(Box::new(parts.into_iter().flat_map(rows)))
 }

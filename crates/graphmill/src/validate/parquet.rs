@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use graphmill_ingest::parquet_pages::{self, column_reader, footer, pages_bytes};
+use graphmill_ingest::parquet_pages::{column_reader, footer, guarded, pages_bytes};
 use graphmill_storage::{Lease, MemoryBudget, RandomAccessFile};
 use parquet::basic::ConvertedType;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -27,18 +27,17 @@ pub(super) fn rows(
     path: &Path,
     reading: ValueReading,
 ) -> Result<RowIter, ValidateError> {
-    let (metadata, lease) =
-        footer(file.clone(), budget)?.map_err(|error| unreadable(path, error.to_string()))?;
+    let read = footer(file.clone(), budget)?;
+    let (metadata, lease) = read.map_err(|error| unreadable(path, error))?;
     let columns = metadata.file_metadata().schema_descr().columns();
     let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
-    let is_flat = columns
+    let mut levels = columns
         .iter()
-        .all(|column| column.max_def_level() <= 1 && column.max_rep_level() == 0);
+        .map(|of| (of.max_def_level(), of.max_rep_level()));
+    let is_flat = levels.all(|(definition, repetition)| definition <= 1 && repetition == 0);
     if names.len() != 2 || names[0] != "vertex" || !is_flat {
-        let what = format!(
-            "it has the columns {}, expected vertex and one value",
-            names.join(", ")
-        );
+        let names = names.join(", ");
+        let what = format!("it has the columns {names}, expected vertex and one value");
         return Err(unreadable(path, what));
     }
     use ConvertedType::{UINT_8, UINT_16, UINT_32, UINT_64};
@@ -111,37 +110,34 @@ impl ParquetRows {
             let rows = group.num_rows().max(0) as u64;
             let column = |column| {
                 column_reader(self.file.clone(), &self.budget, group.column(column), rows)
-                    .map_err(|error| unreadable(&path, error.to_string()))
+                    .map_err(|error| unreadable(&path, error))
             };
-            let (ids, values) = (column(0)?, column(1)?);
             self.group = Some(RowGroup {
-                ids,
-                values,
+                ids: column(0)?,
+                values: column(1)?,
                 _pages: pages,
             });
             self.groups_read += 1;
             return Ok(());
         };
         let [of_ids, of_values] = self.unsigned;
-        let (ids, values) = guarded(&path, || {
+        let read = guarded(|| {
             let ids = cells(&mut group.ids, of_ids)?;
             Ok((ids, cells(&mut group.values, of_values)?))
-        })?;
+        });
+        let (ids, values) = read.map_err(|error| unreadable(&path, error))?;
         if ids.is_empty() && values.is_empty() {
             self.group = None;
         }
         if ids.len() != values.len() {
-            return Err(unreadable(
-                &path,
-                "its columns differ in length".to_string(),
-            ));
+            return Err(unreadable(&path, "its columns differ in length"));
         }
         for (id, value) in ids.into_iter().zip(values) {
             let id = match id {
                 ParquetValue::Integer(id) => RowId::Integer(id),
                 ParquetValue::Text(id) => RowId::parse(id.data()),
                 ParquetValue::Null | ParquetValue::Single(_) | ParquetValue::Float(_) => {
-                    return Err(unreadable(&path, "a vertex is null or a float".to_string()));
+                    return Err(unreadable(&path, "a vertex is null or a float"));
                 }
             };
             let value = match value {
@@ -200,27 +196,19 @@ fn cells_of<T: DataType>(
         return Ok(values.iter().map(cell).collect());
     }
     let mut values = values.iter();
-    let mut next = |level: &i16| {
-        if *level == 0 {
-            Some(ParquetValue::Null)
-        } else {
-            values.next().map(&cell)
-        }
+    let next = |level: &i16| match level {
+        0 => Some(ParquetValue::Null),
+        _ => values.next().map(&cell),
     };
-    let cells: Option<Vec<ParquetValue>> = levels.iter().take(records).map(&mut next).collect();
+    let cells: Option<Vec<ParquetValue>> = levels.iter().take(records).map(next).collect();
     cells.ok_or_else(|| {
         ParquetError::General("a column has fewer values than its levels say".into())
     })
 }
 
-/// Runs a step of the library; its errors and panics become ours.
-fn guarded<T>(path: &Path, step: impl FnOnce() -> ParquetResult<T>) -> Result<T, ValidateError> {
-    parquet_pages::guarded(step).map_err(|error| unreadable(path, error.to_string()))
-}
-
-fn unreadable(path: &Path, what: String) -> ValidateError {
+fn unreadable(path: &Path, what: impl ToString) -> ValidateError {
     ValidateError::Read {
         path: path.to_path_buf(),
-        source: std::io::Error::other(what),
+        source: std::io::Error::other(what.to_string()),
     }
 }

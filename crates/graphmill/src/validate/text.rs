@@ -43,10 +43,8 @@ pub(super) enum RowId {
 impl RowId {
     /// `007` is text: it is another id than `7`.
     pub(super) fn parse(text: &[u8]) -> RowId {
-        let is_plain =
-            text == b"0" || text.first().is_some_and(u8::is_ascii_digit) && text[0] != b'0';
         match integer(text) {
-            Some(number) if is_plain => RowId::Integer(number),
+            Some(number) if text == b"0" || text[0] != b'0' => RowId::Integer(number),
             _ => RowId::Text(text.into()),
         }
     }
@@ -126,34 +124,26 @@ pub(super) enum Value {
 impl Value {
     pub(super) fn parse(text: &[u8]) -> Value {
         let number = text.trim_ascii();
+        let float = || std::str::from_utf8(number).ok()?.parse().ok();
         match integer(number) {
-            Some(LONG_MAX) => return Value::LongMax,
-            Some(number) => return Value::Integer(number),
-            None => {}
-        }
-        match std::str::from_utf8(number)
-            .ok()
-            .and_then(|text| text.parse::<f64>().ok())
-        {
-            Some(number) => Value::float(number),
-            None => Value::Text(text.into()),
+            Some(LONG_MAX) => Value::LongMax,
+            Some(number) => Value::Integer(number),
+            None => float().map_or_else(|| Value::Text(text.into()), Value::float),
         }
     }
 
     pub(super) fn float(number: f64) -> Value {
-        if number == f64::INFINITY {
-            Value::Infinity
-        } else {
-            Value::Float(number.to_bits())
+        match number {
+            f64::INFINITY => Value::Infinity,
+            number => Value::Float(number.to_bits()),
         }
     }
 
     /// Bytes outside the value itself.
     pub(super) fn bytes(&self) -> usize {
-        if let Value::Text(text) = self {
-            text.len()
-        } else {
-            0
+        match self {
+            Value::Text(text) => text.len(),
+            _ => 0,
         }
     }
 
@@ -323,11 +313,10 @@ impl<R: BufRead> TextRows<R> {
 
     fn malformed(&self, expected: &'static str) -> ValidateError {
         let start = &self.buffer[..self.buffer.len().min(80)];
-        let found = String::from_utf8_lossy(start).trim().to_string();
         ValidateError::Malformed {
             path: self.path.clone(),
             line: self.line,
-            found,
+            found: String::from_utf8_lossy(start).trim().to_string(),
             expected,
         }
     }
@@ -372,9 +361,8 @@ fn is_header_with_tabs(line: &[u8]) -> bool {
 }
 
 fn space_separated(line: &[u8]) -> Option<Fields<'_>> {
-    let mut words = line
-        .split(u8::is_ascii_whitespace)
-        .filter(|word| !word.is_empty());
+    let words = line.split(u8::is_ascii_whitespace);
+    let mut words = words.filter(|word| !word.is_empty());
     let (id, value) = (words.next()?, words.next()?);
     words.next().is_none().then_some((id.into(), value.into()))
 }
@@ -393,26 +381,21 @@ type FieldAndRest<'a> = (Cow<'a, [u8]>, Option<&'a [u8]>);
 fn field(line: &[u8], separator: u8) -> Option<FieldAndRest<'_>> {
     let Some(mut rest) = line.strip_prefix(b"\"") else {
         let end = line.iter().position(|byte| *byte == separator);
-        return Some((
-            line[..end.unwrap_or(line.len())].into(),
-            end.map(|end| &line[end + 1..]),
-        ));
+        let text = &line[..end.unwrap_or(line.len())];
+        return Some((text.into(), end.map(|end| &line[end + 1..])));
     };
     let mut text = Vec::new();
     loop {
         let quote = rest.iter().position(|byte| *byte == b'"')?;
         text.extend_from_slice(&rest[..quote]);
         rest = &rest[quote + 1..];
-        match rest.first() {
-            Some(b'"') => {
+        match rest.split_first() {
+            Some((b'"', after)) => {
                 text.push(b'"');
-                rest = &rest[1..];
+                rest = after;
             }
-            Some(byte) if *byte == separator => {
-                return Some((text.into(), Some(&rest[1..])));
-            }
-            Some(_) => return None,
-            None => return Some((text.into(), None)),
+            Some((byte, _)) if *byte != separator => return None,
+            end => return Some((text.into(), end.map(|(_, after)| after))),
         }
     }
 }
