@@ -173,7 +173,7 @@ fn assert_same(whole: &Result<Edges, IngestError>, pieces: &Result<Edges, Ingest
 fn store(disk: &Arc<dyn Disk>, path: &Path, read: &ReadOptions, turned: bool, edges: u64) {
     let budget = MemoryBudget::new(BUDGET);
     let source = open(disk, &budget, path, read).expect("a file opens again");
-    let machine = ImportResources {
+    let resources = ImportResources {
         disk,
         workers: &WorkerPool::simulated(1, 2, Arc::clone(disk)).expect("workers"),
         budget: &budget,
@@ -187,7 +187,7 @@ fn store(disk: &Arc<dyn Disk>, path: &Path, read: &ReadOptions, turned: bool, ed
         batch_size: Some(64),
         ..ImportOptions::new("graph")
     };
-    import(machine, &source, None, &options).expect("edges that can be read can be stored");
+    import(resources, &source, None, &options).expect("edges that can be read can be stored");
     let graph = Arc::new(StoredGraph::open(disk, &budget, Path::new("graph")).expect("a graph"));
     assert_eq!(graph.arcs(), edges);
     verify(&graph, &budget, &CancelToken::new(), |_| {}).expect("a sound graph");

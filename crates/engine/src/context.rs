@@ -136,17 +136,17 @@ impl<'e> ExecContext<'e> {
     }
     /// Returns the bytes that a sparse pass may have to read.
     ///
-    /// `held` are the bytes of cells and block lists in memory.
+    /// `cache` are the bytes of cells and block lists in memory.
     pub(crate) fn on_disk(
         &self,
         weighted: bool,
-        held: CellBytes,
+        cache: CellBytes,
         has_fanout: bool,
     ) -> UncachedBytes {
         let all = &self.way.bytes;
         UncachedBytes {
-            block_lists: all.block_lists.saturating_sub(held.block_lists),
-            cells: self.cells_on_disk(weighted, held.cells),
+            block_lists: all.block_lists.saturating_sub(cache.block_lists),
+            cells: self.cells_on_disk(weighted, cache.cells),
             all_cells: self.cells_on_disk(weighted, 0),
             fanout: match has_fanout {
                 true => 0,
@@ -156,9 +156,9 @@ impl<'e> ExecContext<'e> {
         }
     }
     /// Returns the bytes of all cells, with weights if asked for, that are not in memory.
-    pub(crate) fn cells_on_disk(&self, weighted: bool, held: u64) -> u64 {
+    pub(crate) fn cells_on_disk(&self, weighted: bool, cache: u64) -> u64 {
         let weights = self.graph.arcs() * self.weight_bytes(weighted) as u64;
-        (self.way.bytes.cells + weights).saturating_sub(held)
+        (self.way.bytes.cells + weights).saturating_sub(cache)
     }
     /// Returns the kind of weights that a pass reads.
     pub(crate) fn weight_kind(&self, weighted: bool) -> EdgeKind {
@@ -201,26 +201,28 @@ impl<'e> ExecContext<'e> {
 #[derive(Clone, Copy)]
 pub(crate) struct Orientations<'e> {
     pub(crate) stored: ExecContext<'e>,
-    pub(crate) turned: Option<ExecContext<'e>>,
+    pub(crate) transposed: Option<ExecContext<'e>>,
 }
 
 impl<'e> Orientations<'e> {
     /// One of the two.
-    pub(crate) fn orientation(self, turned: bool) -> ExecContext<'e> {
-        self.turned.filter(|_| turned).unwrap_or(self.stored)
+    pub(crate) fn orientation(self, transposed: bool) -> ExecContext<'e> {
+        self.transposed
+            .filter(|_| transposed)
+            .unwrap_or(self.stored)
     }
     /// Both, or the one.
     pub(crate) fn each(self) -> impl Iterator<Item = ExecContext<'e>> {
-        [Some(self.stored), self.turned].into_iter().flatten()
+        [Some(self.stored), self.transposed].into_iter().flatten()
     }
 }
 
 /// Runs a job and gives back the engine's own error where that is what stopped it.
-pub(crate) fn run(machine: &ExecContext, job: &dyn Job) -> Result<(), EngineError> {
-    let traffic = &machine.traffic;
+pub(crate) fn run(context: &ExecContext, job: &dyn Job) -> Result<(), EngineError> {
+    let traffic = &context.traffic;
     let outcome = match traffic.charges() {
-        true => machine.workers.run(&DelayedJob { job, traffic }),
-        false => machine.workers.run(job),
+        true => context.workers.run(&DelayedJob { job, traffic }),
+        false => context.workers.run(job),
     };
     outcome.map_err(|error| match error {
         StorageError::Job(error) => match error.downcast::<EngineError>() {
@@ -235,24 +237,24 @@ pub(crate) fn run(machine: &ExecContext, job: &dyn Job) -> Result<(), EngineErro
 ///
 /// `work` takes the position of a batch among them. Workers take batches of their own memory node first.
 pub(crate) fn each_batch<A: Send>(
-    machine: &ExecContext,
+    context: &ExecContext,
     batches: &[usize],
     work: impl Fn(usize, &mut Worker) -> Result<A, EngineError> + Sync,
 ) -> Result<Vec<A>, EngineError> {
     let job = BatchJob {
-        machine,
-        queue: NumaQueue::new(batches, machine.batches.len()),
+        context,
+        queue: NumaQueue::new(batches, context.batches.len()),
         done: batches.iter().map(|_| Mutex::new(None)).collect(),
         work,
     };
-    run(machine, &job)?;
+    run(context, &job)?;
     let done = job.done.into_iter();
     Ok(done.filter_map(|done| lock(&done).take()).collect())
 }
 
 /// Work on batches as a job: each step is one batch.
 struct BatchJob<'b, A, W> {
-    machine: &'b ExecContext<'b>,
+    context: &'b ExecContext<'b>,
     queue: NumaQueue<'b>,
     /// What was returned for each batch.
     done: Vec<Mutex<Option<A>>>,
@@ -264,7 +266,7 @@ where
     W: Fn(usize, &mut Worker) -> Result<A, EngineError> + Sync,
 {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.ranks.check_stop()?;
+        self.context.ranks.check_stop()?;
         let Some(position) = self.queue.take() else {
             return Ok(Step::Finished);
         };

@@ -26,7 +26,7 @@ pub(crate) struct DriverLog {
     pub(crate) count: u64,
     pub(crate) entries: LogEntries,
     /// Bytes of the earlier run's log that were replayed; `None` if all were.
-    told: Option<usize>,
+    replay_at: Option<usize>,
     /// The next set that the driver gets.
     next_set: u64,
     /// The sets at the end of the checkpoint, by number.
@@ -64,7 +64,7 @@ impl DriverLog {
     pub(crate) fn replaying(entries: LogEntries, sets: BTreeMap<u64, SavedSet>) -> Self {
         DriverLog {
             is_kept: true,
-            told: (!entries.0.is_empty()).then_some(0),
+            replay_at: (!entries.0.is_empty()).then_some(0),
             entries,
             sets,
             ..DriverLog::default()
@@ -73,7 +73,7 @@ impl DriverLog {
 
     /// True if entries are being replayed.
     pub(crate) fn is_replaying(&self) -> bool {
-        self.told.is_some()
+        self.replay_at.is_some()
     }
     /// True if a call is one entry with those around it.
     pub(crate) fn is_within(&self) -> bool {
@@ -84,25 +84,25 @@ impl DriverLog {
     ///
     /// The entry must have the call's name, or this is another program.
     pub(crate) fn answer(&mut self, call: &str) -> Result<Option<Vec<u8>>, EngineError> {
-        let Some(at) = self.told.filter(|_| self.depth == 0) else {
+        let Some(at) = self.replay_at.filter(|_| self.depth == 0) else {
             return Ok(None);
         };
         let other = || EngineError::OtherRun {
             what: "the program makes other calls than the run to resume",
         };
-        let (name, said, next) = self.entries.entry(at).ok_or_else(other)?;
+        let (name, payload, next) = self.entries.entry(at).ok_or_else(other)?;
         ensure(name == name_of(call), other)?;
-        let said = said.to_vec();
+        let payload = payload.to_vec();
         self.count += 1;
-        self.told = (next < self.entries.0.len()).then_some(next);
-        Ok(Some(said))
+        self.replay_at = (next < self.entries.0.len()).then_some(next);
+        Ok(Some(payload))
     }
 
     /// Appends the result of a call.
-    pub(crate) fn note(&mut self, call: &str, said: &[u8]) {
+    pub(crate) fn note(&mut self, call: &str, payload: &[u8]) {
         failpoint!(EntriesForgotten => if call == "insert" { return });
         if self.is_kept && self.depth == 0 {
-            self.entries.push(name_of(call), said);
+            self.entries.push(name_of(call), payload);
             self.count += 1;
         }
     }
@@ -150,18 +150,18 @@ impl LogEntries {
     /// Bytes of an entry's header.
     const HEAD: usize = 8;
 
-    pub(crate) fn push(&mut self, name: u32, said: &[u8]) {
+    pub(crate) fn push(&mut self, name: u32, payload: &[u8]) {
         self.0.extend(name.to_le_bytes());
-        self.0.extend((said.len() as u32).to_le_bytes());
-        self.0.extend(said);
+        self.0.extend((payload.len() as u32).to_le_bytes());
+        self.0.extend(payload);
     }
     /// Returns the entry at a byte: its name, its result, and the start of the next entry.
     pub(crate) fn entry(&self, at: usize) -> Option<(u32, &[u8], usize)> {
         let rest = self.0.get(at..)?;
         let (head, rest) = rest.split_first_chunk::<{ LogEntries::HEAD }>()?;
         let word = |i: usize| u32::from_le_bytes(head.as_chunks::<4>().0[i]);
-        let said = rest.get(..word(1) as usize)?;
-        Some((word(0), said, at + Self::HEAD + said.len()))
+        let payload = rest.get(..word(1) as usize)?;
+        Some((word(0), payload, at + Self::HEAD + payload.len()))
     }
 }
 

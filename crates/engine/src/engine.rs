@@ -36,7 +36,7 @@ pub struct Engine {
     pub(crate) common: EngineState,
     pub(crate) stored: GraphView,
     /// The transposed graph, if the graph is directed and was imported with it.
-    pub(crate) turned: Option<GraphView>,
+    pub(crate) transposed: Option<GraphView>,
     pub(crate) active: Arc<ActiveSetPool>,
     pub(crate) metrics: Metrics,
     /// A pass failed.
@@ -48,7 +48,7 @@ pub struct Engine {
     /// [`Engine::sample_degree`], once it was asked for.
     pub(crate) usual_degree: Option<f64>,
     /// The cached parts of the graph that passes of any kind use.
-    pub(crate) held: GraphCache,
+    pub(crate) cache: GraphCache,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
     pub(crate) workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
     /// Bytes that passes over vertices, and of sends, took at most.
@@ -193,7 +193,7 @@ impl Engine {
         let [needs, _] = self.prepare_rows(active, rows, ())?;
         self.evict_for_rows(&needs);
         let pass = RowPass {
-            machine: &ExecContext::new(&self.common, &self.stored),
+            context: &ExecContext::new(&self.common, &self.stored),
             needs: &needs,
             active,
             activated,
@@ -256,10 +256,10 @@ impl Engine {
         let context = |way| ExecContext::new(&self.common, way);
         let stored = context(&self.stored);
         let pass = Pass {
-            machine: &stored,
-            ways: Orientations {
+            context: &stored,
+            orientations: Orientations {
                 stored,
-                turned: self.turned.as_ref().map(context),
+                transposed: self.transposed.as_ref().map(context),
             },
             direction,
             program,
@@ -273,7 +273,7 @@ impl Engine {
             activated: self.active.empty(),
             report: PassMetrics::new(Mode::Scatter),
         };
-        let outcome = superstep::edges(pass, &mut workspace, &mut self.held, &mut done);
+        let outcome = superstep::edges(pass, &mut workspace, &mut self.cache, &mut done);
         self.count_held();
         self.metrics.messages_resident &= workspace.messages_resident();
         self.workspaces = Some((kind, workspace));
@@ -318,9 +318,9 @@ impl Engine {
         let began = self.common.clock.now();
         let [send, apply] = &self.prepare_rows(active, send_rows, apply_rows)?;
         let sets = [self.active.empty(), self.active.empty()];
-        self.evict_to_free(pass::least::<P>(&self.machine(false), send, apply));
-        let machine = ExecContext::new(&self.common, &self.stored);
-        let sent = pass::pass(&machine, program, send, apply, active, sets);
+        self.evict_to_free(pass::least::<P>(&self.context(false), send, apply));
+        let context = ExecContext::new(&self.common, &self.stored);
+        let sent = pass::pass(&context, program, send, apply, active, sets);
         self.broken = sent.is_err();
         let mut sent = sent.map_err(|error| self.too_small(error))?;
         let mine = [sent.senders.own_len(), sent.reached.own_len()];
@@ -335,8 +335,8 @@ impl Engine {
     }
 
     /// Returns the context of one orientation of the graph.
-    pub(crate) fn machine(&self, turned: bool) -> ExecContext<'_> {
-        let way = self.turned.as_ref().filter(|_| turned);
+    pub(crate) fn context(&self, transposed: bool) -> ExecContext<'_> {
+        let way = self.transposed.as_ref().filter(|_| transposed);
         ExecContext::new(&self.common, way.unwrap_or(&self.stored))
     }
 
@@ -346,7 +346,7 @@ impl Engine {
 
     /// Returns the seconds spent loading edges into memory since the last call.
     pub(crate) fn take_loading(&mut self) -> f64 {
-        let loading = std::mem::take(&mut self.held.loading).as_secs_f64();
+        let loading = std::mem::take(&mut self.cache.loading).as_secs_f64();
         self.metrics.loading += loading;
         loading
     }
@@ -389,8 +389,8 @@ pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
     let mut counts = engine.metrics.put_counts();
     ranks.add_up(&mut counts)?;
     engine.metrics.take_counts(&counts);
-    let said = ranks.gather(Metrics::put(&of_rank))?;
-    let taken = engine.metrics.take(&said);
+    let payload = ranks.gather(Metrics::put(&of_rank))?;
+    let taken = engine.metrics.take(&payload);
     taken.ok_or_else(|| protocol_error().into())
 }
 

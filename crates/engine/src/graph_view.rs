@@ -60,7 +60,7 @@ impl GraphView {
 
     /// Returns the bytes of the budget for all orientations that passes use.
     pub(crate) fn memory(graph: &GraphDims) -> u64 {
-        rows_bytes(graph.cells, graph.ways * (graph.batches.len() + 1))
+        rows_bytes(graph.cells, graph.orientations * (graph.batches.len() + 1))
     }
 }
 

@@ -51,18 +51,18 @@ impl Engine {
         };
         // What each has is known by what it says.
         let name = format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum());
-        let mut said = name.clone().into_bytes();
-        said.extend(batches.map(|batch| u8::from(graph.has_batch(batch))));
+        let mut payload = name.clone().into_bytes();
+        payload.extend(batches.map(|batch| u8::from(graph.has_batch(batch))));
         let strangers = Communicator::new(fabric.clone(), vec![0; count + 1], stop.clone());
-        let said = strangers.gather(said)?;
-        let parts = |said: &'_ Vec<u8>| {
-            let (id, has) = said.split_at_checked(name.len()).unwrap_or_default();
+        let payload = strangers.gather(payload)?;
+        let parts = |payload: &'_ Vec<u8>| {
+            let (id, has) = payload.split_at_checked(name.len()).unwrap_or_default();
             (id.to_vec(), has.to_vec())
         };
         // All ranks name the same one, whichever of them finds it.
-        let (first, first_has) = said.first().map(parts).unwrap_or_default();
+        let (first, first_has) = payload.first().map(parts).unwrap_or_default();
         let mut here = Vec::new();
-        for (rank, of_rank) in said.iter().enumerate() {
+        for (rank, of_rank) in payload.iter().enumerate() {
             let (id, has) = parts(of_rank);
             if id != first || has.len() != first_has.len() {
                 return Err(EngineError::OtherGraph { rank });
@@ -122,7 +122,7 @@ impl Engine {
             settings.budget.clone(),
             settings.tiers.clone(),
         );
-        let turned = graph
+        let transposed = graph
             .transpose()
             .map(|graph| GraphView::new(Arc::new(graph), &settings.budget))
             .transpose()?;
@@ -149,7 +149,7 @@ impl Engine {
         }
         Ok(Engine {
             stored: GraphView::new(graph, &common.budget)?,
-            turned,
+            transposed,
             active,
             metrics: Metrics {
                 placement: placed_at(&common.tiers),
@@ -161,7 +161,7 @@ impl Engine {
             enough,
             mean_weight: None,
             usual_degree: None,
-            held: GraphCache::default(),
+            cache: GraphCache::default(),
             workspaces: None,
             borrowed: 0,
             recovery,

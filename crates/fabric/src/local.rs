@@ -33,7 +33,7 @@ struct LocalWorld {
 #[derive(Debug, Default)]
 struct LocalRank {
     inbox: Mutex<Inbox>,
-    news: Condvar,
+    event: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ impl LocalRank {
 
     fn complete(&self, completion: FabricCompletion) {
         self.inbox().complete.push_back(completion);
-        self.news.notify_all();
+        self.event.notify_all();
     }
 }
 
@@ -138,7 +138,7 @@ impl Fabric for LocalFabric {
         let place = self.place();
         let is_empty = |inbox: &mut Inbox| inbox.complete.is_empty();
         let waited = place
-            .news
+            .event
             .wait_timeout_while(place.inbox(), limit, is_empty);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
         self.poll()

@@ -32,7 +32,7 @@ pub struct Shuffle<'f> {
     fabric: &'f dyn Fabric,
     parcel_bytes: usize,
     state: Mutex<ShuffleState>,
-    news: Condvar,
+    event: Condvar,
 }
 
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl<'f> Shuffle<'f> {
                 ended: false,
                 failure: None,
             }),
-            news: Condvar::new(),
+            event: Condvar::new(),
         })
     }
 
@@ -104,7 +104,7 @@ impl<'f> Shuffle<'f> {
             if let Some(buffer) = state.free.get_mut(to).and_then(Vec::pop) {
                 break buffer;
             }
-            let waited = self.news.wait_timeout(state, LOOK);
+            let waited = self.event.wait_timeout(state, LOOK);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         };
         state.flying += 1;
@@ -137,7 +137,7 @@ impl<'f> Shuffle<'f> {
     pub fn give_up(&self, cause: &str) {
         let failure = FabricError::lost(self.fabric.rank(), cause);
         self.state().failure.get_or_insert(failure);
-        self.news.notify_all();
+        self.event.notify_all();
     }
 
     /// Receives parcels and passes each to `take(rank, label, bytes)`, until every rank has ended.
@@ -192,7 +192,7 @@ impl<'f> Shuffle<'f> {
                 state.free[place].push(buffer);
                 state.flying -= 1;
                 drop(state);
-                self.news.notify_all();
+                self.event.notify_all();
                 continue;
             };
             let Some((label, parcel)) = buffer[..bytes].split_first_chunk() else {

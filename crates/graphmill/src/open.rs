@@ -192,7 +192,7 @@ fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Gr
     let width = width.min(Batches::SPAN_MAX);
     let cuts = (0..vertices.div_ceil(width)).map(|batch| batch * width);
     let batches = Batches::new(cuts.chain([vertices]).collect())?;
-    let (count, ways) = (batches.len(), 1 + usize::from(import.reverse));
+    let (count, orientations) = (batches.len(), 1 + usize::from(import.reverse));
     let ids = match (import.ids, import.format) {
         (Some(Ids::Integer), _) | (_, Format::RawU32 | Format::RawU64 | Format::Dimacs) => {
             IdKind::Integer
@@ -204,8 +204,8 @@ fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Gr
         ids,
         order: import.order,
         edge: import.weights,
-        ways,
-        cells: ((count * count * ways) as u64).min(bytes / 2),
+        orientations,
+        cells: ((count * count * orientations) as u64).min(bytes / 2),
         strips: count,
         batches,
         ..GraphDims::nothing()

@@ -69,17 +69,17 @@ mod tests {
 
     #[test]
     fn waiter_wakes_on_new_events_only() {
-        let news = EventCount::default();
-        let key = news.key();
-        news.wait(key, Duration::from_millis(1));
-        assert_eq!(news.key(), key);
-        news.notify_all();
-        news.wait(key, Duration::MAX);
+        let event = EventCount::default();
+        let key = event.key();
+        event.wait(key, Duration::from_millis(1));
+        assert_eq!(event.key(), key);
+        event.notify_all();
+        event.wait(key, Duration::MAX);
         std::thread::scope(|scope| {
-            let key = news.key();
-            scope.spawn(|| news.notify_all());
-            while news.key() == key {
-                news.wait(key, Duration::MAX);
+            let key = event.key();
+            scope.spawn(|| event.notify_all());
+            while event.key() == key {
+                event.wait(key, Duration::MAX);
             }
         });
     }
@@ -101,18 +101,18 @@ mod every_order {
             for _ in 0..tellers {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
-                    let (news, done) = &*shared;
+                    let (event, done) = &*shared;
                     done.fetch_add(1, Ordering::Relaxed);
-                    tell(news);
+                    tell(event);
                 });
             }
-            let (news, done) = &*shared;
+            let (event, done) = &*shared;
             loop {
-                let key = news.key();
+                let key = event.key();
                 if done.load(Ordering::Relaxed) == tellers {
                     return;
                 }
-                news.wait(key, Duration::MAX);
+                event.wait(key, Duration::MAX);
             }
         });
     }
@@ -126,9 +126,9 @@ mod every_order {
     #[test]
     #[should_panic(expected = "deadlock")]
     fn notifier_checking_waiters_first_is_detected() {
-        parts(1, |news| {
-            news.wake();
-            news.count.fetch_add(1, Ordering::AcqRel);
+        parts(1, |event| {
+            event.wake();
+            event.count.fetch_add(1, Ordering::AcqRel);
         });
     }
 
@@ -142,9 +142,9 @@ mod every_order {
     #[cfg(loom)]
     #[should_panic(expected = "deadlock")]
     fn notifier_missing_a_waiter_is_detected() {
-        parts(1, |news| {
-            news.count.fetch_add(1, Ordering::Relaxed);
-            news.wake();
+        parts(1, |event| {
+            event.count.fetch_add(1, Ordering::Relaxed);
+            event.wake();
         });
     }
 }

@@ -114,7 +114,7 @@ mod every_order {
 
     struct Work {
         shares: WorkPool<u32>,
-        news: EventCount,
+        event: EventCount,
         threads: usize,
         undone: AtomicUsize,
     }
@@ -126,12 +126,12 @@ mod every_order {
         fn with(&self, own: u32, take: Take) {
             let mut own: Vec<u32> = (0..own).collect();
             loop {
-                let key = self.news.key();
+                let key = self.event.key();
                 if own.pop().is_none() {
                     match take(&self.shares) {
                         WorkShare::Part(_) => (),
                         WorkShare::NotYet => {
-                            self.news.wait(key, Duration::MAX);
+                            self.event.wait(key, Duration::MAX);
                             continue;
                         }
                         WorkShare::NoMore => break,
@@ -147,7 +147,7 @@ mod every_order {
                 if own.is_empty() {
                     self.shares.finish();
                 }
-                self.news.notify_all();
+                self.event.notify_all();
             }
             // Adding 0 reads the latest value.
             let undone = self.undone.fetch_add(0, Ordering::Relaxed);
@@ -161,7 +161,7 @@ mod every_order {
             let busy = own.iter().filter(|own| **own > 0).count();
             let work = Arc::new(Work {
                 shares: WorkPool::new((0..shared).collect(), busy),
-                news: EventCount::default(),
+                event: EventCount::default(),
                 threads: own.len(),
                 undone: AtomicUsize::new((own.iter().sum::<u32>() + shared) as usize),
             });

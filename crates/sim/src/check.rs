@@ -4,14 +4,14 @@ use std::sync::atomic::Ordering;
 
 use graphmill_storage::{Disk, SimDisk, SplitMix64};
 
-use crate::cluster::{GRAPH, RESULT, versions};
+use crate::cluster::{GRAPH, RESULT, checkpoints};
 use crate::fault::Faults;
 use crate::reference;
 use crate::scenario::Scenario;
 
 /// The outcome of a seed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct SeedReport {
     /// Number of attempts that failed, as expected.
     pub failed: u64,
     /// Number of failed attempts that had resumed from a checkpoint.
@@ -24,7 +24,7 @@ pub struct Told {
 ///
 /// # Errors
 /// The condition that does not hold.
-pub fn judge(seed: u64) -> Result<Told, String> {
+pub fn judge(seed: u64) -> Result<SeedReport, String> {
     let case = Scenario::draw(seed);
     let mut story = Vec::new();
     carry_out(&case, &mut story).map_err(|what| {
@@ -34,11 +34,11 @@ pub fn judge(seed: u64) -> Result<Told, String> {
 }
 
 /// Carries out a case and adds its events to `story`, for the report of an error.
-fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
+fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<SeedReport, String> {
     let mut random = SplitMix64::new(case.seed ^ 0x5eed);
-    let mut told = Told::default();
+    let mut report = SeedReport::default();
     let disk = case.disk().map_err(|error| error.to_string())?;
-    let disk = imported(case, disk, &mut random, &mut told)?;
+    let disk = imported(case, disk, &mut random, &mut report)?;
     let wanted = case.undisturbed(&disk.copied(1))?;
     if let Some(what) = reference::wrong(case, &wanted) {
         return Err(format!("wrong answer: {what}"));
@@ -65,7 +65,7 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
         let outcome = case.attempt(&disks, memory, &faults, random.next_u64());
         let done = disks.iter().map(SimDisk::operations).sum::<u64>() - before;
         operations = done.max(100);
-        told.operations += done;
+        report.operations += done;
         let errors = outcome.errors(&wanted)?;
         let resumed = faults.resumed.load(Ordering::Relaxed);
         if errors.is_empty() {
@@ -74,8 +74,8 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
             }
             // A run that was not asked for checkpoints only warns if it cannot delete them.
             let may_stay = !case.named && !faults.are_harmless();
-            return match may_stay || versions(&disks, case.ranks).is_empty() {
-                true => Ok(told),
+            return match may_stay || checkpoints(&disks, case.ranks).is_empty() {
+                true => Ok(report),
                 false => Err("checkpoints are left".to_string()),
             };
         }
@@ -87,14 +87,14 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
         }
         let is_interrupted = errors.iter().all(|error| error.contains("interrupted"));
         story.extend(errors.into_iter().map(|error| format!("  {error}")));
-        told.failed += 1;
-        let there = versions(&disks, case.ranks);
+        report.failed += 1;
+        let there = checkpoints(&disks, case.ranks);
         faults.leave(&mut disks, &mut random);
         let result = disks[0].read_small(RESULT.as_ref(), u64::MAX).ok();
         if result.as_ref().is_some_and(|result| *result != wanted) {
             return Err("a part of a result is left".to_string());
         }
-        let left = versions(&disks, case.ranks);
+        let left = checkpoints(&disks, case.ranks);
         story.push(format!(
             "  resumed from {resumed}; checkpoints {there:?}, then {left:?}"
         ));
@@ -108,14 +108,14 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<Told, String> {
         newest = left.last().copied().unwrap_or_default();
         // Once there is a result, the run may have finished and deleted its checkpoints.
         if result.is_some() {
-            return Ok(told);
+            return Ok(report);
         }
         if newest < known {
             return Err(format!(
                 "checkpoint {known} is lost: {left:?} of {there:?} are left"
             ));
         }
-        told.resumed += u64::from(resumed > 0);
+        report.resumed += u64::from(resumed > 0);
     }
     Err("it never ended".to_string())
 }
@@ -125,7 +125,7 @@ fn imported(
     case: &Scenario,
     disk: SimDisk,
     random: &mut SplitMix64,
-    told: &mut Told,
+    report: &mut SeedReport,
 ) -> Result<SimDisk, String> {
     let mut disks = vec![disk];
     for attempt in 0..=case.attempts.min(2) {
@@ -143,7 +143,7 @@ fn imported(
         if faults.are_harmless() || errors.iter().any(|error| says_bug(error)) {
             return Err(what(format!("{errors:?}")));
         }
-        told.failed += 1;
+        report.failed += 1;
         faults.leave(&mut disks, random);
         // The graph has its name, but the sync of the name failed. Systems make names durable after some time, so this syncs it.
         if disks[0].exists(GRAPH.as_ref()).unwrap_or(false) {
@@ -153,7 +153,7 @@ fn imported(
             break;
         }
     }
-    told.operations += disks[0].operations();
+    report.operations += disks[0].operations();
     disks.pop().ok_or_else(|| "no disk".to_string())
 }
 

@@ -167,9 +167,9 @@ impl Scenario {
                 asked.request();
             }
             Progress::Note(text) => {
-                let version = text.split_once(", after ").map(|(_, rest)| digits(rest));
-                if let Some(version) = version.flatten() {
-                    resumed.store(version, Ordering::Relaxed);
+                let checkpoint = text.split_once(", after ").map(|(_, rest)| digits(rest));
+                if let Some(checkpoint) = checkpoint.flatten() {
+                    resumed.store(checkpoint, Ordering::Relaxed);
                 }
             }
             _ => {}
@@ -234,7 +234,7 @@ fn catch(work: impl FnOnce() -> Result<Vec<u8>, Error>) -> Outcome {
 }
 
 /// Returns the numbers of the checkpoints that all these disks have.
-pub(crate) fn versions(disks: &[SimDisk], ranks: usize) -> Vec<u64> {
+pub(crate) fn checkpoints(disks: &[SimDisk], ranks: usize) -> Vec<u64> {
     let of_rank = |rank: usize| {
         let disk = disks.get(rank).unwrap_or(&disks[0]);
         let all = disk.list(Path::new("/")).unwrap_or_default();

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use graphmill_storage::{Disk, FaultKind, On, SimDisk, SplitMix64};
 
 use crate::check::says_bug;
-use crate::cluster::{GRAPH, Outcome, RESULT, versions};
+use crate::cluster::{GRAPH, Outcome, RESULT, checkpoints};
 use crate::fault::{Faults, Moment, fault};
 use crate::scenario::Scenario;
 
@@ -69,7 +69,7 @@ impl StoredCase {
 
     /// Resumes without faults, from the newest checkpoint left, and checks the answer.
     fn goes_on(&self, disks: &[SimDisk], seed: u64) -> Result<(), String> {
-        let newest = versions(disks, self.case.ranks).last().copied();
+        let newest = checkpoints(disks, self.case.ranks).last().copied();
         let has_ended = disks[0].exists(Path::new(RESULT)).unwrap_or(false);
         let faults = Faults::default();
         let errors = self.attempt(disks, &faults, seed)?;
@@ -227,11 +227,11 @@ pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
                 has_failed |= is_first && !errors.is_empty();
                 disks[of].heal();
                 // Perhaps not all ranks published the newest.
-                let there = versions(&disks, job.case.ranks);
+                let there = checkpoints(&disks, job.case.ranks);
                 known = known.max(there.iter().rev().nth(1).copied().unwrap_or_default());
             }
             disks[of] = disks[of].after_power_cut(state);
-            let left = versions(&disks, job.case.ranks).last().copied();
+            let left = checkpoints(&disks, job.case.ranks).last().copied();
             let has_ended = disks[0].exists(Path::new(RESULT)).unwrap_or(false);
             if left.unwrap_or_default() < known && !has_ended {
                 return Err(what(format!(
@@ -255,7 +255,7 @@ pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
 pub fn every_failed_name(seed: u64) -> Result<u64, String> {
     let job = StoredCase::new(seed)?;
     let stopped = job.stopped_after(2)?;
-    let before = versions(&stopped, job.case.ranks).last().copied();
+    let before = checkpoints(&stopped, job.case.ranks).last().copied();
     if before.is_none() {
         return Err(format!("seed {seed}: nothing was published"));
     }
@@ -272,7 +272,7 @@ pub fn every_failed_name(seed: u64) -> Result<u64, String> {
             let what = |what: String| format!("seed {seed}: {faults}: {what}");
             let has_ended = job.attempt(&disks, &faults, 0).map_err(what)?.is_empty();
             disks[of].heal();
-            let after = versions(&disks, job.case.ranks).last().copied();
+            let after = checkpoints(&disks, job.case.ranks).last().copied();
             if after < before && !has_ended {
                 return Err(what(format!("of checkpoint {before:?} {after:?} is left")));
             }
@@ -297,7 +297,7 @@ pub fn every_wish(seed: u64) -> Result<u64, String> {
         let mut places = 0;
         for at in [Moment::Look, Moment::Operation] {
             // From some moment on the run ends before it reads the request.
-            let (mut has_ended, mut of_versions) = (false, BTreeSet::new());
+            let (mut has_ended, mut of_checkpoints) = (false, BTreeSet::new());
             for nth in 1.. {
                 let faults = Faults::asking(rank, nth, at);
                 let what = |what: String| format!("seed {seed}: {faults}: {what}");
@@ -312,19 +312,19 @@ pub fn every_wish(seed: u64) -> Result<u64, String> {
                 if has_ended && Some(nth) >= operations {
                     break;
                 }
-                of_versions.extend(versions(&disks, job.case.ranks).last().copied());
+                of_checkpoints.extend(checkpoints(&disks, job.case.ranks).last().copied());
                 disks.iter().for_each(SimDisk::heal);
                 if !has_ended {
                     job.goes_on(&disks, 1).map_err(what)?;
                     count += 1;
                 }
             }
-            if 2 * of_versions.len() < places {
+            if 2 * of_checkpoints.len() < places {
                 return Err(format!(
-                    "seed {seed}: rank {rank}, asked at each {at:?}, ends with {of_versions:?} alone"
+                    "seed {seed}: rank {rank}, asked at each {at:?}, ends with {of_checkpoints:?} alone"
                 ));
             }
-            places = of_versions.len();
+            places = of_checkpoints.len();
         }
     }
     Ok(count)
@@ -343,7 +343,7 @@ pub fn without_locks(seed: u64) -> Result<bool, String> {
         .iter()
         .for_each(|disk| disk.lose_locks(Path::new("/")));
     job.attempt(&disks, &Faults::stopping_after(2), 0)?;
-    let there = versions(&disks, job.case.ranks);
+    let there = checkpoints(&disks, job.case.ranks);
     if there.is_empty() == job.case.named {
         return Err(format!("seed {seed}: there are {there:?}"));
     }
@@ -364,8 +364,8 @@ pub fn mutations(seed: u64, numbers: Range<u64>) -> Result<(u64, u64), String> {
     let (earlier, others) = (&earlier[0], &stopped[1..]);
     let stopped = &stopped[0];
     let files = files(stopped, Path::new("/"));
-    let mut of_versions = files.clone();
-    of_versions.retain(|path| !path.starts_with(GRAPH));
+    let mut of_checkpoints = files.clone();
+    of_checkpoints.retain(|path| !path.starts_with(GRAPH));
     let read = |disk: &SimDisk, path: &Path| disk.read_small(path, u64::MAX).unwrap_or_default();
     let (count, mut noticed) = (numbers.end - numbers.start, 0);
     for number in numbers {
@@ -373,7 +373,7 @@ pub fn mutations(seed: u64, numbers: Range<u64>) -> Result<(u64, u64), String> {
         let mut disks: Vec<SimDisk> = others.iter().map(|disk| disk.copied(number)).collect();
         disks.insert(0, stopped.copied(number));
         let disk = &disks[0];
-        let among = [&files, &of_versions][random.below(2) as usize];
+        let among = [&files, &of_checkpoints][random.below(2) as usize];
         let path = &among[random.below(among.len() as u64) as usize];
         let mut bytes = read(disk, path);
         let other = &files[random.below(files.len() as u64) as usize];

@@ -28,7 +28,7 @@ mod fault;
 mod reference;
 mod scenario;
 
-pub use check::{Told, judge};
+pub use check::{SeedReport, judge};
 pub use exhaustive::{
     every_cut_going_on, every_failed_name, every_failed_sync, every_failure, every_power_cut,
     every_wish, mutations, without_locks,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use graphmill::advanced::{Clock, SystemClock};
-use graphmill_sim::{Scenario, Told, judge};
+use graphmill_sim::{Scenario, SeedReport, judge};
 
 /// Graphmill on simulated machines: each seed decides a graph, a question, a cluster and faults
 #[derive(Debug, Parser)]
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| ()));
     let clock = SystemClock::new();
     let (next, has_failed) = (AtomicU64::new(0), AtomicBool::new(false));
-    let all = Mutex::new(Told::default());
+    let all = Mutex::new(SeedReport::default());
     let work = || {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -51,11 +51,11 @@ fn main() -> ExitCode {
                 println!("seed {seed}: {}", Scenario::draw(seed));
             }
             match judge(seed) {
-                Ok(told) => {
+                Ok(report) => {
                     let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-                    all.failed += told.failed;
-                    all.resumed += told.resumed;
-                    all.operations += told.operations;
+                    all.failed += report.failed;
+                    all.resumed += report.resumed;
+                    all.operations += report.operations;
                 }
                 Err(what) => {
                     has_failed.store(true, Ordering::Relaxed);

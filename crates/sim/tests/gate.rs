@@ -58,7 +58,7 @@ fn for_all(count: u64, work: impl Fn(u64) -> Result<u64, String> + Sync) -> u64 
 #[test]
 fn random_faults_end_in_the_right_answer() {
     let seeds = either(1000, 2000) * times();
-    let resumed = for_all(seeds, |seed| judge(seed).map(|told| told.resumed));
+    let resumed = for_all(seeds, |seed| judge(seed).map(|report| report.resumed));
     assert!(
         resumed >= seeds / 20,
         "{resumed} failed that had gone on with a version"

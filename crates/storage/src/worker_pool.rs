@@ -162,20 +162,20 @@ struct JobRun {
     failed: AtomicBool,
     failure: Mutex<Option<StorageError>>,
     /// The steps that did something: the events that waiting workers wait for.
-    news: EventCount,
+    event: EventCount,
 }
 
 impl JobRun {
     /// Runs one worker's part of a job, on its own thread.
     fn work(&self, job: &dyn Job, worker: &mut Worker) {
         while !self.failed.load(Ordering::Relaxed) {
-            let key = self.news.key();
+            let key = self.event.key();
             match self.step(job, worker) {
-                Step::Worked => self.news.notify_all(),
+                Step::Worked => self.event.notify_all(),
                 Step::Waiting if worker.queue.in_flight() > 0 => worker.queue.block(),
-                Step::Waiting => self.news.wait(key, NEWS_WAIT_MAX),
+                Step::Waiting => self.event.wait(key, NEWS_WAIT_MAX),
                 Step::Finished => {
-                    self.news.notify_all();
+                    self.event.notify_all();
                     break;
                 }
             }

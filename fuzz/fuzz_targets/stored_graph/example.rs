@@ -124,7 +124,7 @@ impl Example {
             &CancelToken::new(),
         )
         .expect("edges");
-        let machine = ImportResources {
+        let resources = ImportResources {
             disk: &disk,
             workers: &WorkerPool::simulated(1, 1, Arc::clone(&disk)).expect("workers"),
             budget: &budget,
@@ -139,7 +139,7 @@ impl Example {
             batch_size: Some(if plain { 200 } else { 64 }),
             ..ImportOptions::new("graph")
         };
-        import(machine, &source, None, &options).expect("a graph");
+        import(resources, &source, None, &options).expect("a graph");
         let mut files = Vec::new();
         for folder in ["graph/columns", "graph/reverse", "graph"] {
             if disk.is_dir(Path::new(folder)).expect("a folder") {

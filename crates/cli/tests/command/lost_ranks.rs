@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::mpi::{job, mpirun, plugin};
 use crate::mpirun::{Ended, end_of, ranks_of};
-use crate::resume::versions;
+use crate::resume::checkpoints;
 use crate::{call, names, succeed};
 
 /// A job that has begun, with stderr in a pipe.
@@ -395,7 +395,7 @@ fn killed_rank_ends_the_job_without_result() {
 fn newest(at: &Path, ranks: usize) -> u64 {
     let name = |path: PathBuf| path.file_name()?.to_str().map(str::to_string);
     let number = |name: String| name.strip_prefix("checkpoint-")?.parse::<u64>().ok();
-    let there = versions(at).into_iter().filter_map(name);
+    let there = checkpoints(at).into_iter().filter_map(name);
     let there: Vec<u64> = there.filter_map(number).collect();
     let of_all = |version: &&u64| there.iter().filter(|other| other == version).count() == ranks;
     there.iter().filter(of_all).max().copied().unwrap_or(0)
@@ -421,8 +421,8 @@ fn job_resumes_after_kills_to_same_bytes() {
     let iterations = (20 * kills + 40).to_string();
     let run = ["run", "pagerank", "graph", "--iterations", &iterations];
     succeed(at, &[&run[..], &["-q", "-o", "wanted.csv"]].concat());
-    let versions = ["--checkpoint-dir", "checkpoints", "--checkpoint-every", "1"];
-    let asked = [&run[..], &versions, &["--resume", "-o", "found.csv"]].concat();
+    let checkpoints = ["--checkpoint-dir", "checkpoints", "--checkpoint-every", "1"];
+    let asked = [&run[..], &checkpoints, &["--resume", "-o", "found.csv"]].concat();
     let read = |name: &str| std::fs::read(at.join(name)).expect("a result");
     let (mut last, mut count) = (0, 0);
     for kill in 0..kills {

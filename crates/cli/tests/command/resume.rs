@@ -23,10 +23,10 @@ pub(crate) fn words<'w>(run: &'w str, more: &'w str) -> Vec<&'w str> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-const VERSIONS: &str = "-q --checkpoint-dir checkpoints --checkpoint-every 1";
+const CHECKPOINTS: &str = "-q --checkpoint-dir checkpoints --checkpoint-every 1";
 
 /// The files of checkpoints that there are in the directory that was named.
-pub(crate) fn versions(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn checkpoints(folder: &Path) -> Vec<PathBuf> {
     versions_in(&folder.join("checkpoints"))
 }
 
@@ -47,7 +47,7 @@ fn versions_in(folder: &Path) -> Vec<PathBuf> {
 
 /// Kills a run after a number of checkpoints. True if it lived that long.
 fn kill_after(folder: &Path, run: &str, published: usize) -> bool {
-    let resumed = format!("{VERSIONS} --resume -o found.csv");
+    let resumed = format!("{CHECKPOINTS} --resume -o found.csv");
     let mut child = graphmill()
         .args(words(run, &resumed))
         .current_dir(folder)
@@ -58,7 +58,7 @@ fn kill_after(folder: &Path, run: &str, published: usize) -> bool {
     loop {
         // The checkpoints of all ranks have the same names.
         seen.extend(
-            versions(folder)
+            checkpoints(folder)
                 .iter()
                 .filter_map(|path| Some(path.file_name()?.to_owned())),
         );
@@ -149,10 +149,14 @@ fn checkpoints_of_another_run_are_refused() {
             "ranks 1, not 2",
         ),
     ] {
-        let said_then = fail(folder, 2, &words(&other, &format!("{VERSIONS} --resume")));
+        let said_then = fail(
+            folder,
+            2,
+            &words(&other, &format!("{CHECKPOINTS} --resume")),
+        );
         assert!(said_then.contains(said), "{other}: {said_then}");
     }
-    let said = fail(folder, 2, &words(run, VERSIONS));
+    let said = fail(folder, 2, &words(run, CHECKPOINTS));
     assert!(
         said.contains("there are checkpoints of a run of pagerank already; give --resume"),
         "{said}"
@@ -163,10 +167,10 @@ fn checkpoints_of_another_run_are_refused() {
     let older = text.replace("\"format\": 4", "\"format\": 1");
     assert_ne!(older, text);
     std::fs::write(&name, older).expect("it is written");
-    let said = fail(folder, 2, &words(run, &format!("{VERSIONS} --resume")));
+    let said = fail(folder, 2, &words(run, &format!("{CHECKPOINTS} --resume")));
     assert!(said.contains("format 1, not 4"), "{said}");
     std::fs::write(&name, "{").expect("it is written");
-    let said = fail(folder, 2, &words(run, &format!("{VERSIONS} --resume")));
+    let said = fail(folder, 2, &words(run, &format!("{CHECKPOINTS} --resume")));
     let todo = "remove the directory to start over";
     assert!(
         said.contains("run.json does not name the run") && said.contains(todo),
@@ -177,7 +181,7 @@ fn checkpoints_of_another_run_are_refused() {
     std::fs::remove_dir_all(folder.join("graph")).expect("it is removed");
     let rule = "generate kronecker 19 5 --undirected -q -o graph --batch-size 16384";
     succeed(folder, &words(rule, ""));
-    let said = fail(folder, 2, &words(run, &format!("{VERSIONS} --resume")));
+    let said = fail(folder, 2, &words(run, &format!("{CHECKPOINTS} --resume")));
     assert!(said.contains("the run there has graph"), "{said}");
 }
 
@@ -194,7 +198,7 @@ fn checkpoint_damage_is_detected() {
     let good = std::fs::read(&rows).expect("pages");
     let bad: Vec<u8> = good.iter().map(|byte| byte ^ 4).collect();
     std::fs::write(&rows, bad).expect("it is written");
-    let resumed = format!("{VERSIONS} --resume -o found.csv");
+    let resumed = format!("{CHECKPOINTS} --resume -o found.csv");
     let is_refused = || {
         let said = fail(folder, 1, &words(run, &resumed));
         assert!(said.contains("no checkpoint there is undamaged"), "{said}");
@@ -207,15 +211,15 @@ fn checkpoint_damage_is_detected() {
         bytes[middle] ^= 1;
         std::fs::write(version, bytes).expect("it is written");
     };
-    let there = versions(folder);
+    let there = checkpoints(folder);
     there.iter().for_each(|version| damage(version));
     is_refused();
     there.iter().for_each(|version| damage(version));
     // Where two are kept, the run resumes from the one before.
     let kept = "--checkpoints 2";
     assert!(kill_after(folder, &format!("{run} {kept}"), 3));
-    let newest = versions(folder).into_iter().max().expect("a version");
-    assert!(versions(folder).len() >= 2);
+    let newest = checkpoints(folder).into_iter().max().expect("a version");
+    assert!(checkpoints(folder).len() >= 2);
     damage(&newest);
     let output = call(folder, &words(run, &format!("{kept} {resumed}")));
     assert!(output.status.success());
@@ -235,7 +239,7 @@ fn checkpoint_damage_is_reported_per_rank() {
     let run = "run pagerank graph --iterations 8 --ranks 2 --memory 42M --threads 2";
     succeed(folder, &words(run, "-q -o wanted.csv"));
     assert!(kill_after(folder, &format!("{run} --checkpoints 3"), 4));
-    let mut of_rank = versions(folder);
+    let mut of_rank = checkpoints(folder);
     of_rank.retain(|path| path.starts_with(folder.join("checkpoints/rank-00001")));
     let newest = of_rank.into_iter().max().expect("a version");
     let mut bytes = std::fs::read(&newest).expect("a version");
@@ -243,14 +247,18 @@ fn checkpoint_damage_is_reported_per_rank() {
     bytes[middle] ^= 1;
     std::fs::write(&newest, bytes).expect("it is written");
     let other = format!("{run} --alpha 7");
-    let said = fail(folder, 2, &words(&other, &format!("{VERSIONS} --resume")));
+    let said = fail(
+        folder,
+        2,
+        &words(&other, &format!("{CHECKPOINTS} --resume")),
+    );
     assert!(said.contains("--alpha as usual, not 7"), "{said}");
     // A kill between two ranks may have left one checkpoint on the other rank alone, which no run resumes from.
     let output = call(
         folder,
         &words(
             run,
-            &format!("--checkpoints 3 {VERSIONS} --resume -o found.csv"),
+            &format!("--checkpoints 3 {CHECKPOINTS} --resume -o found.csv"),
         ),
     );
     let said = String::from_utf8_lossy(&output.stderr);
@@ -280,35 +288,35 @@ fn checkpoint_directory_in_use_is_refused() {
         }
         .expect("a folder");
         std::fs::write(&theirs, "theirs").expect("it is written");
-        let said = fail(folder, 2, &words(run, VERSIONS));
+        let said = fail(folder, 2, &words(run, CHECKPOINTS));
         assert!(said.contains("it is a file of no run"), "{said}");
         assert_eq!(
             std::fs::read_to_string(&theirs).expect("it is there"),
             "theirs"
         );
-        assert!(versions(folder).is_empty());
+        assert!(checkpoints(folder).is_empty());
         // What came there meanwhile stays as well.
         std::fs::remove_file(&theirs).expect("it is removed");
         if is_linked {
-            let said = fail(folder, 1, &words(&long, VERSIONS));
+            let said = fail(folder, 1, &words(&long, CHECKPOINTS));
             assert!(said.contains("it is a symbolic link"), "{said}");
             std::fs::remove_dir_all(folder.join("checkpoints")).expect("it is removed");
             continue;
         }
         let mut child = graphmill()
-            .args(words(&long, VERSIONS))
+            .args(words(&long, CHECKPOINTS))
             .current_dir(folder)
             .stderr(Stdio::piped())
             .spawn()
             .expect("the command starts");
-        while versions(folder).is_empty() {
+        while checkpoints(folder).is_empty() {
             assert!(child.try_wait().expect("it is a child").is_none());
             std::thread::sleep(Duration::from_millis(1));
         }
         std::fs::write(&theirs, "theirs").expect("it is written");
         child.kill().expect("it is killed");
         child.wait().expect("it ends");
-        let said = fail(folder, 2, &words(&long, &format!("{VERSIONS} --resume")));
+        let said = fail(folder, 2, &words(&long, &format!("{CHECKPOINTS} --resume")));
         assert!(said.contains("it is a file of no run"), "{said}");
         std::fs::remove_dir_all(folder.join("checkpoints")).expect("it is removed");
     }

@@ -58,45 +58,45 @@ pub(crate) use with_words;
 
 impl AdjacencyLists {
     /// Returns the bytes of the budget that the lists take, and the bytes that only loading takes.
-    pub(crate) fn memory(machine: &ExecContext, weighted: bool) -> (u64, u64) {
-        let (batches, graph) = (&machine.batches, &machine.graph);
-        let record = 4 * words(machine.weight_kind(weighted)) as u64;
+    pub(crate) fn memory(context: &ExecContext, weighted: bool) -> (u64, u64) {
+        let (batches, graph) = (&context.batches, &context.graph);
+        let record = 4 * words(context.weight_kind(weighted)) as u64;
         let begins = AlignedBuffer::footprint(8 * (batches.vertices() as usize + 1));
         let records = graph.arcs().saturating_mul(record).saturating_add(4096);
         let worker =
             8 * batches.widest() + (DEGREE_FRAMES as u64) * DISK_PAGE_BYTES + SCRATCH_BYTES;
         let starts = 5 * 8 * batches.len() as u64;
-        let begins = machine.tiers.leased(DataKind::Index, begins);
-        let records = machine.tiers.leased(DataKind::Edges, records);
+        let begins = context.tiers.leased(DataKind::Index, begins);
+        let records = context.tiers.leased(DataKind::Edges, records);
         (
             begins.saturating_add(records),
-            worker * machine.workers.count() as u64 + starts,
+            worker * context.workers.count() as u64 + starts,
         )
     }
 
     /// True if all edges are of this rank, and their destinations fit a word.
-    pub(crate) fn possible(machine: &ExecContext) -> bool {
-        machine.ranks.alone() && (1..=u64::from(u32::MAX)).contains(&machine.batches.vertices())
+    pub(crate) fn possible(context: &ExecContext) -> bool {
+        context.ranks.alone() && (1..=u64::from(u32::MAX)).contains(&context.batches.vertices())
     }
 
     /// Decodes all cells, which are cached.
     pub(crate) fn load(
-        machine: &ExecContext,
-        pins: &CellCache,
+        context: &ExecContext,
+        cell_cache: &CellCache,
         weighted: bool,
     ) -> Result<Self, EngineError> {
-        let batches = &machine.batches;
-        let kind = machine.weight_kind(weighted);
-        let besides = Self::memory(machine, weighted).1;
-        let _besides = machine.budget.lease("loading lists", besides)?;
-        let (tiers, budget) = (&machine.tiers, &machine.budget);
+        let batches = &context.batches;
+        let kind = context.weight_kind(weighted);
+        let besides = Self::memory(context, weighted).1;
+        let _besides = context.budget.lease("loading lists", besides)?;
+        let (tiers, budget) = (&context.tiers, &context.budget);
         let room = |kind, bytes: u64| tiers.buffer(kind, budget, "lists of edges", bytes as usize);
         let (begins, first) = room(DataKind::Index, 8 * (batches.vertices() + 1))?.into_parts();
-        let records = machine.graph.arcs() * 4 * words(kind) as u64;
+        let records = context.graph.arcs() * 4 * words(kind) as u64;
         let (records, second) = room(DataKind::Edges, records)?.into_parts();
         // The edges of a row of cells lie together, as its sources do.
         let edges_of = |batch| {
-            let cells = machine.cells_at(machine.row(batch));
+            let cells = context.cells_at(context.row(batch));
             cells.map(|(_, _, cell)| cell.edges() as usize).sum()
         };
         let ends: Vec<usize> = starts((0..batches.len()).map(edges_of));
@@ -104,15 +104,15 @@ impl AdjacencyLists {
         let first_of = |b| batches.cut(b) as usize + usize::from(b == batches.len());
         let of_begins = (0..=batches.len()).map(first_of).collect();
         let job = Loading {
-            machine,
-            pins,
+            context,
+            cell_cache,
             begins: BorrowedSegments::new(begins, of_begins),
             records: BorrowedSegments::new(records, of_records),
             kind,
             ends: &ends,
         };
         let all: Vec<usize> = (0..batches.len()).collect();
-        each_batch(machine, &all, |batch, _| job.batch(batch))?;
+        each_batch(context, &all, |batch, _| job.batch(batch))?;
         Ok(AdjacencyLists {
             begins: job.begins.into_buffer(),
             records: job.records.into_buffer(),
@@ -122,8 +122,8 @@ impl AdjacencyLists {
     }
 
     /// True if the edges have their weights with them, or have none.
-    pub(crate) fn suits(&self, machine: &ExecContext, weighted: bool) -> bool {
-        !weighted || self.kind == machine.graph.edge_kind()
+    pub(crate) fn suits(&self, context: &ExecContext, weighted: bool) -> bool {
+        !weighted || self.kind == context.graph.edge_kind()
     }
     /// Bytes of them.
     pub(crate) fn bytes(&self) -> u64 {
@@ -230,8 +230,8 @@ const SCRATCH_BYTES: u64 = 2 * (BLOCK_EDGES_MAX * size_of::<u32>()) as u64;
 
 /// Loading as a job: each step is one source batch.
 struct Loading<'p> {
-    machine: &'p ExecContext<'p>,
-    pins: &'p CellCache,
+    context: &'p ExecContext<'p>,
+    cell_cache: &'p CellCache,
     begins: BorrowedSegments<u64>,
     records: BorrowedSegments<u32>,
     kind: EdgeKind,
@@ -246,11 +246,11 @@ impl Loading<'_> {
         else {
             return Ok(());
         };
-        let (machine, graph) = (self.machine, self.machine.graph);
-        let span = machine.batches.span(batch) as usize;
-        let mut frames = PageCache::new(graph, &machine.budget, DEGREE_FRAMES)?;
+        let (context, graph) = (self.context, self.context.graph);
+        let span = context.batches.span(batch) as usize;
+        let mut frames = PageCache::new(graph, &context.budget, DEGREE_FRAMES)?;
         graph.degrees(graph.forward(), &mut frames, batch, &mut begins[..span])?;
-        machine.arrays.count_read(frames.take_bytes_read());
+        context.arrays.count_read(frames.take_bytes_read());
         // The position of the next edge of each vertex, from the first of the batch.
         let mut cursors = vec![0_u64; span];
         let mut end = 0;
@@ -283,22 +283,22 @@ impl Loading<'_> {
         cursors: &mut [u64],
         records: &mut [u32],
     ) -> Result<(), EngineError> {
-        let machine = self.machine;
+        let context = self.context;
         let (records, _) = records.as_chunks_mut::<WORDS>();
         let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
         let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
-        for (column, position, cell) in machine.cells_at(machine.row(batch)) {
-            let broken = || machine.graph.corrupt_cell(column, cell);
-            let pinned = self.pins.cell(machine, column, position);
+        for (column, position, cell) in context.cells_at(context.row(batch)) {
+            let broken = || context.graph.corrupt_cell(column, cell);
+            let pinned = self.cell_cache.cell(context, column, position);
             let (mut bytes, weights) = pinned.ok_or_else(broken)?;
             let (weights, _) = weights.as_chunks::<4>();
-            let span = machine.batches.span(column) as u32;
-            let base = machine.batches.start(column) as u32;
-            let offset = machine.global_offset(batch, column);
+            let span = context.batches.span(column) as u32;
+            let base = context.batches.start(column) as u32;
+            let offset = context.global_offset(batch, column);
             let mut edges = 0;
             while !bytes.is_empty() {
                 let parsed = BlockView::parse(bytes, offset)
-                    .map_err(|error| machine.broken(column, cell, &error))?;
+                    .map_err(|error| context.broken(column, cell, &error))?;
                 let (block, used) = parsed.ok_or_else(broken)?;
                 bytes = &bytes[used..];
                 let count = block.sources(&mut sources);

@@ -38,20 +38,20 @@ pub(crate) struct CachedRun {
 
 impl CachedRuns {
     /// Bytes of the budget that they take.
-    pub(crate) fn memory(machine: &ExecContext) -> u64 {
-        let columns = machine.batches.len();
+    pub(crate) fn memory(context: &ExecContext) -> u64 {
+        let columns = context.batches.len();
         let stretches: usize = (0..columns)
-            .map(|column| machine.own_cells(column).len().min(STRETCHES))
+            .map(|column| context.own_cells(column).len().min(STRETCHES))
             .sum();
         (stretches * size_of::<CachedRun>() + (columns + 1) * size_of::<usize>()) as u64
     }
 
     /// Creates an empty cache.
-    pub(crate) fn new(machine: &ExecContext) -> Result<Self, EngineError> {
-        let (budget, bytes) = (&machine.budget, Self::memory(machine));
+    pub(crate) fn new(context: &ExecContext) -> Result<Self, EngineError> {
+        let (budget, bytes) = (&context.budget, Self::memory(context));
         let _lease = Some(budget.lease("pinned cells", bytes)?);
-        let count = |column| machine.own_cells(column).len().min(STRETCHES);
-        let firsts = starts((0..machine.batches.len()).map(count));
+        let count = |column| context.own_cells(column).len().min(STRETCHES);
+        let firsts = starts((0..context.batches.len()).map(count));
         Ok(CachedRuns {
             all: vec![CachedRun::default(); firsts[firsts.len() - 1]],
             firsts,
@@ -87,7 +87,7 @@ impl CachedRuns {
 
     /// Caches the same share of each column of cells of `all` bytes together, in `room` bytes.
     pub(crate) fn choose(
-        machine: &ExecContext,
+        context: &ExecContext,
         cell_bytes: impl Fn(&Cell) -> u64 + Copy,
         all: u64,
         room: u64,
@@ -96,10 +96,10 @@ impl CachedRuns {
             true => of,
             false => (u128::from(of) * u128::from(room) / u128::from(all.max(1))) as u64,
         };
-        let mut runs = CachedRuns::new(machine)?;
+        let mut runs = CachedRuns::new(context)?;
         let mut taken = 0;
-        for column in 0..machine.batches.len() {
-            let cells = machine.own_cells(column);
+        for column in 0..context.batches.len() {
+            let cells = context.own_cells(column);
             // The rest of a run's share, too small for its next cell, goes to the next run.
             let mut left = 0;
             for (i, run) in runs.of(column, cells.len()) {
@@ -115,8 +115,8 @@ impl CachedRuns {
             }
         }
         // The rest of all columns goes to the first cells that fit.
-        for column in 0..machine.batches.len() {
-            let cells = machine.own_cells(column);
+        for column in 0..context.batches.len() {
+            let cells = context.own_cells(column);
             for (i, run) in runs.of(column, cells.len()) {
                 let cached = &mut runs.all[i].cells;
                 for cell in &cells[run.start + *cached..run.end] {
@@ -132,19 +132,19 @@ impl CachedRuns {
     }
 
     /// True if all cells of a column are cached.
-    pub(crate) fn has_all(&self, machine: &ExecContext, column: usize) -> bool {
-        let mut of = self.of(column, machine.own_cells(column).len());
+    pub(crate) fn has_all(&self, context: &ExecContext, column: usize) -> bool {
+        let mut of = self.of(column, context.own_cells(column).len());
         of.all(|(i, run)| self.all[i].cells == run.len())
     }
 
     /// Places the cached cells one after the other, and their weights, of `edge_bytes` bytes each.
     ///
     /// Returns the offsets of both by column, and their ends.
-    pub(crate) fn place(&mut self, machine: &ExecContext, edge_bytes: u64) -> [Vec<usize>; 2] {
+    pub(crate) fn place(&mut self, context: &ExecContext, edge_bytes: u64) -> [Vec<usize>; 2] {
         let mut starts = [vec![0], vec![0]];
         let (mut data, mut weights) = (0, 0);
-        for column in 0..machine.batches.len() {
-            let cells = machine.own_cells(column);
+        for column in 0..context.batches.len() {
+            let cells = context.own_cells(column);
             for (i, run) in self.of(column, cells.len()) {
                 let cached = &mut self.all[i];
                 (cached.data, cached.weights) = (data, weights);

@@ -42,34 +42,34 @@ pub(crate) struct CellCache {
 }
 
 /// Bytes of a cell with its weights.
-fn cell_bytes(machine: &ExecContext, weighted: bool) -> impl Fn(&Cell) -> u64 + Copy + use<> {
-    let edge_bytes = machine.weight_bytes(weighted) as u64;
+fn cell_bytes(context: &ExecContext, weighted: bool) -> impl Fn(&Cell) -> u64 + Copy + use<> {
+    let edge_bytes = context.weight_bytes(weighted) as u64;
     move |cell| cell.data_bytes() + cell.edges() * edge_bytes
 }
 
 /// Bytes of all cells with their weights, of all lists of blocks, and of all bitmaps.
-pub(crate) fn sums(machine: &ExecContext, weighted: bool) -> [u64; 3] {
-    let cell_bytes = cell_bytes(machine, weighted);
+pub(crate) fn sums(context: &ExecContext, weighted: bool) -> [u64; 3] {
+    let cell_bytes = cell_bytes(context, weighted);
     [
-        machine.all_own_cells().map(cell_bytes).sum(),
-        machine.all_own_cells().map(Cell::block_list_bytes).sum(),
-        machine.all_own_cells().map(Cell::bitmap_bytes).sum(),
+        context.all_own_cells().map(cell_bytes).sum(),
+        context.all_own_cells().map(Cell::block_list_bytes).sum(),
+        context.all_own_cells().map(Cell::bitmap_bytes).sum(),
     ]
 }
 
 /// Returns the bytes that rounding up each kind of cached data to whole pages takes.
-fn rounding_bytes(machine: &ExecContext) -> u64 {
-    4 * 4096 + CellCache::loading_by(machine.workers.count()) + CachedRuns::memory(machine)
+fn rounding_bytes(context: &ExecContext) -> u64 {
+    4 * 4096 + CellCache::loading_by(context.workers.count()) + CachedRuns::memory(context)
 }
 
 impl CellCache {
     /// Returns the bytes of the budget that hold all cells.
-    pub(crate) fn memory(machine: &ExecContext, weighted: bool) -> u64 {
-        let [data, lists, _] = sums(machine, weighted);
-        let fanout = FanoutTable::memory(machine.graph.forward(), &(0..machine.batches.vertices()));
-        let data = machine.tiers.leased(DataKind::Edges, data);
-        let [fanout, lists] = [fanout, lists].map(|of| machine.tiers.leased(DataKind::Index, of));
-        rounding_bytes(machine) + fanout + (data + lists).max(2 * lists)
+    pub(crate) fn memory(context: &ExecContext, weighted: bool) -> u64 {
+        let [data, lists, _] = sums(context, weighted);
+        let fanout = FanoutTable::memory(context.graph.forward(), &(0..context.batches.vertices()));
+        let data = context.tiers.leased(DataKind::Edges, data);
+        let [fanout, lists] = [fanout, lists].map(|of| context.tiers.leased(DataKind::Index, of));
+        rounding_bytes(context) + fanout + (data + lists).max(2 * lists)
     }
 
     /// Returns the bytes of the budget that only the filling takes: a stream for each worker.
@@ -79,12 +79,12 @@ impl CellCache {
 
     /// Fills at most `bytes` of the budget.
     pub(crate) fn fill(
-        machine: &ExecContext,
+        context: &ExecContext,
         weighted: bool,
         bytes: u64,
     ) -> Result<Self, EngineError> {
-        let [data_bytes, lists_bytes, bitmaps_bytes] = sums(machine, weighted);
-        let room = bytes.saturating_sub(rounding_bytes(machine));
+        let [data_bytes, lists_bytes, bitmaps_bytes] = sums(context, weighted);
+        let room = bytes.saturating_sub(rounding_bytes(context));
         if room == 0 {
             return Ok(CellCache {
                 all: data_bytes == 0,
@@ -93,29 +93,29 @@ impl CellCache {
                 ..CellCache::default()
             });
         }
-        let (vertices, side) = (0..machine.batches.vertices(), machine.graph.forward());
-        let index = |of| machine.tiers.leased(DataKind::Index, of);
+        let (vertices, side) = (0..context.batches.vertices(), context.graph.forward());
+        let index = |of| context.tiers.leased(DataKind::Index, of);
         let fanouts = index(FanoutTable::memory(side, &vertices));
         let (lists, bitmaps) = (index(lists_bytes), index(bitmaps_bytes));
-        let cells = machine.tiers.leased(DataKind::Edges, data_bytes);
+        let cells = context.tiers.leased(DataKind::Edges, data_bytes);
         let share = CacheShare::new(room, [fanouts, lists, bitmaps, cells]);
         let (mut fanout, mut lists_read) = (None, 0);
         if share.fanout {
-            let (mut frames, memory) = (lock(&machine.frames), (&machine.tiers, &machine.budget));
-            let (graph, side) = (machine.graph, side.side());
+            let (mut frames, memory) = (lock(&context.frames), (&context.tiers, &context.budget));
+            let (graph, side) = (context.graph, side.side());
             let table = FanoutTable::load(graph, side, &mut frames, memory, vertices)?;
             fanout = Some(table);
             lists_read = frames.take_bytes_read();
         }
         // Data on a tier outside the budget always fits.
         let room = if cells == 0 { data_bytes } else { share.left };
-        let cell_bytes = cell_bytes(machine, weighted);
-        let mut stretches = CachedRuns::choose(machine, cell_bytes, data_bytes, room)?;
-        let [data, weights] = stretches.place(machine, machine.weight_bytes(weighted) as u64);
-        let columns = 0..machine.batches.len();
+        let cell_bytes = cell_bytes(context, weighted);
+        let mut stretches = CachedRuns::choose(context, cell_bytes, data_bytes, room)?;
+        let [data, weights] = stretches.place(context, context.weight_bytes(weighted) as u64);
+        let columns = 0..context.batches.len();
         let index_starts = |is_held: bool, bytes: fn(&Cell) -> u64| {
             starts(columns.clone().map(|column| match is_held {
-                true => machine.own_cells(column).iter().map(bytes).sum::<u64>() as usize,
+                true => context.own_cells(column).iter().map(bytes).sum::<u64>() as usize,
                 false => 0,
             }))
         };
@@ -123,11 +123,11 @@ impl CellCache {
             index_starts(share.block_lists, Cell::block_list_bytes),
             index_starts(share.bitmaps, Cell::bitmap_bytes),
         ];
-        let groups = groups(machine, &stretches);
+        let groups = groups(context, &stretches);
         let firsts: Vec<usize> = groups.iter().map(|group| group.start).collect();
-        let filling = |kind, starts: &[usize]| FillBuffer::new(machine, kind, starts, &groups);
+        let filling = |kind, starts: &[usize]| FillBuffer::new(context, kind, starts, &groups);
         let job = CacheFill {
-            machine,
+            context,
             stretches: &stretches,
             groups: &groups,
             filling: [
@@ -138,13 +138,13 @@ impl CellCache {
             ],
             read: AtomicU64::new(0),
         };
-        each_batch(machine, &firsts, |number, worker| job.group(number, worker))?;
+        each_batch(context, &firsts, |number, worker| job.group(number, worker))?;
         let held = |filling: FillBuffer| (filling.bytes.into_buffer(), filling.lease);
         let read = lists_read + job.read.into_inner();
         let bytes = Some(job.filling.map(held));
         let all = columns
             .clone()
-            .all(|column| stretches.has_all(machine, column));
+            .all(|column| stretches.has_all(context, column));
         Ok(CellCache {
             bytes,
             index_starts,
@@ -187,12 +187,12 @@ impl CellCache {
     #[inline]
     pub(crate) fn cell(
         &self,
-        machine: &ExecContext,
+        context: &ExecContext,
         column: usize,
         position: usize,
     ) -> Option<(&[u8], &[u8])> {
         let [.., (data, _), (weights, _)] = self.bytes.as_ref()?;
-        let cells = machine.own_cells(column);
+        let cells = context.own_cells(column);
         let cell = cells.get(position)?;
         let (stretch, first) = self.stretches.at(column, cells.len(), position)?;
         if position - first >= stretch.cells {
@@ -201,7 +201,7 @@ impl CellCache {
         let first = cells.get(first)?;
         let from = stretch.data + (cell.data().start - first.data().start) as usize;
         let data = data.get(from..from + cell.data_bytes() as usize)?;
-        let edge_bytes = machine.graph.edge_kind().bytes() as u64;
+        let edge_bytes = context.graph.edge_kind().bytes() as u64;
         let before = (cell.first_edge() - first.first_edge()) * edge_bytes;
         let from = stretch.weights + before as usize;
         let weights = weights.get(from..from + (cell.edges() * edge_bytes) as usize);
@@ -212,11 +212,11 @@ impl CellCache {
     #[inline]
     pub(crate) fn index(
         &self,
-        machine: &ExecContext,
+        context: &ExecContext,
         column: usize,
         position: usize,
     ) -> [Option<&[u8]>; 2] {
-        let cells = machine.own_cells(column);
+        let cells = context.own_cells(column);
         let of_cell = |part: usize, range: fn(&Cell) -> Range<u64>| {
             let (bytes, _) = &self.bytes.as_ref()?[part];
             let (first, cell) = (range(cells.first()?), range(cells.get(position)?));
@@ -236,12 +236,12 @@ struct FillBuffer {
 impl FillBuffer {
     /// Room for bytes of columns that begin at `starts`, the end last, to be filled group by group.
     fn new(
-        machine: &ExecContext,
+        context: &ExecContext,
         kind: DataKind,
         starts: &[usize],
         groups: &[Range<usize>],
     ) -> Result<Self, EngineError> {
-        let (tiers, budget) = (&machine.tiers, &machine.budget);
+        let (tiers, budget) = (&context.tiers, &context.budget);
         let end = starts.last().copied().unwrap_or(0);
         let buffer = tiers.buffer(kind, budget, "pinned cells", end)?;
         let (memory, lease) = buffer.into_parts();
@@ -257,12 +257,12 @@ impl FillBuffer {
 /// Groups neighbouring columns that are filled in one step.
 ///
 /// Tiny columns share their frames, and lie as close in memory as on disk if they are cached whole.
-fn groups(machine: &ExecContext, stretches: &CachedRuns) -> Vec<Range<usize>> {
-    let graph = &machine.graph;
-    let whole = |d: usize| stretches.has_all(machine, d);
+fn groups(context: &ExecContext, stretches: &CachedRuns) -> Vec<Range<usize>> {
+    let graph = &context.graph;
+    let whole = |d: usize| stretches.has_all(context, d);
     let mut groups: Vec<Range<usize>> = Vec::new();
     let mut held = 0;
-    for column in 0..machine.batches.len() {
+    for column in 0..context.batches.len() {
         let joins = groups.last().is_some_and(|group| {
             let same_file = graph.column(group.start).file() == graph.column(column).file();
             same_file && held < CHUNK_BYTES as u64 && whole(column - 1) && whole(column)
@@ -274,7 +274,7 @@ fn groups(machine: &ExecContext, stretches: &CachedRuns) -> Vec<Range<usize>> {
                 held = 0;
             }
         }
-        let cells = machine.own_cells(column).iter();
+        let cells = context.own_cells(column).iter();
         held += cells.map(Cell::data_bytes).sum::<u64>();
     }
     groups
@@ -282,7 +282,7 @@ fn groups(machine: &ExecContext, stretches: &CachedRuns) -> Vec<Range<usize>> {
 
 /// Filling as a job: each step is one group of columns.
 struct CacheFill<'p> {
-    machine: &'p ExecContext<'p>,
+    context: &'p ExecContext<'p>,
     stretches: &'p CachedRuns,
     groups: &'p [Range<usize>],
     /// Lists of blocks, bitmaps, cells, weights.
@@ -292,11 +292,11 @@ struct CacheFill<'p> {
 
 impl CacheFill<'_> {
     fn group(&self, number: usize, worker: &mut Worker) -> Result<(), EngineError> {
-        let graph = &self.machine.graph;
+        let graph = &self.context.graph;
         let (mut block_lists, mut bitmaps) = (Vec::new(), Vec::new());
         let (mut data, mut weights) = (Vec::new(), Vec::new());
         for d in self.groups[number].clone() {
-            let cells = self.machine.own_cells(d);
+            let cells = self.context.own_cells(d);
             for cell in cells {
                 join(&mut block_lists, graph.block_list_extent(d, cell));
                 join(&mut bitmaps, graph.bitmap_extent(d, cell));
@@ -308,7 +308,7 @@ impl CacheFill<'_> {
                 }
             }
         }
-        let mut reader = ExtentReader::new(graph, &self.machine.budget, CHUNK_BYTES, DEPTH)?;
+        let mut reader = ExtentReader::new(graph, &self.context.budget, CHUNK_BYTES, DEPTH)?;
         let extents = [block_lists, bitmaps, data, weights];
         for (into, extents) in self.filling.iter().zip(extents) {
             let into = into.bytes.write(number);

@@ -64,28 +64,28 @@ pub(crate) struct DegreeSketch {
 
 impl DegreeSketch {
     /// Bytes of the budget that loading takes, at most.
-    pub(crate) fn memory(machine: &ExecContext) -> u64 {
-        machine.arrays.vertices() + (FRAMES as u64) * (64 << 10)
+    pub(crate) fn memory(context: &ExecContext) -> u64 {
+        context.arrays.vertices() + (FRAMES as u64) * (64 << 10)
     }
 
     /// The classes, and the bytes read for them.
-    pub(crate) fn load(machine: &ExecContext) -> Result<(Self, u64), EngineError> {
-        let graph = &machine.graph;
-        let vertices = machine.arrays.vertices();
-        let own = machine.ranks.own();
-        let _lease = machine.budget.lease("classes of degrees", vertices)?;
+    pub(crate) fn load(context: &ExecContext) -> Result<(Self, u64), EngineError> {
+        let graph = &context.graph;
+        let vertices = context.arrays.vertices();
+        let own = context.ranks.own();
+        let _lease = context.budget.lease("classes of degrees", vertices)?;
         let mut classes = vec![QuantizedDegree(0); vertices as usize];
-        let mut frames = PageCache::new(graph, &machine.budget, FRAMES)?;
+        let mut frames = PageCache::new(graph, &context.budget, FRAMES)?;
         let mut rest = &mut classes[..];
         for batch in own.clone() {
-            let (part, later) = rest.split_at_mut(machine.batches.span(batch) as usize);
+            let (part, later) = rest.split_at_mut(context.batches.span(batch) as usize);
             graph.degrees(graph.forward(), &mut frames, batch, part)?;
             rest = later;
         }
         let largest = classes.iter().map(|class| class.0).max().unwrap_or(0);
         let classes = DegreeSketch {
             classes,
-            first: machine.batches.cut(own.start),
+            first: context.batches.cut(own.start),
             largest: QuantizedDegree(largest).at_most(),
             _lease,
         };
@@ -97,7 +97,7 @@ impl DegreeSketch {
     /// The bound is at most a quarter too high, unless it is at most `is_final`: then counting stops early.
     pub(crate) fn edges(
         &self,
-        machine: &ExecContext,
+        context: &ExecContext,
         active: &ActiveSet,
         enough: u64,
     ) -> Result<u64, EngineError> {
@@ -107,7 +107,7 @@ impl DegreeSketch {
         }
         let mut edges = 0u64;
         for batch in active.batches() {
-            let start = (machine.batches.start(batch) - self.first) as usize;
+            let start = (context.batches.start(batch) - self.first) as usize;
             active.batch(batch)?.for_each(|i| {
                 let class = self.classes.get(start + i).map_or(0, |class| class.0);
                 edges = edges.saturating_add(AT_MOST[usize::from(class)]);

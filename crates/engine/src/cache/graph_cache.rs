@@ -24,7 +24,7 @@ const SEEK_COST: u64 = 8;
 /// The cached parts of a graph, as stored and transposed.
 #[derive(Default)]
 pub(crate) struct GraphCache {
-    ways: [OrientationCache; 2],
+    orientations: [OrientationCache; 2],
     /// Bytes read, and written, to fill it that no pass has accounted for.
     read: u64,
     written: u64,
@@ -37,16 +37,16 @@ pub(crate) struct GraphCache {
 /// The cached parts of a graph in one orientation.
 #[derive(Default)]
 pub(crate) struct OrientationCache {
-    pub(crate) pins: CellCache,
+    pub(crate) cell_cache: CellCache,
     /// True if the cell cache holds all that fits.
     filled: bool,
     /// All edges by vertex, where there was room to spare.
     pub(crate) lists: Option<AdjacencyLists>,
     pub(crate) degrees: Option<DegreeSketch>,
     /// Which messages each other rank needs, where there are any.
-    pub(crate) needs: Option<MessageFilter>,
+    pub(crate) filter: Option<MessageFilter>,
     /// Bytes that sparse passes have read.
-    sought: u64,
+    looked_up: u64,
     /// Bytes of all cells and lists of blocks, once they were asked for.
     whole: Option<u64>,
 }
@@ -54,59 +54,75 @@ pub(crate) struct OrientationCache {
 impl OrientationCache {
     /// Returns whether all cells are cached; `None` while none are.
     pub(crate) fn is_fully_cached(&self) -> Option<bool> {
-        self.filled.then_some(self.pins.all)
+        self.filled.then_some(self.cell_cache.all)
     }
     /// True if all cells are in memory for a program that asks for weights, or does not.
     fn has_all(&self, weighted: bool) -> bool {
-        self.pins.all && self.pins.suit(weighted)
+        self.cell_cache.all && self.cell_cache.suit(weighted)
     }
     /// True if lists are in memory for a program that asks for weights, or does not.
-    pub(crate) fn has_lists(&self, machine: &ExecContext, weighted: bool) -> bool {
+    pub(crate) fn has_lists(&self, context: &ExecContext, weighted: bool) -> bool {
         let lists = self.lists.as_ref();
-        lists.is_some_and(|lists| lists.suits(machine, weighted))
+        lists.is_some_and(|lists| lists.suits(context, weighted))
     }
     /// Returns the bytes of cells and block lists in memory, and whether all fan-out lists are there.
     ///
     /// Cells count with their weights if `weighted`.
     pub(crate) fn in_memory(&self, weighted: bool) -> (CellBytes, bool) {
-        (self.pins.held(weighted), self.pins.fanout.is_some())
+        (
+            self.cell_cache.held(weighted),
+            self.cell_cache.fanout.is_some(),
+        )
     }
     /// Frees the memory of cached cells.
     fn release_cells(&mut self) {
-        self.pins = CellCache::default();
+        self.cell_cache = CellCache::default();
         self.filled = false;
-        self.sought = 0;
+        self.looked_up = 0;
         self.whole = None;
     }
 }
 
 impl GraphCache {
-    pub(crate) fn orientation(&self, turned: bool) -> &OrientationCache {
-        &self.ways[usize::from(turned)]
+    pub(crate) fn orientation(&self, transposed: bool) -> &OrientationCache {
+        &self.orientations[usize::from(transposed)]
     }
     /// True if cells of both orientations are in memory, or worth loading if memory allows.
     pub(crate) fn both(&self) -> bool {
-        match [&self.ways[0], &self.ways[1]].map(OrientationCache::is_fully_cached) {
+        match [&self.orientations[0], &self.orientations[1]].map(OrientationCache::is_fully_cached)
+        {
             [Some(true), None] => self.pulls_missed >= PULLS_MISSED,
-            [stored, turned] => turned == Some(true) && stored != Some(false),
+            [stored, transposed] => transposed == Some(true) && stored != Some(false),
         }
     }
     /// Returns the bytes of cached cells.
     pub(crate) fn cached_cell_bytes(&self) -> u64 {
-        self.ways.iter().map(|way| way.pins.bytes()).sum()
+        self.orientations
+            .iter()
+            .map(|orientation| orientation.cell_cache.bytes())
+            .sum()
     }
     /// Returns the bytes of the budget that cached cells take.
     pub(crate) fn leased_bytes(&self) -> u64 {
-        self.ways.iter().map(|way| way.pins.leased_bytes()).sum()
+        self.orientations
+            .iter()
+            .map(|orientation| orientation.cell_cache.leased_bytes())
+            .sum()
     }
     /// Bytes of the budget that lists of edges take.
     pub(crate) fn lists_leased_bytes(&self) -> u64 {
-        let lists = self.ways.iter().flat_map(|way| &way.lists);
+        let lists = self
+            .orientations
+            .iter()
+            .flat_map(|orientation| &orientation.lists);
         lists.map(AdjacencyLists::leased_bytes).sum()
     }
     /// Bytes of lists of edges.
     pub(crate) fn adjacency_bytes(&self) -> u64 {
-        let lists = self.ways.iter().flat_map(|way| &way.lists);
+        let lists = self
+            .orientations
+            .iter()
+            .flat_map(|orientation| &orientation.lists);
         lists.map(AdjacencyLists::bytes).sum()
     }
     /// Bytes read, and written, to fill it since the last call.
@@ -114,16 +130,21 @@ impl GraphCache {
         [&mut self.read, &mut self.written].map(std::mem::take)
     }
     /// True if lists are in memory for a program that asks for weights, or does not.
-    pub(crate) fn has_lists(&self, machine: &ExecContext, turned: bool, weighted: bool) -> bool {
-        self.orientation(turned).has_lists(machine, weighted)
+    pub(crate) fn has_lists(
+        &self,
+        context: &ExecContext,
+        transposed: bool,
+        weighted: bool,
+    ) -> bool {
+        self.orientation(transposed).has_lists(context, weighted)
     }
 
     /// Returns the bytes of the budget for the adjacency lists of one orientation and its uncached cells.
-    fn lists_take(&self, machine: &ExecContext, turned: bool, weighted: bool) -> u64 {
-        let (lists, besides) = AdjacencyLists::memory(machine, weighted);
-        let cells = match self.orientation(turned).has_all(weighted) {
+    fn lists_take(&self, context: &ExecContext, transposed: bool, weighted: bool) -> u64 {
+        let (lists, besides) = AdjacencyLists::memory(context, weighted);
+        let cells = match self.orientation(transposed).has_all(weighted) {
             true => 0,
-            false => CellCache::memory(machine, weighted),
+            false => CellCache::memory(context, weighted),
         };
         lists.saturating_add(besides).saturating_add(cells)
     }
@@ -133,19 +154,19 @@ impl GraphCache {
     /// `leave` bytes stay free, and cached cells count as free. `None` if no budget suffices.
     pub(crate) fn adjacency_shortfall(
         &self,
-        machine: &ExecContext,
-        turned: bool,
+        context: &ExecContext,
+        transposed: bool,
         weighted: bool,
         leave: u64,
     ) -> Option<u64> {
-        let taken = self.lists_take(machine, turned, weighted);
-        let pinned = match self.orientation(turned).has_all(weighted) {
+        let taken = self.lists_take(context, transposed, weighted);
+        let pinned = match self.orientation(transposed).has_all(weighted) {
             true => 0,
             false => self.leased_bytes(),
         };
         let lack = taken.saturating_add(leave);
-        AdjacencyLists::possible(machine)
-            .then(|| lack.saturating_sub(machine.budget.available() + pinned))
+        AdjacencyLists::possible(context)
+            .then(|| lack.saturating_sub(context.budget.available() + pinned))
     }
 
     /// Loads the adjacency lists of one orientation, and its cells unless they are cached.
@@ -153,64 +174,73 @@ impl GraphCache {
     /// Returns true if they are there. Call it only if [`GraphCache::adjacency_shortfall`] is zero.
     pub(crate) fn load_lists(
         &mut self,
-        machine: &ExecContext,
-        turned: bool,
+        context: &ExecContext,
+        transposed: bool,
         weighted: bool,
         leave: u64,
     ) -> Result<bool, EngineError> {
-        if !self.orientation(turned).has_all(weighted) {
-            self.ways[usize::from(turned)].release_cells();
-            let taken = self.lists_take(machine, turned, weighted);
-            if taken.saturating_add(leave) > machine.budget.available() {
+        if !self.orientation(transposed).has_all(weighted) {
+            self.orientations[usize::from(transposed)].release_cells();
+            let taken = self.lists_take(context, transposed, weighted);
+            if taken.saturating_add(leave) > context.budget.available() {
                 self.release_cells();
             }
-            let (lists, besides) = AdjacencyLists::memory(machine, weighted);
-            let room = machine.budget.available().saturating_sub(lists + besides);
-            self.pin(machine, turned, weighted, room)?;
+            let (lists, besides) = AdjacencyLists::memory(context, weighted);
+            let room = context.budget.available().saturating_sub(lists + besides);
+            self.pin(context, transposed, weighted, room)?;
         }
-        let began = machine.clock.now();
-        let way = &mut self.ways[usize::from(turned)];
-        way.lists = None;
-        if way.pins.all {
-            way.lists = Some(AdjacencyLists::load(machine, &way.pins, weighted)?);
+        let began = context.clock.now();
+        let orientation = &mut self.orientations[usize::from(transposed)];
+        orientation.lists = None;
+        if orientation.cell_cache.all {
+            orientation.lists = Some(AdjacencyLists::load(
+                context,
+                &orientation.cell_cache,
+                weighted,
+            )?);
         }
-        self.loading += machine.clock.now() - began;
-        Ok(self.orientation(turned).lists.is_some())
+        self.loading += context.clock.now() - began;
+        Ok(self.orientation(transposed).lists.is_some())
     }
 
     /// Frees the memory of cached cells.
     pub(crate) fn release_cells(&mut self) {
-        let ways = self.ways.iter_mut();
-        ways.for_each(OrientationCache::release_cells);
+        let orientations = self.orientations.iter_mut();
+        orientations.for_each(OrientationCache::release_cells);
     }
     /// Gives the memory of lists back.
     pub(crate) fn release_lists(&mut self) {
-        self.ways.iter_mut().for_each(|way| way.lists = None);
+        self.orientations
+            .iter_mut()
+            .for_each(|orientation| orientation.lists = None);
     }
     /// Frees the memory of cells cached without weights, if the program needs weights.
     pub(crate) fn release_unsuited(&mut self, weighted: bool) {
-        let ways = self.ways.iter_mut();
-        ways.filter(|way| way.filled && !way.pins.suit(weighted))
+        let orientations = self.orientations.iter_mut();
+        orientations
+            .filter(|orientation| orientation.filled && !orientation.cell_cache.suit(weighted))
             .for_each(OrientationCache::release_cells);
     }
     /// Gives all memory back.
     pub(crate) fn release(&mut self) {
-        self.ways = Default::default();
+        self.orientations = Default::default();
         self.pulls_missed = 0;
     }
 
     /// Builds the message filter of each orientation, each in `room` bytes.
     pub(crate) fn load_filters(
         &mut self,
-        ways: Orientations<'_>,
+        orientations: Orientations<'_>,
         room: u64,
     ) -> Result<(), EngineError> {
         let files = ["needs", "needs-turned"];
-        for ((machine, way), file) in ways.each().zip(&mut self.ways).zip(files) {
-            if way.needs.is_none()
-                && let Some((needs, [read, written])) = MessageFilter::load(&machine, file, room)?
+        for ((context, orientation), file) in
+            orientations.each().zip(&mut self.orientations).zip(files)
+        {
+            if orientation.filter.is_none()
+                && let Some((filter, [read, written])) = MessageFilter::load(&context, file, room)?
             {
-                way.needs = Some(needs);
+                orientation.filter = Some(filter);
                 self.read += read;
                 self.written += written;
             }
@@ -220,16 +250,19 @@ impl GraphCache {
 
     /// Gives the graph as it is stored such filtering lists.
     #[cfg(test)]
-    pub(crate) fn set_filter_for_test(&mut self, needs: MessageFilter) {
-        self.ways[0].needs = Some(needs);
+    pub(crate) fn set_filter_for_test(&mut self, filter: MessageFilter) {
+        self.orientations[0].filter = Some(filter);
     }
 
     /// Loads the degree sketch of each orientation.
-    pub(crate) fn load_degrees(&mut self, ways: Orientations<'_>) -> Result<(), EngineError> {
-        for (machine, way) in ways.each().zip(&mut self.ways) {
-            if way.degrees.is_none() {
-                let (degrees, read) = DegreeSketch::load(&machine)?;
-                way.degrees = Some(degrees);
+    pub(crate) fn load_degrees(
+        &mut self,
+        orientations: Orientations<'_>,
+    ) -> Result<(), EngineError> {
+        for (context, orientation) in orientations.each().zip(&mut self.orientations) {
+            if orientation.degrees.is_none() {
+                let (degrees, read) = DegreeSketch::load(&context)?;
+                orientation.degrees = Some(degrees);
                 self.read += read;
             }
         }
@@ -237,40 +270,40 @@ impl GraphCache {
     }
 
     /// Records the bytes that a sparse pass read.
-    pub(crate) fn record_sparse_read(&mut self, turned: bool, bytes: u64) {
-        self.ways[usize::from(turned)].sought += bytes;
+    pub(crate) fn record_sparse_read(&mut self, transposed: bool, bytes: u64) {
+        self.orientations[usize::from(transposed)].looked_up += bytes;
     }
 
     /// True if sparse passes have read enough to justify filling the cell cache with `bytes` bytes.
     pub(crate) fn is_cache_worthwhile(
         &mut self,
-        machine: &ExecContext,
-        turned: bool,
+        context: &ExecContext,
+        transposed: bool,
         weighted: bool,
         room: u64,
     ) -> bool {
-        let way = &mut self.ways[usize::from(turned)];
-        let whole = way.whole.get_or_insert_with(|| {
-            let [cells, block_lists, _] = sums(machine, weighted);
+        let orientation = &mut self.orientations[usize::from(transposed)];
+        let whole = orientation.whole.get_or_insert_with(|| {
+            let [cells, block_lists, _] = sums(context, weighted);
             cells + block_lists
         });
-        room.min(*whole) <= way.sought.saturating_mul(SEEK_COST)
+        room.min(*whole) <= orientation.looked_up.saturating_mul(SEEK_COST)
     }
 
     /// Caches cells of one orientation, in at most `room` bytes of the budget.
     pub(crate) fn pin(
         &mut self,
-        machine: &ExecContext,
-        turned: bool,
+        context: &ExecContext,
+        transposed: bool,
         weighted: bool,
         room: u64,
     ) -> Result<(), EngineError> {
-        let began = machine.clock.now();
-        let way = &mut self.ways[usize::from(turned)];
-        way.pins = CellCache::fill(machine, weighted, room)?;
-        way.filled = true;
-        self.loading += machine.clock.now() - began;
-        self.read += way.pins.read;
+        let began = context.clock.now();
+        let orientation = &mut self.orientations[usize::from(transposed)];
+        orientation.cell_cache = CellCache::fill(context, weighted, room)?;
+        orientation.filled = true;
+        self.loading += context.clock.now() - began;
+        self.read += orientation.cell_cache.read;
         Ok(())
     }
 }

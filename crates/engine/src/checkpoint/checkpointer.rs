@@ -65,7 +65,7 @@ pub(crate) struct Checkpointer {
     /// The numbers of those that are there.
     pub(crate) published: VecDeque<u64>,
     /// Full pages of logged results.
-    told: PageTable,
+    log: PageTable,
     /// When the last one was published, and calls since that did something.
     when: Duration,
     calls: u64,
@@ -123,7 +123,7 @@ impl Checkpointer {
             stop,
             began: now,
             published: VecDeque::new(),
-            told: PageTable::new(),
+            log: PageTable::new(),
             when: now,
             calls: 0,
             is_decided: false,
@@ -193,20 +193,20 @@ impl Checkpointer {
                         });
                     }
                     // The log is the same on all ranks of one run, but may differ between runs.
-                    sound.push([*number, record.told.checksum.into()]);
+                    sound.push([*number, record.log.checksum.into()]);
                     follows |= record.follows;
                 }
                 _ => damaged.push(path.clone()),
             }
         }
-        let mut said = Vec::new();
+        let mut payload = Vec::new();
         let all_had = follows || !damaged.is_empty();
-        [there.len() as u64, u64::from(all_had)].put(&mut said);
-        sound.iter().for_each(|version| version.put(&mut said));
+        [there.len() as u64, u64::from(all_had)].put(&mut payload);
+        sound.iter().for_each(|version| version.put(&mut payload));
         let mut common = sound;
         let (mut all_had, mut none) = (false, None);
-        for (rank, said) in ranks.gather(said)?.into_iter().enumerate() {
-            let mut rest = &said[..];
+        for (rank, payload) in ranks.gather(payload)?.into_iter().enumerate() {
+            let mut rest = &payload[..];
             let [files, had] = <[u64; 2]>::take(&mut rest).ok_or_else(protocol_error)?;
             all_had |= had != 0;
             none = none.or((files == 0).then_some(rank));
@@ -281,20 +281,20 @@ impl Checkpointer {
             return Ok(Err(rows));
         }
         let there = self.disk.stamp(&rows)?.bytes / page_bytes as u64;
-        let told = &record.told;
-        if told.rest.len() >= page_bytes || told.pages.contains(&None) {
+        let log = &record.log;
+        if log.rest.len() >= page_bytes || log.pages.contains(&None) {
             return Ok(Err(path.to_path_buf()));
         }
         let are_there = record.slots().all(|slot| slot.number < there);
-        if told.pages.len() as u64 > there || !are_there {
+        if log.pages.len() as u64 > there || !are_there {
             return Ok(Err(rows));
         }
         let (disk, how) = (Arc::clone(&self.disk), (&*rows, Open::Update));
         let mut pages = RowFile::open(disk, how, page_bytes, std::iter::empty())?;
         pages.stays = true;
         let mut io = RowFileIo::new(&*self.disk, &self.budget, page_bytes)?;
-        let mut entries = vec![0; told.pages.len() * page_bytes];
-        let mut read = io.load(&pages, &told.pages, &mut entries);
+        let mut entries = vec![0; log.pages.len() * page_bytes];
+        let mut read = io.load(&pages, &log.pages, &mut entries);
         let arrays = record.arrays.iter();
         for pages_of in arrays.flat_map(|array| array.pages.chunks(CHECKED)) {
             if self.stop.is_cancelled() {
@@ -306,8 +306,8 @@ impl Checkpointer {
             Err(EngineError::CorruptPage { .. }) => return Ok(Err(rows)),
             read => read?,
         }
-        entries.extend(&told.rest);
-        if crc32fast::hash(&entries) != told.checksum {
+        entries.extend(&log.rest);
+        if crc32fast::hash(&entries) != log.checksum {
             return Ok(Err(rows));
         }
         Ok(Ok(LoadedCheckpoint {
@@ -333,7 +333,7 @@ impl Checkpointer {
         let mut pages = match &self.found {
             Some(LoadedCheckpoint { record, .. }) => {
                 kept.publish(record.number, record.slots());
-                self.told.clone_from(&record.told.pages);
+                self.log.clone_from(&record.log.pages);
                 RowFile::open(disk, (&path, Open::Update), page_bytes, record.slots())?
             }
             None => {
@@ -441,8 +441,8 @@ impl Checkpointer {
         };
         // Clocks of ranks differ, and who hears of a wish to end.
         let is_kept = self.interval().is_some() || self.is_worth_keeping(now);
-        let said = [is_due, self.stop.is_requested(), is_kept].map(u64::from);
-        let [due, ends, kept] = ranks.total(said)?;
+        let payload = [is_due, self.stop.is_requested(), is_kept].map(u64::from);
+        let [due, ends, kept] = ranks.total(payload)?;
         let end = ends > 0;
         Ok(DueAction {
             version: self.calls > 0 && (due > 0 || end && kept > 0),
@@ -463,7 +463,7 @@ impl Checkpointer {
                 .write_small(&self.asked.folder.join(name), bytes)?;
             sync_above(&*self.disk, &self.asked.folder)?;
         }
-        Ok(&mut self.told)
+        Ok(&mut self.log)
     }
 
     /// Commits the checkpoint that was begun, with these sets; returns the number of the oldest one left.
@@ -538,14 +538,14 @@ fn sync_above(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
 
 /// Gathers the damaged files of every rank, with the ranks.
 fn of_all(ranks: &Communicator, own: &[PathBuf]) -> Result<Vec<(usize, PathBuf)>, EngineError> {
-    let mut said = Vec::new();
+    let mut payload = Vec::new();
     for path in own {
-        said.extend(path.as_os_str().as_bytes());
-        said.push(0);
+        payload.extend(path.as_os_str().as_bytes());
+        payload.push(0);
     }
     let mut all = Vec::new();
-    for (rank, said) in ranks.gather(said)?.into_iter().enumerate() {
-        let paths = said.split(|byte| *byte == 0);
+    for (rank, payload) in ranks.gather(payload)?.into_iter().enumerate() {
+        let paths = payload.split(|byte| *byte == 0);
         let paths = paths.filter(|path| !path.is_empty());
         all.extend(paths.map(|path| (rank, PathBuf::from(OsStr::from_bytes(path)))));
     }

@@ -37,7 +37,7 @@ pub(crate) struct Snapshot {
     pub(crate) number: u64,
     /// All ranks had one before it.
     pub(crate) follows: bool,
-    pub(crate) told: LogPage,
+    pub(crate) log: LogPage,
     pub(crate) arrays: Vec<SavedColumn>,
     /// The sets by number, each with the byte of the file where its batches begin.
     pub(crate) sets: Vec<(u64, u64)>,
@@ -47,7 +47,7 @@ impl Snapshot {
     /// All pages that it has.
     pub(crate) fn slots(&self) -> impl Iterator<Item = &SlotRef> {
         let arrays = self.arrays.iter().flat_map(|array| &array.pages);
-        self.told.pages.iter().chain(arrays).flatten()
+        self.log.pages.iter().chain(arrays).flatten()
     }
 
     /// Writes it with these sets.
@@ -60,9 +60,9 @@ impl Snapshot {
         out.put_u64(self.job)?;
         out.put_u64(self.number)?;
         out.write_all(&[u8::from(self.follows)])?;
-        out.put_u32(self.told.checksum)?;
-        put_pages(&mut out, &self.told.pages)?;
-        out.put_bytes(&self.told.rest)?;
+        out.put_u32(self.log.checksum)?;
+        put_pages(&mut out, &self.log.pages)?;
+        out.put_bytes(&self.log.rest)?;
         out.put_u64(self.arrays.len() as u64)?;
         for array in &self.arrays {
             out.put_bytes(array.name.as_bytes())?;
@@ -97,7 +97,7 @@ impl Snapshot {
             follows: from.array()? == [1],
             ..Snapshot::default()
         };
-        record.told = LogPage {
+        record.log = LogPage {
             checksum: from.word()?,
             pages: pages(&mut from)?,
             rest: from.bytes()?,
@@ -163,7 +163,7 @@ mod tests {
             job: 5,
             number: 2,
             follows: true,
-            told: LogPage {
+            log: LogPage {
                 checksum: 9,
                 pages: vec![slot(0, 7)],
                 rest: b"sum".to_vec(),

@@ -92,8 +92,10 @@ impl Communicator {
 
     /// The least of what the ranks say.
     pub(crate) fn least(&self, mine: u64) -> Result<u64, EngineError> {
-        let said = self.gather(mine.to_le_bytes().to_vec())?;
-        let all = said.iter().map(|said| u64::take(&mut said.as_slice()));
+        let payload = self.gather(mine.to_le_bytes().to_vec())?;
+        let all = payload
+            .iter()
+            .map(|payload| u64::take(&mut payload.as_slice()));
         Ok(all.min().flatten().ok_or_else(protocol_error)?)
     }
 
@@ -115,23 +117,23 @@ impl Communicator {
             phases.into_iter().flatten().for_each(|of| sum.add(of));
             return Ok((sum, mine));
         }
-        let mut said = Vec::new();
-        mine.put(&mut said);
+        let mut payload = Vec::new();
+        mine.put(&mut payload);
         for of_batches in &phases {
-            (of_batches.len() as u64).put(&mut said);
-            of_batches.iter().for_each(|of| of.put(&mut said));
+            (of_batches.len() as u64).put(&mut payload);
+            of_batches.iter().for_each(|of| of.put(&mut payload));
         }
-        let said = self.gather(said)?;
-        let mut said: Vec<&[u8]> = said.iter().map(|of| &of[..]).collect();
+        let payload = self.gather(payload)?;
+        let mut payload: Vec<&[u8]> = payload.iter().map(|of| &of[..]).collect();
         let mut totals = [0; N];
-        for said in &mut said {
-            totals.add(<[u64; N]>::take(said).ok_or_else(protocol_error)?);
+        for payload in &mut payload {
+            totals.add(<[u64; N]>::take(payload).ok_or_else(protocol_error)?);
         }
-        failpoint!(SumsOutOfOrder => said.reverse());
+        failpoint!(SumsOutOfOrder => payload.reverse());
         for _ in phases {
-            for said in &mut said {
-                for _ in 0..u64::take(said).ok_or_else(protocol_error)? {
-                    sum.add(S::take(said).ok_or_else(protocol_error)?);
+            for payload in &mut payload {
+                for _ in 0..u64::take(payload).ok_or_else(protocol_error)? {
+                    sum.add(S::take(payload).ok_or_else(protocol_error)?);
                 }
             }
         }

@@ -122,7 +122,7 @@ impl Engine {
             }
         })?;
         let forest = UnionFind::<I, I::Atomic>::new(I::shared(words));
-        afforest::flatten(&self.machine(false), forest)?;
+        afforest::flatten(&self.context(false), forest)?;
         if self.graph().order() == Order::Degree && !self.name_trees_by_ordinal(words)? {
             return Ok(false);
         }
@@ -251,11 +251,11 @@ impl Engine {
         over_lists: bool,
     ) -> Result<(), EngineError> {
         let forest = UnionFind::<I, I::Atomic>::new(labels);
-        let machine = ExecContext::new(&self.common, &self.stored);
-        let way = self.held.orientation(false);
+        let context = ExecContext::new(&self.common, &self.stored);
+        let way = self.cache.orientation(false);
         let lists = way.lists.as_ref().filter(|_| over_lists);
         let traffic = &self.common.traffic;
-        let (label, vertices) = (size_of::<I>() as u64, machine.batches.vertices());
+        let (label, vertices) = (size_of::<I>() as u64, context.batches.vertices());
         // Each edge looks at the labels of both its ends, and each vertex is given one. Cells are counted where they go by.
         let count = |pass: &PassMetrics| {
             traffic.shared(|worker, part| {
@@ -274,12 +274,12 @@ impl Engine {
         let tell = listed(&*self.common.clock, on_pass, metrics, traffic, count);
         match lists {
             Some(lists) => {
-                let against = self.held.orientation(true).lists.as_ref();
+                let against = self.cache.orientation(true).lists.as_ref();
                 with_words!(lists, |WORDS| afforest::unite::<I, _, WORDS>(
-                    &machine, lists, against, forest, tell
+                    &context, lists, against, forest, tell
                 ))
             }
-            None => afforest::unite_cells(&machine, &way.pins, forest, tell),
+            None => afforest::unite_cells(&context, &way.cell_cache, forest, tell),
         }
     }
 }

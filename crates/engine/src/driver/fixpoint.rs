@@ -136,8 +136,11 @@ impl Engine {
         walked: u64,
     ) -> bool {
         let weighted = self.of_weights(weighted);
-        let turned = self.goes_turned(direction);
-        let are_there = || self.held.has_lists(&self.machine(turned), turned, weighted);
+        let transposed = self.goes_transposed(direction);
+        let are_there = || {
+            self.cache
+                .has_lists(&self.context(transposed), transposed, weighted)
+        };
         match self.common.options.edges {
             EdgeResidency::Auto => walked > self.graph().arcs() / WORTH || are_there(),
             EdgeResidency::Memory => true,
@@ -156,15 +159,17 @@ impl Engine {
         rows: &VertexArray<T>,
         may_pull: bool,
     ) -> Result<bool, EngineError> {
-        let turned = self.goes_turned(direction);
+        let transposed = self.goes_transposed(direction);
         let weighted = self.of_weights(weighted);
-        if turned && self.turned.is_none() || !self.common.arrays.in_memory(rows.id()) {
+        if transposed && self.transposed.is_none() || !self.common.arrays.in_memory(rows.id()) {
             return Ok(false);
         }
         let work = self.work_over_lists();
         let leave = work.max(self.borrowed);
-        if !self.held.has_lists(&self.machine(turned), turned, weighted)
-            && !self.load_lists(turned, weighted, leave)?
+        if !self
+            .cache
+            .has_lists(&self.context(transposed), transposed, weighted)
+            && !self.load_lists(transposed, weighted, leave)?
         {
             return Ok(false);
         }
@@ -175,10 +180,12 @@ impl Engine {
             || self.common.options.kernel == KernelChoice::Gather;
         if may_pull
             && is_told
-            && self.turned.is_some()
-            && !self.held.has_lists(&self.machine(!turned), !turned, false)
+            && self.transposed.is_some()
+            && !self
+                .cache
+                .has_lists(&self.context(!transposed), !transposed, false)
         {
-            self.load_lists(!turned, false, leave)?;
+            self.load_lists(!transposed, false, leave)?;
         }
         Ok(self.common.budget.available() >= work)
     }
@@ -200,27 +207,27 @@ impl Engine {
     /// Later passes divide the remaining memory again.
     fn load_lists(
         &mut self,
-        turned: bool,
+        transposed: bool,
         weighted: bool,
         leave: u64,
     ) -> Result<bool, EngineError> {
         self.workspaces = None;
         self.active.trim();
-        let machine = self.machine(turned);
-        let lack = (self.held).adjacency_shortfall(&machine, turned, weighted, leave);
+        let context = self.context(transposed);
+        let lack = (self.cache).adjacency_shortfall(&context, transposed, weighted, leave);
         if lack != Some(0) {
             return Ok(false);
         }
-        let way = self.turned.as_ref().filter(|_| turned);
-        let machine = ExecContext::new(&self.common, way.unwrap_or(&self.stored));
-        let loaded = self.held.load_lists(&machine, turned, weighted, leave);
+        let way = self.transposed.as_ref().filter(|_| transposed);
+        let context = ExecContext::new(&self.common, way.unwrap_or(&self.stored));
+        let loaded = self.cache.load_lists(&context, transposed, weighted, leave);
         self.take_loading();
         self.count_held();
         loaded
     }
 
     /// True if a direction is against the arcs as stored.
-    fn goes_turned(&self, direction: Direction) -> bool {
+    fn goes_transposed(&self, direction: Direction) -> bool {
         direction == Direction::Backward && !self.graph().symmetric()
     }
 
@@ -232,10 +239,10 @@ impl Engine {
         active: &ActiveSet,
         direction: Direction,
     ) -> Result<ActiveSet, EngineError> {
-        let turned = self.goes_turned(direction);
+        let transposed = self.goes_transposed(direction);
         let mut rows = self.common.arrays.take(labels.id())?;
         let mut left = self.active.empty();
-        let outcome = self.settle_rows(program, rows.all(), active, turned, &mut left);
+        let outcome = self.settle_rows(program, rows.all(), active, transposed, &mut left);
         self.common.arrays.put(labels.id(), rows);
         self.broken = outcome.is_err();
         outcome.map_err(|error| self.too_small(error))?;
@@ -247,26 +254,26 @@ impl Engine {
         program: &P,
         rows: &mut [u8],
         active: &ActiveSet,
-        turned: bool,
+        transposed: bool,
         left: &mut ActiveSet,
     ) -> Result<(), EngineError> {
         let symmetric = self.graph().symmetric();
-        let way = self.turned.as_ref().filter(|_| turned);
-        let machine = ExecContext::new(&self.common, way.unwrap_or(&self.stored));
-        let held = &self.held;
-        let Some(lists) = &held.orientation(turned).lists else {
+        let way = self.transposed.as_ref().filter(|_| transposed);
+        let context = ExecContext::new(&self.common, way.unwrap_or(&self.stored));
+        let cache = &self.cache;
+        let Some(lists) = &cache.orientation(transposed).lists else {
             return Err(EngineError::NoReaders);
         };
-        let against = if symmetric { turned } else { !turned };
+        let against = if symmetric { transposed } else { !transposed };
         let ground = RoundContext {
-            machine: &machine,
+            context: &context,
             program,
             lists,
-            against: held.orientation(against).lists.as_ref(),
+            against: cache.orientation(against).lists.as_ref(),
             labels: WordOf::<P>::shared(elements_mut(rows)),
         };
-        let workers = machine.workers.count();
-        let store = BlockPool::new(&machine.budget, machine.batches.vertices(), workers)?;
+        let workers = context.workers.count();
+        let store = BlockPool::new(&context.budget, context.batches.vertices(), workers)?;
         let first = store.blocks_of(active)?;
         let traffic = &self.common.traffic;
         let label = size_of::<P::Label>() as u64;
@@ -308,7 +315,7 @@ pub fn adjacency_min_memory<T>(engine: &Engine, labels: &VertexArray<T>) -> Opti
         return None;
     }
     let leave = engine.work_over_lists().max(engine.borrowed);
-    let lack = (engine.held).adjacency_shortfall(&engine.machine(false), false, false, leave);
+    let lack = (engine.cache).adjacency_shortfall(&engine.context(false), false, false, leave);
     let lack = lack.filter(|bytes| *bytes > 0)?;
     Some(engine.common.budget.total().saturating_add(lack))
 }

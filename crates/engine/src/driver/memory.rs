@@ -13,7 +13,7 @@ impl Engine {
     /// Arrays and sets stay; the next pass allocates and reads again.
     pub(crate) fn release(&mut self) {
         self.workspaces = None;
-        self.held.release();
+        self.cache.release();
         self.active.trim();
     }
 
@@ -32,14 +32,14 @@ impl Engine {
             self.workspaces = None;
             self.active.trim();
         }
-        self.held.evict_while(lacks);
+        self.cache.evict_while(lacks);
         self.count_held();
     }
 
     /// Has the metrics say how much of the graph is in memory.
     pub(crate) fn count_held(&mut self) {
-        self.metrics.cached_cell_bytes = self.held.cached_cell_bytes();
-        self.metrics.adjacency_bytes = self.held.adjacency_bytes();
+        self.metrics.cached_cell_bytes = self.cache.cached_cell_bytes();
+        self.metrics.adjacency_bytes = self.cache.adjacency_bytes();
     }
 
     pub(crate) fn load_degrees(&mut self, needs: &[ColumnAccess]) -> Result<(), EngineError> {
@@ -61,14 +61,14 @@ impl Engine {
     /// It does so only if edges belong in memory and none are there.
     pub(crate) fn load_cells(&mut self, leave: u64) -> Result<(), EngineError> {
         if self.common.options.edges != EdgeResidency::Memory
-            || self.held.orientation(false).is_fully_cached().is_some()
+            || self.cache.orientation(false).is_fully_cached().is_some()
         {
             return Ok(());
         }
         self.workspaces = None;
-        let machine = ExecContext::new(&self.common, &self.stored);
-        let room = machine.budget.available().saturating_sub(leave);
-        let loaded = self.held.pin(&machine, false, false, room);
+        let context = ExecContext::new(&self.common, &self.stored);
+        let room = context.budget.available().saturating_sub(leave);
+        let loaded = self.cache.pin(&context, false, false, room);
         self.take_loading();
         self.count_held();
         loaded

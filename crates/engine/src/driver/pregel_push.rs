@@ -135,11 +135,11 @@ impl Engine {
             }
             let began = self.common.clock.now();
             let (mut next, mut callers) = (self.active.empty(), self.active.empty());
-            let machine = ExecContext::new(&self.common, &self.stored);
-            let lists = &self.held.orientation(false).lists;
+            let context = ExecContext::new(&self.common, &self.stored);
+            let lists = &self.cache.orientation(false).lists;
             let batches: Vec<usize> = waken.batches().collect();
             let pass = Pushing {
-                machine: &machine,
+                context: &context,
                 step,
                 lists: lists.as_ref().filter(|_| !many && has_lists == Some(true)),
                 needs: &needs,
@@ -148,9 +148,9 @@ impl Engine {
                 awake: &next,
                 callers: &callers,
                 tallies: batches.iter().map(|_| Mutex::new(Reduce::ZERO)).collect(),
-                deal: NumaQueue::new(&batches, machine.batches.len()),
+                deal: NumaQueue::new(&batches, context.batches.len()),
                 batches,
-                reached: Reached::new(machine.workers.count()),
+                reached: Reached::new(context.workers.count()),
             };
             let done = pass.superstep();
             self.broken = done.is_err();
@@ -290,7 +290,7 @@ impl Engine {
 
 /// One superstep as a job: each step is one batch.
 struct Pushing<'p, P: VertexProgram> {
-    machine: &'p ExecContext<'p>,
+    context: &'p ExecContext<'p>,
     step: &'p PregelStep<P>,
     lists: Option<&'p AdjacencyLists>,
     needs: &'p [ColumnAccess],
@@ -310,7 +310,7 @@ struct Pushing<'p, P: VertexProgram> {
 impl<P: VertexProgram> Pushing<'_, P> {
     /// Runs the superstep: returns its aggregate and the vertices that received messages.
     fn superstep(self) -> Result<(AggregateSum<P::Aggregate>, PassMetrics, Reached), EngineError> {
-        run(self.machine, &self)?;
+        run(self.context, &self)?;
         let mut sum = <(AggregateSum<P::Aggregate>, u64)>::ZERO;
         for of_batch in &self.tallies {
             sum.add(*lock(of_batch));
@@ -322,15 +322,15 @@ impl<P: VertexProgram> Pushing<'_, P> {
 
     /// Computes the woken vertices of a batch.
     fn batch<const WORDS: usize>(&self, position: usize, worker: usize) -> Result<(), EngineError> {
-        let (machine, step) = (self.machine, self.step);
+        let (context, step) = (self.context, self.step);
         let superstep = step.facts.superstep;
         let (now, next) = (self.post.to(superstep), self.post.to(superstep + 1));
         let program = &*step.program;
         let combine = |into: &mut P::Message, message| program.combine(into, message);
         let batch = self.batches[position];
-        let start = machine.batches.start(batch);
-        let mut io = lock(&machine.row_io[worker]);
-        let mut open = machine.arrays.open(batch, self.needs, &mut io)?;
+        let start = context.batches.start(batch);
+        let mut io = lock(&context.row_io[worker]);
+        let mut open = context.arrays.open(batch, self.needs, &mut io)?;
         let mut reached = lock(&self.reached.by_worker[worker]);
         let mut tally = <(AggregateSum<P::Aggregate>, u64)>::ZERO;
         {
@@ -349,7 +349,7 @@ impl<P: VertexProgram> Pushing<'_, P> {
                 let mail = now.boxes.take(v).and_then(message_in::<P>);
                 let computed = match P::SENDS {
                     true => {
-                        let mut sends = |to: u64, message| match to < machine.batches.vertices() {
+                        let mut sends = |to: u64, message| match to < context.batches.vertices() {
                             true => put(to as usize, message),
                             false => step.nobody(to),
                         };
@@ -383,9 +383,9 @@ impl<P: VertexProgram> Pushing<'_, P> {
         }
         *lock(&self.tallies[position]) = tally;
         let woken = self.waken.count_in(batch);
-        let all = woken == machine.batches.span(batch);
-        machine.count_rows(worker, self.needs, woken, all);
-        let traffic = machine.traffic.of(worker);
+        let all = woken == context.batches.span(batch);
+        context.count_rows(worker, self.needs, woken, all);
+        let traffic = context.traffic.of(worker);
         let one_box = one_box::<P>() as u64;
         traffic.change(DataKind::Messages, Access::of(all), woken * one_box);
         let ((_, broadcasts), edges) = tally;
@@ -397,13 +397,13 @@ impl<P: VertexProgram> Pushing<'_, P> {
             }
         }
         traffic.change(DataKind::Messages, Access::Random, edges * one_box);
-        close(machine, open, self.needs, Some(self.waken), batch, &mut io)
+        close(context, open, self.needs, Some(self.waken), batch, &mut io)
     }
 }
 
 impl<P: VertexProgram> Job for Pushing<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Stepped, JobError> {
-        self.machine.ranks.check_stop()?;
+        self.context.ranks.check_stop()?;
         let Some(position) = self.deal.take() else {
             return Ok(Stepped::Finished);
         };

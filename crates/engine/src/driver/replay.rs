@@ -31,13 +31,13 @@ impl Engine {
             return work(self);
         }
         let answer = self.active.history().answer(name)?;
-        if let Some(said) = answer {
+        if let Some(payload) = answer {
             self.metrics.counted += passes;
-            let mut said = &said[..];
-            let sum = S::take(&mut said).ok_or_else(protocol_error)?;
+            let mut payload = &payload[..];
+            let sum = S::take(&mut payload).ok_or_else(protocol_error)?;
             let mut sets = [(); N].map(|()| self.active.empty());
             for set in &mut sets {
-                set.restore_or_register(u64::take(&mut said).ok_or_else(protocol_error)?)?;
+                set.restore_or_register(u64::take(&mut payload).ok_or_else(protocol_error)?)?;
             }
             return Ok((sum, sets));
         }
@@ -46,14 +46,14 @@ impl Engine {
         let done = work(self);
         self.active.history().leave();
         let (sum, mut sets) = done?;
-        let mut said = Vec::new();
-        sum.put(&mut said);
+        let mut payload = Vec::new();
+        sum.put(&mut payload);
         for set in &mut sets {
             let total = set.len();
-            total.put(&mut said);
+            total.put(&mut payload);
             set.restore_or_register(total)?;
         }
-        self.active.history().note(name, &said);
+        self.active.history().note(name, &payload);
         self.recovery.iter_mut().for_each(Checkpointer::call_done);
         Ok((sum, sets))
     }
@@ -67,16 +67,16 @@ impl Engine {
         work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
     ) -> Result<(S, [ActiveSet; N]), EngineError> {
         let mut is_replaying = true;
-        let ((passes, said), sets) = self.logged_passes(0, name, |engine| {
+        let ((passes, payload), sets) = self.logged_passes(0, name, |engine| {
             is_replaying = false;
             let before = engine.metrics.counted;
-            let (said, sets) = work(engine)?;
-            Ok(((engine.metrics.counted - before, said), sets))
+            let (payload, sets) = work(engine)?;
+            Ok(((engine.metrics.counted - before, payload), sets))
         })?;
         if is_replaying {
             self.metrics.counted += passes;
         }
-        Ok((said, sets))
+        Ok((payload, sets))
     }
 
     /// Counts a pass of a call of many passes.
@@ -94,8 +94,8 @@ impl Engine {
         work: impl FnOnce(&mut Self) -> Result<bool, EngineError>,
     ) -> Result<bool, EngineError> {
         let answer = self.active.history().answer(name)?;
-        if let Some(said) = answer {
-            return Ok(said == [1]);
+        if let Some(payload) = answer {
+            return Ok(payload == [1]);
         }
         self.checkpoint_if_due()?;
         let decided = work(self)?;
@@ -147,7 +147,7 @@ impl Engine {
         let pages = recovery.begin()?;
         arrays.save_log(entries, pages, &mut lock(io))?;
         let full = pages.len() * arrays.pages().page_bytes();
-        let told = LogPage {
+        let log = LogPage {
             checksum: crc32fast::hash(entries),
             pages: pages.clone(),
             rest: entries[full..].to_vec(),
@@ -155,7 +155,7 @@ impl Engine {
         drop(history);
         let mut record = Snapshot {
             number,
-            told,
+            log,
             arrays: arrays.save(&mut lock(io))?,
             ..Snapshot::default()
         };

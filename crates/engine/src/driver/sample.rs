@@ -37,11 +37,11 @@ impl Engine {
             }
         }
         self.common.arrays.count_read(frames.take_bytes_read());
-        let mut said = Vec::new();
-        most.put(&mut said);
+        let mut payload = Vec::new();
+        most.put(&mut payload);
         let mut most = [0, u64::MAX];
-        for said in self.common.ranks.gather(said)? {
-            let of_rank = <[u64; 2]>::take(&mut &said[..]).unwrap_or(most);
+        for payload in self.common.ranks.gather(payload)? {
+            let of_rank = <[u64; 2]>::take(&mut &payload[..]).unwrap_or(most);
             // Of as many the first, which is of the first rank.
             if of_rank[0] > most[0] {
                 most = of_rank;
@@ -115,9 +115,9 @@ impl Engine {
             weights.extend(entries.map(|i| edge_value::<f64>(kind, &bytes, i)));
         }
         self.common.arrays.count_read(frames.take_bytes_read());
-        let said = weights.iter().flat_map(|weight| weight.to_le_bytes());
-        let said = self.common.ranks.gather(said.collect())?;
-        let heard = said.iter().flat_map(|said| said.as_chunks().0);
+        let payload = weights.iter().flat_map(|weight| weight.to_le_bytes());
+        let payload = self.common.ranks.gather(payload.collect())?;
+        let heard = payload.iter().flat_map(|payload| payload.as_chunks().0);
         weights = heard.map(|weight| f64::from_le_bytes(*weight)).collect();
         Ok(usual_mean(&mut weights))
     }

@@ -209,9 +209,17 @@ impl<'q> RankEstimator<'q> {
         if ranks == 1 {
             return None;
         }
-        let ways = self.question.outline.measure.ways as u64;
-        let mut rooms = filter_budgets(self.batches(), own.clone(), ranks, (ways, self.free));
-        let room = rooms.find(|room| self.shape.fits_beside(sizes, room * ways, self.free))?;
+        let orientations = self.question.outline.measure.orientations as u64;
+        let mut rooms = filter_budgets(
+            self.batches(),
+            own.clone(),
+            ranks,
+            (orientations, self.free),
+        );
+        let room = rooms.find(|room| {
+            self.shape
+                .fits_beside(sizes, room * orientations, self.free)
+        })?;
         let listed = &self.question.senders.to[self.rank];
         let of_rank = |to: usize, whole: fn(usize) -> u64| {
             let of_batch = |batch| {
@@ -230,12 +238,12 @@ impl<'q> RankEstimator<'q> {
         let (bytes, room) = (lists_memory(self.batches(), own, ranks), room - selected);
         // Of all orientations.
         let fanout =
-            self.own_share(self.question.outline.files.fanout) + ways * DISK_PAGE_BYTES / 2;
+            self.own_share(self.question.outline.files.fanout) + orientations * DISK_PAGE_BYTES / 2;
         let lists = made(&bytes, [in_memory, on_disk.iter().sum()], room);
-        start.read += fanout + ways * lists.read;
-        start.written += ways * lists.written;
+        start.read += fanout + orientations * lists.read;
+        start.written += orientations * lists.written;
         let (stay_on_disk, kept) = bytes.resident_bytes(in_memory, room);
-        self.free -= ways * (kept + selected);
+        self.free -= orientations * (kept + selected);
         Some(match stay_on_disk {
             true => on_disk,
             false => vec![0; ranks],
@@ -303,7 +311,7 @@ impl<'q> RankEstimator<'q> {
     }
 
     /// Returns the cached share of cells in the memory that passes and a routing table leave.
-    fn pins(&self, room: &PassMemory, graph: u64) -> CachedShare {
+    fn cell_cache(&self, room: &PassMemory, graph: u64) -> CachedShare {
         let all = self.cell_bytes();
         let sum = |of: fn(&ColumnModel) -> u64| self.columns().iter().map(of).sum::<u64>();
         let block_lists = sum(|column| column.block_list_bytes);
@@ -336,12 +344,14 @@ impl<'q> RankEstimator<'q> {
         }
         let count = self.batches().len();
         // With messages on disk, a group of several columns processes a few batches of them at a time, column by column.
-        let goes = match room.held {
-            Some(held) if room.group > 1 => count.div_ceil(dispatch.held(held)) as f64,
+        let goes = match room.window_batches {
+            Some(window_batches) if room.group > 1 => {
+                count.div_ceil(dispatch.window_batches(window_batches)) as f64
+            }
             _ => 1.0,
         };
         let stretches = if rest < 1.0 { STRETCHES as f64 } else { 1.0 };
-        let together = match room.held {
+        let together = match room.window_batches {
             // Columns that follow each other are read as one.
             Some(_) if goes == 1.0 && rest >= 1.0 => room.group as f64,
             _ => 1.0,
@@ -407,13 +417,13 @@ impl PlannedRank<'_> {
             Some((to, reads)) => (to.beside.room, to.beside.bytes, reads),
             None => (self.room, 0, without),
         };
-        let pins = looking.pins(&room, for_dispatch);
+        let cell_cache = looking.cell_cache(&room, for_dispatch);
         let mut start = self.start.and(dispatching.made);
-        start.read += pins.read + self.looked_at();
+        start.read += cell_cache.read + self.looked_at();
         let with = |dispatching: &RoutingEstimate| {
             let messages = self.messages(&room, &reads, dispatching, pieces);
             let mut pass = self.pass.and(messages);
-            pass.read += looking.cells(&room, dispatching.dispatch, pins.rest);
+            pass.read += looking.cells(&room, dispatching.dispatch, cell_cache.rest);
             pass
         };
         let (early, pass) = (with(&RoutingEstimate::default()), with(&dispatching));
@@ -424,7 +434,7 @@ impl PlannedRank<'_> {
             false => 3 * looking.rows_bytes(touched.written),
         };
         let mut files = rows + self.needs_files;
-        if room.held.is_some() {
+        if room.window_batches.is_some() {
             // Lists are written before it is known whether memory holds them.
             let lists = dispatching.made.written;
             let pushed = self.pushed(dispatching.dispatch, pieces);
@@ -439,8 +449,8 @@ impl PlannedRank<'_> {
             pass,
             arcs: looking.columns().iter().map(|column| column.edges).sum(),
             vertex_state_resident: self.vertex_state_resident,
-            messages_resident: room.held.is_none(),
-            cached_cell_bytes: pins.pinned,
+            messages_resident: room.window_batches.is_none(),
+            cached_cell_bytes: cell_cache.pinned,
             cell_bytes: looking.cell_bytes(),
             least_memory: looking.least,
             temporary_bytes: files,

@@ -65,7 +65,7 @@ impl RankEstimator<'_> {
 
     /// How many runs read a batch, by batch.
     pub(crate) fn reads(&self, room: &PassMemory) -> Vec<f64> {
-        match room.held {
+        match room.window_batches {
             Some(_) => reads(self, &column_groups(self, room.group)),
             None => Vec::new(),
         }
@@ -114,7 +114,7 @@ impl PlannedRank<'_> {
             },
             lists: 0,
             is_alone: self.of.ranks() == 1,
-            waits: waits(sizes.exact, &self.of.own, room.held),
+            waits: waits(sizes.exact, &self.of.own, room.window_batches),
         }
     }
 
@@ -186,7 +186,7 @@ impl PlannedRank<'_> {
     /// Returns the bytes of fan-out lists that are sampled to estimate what routing saves.
     pub(crate) fn looked_at(&self) -> u64 {
         let question = self.of.question;
-        if self.room.held.is_none() || question.dispatch == DispatchChoice::None {
+        if self.room.window_batches.is_none() || question.dispatch == DispatchChoice::None {
             return 0;
         }
         let looks = match &self.to_dispatch {
@@ -209,35 +209,40 @@ impl PlannedRank<'_> {
         pieces: &SpillEstimate,
     ) -> PassTraffic {
         let mut moved = PassTraffic::default();
-        if room.held.is_none() {
+        if room.window_batches.is_none() {
             return moved;
         }
         let cuts = self.of.question.cuts;
         let dispatch = dispatching.dispatch;
-        let ways = [dispatch.own, dispatch.others];
+        let orientations = [dispatch.own, dispatch.others];
         let others = self.of.ranks() as u64 - 1;
         for rank in 0..self.of.ranks() {
             let is_own = rank == self.of.rank;
             let needed = self.senders(rank);
             let batches = cuts[rank]..cuts[rank + 1];
             let all = self.of.pieces(batches.len(), needed);
-            let way = if is_own { ways[0] } else { ways[1] };
-            if way != RoutingMode::Push || is_own && others > 0 {
+            let orientation = if is_own {
+                orientations[0]
+            } else {
+                orientations[1]
+            };
+            if orientation != RoutingMode::Push || is_own && others > 0 {
                 moved.written = moved.written.saturating_add(all);
             }
             if is_own {
                 moved.read = moved.read.saturating_add(all.saturating_mul(others));
             }
-            if way != RoutingMode::Push {
+            if orientation != RoutingMode::Push {
                 let often: f64 = reads[batches.clone()].iter().sum();
                 let often = often / (batches.len() as f64).max(1.0);
                 moved.read = moved.read.saturating_add((all as f64 * often) as u64);
             }
         }
         let pushed = self.pushed(dispatch, pieces);
-        let is_looked_up = |way| way == RoutingMode::Push || dispatch.all_is_pulled;
-        let lists = ways.into_iter().zip(pieces.lists_on_disk);
-        let lists = lists.filter(|(way, _)| dispatching.lists_on_disk && is_looked_up(*way));
+        let is_looked_up = |orientation| orientation == RoutingMode::Push || dispatch.all_is_pulled;
+        let lists = orientations.into_iter().zip(pieces.lists_on_disk);
+        let lists = lists
+            .filter(|(orientation, _)| dispatching.lists_on_disk && is_looked_up(*orientation));
         let lists: f64 = lists.map(|(_, bytes)| bytes).sum();
         moved.and(PassTraffic {
             read: pushed.saturating_add(lists as u64),
@@ -248,9 +253,9 @@ impl PlannedRank<'_> {
 
     /// Bytes of the pieces that are written for one run each.
     pub(crate) fn pushed(&self, dispatch: Routing, pieces: &SpillEstimate) -> u64 {
-        let ways = [dispatch.own, dispatch.others];
-        let pushed = ways.into_iter().zip(pieces.bytes);
-        let pushed = pushed.filter(|(way, _)| *way == RoutingMode::Push);
+        let orientations = [dispatch.own, dispatch.others];
+        let pushed = orientations.into_iter().zip(pieces.bytes);
+        let pushed = pushed.filter(|(orientation, _)| *orientation == RoutingMode::Push);
         let pushed: f64 = pushed.map(|(_, bytes)| bytes).sum();
         let aside = match dispatch.all_is_pulled {
             true => {

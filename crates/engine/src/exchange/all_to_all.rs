@@ -108,14 +108,14 @@ where
 {
     /// Begins an exchange of messages of `width` bytes; returns `None` if there are no other ranks.
     pub(crate) fn begin(
-        machine: &'e ExecContext<'e>,
+        context: &'e ExecContext<'e>,
         width: usize,
         peers: usize,
         outgoing: F,
         incoming: G,
     ) -> Option<Self> {
-        let ranks = &machine.ranks;
-        let (fabric, wire) = (ranks.fabric.as_deref()?, machine.wire.as_ref()?);
+        let ranks = &context.ranks;
+        let (fabric, wire) = (ranks.fabric.as_deref()?, context.wire.as_ref()?);
         Some(Exchange {
             free: std::mem::take(&mut lock(wire).free),
             ranks,
@@ -134,12 +134,12 @@ where
 
     /// Does all of one at once.
     pub(crate) fn run(
-        machine: &'e ExecContext<'e>,
+        context: &'e ExecContext<'e>,
         width: usize,
         outgoing: F,
         incoming: G,
     ) -> Result<(), EngineError> {
-        if let Some(mut exchange) = Self::begin(machine, width, PEERS, outgoing, incoming) {
+        if let Some(mut exchange) = Self::begin(context, width, PEERS, outgoing, incoming) {
             while exchange.go_on(LOOK)? != ExchangeProgress::Complete {}
         }
         Ok(())

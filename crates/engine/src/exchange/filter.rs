@@ -28,10 +28,10 @@ pub(crate) fn filter_budgets(
     batches: &Batches,
     own: Range<usize>,
     ranks: usize,
-    (ways, free): (u64, u64),
+    (orientations, free): (u64, u64),
 ) -> impl Iterator<Item = u64> + use<> {
     let (bytes, selected) = (lists_memory(batches, own, ranks), selected_bytes(batches));
-    let share = free / SHARE / ways;
+    let share = free / SHARE / orientations;
     let [least, most] = [bytes.least, bytes.most].map(|bytes| bytes + selected);
     let rooms = [most.min(share), least].into_iter();
     rooms.filter(move |_| least <= share)
@@ -68,11 +68,11 @@ impl MessageFilter {
     ///
     /// Returns them with the bytes read and written. Returns `None` if `room` is too small to build them.
     pub(crate) fn load(
-        machine: &ExecContext,
+        context: &ExecContext,
         file: &str,
         room: u64,
     ) -> Result<Option<(Self, [u64; 2])>, EngineError> {
-        let (ranks, batches) = (&machine.ranks, &machine.batches);
+        let (ranks, batches) = (&context.ranks, &context.batches);
         let own = ranks.rank();
         let other = |owner| (owner != own).then(|| others(own, owner));
         let owners = (0..batches.len()).map(|batch| other(ranks.owner(batch)));
@@ -85,18 +85,18 @@ impl MessageFilter {
             group_of: Box::new(move |_| owners.clone()),
         };
         let selected = selected_bytes(batches);
-        let _lease = (machine.budget).lease("messages that ranks need", selected)?;
+        let _lease = (context.budget).lease("messages that ranks need", selected)?;
         let words = (batches.widest() as usize).div_ceil(WORD);
-        let path = machine.scratch.join(file);
-        let built = RoutingTable::build(machine, &groups, &path, room.saturating_sub(selected))?;
+        let path = context.scratch.join(file);
+        let built = RoutingTable::build(context, &groups, &path, room.saturating_sub(selected))?;
         Ok(built.map(|(lists, traffic)| {
-            let needs = MessageFilter {
+            let filter = MessageFilter {
                 rank: own,
                 lists,
                 selected: (0..PEERS).map(|_| Mutex::new(vec![0; words])).collect(),
                 _lease,
             };
-            (needs, traffic)
+            (filter, traffic)
         }))
     }
 
@@ -112,14 +112,14 @@ impl MessageFilter {
     /// the messages.
     pub(crate) fn is_worthwhile(
         &self,
-        machine: &ExecContext,
+        context: &ExecContext,
         to: usize,
         emitted: u64,
         width: usize,
     ) -> bool {
         let to = others(self.rank, to);
-        let (listed, vertices) = (self.lists.listed[to], machine.arrays.vertices());
-        if let Some(ratio) = machine.options.filter_ratio {
+        let (listed, vertices) = (self.lists.listed[to], context.arrays.vertices());
+        if let Some(ratio) = context.options.filter_ratio {
             return (listed as f64) < ratio * emitted as f64;
         }
         is_worthwhile([listed, vertices, emitted], width, self.lists.on_disk[to])

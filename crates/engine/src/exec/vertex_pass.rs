@@ -13,7 +13,7 @@ use crate::value::Reduce;
 
 /// A pass over the rows of the active vertices, or of all.
 pub(crate) struct RowPass<'p> {
-    pub(crate) machine: &'p ExecContext<'p>,
+    pub(crate) context: &'p ExecContext<'p>,
     pub(crate) needs: &'p [ColumnAccess],
     pub(crate) active: Option<&'p ActiveSet>,
     /// Where those go that are active next.
@@ -25,7 +25,7 @@ impl RowPass<'_> {
     pub(crate) fn batches(&self) -> Vec<usize> {
         match self.active {
             Some(active) => active.batches().collect(),
-            None => self.machine.ranks.own().collect(),
+            None => self.context.ranks.own().collect(),
         }
     }
 
@@ -35,7 +35,7 @@ impl RowPass<'_> {
         work: impl Fn(u64, R::Row<'_>) -> (A, Activate) + Sync,
     ) -> Result<Vec<A>, EngineError> {
         let batches = self.batches();
-        each_batch(self.machine, &batches, |i, worker| {
+        each_batch(self.context, &batches, |i, worker| {
             self.batch::<R, A>(batches[i], worker.index, &work)
         })
     }
@@ -47,11 +47,11 @@ impl RowPass<'_> {
         worker: usize,
         mut work: impl FnMut(u64, R::Row<'_>) -> (A, Activate),
     ) -> Result<A, EngineError> {
-        let (machine, needs) = (self.machine, self.needs);
-        let row_io = || lock(&machine.row_io[worker]);
-        let mut open = machine.arrays.open(batch, needs, &mut row_io())?;
-        let start = machine.batches.start(batch);
-        let span = machine.batches.span(batch);
+        let (context, needs) = (self.context, self.needs);
+        let row_io = || lock(&context.row_io[worker]);
+        let mut open = context.arrays.open(batch, needs, &mut row_io())?;
+        let start = context.batches.start(batch);
+        let span = context.batches.span(batch);
         let count = self.active.map_or(span, |active| active.count_in(batch));
         let mut sum = A::ZERO;
         {
@@ -69,15 +69,15 @@ impl RowPass<'_> {
                 Some(active) => active.batch(batch)?.for_each(one),
             }
         }
-        machine.count_rows(worker, needs, count, count == span);
-        close(machine, open, needs, self.active, batch, &mut row_io())?;
+        context.count_rows(worker, needs, count, count == span);
+        close(context, open, needs, self.active, batch, &mut row_io())?;
         Ok(sum)
     }
 }
 
 /// Ends the borrow of a batch's rows after the work on its active vertices, or on all.
 pub(crate) fn close(
-    machine: &ExecContext,
+    context: &ExecContext,
     open: BatchRows<'_>,
     needs: &[ColumnAccess],
     active: Option<&ActiveSet>,
@@ -85,5 +85,5 @@ pub(crate) fn close(
     io: &mut RowFileIo,
 ) -> Result<(), EngineError> {
     let set = active.map(|active| active.batch(batch)).transpose()?;
-    machine.arrays.close(open, needs, set.as_deref(), io)
+    context.arrays.close(open, needs, set.as_deref(), io)
 }

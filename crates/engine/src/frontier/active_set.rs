@@ -152,8 +152,8 @@ impl ActiveSet {
         work: impl FnOnce(&mut Self) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let pool = Arc::clone(&self.pool);
-        if let Some(said) = pool.history().answer(what)? {
-            self.total = <u64 as Reduce>::take(&mut &said[..]).ok_or_else(protocol_error)?;
+        if let Some(payload) = pool.history().answer(what)? {
+            self.total = <u64 as Reduce>::take(&mut &payload[..]).ok_or_else(protocol_error)?;
             return Ok(());
         }
         work(self)?;

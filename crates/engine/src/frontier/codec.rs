@@ -81,10 +81,10 @@ pub(crate) fn put(out: &mut RecordWriter<impl Write>, set: &HierarchicalBitmap) 
         return out.write_all(&[ALL]);
     }
     let form = if set.count <= set.span / 2 { IN } else { OUT };
-    let told = EncodedMembers { set, form };
-    let (k, bits) = told.low_bits();
+    let members = EncodedMembers { set, form };
+    let (k, bits) = members.low_bits();
     out.write_all(&[form, k as u8])?;
-    out.put_u64(told.count() as u64)?;
+    out.put_u64(members.count() as u64)?;
     out.put_u64(bits.div_ceil(u64::from(WORD)))?;
     let mut words = BitWriter {
         out,
@@ -92,7 +92,7 @@ pub(crate) fn put(out: &mut RecordWriter<impl Write>, set: &HierarchicalBitmap) 
         used: 0,
         done: Ok(()),
     };
-    told.gaps(|gap| {
+    members.gaps(|gap| {
         words.zeros(gap as u64 >> k);
         words.bits(1, 1);
         words.bits(gap as u64 & ((1 << k) - 1), k);

@@ -36,7 +36,7 @@ const DEPTH: usize = 4;
 const CHUNK_BYTES_MAX: usize = 1 << 20;
 const CHUNK_BYTES_MIN: usize = DISK_PAGE_BYTES as usize;
 /// Minimum number of message batches on disk that a worker holds: the current and the next one.
-pub(crate) const HELD_MIN: usize = 2;
+pub(crate) const WINDOW_BATCHES_MIN: usize = 2;
 /// Bytes of a cell in the list of a group, with its sort key.
 const LISTED_CELL: usize = 136;
 /// Small things of one worker: queues, bitmaps of reached rows, frames of degrees.
@@ -79,7 +79,7 @@ pub(crate) struct PassMemory {
     /// Strips that one worker folds side by side.
     pub(crate) group: usize,
     /// Batches of messages that each worker holds; `None` when all messages are in memory.
-    pub(crate) held: Option<usize>,
+    pub(crate) window_batches: Option<usize>,
     /// Ranks to which messages go at the same time, and from which they come, at most.
     pub(crate) peers: usize,
     /// Bytes that messages take, in memory or as windows on those on disk.
@@ -204,7 +204,7 @@ impl GraphShape {
             readers: 2 * workers,
             sets: 2 * workers + self.waiting(),
             group: 1,
-            held: None,
+            window_batches: None,
             peers: PEERS,
             messages: need.messages,
             besides: 0,
@@ -219,9 +219,9 @@ impl GraphShape {
             // The share of a worker goes half to sets of accumulators, so that messages are read less often, and half
             // to batches of messages, so that a set stays in the cache for more of them.
             let window = self.window(sizes, 1);
-            let share = left / workers as u64 + set + HELD_MIN as u64 * window;
+            let share = left / workers as u64 + set + WINDOW_BATCHES_MIN as u64 * window;
             let strip = set + self.strip_bytes(sizes);
-            let most = (share - HELD_MIN as u64 * window) / strip.max(1);
+            let most = (share - WINDOW_BATCHES_MIN as u64 * window) / strip.max(1);
             let group = (share / 2 / strip.max(1)).min(most) as usize;
             let group = group.clamp(1, self.targets.max(1));
             let runs = self.targets.div_ceil(group).next_multiple_of(workers);
@@ -231,15 +231,16 @@ impl GraphShape {
             room.peers = 1;
             // Other ranks have their turn beside the first where workers still hold more than the least.
             let more = (PEERS - 1) as u64 * self.passing(sizes).div_ceil(workers as u64);
-            if rest >= more + (HELD_MIN + 1) as u64 * window {
+            if rest >= more + (WINDOW_BATCHES_MIN + 1) as u64 * window {
                 room.peers = PEERS;
                 rest -= more;
             }
-            let held = (rest / window.max(1)) as usize;
-            let held = held.clamp(HELD_MIN, self.batches.max(HELD_MIN));
-            room.held = Some(held);
+            let window_batches = (rest / window.max(1)) as usize;
+            let window_batches =
+                window_batches.clamp(WINDOW_BATCHES_MIN, self.batches.max(WINDOW_BATCHES_MIN));
+            room.window_batches = Some(window_batches);
             room.messages = self.bits
-                + workers as u64 * self.window(sizes, held)
+                + workers as u64 * self.window(sizes, window_batches)
                 + room.peers as u64 * self.passing(sizes);
         }
         let more = (room.group - 1) as u64 * workers as u64 * self.strip_bytes(sizes);
@@ -260,7 +261,10 @@ impl GraphShape {
             rows: own.rows.max(rows),
             ..own
         };
-        let is_in_memory = |sizes| self.plan(sizes, free).map(|room| room.held.is_none());
+        let is_in_memory = |sizes| {
+            self.plan(sizes, free)
+                .map(|room| room.window_batches.is_none())
+        };
         let stay = is_in_memory(more) == is_in_memory(own);
         if stay { more } else { own }
     }
@@ -323,13 +327,13 @@ impl GraphShape {
         };
         (2 * self.batches * LISTED_CELL) as u64 + pulled
     }
-    fn window(&self, sizes: ProgramFootprint, held: usize) -> u64 {
+    fn window(&self, sizes: ProgramFootprint, window_batches: usize) -> u64 {
         let piece = run_bytes::bytes_max(self.widest, sizes.message);
-        held as u64 * AlignedBuffer::footprint(piece)
+        window_batches as u64 * AlignedBuffer::footprint(piece)
     }
     /// The least window of one who makes pieces of batches, and the sources that he selects for one.
     fn writing(&self, sizes: ProgramFootprint) -> u64 {
-        self.window(sizes, HELD_MIN) + (self.widest / 8) as u64 + 8
+        self.window(sizes, WINDOW_BATCHES_MIN) + (self.widest / 8) as u64 + 8
     }
     /// Windows for the messages from one other rank, and to it.
     fn passing(&self, sizes: ProgramFootprint) -> u64 {
@@ -402,10 +406,10 @@ mod tests {
             let mut on_disk = [0; PEERS + 1];
             while free < 2 << 30 {
                 let room = shape.plan(sizes, free).unwrap();
-                let messages = match room.held {
-                    Some(held) => {
+                let messages = match room.window_batches {
+                    Some(window_batches) => {
                         on_disk[room.peers] += 1;
-                        shape.workers as u64 * shape.window(sizes, held)
+                        shape.workers as u64 * shape.window(sizes, window_batches)
                             + room.peers as u64 * shape.passing(sizes)
                     }
                     None => shape.vertices * 8,

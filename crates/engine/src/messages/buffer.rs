@@ -51,7 +51,7 @@ pub(crate) struct SpilledMessages {
     /// The sources that one group needs, while its run is encoded: one set a cursor.
     pub(crate) selected: Vec<Mutex<Vec<u64>>>,
     /// Batches that the window of a worker holds.
-    held: usize,
+    window_batches: usize,
     workers: usize,
     pub(crate) dispatch: Routing,
     pub(crate) graph: Option<Arc<RoutingTable>>,
@@ -65,36 +65,39 @@ pub(crate) struct SpilledMessages {
 }
 
 impl SpilledMessages {
-    /// Creates the messages of a pass on disk; `held` are the batches that each window holds.
+    /// Creates the messages of a pass on disk; `window_batches` are the batches that each window holds.
     fn new<M: Element>(
-        machine: &ExecContext,
+        context: &ExecContext,
         spans: &[usize],
-        held: &[usize],
+        window_batches: &[usize],
     ) -> Result<Self, EngineError> {
-        let (disk, path) = (machine.graph.disk(), machine.scratch.join("messages"));
+        let (disk, path) = (context.graph.disk(), context.scratch.join("messages"));
         let width = size_of::<M>();
         let widest = spans.iter().max().copied().unwrap_or(0);
         let most = run_bytes::bytes_max(widest, width);
-        let window = |held: &usize| {
-            let window = SpillCursor::new(disk.as_ref(), &machine.budget, *held, most)?;
+        let window = |window_batches: &usize| {
+            let window = SpillCursor::new(disk.as_ref(), &context.budget, *window_batches, most)?;
             Ok(Mutex::new(window))
         };
         let words = widest.div_ceil(WORD);
-        let selected = (held.len() * words * 8) as u64;
-        let _lease = (machine.budget).lease("sources that a run needs", selected)?;
+        let selected = (window_batches.len() * words * 8) as u64;
+        let _lease = (context.budget).lease("sources that a run needs", selected)?;
         let places = spans.iter().map(|span| (span * width).next_multiple_of(8));
-        let windows = held.iter().map(window);
+        let windows = window_batches.iter().map(window);
         Ok(SpilledMessages {
             file: SpillFile::create(Arc::clone(disk), &path, places)?,
-            held: held.first().copied().unwrap_or(1),
-            selected: held.iter().map(|_| Mutex::new(vec![0; words])).collect(),
+            window_batches: window_batches.first().copied().unwrap_or(1),
+            selected: window_batches
+                .iter()
+                .map(|_| Mutex::new(vec![0; words]))
+                .collect(),
             windows: windows.collect::<Result<_, EngineError>>()?,
-            workers: machine.workers.count(),
+            workers: context.workers.count(),
             dispatch: Routing::default(),
             graph: None,
             whole: spans.iter().map(|_| Mutex::new(None)).collect(),
             pushed: spans.iter().map(|_| Mutex::new(Vec::new())).collect(),
-            is_alone: machine.ranks.alone(),
+            is_alone: context.ranks.alone(),
             _lease,
         })
     }
@@ -116,28 +119,33 @@ impl SpilledMessages {
 }
 
 impl<M: Element> MessageBuffer<M> {
-    /// Creates the buffer; `held` are the batches that each window holds if messages are on disk.
-    pub(crate) fn new(machine: &ExecContext, held: Option<&[usize]>) -> Result<Self, EngineError> {
-        let (batches, tiers) = (&*machine.batches, &machine.tiers);
+    /// Creates the buffer; `window_batches` are the batches that each window holds if messages are on disk.
+    pub(crate) fn new(
+        context: &ExecContext,
+        window_batches: Option<&[usize]>,
+    ) -> Result<Self, EngineError> {
+        let (batches, tiers) = (&*context.batches, &context.tiers);
         let span = |batch| batches.span(batch) as usize;
         let spans: Vec<usize> = (0..batches.len()).map(span).collect();
         let mut leases = Vec::new();
         let mut memory = |entries: usize, bytes: usize| {
-            let (bytes, budget) = (entries * bytes, &machine.budget);
+            let (bytes, budget) = (entries * bytes, &context.budget);
             let buffer = tiers.buffer(DataKind::Messages, budget, "messages", bytes)?;
             let (memory, lease) = buffer.into_parts();
             leases.push(lease);
             Ok::<_, EngineError>(memory)
         };
-        let values = match held {
+        let values = match window_batches {
             None => {
                 let memory = memory(spans.iter().sum(), size_of::<M>())?;
                 let cuts = starts(spans.iter().copied());
                 MessageValues::Memory(BorrowedSegments::new(memory, cuts))
             }
-            Some(held) => {
-                MessageValues::Disk(Box::new(SpilledMessages::new::<M>(machine, &spans, held)?))
-            }
+            Some(window_batches) => MessageValues::Disk(Box::new(SpilledMessages::new::<M>(
+                context,
+                &spans,
+                window_batches,
+            )?)),
         };
         let words = starts(spans.iter().map(|span| span.div_ceil(WORD)));
         let present = memory(words[spans.len()], size_of::<u64>())?;
@@ -147,7 +155,7 @@ impl<M: Element> MessageBuffer<M> {
             counts: spans.iter().map(|_| AtomicU64::new(0)).collect(),
             awaited: spans.iter().map(|_| AtomicBool::new(false)).collect(),
             spans,
-            own: machine.ranks.own(),
+            own: context.ranks.own(),
             dispatched: Default::default(),
             _leases: leases,
         })
@@ -166,8 +174,9 @@ impl<M: Element> MessageBuffer<M> {
 
     /// Returns the batches whose messages a worker holds at the same time.
     pub(crate) fn window_batches(&self) -> usize {
-        self.filed()
-            .map_or(usize::MAX, |filed| filed.dispatch.held(filed.held))
+        self.filed().map_or(usize::MAX, |filed| {
+            filed.dispatch.window_batches(filed.window_batches)
+        })
     }
 
     /// Other ranks that it has windows for at the same time.

@@ -44,7 +44,7 @@ impl Routing {
     }
 
     /// Returns the batches that a worker holds at a time: with pulls, one buffer is for pulled messages.
-    pub(crate) fn held(self, buffers: usize) -> usize {
+    pub(crate) fn window_batches(self, buffers: usize) -> usize {
         match self.has(RoutingMode::Pull) {
             true => buffers.saturating_sub(1).max(1),
             false => buffers,

@@ -119,28 +119,28 @@ impl RoutingTable {
     ///
     /// Returns them with the bytes read and written. Returns `None` if `room` is too small to build them.
     pub(crate) fn build(
-        machine: &ExecContext,
+        context: &ExecContext,
         groups: &ColumnGroups<'_>,
         path: &Path,
         room: u64,
     ) -> Result<Option<(Self, [u64; 2])>, EngineError> {
-        let (batches, bytes) = (&machine.batches, &groups.bytes);
+        let (batches, bytes) = (&context.batches, &groups.bytes);
         let words = (batches.widest() as usize).div_ceil(WORD);
-        let room = room.min(machine.budget.available());
+        let room = room.min(context.budget.available());
         if bytes.least > room {
             return Ok(None);
         }
-        let of_rows = (machine.budget).lease("sources that columns need", bytes.rows)?;
+        let of_rows = (context.budget).lease("sources that columns need", bytes.rows)?;
         let new_window = || {
-            let disk = machine.graph.disk();
-            SpillCursor::new(disk.as_ref(), &machine.budget, WINDOW, words * 8)
+            let disk = context.graph.disk();
+            SpillCursor::new(disk.as_ref(), &context.budget, WINDOW, words * 8)
         };
-        let _lease = (machine.budget).lease("lists of sources", bytes.entries)?;
-        let in_memory = |bytes: u64| (machine.budget).buffer("lists of sources", bytes as usize);
+        let _lease = (context.budget).lease("lists of sources", bytes.entries)?;
+        let in_memory = |bytes: u64| (context.budget).buffer("lists of sources", bytes as usize);
         let mut making = match bytes.fits(room) {
             true => TableBuilder::Memory(in_memory(bytes.lists)?),
             false => {
-                let disk = Arc::clone(machine.graph.disk());
+                let disk = Arc::clone(context.graph.disk());
                 let file = SpillFile::create(disk, path, std::iter::empty())?;
                 TableBuilder::Disk(file, Box::new(new_window()?))
             }
@@ -150,10 +150,10 @@ impl RoutingTable {
         let (mut begins, mut lists, mut end) = (vec![0], Vec::with_capacity(bytes.count), 0);
         let span = |batch| batches.span(batch) as usize;
         let spans: Vec<usize> = groups.of.clone().map(span).collect();
-        let mut frames = lock(&machine.frames);
+        let mut frames = lock(&context.frames);
         for (batch, &span) in groups.of.clone().zip(&spans) {
-            machine.ranks.check_stop()?;
-            mark(machine, &mut frames, batch, groups, (&mut matrix, words))?;
+            context.ranks.check_stop()?;
+            mark(context, &mut frames, batch, groups, (&mut matrix, words))?;
             let rows = matrix.chunks_exact_mut(words).enumerate();
             for (group, row) in rows {
                 let row = &mut row[..span.div_ceil(WORD)];
@@ -355,13 +355,13 @@ pub(crate) fn ones(words: &[u64]) -> u64 {
 
 /// Marks in a matrix, of `words` words a row, which sources of a batch each group needs.
 fn mark(
-    machine: &ExecContext,
+    context: &ExecContext,
     frames: &mut PageCache,
     batch: usize,
     groups: &ColumnGroups<'_>,
     (matrix, words): (&mut [u64], usize),
 ) -> Result<(), EngineError> {
-    let (graph, range) = (machine.graph, machine.batches.range(batch));
+    let (graph, range) = (context.graph, context.batches.range(batch));
     let of_column = (groups.group_of)(batch);
     let mut of_position = Vec::new();
     graph.fanouts_in(graph.forward(), frames, range.clone(), |first, chunk| {

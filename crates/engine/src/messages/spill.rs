@@ -123,7 +123,7 @@ pub(crate) struct SpillCursor {
     queue: Box<dyn Queue>,
     pub(crate) free: Vec<Buffer>,
     /// The loaded batches.
-    held: BTreeMap<usize, LoadedBatch>,
+    window_batches: BTreeMap<usize, LoadedBatch>,
     /// The batches to read next, in this order; those without a place were put aside.
     todo: VecDeque<(usize, Option<RunRef>)>,
     /// The runs that its group has buffered.
@@ -179,7 +179,7 @@ impl SpillCursor {
         Ok(SpillCursor {
             queue: disk.queue(buffers.min(DEPTH))?,
             free: (0..buffers).map(|_| buffer()).collect::<Result<_, _>>()?,
-            held: BTreeMap::new(),
+            window_batches: BTreeMap::new(),
             todo: VecDeque::new(),
             aside: None,
             puts_aside: false,
@@ -254,8 +254,8 @@ impl SpillCursor {
         self.flush(file)?;
         self.free
             .extend(self.aside.take().map(|aside| aside.buffer));
-        for (_, held) in std::mem::take(&mut self.held) {
-            if let LoadedBatch::Here(buffer, _) = held {
+        for (_, window_batches) in std::mem::take(&mut self.window_batches) {
+            if let LoadedBatch::Here(buffer, _) = window_batches {
                 self.free.push(buffer);
             }
         }
@@ -337,8 +337,8 @@ impl SpillCursor {
                     && let Some(&(at, form)) = aside.pieces.get(&batch)
                 {
                     buffer[..form.bytes].copy_from_slice(&aside.buffer[at..at + form.bytes]);
-                    let held = LoadedBatch::Here(buffer, ReadRun::AsWritten(form));
-                    self.held.insert(batch, held);
+                    let window_batches = LoadedBatch::Here(buffer, ReadRun::AsWritten(form));
+                    self.window_batches.insert(batch, window_batches);
                 }
                 continue;
             };
@@ -350,7 +350,8 @@ impl SpillCursor {
                 buffer,
                 range: 0..length,
             };
-            self.held.insert(batch, LoadedBatch::Coming(piece));
+            self.window_batches
+                .insert(batch, LoadedBatch::Coming(piece));
             self.queue.submit(operation, (batch as u64) << 1 | READ);
         }
         self.poll(file)
@@ -364,10 +365,10 @@ impl SpillCursor {
     ) -> Result<(Buffer, ReadRun), EngineError> {
         self.pump(file)?;
         loop {
-            if let Some(held) = self.held.get_mut(&batch) {
-                match std::mem::replace(held, LoadedBatch::Lent) {
+            if let Some(window_batches) = self.window_batches.get_mut(&batch) {
+                match std::mem::replace(window_batches, LoadedBatch::Lent) {
                     LoadedBatch::Here(buffer, taken) => return Ok((buffer, taken)),
-                    other => *held = other,
+                    other => *window_batches = other,
                 }
             }
             self.wait(file)?;
@@ -385,12 +386,12 @@ impl SpillCursor {
     ) -> Result<(), EngineError> {
         match again {
             Some(count) => {
-                let held = LoadedBatch::Here(buffer, ReadRun::Again(count));
-                self.held.insert(batch, held);
+                let window_batches = LoadedBatch::Here(buffer, ReadRun::Again(count));
+                self.window_batches.insert(batch, window_batches);
                 Ok(())
             }
             None => {
-                self.held.remove(&batch);
+                self.window_batches.remove(&batch);
                 self.free.push(buffer);
                 self.pump(file)
             }
@@ -414,15 +415,15 @@ impl SpillCursor {
             self.free.push(buffer);
             return Ok(());
         }
-        match self.held.get_mut(&(number as usize)) {
+        match self.window_batches.get_mut(&(number as usize)) {
             None => self.free.push(buffer),
-            Some(held) => {
-                if let LoadedBatch::Coming(piece) = held {
+            Some(window_batches) => {
+                if let LoadedBatch::Coming(piece) = window_batches {
                     let bytes = piece.form.bytes;
                     let is_as_written =
                         moved >= bytes && crc32fast::hash(&buffer[..bytes]) == piece.checksum;
                     ensure(is_as_written, || file.corrupt(piece.offset))?;
-                    *held = LoadedBatch::Here(buffer, ReadRun::AsWritten(piece.form));
+                    *window_batches = LoadedBatch::Here(buffer, ReadRun::AsWritten(piece.form));
                 }
             }
         }

@@ -298,13 +298,13 @@ impl Metrics {
     }
 
     /// Decodes the metrics of all ranks, each encoded by [`Metrics::put`]; returns `None` if malformed.
-    pub(crate) fn take(&mut self, said: &[Vec<u8>]) -> Option<()> {
-        let ranks = said.len();
+    pub(crate) fn take(&mut self, payload: &[Vec<u8>]) -> Option<()> {
+        let ranks = payload.len();
         self.ranks.clear();
-        for mut said in said.iter().map(|said| &said[..]) {
-            let batches = <[u64; 2]>::take(&mut said)?;
-            let [vertices, edges, peak_memory] = <[u64; 3]>::take(&mut said)?;
-            let mut number = |_| u64::take(&mut said);
+        for mut payload in payload.iter().map(|payload| &payload[..]) {
+            let batches = <[u64; 2]>::take(&mut payload)?;
+            let [vertices, edges, peak_memory] = <[u64; 3]>::take(&mut payload)?;
+            let mut number = |_| u64::take(&mut payload);
             let mut list = || (0..ranks).map(&mut number).collect::<Option<_>>();
             let (messages_to, bytes_to) = (list()?, list()?);
             self.ranks.push(RankMetrics {

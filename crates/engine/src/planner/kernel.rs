@@ -22,7 +22,7 @@ pub(crate) struct PassStats {
     pub(crate) direction: Direction,
     pub(crate) symmetric: bool,
     /// True if the graph is also stored transposed, and both orientations fold alike.
-    pub(crate) turned: bool,
+    pub(crate) transposed: bool,
     /// The program can say that a destination needs no message.
     pub(crate) pulls: bool,
     /// Every row changes, whether or not a message reached it.
@@ -81,17 +81,17 @@ impl PassStats {
         let files = self.on_disk.files;
         let [active, looks, columns, files] =
             [self.active, self.lookups(), self.columns, files].map(|count| count as f64);
-        let sought = met(active, frames(fanout))
+        let looked_up = met(active, frames(fanout))
             + met(looks, frames(block_lists))
             + frames_of_cells(looks * files, cells, all_cells);
         let rows = met(active, columns);
         // Cells are parts of frames, or many frames.
         let scanned = frames_of_cells(rows * columns * files, self.scanned, all_cells);
         let scanned = scanned.max(frames(self.scanned) * rows / columns.max(1.0));
-        let sought = if self.decoded { 0.0 } else { sought };
+        let looked_up = if self.decoded { 0.0 } else { looked_up };
         // The disk is not shared by the workers.
         let unit = self.workers as f64 * DISK_PAGE_BYTES as f64 / BYTES_AN_ELEMENT;
-        [sought, scanned].map(|frames| (frames * unit) as u64)
+        [looked_up, scanned].map(|frames| (frames * unit) as u64)
     }
     /// Returns the cost of a scan: one for each source and edge, divided among the workers.
     ///
@@ -151,7 +151,7 @@ fn seek_in_memory(gamma: u64) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KernelPlan {
     pub(crate) mode: Mode,
-    pub(crate) turned: bool,
+    pub(crate) transposed: bool,
 }
 
 /// Chooses the mode of a pass.
@@ -164,31 +164,32 @@ pub(crate) fn choose_kernel(facts: &PassStats) -> KernelPlan {
         SparseChoice::Never => false,
         SparseChoice::Always => true,
         SparseChoice::Auto => {
-            let [sought, scanned] = facts.read();
-            facts.sparse().saturating_add(sought) < facts.scan().saturating_add(scanned)
+            let [looked_up, scanned] = facts.read();
+            facts.sparse().saturating_add(looked_up) < facts.scan().saturating_add(scanned)
         }
     };
-    let (mode, turned) = if seeks && facts.seekable && !facts.every && (along || facts.turned) {
-        (Mode::Sparse, !along)
-    } else {
-        match facts.kernel {
-            KernelChoice::Scatter if along || facts.turned => (Mode::Scatter, !along),
-            KernelChoice::Gather if against || facts.turned => (Mode::Gather, !against),
-            // Pulling saves work when most destinations stop early, and when most need no message any more: then a
-            // scatter decodes nearly every block for its active sources, a gather hardly any.
-            KernelChoice::Auto
-                if (against || facts.turned && facts.both_resident)
-                    && facts.pulls
-                    && (facts.edges > facts.arcs / 8 || facts.active > facts.vertices / 16) =>
-            {
-                (Mode::Gather, !against)
+    let (mode, transposed) =
+        if seeks && facts.seekable && !facts.every && (along || facts.transposed) {
+            (Mode::Sparse, !along)
+        } else {
+            match facts.kernel {
+                KernelChoice::Scatter if along || facts.transposed => (Mode::Scatter, !along),
+                KernelChoice::Gather if against || facts.transposed => (Mode::Gather, !against),
+                // Pulling saves work when most destinations stop early, and when most need no message any more: then a
+                // scatter decodes nearly every block for its active sources, a gather hardly any.
+                KernelChoice::Auto
+                    if (against || facts.transposed && facts.both_resident)
+                        && facts.pulls
+                        && (facts.edges > facts.arcs / 8 || facts.active > facts.vertices / 16) =>
+                {
+                    (Mode::Gather, !against)
+                }
+                // A dense pass costs the same either way; that over the stored graph has the cells that are in memory.
+                _ if along => (Mode::Scatter, false),
+                _ => (Mode::Gather, false),
             }
-            // A dense pass costs the same either way; that over the stored graph has the cells that are in memory.
-            _ if along => (Mode::Scatter, false),
-            _ => (Mode::Gather, false),
-        }
-    };
-    KernelPlan { mode, turned }
+        };
+    KernelPlan { mode, transposed }
 }
 
 #[cfg(test)]
@@ -199,7 +200,7 @@ mod tests {
     const FEW: PassStats = PassStats {
         direction: Direction::Backward,
         symmetric: false,
-        turned: true,
+        transposed: true,
         pulls: true,
         every: false,
         active: 10,
@@ -225,15 +226,15 @@ mod tests {
     };
 
     fn chosen(facts: PassStats) -> (Mode, bool) {
-        let KernelPlan { mode, turned } = choose_kernel(&facts);
-        (mode, turned)
+        let KernelPlan { mode, transposed } = choose_kernel(&facts);
+        (mode, transposed)
     }
 
     #[test]
     fn sparse_pull_needs_the_transpose() {
         assert_eq!(chosen(FEW), (Mode::Sparse, true));
         let stored_only = PassStats {
-            turned: false,
+            transposed: false,
             ..FEW
         };
         assert_eq!(chosen(stored_only), (Mode::Gather, false));
@@ -244,7 +245,7 @@ mod tests {
         assert_eq!(chosen(forward), (Mode::Sparse, false));
         let symmetric = PassStats {
             symmetric: true,
-            turned: false,
+            transposed: false,
             ..FEW
         };
         assert_eq!(chosen(symmetric), (Mode::Sparse, false));
@@ -286,8 +287,8 @@ mod tests {
         };
         assert_eq!(chosen(half).0, Mode::Sparse);
         // Scanned data is in memory, looked-up data is not.
-        let turned = PassStats { scanned: 0, ..many };
-        assert_eq!(chosen(turned).0, Mode::Scatter);
+        let transposed = PassStats { scanned: 0, ..many };
+        assert_eq!(chosen(transposed).0, Mode::Scatter);
         // Of one batch, a scan reads one row.
         let one = PassStats {
             active: 1,
@@ -299,10 +300,10 @@ mod tests {
             },
             ..many
         };
-        let [sought, scanned] = one.read();
+        let [looked_up, scanned] = one.read();
         assert!(
-            sought < scanned && scanned < many.read()[1] / 10,
-            "{sought} {scanned}"
+            looked_up < scanned && scanned < many.read()[1] / 10,
+            "{looked_up} {scanned}"
         );
     }
 
@@ -333,7 +334,7 @@ mod tests {
         );
         assert_eq!(
             chosen(PassStats {
-                turned: false,
+                transposed: false,
                 ..many
             }),
             (Mode::Scatter, false)
@@ -347,7 +348,7 @@ mod tests {
         );
         let symmetric = PassStats {
             symmetric: true,
-            turned: false,
+            transposed: false,
             ..many
         };
         assert_eq!(chosen(symmetric), (Mode::Gather, false));
@@ -360,11 +361,11 @@ mod tests {
             edges: FEW.arcs,
             ..FEW
         };
-        let asked = |kernel, direction, turned| {
+        let asked = |kernel, direction, transposed| {
             chosen(PassStats {
                 kernel,
                 direction,
-                turned,
+                transposed,
                 ..many
             })
         };

@@ -18,7 +18,7 @@ use graphmill_graph::FileKind;
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::memory::plan::HELD_MIN;
+use crate::memory::plan::WINDOW_BATCHES_MIN;
 use crate::messages::routing::Routing;
 use crate::messages::routing_table::RoutingTable;
 use crate::planner::routing_cost::RoutingStats;
@@ -50,26 +50,26 @@ pub(crate) struct RoutingPlanner {
 ///
 /// Active vertices, bytes of a message, and routing lists are zero. `filtered` says whether messages of other ranks are filtered.
 fn stats(
-    machine: &ExecContext,
+    context: &ExecContext,
     runs: &[Vec<StripRef>],
     run_of: &GroupOf,
     filtered: bool,
 ) -> Result<RoutingStats, EngineError> {
-    let cells = machine.all_own_cells();
+    let cells = context.all_own_cells();
     let [edges, cells] = cells.fold([0; 2], |[edges, bytes], cell| {
         [edges + cell.edges(), bytes + cell.data_bytes()]
     });
     Ok(RoutingStats {
         active: [0; 2],
         width: 0,
-        vertices: machine.batches.vertices(),
-        batches: machine.batches.len(),
+        vertices: context.batches.vertices(),
+        batches: context.batches.len(),
         edges,
         cells,
-        reads: mean(&machine.batches, &reads(machine, runs)),
-        sample: run_of.sample(machine, filtered)?,
+        reads: mean(&context.batches, &reads(context, runs)),
+        sample: run_of.sample(context, filtered)?,
         lists: 0,
-        is_alone: machine.ranks.alone(),
+        is_alone: context.ranks.alone(),
         waits: false,
     })
 }
@@ -93,14 +93,14 @@ impl RoutingPlanner {
     /// The table is built once the I/O it would have saved equals its build cost (a quarter of it if `is_early`). `filtered` says
     /// whether messages of other ranks are filtered.
     pub(crate) fn new(
-        machine: &ExecContext,
+        context: &ExecContext,
         runs: &[Vec<StripRef>],
         file: &'static str,
         [filtered, is_early]: [bool; 2],
     ) -> Result<Self, EngineError> {
-        let run_of = GroupOf::new(machine, runs);
-        let known = stats(machine, runs, &run_of, filtered)?;
-        let fanout = machine.graph.forward().bytes(FileKind::Fanout);
+        let run_of = GroupOf::new(context, runs);
+        let known = stats(context, runs, &run_of, filtered)?;
+        let fanout = context.graph.forward().bytes(FileKind::Fanout);
         Ok(RoutingPlanner {
             making: making_bytes(runs.len(), known.vertices, known.sample.spread, fanout),
             run_of,
@@ -119,7 +119,7 @@ impl RoutingPlanner {
     /// messages of other ranks while others are ready.
     pub(crate) fn choose(
         &mut self,
-        machine: &ExecContext,
+        context: &ExecContext,
         active: [u64; 2],
         (width, waits): (usize, bool),
         room: u64,
@@ -133,7 +133,7 @@ impl RoutingPlanner {
             ..self.known
         };
         let (by_cost, gained) = facts.choose();
-        let asked = machine.options.dispatch.asked();
+        let asked = context.options.dispatch.asked();
         let dispatch = asked.unwrap_or(by_cost);
         if dispatch == Routing::default() {
             return Ok(none);
@@ -144,8 +144,8 @@ impl RoutingPlanner {
             if asked.is_none() && self.missed < worth_making(self.making, self.is_early) {
                 return Ok(none);
             }
-            let path = machine.scratch.join(self.file);
-            match RoutingTable::build(machine, &self.run_of.groups(machine), &path, room)? {
+            let path = context.scratch.join(self.file);
+            match RoutingTable::build(context, &self.run_of.groups(context), &path, room)? {
                 Some((graph, made)) => {
                     self.known.sample.spread = graph.fanout();
                     self.graph = Some(Arc::new(graph));
@@ -162,25 +162,25 @@ impl RoutingPlanner {
 ///
 /// `filtered` says whether messages from other ranks are filtered.
 pub(crate) fn pays(
-    machine: &ExecContext,
+    context: &ExecContext,
     [with, without]: [usize; 2],
     (width, filtered): (usize, bool),
 ) -> Result<bool, EngineError> {
-    let [with, without] = [with, without].map(|group| column_groups(machine, group));
-    let own = machine.arrays.vertices();
+    let [with, without] = [with, without].map(|group| column_groups(context, group));
+    let own = context.arrays.vertices();
     let facts = RoutingStats {
-        active: [own, machine.batches.vertices() - own],
+        active: [own, context.batches.vertices() - own],
         width,
-        ..stats(machine, &with, &GroupOf::new(machine, &with), filtered)?
+        ..stats(context, &with, &GroupOf::new(context, &with), filtered)?
     };
-    Ok(facts.pays(mean(&machine.batches, &reads(machine, &without))))
+    Ok(facts.pays(mean(&context.batches, &reads(context, &without))))
 }
 
 /// True if groups wait for other ranks' messages while their own are ready, and can buffer pulls.
 ///
 /// That is so if others come first in an ordered fold, and a worker holds more than two batches.
-pub(crate) fn waits(exact: bool, own: &Range<usize>, held: Option<usize>) -> bool {
-    !exact && own.start > 0 && held > Some(HELD_MIN)
+pub(crate) fn waits(exact: bool, own: &Range<usize>, window_batches: Option<usize>) -> bool {
+    !exact && own.start > 0 && window_batches > Some(WINDOW_BATCHES_MIN)
 }
 
 /// The routing of a pass, its table, and the bytes read and written to build it.

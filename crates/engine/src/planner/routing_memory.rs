@@ -33,7 +33,7 @@ pub(crate) fn routing_budget(
     free: u64,
     graph: impl Fn(usize) -> TableMemory,
 ) -> Option<RoutingBudget> {
-    if room.held.is_none() || choice == DispatchChoice::None {
+    if room.window_batches.is_none() || choice == DispatchChoice::None {
         return None;
     }
     let is_asked = choice != DispatchChoice::Auto;
@@ -98,7 +98,7 @@ mod tests {
             let room = shape.plan(SIZES, free).unwrap();
             let beside = |choice| routing_budget(choice, &shape, SIZES, &room, free, graph);
             assert!(beside(DispatchChoice::None).is_none());
-            if room.held.is_none() {
+            if room.window_batches.is_none() {
                 assert!(beside(DispatchChoice::Push).is_none());
                 continue;
             }

@@ -53,18 +53,18 @@ impl GroupOf {
     }
 
     /// Returns the groups as destinations of the messages of all batches.
-    pub(crate) fn groups<'g>(&'g self, machine: &'g ExecContext) -> ColumnGroups<'g> {
+    pub(crate) fn groups<'g>(&'g self, context: &'g ExecContext) -> ColumnGroups<'g> {
         let group_of = |batch| {
             let others = std::iter::repeat_n(None, self.first);
             others.chain(self.from(batch)).collect()
         };
-        let cells = machine.all_own_cells().count() as u64;
-        let batches = &machine.batches;
+        let cells = context.all_own_cells().count() as u64;
+        let batches = &context.batches;
         ColumnGroups {
             of: 0..batches.len(),
             count: self.runs,
-            bytes: graph_bytes(batches, machine.workers.count(), cells, self.runs),
-            readers: readers(machine.workers.count()),
+            bytes: graph_bytes(batches, context.workers.count(), cells, self.runs),
+            readers: readers(context.workers.count()),
             group_of: Box::new(group_of),
         }
     }
@@ -79,17 +79,17 @@ impl GroupOf {
     /// `filtered` says whether messages of other ranks are filtered.
     pub(crate) fn sample(
         &self,
-        machine: &ExecContext,
+        context: &ExecContext,
         filtered: bool,
     ) -> Result<RoutingSample, EngineError> {
-        let (graph, vertices) = (machine.graph, machine.batches.vertices());
+        let (graph, vertices) = (context.graph, context.batches.vertices());
         let last = self.first + self.strips.len();
-        let own = machine.batches.cut(self.first)..machine.batches.cut(last);
+        let own = context.batches.cut(self.first)..context.batches.cut(last);
         let step = sample_step(vertices);
         let (mut needed, mut from) = (0u64, 0);
         // Of this rank, and of others.
         let (mut seen, mut come) = ([0u64; 2], [0u64; 2]);
-        let mut frames = lock(&machine.frames);
+        let mut frames = lock(&context.frames);
         while from < vertices {
             let range = from..(from + SAMPLE_VERTICES).min(vertices);
             let (first, end) = (own.start.max(range.start), own.end.min(range.end));
@@ -97,7 +97,7 @@ impl GroupOf {
             seen[0] += of_own;
             seen[1] += range.end - range.start - of_own;
             let mut of_source = Vec::new();
-            let mut batch = machine.batches.batch_of(from);
+            let mut batch = context.batches.batch_of(from);
             let mut of_batch = self.from(batch);
             let part = range.clone();
             graph.fanouts_in(graph.forward(), &mut frames, part, |first, chunk| {
@@ -106,7 +106,7 @@ impl GroupOf {
                     if !range.contains(&v) {
                         continue;
                     }
-                    while v >= machine.batches.cut(batch + 1) {
+                    while v >= context.batches.cut(batch + 1) {
                         batch += 1;
                         of_batch = self.from(batch);
                     }
@@ -135,7 +135,7 @@ impl GroupOf {
             })?;
             from += step;
         }
-        machine.arrays.count_read(frames.take_bytes_read());
+        context.arrays.count_read(frames.take_bytes_read());
         let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
         Ok(RoutingSample {
             spread: share(needed, seen[0] + seen[1]),

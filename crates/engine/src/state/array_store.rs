@@ -476,15 +476,15 @@ impl ArrayStore {
     /// Writes the pages of the log that became full since the last checkpoint.
     pub(crate) fn save_log(
         &self,
-        told: &[u8],
+        log: &[u8],
         pages: &mut PageTable,
         io: &mut RowFileIo,
     ) -> Result<(), EngineError> {
-        let full = told.len() / self.pages.page_bytes();
+        let full = log.len() / self.pages.page_bytes();
         let new = pages.len()..full;
         pages.resize(full, None);
         let stored = |page: usize, slot| pages[page] = Some(slot);
-        io.store(&self.pages, told, new, stored)
+        io.store(&self.pages, log, new, stored)
     }
 
     /// Records a published checkpoint, with the slots of its pages, and the oldest that is still there.

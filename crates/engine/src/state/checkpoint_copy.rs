@@ -62,14 +62,14 @@ pub(crate) fn pages_of(
 ) -> Vec<usize> {
     let mut changed = Vec::new();
     // Rows before this one are in pages already reported: a division for each page, not for each row.
-    let mut told = 0;
+    let mut copied = 0;
     dirty.for_each(|i| {
-        if i >= told {
+        if i >= copied {
             let from = i * element_bytes / page_bytes;
             let to = ((i + 1) * element_bytes - 1) / page_bytes;
             let is_told = changed.last() == Some(&from);
             changed.extend(from + usize::from(is_told)..=to);
-            told = (to + 1) * page_bytes / element_bytes;
+            copied = (to + 1) * page_bytes / element_bytes;
         }
     });
     changed

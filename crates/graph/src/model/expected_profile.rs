@@ -121,7 +121,7 @@ impl GraphModel {
             ids,
             order: Order::Id,
             edge: shape.edge,
-            ways: 1,
+            orientations: 1,
             cells,
             strips_of_column: columns.iter().map(|of| of.strips).max().unwrap_or(1),
             strips: columns.iter().map(|of| of.strips).sum(),

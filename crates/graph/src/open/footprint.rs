@@ -38,7 +38,7 @@ pub struct GraphDims {
     /// What an edge carries.
     pub edge: EdgeKind,
     /// Sets of columns, 1 or 2.
-    pub ways: usize,
+    pub orientations: usize,
     /// Cells of all sets.
     pub cells: u64,
     /// Strips of the column that has most of them; 1 at least.
@@ -57,7 +57,7 @@ impl GraphDims {
             ids: IdKind::Dense,
             order: Order::Id,
             edge: EdgeKind::None,
-            ways: 1,
+            orientations: 1,
             cells: 0,
             strips_of_column: 1,
             strips: 0,
@@ -89,10 +89,10 @@ impl StoredGraph {
     /// The same for a rank that owns some of the batches.
     pub fn measure_of(&self, own: Option<Range<usize>>) -> GraphDims {
         // The reverse of an undirected graph is not read.
-        let ways = || self.sets().take(1 + usize::from(self.directed()));
+        let orientations = || self.sets().take(1 + usize::from(self.directed()));
         let strips = || {
             (0..self.batches().len()).map(|batch| {
-                let of = ways().map(|set| set.column(batch).strips().len());
+                let of = orientations().map(|set| set.column(batch).strips().len());
                 of.max().unwrap_or(1).max(1)
             })
         };
@@ -106,8 +106,8 @@ impl StoredGraph {
             ids: self.id_kind(),
             order: self.order(),
             edge: self.edge_kind(),
-            ways: ways().count(),
-            cells: ways().map(cells).sum(),
+            orientations: orientations().count(),
+            cells: orientations().map(cells).sum(),
             strips_of_column: strips().max().unwrap_or(1),
             strips: strips().sum(),
         }
@@ -125,14 +125,14 @@ impl StoredGraph {
         let forward = columns(FileSide::Forward)?;
         let cuts = Manifest::cuts_bytes(batches.cuts().len() as u64);
         let mut kept = cuts + DISK_PAGE_BYTES + forward.kept;
-        let mut passing = forward.passing;
-        let (mut ways, mut most) = (1, forward.most);
+        let mut transient = forward.transient;
+        let (mut orientations, mut most) = (1, forward.most);
         if meta.reverse.is_some() {
             let reverse = columns(FileSide::Reverse)?;
             kept += reverse.kept;
-            passing = passing.max(reverse.passing);
+            transient = transient.max(reverse.transient);
             if meta.directed {
-                ways += 1;
+                orientations += 1;
                 most.cells += reverse.most.cells;
                 most.strips_of_column = most.strips_of_column.max(reverse.most.strips_of_column);
                 most.strips = most.strips.saturating_add(reverse.most.strips);
@@ -143,7 +143,7 @@ impl StoredGraph {
             let (data, index) = (length(FileKind::Ids)?, length(FileKind::IdsIndex)?);
             kept += checksums(data) + checksums(index);
             kept += index_bytes(data / DISK_PAGE_BYTES, index);
-            passing = passing.max(index);
+            transient = transient.max(index);
         }
         let mut order = Order::Id;
         if meta.order.is_some() {
@@ -151,12 +151,12 @@ impl StoredGraph {
             kept += checksums(length(disk, &ORDER.path(path))?);
         }
         Ok(OpenFootprint {
-            opening_bytes: Manifest::reading_bytes(disk, path)?.max(kept + passing),
+            opening_bytes: Manifest::reading_bytes(disk, path)?.max(kept + transient),
             measure: GraphDims {
                 ids: meta.ids.kind,
                 order,
                 edge: meta.edge,
-                ways,
+                orientations,
                 cells: most.cells,
                 strips_of_column: most.strips_of_column.max(1) as usize,
                 strips: most.strips.max(batches.len() as u64) as usize,
@@ -173,7 +173,7 @@ struct ColumnTotals {
     /// As long as the graph is open.
     kept: u64,
     /// While it is opened, at most at one time.
-    passing: u64,
+    transient: u64,
 }
 
 impl ColumnTotals {
@@ -198,7 +198,7 @@ impl ColumnTotals {
         Ok(ColumnTotals {
             most,
             kept,
-            passing: directory_bytes.max(list),
+            transient: directory_bytes.max(list),
         })
     }
 }

@@ -63,7 +63,7 @@ pub(crate) type StepWriter = RecordWriter<AtomicFile>;
 
 /// The log of the steps that this rank has ended.
 pub(crate) struct StepLog<'a> {
-    machine: ImportResources<'a>,
+    resources: ImportResources<'a>,
     /// The directory of temporary files, with the records.
     temporary: PathBuf,
     /// The directory of the graph so far.
@@ -96,20 +96,20 @@ impl<'a> StepLog<'a> {
     ///
     /// Another import may have left its records there. The import makes its graph in `graph`.
     pub(crate) fn open(
-        machine: ImportResources<'a>,
+        resources: ImportResources<'a>,
         (temporary, graph): (&Path, &Path),
         job: String,
         every: Duration,
     ) -> Result<(Self, bool), IngestError> {
         let mut log = StepLog {
-            machine,
+            resources,
             temporary: temporary.to_path_buf(),
             graph: graph.to_path_buf(),
             former: PathBuf::new(),
             job,
             mark: graph.join(mark_name(temporary)),
             every,
-            newest: Mutex::new(machine.clock.now()),
+            newest: Mutex::new(resources.clock.now()),
             is_whole: AtomicBool::new(true),
         };
         let there = log.read(JOB, PendingRecord::decode)?;
@@ -117,7 +117,7 @@ impl<'a> StepLog<'a> {
         let is_new = there.as_ref().is_none_or(is_other);
         if !is_new {
             // A kill may have come before the newest record's name was durable, and the next line removes files that only older records need.
-            machine.disk.sync_dir(&log.temporary)?;
+            resources.disk.sync_dir(&log.temporary)?;
             log.remove_records(&[ENDED])?;
         }
         if let Some(there) = there {
@@ -125,10 +125,10 @@ impl<'a> StepLog<'a> {
                 log.former = PathBuf::from(OsString::from_vec(there.graph.clone()));
             }
             // The import may have begun on another machine, which must not take it for a dead one.
-            let ours = host_id(&**machine.disk, &log.temporary).into_bytes();
-            if there.machine != ours {
+            let ours = host_id(&**resources.disk, &log.temporary).into_bytes();
+            if there.resources != ours {
                 log.write_job(&PendingRecord {
-                    machine: ours,
+                    resources: ours,
                     ..there
                 });
             }
@@ -140,7 +140,7 @@ impl<'a> StepLog<'a> {
     pub(crate) fn begin(&self) {
         self.write_job(&PendingRecord {
             job: self.job.as_bytes().to_vec(),
-            machine: host_id(&**self.machine.disk, &self.temporary).into_bytes(),
+            resources: host_id(&**self.resources.disk, &self.temporary).into_bytes(),
             graph: std::path::absolute(&self.graph)
                 .map(|path| path.into_os_string().into_vec())
                 .unwrap_or_default(),
@@ -163,17 +163,17 @@ impl<'a> StepLog<'a> {
     ///
     /// An import's leftovers go if no rank had ended a step, if its graph has its final name, or if they belong to ranks that `own`
     /// does not have. A leftover that cannot be removed does no harm.
-    pub(crate) fn remove_dead(machine: ImportResources<'a>, folder: &Path, own: &JobIdentity) {
-        let disk = &**machine.disk;
+    pub(crate) fn remove_dead(resources: ImportResources<'a>, folder: &Path, own: &JobIdentity) {
+        let disk = &**resources.disk;
         // One rank of one import at a time: two would take each other for imports that resume, and leave the leftovers in place.
-        let _turn = lock_dir(machine, folder);
+        let _turn = lock_dir(resources, folder);
         let is_beyond = |path: &Path| name_of(path).is_some_and(|name| own.is_beyond(name));
         let is_of_import = |path: &Path| name_of(path).and_then(JobIdentity::graphs_of).is_some();
         // Where only this machine can work in it, no record has to say that it did.
         let is_local_here = disk.is_local(folder);
         for (temporary, _hold) in unlocked_dirs(disk, folder, is_of_import) {
             let log = StepLog {
-                machine,
+                resources,
                 temporary,
                 graph: PathBuf::new(),
                 former: PathBuf::new(),
@@ -190,8 +190,8 @@ impl<'a> StepLog<'a> {
             let has_ended = names.is_ok_and(|names| names.iter().any(|name| name == ENDED));
             let pending = log.read(JOB, PendingRecord::decode).ok().flatten();
             let is_ours = match &pending {
-                Some(pending) => std::str::from_utf8(&pending.machine)
-                    .is_ok_and(|machine| is_this_host(machine, disk, folder)),
+                Some(pending) => std::str::from_utf8(&pending.resources)
+                    .is_ok_and(|resources| is_this_host(resources, disk, folder)),
                 // Killed before it had begun.
                 None => is_local_here,
             };
@@ -243,7 +243,11 @@ impl<'a> StepLog<'a> {
 
     /// True if the next record is due.
     pub(crate) fn is_due(&self) -> bool {
-        let since = self.machine.clock.now().saturating_sub(*lock(&self.newest));
+        let since = self
+            .resources
+            .clock
+            .now()
+            .saturating_sub(*lock(&self.newest));
         self.is_whole.load(Relaxed) && since >= self.every
     }
 
@@ -257,10 +261,10 @@ impl<'a> StepLog<'a> {
         put: impl FnOnce(&mut StepWriter) -> io::Result<()>,
     ) {
         match self.try_write(name, files, put) {
-            Ok(()) => *lock(&self.newest) = self.machine.clock.now(),
+            Ok(()) => *lock(&self.newest) = self.resources.clock.now(),
             Err(error) => {
                 self.is_whole.store(false, Relaxed);
-                self.machine.progress.keeps_no_more(&error);
+                self.resources.progress.keeps_no_more(&error);
             }
         }
     }
@@ -271,7 +275,7 @@ impl<'a> StepLog<'a> {
         files: &StepFiles<'_>,
         put: impl FnOnce(&mut StepWriter) -> io::Result<()>,
     ) -> Result<(), IngestError> {
-        let disk = &**self.machine.disk;
+        let disk = &**self.resources.disk;
         for path in files.temporary {
             failpoint!(StepNotSynced => break);
             disk.sync(&disk.open(path, Open::Update)?)?;
@@ -291,7 +295,12 @@ impl<'a> StepLog<'a> {
         }
         let path = self.path(name);
         let wrong = |source| record_error(&path, source);
-        let file = AtomicFile::create(self.machine.disk, self.machine.budget, &path, CHUNK_BYTES)?;
+        let file = AtomicFile::create(
+            self.resources.disk,
+            self.resources.budget,
+            &path,
+            CHUNK_BYTES,
+        )?;
         let mut out = RecordWriter::new(file, MAGIC).map_err(wrong)?;
         let graph = files.graph.iter().map(PathBuf::as_path);
         let paths: Vec<&Path> = files.temporary.iter().copied().chain(graph).collect();
@@ -314,11 +323,11 @@ impl<'a> StepLog<'a> {
         take: impl FnOnce(&mut RecordReader<'_>) -> io::Result<T>,
     ) -> Result<Option<T>, IngestError> {
         let path = self.path(name);
-        let disk = self.machine.disk;
+        let disk = self.resources.disk;
         if !disk.exists(&path)? {
             return Ok(None);
         }
-        let file = RandomAccessFile::open(disk, self.machine.budget, &path, CHUNK_BYTES)?;
+        let file = RandomAccessFile::open(disk, self.resources.budget, &path, CHUNK_BYTES)?;
         let read = || {
             let mut from = RecordReader::open(&file, MAGIC)?;
             for (path, bytes) in files_of_record(&mut from)? {
@@ -345,14 +354,14 @@ impl<'a> StepLog<'a> {
 
     /// True if any rank that works in the graph's directory may have such a record.
     pub(crate) fn have_others(&self) -> bool {
-        has_marks(&**self.machine.disk, &self.graph)
+        has_marks(&**self.resources.disk, &self.graph)
     }
 
     /// Removes the records and the graph directory of another import, except for its job record.
     ///
     /// The graph directory stays if it is this import's, or if another process works there.
     pub(crate) fn supersede(&self) -> Result<(), IngestError> {
-        let disk = &**self.machine.disk;
+        let disk = &**self.resources.disk;
         // A directory that cannot be removed does no harm.
         if is_graph_dir(&self.former, &self.temporary)
             && disk.is_local(&self.former)
@@ -367,7 +376,7 @@ impl<'a> StepLog<'a> {
     ///
     /// The job record stays until another import begins.
     pub(crate) fn remove_all_records(&self) -> Result<(), IngestError> {
-        let disk = &**self.machine.disk;
+        let disk = &**self.resources.disk;
         // First: without it the records still say themselves that they are there.
         if disk.exists(&self.mark)? {
             match disk.remove_file(&self.mark) {
@@ -385,7 +394,7 @@ impl<'a> StepLog<'a> {
 
     /// Removes records, durably, before the files that they name change.
     pub(crate) fn remove_records(&self, names: &[impl AsRef<str>]) -> Result<(), IngestError> {
-        let disk = &**self.machine.disk;
+        let disk = &**self.resources.disk;
         let mut any = false;
         for name in names {
             let path = self.path(name.as_ref());
@@ -402,12 +411,16 @@ impl<'a> StepLog<'a> {
 
     /// Removes all files that no record names: temporary files, and the files of the graph in `graph`.
     pub(crate) fn clean(&self, graph: Vec<PathBuf>) -> Result<(), IngestError> {
-        let disk = &**self.machine.disk;
+        let disk = &**self.resources.disk;
         let mut kept = Vec::new();
         for name in self.names()? {
             let path = self.path(&name);
-            let file =
-                RandomAccessFile::open(self.machine.disk, self.machine.budget, &path, CHUNK_BYTES)?;
+            let file = RandomAccessFile::open(
+                self.resources.disk,
+                self.resources.budget,
+                &path,
+                CHUNK_BYTES,
+            )?;
             let files = match RecordReader::open(&file, MAGIC)
                 .and_then(|mut from| files_of_record(&mut from))
             {
@@ -429,7 +442,7 @@ impl<'a> StepLog<'a> {
 
     /// The names of all records.
     pub(crate) fn names(&self) -> Result<Vec<String>, IngestError> {
-        let there = self.machine.disk.list(&self.temporary)?;
+        let there = self.resources.disk.list(&self.temporary)?;
         let is_record = |path: &&PathBuf| path.extension() == Some(OsStr::new(ENDING));
         let name = |path: &PathBuf| Some(path.file_stem()?.to_str()?.to_string());
         Ok(there.iter().filter(is_record).filter_map(name).collect())
@@ -458,12 +471,12 @@ fn name_of(path: &Path) -> Option<&str> {
 /// Locks the directory of leftovers; `None` if another process holds it for long, or without locks.
 ///
 /// Each leftover has a lock of its own.
-fn lock_dir(machine: ImportResources<'_>, folder: &Path) -> Option<DirLock> {
+fn lock_dir(resources: ImportResources<'_>, folder: &Path) -> Option<DirLock> {
     for attempt in 0..HOLD_ATTEMPTS {
         if attempt > 0 {
-            machine.clock.wait(HOLD_PAUSE);
+            resources.clock.wait(HOLD_PAUSE);
         }
-        let hold = (machine.disk).hold(folder, LockMode::Alone, Owner::Anybody);
+        let hold = (resources.disk).hold(folder, LockMode::Alone, Owner::Anybody);
         match hold {
             Ok(None) => {}
             held => return held.ok().flatten(),
@@ -518,14 +531,14 @@ struct PendingRecord {
     /// The identity of the import.
     job: Vec<u8>,
     /// The machine on which the import began: locks may not reach other machines.
-    machine: Vec<u8>,
+    resources: Vec<u8>,
     /// The directory of the graph so far.
     graph: Vec<u8>,
 }
 
 impl PendingRecord {
     fn encode(&self, out: &mut StepWriter) -> io::Result<()> {
-        [&self.job, &self.machine, &self.graph]
+        [&self.job, &self.resources, &self.graph]
             .into_iter()
             .try_for_each(|bytes| out.put_bytes(bytes))
     }
@@ -533,7 +546,7 @@ impl PendingRecord {
     fn decode(from: &mut RecordReader<'_>) -> io::Result<Self> {
         Ok(PendingRecord {
             job: from.bytes()?,
-            machine: from.bytes()?,
+            resources: from.bytes()?,
             graph: from.bytes()?,
         })
     }

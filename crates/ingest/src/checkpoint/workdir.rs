@@ -25,17 +25,17 @@ impl<'a> ImportDirs<'a> {
     ///
     /// They are the job's, with its checkpoint, if no other process works there; else new ones.
     pub(crate) fn open(
-        machine: ImportResources<'a>,
+        resources: ImportResources<'a>,
         comm: ImportCommunicator<'a>,
         parent: &Path,
         job: Option<JobIdentity>,
         options: &ImportOptions,
     ) -> Result<Self, IngestError> {
         let folder = options.temporary.as_deref().unwrap_or(parent);
-        let ports = (machine.disk, machine.clock);
+        let ports = (resources.disk, resources.clock);
         let named = match &job {
             Some(job) => {
-                StepLog::remove_dead(machine, folder, job);
+                StepLog::remove_dead(resources, folder, job);
                 comm.gather(Vec::new())?;
                 job.folder(ports, folder, &comm)?
             }
@@ -45,12 +45,12 @@ impl<'a> ImportDirs<'a> {
         let staging = StagingDir::create(ports, parent, comm, kept)?;
         if job.is_some() && !staging.is_of_job {
             let apart = if named.is_some() { parent } else { folder };
-            machine.progress.keeps_nothing(apart);
+            resources.progress.keeps_nothing(apart);
         }
         let job = job.filter(|_| staging.is_of_job);
         let temporary = match named.filter(|_| staging.is_of_job) {
             Some(named) => named,
-            None => WorkDir::create(machine.disk, folder, "temporary")?,
+            None => WorkDir::create(resources.disk, folder, "temporary")?,
         };
         if options.turns_round() && staging.makers.iter().any(|maker| *maker != 0) {
             return Err(IngestError::NotShared {
@@ -62,7 +62,7 @@ impl<'a> ImportDirs<'a> {
         if let (Some(job), Some(every)) = (job, options.keep_every) {
             let folders = (temporary.path(), &*staging.path);
             let job = job.text(&staging.makers);
-            let (opened, is_new) = StepLog::open(machine, folders, job, every)?;
+            let (opened, is_new) = StepLog::open(resources, folders, job, every)?;
             // In this order: records without their files are invalid, and after a kill any import removes directories without either.
             if is_new {
                 staging.clear()?;

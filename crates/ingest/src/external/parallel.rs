@@ -59,7 +59,7 @@ where
 ///
 /// `make` creates a worker's state before its first task. Returns the states of the workers that took part.
 pub(crate) fn run<S, M, W>(
-    machine: ImportResources<'_>,
+    resources: ImportResources<'_>,
     lanes: usize,
     tasks: u64,
     make: M,
@@ -70,17 +70,17 @@ where
     M: Fn() -> Result<S, IngestError> + Sync,
     W: Fn(&mut S, u64) -> Result<(), IngestError> + Sync,
 {
-    let lanes = machine.workers.count().min(lanes);
+    let lanes = resources.workers.count().min(lanes);
     let job = NumberedTasks {
         count: tasks,
         next: AtomicU64::new(0),
         states: (0..lanes).map(|_| Mutex::new(None)).collect(),
         make,
         work,
-        stop: machine.stop,
+        stop: resources.stop,
         failure: Mutex::new(None),
     };
-    let outcome = machine.workers.run(&job);
+    let outcome = resources.workers.run(&job);
     if let Some((_, error)) = lock(&job.failure).take() {
         return Err(error);
     }

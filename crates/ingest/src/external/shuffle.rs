@@ -11,7 +11,7 @@ use crate::error::IngestError;
 /// All ranks fill the buckets; a record for a bucket of another rank is sent there.
 #[derive(Debug)]
 pub(crate) struct BucketShuffle<'a> {
-    courier: Shuffle<'a>,
+    shuffle: Shuffle<'a>,
     comm: ImportCommunicator<'a>,
     rank: usize,
     /// The rank of each bucket.
@@ -40,7 +40,7 @@ impl<'a> BucketShuffle<'a> {
         let memory = Self::memory(comm.count(), chunk_bytes);
         Ok(Some(BucketShuffle {
             _lease: budget.lease("parcels for other ranks", memory)?,
-            courier: Shuffle::new(fabric, chunk_bytes)?,
+            shuffle: Shuffle::new(fabric, chunk_bytes)?,
             comm: *comm,
             rank: comm.rank(),
             owners,
@@ -51,7 +51,7 @@ impl<'a> BucketShuffle<'a> {
     pub(crate) fn send(&self, bucket: usize, records: &[u8]) -> Result<bool, IngestError> {
         let owner = self.owners[bucket];
         if owner != self.rank {
-            self.courier.send(owner, bucket as u64, records)?;
+            self.shuffle.send(owner, bucket as u64, records)?;
         }
         Ok(owner != self.rank)
     }
@@ -68,8 +68,8 @@ impl<'a> BucketShuffle<'a> {
             let taking = std::thread::Builder::new()
                 .name("parcels".into())
                 .spawn_scoped(scope, move || {
-                    let guard = GiveUp(&self.courier);
-                    let taken = self.courier.take_in(
+                    let guard = GiveUp(&self.shuffle);
+                    let taken = self.shuffle.take_in(
                         |from, bucket, records| {
                             let bucket = usize::try_from(bucket).map_err(|_| protocol_error())?;
                             match self.owners.get(bucket) {
@@ -83,14 +83,14 @@ impl<'a> BucketShuffle<'a> {
                     taken
                 })
                 .map_err(|error| FabricError::Thread(error.to_string()))?;
-            let guard = GiveUp(&self.courier);
+            let guard = GiveUp(&self.shuffle);
             let worked = work().and_then(|done| {
-                self.courier.end()?;
+                self.shuffle.end()?;
                 Ok(done)
             });
             std::mem::forget(guard);
             if let Err(error) = &worked {
-                self.courier.give_up(&error.to_string());
+                self.shuffle.give_up(&error.to_string());
             }
             let taken = taking.join();
             let taken = taken.unwrap_or_else(|_| Err(IngestError::internal("a thread panicked")));

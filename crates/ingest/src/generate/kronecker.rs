@@ -119,12 +119,12 @@ mod tests {
         for levels in 1..=LEVELS {
             let cells = QuadrantTable::new(levels);
             let share = 1u64 << (32 - 2 * levels);
-            let mut ways = vec![0u64; cells.table.len()];
+            let mut directions = vec![0u64; cells.table.len()];
             for (own, entry) in cells.table.iter().enumerate() {
-                ways[own] += entry >> 32;
-                ways[*entry as u32 as usize] += share - (entry >> 32);
+                directions[own] += entry >> 32;
+                directions[*entry as u32 as usize] += share - (entry >> 32);
             }
-            for (cell, ways) in ways.into_iter().enumerate() {
+            for (cell, directions) in directions.into_iter().enumerate() {
                 let quadrant = |level: u32| match (cell >> (level + levels) & 1, cell >> level & 1)
                 {
                     (0, 0) => 0.57,
@@ -133,10 +133,10 @@ mod tests {
                 };
                 let expected = (0..levels).map(quadrant).product::<f64>() * 4_294_967_296.0;
                 // Shares are rounded, and the few likely cells lose what all other cells gain.
-                let error = (ways as f64 - expected).abs();
+                let error = (directions as f64 - expected).abs();
                 assert!(
                     error <= 1100.0 && error <= 1.0 + expected / 500.0,
-                    "{levels} levels, cell {cell}: {ways} of {expected}"
+                    "{levels} levels, cell {cell}: {directions} of {expected}"
                 );
             }
         }

@@ -34,8 +34,8 @@ pub(crate) struct SortedArcs {
 
 impl SortedArcs {
     /// Bytes that the steps take at most.
-    pub(crate) fn bytes(graph: Circulant, ways: ArcDirections) -> u64 {
-        let steps = graph.degree.saturating_mul(match ways {
+    pub(crate) fn bytes(graph: Circulant, directions: ArcDirections) -> u64 {
+        let steps = graph.degree.saturating_mul(match directions {
             ArcDirections::Forth | ArcDirections::Back => 1,
             ArcDirections::Both => 2,
         });
@@ -45,23 +45,28 @@ impl SortedArcs {
     }
 
     /// Arcs from each vertex, and as many to each.
-    pub(crate) fn count(graph: Circulant, ways: ArcDirections, self_loops: SelfLoops) -> u64 {
+    pub(crate) fn count(graph: Circulant, directions: ArcDirections, self_loops: SelfLoops) -> u64 {
         let loops = graph.loops();
         let others = graph.degree - loops;
         let kept = match self_loops {
             SelfLoops::Keep => loops,
             SelfLoops::Drop => 0,
         };
-        kept + others * if ways == ArcDirections::Both { 2 } else { 1 }
+        kept + others
+            * if directions == ArcDirections::Both {
+                2
+            } else {
+                1
+            }
     }
 
     pub(crate) fn new(
         graph: Circulant,
-        ways: ArcDirections,
+        directions: ArcDirections,
         self_loops: SelfLoops,
         budget: &MemoryBudget,
     ) -> Result<Self, StorageError> {
-        let count = Self::count(graph, ways, self_loops) as usize;
+        let count = Self::count(graph, directions, self_loops) as usize;
         let mut steps = budget.buffer(
             "the neighbours of a vertex",
             2 * count * size_of::<RingStep>(),
@@ -70,8 +75,8 @@ impl SortedArcs {
         let arcs = (0..graph.degree).flat_map(|edge| {
             let distance = graph.distance(edge + 1);
             let back = (graph.vertices - distance) % graph.vertices;
-            let forth = (ways != ArcDirections::Back).then_some([distance, edge]);
-            let back = match ways {
+            let forth = (directions != ArcDirections::Back).then_some([distance, edge]);
+            let back = match directions {
                 ArcDirections::Back => true,
                 ArcDirections::Both => distance > 0,
                 ArcDirections::Forth => false,

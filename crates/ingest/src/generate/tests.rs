@@ -258,7 +258,7 @@ fn circulant_steps_list_arcs_in_order() {
     ] {
         let graph = Circulant::new(vertices, degree, gap);
         let edges = circulant(vertices, degree, gap);
-        for ways in [
+        for directions in [
             ArcDirections::Forth,
             ArcDirections::Back,
             ArcDirections::Both,
@@ -270,10 +270,12 @@ fn circulant_steps_list_arcs_in_order() {
                     if s == d && self_loops == SelfLoops::Drop {
                         continue;
                     }
-                    if ways != ArcDirections::Back {
+                    if directions != ArcDirections::Back {
                         arcs.push((s, d, number));
                     }
-                    if ways == ArcDirections::Back || ways == ArcDirections::Both && s != d {
+                    if directions == ArcDirections::Back
+                        || directions == ArcDirections::Both && s != d
+                    {
                         arcs.push((d, s, number));
                     }
                 }
@@ -286,14 +288,16 @@ fn circulant_steps_list_arcs_in_order() {
                 };
                 if self_loops == SelfLoops::Keep {
                     assert_eq!(
-                        graph.repeats(ways == ArcDirections::Both),
+                        graph.repeats(directions == ArcDirections::Both),
                         repeats,
-                        "{graph:?} {ways:?}"
+                        "{graph:?} {directions:?}"
                     );
                 }
-                let steps = SortedArcs::new(graph, ways, self_loops, &budget).unwrap();
+                let steps = SortedArcs::new(graph, directions, self_loops, &budget).unwrap();
                 assert_eq!(steps.len() * vertices, arcs.len() as u64);
-                assert!(SortedArcs::bytes(graph, ways) + budget.available() >= budget.total());
+                assert!(
+                    SortedArcs::bytes(graph, directions) + budget.available() >= budget.total()
+                );
                 for (start, span) in [(0, vertices), (vertices / 3, vertices.div_ceil(4))] {
                     let mut expected: Vec<_> = arcs
                         .iter()
@@ -304,7 +308,7 @@ fn circulant_steps_list_arcs_in_order() {
                     assert!(arcs_of.is_sorted_by_key(|arc| (arc.0, arc.1)));
                     arcs_of.sort_unstable();
                     expected.sort_unstable();
-                    assert_eq!(arcs_of, expected, "{graph:?} {ways:?} {start} {span}");
+                    assert_eq!(arcs_of, expected, "{graph:?} {directions:?} {start} {span}");
                 }
             }
         }

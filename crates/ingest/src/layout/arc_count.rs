@@ -13,7 +13,7 @@ use crate::progress::Meter;
 
 /// The input and the resources of a count of arcs.
 pub(crate) struct CountContext<'a> {
-    pub(crate) machine: ImportResources<'a>,
+    pub(crate) resources: ImportResources<'a>,
     pub(crate) options: &'a ImportOptions,
     pub(crate) comm: ImportCommunicator<'a>,
     pub(crate) meter: &'a Meter<'a>,
@@ -50,16 +50,16 @@ impl CountContext<'_> {
         &self,
         make: impl Fn() -> Result<S, IngestError> + Sync,
     ) -> Result<Vec<S>, IngestError> {
-        let machine = self.machine;
+        let resources = self.resources;
         let states = parallel::run(
-            machine,
+            resources,
             usize::MAX,
             self.source.units(),
             || {
                 let sink = make()?;
-                Ok((self.source.reader(machine.disk, machine.budget)?, sink))
+                Ok((self.source.reader(resources.disk, resources.budget)?, sink))
             },
-            |(reader, sink), unit| self.source.read(unit, reader, machine.stop, sink),
+            |(reader, sink), unit| self.source.read(unit, reader, resources.stop, sink),
         )?;
         Ok(states.into_iter().map(|(_, sink)| sink).collect())
     }
@@ -68,7 +68,7 @@ impl CountContext<'_> {
     pub(crate) fn run(&self) -> Result<ArcHistograms, IngestError> {
         let last = self.vertices.saturating_sub(1);
         let make = || {
-            let arcs = ArcHistograms::new(self.machine.budget, self.options.turns_round());
+            let arcs = ArcHistograms::new(self.resources.budget, self.options.turns_round());
             let mut sink = ArcCountSink {
                 count: self,
                 arcs: arcs?,

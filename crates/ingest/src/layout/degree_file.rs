@@ -114,7 +114,7 @@ impl OutDegrees {
         ids: Option<&RankBitmap>,
         path: PathBuf,
     ) -> Result<Self, IngestError> {
-        let (disk, budget) = (&**count.machine.disk, count.machine.budget);
+        let (disk, budget) = (&**count.resources.disk, count.resources.budget);
         let (comm, numbers) = (&count.comm, count.vertices);
         let file = BucketFile::create(disk, path, 1, CHUNK_BYTES)?;
         let mut writer = BucketWriter::new(&file, disk, budget, CHUNK_BYTES)?;
@@ -181,17 +181,17 @@ impl OutDegrees {
     /// Calls `each` with runs of degrees of the numbers below `end`, in order, and each run's first number.
     pub(crate) fn walk(
         &self,
-        machine: ImportResources<'_>,
+        resources: ImportResources<'_>,
         end: u64,
         mut each: impl FnMut(u64, &mut [u64]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let budget = machine.budget;
-        let mut chunk_reader = ChunkReader::new(&**machine.disk, budget, CHUNK_BYTES, AHEAD)?;
+        let budget = resources.budget;
+        let mut chunk_reader = ChunkReader::new(&**resources.disk, budget, CHUNK_BYTES, AHEAD)?;
         let mut run = budget.buffer("degrees of vertices", RUN * size_of::<u64>())?;
         let chunks = end.div_ceil(RUN as u64) as usize;
         let mut first = 0;
         self.file
-            .read_chunks(0, 0..chunks, &mut chunk_reader, machine.stop, |records| {
+            .read_chunks(0, 0..chunks, &mut chunk_reader, resources.stop, |records| {
                 let (entries, left) = (records.as_chunks().0, (end - first) as usize);
                 let run = run.typed_mut::<u64>();
                 let count = entries.len().min(left).min(run.len());
@@ -238,7 +238,7 @@ fn count_from(
             count,
             numbers: numbers.clone(),
             sections: &sections,
-            lines: count.machine.budget.buffer("lines of arcs", line_bytes)?,
+            lines: count.resources.budget.buffer("lines of arcs", line_bytes)?,
             fill: vec![0; sections.len()],
             arcs: 0,
         })

@@ -114,7 +114,7 @@ fn of_vertices(run: &mut [u64]) -> &[u64] {
 #[derive(Debug)]
 pub(crate) struct DegreeOrder<'a> {
     pub(crate) degrees: &'a OutDegrees,
-    machine: ImportResources<'a>,
+    resources: ImportResources<'a>,
     /// The first turn of each degree.
     turns: DegreeCounts,
     batches: Batches,
@@ -134,15 +134,15 @@ impl<'a> DegreeOrder<'a> {
     /// Assigns the vertices of these degrees to `batches` batches.
     pub(crate) fn new(
         degrees: &'a OutDegrees,
-        machine: ImportResources<'a>,
+        resources: ImportResources<'a>,
         batches: Batches,
     ) -> Result<Self, IngestError> {
         let bytes = Self::bytes(batches.vertices(), degrees.arcs);
-        let lease = machine
+        let lease = resources
             .budget
             .lease("counts of vertices by degree", bytes)?;
         let mut turns = DegreeCounts::default();
-        degrees.walk(machine, degrees.numbers, |_, run| {
+        degrees.walk(resources, degrees.numbers, |_, run| {
             let degrees = run
                 .iter()
                 .filter(|degree| **degree != OutDegrees::NO_DEGREE);
@@ -152,7 +152,7 @@ impl<'a> DegreeOrder<'a> {
         turns.greater();
         Ok(Self {
             degrees,
-            machine,
+            resources,
             turns,
             batches,
             _lease: lease,
@@ -167,7 +167,7 @@ impl<'a> DegreeOrder<'a> {
     ) -> Result<(), IngestError> {
         let mut next = self.turns.clone();
         let batches = self.batches.len().max(1) as u64;
-        self.degrees.walk(self.machine, end, |first, run| {
+        self.degrees.walk(self.resources, end, |first, run| {
             for entry in &mut *run {
                 if *entry == OutDegrees::NO_DEGREE {
                     *entry = NO_INDEX;
@@ -188,7 +188,7 @@ impl<'a> DegreeOrder<'a> {
         window_bytes_max: u64,
     ) -> Result<(), IngestError> {
         let (vertices, numbers) = (self.batches.vertices(), self.degrees.numbers);
-        let budget = self.machine.budget;
+        let budget = self.resources.budget;
         let free = budget.available().saturating_sub(OutDegrees::WALK_BYTES);
         let window_bytes = (free / 2).max(WINDOW_BYTES_MIN).min(window_bytes_max);
         let window = (window_bytes / size_of::<u64>() as u64).max(WINDOW_MIN);
@@ -223,7 +223,7 @@ impl<'a> DegreeOrder<'a> {
         let wide = is_wide(vertices);
         let bytes = OrderWindow::bytes(vertices, numbers.end - numbers.start);
         let mut entries = self
-            .machine
+            .resources
             .budget
             .buffer("the order of vertices", bytes as usize)?;
         self.indices(numbers.end, |first, indices| {

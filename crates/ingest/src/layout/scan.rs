@@ -18,7 +18,7 @@ pub(crate) const EDGE_FILE_BUFFERS: usize = 4;
 
 /// The input and the resources of a scan.
 pub(crate) struct Scan<'a> {
-    pub(crate) machine: ImportResources<'a>,
+    pub(crate) resources: ImportResources<'a>,
     pub(crate) options: &'a ImportOptions,
     pub(crate) meter: &'a Meter<'a>,
     pub(crate) source: &'a dyn EdgeSource,
@@ -45,16 +45,16 @@ pub(crate) struct Scanned {
 impl Scan<'_> {
     /// Reads everything once.
     pub(crate) fn run(&self) -> Result<Scanned, IngestError> {
-        let machine = self.machine;
+        let resources = self.resources;
         let make = || {
             let sink = ScanSink {
                 scan: self,
-                arcs: ArcHistograms::new(machine.budget, self.options.turns_round())?,
+                arcs: ArcHistograms::new(resources.budget, self.options.turns_round())?,
                 edge_file: match self.edge_file {
                     Some(edge_file) => Some(EdgeFileWriter::new(
                         edge_file,
-                        &**machine.disk,
-                        machine.budget,
+                        &**resources.disk,
+                        resources.budget,
                         EDGE_FILE_BUFFERS,
                     )?),
                     None => None,
@@ -66,20 +66,20 @@ impl Scan<'_> {
                 sample: IdSample::default(),
                 reports: Vec::new(),
             };
-            Ok((self.source.reader(machine.disk, machine.budget)?, sink))
+            Ok((self.source.reader(resources.disk, resources.budget)?, sink))
         };
         let work = |(reader, sink): &mut (Box<dyn PieceReader + '_>, ScanSink<'_>), piece| {
             (sink.piece, sink.first) = (piece, 0);
-            let report = reader.read(piece, machine.stop, sink)?;
+            let report = reader.read(piece, resources.stop, sink)?;
             sink.reports.push((piece, report));
             Ok(())
         };
-        let lanes = parallel::run(machine, usize::MAX, self.source.pieces(), make, work)?;
+        let lanes = parallel::run(resources, usize::MAX, self.source.pieces(), make, work)?;
         let mut found = Scanned {
             report: PieceReport::default(),
             starts: vec![0; self.source.pieces() as usize],
             id_max: lanes.iter().filter_map(|(_, sink)| sink.id_max).max(),
-            arcs: ArcHistograms::new(machine.budget, self.options.turns_round())?,
+            arcs: ArcHistograms::new(resources.budget, self.options.turns_round())?,
             loops: 0,
             sample: IdSample::default(),
             temporary_bytes: 0,

@@ -82,7 +82,7 @@ impl<'a> ImportContext<'a> {
             (None, None) => {
                 let context = self.context()?;
                 let ends = EdgeEnds {
-                    progress: self.machine.progress,
+                    progress: self.resources.progress,
                     source: &source,
                     edges: self.report.edges,
                     first: self.comm.exclusive_prefix_sum(self.edges_here)?,
@@ -92,7 +92,7 @@ impl<'a> ImportContext<'a> {
                     weights: self.source.weights(),
                 };
                 let (found, edges) = IdDictionary::build(&context, ends)?;
-                source.check_unchanged(&**self.machine.disk)?;
+                source.check_unchanged(&**self.resources.disk)?;
                 self.report.temporary_bytes += context.written.load(Relaxed);
                 let vertices = self.comm.sum(found.ids)?;
                 source = EdgeReplay::TempFile(edges);
@@ -148,7 +148,7 @@ impl<'a> ImportContext<'a> {
 
     /// Returns the progress of counting, which reads the edges `readings` times.
     fn counting(&self, readings: u64) -> Meter<'a> {
-        Meter::new(self.machine.progress, "count", readings * self.edges_here)
+        Meter::new(self.resources.progress, "count", readings * self.edges_here)
     }
 
     /// Returns the input of a count of arcs.
@@ -160,7 +160,7 @@ impl<'a> ImportContext<'a> {
         vertices: u64,
     ) -> CountContext<'c> {
         CountContext {
-            machine: self.machine,
+            resources: self.resources,
             options: self.options,
             comm: self.comm,
             meter,
@@ -181,7 +181,7 @@ impl<'a> ImportContext<'a> {
         vertices: u64,
         span: u64,
     ) -> Result<OutDegrees, IngestError> {
-        let (budget, bytes_max) = (self.machine.budget, self.options.work_bytes_max);
+        let (budget, bytes_max) = (self.resources.budget, self.options.work_bytes_max);
         let little = (budget.available() / 4).min(bytes_max);
         let same = IdToIndex::Same;
         let is_full = span / SPAN_SHARE <= self.report.edges.max(SPAN_EDGES_FREE);
@@ -206,7 +206,7 @@ impl<'a> ImportContext<'a> {
     fn context(&self) -> Result<SortContext<'a>, IngestError> {
         let comm = self.comm;
         let shares = DictionaryMemory::new(
-            self.machine.budget.available(),
+            self.resources.budget.available(),
             self.lanes(),
             comm.count(),
             self.options.work_bytes_max,
@@ -214,7 +214,7 @@ impl<'a> ImportContext<'a> {
             |mine| comm.all_reduce_min(mine),
         )?;
         Ok(SortContext {
-            machine: self.machine,
+            resources: self.resources,
             directory: self.temporary,
             comm: self.comm,
             read_ahead: read_ahead(shares.chunk_bytes),
@@ -234,11 +234,13 @@ impl<'a> ImportContext<'a> {
         vertices: u64,
         span: Option<u64>,
     ) -> Result<(Option<IdsSummary>, Vec<u64>), IngestError> {
-        let machine = self.machine;
+        let resources = self.resources;
         let shift = granule_shift(span.unwrap_or(0));
         let granules = span.map_or(0, |span| span.div_ceil(1 << shift));
         let writer = |kind| match self.comm.is_first() {
-            true => IdsWriter::create(machine.disk, machine.budget, self.staging, kind).map(Some),
+            true => {
+                IdsWriter::create(resources.disk, resources.budget, self.staging, kind).map(Some)
+            }
             false => Ok(None),
         };
         // Ids that are 0, 1, 2, ... are indices, however that was found.
@@ -252,7 +254,7 @@ impl<'a> ImportContext<'a> {
                 let mut writer = writer(IdKind::Integer)?;
                 if let Some(writer) = &mut writer {
                     ranks.for_each(|ids| {
-                        IngestError::check_stop(machine.stop)?;
+                        IngestError::check_stop(resources.stop)?;
                         let pushed = ids.iter().try_for_each(|&id| writer.push_integer(id));
                         pushed.map_err(IngestError::from)
                     })?;

@@ -99,11 +99,11 @@ impl Demand {
         let chunks = self.buckets * sizes.chunk_bytes as u64;
         let lane = self.reader_bytes + self.fixed_bytes + slabs + chunks;
         // Who takes in what other ranks send has slabs too.
-        let passing = match self.ranks {
+        let shuffle = match self.ranks {
             1 => 0,
             ranks => slabs + BucketShuffle::memory(ranks, sizes.chunk_bytes),
         };
-        sizes.lanes * lane + passing + self.table_bytes(sizes)
+        sizes.lanes * lane + shuffle + self.table_bytes(sizes)
     }
 
     /// Bytes that the memory lacks, of what distribution takes or of what writing takes then.

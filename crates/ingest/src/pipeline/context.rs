@@ -10,7 +10,7 @@ use crate::report::ImportReport;
 use crate::source::EdgeSource;
 
 pub(super) struct ImportContext<'a> {
-    pub(super) machine: ImportResources<'a>,
+    pub(super) resources: ImportResources<'a>,
     /// The log of the checkpoint, if one is written.
     pub(super) log: Option<&'a StepLog<'a>>,
     pub(super) options: &'a ImportOptions,
@@ -38,7 +38,7 @@ pub(super) fn read_ahead(chunk_bytes: usize) -> usize {
 impl ImportContext<'_> {
     /// Notes the time of a step that ends.
     pub(super) fn done(&mut self, step: &'static str) {
-        let now = self.machine.clock.now();
+        let now = self.resources.clock.now();
         self.report
             .steps
             .push((step, now.saturating_sub(self.started)));
@@ -46,6 +46,6 @@ impl ImportContext<'_> {
     }
 
     pub(super) fn lanes(&self) -> u64 {
-        self.machine.workers.count() as u64
+        self.resources.workers.count() as u64
     }
 }

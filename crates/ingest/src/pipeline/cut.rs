@@ -131,7 +131,7 @@ impl ImportContext<'_> {
         let options = self.options;
         let (vertices, size) = (arc_stats.vertices, options.batch_size);
         let batches = size.map_or(0, |size| vertices / size.max(1));
-        let budget = self.machine.budget;
+        let budget = self.resources.budget;
         let tables = budget.lease("the table of batches", batches * BATCH_BYTES)?;
         let counted = CutInput {
             vertices,

@@ -137,11 +137,11 @@ impl<'a> ImportContext<'a> {
         cut: &CutPlan,
         graph: &GraphWriter,
     ) -> Result<Buckets, IngestError> {
-        let machine = self.machine;
+        let resources = self.resources;
         let needed = DegreeOrder::bytes(cut.plan.vertices, degrees.arcs) + DegreeOrder::WRITE_BYTES;
-        IngestError::check_free("the order of vertices", needed, machine.budget)?;
+        IngestError::check_free("the order of vertices", needed, resources.budget)?;
         let batches = cut.shape.batches.clone();
-        let degree_order = DegreeOrder::new(&degrees, machine, batches)?;
+        let degree_order = DegreeOrder::new(&degrees, resources, batches)?;
         let way = self.choose_mode(cut, &indexed, degrees.numbers)?;
         if self.comm.is_first() {
             degree_order.write(graph.order()?, self.options.work_bytes_max)?;
@@ -194,7 +194,7 @@ impl<'a> ImportContext<'a> {
         gather: BufferSizes,
         distribute: BufferSizes,
     ) -> Result<Buckets, IngestError> {
-        let (disk, progress) = (&**self.machine.disk, self.machine.progress);
+        let (disk, progress) = (&**self.resources.disk, self.resources.progress);
         let plan = cut.plan.by_destination(degree_order.degrees.numbers, span);
         let here = ShuffleTarget {
             plan: &plan,
@@ -239,8 +239,8 @@ impl<'a> ImportContext<'a> {
         sizes: BufferSizes,
         meter: &Meter<'_>,
     ) -> Result<Buckets, IngestError> {
-        let machine = self.machine;
-        let (disk, budget) = (&**machine.disk, machine.budget);
+        let resources = self.resources;
+        let (disk, budget) = (&**resources.disk, resources.budget);
         let target = self.bucket_target(to, file, sizes)?;
         let resting = Mutex::new(Vec::new());
         let make = || {
@@ -254,10 +254,10 @@ impl<'a> ImportContext<'a> {
             for range in 0..gathered.plan.buckets() {
                 let indices = degree_order.slice(gathered.destinations(range))?;
                 let work = |(reader, sink): &mut (GatheredReader, Distributor<'_>), unit: u64| {
-                    gathered.read(range, unit, &indices, reader, machine.stop, sink)
+                    gathered.read(range, unit, &indices, reader, resources.stop, sink)
                 };
                 let (lanes, units) = (sizes.lanes as usize, gathered.units(range));
-                let states = parallel::run(machine, lanes, units, make, work)?;
+                let states = parallel::run(resources, lanes, units, make, work)?;
                 lock(&resting).extend(states);
             }
             Ok(std::mem::take(&mut *lock(&resting)))

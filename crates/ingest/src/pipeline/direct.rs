@@ -41,7 +41,7 @@ struct DirectSide<'a> {
 
 impl<'a> ImportContext<'a> {
     /// The ways of the arcs of each side.
-    fn ways(&self) -> impl Iterator<Item = ArcDirections> + use<> {
+    fn directions(&self) -> impl Iterator<Item = ArcDirections> + use<> {
         let forward = match self.options.directed {
             true => ArcDirections::Forth,
             false => ArcDirections::Both,
@@ -61,9 +61,9 @@ impl<'a> ImportContext<'a> {
         if self_loops == SelfLoops::Drop {
             report.dropped_self_loops = vertices * circulant.loops();
         }
-        let mut granules = self.ways().map(|ways| {
+        let mut granules = self.directions().map(|directions| {
             let first = granule_ends(vertices);
-            let arcs = SortedArcs::count(circulant, ways, self_loops);
+            let arcs = SortedArcs::count(circulant, directions, self_loops);
             let arcs = first.windows(2).map(|ends| (ends[1] - ends[0]) * arcs);
             RangeCounts::new(first.clone(), arcs.collect())
         });
@@ -84,13 +84,13 @@ impl<'a> ImportContext<'a> {
         graph: &GraphWriter,
     ) -> Result<ArcCounts, IngestError> {
         let DirectSource { circulant, .. } = computed;
-        let machine = self.machine;
+        let resources = self.resources;
         let plan = &cut.plan;
         let steps_bytes: u64 = self
-            .ways()
-            .map(|ways| SortedArcs::bytes(circulant, ways))
+            .directions()
+            .map(|directions| SortedArcs::bytes(circulant, directions))
             .sum();
-        if steps_bytes > machine.budget.available() {
+        if steps_bytes > resources.budget.available() {
             // Cells cannot be counted then: check the memory for the largest possible number of cells.
             let need = write::WriteMemory::new(cut);
             self.need("the neighbours of a vertex", |total| {
@@ -98,14 +98,16 @@ impl<'a> ImportContext<'a> {
             })?;
         }
         let sides = std::iter::zip(plan.sides(), [FileSide::Forward, FileSide::Reverse]);
-        let halves = sides.zip(self.ways()).map(|((columns, side), ways)| {
-            let self_loops = self.options.self_loops;
-            Ok(DirectSide {
-                files: &columns.files,
-                steps: SortedArcs::new(circulant, ways, self_loops, machine.budget)?,
-                side,
-            })
-        });
+        let halves = sides
+            .zip(self.directions())
+            .map(|((columns, side), directions)| {
+                let self_loops = self.options.self_loops;
+                Ok(DirectSide {
+                    files: &columns.files,
+                    steps: SortedArcs::new(circulant, directions, self_loops, resources.budget)?,
+                    side,
+                })
+            });
         let halves: Vec<DirectSide<'_>> = halves.collect::<Result<_, IngestError>>()?;
         let lanes = self.compute_lanes(cut, &halves)?;
 
@@ -120,7 +122,11 @@ impl<'a> ImportContext<'a> {
         files.retain(|(half, number)| !done.contains_key(&(half.side, *number)));
         let completed = CompletedFiles::new(self, graph);
         let arcs_of = |half: &DirectSide<'_>| half.steps.len() * circulant.vertices;
-        let meter = Meter::new(machine.progress, "write", halves.iter().map(arcs_of).sum());
+        let meter = Meter::new(
+            resources.progress,
+            "write",
+            halves.iter().map(arcs_of).sum(),
+        );
         let weights = computed.graph.weigher();
         let make = || CellBuffer::new(self, plan, weights, &meter);
         let work = |run: &mut CellBuffer<'_>, task: u64| {
@@ -137,7 +143,7 @@ impl<'a> ImportContext<'a> {
             Ok(())
         };
         let tasks = files.len() as u64;
-        let written = parallel::run(machine, lanes, tasks, make, work);
+        let written = parallel::run(resources, lanes, tasks, make, work);
         if written.is_err() {
             completed.checkpoint();
         }
@@ -170,14 +176,14 @@ impl<'a> ImportContext<'a> {
         let lane =
             |total| GraphWriter::memory(weights, total) + TABLES_BYTES + CellBuffer::bytes(weights);
         self.need("column files", |total| notes + finish.max(lane(total)))?;
-        let budget = self.machine.budget;
+        let budget = self.resources.budget;
         let (total, available) = (budget.total(), budget.available());
         Ok(((available - notes) / lane(total)) as usize)
     }
 
     /// Returns an error unless the bytes that are `needed` with the budget's total are free.
     fn need(&self, what: &'static str, needed: impl Fn(u64) -> u64) -> Result<(), IngestError> {
-        let budget = self.machine.budget;
+        let budget = self.resources.budget;
         let (total, available) = (budget.total(), budget.available());
         let mut more = 0;
         while needed(total.saturating_add(more)) > available.saturating_add(more) {
@@ -225,11 +231,11 @@ impl<'a> CellBuffer<'a> {
         drawn: WeightRng,
         meter: &'a Meter<'a>,
     ) -> Result<Self, IngestError> {
-        let machine = import.machine;
-        let buffer = |bytes| machine.budget.buffer("arcs on their way", bytes);
+        let resources = import.resources;
+        let buffer = |bytes| resources.budget.buffer("arcs on their way", bytes);
         Ok(CellBuffer {
             plan,
-            stop: machine.stop,
+            stop: resources.stop,
             meter,
             drawn,
             keys: buffer(RUN * size_of::<u64>())?,

@@ -24,7 +24,7 @@ use crate::progress::Meter;
 
 /// A temporary file of buckets that distributors fill as a plan has it.
 pub(super) struct BucketTarget<'t> {
-    machine: ImportResources<'t>,
+    resources: ImportResources<'t>,
     plan: &'t DistributionPlan,
     slab_bytes: usize,
     bucket_file: BucketFile,
@@ -39,7 +39,7 @@ impl BucketTarget<'_> {
         indices: IndexLookup<'d>,
         meter: &'d Meter<'d>,
     ) -> Result<Distributor<'d>, IngestError> {
-        let (disk, budget) = (&**self.machine.disk, self.machine.budget);
+        let (disk, budget) = (&**self.resources.disk, self.resources.budget);
         let writer = BucketWriter::new(&self.bucket_file, disk, budget, self.slab_bytes)?;
         let writer = writer.sending(self.shuffle.as_ref());
         Distributor::new(self.plan, indices, writer, budget, meter)
@@ -64,7 +64,7 @@ impl<'a> ImportContext<'a> {
             return Err(self.too_little(more));
         };
         let sizes = self.agreed(sizes)?;
-        let meter = Meter::new(self.machine.progress, "distribute", self.edges_here);
+        let meter = Meter::new(self.resources.progress, "distribute", self.edges_here);
         let buckets = self.read_into(indexed, window, cut.to_all(), ARCS, sizes, &meter)?;
         self.done("distribute");
         Ok(buckets)
@@ -89,21 +89,23 @@ impl<'a> ImportContext<'a> {
         sizes: BufferSizes,
         meter: &Meter<'_>,
     ) -> Result<Buckets, IngestError> {
-        let machine = self.machine;
+        let resources = self.resources;
         let target = self.bucket_target(to, file, sizes)?;
         let indices = indexed.indices.look_up().with_window(window.as_ref());
         let make = || {
-            let reader = indexed.source.reader(machine.disk, machine.budget)?;
+            let reader = indexed.source.reader(resources.disk, resources.budget)?;
             Ok((reader, target.distributor(indices, meter)?))
         };
         let work = |(reader, distributor): &mut (EdgeReplayReader<'_>, Distributor<'_>),
                     unit: u64| {
-            indexed.source.read(unit, reader, machine.stop, distributor)
+            indexed
+                .source
+                .read(unit, reader, resources.stop, distributor)
         };
         let units = indexed.source.units();
-        let read = || parallel::run(machine, sizes.lanes as usize, units, make, work);
+        let read = || parallel::run(resources, sizes.lanes as usize, units, make, work);
         let counts = self.fill(&target, read)?;
-        indexed.source.check_unchanged(&**machine.disk)?;
+        indexed.source.check_unchanged(&**resources.disk)?;
         self.buckets(target, counts)
     }
 
@@ -117,16 +119,18 @@ impl<'a> ImportContext<'a> {
     where
         'a: 't,
     {
-        let (machine, chunk_bytes) = (self.machine, sizes.chunk_bytes);
+        let (resources, chunk_bytes) = (self.resources, sizes.chunk_bytes);
         let path = self.temporary.join(file);
         let buckets = to.plan.buckets();
-        let bucket_file = BucketFile::create(&**machine.disk, path, buckets, chunk_bytes)?;
+        let bucket_file = BucketFile::create(&**resources.disk, path, buckets, chunk_bytes)?;
         let shuffle = match to.owners {
             [] => None,
-            owners => BucketShuffle::new(&self.comm, machine.budget, owners.to_vec(), chunk_bytes)?,
+            owners => {
+                BucketShuffle::new(&self.comm, resources.budget, owners.to_vec(), chunk_bytes)?
+            }
         };
         Ok(BucketTarget {
-            machine,
+            resources,
             plan: to.plan,
             slab_bytes: sizes.slab_bytes,
             bucket_file,
@@ -140,7 +144,7 @@ impl<'a> ImportContext<'a> {
         target: &BucketTarget<'_>,
         read: impl FnOnce() -> Result<Vec<(R, Distributor<'d>)>, IngestError>,
     ) -> Result<Buffer, IngestError> {
-        let (disk, budget) = (&**target.machine.disk, target.machine.budget);
+        let (disk, budget) = (&**target.resources.disk, target.resources.budget);
         let (shuffle, slab_bytes) = (target.shuffle.as_ref(), target.slab_bytes);
         let read = || self.gather(target.plan, read()?);
         let (counts, written) = fill(&target.bucket_file, shuffle, disk, budget, slab_bytes, read)?;
@@ -166,14 +170,14 @@ impl<'a> ImportContext<'a> {
     /// Returns the state of the budget.
     pub(super) fn memory(&self) -> MemorySnapshot {
         MemorySnapshot {
-            total: self.machine.budget.total(),
-            available: self.machine.budget.available(),
+            total: self.resources.budget.total(),
+            available: self.resources.budget.available(),
         }
     }
 
     /// Returns the error of a budget that lacks `more` bytes.
     pub(super) fn too_little(&self, more: u64) -> IngestError {
-        let budget = self.machine.budget;
+        let budget = self.resources.budget;
         IngestError::too_little_memory("column files", budget.available() + more, budget)
     }
 
@@ -202,7 +206,7 @@ impl<'a> ImportContext<'a> {
         }
         // Without edges there are no counts.
         let bytes = plan.buckets() * plan.parts * size_of::<u64>();
-        let none = || self.machine.budget.buffer("counts of arcs", bytes);
+        let none = || self.resources.budget.buffer("counts of arcs", bytes);
         Ok(counts.map_or_else(none, Ok)?)
     }
 }

@@ -24,8 +24,8 @@ impl ImportContext<'_> {
         let report = &mut self.report;
         report.arcs = kept.arcs;
         // Of an undirected edge both arcs were dropped, or none.
-        let ways = if options.directed { 1 } else { 2 };
-        report.dropped_duplicates = kept.loops_dropped + kept.others_dropped / ways;
+        let arcs_per_edge = if options.directed { 1 } else { 2 };
+        report.dropped_duplicates = kept.loops_dropped + kept.others_dropped / arcs_per_edge;
         report.edges_kept = report.edges - report.dropped_self_loops - report.dropped_duplicates;
         let mut dropped = BTreeMap::from([
             ("duplicates".into(), report.dropped_duplicates),
@@ -78,7 +78,7 @@ impl ImportContext<'_> {
             |send| graph.tell(send),
             |from, bytes| Ok(listeners[from].take(bytes)?),
         )?;
-        let (disk, budget, folder) = (&**self.machine.disk, self.machine.budget, &staging.path);
+        let (disk, budget, folder) = (&**self.resources.disk, self.resources.budget, &staging.path);
         let copied = |_| CopiedFiles::new(disk, budget, folder);
         let mut copied: Vec<_> = (0..comm.count()).map(copied).collect();
         let elsewhere = match staging.makers[comm.rank()] {
@@ -94,8 +94,8 @@ impl ImportContext<'_> {
 
     /// Copies the files of the first rank to hosts with a disk of their own; all ranks wait for it.
     fn copy(&self, staging: &StagingDir<'_>) -> Result<(), IngestError> {
-        let (comm, disk) = (self.comm, &**self.machine.disk);
-        let (budget, folder, makers) = (self.machine.budget, &staging.path, &staging.makers);
+        let (comm, disk) = (self.comm, &**self.resources.disk);
+        let (budget, folder, makers) = (self.resources.budget, &staging.path, &staging.makers);
         let is_maker = |rank: &usize| makers[*rank] == *rank;
         if comm.is_first() {
             let names = common_files(disk, folder)?;

@@ -29,12 +29,12 @@ use crate::source::EdgeSource;
 /// that would do), `stop` was requested, or something has the output's name. Nothing is left behind then but what
 /// [is kept](ImportOptions::keep_every).
 pub fn import(
-    machine: ImportResources<'_>,
+    resources: ImportResources<'_>,
     source: &dyn EdgeSource,
     vertices: Option<&dyn EdgeSource>,
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
-    store(machine, source, vertices, None, options)
+    store(resources, source, vertices, None, options)
 }
 
 /// Stores `graph` as [`import`] would, with the same bytes.
@@ -44,7 +44,7 @@ pub fn import(
 /// # Errors
 /// As for [`import`].
 pub fn generate(
-    machine: ImportResources<'_>,
+    resources: ImportResources<'_>,
     graph: &Generated,
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
@@ -53,25 +53,25 @@ pub fn generate(
         .circulant(options.directed, options.duplicates)
         .filter(|_| options.order == Order::Id)
         .map(|circulant| DirectSource { graph, circulant });
-    store(machine, graph, None, computed, options)
+    store(resources, graph, None, computed, options)
 }
 
 fn store(
-    machine: ImportResources<'_>,
+    resources: ImportResources<'_>,
     source: &dyn EdgeSource,
     vertices: Option<&dyn EdgeSource>,
     computed: Option<DirectSource<'_>>,
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
-    let counted = Arc::new(CountedDisk::new(Arc::clone(machine.disk)));
+    let counted = Arc::new(CountedDisk::new(Arc::clone(resources.disk)));
     let disk: Arc<dyn Disk> = Arc::clone(&counted) as Arc<dyn Disk>;
-    let fabric = machine.fabric.map(CountedFabric::new);
-    let machine = ImportResources {
+    let fabric = resources.fabric.map(CountedFabric::new);
+    let resources = ImportResources {
         disk: &disk,
         fabric: fabric.as_ref().map(|fabric| fabric as &dyn Fabric),
-        ..machine
+        ..resources
     };
-    let comm = ImportCommunicator::new(machine.fabric, machine.stop);
+    let comm = ImportCommunicator::new(resources.fabric, resources.stop);
     comm.check_identical_input(source, vertices, options)?;
     let source = &comm.part_of(source);
     let vertices = vertices.map(|vertices| comm.part_of(vertices));
@@ -98,8 +98,8 @@ fn store(
         return Err(IngestError::TooManyVertices { vertices });
     }
     check_memory(
-        machine.budget,
-        machine.workers,
+        resources.budget,
+        resources.workers,
         scan::reader_bytes(source, vertices),
         source.weights(),
         vertices.is_some(),
@@ -111,9 +111,9 @@ fn store(
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let job = JobIdentity::new(options, &comm, source, vertices);
-    let dirs = ImportDirs::open(machine, comm, parent, job, options)?;
+    let dirs = ImportDirs::open(resources, comm, parent, job, options)?;
     let mut import = ImportContext {
-        machine,
+        resources,
         log: dirs.log.as_ref(),
         options,
         comm,
@@ -123,7 +123,7 @@ fn store(
         staging: &dirs.staging.path,
         report: ImportReport::default(),
         edges_here: 0,
-        started: machine.clock.now(),
+        started: resources.clock.now(),
     };
 
     let made = import.make(computed, &dirs.staging).and_then(|()| {
@@ -140,11 +140,11 @@ fn store(
             fabric.fail(&error.to_string());
         }
         if stays {
-            machine.progress.keeps(dirs.temporary.path());
+            resources.progress.keeps(dirs.temporary.path());
         }
         return Err(error);
     }
-    report.peak_memory = machine.budget.peak();
+    report.peak_memory = resources.budget.peak();
     dirs.end(&options.output, || {
         // Another process may have taken the name meanwhile.
         Ok(disk.exists(&options.output)?.then(exists_already))
@@ -188,7 +188,7 @@ impl<'a> ImportContext<'a> {
         computed: Option<DirectSource<'a>>,
         staging: &StagingDir<'_>,
     ) -> Result<(), IngestError> {
-        let disk = &**self.machine.disk;
+        let disk = &**self.resources.disk;
         let found = self.resume(staging)?;
         let mut point = match computed {
             None => found,
@@ -222,8 +222,8 @@ impl<'a> ImportContext<'a> {
         };
         let cut = self.cut(&arc_stats)?;
         let mut graph = GraphWriter::create(
-            self.machine.disk.clone(),
-            self.machine.budget.clone(),
+            self.resources.disk.clone(),
+            self.resources.budget.clone(),
             &staging.path,
             cut.shape.clone(),
         )?;

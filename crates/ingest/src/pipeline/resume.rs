@@ -80,7 +80,7 @@ impl<'a> ImportContext<'a> {
         // One rank of each disk removes the common files; column files are replaced when they are written again.
         let is_maker = staging.makers[self.comm.rank()] == self.comm.rank();
         let common = match is_maker {
-            true => common_graph_files(&**self.machine.disk, self.staging)?,
+            true => common_graph_files(&**self.resources.disk, self.staging)?,
             false => Vec::new(),
         };
         log.clean(common)?;
@@ -90,7 +90,7 @@ impl<'a> ImportContext<'a> {
         };
         std::iter::zip(self.counters(), counters).for_each(|(to, counter)| *to = counter);
         let next = ["ids", "distribute", "write"][step as usize - 1];
-        self.machine.progress.goes_on(next, 0);
+        self.resources.progress.goes_on(next, 0);
         Ok(found)
     }
 
@@ -182,7 +182,7 @@ impl<'a> ImportContext<'a> {
     }
 
     fn scanned(&self, from: &mut RecordReader<'_>) -> io::Result<ResumePoint<'a>> {
-        let budget = self.machine.budget;
+        let budget = self.resources.budget;
         let source = self.take_source(self.source, from)?;
         let vertices = from.optional(|from| {
             let vertices = self.vertices.ok_or_else(corrupt)?;
@@ -221,7 +221,7 @@ impl<'a> ImportContext<'a> {
         input: &'a dyn EdgeSource,
         from: &mut RecordReader<'_>,
     ) -> io::Result<EdgeReplay<'a>> {
-        let (disk, budget) = (&**self.machine.disk, self.machine.budget);
+        let (disk, budget) = (&**self.resources.disk, self.resources.budget);
         EdgeReplay::decode(disk, budget, (input, self.temporary), from)
     }
 
@@ -250,7 +250,7 @@ impl<'a> ImportContext<'a> {
     }
 
     fn indexed(&self, from: &mut RecordReader<'_>) -> io::Result<ResumePoint<'a>> {
-        let (disk, budget) = (&**self.machine.disk, self.machine.budget);
+        let (disk, budget) = (&**self.resources.disk, self.resources.budget);
         let arc_stats = ArcStats::decode(from)?;
         let source = self.take_source(self.source, from)?;
         let ranks = from.optional(|from| RankBitmap::decode(budget, from))?;
@@ -288,7 +288,7 @@ impl<'a> ImportContext<'a> {
     }
 
     fn distributed(&self, from: &mut RecordReader<'_>) -> io::Result<ResumePoint<'a>> {
-        let (disk, budget) = (&**self.machine.disk, self.machine.budget);
+        let (disk, budget) = (&**self.resources.disk, self.resources.budget);
         let arc_stats = ArcStats::decode(from)?;
         let order = from.optional(|from| Ok([from.number()?, from.number()?]))?;
         let bucket_file = BucketFile::decode(disk, budget, &self.temporary.join(ARCS), from)?;
@@ -348,9 +348,9 @@ impl<'a> ImportContext<'a> {
             }
         }
         if !done.is_empty() {
-            self.machine.progress.goes_on("write", done.len());
+            self.resources.progress.goes_on("write", done.len());
         }
-        let disk = &**self.machine.disk;
+        let disk = &**self.resources.disk;
         for (side, number) in mine.filter(|file| !done.contains_key(file)) {
             for path in graph.paths_of(side, number) {
                 if disk.exists(&path)? {

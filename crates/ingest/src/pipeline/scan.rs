@@ -88,8 +88,8 @@ pub(crate) struct ScanResult<'a> {
 impl<'a> ImportContext<'a> {
     /// Step 1.
     pub(crate) fn scan(&mut self) -> Result<ScanResult<'a>, IngestError> {
-        let (machine, comm) = (self.machine, self.comm);
-        let disk = &**machine.disk;
+        let (resources, comm) = (self.resources, self.comm);
+        let disk = &**resources.disk;
         let known = self.source.vertices().is_some();
         if known && self.vertices.is_some() {
             return Err(IngestError::VerticesKnown);
@@ -100,7 +100,7 @@ impl<'a> ImportContext<'a> {
             reverse: self.options.turns_round(),
             vertices: self.vertices.is_some(),
         };
-        let (chunk_bytes, needed) = need.fitting(machine.budget.available());
+        let (chunk_bytes, needed) = need.fitting(resources.budget.available());
         let edge_file = |name: &str, source: &dyn EdgeSource| {
             TempEdgeFile::create(
                 disk,
@@ -111,19 +111,19 @@ impl<'a> ImportContext<'a> {
         };
         let edges_spool = needs_spool(self.source).then(|| edge_file("input", self.source));
         let edges_spool = edges_spool.transpose()?;
-        IngestError::check_free("the first reading of the edges", needed, machine.budget)?;
+        IngestError::check_free("the first reading of the edges", needed, resources.budget)?;
         // Of all ranks, since their ids are put together.
         let amount = self.source.amount() + self.vertices.map_or(0, EdgeSource::amount);
         let amount = comm.sum(amount)?;
         let id_bitmap = (self.source.ids() == Ids::Integer && !known).then(|| {
-            let bytes_max = id_bitmap_bytes_max(machine.budget.available() - needed, amount);
+            let bytes_max = id_bitmap_bytes_max(resources.budget.available() - needed, amount);
             let bytes_max = bytes_max.min(self.options.work_bytes_max);
-            IdBitmap::new(machine.budget, bytes_max)
+            IdBitmap::new(resources.budget, bytes_max)
         });
         let scan = |source: &'a dyn EdgeSource, edge_file: Option<&TempEdgeFile>, step| {
-            let meter = Meter::new(machine.progress, step, source.amount());
+            let meter = Meter::new(resources.progress, step, source.amount());
             let scan = Scan {
-                machine,
+                resources,
                 options: self.options,
                 meter: &meter,
                 source,

@@ -164,7 +164,7 @@ impl ImportContext<'_> {
         chunk_bytes: usize,
         noted: u64,
     ) -> Result<SortLanes, IngestError> {
-        let (plan, budget) = (&cut.plan, self.machine.budget);
+        let (plan, budget) = (&cut.plan, self.resources.budget);
         let least = least_bytes(budget.total(), chunk_bytes, plan.weights, plan.duplicates);
         // That the notes leave enough was known when arcs were distributed.
         let notes = WriteMemory::new(cut).notes.saturating_sub(noted);
@@ -192,7 +192,7 @@ impl ImportContext<'_> {
         buckets: Buckets,
         graph: &GraphWriter,
     ) -> Result<ArcCounts, IngestError> {
-        let machine = self.machine;
+        let resources = self.resources;
         let plan = &cut.plan;
         let counts = buckets.counts.typed::<u64>();
         let parts_of = |bucket: usize| &counts[bucket * plan.parts..(bucket + 1) * plan.parts];
@@ -202,19 +202,19 @@ impl ImportContext<'_> {
         order.retain(|&bucket| cut.owners[bucket] == self.comm.rank());
         let all: u64 = order.iter().map(|&bucket| arcs_of(bucket)).sum();
         let file = |bucket| column_file(plan, bucket).0;
-        let free = machine.budget.available();
+        let free = resources.budget.available();
         let done = self.done_files(graph, order.iter().map(|&bucket| file(bucket)))?;
         order.retain(|&bucket| !done.contains_key(&file(bucket)));
         order.sort_by_key(|&bucket| std::cmp::Reverse(arcs_of(bucket)));
         let chunk_bytes = buckets.bucket_file.chunk_bytes;
-        let noted = free - machine.budget.available().min(free);
+        let noted = free - resources.budget.available().min(free);
         let lanes = self.sort_lanes(cut, &order, &parts_of, chunk_bytes, noted)?;
 
-        let meter = Meter::new(machine.progress, "write", all);
+        let meter = Meter::new(resources.progress, "write", all);
         meter.advance(all - order.iter().map(|&bucket| arcs_of(bucket)).sum::<u64>());
         let completed = CompletedFiles::new(self, graph);
         let make = || {
-            let (disk, budget) = (&**machine.disk, machine.budget);
+            let (disk, budget) = (&**resources.disk, resources.budget);
             let ahead = read_ahead(chunk_bytes);
             let scratch = sort_bucket::SortScratch {
                 chunk_reader: ChunkReader::new(disk, budget, chunk_bytes, ahead)?,
@@ -232,7 +232,7 @@ impl ImportContext<'_> {
             let file = sort_bucket::BucketSort {
                 plan,
                 bucket_file: &buckets.bucket_file,
-                stop: machine.stop,
+                stop: resources.stop,
                 bucket,
                 batches,
             };
@@ -247,7 +247,7 @@ impl ImportContext<'_> {
             Ok(())
         };
         let (count, tasks) = (lanes.count as usize, order.len() as u64);
-        let states = parallel::run(machine, count, tasks, make, work);
+        let states = parallel::run(resources, count, tasks, make, work);
         if states.is_err() {
             completed.checkpoint();
         }

@@ -207,7 +207,7 @@ fn input_changed_while_read_is_an_error() {
             path,
             bytes: after,
         };
-        let machine = ImportResources {
+        let resources = ImportResources {
             disk: &disk,
             workers: &WorkerPool::threads(1, Arc::clone(&disk)).unwrap(),
             budget: &MemoryBudget::new(64 << 20),
@@ -216,7 +216,7 @@ fn input_changed_while_read_is_an_error() {
             progress: &meddler,
             fabric: None,
         };
-        let outcome = import(machine, &source, None, &ImportOptions::new("/graph"));
+        let outcome = import(resources, &source, None, &ImportOptions::new("/graph"));
         if step == "write" {
             // From here on nothing is read of them.
             outcome.unwrap();

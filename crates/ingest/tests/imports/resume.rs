@@ -64,7 +64,7 @@ impl Case<'_> {
     fn import(&self, benches: &[Bench], heard: &Heard) -> Vec<Result<(), IngestError>> {
         let one = |bench: &Bench, fabric: Option<&dyn Fabric>| {
             let (budget, clock) = (MemoryBudget::new(BUDGET), SystemClock::new());
-            let machine = ImportResources {
+            let resources = ImportResources {
                 disk: &bench.disk,
                 workers: &bench.simulated(1, 2),
                 budget: &budget,
@@ -74,8 +74,8 @@ impl Case<'_> {
                 fabric,
             };
             let done = match &self.from {
-                From::Edges(source) => import(machine, *source, None, &self.options),
-                From::Rule(graph) => generate(machine, graph, &self.options),
+                From::Edges(source) => import(resources, *source, None, &self.options),
+                From::Rule(graph) => generate(resources, graph, &self.options),
             };
             assert_eq!(budget.available(), BUDGET, "all leases are given back");
             done.map(drop)

@@ -142,11 +142,11 @@ fn engine(disk: &Arc<dyn Disk>, at: &Path, fabric: &Arc<dyn Fabric>) -> Engine {
 ///
 /// Returns the sum that arrived, the messages sent, and the bytes read of lists.
 fn pass(engine: &mut Engine, room: u64) -> (u64, u64, u64) {
-    let (needs, _) = MessageFilter::load(&engine.machine(false), "needs", room)
+    let (filter, _) = MessageFilter::load(&engine.context(false), "needs", room)
         .expect("lists")
         .expect("room for them");
-    let on_disk = needs.lists.all_on_disk();
-    engine.held.set_filter_for_test(needs);
+    let on_disk = filter.lists.all_on_disk();
+    engine.cache.set_filter_for_test(filter);
     let sum = engine.vertex_array::<u64>("sum").expect("an array");
     let all = engine.full_set().expect("a set");
     let passed = engine.process_edges(&AddUp, sum.read(), sum.write(), &all, Direction::Forward);
@@ -166,16 +166,16 @@ fn filter_lists_go_to_disk_when_memory_is_short() {
         [bytes.least, bytes.most].map(|bytes| bytes + selected_bytes(&batches))
     };
     assert!(least * 4 < most, "{least}, {most}");
-    let rooms = |ways, free| {
-        let rooms = filter_budgets(&batches, own.clone(), RANKS, (ways, free));
+    let rooms = |orientations, free| {
+        let rooms = filter_budgets(&batches, own.clone(), RANKS, (orientations, free));
         rooms.collect::<Vec<_>>()
     };
-    for ways in [1, 2] {
-        let free = |room| room * SHARE * ways;
-        assert_eq!(rooms(ways, free(most) + free(1)), [most, least]);
-        assert_eq!(rooms(ways, free(most - 1)), [most - 1, least]);
-        assert_eq!(rooms(ways, free(least)), [least, least]);
-        assert!(rooms(ways, free(least - 1)).is_empty());
+    for orientations in [1, 2] {
+        let free = |room| room * SHARE * orientations;
+        assert_eq!(rooms(orientations, free(most) + free(1)), [most, least]);
+        assert_eq!(rooms(orientations, free(most - 1)), [most - 1, least]);
+        assert_eq!(rooms(orientations, free(least)), [least, least]);
+        assert!(rooms(orientations, free(least - 1)).is_empty());
     }
 }
 
@@ -209,7 +209,7 @@ fn filter_lists_on_disk_equal_those_in_memory() {
         let mut engine = engine(&disk, folder.path(), &fabric);
         let (batches, own) = (
             engine.graph().batches().clone(),
-            engine.machine(false).ranks.own(),
+            engine.context(false).ranks.own(),
         );
         let bytes = lists_memory(&batches, own.clone(), RANKS);
         let selected = selected_bytes(&batches);
@@ -219,7 +219,7 @@ fn filter_lists_on_disk_equal_those_in_memory() {
         };
         let arcs = arcs();
         let owner = |arc: &(u64, u64)| {
-            let owner = engine.machine(false).ranks.owner(batches.batch_of(arc.1));
+            let owner = engine.context(false).ranks.owner(batches.batch_of(arc.1));
             (arc.0, owner)
         };
         let mut wanted: Vec<_> = arcs.iter().filter(needed).map(owner).collect();

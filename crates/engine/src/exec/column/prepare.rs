@@ -14,7 +14,7 @@ use crate::exec::column::kernel::pass::Pass;
 use crate::exec::column::phase::sparse::adjacency::AdjacencyScratch;
 use crate::exec::column::scratch::ColumnScratch;
 use crate::graph_view::CellBytes;
-use crate::memory::plan::{HELD_MIN, PassMemory};
+use crate::memory::plan::{PassMemory, WINDOW_BATCHES_MIN};
 use crate::messages::buffer::MessageBuffer;
 use crate::metrics::run::Mode;
 use crate::planner::kernel::{KernelPlan, PassStats, choose_kernel};
@@ -40,39 +40,39 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     pub(crate) fn choose(
         &mut self,
         pass: &Pass<'_, P>,
-        held: &mut GraphCache,
+        cache: &mut GraphCache,
     ) -> Result<KernelPlan, EngineError> {
-        let ways = pass.ways;
+        let orientations = pass.orientations;
         if self.messages.is_none() {
-            self.prepare(pass, held)?;
+            self.prepare(pass, cache)?;
         }
-        if !pass.machine.ranks.alone() {
-            return self.choose_together(pass, held);
+        if !pass.context.ranks.alone() {
+            return self.choose_together(pass, cache);
         }
         loop {
-            let facts = self.facts(pass, held)?;
-            let KernelPlan { mode, turned } = choose_kernel(&facts);
-            let is_pinned = held.orientation(turned).is_fully_cached().is_some();
+            let facts = self.facts(pass, cache)?;
+            let KernelPlan { mode, transposed } = choose_kernel(&facts);
+            let is_pinned = cache.orientation(transposed).is_fully_cached().is_some();
             let seeks = mode == Mode::Sparse
-                && (is_pinned || !self.is_cache_worthwhile(ways, turned, held));
-            if seeks && self.sparse(pass, turned, facts.edges, held)? {
-                return Ok(KernelPlan { mode, turned });
+                && (is_pinned || !self.is_cache_worthwhile(orientations, transposed, cache));
+            if seeks && self.sparse(pass, transposed, facts.edges, cache)? {
+                return Ok(KernelPlan { mode, transposed });
             }
             if is_pinned {
                 let both = PassStats {
                     both_resident: true,
                     ..facts
                 };
-                if choose_kernel(&both).turned && !turned {
-                    held.pulls_missed += 1;
+                if choose_kernel(&both).transposed && !transposed {
+                    cache.pulls_missed += 1;
                 }
-                self.dense(&ways.orientation(turned), turned, held)?;
+                self.dense(&orientations.orientation(transposed), transposed, cache)?;
                 // A sparse pass whose queues might not fit is a dense one.
                 let mode = dense_mode(mode);
-                return Ok(KernelPlan { mode, turned });
+                return Ok(KernelPlan { mode, transposed });
             }
             // The newly cached data may make another choice the better one.
-            self.pin(ways, turned, held)?;
+            self.pin(orientations, transposed, cache)?;
         }
     }
 
@@ -80,25 +80,28 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     fn choose_together(
         &mut self,
         pass: &Pass<'_, P>,
-        held: &mut GraphCache,
+        cache: &mut GraphCache,
     ) -> Result<KernelPlan, EngineError> {
-        let (ways, ranks) = (pass.ways, &pass.machine.ranks);
-        let facts = self.facts(pass, held)?;
-        let turned = Self::goes_turned(pass);
-        let (machine, of_way) = (ways.orientation(turned), held.orientation(turned));
-        let (CellBytes { block_lists, cells }, has_fanout) = of_way.in_memory(self.weighted);
-        let scanned = held.orientation(false).in_memory(self.weighted).0.cells;
-        let [guesses, lacks] = [of_way.degrees.is_none(), !has_fanout].map(u64::from);
+        let (orientations, ranks) = (pass.orientations, &pass.context.ranks);
+        let facts = self.facts(pass, cache)?;
+        let transposed = Self::goes_transposed(pass);
+        let (context, cached) = (
+            orientations.orientation(transposed),
+            cache.orientation(transposed),
+        );
+        let (CellBytes { block_lists, cells }, has_fanout) = cached.in_memory(self.weighted);
+        let scanned = cache.orientation(false).in_memory(self.weighted).0.cells;
+        let [guesses, lacks] = [cached.degrees.is_none(), !has_fanout].map(u64::from);
         let PassStats { edges, workers, .. } = facts;
         let mine = [edges, workers, block_lists, cells, scanned, guesses, lacks];
         let [edges, workers, block_lists, cells, scanned, guesses, lacks] = ranks.total(mine)?;
         self.seek.placed = lacks > 0;
         let in_memory = CellBytes { block_lists, cells };
-        let KernelPlan { mode, turned } = choose_kernel(&PassStats {
+        let KernelPlan { mode, transposed } = choose_kernel(&PassStats {
             edges: edges.min(facts.arcs),
             workers: workers / ranks.count() as u64,
-            on_disk: machine.on_disk(self.weighted, in_memory, lacks == 0),
-            scanned: ways.stored.cells_on_disk(self.weighted, scanned),
+            on_disk: context.on_disk(self.weighted, in_memory, lacks == 0),
+            scanned: orientations.stored.cells_on_disk(self.weighted, scanned),
             // A gather reads cells in the columns of other ranks, which this rank does not hold.
             pulls: false,
             both_resident: false,
@@ -106,74 +109,76 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             ..facts
         });
         if mode == Mode::Sparse {
-            if held.orientation(turned).is_fully_cached().is_none()
-                && self.is_cache_worthwhile(ways, turned, held)
+            if cache.orientation(transposed).is_fully_cached().is_none()
+                && self.is_cache_worthwhile(orientations, transposed, cache)
             {
-                self.pin(ways, turned, held)?;
+                self.pin(orientations, transposed, cache)?;
             }
             // What one rank only guesses is no bound.
             let most = if guesses == 0 { edges } else { u64::MAX };
-            let fits = self.sparse(pass, turned, most, held)?;
+            let fits = self.sparse(pass, transposed, most, cache)?;
             if ranks.total([u64::from(!fits)])? == [0] {
-                return Ok(KernelPlan { mode, turned });
+                return Ok(KernelPlan { mode, transposed });
             }
             // It may have fitted here, and not elsewhere.
             self.seek.reserved = None;
         }
-        if held.orientation(turned).is_fully_cached().is_none() {
-            self.pin(ways, turned, held)?;
+        if cache.orientation(transposed).is_fully_cached().is_none() {
+            self.pin(orientations, transposed, cache)?;
         }
-        self.dense(&ways.orientation(turned), turned, held)?;
+        self.dense(&orientations.orientation(transposed), transposed, cache)?;
         let mode = dense_mode(mode);
         if mode == Mode::Gather {
-            self.streams(&ways.orientation(turned))?;
+            self.streams(&orientations.orientation(transposed))?;
         }
-        Ok(KernelPlan { mode, turned })
+        Ok(KernelPlan { mode, transposed })
     }
 
     /// True if a pass follows transposed arcs, where the graph has them.
-    fn goes_turned(pass: &Pass<'_, P>) -> bool {
-        let symmetric = pass.machine.graph.symmetric();
-        pass.direction == Direction::Backward && !symmetric && pass.ways.turned.is_some()
+    fn goes_transposed(pass: &Pass<'_, P>) -> bool {
+        let symmetric = pass.context.graph.symmetric();
+        pass.direction == Direction::Backward
+            && !symmetric
+            && pass.orientations.transposed.is_some()
     }
 
     /// What the choice of a pass's mode depends on.
-    fn facts(&self, pass: &Pass<'_, P>, held: &GraphCache) -> Result<PassStats, EngineError> {
+    fn facts(&self, pass: &Pass<'_, P>, cache: &GraphCache) -> Result<PassStats, EngineError> {
         // A lookup follows arcs from the senders.
-        let (ways, seeks_turned) = (pass.ways, Self::goes_turned(pass));
-        let machine = &ways.orientation(seeks_turned);
-        let of_way = held.orientation(seeks_turned);
-        let (in_memory, has_fanout) = of_way.in_memory(self.weighted);
-        let scanned = held.orientation(false).in_memory(self.weighted).0.cells;
+        let (orientations, sparse_transposed) = (pass.orientations, Self::goes_transposed(pass));
+        let context = &orientations.orientation(sparse_transposed);
+        let cached = cache.orientation(sparse_transposed);
+        let (in_memory, has_fanout) = cached.in_memory(self.weighted);
+        let scanned = cache.orientation(false).in_memory(self.weighted).0.cells;
         let mut facts = PassStats {
             direction: pass.direction,
-            symmetric: ways.stored.graph.symmetric(),
-            turned: ways.turned.is_some(),
+            symmetric: orientations.stored.graph.symmetric(),
+            transposed: orientations.transposed.is_some(),
             pulls: P::EARLY_EXIT,
             every: P::REACH == Reach::Every,
             active: pass.active.len(),
             edges: 0,
-            vertices: machine.batches.vertices(),
-            arcs: machine.graph.arcs(),
-            columns: machine.batches.len() as u64,
-            workers: machine.workers.count() as u64,
-            seekable: Self::seekable(&ways.stored),
-            on_disk: machine.on_disk(self.weighted, in_memory, has_fanout),
-            scanned: ways.stored.cells_on_disk(self.weighted, scanned),
-            both_resident: held.both(),
-            decoded: self.follows(machine, of_way),
-            gamma: machine.options.gamma,
-            kernel: machine.options.kernel,
-            sparse: machine.options.sparse,
+            vertices: context.batches.vertices(),
+            arcs: context.graph.arcs(),
+            columns: context.batches.len() as u64,
+            workers: context.workers.count() as u64,
+            seekable: Self::seekable(&orientations.stored),
+            on_disk: context.on_disk(self.weighted, in_memory, has_fanout),
+            scanned: orientations.stored.cells_on_disk(self.weighted, scanned),
+            both_resident: cache.both(),
+            decoded: self.follows(context, cached),
+            gamma: context.options.gamma,
+            kernel: context.options.kernel,
+            sparse: context.options.sparse,
         };
-        let enough = match of_way.is_fully_cached() {
+        let enough = match cached.is_fully_cached() {
             Some(true) => facts.edges_enough(),
             // What they take to read matters too.
             _ => 0,
         };
-        facts.edges = match &of_way.degrees {
+        facts.edges = match &cached.degrees {
             Some(degrees) if facts.active < facts.vertices => {
-                degrees.edges(machine, pass.active, enough)?
+                degrees.edges(context, pass.active, enough)?
             }
             _ => {
                 let mean = facts.arcs.div_ceil(facts.vertices.max(1));
@@ -188,16 +193,16 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     /// True if sparse passes have read enough to fill the cache, or edges belong in memory at any cost.
     fn is_cache_worthwhile(
         &self,
-        ways: Orientations<'_>,
-        turned: bool,
-        held: &mut GraphCache,
+        orientations: Orientations<'_>,
+        transposed: bool,
+        cache: &mut GraphCache,
     ) -> bool {
-        let machine = &ways.orientation(turned);
-        if machine.options.edges == EdgeResidency::Memory {
+        let context = &orientations.orientation(transposed);
+        if context.options.edges == EdgeResidency::Memory {
             return true;
         }
-        let room = machine.budget.available().saturating_sub(self.keep);
-        held.is_cache_worthwhile(machine, turned, self.weighted, room)
+        let room = context.budget.available().saturating_sub(self.keep);
+        cache.is_cache_worthwhile(context, transposed, self.weighted, room)
     }
 
     /// Prepares a sparse pass over one orientation, of vertices with at most the given edges if known.
@@ -206,34 +211,36 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     fn sparse(
         &mut self,
         pass: &Pass<'_, P>,
-        turned: bool,
+        transposed: bool,
         edges: u64,
-        held: &mut GraphCache,
+        cache: &mut GraphCache,
     ) -> Result<bool, EngineError> {
-        let machine = &pass.ways.orientation(turned);
-        let pass = &Pass { machine, ..*pass };
-        let all = held.orientation(turned).is_fully_cached() == Some(true);
+        let context = &pass.orientations.orientation(transposed);
+        let pass = &Pass { context, ..*pass };
+        let all = cache.orientation(transposed).is_fully_cached() == Some(true);
         if !all {
-            self.streams(machine)?;
+            self.streams(context)?;
         }
         // What dense passes, and those over the other way round, have not taken yet stays theirs.
-        let sparse_bytes = machine.shape.sparse_bytes(pass.staged_bytes());
+        let sparse_bytes = context.shape.sparse_bytes(pass.staged_bytes());
         let mut leave = sparse_bytes.max(pass.borrowed);
         if let Some(room) = self.room {
             leave += room.sets.saturating_sub(self.slot.free.len()) as u64 * room.set_bytes;
-            if !all || pass.ways.turned.is_some() {
+            if !all || pass.orientations.transposed.is_some() {
                 let streams = room.readers.saturating_sub(self.slot.readers.len());
                 leave += streams as u64 * room.stream.bytes();
             }
         }
-        self.count_sparse_pass(machine, turned, leave, held)?;
-        let of_way = held.orientation(turned);
-        if self.follows(machine, of_way) {
+        self.count_sparse_pass(context, transposed, leave, cache)?;
+        let cached = cache.orientation(transposed);
+        if self.follows(context, cached) {
             return Ok(true);
         }
-        let edges = of_way.degrees.as_ref().map_or(u64::MAX, |_| edges);
+        let edges = cached.degrees.as_ref().map_or(u64::MAX, |_| edges);
         let streams = self.slot.readers.len();
-        Ok(self.seek.reserve(pass, &of_way.pins, edges, streams, leave))
+        Ok(self
+            .seek
+            .reserve(pass, &cached.cell_cache, edges, streams, leave))
     }
 
     /// Counts a sparse pass, and loads all adjacency lists after enough of them.
@@ -241,33 +248,33 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     /// That needs all cells in memory and memory to spare. Lists that are there are used at once.
     fn count_sparse_pass(
         &mut self,
-        machine: &ExecContext,
-        turned: bool,
+        context: &ExecContext,
+        transposed: bool,
         leave: u64,
-        held: &mut GraphCache,
+        cache: &mut GraphCache,
     ) -> Result<(), EngineError> {
-        let of_way = held.orientation(turned);
-        if self.follows(machine, of_way) {
+        let cached = cache.orientation(transposed);
+        if self.follows(context, cached) {
             return Ok(());
         }
-        let are_there = of_way.has_lists(machine, self.weighted);
-        let seeks = &mut self.seeks[usize::from(turned)];
+        let are_there = cached.has_lists(context, self.weighted);
+        let seeks = &mut self.seeks[usize::from(transposed)];
         *seeks += 1;
-        if !are_there && (*seeks < SEEKS_BEFORE_LISTS || of_way.is_fully_cached() != Some(true)) {
+        if !are_there && (*seeks < SEEKS_BEFORE_LISTS || cached.is_fully_cached() != Some(true)) {
             return Ok(());
         }
-        let spare = machine.budget.available().saturating_sub(leave) / 2;
+        let spare = context.budget.available().saturating_sub(leave) / 2;
         let room = match self.follow {
             Some(_) => 0,
-            None => AdjacencyScratch::<P>::memory(machine.batches.vertices()),
+            None => AdjacencyScratch::<P>::memory(context.batches.vertices()),
         };
         // Half of the free memory stays free.
-        let leave = machine.budget.available() - spare + room;
+        let leave = context.budget.available() - spare + room;
         let are_there = are_there
-            || held.adjacency_shortfall(machine, turned, self.weighted, leave) == Some(0)
-                && held.load_lists(machine, turned, self.weighted, leave)?;
+            || cache.adjacency_shortfall(context, transposed, self.weighted, leave) == Some(0)
+                && cache.load_lists(context, transposed, self.weighted, leave)?;
         if are_there && self.follow.is_none() && room <= spare {
-            self.follow = Some(AdjacencyScratch::new(machine)?);
+            self.follow = Some(AdjacencyScratch::new(context)?);
         }
         Ok(())
     }
@@ -275,38 +282,38 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     /// Divides the memory that vertex rows leave: accumulators, streams, then messages, then cells.
     ///
     /// Cells that another program left in the cache stay if they leave enough for these.
-    fn prepare(&mut self, pass: &Pass<'_, P>, held: &mut GraphCache) -> Result<(), EngineError> {
-        let machine = &pass.ways.stored;
-        let (shape, budget) = (machine.shape, &machine.budget);
-        self.weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
+    fn prepare(&mut self, pass: &Pass<'_, P>, cache: &mut GraphCache) -> Result<(), EngineError> {
+        let context = &pass.orientations.stored;
+        let (shape, budget) = (context.shape, &context.budget);
+        self.weighted = P::Edge::WEIGHTED && context.graph.edge_kind() != EdgeKind::None;
         let own = ProgramFootprint {
             rows: pass.staged_bytes(),
             weighted: self.weighted,
             ..ProgramFootprint::of::<P>()
         };
-        let most = budget.available() + held.leased_bytes() + held.lists_leased_bytes();
+        let most = budget.available() + cache.leased_bytes() + cache.lists_leased_bytes();
         let sizes = shape.with_rows(own, shape.row_bytes(pass.borrowed), most);
-        held.release_unsuited(self.weighted);
-        Self::load_tables(pass.ways, sizes, held)?;
-        self.pin_unpaid(pass, sizes, held)?;
-        let room = Self::divide(machine, sizes, held)?;
-        let filtered = held.orientation(false).needs.is_some();
+        cache.release_unsuited(self.weighted);
+        Self::load_tables(pass.orientations, sizes, cache)?;
+        self.pin_unpaid(pass, sizes, cache)?;
+        let room = Self::divide(context, sizes, cache)?;
+        let filtered = cache.orientation(false).filter.is_some();
         let (room, for_dispatch) =
-            match self.memory_with_routing(machine, sizes, &room, filtered)? {
+            match self.memory_with_routing(context, sizes, &room, filtered)? {
                 Some(beside) => {
                     self.has_fewer_strips = !beside.is_free;
                     (beside.room, beside.bytes)
                 }
                 None => (room, 0),
             };
-        let held = room.held.map(|held| {
-            let mut of_workers = vec![held; machine.workers.count()];
+        let windows = room.window_batches.map(|window_batches| {
+            let mut of_workers = vec![window_batches; context.workers.count()];
             // Messages from other ranks, and to them.
-            let peers = room.peers.min(machine.ranks.count() - 1);
-            of_workers.extend(std::iter::repeat_n(HELD_MIN, 2 * peers));
+            let peers = room.peers.min(context.ranks.count() - 1);
+            of_workers.extend(std::iter::repeat_n(WINDOW_BATCHES_MIN, 2 * peers));
             of_workers
         });
-        self.messages = Some(MessageBuffer::new(machine, held.as_deref())?);
+        self.messages = Some(MessageBuffer::new(context, windows.as_deref())?);
         self.keep = room.besides + for_dispatch;
         self.for_dispatch = for_dispatch;
         self.room = Some(room);
@@ -316,35 +323,35 @@ impl<P: EdgeProgram> ColumnScratch<P> {
 
     /// Loads classes of degrees, and lists of who needs what, if they take little and leave enough.
     fn load_tables(
-        ways: Orientations<'_>,
+        orientations: Orientations<'_>,
         sizes: ProgramFootprint,
-        held: &mut GraphCache,
+        cache: &mut GraphCache,
     ) -> Result<(), EngineError> {
-        let machine = &ways.stored;
-        let (shape, budget) = (machine.shape, &machine.budget);
-        let classes = DegreeSketch::memory(machine) * ways.each().count() as u64;
-        let free = budget.available() + held.leased_bytes();
+        let context = &orientations.stored;
+        let (shape, budget) = (context.shape, &context.budget);
+        let classes = DegreeSketch::memory(context) * orientations.each().count() as u64;
+        let free = budget.available() + cache.leased_bytes();
         if P::REACH == Reach::Reached
             && classes <= free / CLASSES_SHARE
             && shape.fits_beside(sizes, classes, free)
         {
             if classes > budget.available() {
-                held.release_cells();
+                cache.release_cells();
             }
-            held.load_degrees(ways)?;
+            cache.load_degrees(orientations)?;
         }
-        if !machine.ranks.alone() && held.orientation(false).needs.is_none() {
-            let ranks = &machine.ranks;
-            let count = ways.each().count() as u64;
-            let free = budget.available() + held.leased_bytes();
-            let (own, of_ways) = (ranks.own(), (count, free));
-            let mut rooms = filter_budgets(&machine.batches, own, ranks.count(), of_ways);
+        if !context.ranks.alone() && cache.orientation(false).filter.is_none() {
+            let ranks = &context.ranks;
+            let count = orientations.each().count() as u64;
+            let free = budget.available() + cache.leased_bytes();
+            let (own, count_and_free) = (ranks.own(), (count, free));
+            let mut rooms = filter_budgets(&context.batches, own, ranks.count(), count_and_free);
             let room = rooms.find(|room| shape.fits_beside(sizes, room * count, free));
             if let Some(room) = room {
                 if room * count > budget.available() {
-                    held.release_cells();
+                    cache.release_cells();
                 }
-                held.load_filters(ways, room)?;
+                cache.load_filters(orientations, room)?;
             }
         }
         Ok(())
@@ -355,57 +362,60 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         &self,
         pass: &Pass<'_, P>,
         sizes: ProgramFootprint,
-        held: &mut GraphCache,
+        cache: &mut GraphCache,
     ) -> Result<(), EngineError> {
-        let machine = &pass.ways.stored;
-        let turned = Self::goes_turned(pass);
-        if machine.options.edges != EdgeResidency::Memory
-            || is_paid(machine)
-            || held.orientation(turned).is_fully_cached().is_some()
+        let context = &pass.orientations.stored;
+        let transposed = Self::goes_transposed(pass);
+        if context.options.edges != EdgeResidency::Memory
+            || is_paid(context)
+            || cache.orientation(transposed).is_fully_cached().is_some()
         {
             return Ok(());
         }
-        let (way, free) = (&pass.ways.orientation(turned), machine.budget.available());
-        let all = CellCache::memory(way, self.weighted);
-        let takes = in_memory(machine, sizes, free).map(|room| room.takes);
+        let (orientation, free) = (
+            &pass.orientations.orientation(transposed),
+            context.budget.available(),
+        );
+        let all = CellCache::memory(orientation, self.weighted);
+        let takes = in_memory(context, sizes, free).map(|room| room.takes);
         let leave = takes.filter(|takes| takes.saturating_add(all) <= free);
-        let leave = leave.unwrap_or(machine.shape.least(sizes));
-        let room = free.saturating_sub(leave) + CellCache::loading_by(way.workers.count());
-        held.pin(way, turned, self.weighted, room.min(free))
+        let leave = leave.unwrap_or(context.shape.least(sizes));
+        let room = free.saturating_sub(leave) + CellCache::loading_by(orientation.workers.count());
+        cache.pin(orientation, transposed, self.weighted, room.min(free))
     }
 
     /// Returns the memory of passes, after evicting what they have no room beside.
     fn divide(
-        machine: &ExecContext,
+        context: &ExecContext,
         sizes: ProgramFootprint,
-        held: &mut GraphCache,
+        cache: &mut GraphCache,
     ) -> Result<PassMemory, EngineError> {
-        let (shape, budget) = (machine.shape, &machine.budget);
-        let in_memory = |free: u64| in_memory(machine, sizes, free);
+        let (shape, budget) = (context.shape, &context.budget);
+        let in_memory = |free: u64| in_memory(context, sizes, free);
         // Cells stay where they leave room for messages; lists, which only some programs use, make that room first.
-        let beside = |held: &GraphCache, given_back: u64| {
+        let beside = |cache: &GraphCache, given_back: u64| {
             let free = budget.available() + given_back;
-            in_memory(free + held.leased_bytes()).filter(|room| room.takes <= free)
+            in_memory(free + cache.leased_bytes()).filter(|room| room.takes <= free)
         };
-        let room = beside(held, 0)
+        let room = beside(cache, 0)
             .or_else(|| {
-                let room = beside(held, held.lists_leased_bytes())?;
-                held.release_lists();
+                let room = beside(cache, cache.lists_leased_bytes())?;
+                cache.release_lists();
                 Some(room)
             })
-            .or_else(|| match is_paid(machine) {
+            .or_else(|| match is_paid(context) {
                 true => {
-                    held.release_cells();
+                    cache.release_cells();
                     in_memory(budget.available())
                 }
                 false => shape.plan(sizes, budget.available()),
             })
             .or_else(|| {
-                held.release_lists();
+                cache.release_lists();
                 shape.plan(sizes, budget.available())
             })
             .or_else(|| {
-                held.release();
+                cache.release();
                 shape.plan(sizes, budget.available())
             });
         room.ok_or_else(|| EngineError::TooSmall {
@@ -418,25 +428,25 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     /// Returns the memory of passes that may route messages; `None` if it is better not to route any.
     fn memory_with_routing(
         &self,
-        machine: &ExecContext,
+        context: &ExecContext,
         sizes: ProgramFootprint,
         room: &PassMemory,
         filtered: bool,
     ) -> Result<Option<RoutingBudget>, EngineError> {
         let graph = |group| {
-            let runs = column_groups(machine, group).len();
-            let cells = machine.all_own_cells().count() as u64;
-            graph_bytes(&machine.batches, machine.workers.count(), cells, runs)
+            let runs = column_groups(context, group).len();
+            let cells = context.all_own_cells().count() as u64;
+            graph_bytes(&context.batches, context.workers.count(), cells, runs)
         };
-        let (dispatch, free) = (machine.options.dispatch, machine.budget.available());
-        let shape = &machine.shape;
+        let (dispatch, free) = (context.options.dispatch, context.budget.available());
+        let shape = &context.shape;
         let Some(beside) = routing_budget(dispatch, shape, sizes, room, free, graph) else {
             return Ok(None);
         };
         // Less memory means more groups, and each group reads messages.
         let groups = [beside.room.group, room.group];
         let message = (sizes.message, filtered);
-        let pays = beside.is_free || routing::pays(machine, groups, message)?;
+        let pays = beside.is_free || routing::pays(context, groups, message)?;
         Ok(pays.then_some(beside))
     }
 
@@ -444,33 +454,33 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     pub(crate) fn dispatch(
         &mut self,
         pass: &Pass<'_, P>,
-        turned: bool,
+        transposed: bool,
         filtered: bool,
     ) -> Result<RoutingDecision, EngineError> {
-        let machine = pass.machine;
-        if self.messages_resident() || machine.options.dispatch == DispatchChoice::None {
+        let context = pass.context;
+        if self.messages_resident() || context.options.dispatch == DispatchChoice::None {
             return Ok(RoutingDecision::default());
         }
-        let dispatcher = &mut self.dispatchers[usize::from(turned)];
+        let dispatcher = &mut self.dispatchers[usize::from(transposed)];
         let dispatcher = match dispatcher {
             Some(dispatcher) => dispatcher,
             None => {
-                let file = ["dispatch", "dispatch-turned"][usize::from(turned)];
-                let runs = column_groups(machine, self.slot.group);
+                let file = ["dispatch", "dispatch-turned"][usize::from(transposed)];
+                let runs = column_groups(context, self.slot.group);
                 let how = [filtered, self.has_fewer_strips];
-                dispatcher.insert(RoutingPlanner::new(machine, &runs, file, how)?)
+                dispatcher.insert(RoutingPlanner::new(context, &runs, file, how)?)
             }
         };
         let own = pass.active.own_len();
         let active = [own, pass.active.len().saturating_sub(own)];
-        let held = self.room.and_then(|room| room.held);
-        let waits =
-            pass.is_dense() && routing::waits(P::ORDER_INDEPENDENT, &machine.ranks.own(), held);
+        let window_batches = self.room.and_then(|room| room.window_batches);
+        let waits = pass.has_many_active()
+            && routing::waits(P::ORDER_INDEPENDENT, &context.ranks.own(), window_batches);
         let width = size_of::<P::Message>();
-        let before = machine.budget.available();
-        let dispatched = dispatcher.choose(machine, active, (width, waits), self.for_dispatch)?;
+        let before = context.budget.available();
+        let dispatched = dispatcher.choose(context, active, (width, waits), self.for_dispatch)?;
         // What it took, it need not find free again.
-        if before != machine.budget.available() {
+        if before != context.budget.available() {
             self.keep = self.keep.saturating_sub(self.for_dispatch);
             self.for_dispatch = 0;
         }
@@ -480,32 +490,32 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     /// Fills the rest of the budget with cells of one orientation.
     fn pin(
         &mut self,
-        ways: Orientations<'_>,
-        turned: bool,
-        held: &mut GraphCache,
+        orientations: Orientations<'_>,
+        transposed: bool,
+        cache: &mut GraphCache,
     ) -> Result<(), EngineError> {
-        let machine = &ways.orientation(turned);
-        let before = machine.budget.available();
+        let context = &orientations.orientation(transposed);
+        let before = context.budget.available();
         self.slot.readers.clear();
-        self.keep += machine.budget.available() - before;
-        let free = machine.budget.available().saturating_sub(self.keep);
-        let room = match machine.options.edges {
+        self.keep += context.budget.available() - before;
+        let free = context.budget.available().saturating_sub(self.keep);
+        let room = match context.options.edges {
             EdgeResidency::Disk => 0,
             EdgeResidency::Auto | EdgeResidency::Memory => free,
         };
-        held.pin(machine, turned, self.weighted, room)
+        cache.pin(context, transposed, self.weighted, room)
     }
 }
 
 /// True if the budget pays for edges.
-fn is_paid(machine: &ExecContext) -> bool {
-    machine.tiers.leased(DataKind::Edges, 1) > 0
+fn is_paid(context: &ExecContext) -> bool {
+    context.tiers.leased(DataKind::Edges, 1) > 0
 }
 
 /// Returns the memory of passes in `free` bytes if their messages stay in memory.
-fn in_memory(machine: &ExecContext, sizes: ProgramFootprint, free: u64) -> Option<PassMemory> {
-    let room = machine.shape.plan(sizes, free);
-    room.filter(|room| room.held.is_none())
+fn in_memory(context: &ExecContext, sizes: ProgramFootprint, free: u64) -> Option<PassMemory> {
+    let room = context.shape.plan(sizes, free);
+    room.filter(|room| room.window_batches.is_none())
 }
 
 /// Returns the mode of a dense pass where this one was chosen.

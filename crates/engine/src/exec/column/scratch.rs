@@ -63,21 +63,21 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     }
 
     /// True if sparse passes go over lists.
-    pub(crate) fn follows(&self, machine: &ExecContext, of_way: &OrientationCache) -> bool {
-        self.follow.is_some() && of_way.has_lists(machine, self.weighted)
+    pub(crate) fn follows(&self, context: &ExecContext, cached: &OrientationCache) -> bool {
+        self.follow.is_some() && cached.has_lists(context, self.weighted)
     }
 
     /// Makes the streams that cells are read by.
-    pub(crate) fn streams(&mut self, machine: &ExecContext) -> Result<(), EngineError> {
+    pub(crate) fn streams(&mut self, context: &ExecContext) -> Result<(), EngineError> {
         let Some(room) = self.room else {
             return Ok(());
         };
-        let before = machine.budget.available();
+        let before = context.budget.available();
         while self.slot.readers.len() < room.readers {
-            let streams = CellStreams::new(machine, room.stream)?;
+            let streams = CellStreams::new(context, room.stream)?;
             self.slot.readers.push(streams);
         }
-        let taken = before - machine.budget.available();
+        let taken = before - context.budget.available();
         self.keep = self.keep.saturating_sub(taken);
         Ok(())
     }
@@ -85,22 +85,22 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     /// Makes what a dense pass works with.
     pub(crate) fn dense(
         &mut self,
-        machine: &ExecContext,
-        turned: bool,
-        held: &GraphCache,
+        context: &ExecContext,
+        transposed: bool,
+        cache: &GraphCache,
     ) -> Result<(), EngineError> {
-        if held.orientation(turned).is_fully_cached() != Some(true) {
-            self.streams(machine)?;
+        if cache.orientation(transposed).is_fully_cached() != Some(true) {
+            self.streams(context)?;
         }
         let Some(room) = self.room else {
             return Ok(());
         };
-        let before = machine.budget.available();
+        let before = context.budget.available();
         while self.slot.free.len() < room.sets {
-            let set = Accumulators::unfilled(machine, machine.shape.entries)?;
+            let set = Accumulators::unfilled(context, context.shape.entries)?;
             self.slot.free.push(set);
         }
-        let taken = before - machine.budget.available();
+        let taken = before - context.budget.available();
         self.keep = self.keep.saturating_sub(taken);
         Ok(())
     }

@@ -32,37 +32,37 @@ use crate::schedule::tasks::FoldSide;
 pub(crate) fn edges<P: EdgeProgram>(
     mut pass: Pass<'_, P>,
     workspace: &mut ColumnScratch<P>,
-    held: &mut GraphCache,
+    cache: &mut GraphCache,
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
-    pass.machine.ranks.check_stop()?;
-    if !ColumnScratch::<P>::seekable(pass.machine) {
-        pass.ways.turned = None;
+    pass.context.ranks.check_stop()?;
+    if !ColumnScratch::<P>::seekable(pass.context) {
+        pass.orientations.transposed = None;
     }
-    let KernelPlan { mode, turned } = workspace.choose(&pass, held)?;
-    let machine = &pass.ways.orientation(turned);
-    let pass = Pass { machine, ..pass };
+    let KernelPlan { mode, transposed } = workspace.choose(&pass, cache)?;
+    let context = &pass.orientations.orientation(transposed);
+    let pass = Pass { context, ..pass };
     done.report = PassMetrics::new(mode);
     done.report.active = match P::REACH {
         Reach::Reached => pass.active.len(),
         // Whether or not they have something to say, all are worked on.
-        Reach::Every => machine.batches.vertices(),
+        Reach::Every => context.batches.vertices(),
     };
     match mode {
-        Mode::Gather => dense(pass, FoldSide::Gather, turned, workspace, held, done)?,
-        Mode::Scatter => dense(pass, FoldSide::Scatter, turned, workspace, held, done)?,
+        Mode::Gather => dense(pass, FoldSide::Gather, transposed, workspace, cache, done)?,
+        Mode::Scatter => dense(pass, FoldSide::Scatter, transposed, workspace, cache, done)?,
         _ => {
-            let of_way = held.orientation(turned);
-            let follows = workspace.follows(machine, of_way);
-            let (pins, readers) = (&of_way.pins, &mut workspace.slot.readers);
-            match (&of_way.lists, &mut workspace.follow) {
+            let cached = cache.orientation(transposed);
+            let follows = workspace.follows(context, cached);
+            let (cell_cache, readers) = (&cached.cell_cache, &mut workspace.slot.readers);
+            match (&cached.lists, &mut workspace.follow) {
                 (Some(lists), Some(room)) if follows => adjacency::edges(pass, lists, room, done)?,
-                _ => index_lookup::edges(pass, &mut workspace.seek, pins, readers, done)?,
+                _ => index_lookup::edges(pass, &mut workspace.seek, cell_cache, readers, done)?,
             }
-            held.record_sparse_read(turned, done.report.bytes_read);
+            cache.record_sparse_read(transposed, done.report.bytes_read);
         }
     }
-    let [read, written] = held.take_traffic();
+    let [read, written] = cache.take_traffic();
     done.report.bytes_read += read;
     done.report.bytes_written += written;
     Ok(())
@@ -72,45 +72,45 @@ pub(crate) fn edges<P: EdgeProgram>(
 fn dense<P: EdgeProgram>(
     pass: Pass<'_, P>,
     kernel: FoldSide,
-    turned: bool,
+    transposed: bool,
     workspace: &mut ColumnScratch<P>,
-    held: &GraphCache,
+    cache: &GraphCache,
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
-    let machine = pass.machine;
+    let context = pass.context;
     // Lists say who needs messages along the arcs.
-    let along = kernel == FoldSide::Scatter || machine.graph.symmetric();
-    let of_way = held.orientation(turned);
+    let along = kernel == FoldSide::Scatter || context.graph.symmetric();
+    let cached = cache.orientation(transposed);
     let (dispatch, graph, made) = match along {
-        true => workspace.dispatch(&pass, turned, of_way.needs.is_some())?,
+        true => workspace.dispatch(&pass, transposed, cached.filter.is_some())?,
         false => RoutingDecision::default(),
     };
     done.report.bytes_read += made[0];
     done.report.bytes_written += made[1];
-    let pins = &of_way.pins;
+    let cell_cache = &cached.cell_cache;
     let slot = &mut workspace.slot;
     let Some(messages) = &mut workspace.messages else {
         return Err(EngineError::ForeignArray);
     };
     messages.reset(dispatch, graph)?;
     let messages = &*messages;
-    let needs = of_way.needs.as_ref().filter(|_| along);
-    let passing = MessageExchange::start(machine, messages, needs, pass.active);
-    run(machine, &SignalPhase::new(pass, messages, &passing))?;
-    machine.arrays.end_phase();
-    done.report.messages = messages.total(machine.ranks.own());
-    if !pass.is_dense() {
-        passing.drain()?;
+    let filter = cached.filter.as_ref().filter(|_| along);
+    let exchange = MessageExchange::start(context, messages, filter, pass.active);
+    run(context, &SignalPhase::new(pass, messages, &exchange))?;
+    context.arrays.end_phase();
+    done.report.messages = messages.total(context.ranks.own());
+    if !pass.has_many_active() {
+        exchange.drain()?;
     }
-    let phase = SlotPhase::new(pass, kernel, messages, &passing, pins, slot, done);
-    let outcome = run(machine, &phase);
+    let phase = SlotPhase::new(pass, kernel, messages, &exchange, cell_cache, slot, done);
+    let outcome = run(context, &phase);
     done.sums = phase.into_output(slot);
     outcome?;
-    let [sent, bytes] = machine.take_sent();
+    let [sent, bytes] = context.take_sent();
     done.report.messages_sent += sent;
     done.report.bytes_sent += bytes;
-    done.report.filtered_peers = passing.filtered_peers;
-    done.report.bytes_read += needs.map_or(0, MessageFilter::take_bytes_read);
+    done.report.filtered_peers = exchange.filtered_peers;
+    done.report.bytes_read += filter.map_or(0, MessageFilter::take_bytes_read);
     done.activated.refresh_counts();
     let (read, written) = messages.take_traffic();
     done.report.bytes_read += read;

@@ -29,7 +29,7 @@ const AHEAD: usize = 16;
 ///
 /// `against` are the edges of the other orientation, if the graph stores them apart. `tell` receives the metrics of each step.
 pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
-    machine: &ExecContext,
+    context: &ExecContext,
     lists: &AdjacencyLists,
     against: Option<&AdjacencyLists>,
     forest: UnionFind<'_, I, A>,
@@ -49,25 +49,25 @@ pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
         if lists.degree(v) > 1 { next } else { v as u32 }
     };
     let index = |v: u32| I::of_index(v.into());
-    all(machine, vertices, |v| {
+    all(context, vertices, |v| {
         lists.prefetch_list::<WORDS>(v + AHEAD);
         forest.set_parent(v, index(first(v).min(v as u32)));
     })?;
-    flatten(machine, forest)?;
+    flatten(context, forest)?;
     tell(pass(vertices, vertices as u64));
-    all(machine, vertices, |v| {
+    all(context, vertices, |v| {
         // Prefetch the data of later vertices: a list, and the target of its second record.
         lists.prefetch_list::<WORDS>(v + 2 * AHEAD);
         forest.prefetch(index(second(v + AHEAD)));
         forest.union(index(v as u32), index(second(v)));
     })?;
-    flatten(machine, forest)?;
+    flatten(context, forest)?;
     tell(pass(vertices, vertices as u64));
-    let has_both_ends = machine.graph.symmetric() || against.is_some();
+    let has_both_ends = context.graph.symmetric() || against.is_some();
     let largest = has_both_ends.then(|| most_frequent(forest)).flatten();
     let degree = |v: usize| lists.degree(v) + against.map_or(0, |against| against.degree(v));
     let (left, edges) = (AtomicUsize::new(0), AtomicU64::new(0));
-    parts(machine, vertices, |part| {
+    parts(context, vertices, |part| {
         // Vertices of other trees, and among them those with neighbours: neither branch is predictable.
         let (mut of_part, mut with_edges) = (0, 0);
         let mut chosen = [0; AT_ONCE];
@@ -100,17 +100,17 @@ pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
         left.fetch_add(of_part, Ordering::Relaxed);
         edges.fetch_add(looked_at, Ordering::Relaxed);
     })?;
-    flatten(machine, forest)?;
+    flatten(context, forest)?;
     tell(pass(left.into_inner(), edges.into_inner()));
     Ok(())
 }
 
 /// Has every vertex point at its root.
 pub(crate) fn flatten<I: AtomicScalar, A: AtomicCell<I>>(
-    machine: &ExecContext,
+    context: &ExecContext,
     forest: UnionFind<'_, I, A>,
 ) -> Result<(), EngineError> {
-    all(machine, forest.len(), |v| {
+    all(context, forest.len(), |v| {
         let later = forest.parent(I::of_index((v + AHEAD) as u64));
         forest.prefetch(later);
         forest.compress(v);
@@ -119,26 +119,26 @@ pub(crate) fn flatten<I: AtomicScalar, A: AtomicCell<I>>(
 
 /// Unites the ends of all arcs, cell by cell as they are stored; flat at the end.
 pub(crate) fn unite_cells<I: AtomicScalar, A: AtomicCell<I>>(
-    machine: &ExecContext,
-    pins: &CellCache,
+    context: &ExecContext,
+    cell_cache: &CellCache,
     forest: UnionFind<'_, I, A>,
     mut tell: impl FnMut(PassMetrics),
 ) -> Result<(), EngineError> {
     let vertices = forest.len();
-    all(machine, vertices, |v| {
+    all(context, vertices, |v| {
         forest.set_parent(v, I::of_index(v as u64))
     })?;
     // Where each arc has its opposite, one of the two is enough.
-    let symmetric = machine.graph.symmetric();
+    let symmetric = context.graph.symmetric();
     let wanted = |column: usize, cell: &Cell| !symmetric || cell.source_batch() <= column;
-    let pass = edge_scan::visit(machine, pins, wanted, |list| {
+    let pass = edge_scan::visit(context, cell_cache, wanted, |list| {
         let source = I::of_index(list.source);
         for local in list.destinations {
             let destination = list.first_destination + u64::from(*local);
             forest.union(source, I::of_index(destination));
         }
     })?;
-    flatten(machine, forest)?;
+    flatten(context, forest)?;
     tell(pass);
     Ok(())
 }
@@ -155,19 +155,19 @@ fn most_frequent<I: AtomicScalar, A: AtomicCell<I>>(forest: UnionFind<'_, I, A>)
 
 /// Does some work for every vertex.
 fn all(
-    machine: &ExecContext,
+    context: &ExecContext,
     vertices: usize,
     work: impl Fn(usize) + Sync,
 ) -> Result<(), EngineError> {
-    parts(machine, vertices, |part| part.for_each(&work))
+    parts(context, vertices, |part| part.for_each(&work))
 }
 
 /// Does some work for all vertices, many at a time.
 fn parts(
-    machine: &ExecContext,
+    context: &ExecContext,
     vertices: usize,
     work: impl Fn(Range<usize>) + Sync,
 ) -> Result<(), EngineError> {
     let edges = vertices as u64;
-    each_part(machine, vertices, AT_ONCE, edges, |part, _| work(part))
+    each_part(context, vertices, AT_ONCE, edges, |part, _| work(part))
 }

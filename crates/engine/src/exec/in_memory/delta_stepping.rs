@@ -35,11 +35,11 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
     mut tell: impl FnMut(PassMetrics) -> Result<bool, EngineError>,
     leave: impl FnMut(&[VertexBlock]) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
-    let machine = ground.machine;
-    let piles: Vec<_> = (0..machine.workers.count())
+    let context = ground.context;
+    let piles: Vec<_> = (0..context.workers.count())
         .map(|_| Mutex::new(BucketQueue::new(store)))
         .collect();
-    let degree = machine.graph.arcs() / machine.batches.vertices().max(1) + 1;
+    let degree = context.graph.arcs() / context.batches.vertices().max(1) + 1;
     // Without a bucket: whatever is in these blocks.
     let mut blocks = first;
     let mut bucket = None;
@@ -62,10 +62,10 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
             did.1
         };
         if bucket.is_some() {
-            current_bucket(machine, &piles, before, work)?;
+            current_bucket(context, &piles, before, work)?;
         } else {
             let count = blocks.iter().map(|block| block.len() as u64).sum::<u64>();
-            each_block(machine, &piles, &mut blocks, count * degree, work)?;
+            each_block(context, &piles, &mut blocks, count * degree, work)?;
         }
         let [looked, sent, edges] = [looked, sent, edges].map(AtomicU64::into_inner);
         before = edges;
@@ -76,7 +76,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
             return Err(EngineError::Unsettled {
                 what: "a label program",
                 passes: rounds,
-                vertices: machine.batches.vertices(),
+                vertices: context.batches.vertices(),
             });
         }
         if is_to_end {

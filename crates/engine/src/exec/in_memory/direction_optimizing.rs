@@ -53,9 +53,9 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
     mut tell: impl FnMut(PassMetrics) -> Result<bool, EngineError>,
     mut leave: impl FnMut(&[VertexBlock]) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
-    let machine = ground.machine;
-    let (vertices, arcs) = (machine.batches.vertices(), machine.graph.arcs());
-    let piles: Vec<_> = (0..machine.workers.count())
+    let context = ground.context;
+    let (vertices, arcs) = (context.batches.vertices(), context.graph.arcs());
+    let piles: Vec<_> = (0..context.workers.count())
         .map(|_| Mutex::new(BucketQueue::new(store)))
         .collect();
     let of_first = first.iter().flatten().next();
@@ -76,7 +76,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         if count == 0 || is_to_end {
             return leave(&left(&piles));
         }
-        let pulls = match machine.options.kernel {
+        let pulls = match context.options.kernel {
             KernelChoice::Auto => edges > unseen / PULL_EDGES,
             KernelChoice::Gather => true,
             KernelChoice::Scatter => false,
@@ -94,9 +94,9 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
                 of_next.fetch_add(found, Ordering::Relaxed);
                 gone
             };
-            if !current_bucket(machine, &piles, edges, work)? {
+            if !current_bucket(context, &piles, edges, work)? {
                 // The rest is too much for one worker.
-                current_bucket(machine, &piles, u64::MAX, work)?;
+                current_bucket(context, &piles, u64::MAX, work)?;
             }
             let counts = [count, count, along.into_inner()];
             is_to_end = tell(PassMetrics::in_memory(Mode::Push, counts))?;
@@ -112,7 +112,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         };
         let front = &bitmaps.front;
         let mut blocks = left(&piles);
-        each_block(machine, &piles, &mut blocks, count, |block, _, _| {
+        each_block(context, &piles, &mut blocks, count, |block, _, _| {
             for v in block {
                 front.set(*v as usize);
             }
@@ -122,7 +122,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         (count, is_to_end) = pull_levels(
             ground, against, bitmaps, &mut label, count, &mut limit, &mut tell,
         )?;
-        move_level(machine, &bitmaps.front, level, &piles)?;
+        move_level(context, &bitmaps.front, level, &piles)?;
         add_marked(&piles, store);
         // The rest is small.
         edges = count;
@@ -141,7 +141,7 @@ fn pull_levels<P: MonotoneProgram>(
     limit: &mut PassLimit,
     tell: &mut impl FnMut(PassMetrics) -> Result<bool, EngineError>,
 ) -> Result<(u64, bool), EngineError> {
-    let machine = ground.machine;
+    let context = ground.context;
     loop {
         limit.pass()?;
         *label = ground.program.on_edge(*label, P::Edge::ONE);
@@ -154,8 +154,8 @@ fn pull_levels<P: MonotoneProgram>(
             woken: AtomicU64::new(0),
             edges: AtomicU64::new(0),
         };
-        let (words, arcs) = (bitmaps.next.words(), machine.graph.arcs());
-        each_part(machine, words, WORDS_AT_ONCE, arcs, |words, _| {
+        let (words, arcs) = (bitmaps.next.words(), context.graph.arcs());
+        each_part(context, words, WORDS_AT_ONCE, arcs, |words, _| {
             // Records of the edges that are pulled along may hold other things than those that are pushed along.
             with_words!(against, |WORDS| pull.words::<WORDS>(words));
         })?;
@@ -163,8 +163,8 @@ fn pull_levels<P: MonotoneProgram>(
         let is_to_end = tell(PassMetrics::in_memory(Mode::Pull, counts))?;
         let before = std::mem::replace(&mut awake, pull.woken.into_inner());
         std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
-        let may_push = machine.options.kernel == KernelChoice::Auto || awake == 0;
-        let is_small = awake < before && awake <= machine.batches.vertices() / PUSH_VERTICES;
+        let may_push = context.options.kernel == KernelChoice::Auto || awake == 0;
+        let is_small = awake < before && awake <= context.batches.vertices() / PUSH_VERTICES;
         if is_to_end || may_push && is_small {
             return Ok((awake, is_to_end));
         }
@@ -205,9 +205,9 @@ fn add_marked(piles: &[Mutex<BucketQueue<'_>>], store: &BlockPool) {
 
 impl Bitmaps {
     fn new<P: MonotoneProgram>(ground: &RoundContext<'_, P>) -> Result<Self, EngineError> {
-        let vertices = ground.machine.batches.vertices();
+        let vertices = ground.context.batches.vertices();
         Ok(Bitmaps {
-            _lease: ground.machine.budget.lease("levels", memory(vertices))?,
+            _lease: ground.context.budget.lease("levels", memory(vertices))?,
             front: AtomicBitmap::new(vertices),
             next: AtomicBitmap::new(vertices),
         })
@@ -315,13 +315,13 @@ impl<P: MonotoneProgram> Pull<'_, P> {
 
 /// Moves a level from a bitmap, which it empties, to the bucket queues of all workers.
 fn move_level(
-    machine: &ExecContext,
+    context: &ExecContext,
     level_bits: &AtomicBitmap,
     level: u64,
     piles: &[Mutex<BucketQueue<'_>>],
 ) -> Result<(), EngineError> {
-    let (words, vertices) = (level_bits.words(), machine.batches.vertices());
-    each_part(machine, words, WORDS_AT_ONCE, vertices, |words, worker| {
+    let (words, vertices) = (level_bits.words(), context.batches.vertices());
+    each_part(context, words, WORDS_AT_ONCE, vertices, |words, worker| {
         let mut piles = lock(&piles[worker]);
         for word in words {
             let mut bits = level_bits.take_word(word);

@@ -41,23 +41,23 @@ pub(crate) struct SourceEdges<'b> {
 
 /// Calls `visit` with the list of each source in each cell that is `wanted(column, cell)`.
 pub(crate) fn visit(
-    machine: &ExecContext,
-    pins: &CellCache,
+    context: &ExecContext,
+    cell_cache: &CellCache,
     wanted: impl Fn(usize, &Cell) -> bool + Sync,
     visit: impl Fn(SourceEdges<'_>) + Sync,
 ) -> Result<PassMetrics, EngineError> {
-    let workers = machine.workers.count();
-    let chunk_bytes = machine.budget.available() / (8 * (workers * (DEPTH + 1)) as u64);
+    let workers = context.workers.count();
+    let chunk_bytes = context.budget.available() / (8 * (workers * (DEPTH + 1)) as u64);
     let chunk_bytes = chunk_bytes.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
     let stream = StreamBuffers {
         weighted: false,
         chunk_bytes: chunk_bytes.next_multiple_of(CHUNK_BYTES_MIN) as usize,
         depth: DEPTH,
     };
-    let columns: Vec<usize> = machine.ranks.own().collect();
+    let columns: Vec<usize> = context.ranks.own().collect();
     let job = EdgeScan {
-        machine,
-        pins,
+        context,
+        cell_cache,
         wanted,
         visit,
         stream,
@@ -65,9 +65,9 @@ pub(crate) fn visit(
     };
     let work = |i: usize, worker: &mut Worker| job.column(columns[i], worker);
     let mut report = PassMetrics::new(Mode::Scatter);
-    report.active = machine.batches.vertices();
+    report.active = context.batches.vertices();
     report.messages = report.active;
-    for [edges, cells, read] in each_batch(machine, &columns, work)? {
+    for [edges, cells, read] in each_batch(context, &columns, work)? {
         report.edges += edges;
         report.cells += cells;
         report.bytes_read += read;
@@ -77,8 +77,8 @@ pub(crate) fn visit(
 
 /// Going through arcs as a job: each step is one column.
 struct EdgeScan<'p, W, V> {
-    machine: &'p ExecContext<'p>,
-    pins: &'p CellCache,
+    context: &'p ExecContext<'p>,
+    cell_cache: &'p CellCache,
     wanted: W,
     visit: V,
     stream: StreamBuffers,
@@ -92,9 +92,9 @@ type ScanScratch = [Box<[u32; BLOCK_EDGES_MAX]>; 2];
 impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan<'_, W, V> {
     /// Scans a column; returns its edges, its cells, and the bytes read.
     fn column(&self, column: usize, worker: &mut Worker) -> Result<[u64; 3], EngineError> {
-        let (machine, graph) = (self.machine, self.machine.graph);
+        let (context, graph) = (self.context, self.context.graph);
         let cells = graph.column(column).cells();
-        let is_pinned = |position| self.pins.cell(machine, column, position);
+        let is_pinned = |position| self.cell_cache.cell(context, column, position);
         let wanted = || {
             let cells = cells.iter().enumerate();
             cells.filter(|(_, cell)| (self.wanted)(column, cell))
@@ -108,7 +108,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
         let mut readers = lock(&self.readers[worker.index]);
         let readers = match &mut *readers {
             Some(readers) => readers,
-            none => none.insert(CellStreams::new(machine, self.stream)?),
+            none => none.insert(CellStreams::new(context, self.stream)?),
         };
         readers.cells.start(extents)?;
         let mut scratch = [(); 2].map(|()| Box::new([0; BLOCK_EDGES_MAX]));
@@ -125,7 +125,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
                     edges += of_block;
                 }
                 left = 0;
-                let traffic = machine.traffic.of(worker.index);
+                let traffic = context.traffic.of(worker.index);
                 traffic.read(DataKind::Edges, Access::Sequential, cell.data_bytes());
             }
             while left > 0 {
@@ -159,17 +159,17 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
         bytes: &[u8],
         scratch: &mut ScanScratch,
     ) -> Result<Option<(usize, usize)>, EngineError> {
-        let machine = self.machine;
-        let broken = |error: FormatError| machine.broken(column, cell, &error);
+        let context = self.context;
+        let broken = |error: FormatError| context.broken(column, cell, &error);
         let from = cell.source_batch();
-        let offset = machine.global_offset(from, column);
+        let offset = context.global_offset(from, column);
         let Some((block, used)) = BlockView::parse(bytes, offset).map_err(broken)? else {
             return Ok(None);
         };
         let [sources, destinations] = scratch;
         let groups = block.sources(sources);
         let sources = &sources[..groups];
-        let batches = &machine.batches;
+        let batches = &context.batches;
         let (first, span) = (batches.start(from), batches.span(from));
         let (base, destinations_end) = (batches.start(column), batches.span(column));
         let mut fits = sources.iter().all(|source| u64::from(*source) < span);
@@ -191,7 +191,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
                 }
             },
         );
-        ensure(fits, || machine.graph.corrupt_cell(column, cell))?;
+        ensure(fits, || context.graph.corrupt_cell(column, cell))?;
         Ok(Some((used, block.edges())))
     }
 }

@@ -29,7 +29,7 @@ const BLOCKS_AT_ONCE: usize = 64;
 
 /// The context that all rounds of a program share.
 pub(crate) struct RoundContext<'g, P: MonotoneProgram> {
-    pub(crate) machine: &'g ExecContext<'g>,
+    pub(crate) context: &'g ExecContext<'g>,
     pub(crate) program: &'g P,
     /// Along the way that labels travel.
     pub(crate) lists: &'g AdjacencyLists,
@@ -155,44 +155,44 @@ impl<T: Copy> UpdateBuffer<T> {
 
 /// Work that workers do part by part.
 struct RoundJob<'r, W> {
-    machine: &'r ExecContext<'r>,
+    context: &'r ExecContext<'r>,
     /// Does a part, if there is one.
     part: W,
 }
 
 impl<W: Fn(usize) -> Step + Sync> Job for RoundJob<'_, W> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.ranks.check_stop()?;
+        self.context.ranks.check_stop()?;
         Ok((self.part)(worker.index))
     }
 }
 
 /// Runs a round of about `edges` edges; `part(worker)` does a part, if there is one.
 fn run_round(
-    machine: &ExecContext,
+    context: &ExecContext,
     edges: u64,
     part: impl Fn(usize) -> Step + Sync,
 ) -> Result<(), EngineError> {
-    machine.ranks.check_stop()?;
+    context.ranks.check_stop()?;
     if edges < SMALL {
         while part(0) == Step::Worked {
-            machine.ranks.check_stop()?;
+            context.ranks.check_stop()?;
         }
         return Ok(());
     }
-    run(machine, &RoundJob { machine, part })
+    run(context, &RoundJob { context, part })
 }
 
 /// Runs `work(part, worker)` on parts of `0..end`, `at_once` numbers each, over about `edges` edges.
 pub(crate) fn each_part(
-    machine: &ExecContext,
+    context: &ExecContext,
     end: usize,
     at_once: usize,
     edges: u64,
     work: impl Fn(Range<usize>, usize) + Sync,
 ) -> Result<(), EngineError> {
     let next = AtomicUsize::new(0);
-    run_round(machine, edges, |worker| {
+    run_round(context, edges, |worker| {
         let from = next.fetch_add(at_once, Ordering::Relaxed);
         if from >= end {
             return Step::Finished;
@@ -207,7 +207,7 @@ pub(crate) fn each_part(
 /// The work learns whether one worker does it all, and returns the number of edges it walked, which counts in
 /// [`current_bucket`]. The blocks are reused later.
 pub(crate) fn each_block<'s>(
-    machine: &ExecContext,
+    context: &ExecContext,
     piles: &[Mutex<BucketQueue<'s>>],
     blocks: &mut Vec<VertexBlock>,
     edges: u64,
@@ -220,7 +220,7 @@ pub(crate) fn each_block<'s>(
         alone: edges < SMALL || piles.len() == 1,
         work,
     };
-    run_round(machine, edges, |worker| round.part(worker))
+    run_round(context, edges, |worker| round.part(worker))
 }
 
 /// As [`each_block`], over the blocks of the current bucket and those that the work adds to it.
@@ -228,7 +228,7 @@ pub(crate) fn each_block<'s>(
 /// Returns true if the bucket is done. One worker alone may leave some, if the work grows too large for one. Each worker takes
 /// its own blocks first, because their vertices are in its cache.
 pub(crate) fn current_bucket<'s>(
-    machine: &ExecContext,
+    context: &ExecContext,
     piles: &[Mutex<BucketQueue<'s>>],
     edges: u64,
     work: impl Fn(&VertexBlock, &mut BucketQueue<'s>, bool) -> u64 + Sync,
@@ -236,7 +236,7 @@ pub(crate) fn current_bucket<'s>(
     let waiting: usize = piles.iter().map(|piles| lock(piles).waiting()).sum();
     let alone = edges < SMALL && waiting <= ALONE || piles.len() == 1;
     if alone && let Some((first, others)) = piles.split_first() {
-        return alone_with(machine, &mut lock(first), others, work);
+        return alone_with(context, &mut lock(first), others, work);
     }
     let is_busy = |piles: &&Mutex<BucketQueue>| lock(piles).waiting() > 0;
     let busy = piles.iter().filter(is_busy).count();
@@ -247,12 +247,12 @@ pub(crate) fn current_bucket<'s>(
         alone: false,
         work,
     };
-    run_round(machine, SMALL, |worker| round.part(worker)).map(|()| true)
+    run_round(context, SMALL, |worker| round.part(worker)).map(|()| true)
 }
 
 /// As [`current_bucket`], on the calling thread while the work is small.
 fn alone_with<'s>(
-    machine: &ExecContext,
+    context: &ExecContext,
     piles: &mut BucketQueue<'s>,
     others: &[Mutex<BucketQueue<'s>>],
     work: impl Fn(&VertexBlock, &mut BucketQueue<'s>, bool) -> u64,
@@ -265,7 +265,7 @@ fn alone_with<'s>(
     let (mut edges, mut done) = (0, 0);
     while let Some(block) = piles.pop() {
         if done % BLOCKS_AT_ONCE == 0 {
-            machine.ranks.check_stop()?;
+            context.ranks.check_stop()?;
             // Blocks of few edges, however many come one after the other, are nothing to share.
             edges = 0;
         }

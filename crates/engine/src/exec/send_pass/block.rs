@@ -59,25 +59,25 @@ pub(crate) fn read_at<T: Element>(bytes: &[u8], at: usize) -> Option<T> {
 
 /// Allocates a block that stays in memory, or one of whole pages that goes to the page file.
 pub(crate) fn room(
-    machine: &ExecContext,
+    context: &ExecContext,
     bytes: usize,
     is_kept: bool,
 ) -> Result<Buffer, EngineError> {
-    let (tiers, budget) = (&machine.tiers, &machine.budget);
+    let (tiers, budget) = (&context.tiers, &context.budget);
     let bytes = match is_kept {
         true => bytes,
-        false => bytes.next_multiple_of(machine.arrays.pages().page_bytes()),
+        false => bytes.next_multiple_of(context.arrays.pages().page_bytes()),
     };
     Ok(tiers.buffer(DataKind::Messages, budget, "sent messages", bytes)?)
 }
 
 /// Puts bytes into the page file.
 pub(crate) fn store(
-    machine: &ExecContext,
+    context: &ExecContext,
     io: &mut RowFileIo,
     bytes: &[u8],
 ) -> Result<Vec<Option<SlotRef>>, EngineError> {
-    let pages = machine.arrays.pages();
+    let pages = context.arrays.pages();
     let count = bytes.len().div_ceil(pages.page_bytes());
     let mut slots = vec![None; count];
     io.store(pages, bytes, 0..count, |page, slot| {
@@ -88,16 +88,16 @@ pub(crate) fn store(
 
 /// Reads bytes of a block from the page file; returns them, and the offset of the requested ones.
 pub(crate) fn load(
-    machine: &ExecContext,
+    context: &ExecContext,
     io: &mut RowFileIo,
     slots: &[Option<SlotRef>],
     range: Range<usize>,
 ) -> Result<(Buffer, usize), EngineError> {
-    let pages = machine.arrays.pages();
+    let pages = context.arrays.pages();
     let page_bytes = pages.page_bytes();
     let (first, end) = (range.start / page_bytes, range.end.div_ceil(page_bytes));
     let whole = (end - first) * page_bytes;
-    let mut bytes = machine.budget.buffer("sent messages", whole)?;
+    let mut bytes = context.budget.buffer("sent messages", whole)?;
     let slots = slots.get(first..end).unwrap_or(&[]);
     io.load(pages, slots, &mut bytes[..whole])?;
     Ok((bytes, range.start - first * page_bytes))

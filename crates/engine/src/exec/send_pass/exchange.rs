@@ -20,20 +20,20 @@ use crate::value::Reduce;
 ///
 /// Returns the messages and bytes sent. Received blocks stay in memory if that leaves `leave` bytes of the budget.
 pub(crate) fn pass_on<M: Element>(
-    machine: &ExecContext,
+    context: &ExecContext,
     posts: &mut Vec<SortedBlock>,
     leave: u64,
 ) -> Result<[u64; 2], EngineError> {
-    let ranks = &machine.ranks;
+    let ranks = &context.ranks;
     let mut arriving: BTreeMap<usize, IncomingBlock> = BTreeMap::new();
     let mut come = Vec::new();
     Exchange::run(
-        machine,
+        context,
         size_of::<M>(),
         |to, _| {
             let own = ranks.of(to);
             BlockExchange::<M> {
-                machine,
+                context,
                 posts,
                 own: own.start as u32..own.end as u32,
                 at: 0,
@@ -46,15 +46,15 @@ pub(crate) fn pass_on<M: Element>(
                 return Ok(());
             };
             let parcel = arriving.entry(from).or_default();
-            if let Some(post) = parcel.take::<M>(machine, section.bytes(), leave)? {
+            if let Some(post) = parcel.take::<M>(context, section.bytes(), leave)? {
                 arriving.remove(&from);
-                come.push(post.arrive(machine, &mut lock(&machine.row_io[0]))?);
+                come.push(post.arrive(context, &mut lock(&context.row_io[0]))?);
             }
             Ok(())
         },
     )?;
     posts.extend(come);
-    Ok(machine.take_sent())
+    Ok(context.take_sent())
 }
 
 /// An exchange of blocks with one rank: each has a head, then its bytes, in sections of any length.
@@ -65,7 +65,7 @@ pub(crate) fn pass_on<M: Element>(
 /// bytes   as in memory: vertices, then messages
 /// ```
 struct BlockExchange<'p, M> {
-    machine: &'p ExecContext<'p>,
+    context: &'p ExecContext<'p>,
     posts: &'p [SortedBlock],
     /// The batches of that rank.
     own: Range<u32>,
@@ -101,9 +101,9 @@ impl<M: Element> BlockExchange<'_, M> {
             match &post.at {
                 BlockStorage::Memory(all) => bytes.extend_from_slice(&all[part]),
                 BlockStorage::Disk(slots) => {
-                    let io = &mut lock(&self.machine.row_io[0]);
+                    let io = &mut lock(&self.context.row_io[0]);
                     let length = part.len();
-                    let (piece, from) = load(self.machine, io, slots, part)?;
+                    let (piece, from) = load(self.context, io, slots, part)?;
                     bytes.extend_from_slice(&piece[from..from + length]);
                 }
             }
@@ -148,7 +148,7 @@ impl IncomingBlock {
     /// Appends received bytes; returns the block once it is complete.
     fn take<M: Element>(
         &mut self,
-        machine: &ExecContext,
+        context: &ExecContext,
         mut bytes: &[u8],
         leave: u64,
     ) -> Result<Option<PartialBlock>, EngineError> {
@@ -163,7 +163,7 @@ impl IncomingBlock {
             };
             if self.head.len() >= LENGTH && self.head.len() == wanted {
                 let head = &self.head[LENGTH..];
-                self.post = Some(PartialBlock::new::<M>(machine, head, leave)?);
+                self.post = Some(PartialBlock::new::<M>(context, head, leave)?);
                 break;
             }
             if bytes.is_empty() {
@@ -192,7 +192,7 @@ struct PartialBlock {
 
 impl PartialBlock {
     fn new<M: Element>(
-        machine: &ExecContext,
+        context: &ExecContext,
         head: &[u8],
         leave: u64,
     ) -> Result<Self, EngineError> {
@@ -205,17 +205,17 @@ impl PartialBlock {
             (u32::from_le_bytes(halves[0]), u32::from_le_bytes(halves[1]))
         };
         let parts: Vec<(u32, u32)> = head.as_chunks().0.iter().map(part).collect();
-        let said = (parts.len() * size_of::<(u32, u32)>()) as u64;
-        let _lease = machine.budget.lease("sent messages", said)?;
+        let payload = (parts.len() * size_of::<(u32, u32)>()) as u64;
+        let _lease = context.budget.lease("sent messages", payload)?;
         let ends = parts.last().ok_or_else(protocol_error)?.1 as usize;
-        let own = machine.ranks.own();
+        let own = context.ranks.own();
         let is_own = |(batch, _): &(u32, u32)| own.contains(&(*batch as usize));
         let is_sound = parts.len() == count && parts.iter().all(is_own);
         ensure(is_sound, protocol_error)?;
         let wanted = bytes_of::<M>(ends);
-        let is_kept = machine.budget.available() >= leave.saturating_add(wanted as u64);
+        let is_kept = context.budget.available() >= leave.saturating_add(wanted as u64);
         Ok(PartialBlock {
-            bytes: room(machine, wanted, is_kept)?,
+            bytes: room(context, wanted, is_kept)?,
             post: SortedBlock {
                 order,
                 parts,
@@ -238,10 +238,10 @@ impl PartialBlock {
         Ok(to == self.wanted)
     }
 
-    fn arrive(self, machine: &ExecContext, io: &mut RowFileIo) -> Result<SortedBlock, EngineError> {
+    fn arrive(self, context: &ExecContext, io: &mut RowFileIo) -> Result<SortedBlock, EngineError> {
         let at = match self.is_kept {
             true => BlockStorage::Memory(self.bytes),
-            false => BlockStorage::Disk(store(machine, io, &self.bytes)?),
+            false => BlockStorage::Disk(store(context, io, &self.bytes)?),
         };
         Ok(SortedBlock { at, ..self.post })
     }

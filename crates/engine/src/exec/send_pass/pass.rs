@@ -55,7 +55,7 @@ struct BatchSender<'s> {
 
 /// The outboxes of all workers.
 pub(crate) struct Outboxes<'s> {
-    machine: &'s ExecContext<'s>,
+    context: &'s ExecContext<'s>,
     posted: Mutex<Vec<SortedBlock>>,
     sent: AtomicU64,
     /// Bytes of the budget that blocks leave free.
@@ -74,16 +74,16 @@ impl BatchSender<'_> {
     /// Posts the messages of a box.
     fn post<M: Element>(&mut self, to: &[u64], messages: &[M]) -> Result<(), EngineError> {
         let (office, count) = (self.office, to.len());
-        let machine = office.machine;
+        let context = office.context;
         if count == 0 {
             return Ok(());
         }
-        let vertices = machine.batches.vertices();
+        let vertices = context.batches.vertices();
         if let Some(index) = to.iter().copied().find(|to| *to >= vertices) {
             return Err(EngineError::NoSuchIndex { index, vertices });
         }
         office.sent.fetch_add(count as u64, Ordering::Relaxed);
-        let batch_of = |i: u32| machine.batches.batch_of(to[i as usize]);
+        let batch_of = |i: u32| context.batches.batch_of(to[i as usize]);
         // Sorting keeps the order of messages to one batch.
         let mut order: Vec<u32> = (0..count as u32).collect();
         order.sort_by_key(|i| batch_of(*i));
@@ -94,22 +94,22 @@ impl BatchSender<'_> {
         }
         parts.shrink_to_fit();
         // Where few bytes go to each of many batches, saying which are whose takes as much as they do.
-        let said = (parts.len() * size_of::<(u32, u32)>()) as u64;
-        let _lease = machine.budget.lease("sent messages", said)?;
-        let is_kept = machine.budget.available() >= office.leave;
-        let mut bytes = room(machine, bytes_of::<M>(count), is_kept)?;
+        let payload = (parts.len() * size_of::<(u32, u32)>()) as u64;
+        let _lease = context.budget.lease("sent messages", payload)?;
+        let is_kept = context.budget.available() >= office.leave;
+        let mut bytes = room(context, bytes_of::<M>(count), is_kept)?;
         for (place, i) in order.iter().enumerate() {
             write_at(&mut bytes, place * size_of::<u64>(), to[*i as usize]);
             let at = count * size_of::<u64>() + place * size_of::<M>();
             write_at(&mut bytes, at, messages[*i as usize]);
         }
         let at = if is_kept {
-            let traffic = machine.traffic.of(self.worker);
+            let traffic = context.traffic.of(self.worker);
             traffic.write(DataKind::Messages, Access::Sequential, bytes.len() as u64);
             BlockStorage::Memory(bytes)
         } else {
-            let mut io = lock(&machine.row_io[self.worker]);
-            BlockStorage::Disk(store(machine, &mut io, &bytes)?)
+            let mut io = lock(&context.row_io[self.worker]);
+            BlockStorage::Disk(store(context, &mut io, &bytes)?)
         };
         lock(&office.posted).push(SortedBlock {
             order: (self.batch, self.posts),
@@ -125,25 +125,25 @@ impl BatchSender<'_> {
 
 /// Returns the bytes of accumulators, rows and sets of a pass's workers, without boxes and blocks.
 fn fixed_bytes<P: MessageProgram>(
-    machine: &ExecContext,
+    context: &ExecContext,
     send: &[ColumnAccess],
     apply: &[ColumnAccess],
 ) -> u64 {
-    let shape = &machine.shape;
+    let shape = &context.shape;
     let set = AlignedBuffer::footprint(shape.widest * size_of::<P::Accumulator>());
     let reached = HierarchicalBitmap::bytes(shape.widest);
     let rows = [send, apply].map(|needs| {
-        let row_bytes = machine.arrays.staged_bytes(needs);
+        let row_bytes = context.arrays.staged_bytes(needs);
         shape.staging_bytes(row_bytes, needs.len())
     });
-    machine.workers.count() as u64 * (set + reached)
+    context.workers.count() as u64 * (set + reached)
         + rows[0].max(rows[1])
         + 2 * shape.set_of_vertices
 }
 
 /// Returns the bytes of boxes of `capacity` messages, and of a part of each of their blocks on disk.
-fn boxes_of<M>(machine: &ExecContext, capacity: usize) -> (u64, u64) {
-    let workers = machine.workers.count() as u64;
+fn boxes_of<M>(context: &ExecContext, capacity: usize) -> (u64, u64) {
+    let workers = context.workers.count() as u64;
     let boxes = (bytes_of::<M>(capacity) + capacity * size_of::<u32>()) as u64;
     let piece = bytes_of::<M>(capacity) as u64 + 4096;
     (workers * boxes, 2 * workers * piece)
@@ -151,46 +151,46 @@ fn boxes_of<M>(machine: &ExecContext, capacity: usize) -> (u64, u64) {
 
 /// Bytes of the budget that a pass can do with.
 pub(crate) fn least<P: MessageProgram>(
-    machine: &ExecContext,
+    context: &ExecContext,
     send: &[ColumnAccess],
     apply: &[ColumnAccess],
 ) -> u64 {
-    let (boxes, pieces) = boxes_of::<P::Message>(machine, BOX_MIN);
-    fixed_bytes::<P>(machine, send, apply) + boxes + pieces
+    let (boxes, pieces) = boxes_of::<P::Message>(context, BOX_MIN);
+    fixed_bytes::<P>(context, send, apply) + boxes + pieces
 }
 
 /// One pass of sends; see the module's page.
 pub(crate) fn pass<P: MessageProgram>(
-    machine: &ExecContext,
+    context: &ExecContext,
     program: &P,
     send: &[ColumnAccess],
     apply: &[ColumnAccess],
     active: Option<&ActiveSet>,
     [senders, reached]: [ActiveSet; 2],
 ) -> Result<SendResult<P::Sum>, EngineError> {
-    let workers = machine.workers.count();
+    let workers = context.workers.count();
     // A box, its sort order and its block; accumulators and rows of the next phase, and a part of a block.
-    let besides = fixed_bytes::<P>(machine, send, apply);
-    let free = machine.budget.available().saturating_sub(besides) / (8 * workers as u64);
+    let besides = fixed_bytes::<P>(context, send, apply);
+    let free = context.budget.available().saturating_sub(besides) / (8 * workers as u64);
     let capacity = (free as usize / bytes_of::<P::Message>(1)).clamp(BOX_MIN, BOX_MAX);
     // What comes from others is as long as theirs.
-    let capacity = machine.ranks.least(capacity as u64)? as usize;
-    let (boxes, pieces) = boxes_of::<P::Message>(machine, capacity);
-    let _boxes = machine.budget.lease("messages to send", boxes)?;
+    let capacity = context.ranks.least(capacity as u64)? as usize;
+    let (boxes, pieces) = boxes_of::<P::Message>(context, capacity);
+    let _boxes = context.budget.lease("messages to send", boxes)?;
     let office = Outboxes {
-        machine,
+        context,
         posted: Mutex::default(),
         sent: AtomicU64::new(0),
         leave: besides + pieces,
     };
     let rows = RowPass {
-        machine,
+        context,
         needs: send,
         active,
         activated: Some(&senders),
     };
     let batches = rows.batches();
-    let of_senders = each_batch(machine, &batches, |i, worker| {
+    let of_senders = each_batch(context, &batches, |i, worker| {
         let mut poster = BatchSender {
             office: &office,
             batch: batches[i],
@@ -204,29 +204,29 @@ pub(crate) fn pass<P: MessageProgram>(
         sink.empty();
         poster.failed.map(|()| sum)
     })?;
-    machine.arrays.end_phase();
+    context.arrays.end_phase();
     let mut report = PassMetrics::new(Mode::Send);
     report.messages = office.sent.into_inner();
     let mut posts = std::mem::take(&mut *lock(&office.posted));
     [report.messages_sent, report.bytes_sent] =
-        pass_on::<P::Message>(machine, &mut posts, besides + pieces)?;
+        pass_on::<P::Message>(context, &mut posts, besides + pieces)?;
     posts.sort_unstable_by_key(|post| post.order);
     let is_sent_to = |batch: &usize| posts.iter().any(|post| post.part(*batch).is_some());
-    let batches: Vec<usize> = machine.ranks.own().filter(is_sent_to).collect();
+    let batches: Vec<usize> = context.ranks.own().filter(is_sent_to).collect();
     let job = ReceivePhase::<P> {
         program,
-        machine,
+        context,
         needs: apply,
         posts: &posts,
         reached: &reached,
         sets: (0..workers).map(|_| Mutex::new(None)).collect(),
     };
-    let of_reached = each_batch(machine, &batches, |i, worker| {
+    let of_reached = each_batch(context, &batches, |i, worker| {
         job.batch(batches[i], worker.index)
     });
     for post in posts {
         if let BlockStorage::Disk(slots) = post.at {
-            let pages = machine.arrays.pages();
+            let pages = context.arrays.pages();
             pages.give_back(slots.into_iter().flatten());
         }
     }
@@ -245,7 +245,7 @@ pub(crate) fn pass<P: MessageProgram>(
 /// Folding what was posted, one destination batch after the other.
 struct ReceivePhase<'p, P: MessageProgram> {
     program: &'p P,
-    machine: &'p ExecContext<'p>,
+    context: &'p ExecContext<'p>,
     needs: &'p [ColumnAccess],
     posts: &'p [SortedBlock],
     reached: &'p ActiveSet,
@@ -255,19 +255,19 @@ struct ReceivePhase<'p, P: MessageProgram> {
 
 impl<P: MessageProgram> ReceivePhase<'_, P> {
     fn batch(&self, batch: usize, worker: usize) -> Result<P::Sum, EngineError> {
-        let (machine, program) = (self.machine, self.program);
-        let start = machine.batches.start(batch);
-        let span = machine.batches.span(batch) as usize;
+        let (context, program) = (self.context, self.program);
+        let start = context.batches.start(batch);
+        let span = context.batches.span(batch) as usize;
         let mut set = lock(&self.sets[worker]);
-        let widest = machine.shape.widest;
+        let widest = context.shape.widest;
         let accumulators = match &mut *set {
             Some(set) => set,
-            none => none.insert(Accumulators::new(machine, widest, P::IDENTITY)?),
+            none => none.insert(Accumulators::new(context, widest, P::IDENTITY)?),
         };
-        let mut io = lock(&machine.row_io[worker]);
+        let mut io = lock(&context.row_io[worker]);
         let mut folded = HierarchicalBitmap::default();
-        folded.reserve(span, &machine.budget)?;
-        let traffic = machine.traffic.of(worker);
+        folded.reserve(span, &context.budget)?;
+        let traffic = context.traffic.of(worker);
         for post in self.posts {
             let Some(places) = post.part(batch) else {
                 continue;
@@ -296,8 +296,8 @@ impl<P: MessageProgram> ReceivePhase<'_, P> {
                 }
                 BlockStorage::Disk(slots) => {
                     let [to_at, messages_at] = post.bytes_at::<P::Message>(&places);
-                    let (to, to_from) = load(machine, &mut io, slots, to_at)?;
-                    let (messages, from) = load(machine, &mut io, slots, messages_at)?;
+                    let (to, to_from) = load(context, &mut io, slots, to_at)?;
+                    let (messages, from) = load(context, &mut io, slots, messages_at)?;
                     for i in 0..places.len() {
                         fold(
                             read_at(&to, to_from + i * size_of::<u64>()),
@@ -307,7 +307,7 @@ impl<P: MessageProgram> ReceivePhase<'_, P> {
                 }
             }
         }
-        let mut open = machine.arrays.open(batch, self.needs, &mut io)?;
+        let mut open = context.arrays.open(batch, self.needs, &mut io)?;
         let (mut sum, mut applied) = (P::Sum::ZERO, 0);
         {
             let mut next = self.reached.batch(batch)?;
@@ -323,10 +323,10 @@ impl<P: MessageProgram> ReceivePhase<'_, P> {
                 }
             });
         }
-        machine.count_rows(worker, self.needs, applied, false);
+        context.count_rows(worker, self.needs, applied, false);
         let bytes = applied * size_of::<P::Accumulator>() as u64;
         traffic.change(DataKind::Messages, Access::Random, bytes);
-        (machine.arrays).close(open, self.needs, Some(&folded), &mut io)?;
+        (context.arrays).close(open, self.needs, Some(&folded), &mut io)?;
         Ok(sum)
     }
 }

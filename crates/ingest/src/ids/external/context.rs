@@ -73,7 +73,7 @@ impl DictionaryMemory {
 
 /// The resources of an external sort.
 pub(crate) struct SortContext<'a> {
-    pub(crate) machine: ImportResources<'a>,
+    pub(crate) resources: ImportResources<'a>,
     /// The ranks that build it together: each has a run of the ids.
     pub(crate) comm: ImportCommunicator<'a>,
     /// A directory for temporary files.
@@ -95,8 +95,8 @@ impl<'a> SortContext<'a> {
 
     pub(super) fn chunk_reader(&self) -> Result<ChunkReader, IngestError> {
         ChunkReader::new(
-            &**self.machine.disk,
-            self.machine.budget,
+            &**self.resources.disk,
+            self.resources.budget,
             self.shares.chunk_bytes,
             self.read_ahead,
         )
@@ -108,7 +108,7 @@ impl<'a> SortContext<'a> {
         what: &str,
         buckets: usize,
     ) -> Result<BucketFile, IngestError> {
-        let (disk, path) = (&**self.machine.disk, self.path(what));
+        let (disk, path) = (&**self.resources.disk, self.path(what));
         BucketFile::create(disk, path, buckets, self.shares.chunk_bytes)
     }
 
@@ -118,7 +118,7 @@ impl<'a> SortContext<'a> {
         bucket_file: &'f BucketFile,
         shuffle: Option<&'f BucketShuffle<'f>>,
     ) -> Result<BucketWriter<'f>, IngestError> {
-        let (disk, budget) = (&**self.machine.disk, self.machine.budget);
+        let (disk, budget) = (&**self.resources.disk, self.resources.budget);
         let writer = BucketWriter::new(bucket_file, disk, budget, self.shares.write_bytes)?;
         Ok(writer.sending(shuffle))
     }
@@ -130,7 +130,7 @@ impl<'a> SortContext<'a> {
         make: impl Fn() -> Result<S, IngestError> + Sync,
         work: impl Fn(&mut S, u64) -> Result<(), IngestError> + Sync,
     ) -> Result<Vec<S>, IngestError> {
-        parallel::run(self.machine, usize::MAX, tasks, make, work)
+        parallel::run(self.resources, usize::MAX, tasks, make, work)
     }
 
     /// The way to the ranks that buckets belong to, where there are others.
@@ -140,7 +140,7 @@ impl<'a> SortContext<'a> {
     ) -> Result<Option<BucketShuffle<'a>>, IngestError> {
         BucketShuffle::new(
             &self.comm,
-            self.machine.budget,
+            self.resources.budget,
             owners.collect(),
             self.shares.chunk_bytes,
         )
@@ -153,8 +153,15 @@ impl<'a> SortContext<'a> {
         shuffle: Option<&BucketShuffle<'_>>,
         work: impl FnOnce() -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let (disk, bytes) = (&**self.machine.disk, self.shares.write_bytes);
-        let ((), written) = fill(bucket_file, shuffle, disk, self.machine.budget, bytes, work)?;
+        let (disk, bytes) = (&**self.resources.disk, self.shares.write_bytes);
+        let ((), written) = fill(
+            bucket_file,
+            shuffle,
+            disk,
+            self.resources.budget,
+            bytes,
+            work,
+        )?;
         self.written.fetch_add(written, Relaxed);
         Ok(())
     }

@@ -47,7 +47,7 @@ impl IdDictionary {
         collect(context, &ends, &occurrences)?;
 
         let positions = context.bucket_file("positions", starts.len())?;
-        let disk = context.machine.disk;
+        let disk = context.resources.disk;
         let file = disk.open(&context.path("ids"), Open::CreatePrivate)?;
         let target = RunTarget {
             context,
@@ -83,8 +83,8 @@ impl IdDictionary {
         mut each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let mut chunk_reader = ChunkReader::new(
-            &**context.machine.disk,
-            context.machine.budget,
+            &**context.resources.disk,
+            context.resources.budget,
             self.chunk_bytes,
             WRITE_AHEAD,
         )?;
@@ -93,7 +93,7 @@ impl IdDictionary {
                 &self.file,
                 self.chunk_bytes,
                 sorted_run.chunks.iter().copied(),
-                context.machine.stop,
+                context.resources.stop,
                 |mut records| {
                     while let Some((length, rest)) = records.split_at_checked(2) {
                         let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
@@ -126,11 +126,11 @@ fn collect(
             let Some(source) = source else { continue };
             let make = || {
                 let writer = OccurrenceWriter::new(occurrences, context, shuffle.as_ref())?;
-                let reader = source.reader(context.machine.disk, context.machine.budget)?;
+                let reader = source.reader(context.resources.disk, context.resources.budget)?;
                 Ok((reader, OccurrenceSink { writer, meter }))
             };
             let states = context.run(source.units(), make, |(reader, sink), unit| {
-                source.read(unit, reader, context.machine.stop, sink)
+                source.read(unit, reader, context.resources.stop, sink)
             })?;
             for (_, sink) in states {
                 sink.writer.finish(context)?;

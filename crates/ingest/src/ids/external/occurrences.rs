@@ -234,13 +234,13 @@ pub(super) fn split(
     chunk_reader: &mut ChunkReader,
 ) -> Result<Occurrences, IngestError> {
     let mut sample = IdSample::default();
-    task.read(chunk_reader, context.machine.stop, |id, _| {
+    task.read(chunk_reader, context.resources.stop, |id, _| {
         sample.offer(id);
         Ok(())
     })?;
     let occurrences = Occurrences::create(context, sample.splitters(context.shares.splitters))?;
     let mut writer = OccurrenceWriter::new(&occurrences, context, None)?;
-    task.read(chunk_reader, context.machine.stop, |id, position| {
+    task.read(chunk_reader, context.resources.stop, |id, position| {
         writer.put(id, position)
     })?;
     writer.finish(context)?;

@@ -48,8 +48,8 @@ pub(super) fn position_starts(
         let share = squared.isqrt();
         return Err(IngestError::too_little_memory(
             "the ends of edges",
-            share * context.machine.workers.count() as u64 + context.shares.passing_bytes,
-            context.machine.budget,
+            share * context.resources.workers.count() as u64 + context.shares.passing_bytes,
+            context.resources.budget,
         ));
     }
     if ends.weights == EdgeKind::None {
@@ -134,7 +134,7 @@ pub(super) fn join(
 ) -> Result<OrderedEdgeFile, IngestError> {
     let ImportResources {
         disk, budget, stop, ..
-    } = context.machine;
+    } = context.resources;
     let edge_file = TempEdgeFile::create(
         &**disk,
         context.path("edges"),

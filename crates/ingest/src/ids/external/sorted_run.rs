@@ -72,7 +72,7 @@ impl<'a> SortedRunWriter<'a> {
         shuffle: Option<&'a BucketShuffle<'a>>,
     ) -> Result<Self, IngestError> {
         let context = target.context;
-        let (disk, budget) = (&**context.machine.disk, context.machine.budget);
+        let (disk, budget) = (&**context.resources.disk, context.resources.budget);
         let write_bytes = context.shares.write_bytes;
         Ok(Self {
             target,
@@ -114,7 +114,7 @@ impl<'a> SortedRunWriter<'a> {
         chunk_reader: &mut ChunkReader,
     ) -> Result<(), IngestError> {
         let number = self.number();
-        let (mut id, stop) = (None, self.context.machine.stop);
+        let (mut id, stop) = (None, self.context.resources.stop);
         task.read(chunk_reader, stop, |found, position| {
             id.get_or_insert_with(|| found.to_vec());
             self.resolved(position, number, 0)
@@ -133,7 +133,7 @@ impl<'a> SortedRunWriter<'a> {
         chunk_reader: &mut ChunkReader,
     ) -> Result<(), IngestError> {
         let number = self.number();
-        let (what, budget) = ("ids to sort", self.context.machine.budget);
+        let (what, budget) = ("ids to sort", self.context.resources.budget);
         let count = task.count as usize;
         let mut records = budget.buffer(what, count * size_of::<[u64; 3]>())?;
         let mut scratch = budget.buffer(what, count * size_of::<[u64; 3]>())?;
@@ -141,7 +141,7 @@ impl<'a> SortedRunWriter<'a> {
         // A record: the id's first bytes, its place and length in the arena, its position.
         let list = &mut records.typed_mut::<[u64; 3]>()[..count];
         let (mut filled, mut used) = (0, 0);
-        task.read(chunk_reader, self.context.machine.stop, |id, position| {
+        task.read(chunk_reader, self.context.resources.stop, |id, position| {
             let place = used..used + id.len();
             let (Some(record), Some(text)) = (list.get_mut(filled), arena.get_mut(place)) else {
                 let what = "a bucket of ids is larger than was counted";

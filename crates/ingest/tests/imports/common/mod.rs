@@ -52,8 +52,8 @@ impl Bench {
         budget_bytes: u64,
     ) -> Result<ImportReport, IngestError> {
         let vertices = vertices.map(|list| list as &dyn EdgeSource);
-        self.on(workers, budget_bytes, |machine| {
-            import(machine, source, vertices, options)
+        self.on(workers, budget_bytes, |resources| {
+            import(resources, source, vertices, options)
         })
     }
 
@@ -64,8 +64,8 @@ impl Bench {
         workers: &WorkerPool,
         budget_bytes: u64,
     ) -> Result<ImportReport, IngestError> {
-        self.on(workers, budget_bytes, |machine| {
-            generate(machine, graph, options)
+        self.on(workers, budget_bytes, |resources| {
+            generate(resources, graph, options)
         })
     }
 
@@ -102,7 +102,7 @@ impl Bench {
         options: &ImportOptions,
         ranks: &[(usize, u64)],
     ) -> Vec<Result<ImportReport, IngestError>> {
-        let hosts: Vec<_> = ranks.iter().map(|machine| (self, *machine)).collect();
+        let hosts: Vec<_> = ranks.iter().map(|resources| (self, *resources)).collect();
         Self::import_on_hosts(source, vertices, options, &hosts)
     }
 
@@ -116,7 +116,7 @@ impl Bench {
         let vertices = vertices.map(|list| list as &dyn EdgeSource);
         let one = |fabric: LocalFabric, (host, (threads, bytes)): (&Bench, (usize, u64))| {
             let (budget, clock) = (MemoryBudget::new(bytes), SystemClock::new());
-            let machine = ImportResources {
+            let resources = ImportResources {
                 disk: &host.disk,
                 workers: &host.threads(threads),
                 budget: &budget,
@@ -125,7 +125,7 @@ impl Bench {
                 progress: &NoProgress,
                 fabric: Some(&fabric),
             };
-            let report = import(machine, source, vertices, options);
+            let report = import(resources, source, vertices, options);
             match &report {
                 Ok(_) => fabric.leave(),
                 Err(error) => fabric.fail(&error.to_string()),
@@ -138,7 +138,7 @@ impl Bench {
             let threads: Vec<_> = local(ranks.len())
                 .into_iter()
                 .zip(ranks)
-                .map(|(fabric, machine)| scope.spawn(move || one(fabric, *machine)))
+                .map(|(fabric, resources)| scope.spawn(move || one(fabric, *resources)))
                 .collect();
             threads
                 .into_iter()
@@ -157,7 +157,7 @@ impl Bench {
         let budget = MemoryBudget::new(32 << 20);
         budget.fail_nth(nth);
         let (clock, workers) = (SystemClock::new(), self.simulated(nth, 2));
-        let machine = ImportResources {
+        let resources = ImportResources {
             disk: &self.disk,
             workers: &workers,
             budget: &budget,
@@ -166,7 +166,7 @@ impl Bench {
             progress: &NoProgress,
             fabric: None,
         };
-        let report = import(machine, source, None, options);
+        let report = import(resources, source, None, options);
         assert_eq!(
             budget.available(),
             budget.total(),

@@ -30,18 +30,18 @@ impl<A: Accumulator> Accumulators<A> {
 
     /// Allocates accumulators that hold one value.
     pub(crate) fn new(
-        machine: &ExecContext,
+        context: &ExecContext,
         entries: usize,
         identity: A,
     ) -> Result<Self, EngineError> {
-        let mut accumulators = Self::unfilled(machine, entries)?;
+        let mut accumulators = Self::unfilled(context, entries)?;
         accumulators.fill(identity, numa::current_node());
         Ok(accumulators)
     }
 
     /// Allocates accumulators that a worker fills before it uses them.
-    pub(crate) fn unfilled(machine: &ExecContext, entries: usize) -> Result<Self, EngineError> {
-        let (tiers, budget) = (&machine.tiers, &machine.budget);
+    pub(crate) fn unfilled(context: &ExecContext, entries: usize) -> Result<Self, EngineError> {
+        let (tiers, budget) = (&context.tiers, &context.budget);
         let bytes = entries * size_of::<A>();
         Ok(Accumulators {
             memory: tiers.buffer(DataKind::Messages, budget, "accumulators", bytes)?,

@@ -14,9 +14,9 @@ pub(crate) struct CellStreams {
 }
 
 impl CellStreams {
-    pub(crate) fn new(machine: &ExecContext, stream: StreamBuffers) -> Result<Self, EngineError> {
+    pub(crate) fn new(context: &ExecContext, stream: StreamBuffers) -> Result<Self, EngineError> {
         let (bytes, depth) = (stream.chunk_bytes, stream.depth);
-        let reader = || ExtentReader::new(machine.graph, &machine.budget, bytes, depth);
+        let reader = || ExtentReader::new(context.graph, &context.budget, bytes, depth);
         Ok(CellStreams {
             weights: stream.weighted.then(reader).transpose()?,
             cells: reader()?,

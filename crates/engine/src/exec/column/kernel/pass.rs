@@ -18,8 +18,8 @@ use crate::value::{Accumulator, Reduce};
 /// The request of an edge pass: no phase changes it.
 pub(crate) struct Pass<'p, P: EdgeProgram> {
     /// The orientation that the pass goes over.
-    pub(crate) machine: &'p ExecContext<'p>,
-    pub(crate) ways: Orientations<'p>,
+    pub(crate) context: &'p ExecContext<'p>,
+    pub(crate) orientations: Orientations<'p>,
     pub(crate) direction: Direction,
     pub(crate) program: &'p P,
     /// The rows that `signal` sees.
@@ -41,14 +41,14 @@ impl<P: EdgeProgram> Copy for Pass<'_, P> {}
 impl<P: EdgeProgram> Pass<'_, P> {
     /// Bytes that the rows of one vertex take while a phase works with them, at most.
     pub(crate) fn staged_bytes(&self) -> usize {
-        let staged = [self.signal, self.apply].map(|needs| self.machine.arrays.staged_bytes(needs));
+        let staged = [self.signal, self.apply].map(|needs| self.context.arrays.staged_bytes(needs));
         staged[0].max(staged[1])
     }
 
     /// True if cells are folded before other ranks report which of them carry messages.
-    pub(crate) fn is_dense(&self) -> bool {
+    pub(crate) fn has_many_active(&self) -> bool {
         const ONE_IN: u64 = 16;
-        self.active.len() >= self.machine.batches.vertices() / ONE_IN
+        self.active.len() >= self.context.batches.vertices() / ONE_IN
     }
 }
 
@@ -72,16 +72,16 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     io: &mut RowFileIo,
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
-    let (machine, program, needs) = (pass.machine, pass.program, pass.apply);
-    let mut open = machine.arrays.open(batch, needs, io)?;
-    let start = machine.batches.start(batch);
+    let (context, program, needs) = (pass.context, pass.program, pass.apply);
+    let mut open = context.arrays.open(batch, needs, io)?;
+    let start = context.batches.start(batch);
     let (mut sum, mut applied) = (P::Sum::ZERO, 0);
-    let span = machine.batches.span(batch) as usize;
+    let span = context.batches.span(batch) as usize;
     let mut outside = None;
     let mut dirty = HierarchicalBitmap::default();
-    let track = !machine.arrays.resident(needs);
+    let track = !context.arrays.resident(needs);
     if track {
-        dirty.reserve(span, &machine.budget)?;
+        dirty.reserve(span, &context.budget)?;
     }
     {
         let mut next = done.activated.batch(batch)?;
@@ -110,14 +110,14 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     }
     // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
     if let Some(local) = outside {
-        return Err(machine.graph.outside_batch(batch, local).into());
+        return Err(context.graph.outside_batch(batch, local).into());
     }
     // Sparse passes run on the calling thread.
-    machine.count_rows(0, needs, applied, false);
+    context.count_rows(0, needs, applied, false);
     let bytes = applied * size_of::<P::Accumulator>() as u64;
-    let traffic = machine.traffic.of(0);
+    let traffic = context.traffic.of(0);
     traffic.change(DataKind::Messages, Access::Random, bytes);
     done.activated.recount(batch);
     done.sums.push(sum);
-    (machine.arrays).close(open, needs, track.then_some(&dirty), io)
+    (context.arrays).close(open, needs, track.then_some(&dirty), io)
 }

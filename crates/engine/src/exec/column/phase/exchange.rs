@@ -6,7 +6,7 @@
 //! no message that a rank needs is not read for it.
 //!
 //! The phase always overlaps the signal phase: a batch is sent as soon as it is signalled, or once it is written if messages
-//! are on disk. It overlaps the slot phase only if at least a sixteenth of the vertices is active (`Pass::is_dense`): a
+//! are on disk. It overlaps the slot phase only if at least a sixteenth of the vertices is active (`Pass::has_many_active`): a
 //! batch is then folded as soon as it has arrived. Otherwise the exchange ends before the slot phase begins.
 
 use std::collections::BTreeMap;
@@ -60,32 +60,32 @@ pub(crate) struct MessageExchange<'p> {
 impl<'p> MessageExchange<'p> {
     /// Begins to send this rank's batches with `active` vertices, and to await the others' messages.
     pub(crate) fn start<M: Element>(
-        machine: &'p ExecContext<'p>,
+        context: &'p ExecContext<'p>,
         messages: &'p MessageBuffer<M>,
-        needs: Option<&'p MessageFilter>,
+        filter: Option<&'p MessageFilter>,
         active: &ActiveSet,
     ) -> Self {
-        let ranks = &machine.ranks;
+        let ranks = &context.ranks;
         if ranks.alone() {
             return Self::default();
         }
         let own = ranks.own();
         let batches: Vec<usize> = active.batches().collect();
         messages.mark_pending(batches.iter().copied());
-        messages.mark_pending((0..machine.batches.len()).filter(|batch| !own.contains(batch)));
+        messages.mark_pending((0..context.batches.len()).filter(|batch| !own.contains(batch)));
         let (emitted, peers) = (active.own_len(), messages.peers());
         let needs_to = move |to: usize| {
-            needs.filter(|needs| needs.is_worthwhile(machine, to, emitted, size_of::<M>()))
+            filter.filter(|filter| filter.is_worthwhile(context, to, emitted, size_of::<M>()))
         };
         let others = (0..ranks.count()).filter(|rank| *rank != ranks.rank());
         let filtered_peers = others.filter(|to| needs_to(*to).is_some()).count() as u64;
         let outgoing = move |to, slot| Outbound {
-            machine,
+            context,
             messages,
-            needs: needs_to(to),
+            filter: needs_to(to),
             to,
             slot,
-            reader: taker(machine, peers + slot),
+            reader: taker(context, peers + slot),
             batches: batches.clone(),
             at: 0,
             asked: 0,
@@ -97,13 +97,13 @@ impl<'p> MessageExchange<'p> {
         let mut of_ranks: BTreeMap<usize, Inbound<'p, M>> = BTreeMap::new();
         let incoming = move |from: usize, came: Received<'_>| {
             let free = |slot: &usize| {
-                let taker = taker(machine, *slot);
+                let taker = taker(context, *slot);
                 of_ranks.values().all(|other| other.taker != taker)
             };
             let free = (0..peers).find(free).unwrap_or_default();
             let receiving = of_ranks.entry(from).or_insert_with(|| Inbound {
                 messages,
-                taker: taker(machine, free),
+                taker: taker(context, free),
                 next: ranks.of(from).start,
                 open: None,
             });
@@ -113,7 +113,7 @@ impl<'p> MessageExchange<'p> {
             }
             Ok(())
         };
-        let exchange = Exchange::begin(machine, size_of::<M>(), peers, outgoing, incoming);
+        let exchange = Exchange::begin(context, size_of::<M>(), peers, outgoing, incoming);
         let boxed = |exchange| Mutex::new(Box::new(exchange) as Box<dyn ExchangeStep>);
         MessageExchange {
             ongoing: exchange.map(boxed),
@@ -142,8 +142,8 @@ impl BackgroundWork for MessageExchange<'_> {
 }
 
 /// Returns the writer slot for messages of another rank: no worker's.
-fn taker(machine: &ExecContext<'_>, slot: usize) -> usize {
-    machine.workers.count() + slot
+fn taker(context: &ExecContext<'_>, slot: usize) -> usize {
+    context.workers.count() + slot
 }
 
 /// The messages of another rank on their way.
@@ -207,9 +207,9 @@ impl<M: Element> Inbound<'_, M> {
 
 /// The messages of this rank's batches on their way to one other.
 struct Outbound<'p, M: Element> {
-    machine: &'p ExecContext<'p>,
+    context: &'p ExecContext<'p>,
     messages: &'p MessageBuffer<M>,
-    needs: Option<&'p MessageFilter>,
+    filter: Option<&'p MessageFilter>,
     to: usize,
     slot: usize,
     /// The reader slot: neither a worker's nor a taker's.
@@ -238,8 +238,8 @@ impl<M: Element> Outbound<'_, M> {
         {
             if self.sends(batch) {
                 self.messages.prefetch(batch, self.reader)?;
-                if let Some(needs) = self.needs {
-                    needs.prefetch(batch, self.to, self.slot)?;
+                if let Some(filter) = self.filter {
+                    filter.prefetch(batch, self.to, self.slot)?;
                 }
             }
             self.asked += 1;
@@ -249,8 +249,8 @@ impl<M: Element> Outbound<'_, M> {
 
     /// True if there are any messages of a batch for that rank.
     fn sends(&self, batch: usize) -> bool {
-        let is_needed = |needs: &MessageFilter| needs.needs_any(batch, self.to);
-        self.messages.count(batch) > 0 && self.needs.is_none_or(is_needed)
+        let is_needed = |filter: &MessageFilter| filter.needs_any(batch, self.to);
+        self.messages.count(batch) > 0 && self.filter.is_none_or(is_needed)
     }
 }
 
@@ -268,15 +268,15 @@ impl<M: Element> FrameSource for Outbound<'_, M> {
                     None => self.open.insert(self.messages.read(batch, self.reader)?),
                 };
                 let slots = open.slots();
-                let span = self.machine.batches.span(batch) as usize;
+                let span = self.context.batches.span(batch) as usize;
                 let listed = run_codec::is_sparse(count, span);
-                self.word = match self.needs {
+                self.word = match self.filter {
                     None => frame.messages(batch, slots, |_| !0, listed, self.word),
-                    Some(needs) => {
+                    Some(filter) => {
                         if !std::mem::replace(&mut self.is_selected, true) {
-                            needs.select(batch, self.to, slots.present, self.slot)?;
+                            filter.select(batch, self.to, slots.present, self.slot)?;
                         }
-                        let selected = needs.selected(self.slot);
+                        let selected = filter.selected(self.slot);
                         frame.messages(batch, slots, |word| selected[word], listed, self.word)
                     }
                 };

@@ -19,32 +19,32 @@ pub(crate) struct SignalPhase<'p, P: EdgeProgram> {
     deal: NumaQueue<'p>,
     messages: &'p MessageBuffer<P::Message>,
     /// The exchange that runs meanwhile.
-    passing: &'p dyn BackgroundWork,
+    exchange: &'p dyn BackgroundWork,
 }
 
 impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
     pub(crate) fn new(
         pass: Pass<'p, P>,
         messages: &'p MessageBuffer<P::Message>,
-        passing: &'p dyn BackgroundWork,
+        exchange: &'p dyn BackgroundWork,
     ) -> Self {
         let batches: Vec<usize> = pass.active.batches().collect();
         SignalPhase {
             pass,
-            deal: NumaQueue::new(&batches, pass.machine.batches.len()),
+            deal: NumaQueue::new(&batches, pass.context.batches.len()),
             batches,
             messages,
-            passing,
+            exchange,
         }
     }
 
     fn batch(&self, batch: usize, worker: usize) -> Result<(), EngineError> {
-        let (machine, program, needs) = (self.pass.machine, self.pass.program, self.pass.signal);
+        let (context, program, needs) = (self.pass.context, self.pass.program, self.pass.signal);
         let active = self.pass.active;
-        let mut io = lock(&machine.row_io[worker]);
-        let mut open = machine.arrays.open(batch, needs, &mut io)?;
+        let mut io = lock(&context.row_io[worker]);
+        let mut open = context.arrays.open(batch, needs, &mut io)?;
         let mut writer = self.messages.open_writer(batch, worker)?;
-        let start = machine.batches.start(batch);
+        let start = context.batches.start(batch);
         let set = active.batch(batch)?;
         let mut count = 0;
         {
@@ -78,21 +78,21 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
             }
         }
         let full = set.is_full();
-        machine.count_rows(worker, needs, active.count_in(batch), full);
+        context.count_rows(worker, needs, active.count_in(batch), full);
         if self.messages.in_memory() {
             let bytes = count * size_of::<P::Message>() as u64;
-            let traffic = machine.traffic.of(worker);
+            let traffic = context.traffic.of(worker);
             traffic.write(DataKind::Messages, Access::of(full), bytes);
         }
         self.messages.commit(batch, writer, count, worker)?;
-        machine.arrays.close(open, needs, Some(&set), &mut io)
+        context.arrays.close(open, needs, Some(&set), &mut io)
     }
 }
 
 impl<P: EdgeProgram> Job for SignalPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.pass.machine.ranks.check_stop()?;
-        self.passing.poll(false)?;
+        self.pass.context.ranks.check_stop()?;
+        self.exchange.poll(false)?;
         match self.deal.take() {
             Some(position) => {
                 self.batch(self.batches[position], worker.index)?;

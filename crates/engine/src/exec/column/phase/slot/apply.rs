@@ -95,19 +95,19 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         rows: Option<BatchRows<'p>>,
         worker: usize,
     ) -> Result<(), EngineError> {
-        let machine = self.machine;
-        let mut io = lock(&machine.row_io[worker]);
+        let context = self.context;
+        let mut io = lock(&context.row_io[worker]);
         let mut open = match rows {
             Some(open) => open,
-            None => machine.arrays.open(batch, self.needs, &mut io)?,
+            None => context.arrays.open(batch, self.needs, &mut io)?,
         };
-        let start = machine.batches.start(batch);
-        let span = machine.batches.span(batch) as usize;
+        let start = context.batches.start(batch);
+        let span = context.batches.span(batch) as usize;
         let mut next = self.activated.batch(batch)?;
         let mut reached = HierarchicalBitmap::default();
-        let track = P::REACH == Reach::Reached && !machine.arrays.resident(self.needs);
+        let track = P::REACH == Reach::Reached && !context.arrays.resident(self.needs);
         if track {
-            reached.reserve(span, &machine.budget)?;
+            reached.reserve(span, &context.budget)?;
         }
         let mut sum = P::Sum::ZERO;
         let mut applied = 0;
@@ -133,17 +133,17 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         drop(next);
         *lock(&self.sums[batch]) = sum;
         let (one, all) = (size_of::<P::Accumulator>() as u64, applied == span as u64);
-        machine.count_rows(worker, self.needs, applied, all);
-        let traffic = machine.traffic.of(worker);
+        context.count_rows(worker, self.needs, applied, all);
+        let traffic = context.traffic.of(worker);
         traffic.read(DataKind::Messages, Access::Sequential, span as u64 * one);
         traffic.write(DataKind::Messages, Access::of(all), applied * one);
         // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
-        let mut beyond = total[span..1usize << machine.batches.bits(batch)].iter();
+        let mut beyond = total[span..1usize << context.batches.bits(batch)].iter();
         if let Some(beyond) = beyond.position(|a| !a.bit_eq(&P::IDENTITY)) {
             let local = (span + beyond) as u64;
-            return Err(machine.graph.outside_batch(batch, local).into());
+            return Err(context.graph.outside_batch(batch, local).into());
         }
         lock(&self.free).push(total);
-        (machine.arrays).close(open, self.needs, track.then_some(&reached), &mut io)
+        (context.arrays).close(open, self.needs, track.then_some(&reached), &mut io)
     }
 }

@@ -38,7 +38,7 @@ impl CellPart {
 ///
 /// Adds the sources that it looked up in the cell's index to `looked`.
 pub(crate) fn parts<M: Element>(
-    (machine, pins): (&ExecContext, &CellCache),
+    (context, cell_cache): (&ExecContext, &CellCache),
     (messages, active): (&MessageBuffer<M>, &ActiveSet),
     looked: &mut u64,
     column: usize,
@@ -47,7 +47,7 @@ pub(crate) fn parts<M: Element>(
 ) -> Result<Vec<CellPart>, EngineError> {
     let from = cell.source_batch();
     let whole = || Ok(vec![CellPart::whole(cell)]);
-    let is_pinned = pins.cell(machine, column, position).is_some();
+    let is_pinned = cell_cache.cell(context, column, position).is_some();
     if !messages.is_ready(from) {
         return whole();
     }
@@ -56,15 +56,15 @@ pub(crate) fn parts<M: Element>(
         // It has come since, and has no messages.
         return Ok(Vec::new());
     }
-    let EngineOptions { sparse, gamma, .. } = machine.options;
+    let EngineOptions { sparse, gamma, .. } = context.options;
     if !looks_up_in_cell(sparse, gamma, sources, cell.edges(), is_pinned) {
         return whole();
     }
-    let [Some(blocks), bitmap] = pins.index(machine, column, position) else {
+    let [Some(blocks), bitmap] = cell_cache.index(context, column, position) else {
         return whole();
     };
     let index = SourceIndex::parse(blocks, bitmap.unwrap_or(&[]))
-        .map_err(|error| machine.broken(column, cell, &error))?;
+        .map_err(|error| context.broken(column, cell, &error))?;
     // A read from disk covers whole frames.
     let gap = if is_pinned { 0 } else { DISK_PAGE_BYTES };
     let present = messages.present(from)?;
@@ -73,13 +73,13 @@ pub(crate) fn parts<M: Element>(
     let mut one = |source: usize| {
         *looked += 1;
         for block in blocks_of(&index, source as u32) {
-            match block_range(machine, column, cell, &index, block) {
+            match block_range(context, column, cell, &index, block) {
                 Ok(bytes) => cover(&mut parts, cell, block, bytes, gap),
                 Err(error) => outcome = Err(error),
             }
         }
     };
-    match machine.ranks.own().contains(&from) {
+    match context.ranks.own().contains(&from) {
         true => active.batch(from)?.for_each(|source| {
             if present[source / 64] >> (source % 64) & 1 != 0 {
                 one(source);

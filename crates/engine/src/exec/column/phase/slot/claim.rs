@@ -48,12 +48,12 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             bytes: 0,
             edges: 0,
             weights_skipped: 0,
-            feed: MessageInput::new(number, froms),
+            input: MessageInput::new(number, froms),
             readers: readers.pop(),
             messages: None,
         };
         if let Some(readers) = &mut run.readers {
-            let graph = &self.machine.graph;
+            let graph = &self.context.graph;
             let width = graph.edge_kind().bytes() as u64;
             let (mut cells, mut weights) = (Vec::new(), Vec::new());
             for item in run.items.iter().filter(|item| item.pinned.is_none()) {
@@ -83,7 +83,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         run: usize,
         targets: &[StripRef],
     ) -> Result<(Vec<CellTask<'p>>, Vec<usize>), EngineError> {
-        let graph = &self.machine.graph;
+        let graph = &self.context.graph;
         let mut items = Vec::new();
         let [mut cells, mut indexed, mut looked] = [0; 3];
         for (number, target) in targets.iter().enumerate() {
@@ -93,7 +93,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                 }
                 let parts = match self.kernel {
                     FoldSide::Scatter => parts(
-                        (self.machine, self.pins),
+                        (self.context, self.cell_cache),
                         (self.messages, self.active),
                         &mut looked,
                         column,
@@ -106,7 +106,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                     cells += 1;
                     indexed += u64::from(*first != CellPart::whole(cell));
                 }
-                let pinned = self.pins.cell(self.machine, column, position);
+                let pinned = self.cell_cache.cell(self.context, column, position);
                 items.extend(parts.into_iter().map(|part| CellTask {
                     target: number,
                     column,
@@ -129,11 +129,11 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                     }
                 }
                 FoldSide::Gather => {
-                    let batches = (self.machine).strip_sources(target.batch, target.strip);
-                    let row = self.machine.row(target.batch);
+                    let batches = (self.context).strip_sources(target.batch, target.strip);
+                    let row = self.context.row(target.batch);
                     let [first, end] = [batches.start, batches.end]
                         .map(|of| row.partition_point(|place| (place.column as usize) < of));
-                    for (column, position, cell) in self.machine.cells_at(&row[first..end]) {
+                    for (column, position, cell) in self.context.cells_at(&row[first..end]) {
                         add(column, position, cell, column)?;
                     }
                 }
@@ -142,15 +142,15 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let mut froms: Vec<usize> = items.iter().map(|item| item.from).collect();
         froms.sort_unstable();
         froms.dedup();
-        let held = self.messages.window_batches();
-        let ranks = &self.machine.ranks;
+        let window_batches = self.messages.window_batches();
+        let ranks = &self.context.ranks;
         // A fold that gives the same bits in any order takes the batches that are ready first.
         let comes = |from: &usize| match P::ORDER_INDEPENDENT && !self.messages.is_ready(*from) {
             true => ranks.distance(ranks.owner(*from)),
             false => 0,
         };
         froms.sort_by_cached_key(comes);
-        put_in_order(&mut items, &froms, held);
+        put_in_order(&mut items, &froms, window_batches);
         let mut report = lock(&self.report);
         report.cells += cells;
         report.cells_indexed += indexed;

@@ -27,8 +27,8 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         scratch: &mut DecodeScratch<P::Message>,
         worker: usize,
     ) -> Result<TaskProgress, EngineError> {
-        if run.feed.has_to_pull(self.messages) {
-            return Ok(match run.feed.pull(self.messages, worker)? {
+        if run.input.has_to_pull(self.messages) {
+            return Ok(match run.input.pull(self.messages, worker)? {
                 true => TaskProgress::Worked,
                 false => TaskProgress::Early,
             });
@@ -66,14 +66,14 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let Some((block, used)) = self.parse(&item, bytes, left)? else {
                 break TaskProgress::Starved;
             };
-            let broken = || self.machine.graph.corrupt_cell(item.column, item.cell);
+            let broken = || self.context.graph.corrupt_cell(item.column, item.cell);
             let block_edges = block.edges();
             let edges_end = (first_edge + block_edges) as u64;
             let is_last = used == left;
             let end = item.part.edges.end;
             ensure(edges_end == end || edges_end < end && !is_last, broken)?;
             let from = item.pinned.map_or(0, |_| first_edge);
-            let weights = weights_of::<P>(self.machine, weights, from, block_edges);
+            let weights = weights_of::<P>(self.context, weights, from, block_edges);
             let Some(weights) = weights else {
                 ensure(item.pinned.is_none(), broken)?;
                 break TaskProgress::Starved;
@@ -100,7 +100,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             if let (None, Some(readers)) = (item.pinned, &mut run.readers) {
                 readers.cells.consume(used);
                 if let Some(weights) = &mut readers.weights {
-                    weights.consume(block_edges * self.machine.graph.edge_kind().bytes());
+                    weights.consume(block_edges * self.context.graph.edge_kind().bytes());
                 }
             }
             if is_last && let Some((batch, messages)) = run.next_item(&item) {
@@ -123,13 +123,13 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         bytes: &'b [u8],
         left: usize,
     ) -> Result<Option<(BlockView<'b>, usize)>, EngineError> {
-        let (machine, cell) = (self.machine, item.cell);
-        let offset = machine.global_offset(cell.source_batch(), item.column);
+        let (context, cell) = (self.context, item.cell);
+        let offset = context.global_offset(cell.source_batch(), item.column);
         let parsed = BlockView::parse(bytes, offset)
-            .map_err(|error| machine.broken(item.column, cell, &error))?;
+            .map_err(|error| context.broken(item.column, cell, &error))?;
         let is_all = bytes.len() == left || bytes.len() as u64 >= BLOCK_BYTES_MAX;
         match parsed {
-            None if is_all => Err(machine.graph.corrupt_cell(item.column, cell).into()),
+            None if is_all => Err(context.graph.corrupt_cell(item.column, cell).into()),
             parsed => Ok(parsed),
         }
     }
@@ -146,7 +146,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let bytes = (item.part.bytes.end - item.part.bytes.start) as usize;
             is_over = skip_to(bytes, &mut readers.cells, &mut run.bytes)?;
             let edges = (item.part.edges.end - item.part.edges.start) as usize;
-            let bytes = edges * self.machine.graph.edge_kind().bytes();
+            let bytes = edges * self.context.graph.edge_kind().bytes();
             if let Some(weights) = readers.weights.as_mut().filter(|_| is_over) {
                 is_over = skip_to(bytes, weights, &mut run.weights_skipped)?;
             }
@@ -163,9 +163,9 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     ///
     /// These are its sources, its edges that carried a message, and its bytes and edges if it is in memory.
     fn count(&self, worker: usize, groups: u64, folded: u64, pinned: Option<(usize, usize)>) {
-        let traffic = self.machine.traffic.of(worker);
+        let traffic = self.context.traffic.of(worker);
         if let Some((bytes, edges)) = pinned {
-            let bytes = bytes + edges * self.machine.weight_bytes(P::Edge::WEIGHTED);
+            let bytes = bytes + edges * self.context.weight_bytes(P::Edge::WEIGHTED);
             traffic.read(DataKind::Edges, Access::Sequential, bytes as u64);
         }
         let (messages, accumulators, access) = match self.kernel {
@@ -191,27 +191,27 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         scratch: &mut DecodeScratch<P::Message>,
         worker: usize,
     ) -> Result<Option<u64>, EngineError> {
-        let (machine, program) = (self.machine, self.program);
+        let (context, program) = (self.context, self.program);
         let batch = target.batch;
         if self.kernel == FoldSide::Scatter {
             if input.messages.sparse && !input.messages.any_of(input.block) {
                 return Ok(Some(0));
             }
-            let accumulators = &mut accumulators[..1 << machine.batches.bits(batch)];
+            let accumulators = &mut accumulators[..1 << context.batches.bits(batch)];
             return Ok(fold::scatter(program, input, accumulators, scratch));
         }
-        let accumulators = &mut accumulators[..machine.batches.span(batch) as usize];
+        let accumulators = &mut accumulators[..context.batches.span(batch) as usize];
         // Workers that fold strips of the same batch cannot share its rows.
-        if P::EARLY_EXIT && rows.is_none() && machine.strips(batch) == 1 {
-            let mut io = lock(&machine.row_io[worker]);
-            *rows = Some(machine.arrays.open(batch, self.needs, &mut io)?);
+        if P::EARLY_EXIT && rows.is_none() && context.strips(batch) == 1 {
+            let mut io = lock(&context.row_io[worker]);
+            *rows = Some(context.arrays.open(batch, self.needs, &mut io)?);
         }
         let Some(open) = rows else {
             let wants = |_| true;
             return Ok(fold::gather(program, input, accumulators, scratch, wants));
         };
         let mut slices = P::ApplyRows::slices(&mut open.guards);
-        let start = machine.batches.start(batch);
+        let start = context.batches.start(batch);
         let wants =
             |i: usize| program.is_pending(start + i as u64, P::ApplyRows::row(&mut slices, i));
         Ok(fold::gather(program, input, accumulators, scratch, wants))
@@ -256,7 +256,7 @@ fn window<'r>(
 
 /// Returns the weights of a block's edges, in `bytes` from edge `from` on; `None` if not yet read.
 fn weights_of<'w, P: EdgeProgram>(
-    machine: &ExecContext,
+    context: &ExecContext,
     bytes: &'w [u8],
     from: usize,
     edges: usize,
@@ -264,7 +264,7 @@ fn weights_of<'w, P: EdgeProgram>(
     if !P::Edge::WEIGHTED {
         return Some(BlockWeights::None);
     }
-    Some(match machine.graph.edge_kind() {
+    Some(match context.graph.edge_kind() {
         EdgeKind::None => BlockWeights::None,
         EdgeKind::F32 => BlockWeights::F32(bytes.as_chunks().0.get(from..from + edges)?),
         EdgeKind::F64 => BlockWeights::F64(bytes.as_chunks().0.get(from..from + edges)?),

@@ -37,15 +37,15 @@ use crate::value::Reduce;
 
 /// A slot phase as a job.
 pub(crate) struct SlotPhase<'p, P: EdgeProgram> {
-    pub(crate) machine: &'p ExecContext<'p>,
+    pub(crate) context: &'p ExecContext<'p>,
     pub(crate) program: &'p P,
     pub(crate) kernel: FoldSide,
     pub(crate) needs: &'p [ColumnAccess],
     pub(crate) active: &'p ActiveSet,
     pub(crate) messages: &'p MessageBuffer<P::Message>,
     /// The exchange that still delivers messages.
-    passing: &'p dyn BackgroundWork,
-    pub(crate) pins: &'p CellCache,
+    exchange: &'p dyn BackgroundWork,
+    pub(crate) cell_cache: &'p CellCache,
     /// With their numbers.
     pub(crate) runs: Vec<(usize, Vec<StripRef>)>,
     /// Moves with the free accumulators, under their lock.
@@ -72,28 +72,28 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         pass: Pass<'p, P>,
         kernel: FoldSide,
         messages: &'p MessageBuffer<P::Message>,
-        passing: &'p dyn BackgroundWork,
-        pins: &'p CellCache,
+        exchange: &'p dyn BackgroundWork,
+        cell_cache: &'p CellCache,
         room: &mut SlotScratch<P::Accumulator, P::Message>,
         done: &'p mut PassOutput<P::Sum>,
     ) -> Self {
-        let machine = pass.machine;
-        let batches = machine.batches.len();
+        let context = pass.context;
+        let batches = context.batches.len();
         let merge = |batch| StripMerge {
-            strips: machine.strips(batch),
+            strips: context.strips(batch),
             next: 0,
             folded: false,
             total: None,
             waiting: BTreeMap::new(),
         };
-        let mut runs: Vec<_> = (0..).zip(column_groups(machine, room.group)).collect();
+        let mut runs: Vec<_> = (0..).zip(column_groups(context, room.group)).collect();
         if room.group <= 1 {
             // The longest group of a node comes first, so that no worker is left with it at the end.
-            sort_by_length(&mut runs, machine);
+            sort_by_length(&mut runs, context);
         }
         let firsts: Vec<usize> = runs.iter().map(|(_, run)| run[0].batch).collect();
         let deal = NumaQueue::new(&firsts, batches);
-        let workers = machine.workers.count();
+        let workers = context.workers.count();
         let mut readers: Vec<Vec<CellStreams>> = (0..workers).map(|_| Vec::new()).collect();
         for (i, reader) in room.readers.drain(..).enumerate() {
             readers[i % workers].push(reader);
@@ -105,14 +105,14 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             scratch: room.scratch.pop().unwrap_or_else(DecodeScratch::new),
         };
         SlotPhase {
-            machine,
+            context,
             program: pass.program,
             kernel,
             needs: pass.apply,
             active: pass.active,
             messages,
-            passing,
-            pins,
+            exchange,
+            cell_cache,
             runs,
             deal,
             merges: (0..batches).map(merge).map(Mutex::new).collect(),
@@ -135,15 +135,15 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             room.readers.extend(state.readers);
             room.scratch.push(state.scratch);
         }
-        let own = &self.sums[self.machine.ranks.own()];
+        let own = &self.sums[self.context.ranks.own()];
         own.iter().map(|sum| *lock(sum)).collect()
     }
 }
 
 impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.ranks.check_stop()?;
-        self.passing.poll(false)?;
+        self.context.ranks.check_stop()?;
+        self.exchange.poll(false)?;
         let mut state = lock(&self.workers[worker.index]);
         let WorkerState {
             current,
@@ -169,7 +169,7 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
         let Some(run) = current else {
             let left = self.deal.left() > 0;
             // Messages that other ranks still need are sent to the end.
-            return Ok(match self.passing.idle_step()? {
+            return Ok(match self.exchange.idle_step()? {
                 Step::Finished if left => Step::Waiting,
                 passed => passed,
             });
@@ -192,10 +192,10 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
             TaskProgress::Worked => Ok(Step::Worked),
             TaskProgress::Starved => Ok(Step::Waiting),
             TaskProgress::Early => {
-                if run.feed.pull(self.messages, worker.index)? {
+                if run.input.pull(self.messages, worker.index)? {
                     return Ok(Step::Worked);
                 }
-                Ok(match self.passing.idle_step()? {
+                Ok(match self.exchange.idle_step()? {
                     // It has come since.
                     Step::Finished => Step::Worked,
                     step => step,
@@ -212,11 +212,11 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
 }
 
 /// Sorts numbered groups by node, and within a node by edges, the longest first.
-fn sort_by_length(runs: &mut [(usize, Vec<StripRef>)], machine: &ExecContext) {
-    let edges_of = |target: &StripRef| machine.graph.column(target.batch).edges();
+fn sort_by_length(runs: &mut [(usize, Vec<StripRef>)], context: &ExecContext) {
+    let edges_of = |target: &StripRef| context.graph.column(target.batch).edges();
     runs.sort_by_key(|(_, run)| {
         let edges: u64 = run.iter().map(edges_of).sum();
-        let node = node_of_batch(run[0].batch, machine.batches.len());
+        let node = node_of_batch(run[0].batch, context.batches.len());
         (node, std::cmp::Reverse(edges))
     });
 }

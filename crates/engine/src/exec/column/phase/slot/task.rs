@@ -55,7 +55,7 @@ pub(crate) struct GroupTask<'p, P: EdgeProgram> {
     pub(crate) bytes: usize,
     pub(crate) edges: usize,
     pub(crate) weights_skipped: usize,
-    pub(crate) feed: MessageInput,
+    pub(crate) input: MessageInput,
     pub(crate) readers: Option<CellStreams>,
     pub(crate) messages: Option<(usize, BatchMessages<'p, P::Message>)>,
     /// By target: the rows that a gather asks whether they want messages, kept until they are applied to.
@@ -95,11 +95,11 @@ impl<'p, P: EdgeProgram> GroupTask<'p, P> {
                 return Ok(InputState::Nothing);
             }
         } else {
-            self.feed.ask(all, worker)?;
-            if self.feed.asked <= item.number {
+            self.input.ask(all, worker)?;
+            if self.input.asked <= item.number {
                 return Ok(InputState::Early);
             }
-            if self.feed.empty.contains(&item.from) {
+            if self.input.empty.contains(&item.from) {
                 return Ok(InputState::Nothing);
             }
         }
@@ -112,12 +112,12 @@ impl<'p, P: EdgeProgram> GroupTask<'p, P> {
 /// Sorts the items of a group, which carry the messages of the batches `froms`, by the order of work.
 ///
 /// The worker holds a limited number of batches. Compiled once, not for each program.
-pub(crate) fn put_in_order(items: &mut [CellTask<'_>], froms: &[usize], held: usize) {
+pub(crate) fn put_in_order(items: &mut [CellTask<'_>], froms: &[usize], window_batches: usize) {
     let numbers: BTreeMap<usize, usize> = froms.iter().copied().zip(0..).collect();
     for item in items.iter_mut() {
         item.number = numbers.get(&item.from).copied().unwrap_or(0);
     }
-    items.sort_by_key(|item| (item.number / held, item.target, item.number));
+    items.sort_by_key(|item| (item.number / window_batches, item.target, item.number));
     // Within one turn the targets come one after the other, so only the last of them is done with the messages.
     let mut later: BTreeSet<usize> = BTreeSet::new();
     for item in items.iter_mut().rev() {

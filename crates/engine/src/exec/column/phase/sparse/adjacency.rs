@@ -30,12 +30,12 @@ impl<P: EdgeProgram> AdjacencyScratch<P> {
         Accumulators::<P::Accumulator>::bytes(vertices as usize) + vertices / 7 + 64
     }
 
-    pub(crate) fn new(machine: &ExecContext) -> Result<Self, EngineError> {
-        let vertices = machine.batches.vertices() as usize;
+    pub(crate) fn new(context: &ExecContext) -> Result<Self, EngineError> {
+        let vertices = context.batches.vertices() as usize;
         let mut reached = HierarchicalBitmap::default();
-        reached.reserve(vertices, &machine.budget)?;
+        reached.reserve(vertices, &context.budget)?;
         Ok(AdjacencyScratch {
-            accumulators: Accumulators::new(machine, vertices, P::IDENTITY)?,
+            accumulators: Accumulators::new(context, vertices, P::IDENTITY)?,
             reached,
         })
     }
@@ -57,15 +57,15 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
     room: &mut AdjacencyScratch<P>,
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
-    let (machine, program) = (pass.machine, pass.program);
-    let io = &mut *lock(&machine.row_io[0]);
+    let (context, program) = (pass.context, pass.program);
+    let io = &mut *lock(&context.row_io[0]);
     let (accumulators, reached) = (&mut room.accumulators, &mut room.reached);
     let report = &mut done.report;
     for batch in pass.active.batches() {
-        machine.ranks.check_stop()?;
+        context.ranks.check_stop()?;
         let set = pass.active.batch(batch)?;
-        let start = machine.batches.start(batch);
-        let mut open = machine.arrays.open(batch, pass.signal, io)?;
+        let start = context.batches.start(batch);
+        let mut open = context.arrays.open(batch, pass.signal, io)?;
         {
             let mut rows = P::SignalRows::slices(&mut open.guards);
             let mut several = PrefetchBatch::new();
@@ -94,17 +94,17 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
             });
             follow(&mut several);
         }
-        machine.count_rows(0, pass.signal, pass.active.count_in(batch), set.is_full());
-        machine.arrays.close(open, pass.signal, Some(&set), io)?;
+        context.count_rows(0, pass.signal, pass.active.count_in(batch), set.is_full());
+        context.arrays.close(open, pass.signal, Some(&set), io)?;
     }
     let (sources, edges) = (report.messages, report.edges);
-    let traffic = machine.traffic.of(0);
+    let traffic = context.traffic.of(0);
     lists.count(traffic, sources, edges);
     let bytes = edges * size_of::<P::Accumulator>() as u64;
     traffic.change(DataKind::Messages, Access::Random, bytes);
-    machine.arrays.end_phase();
-    for batch in 0..machine.batches.len() {
-        let range = machine.batches.range(batch);
+    context.arrays.end_phase();
+    for batch in 0..context.batches.len() {
+        let range = context.batches.range(batch);
         let part = range.start as usize..range.end as usize;
         if reached.has_in(part.clone()) {
             let accumulators = &mut accumulators[part.clone()];

@@ -71,9 +71,9 @@ impl<P: EdgeProgram> Default for SparseScratch<P> {
 
 impl<P: EdgeProgram> SparseScratch<P> {
     /// Bytes of the budget that the room takes once it is filled.
-    fn memory(machine: &ExecContext) -> u64 {
-        let entries = machine.shape.entries as u64;
-        let columns = machine.batches.len() as u64;
+    fn memory(context: &ExecContext) -> u64 {
+        let entries = context.shape.entries as u64;
+        let columns = context.batches.len() as u64;
         // Sets take a bit an entry and a little more, rounded up to words.
         Accumulators::<P::Accumulator>::bytes(entries as usize)
             + columns * size_of::<Vec<u8>>() as u64
@@ -81,16 +81,16 @@ impl<P: EdgeProgram> SparseScratch<P> {
             + 64
     }
 
-    fn fill(&mut self, machine: &ExecContext) -> Result<(), EngineError> {
+    fn fill(&mut self, context: &ExecContext) -> Result<(), EngineError> {
         if self.queues.is_empty() {
-            let (columns, entries) = (machine.batches.len(), machine.shape.entries);
+            let (columns, entries) = (context.batches.len(), context.shape.entries);
             let queues = (columns * size_of::<Vec<u8>>()) as u64;
-            self._lease = Some(machine.budget.lease("queued messages", queues)?);
-            let accumulators = Accumulators::new(machine, entries, P::IDENTITY)?;
+            self._lease = Some(context.budget.lease("queued messages", queues)?);
+            let accumulators = Accumulators::new(context, entries, P::IDENTITY)?;
             self.accumulators = Some(accumulators);
-            self.reached.reserve(entries, &machine.budget)?;
+            self.reached.reserve(entries, &context.budget)?;
             self.queues.resize_with(columns, Vec::new);
-            self.columns.reserve(columns, &machine.budget)?;
+            self.columns.reserve(columns, &context.budget)?;
         }
         Ok(())
     }
@@ -101,27 +101,27 @@ impl<P: EdgeProgram> SparseScratch<P> {
     pub(crate) fn reserve(
         &mut self,
         pass: &Pass<'_, P>,
-        pins: &CellCache,
+        cell_cache: &CellCache,
         edges: u64,
         streams: usize,
         leave: u64,
     ) -> bool {
         self.reserved = None;
-        let machine = pass.machine;
+        let context = pass.context;
         let unfilled = match self.queues.is_empty() {
-            true => Self::memory(machine),
+            true => Self::memory(context),
             false => 0,
         };
-        let (ranks, active) = (&machine.ranks, pass.active);
-        let [columns, own] = [machine.batches.len(), ranks.own().len()].map(|count| count as u64);
+        let (ranks, active) = (&context.ranks, pass.active);
+        let [columns, own] = [context.batches.len(), ranks.own().len()].map(|count| count as u64);
         let of = |vertices: u64, places: u64, bytes: usize| {
             let entries = vertices.saturating_mul(places).min(edges);
             entries.saturating_mul(bytes as u64)
         };
         let entry = size_of::<(u64, P::Message)>();
-        let block_lists = match pins.all_block_lists {
+        let block_lists = match cell_cache.all_block_lists {
             true => 0,
-            false => machine.way.longest_block_lists * own.min(streams as u64),
+            false => context.way.longest_block_lists * own.min(streams as u64),
         };
         // Messages to other ranks, and received ones to look up.
         let others = active.len().saturating_sub(active.own_len());
@@ -137,8 +137,8 @@ impl<P: EdgeProgram> SparseScratch<P> {
         // One that begins has room for a few.
         let queues = queues.saturating_add(of(own, 1, 4 * entry));
         let bytes = queues.saturating_mul(2).saturating_add(block_lists);
-        let lease = machine.budget.lease("queued messages", bytes).ok();
-        self.reserved = lease.filter(|_| unfilled + leave <= machine.budget.available());
+        let lease = context.budget.lease("queued messages", bytes).ok();
+        self.reserved = lease.filter(|_| unfilled + leave <= context.budget.available());
         self.reserved.is_some()
     }
 }
@@ -149,39 +149,40 @@ impl<P: EdgeProgram> SparseScratch<P> {
 pub(crate) fn edges<P: EdgeProgram>(
     pass: Pass<'_, P>,
     room: &mut SparseScratch<P>,
-    pins: &CellCache,
+    cell_cache: &CellCache,
     idle: &mut Vec<CellStreams>,
     done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
-    let (machine, program) = (pass.machine, pass.program);
+    let (context, program) = (pass.context, pass.program);
     let _reserved = room.reserved.take();
-    room.fill(machine)?;
-    match machine.ranks.alone() {
+    room.fill(context)?;
+    match context.ranks.alone() {
         true => {
             let (queues, columns) = (&mut room.queues, &mut room.columns);
-            signal(pass, pins, &mut done.report, |v, message, column| {
+            signal(pass, cell_cache, &mut done.report, |v, message, column| {
                 queue(queues, columns, column, (v, message));
             })?;
         }
-        false => signal_to_all(pass, room, pins, &mut done.report)?,
+        false => signal_to_all(pass, room, cell_cache, &mut done.report)?,
     }
-    machine.arrays.end_phase();
+    context.arrays.end_phase();
     let (queues, reached) = (&mut room.queues, &mut room.reached);
     let accumulators = room.accumulators.as_deref_mut().unwrap_or_default();
     let disk = match &mut room.disk {
         Some(disk) => disk,
-        none => none.insert(machine.graph.disk().queue(READS)?),
+        none => none.insert(context.graph.disk().queue(READS)?),
     };
-    let mut todo = sorted_columns(machine, queues, &mut room.columns)?;
+    let mut todo = sorted_columns(context, queues, &mut room.columns)?;
     let mut ahead: VecDeque<ColumnReadPlan> = VecDeque::new();
     loop {
-        machine.ranks.check_stop()?;
+        context.ranks.check_stop()?;
         // Columns are planned as far ahead as there are streams; one without reads needs none.
         while let Some(&column) = todo.front()
-            && (ahead.is_empty() || (!idle.is_empty() && !pins.all))
+            && (ahead.is_empty() || (!idle.is_empty() && !cell_cache.all))
         {
             let (queue, disk, others) = (&queues[column], disk.as_mut(), ahead.make_contiguous());
-            let plan = read_plan::plan::<P>(machine, pins, column, queue, idle, disk, others)?;
+            let plan =
+                read_plan::plan::<P>(context, cell_cache, column, queue, idle, disk, others)?;
             todo.pop_front();
             ahead.push_back(plan);
         }
@@ -191,9 +192,9 @@ pub(crate) fn edges<P: EdgeProgram>(
         let mut streams = plan.streams.take();
         let column = plan.column;
         let mut fold = ColumnFold {
-            machine,
+            context,
             program,
-            pins,
+            cell_cache,
             plan: &plan,
             streams: &mut streams,
             disk: disk.as_mut(),
@@ -210,7 +211,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         done.report.edges += edges;
         done.report.elements_scanned += fold.looked;
         let bytes = edges * size_of::<P::Accumulator>() as u64;
-        let traffic = machine.traffic.of(0);
+        let traffic = context.traffic.of(0);
         traffic.change(DataKind::Messages, Access::Random, bytes);
         done.report.cells += plan.cells.len() as u64;
         done.report.cells_indexed += plan.cells.len() as u64;
@@ -221,7 +222,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         }
         // The lease for the queues ends with the pass, so what they took has to be given back.
         queues[column] = Vec::new();
-        let io = &mut lock(&machine.row_io[0]);
+        let io = &mut lock(&context.row_io[0]);
         let places = 0..accumulators.len();
         apply_reached(pass, column, accumulators, reached, places, io, done)?;
     }
@@ -229,13 +230,13 @@ pub(crate) fn edges<P: EdgeProgram>(
 
 /// Returns the columns with queued messages, whose queues it sorts if others sent some.
 fn sorted_columns<M>(
-    machine: &ExecContext,
+    context: &ExecContext,
     queues: &mut [Vec<(u64, M)>],
     columns: &mut HierarchicalBitmap,
 ) -> Result<VecDeque<usize>, EngineError> {
     let (mut todo, mut is_sound) = (VecDeque::new(), true);
     columns.drain(|column| {
-        if !machine.ranks.alone() {
+        if !context.ranks.alone() {
             let queue = &mut queues[column];
             sort_by_vertex(queue);
             is_sound &= queue.is_sorted_by(|(v, _), (next, _)| v < next);
@@ -266,16 +267,16 @@ fn queue<M>(
 fn signal_to_all<P: EdgeProgram>(
     pass: Pass<'_, P>,
     room: &mut SparseScratch<P>,
-    pins: &CellCache,
+    cell_cache: &CellCache,
     report: &mut PassMetrics,
 ) -> Result<(), EngineError> {
-    let machine = pass.machine;
-    let ranks = &machine.ranks;
+    let context = pass.context;
+    let ranks = &context.ranks;
     let own = ranks.own();
     let is_placed = room.placed;
     let mut goes: Vec<Vec<RoutedMessage<P::Message>>> = vec![Vec::new(); ranks.count()];
     let (queues, columns) = (&mut room.queues, &mut room.columns);
-    signal(pass, pins, report, |v, message, column| {
+    signal(pass, cell_cache, report, |v, message, column| {
         if own.contains(&column) {
             return queue(queues, columns, column, (v, message));
         }
@@ -287,10 +288,10 @@ fn signal_to_all<P: EdgeProgram>(
     })?;
     let mut to_look_up = Vec::new();
     Exchange::run(
-        machine,
+        context,
         size_of::<P::Message>(),
         |to, _| MessageList {
-            machine,
+            context,
             is_placed,
             left: &goes[to],
         },
@@ -299,7 +300,7 @@ fn signal_to_all<P: EdgeProgram>(
                 return Ok(());
             };
             ensure(ranks.of(from).contains(&section.batch), protocol_error)?;
-            let range = machine.batches.range(section.batch);
+            let range = context.batches.range(section.batch);
             let mut outside = false;
             let mut placed = section.columns();
             section.each(|source, message| {
@@ -316,10 +317,10 @@ fn signal_to_all<P: EdgeProgram>(
             ensure(!outside, protocol_error)
         },
     )?;
-    let [sent, bytes] = machine.take_sent();
+    let [sent, bytes] = context.take_sent();
     report.messages_sent += sent;
     report.bytes_sent += bytes;
-    let mut frames = lock(&machine.frames);
+    let mut frames = lock(&context.frames);
     sort_by_vertex(&mut to_look_up);
     for (v, message) in to_look_up {
         let mut of_vertex = |column: usize| {
@@ -327,7 +328,7 @@ fn signal_to_all<P: EdgeProgram>(
                 queue(queues, columns, column, (v, message));
             }
         };
-        machine.fanout_of(pins.fanout.as_ref(), &mut frames, v, &mut of_vertex)?;
+        context.fanout_of(cell_cache.fanout.as_ref(), &mut frames, v, &mut of_vertex)?;
     }
     report.bytes_read += frames.take_bytes_read();
     Ok(())
@@ -338,7 +339,7 @@ type RoutedMessage<M> = (u64, u32, M);
 
 /// A list of messages on its way.
 struct MessageList<'l, M> {
-    machine: &'l ExecContext<'l>,
+    context: &'l ExecContext<'l>,
     /// True if messages go with their columns, or once each.
     is_placed: bool,
     left: &'l [RoutedMessage<M>],
@@ -347,7 +348,7 @@ struct MessageList<'l, M> {
 impl<M: Element> FrameSource for MessageList<'_, M> {
     fn fill(&mut self, frame: &mut Frame<'_>) -> Result<FillStatus, EngineError> {
         while let Some((first, ..)) = self.left.first() {
-            let batches = &self.machine.batches;
+            let batches = &self.context.batches;
             let batch = batches.batch_of(*first);
             let end = batches.cut(batch + 1);
             let of_batch = self.left.partition_point(|(source, ..)| *source < end);
@@ -365,27 +366,28 @@ impl<M: Element> FrameSource for MessageList<'_, M> {
 /// Calls `say(vertex, message, column)` for each column with edges of an active vertex, ascending.
 fn signal<P: EdgeProgram>(
     pass: Pass<'_, P>,
-    pins: &CellCache,
+    cell_cache: &CellCache,
     report: &mut PassMetrics,
     mut say: impl FnMut(u64, P::Message, usize),
 ) -> Result<(), EngineError> {
-    let (machine, program, needs, active) = (pass.machine, pass.program, pass.signal, pass.active);
-    let io = &mut *lock(&machine.row_io[0]);
+    let (context, program, needs, active) = (pass.context, pass.program, pass.signal, pass.active);
+    let io = &mut *lock(&context.row_io[0]);
     for batch in active.batches() {
         let set = active.batch(batch)?;
-        let start = machine.batches.start(batch);
-        let mut open = machine.arrays.open(batch, needs, io)?;
+        let start = context.batches.start(batch);
+        let mut open = context.arrays.open(batch, needs, io)?;
         let mut failed = None;
-        let mut frames = lock(&machine.frames);
+        let mut frames = lock(&context.frames);
         {
             let mut rows = P::SignalRows::slices(&mut open.guards);
             set.for_each(|i| {
                 let v = start + i as u64;
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i)) {
                     report.messages += 1;
-                    let mut said = |column| say(v, message, column);
-                    let said = machine.fanout_of(pins.fanout.as_ref(), &mut frames, v, &mut said);
-                    failed = failed.take().or(said.err());
+                    let mut payload = |column| say(v, message, column);
+                    let payload =
+                        context.fanout_of(cell_cache.fanout.as_ref(), &mut frames, v, &mut payload);
+                    failed = failed.take().or(payload.err());
                 }
             });
         }
@@ -394,17 +396,17 @@ fn signal<P: EdgeProgram>(
         }
         report.bytes_read += frames.take_bytes_read();
         drop(frames);
-        machine.count_rows(0, needs, active.count_in(batch), set.is_full());
-        machine.arrays.close(open, needs, Some(&set), io)?;
+        context.count_rows(0, needs, active.count_in(batch), set.is_full());
+        context.arrays.close(open, needs, Some(&set), io)?;
     }
     Ok(())
 }
 
 /// One column on its way.
 struct ColumnFold<'f, P: EdgeProgram> {
-    machine: &'f ExecContext<'f>,
+    context: &'f ExecContext<'f>,
     program: &'f P,
-    pins: &'f CellCache,
+    cell_cache: &'f CellCache,
     plan: &'f ColumnReadPlan,
     streams: &'f mut Option<read_plan::ColumnStreams>,
     disk: &'f mut dyn Queue,
@@ -424,19 +426,19 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
         planned: &CellLookup,
         queue: &[(u64, P::Message)],
     ) -> Result<(), EngineError> {
-        let (machine, program, column) = (self.machine, self.program, self.plan.column);
-        let cell = &machine.graph.column(column).cells()[planned.position];
-        let broken = |error| machine.broken(column, cell, &error);
-        let index = self.plan.index(machine, self.pins, planned)?;
-        let pinned = self.pins.cell(machine, column, planned.position);
-        let offset = machine.global_offset(cell.source_batch(), column);
-        let start = machine.batches.start(cell.source_batch());
+        let (context, program, column) = (self.context, self.program, self.plan.column);
+        let cell = &context.graph.column(column).cells()[planned.position];
+        let broken = |error| context.broken(column, cell, &error);
+        let index = self.plan.index(context, self.cell_cache, planned)?;
+        let pinned = self.cell_cache.cell(context, column, planned.position);
+        let offset = context.global_offset(cell.source_batch(), column);
+        let start = context.batches.start(cell.source_batch());
         // Of a pinned cell its edges' part of its bytes, of its index one word for each source.
         let (edges_before, cell_bytes) = (self.edges, cell.data_bytes() as u128);
-        let mask = (1usize << machine.batches.bits(column)) - 1;
+        let mask = (1usize << context.batches.bits(column)) - 1;
         let accumulators = &mut self.accumulators[..=mask];
-        let kind = machine.graph.edge_kind();
-        let width = machine.weight_bytes(P::Edge::WEIGHTED);
+        let kind = context.graph.edge_kind();
+        let width = context.weight_bytes(P::Edge::WEIGHTED);
         // The weights of the current block are copied, since both streams are read at once.
         let mut held = Vec::new();
         // The last block and where it began: only an index that is not what was written leads back.
@@ -448,7 +450,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
             while let Some(found) = place.take() {
                 let (number, at) = (found.block, found.offset);
                 let is_ahead = number >= last.0 && at >= last.1;
-                ensure(is_ahead, || machine.graph.corrupt_cell(column, cell))?;
+                ensure(is_ahead, || context.graph.corrupt_cell(column, cell))?;
                 if number > last.0 {
                     walk.restart();
                 }
@@ -461,13 +463,13 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
                     }
                     (None, Some(streams)) => {
                         if width > 0 {
-                            let of = read_plan::weights_extent::<P>(machine, column, cell, number);
+                            let of = read_plan::weights_extent::<P>(context, column, cell, number);
                             let weights = streams.bytes(true, &of, self.disk, self.others)?;
                             held.clear();
                             held.extend_from_slice(weights);
                         }
-                        let range = read_plan::block_range(machine, column, cell, &index, number)?;
-                        let of = within(machine.graph.data_extent(column, cell), &range);
+                        let range = read_plan::block_range(context, column, cell, &index, number)?;
+                        let of = within(context.graph.data_extent(column, cell), &range);
                         let bytes = streams.bytes(false, &of, self.disk, self.others)?;
                         (bytes, &held[..])
                     }
@@ -475,7 +477,7 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
                 };
                 let (block, _) = BlockView::parse(bytes, offset)
                     .map_err(broken)?
-                    .ok_or_else(|| machine.graph.corrupt_cell(column, cell))?;
+                    .ok_or_else(|| context.graph.corrupt_cell(column, cell))?;
                 let Some(group) = block.group_by(&mut walk, found.group, source) else {
                     break;
                 };
@@ -498,13 +500,13 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
         }
         self.looked += walk.looked();
         let edges = self.edges - edges_before;
-        let traffic = machine.traffic.of(0);
+        let traffic = context.traffic.of(0);
         if pinned.is_some() {
             let of_edges = cell_bytes * u128::from(edges) / u128::from(cell.edges().max(1));
             let bytes = of_edges as u64 + edges * width as u64;
             traffic.read(DataKind::Edges, Access::Random, bytes);
         }
-        if self.pins.all_block_lists {
+        if self.cell_cache.all_block_lists {
             let words = (queue.len() * size_of::<u64>()) as u64;
             traffic.read(DataKind::Index, Access::Random, words);
         }

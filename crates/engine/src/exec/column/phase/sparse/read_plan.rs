@@ -44,34 +44,34 @@ impl ColumnReadPlan {
     #[inline]
     pub(crate) fn index<'p>(
         &'p self,
-        machine: &ExecContext,
-        pins: &'p CellCache,
+        context: &ExecContext,
+        cell_cache: &'p CellCache,
         planned: &CellLookup,
     ) -> Result<SourceIndex<'p>, EngineError> {
-        let [pinned, bitmap] = pins.index(machine, self.column, planned.position);
+        let [pinned, bitmap] = cell_cache.index(context, self.column, planned.position);
         let blocks = match &planned.block_list {
             Some(range) => self.block_lists.get(range.clone()),
             None => pinned,
         };
         let (blocks, bitmap) = (blocks.unwrap_or(&[]), bitmap.unwrap_or(&[]));
         SourceIndex::parse(blocks, bitmap).map_err(|error| {
-            let cell = &machine.graph.column(self.column).cells()[planned.position];
-            machine.broken(self.column, cell, &error)
+            let cell = &context.graph.column(self.column).cells()[planned.position];
+            context.broken(self.column, cell, &error)
         })
     }
 }
 
 /// Finds the cells with edges of the queued sources, reads their block lists, and starts block reads.
 pub(crate) fn plan<P: EdgeProgram>(
-    machine: &ExecContext,
-    pins: &CellCache,
+    context: &ExecContext,
+    cell_cache: &CellCache,
     column: usize,
     queue: &[(u64, P::Message)],
     idle: &mut Vec<CellStreams>,
     disk: &mut dyn Queue,
     others: &mut [ColumnReadPlan],
 ) -> Result<ColumnReadPlan, EngineError> {
-    let graph = &machine.graph;
+    let graph = &context.graph;
     let cells = graph.column(column).cells();
     let mut plan = ColumnReadPlan {
         column,
@@ -82,14 +82,14 @@ pub(crate) fn plan<P: EdgeProgram>(
     let mut at = 0;
     let mut unread = ExtentBuilder::default();
     while let Some((first, _)) = queue.get(at) {
-        let batch = machine.batches.batch_of(*first);
-        let end = machine.batches.cut(batch + 1);
+        let batch = context.batches.batch_of(*first);
+        let end = context.batches.cut(batch + 1);
         let from = at;
         at += queue[from..].partition_point(|(source, _)| *source < end);
         let Ok(position) = cells.binary_search_by_key(&batch, Cell::source_batch) else {
             continue;
         };
-        let [pinned, _] = pins.index(machine, column, position);
+        let [pinned, _] = cell_cache.index(context, column, position);
         let list = graph.block_list_extent(column, &cells[position]);
         plan.cells.push(CellLookup {
             position,
@@ -98,7 +98,7 @@ pub(crate) fn plan<P: EdgeProgram>(
         });
     }
     let has_all = |planned: &CellLookup| {
-        planned.block_list.is_none() && pins.cell(machine, column, planned.position).is_some()
+        planned.block_list.is_none() && cell_cache.cell(context, column, planned.position).is_some()
     };
     if plan.cells.iter().all(has_all) {
         return Ok(plan);
@@ -110,21 +110,21 @@ pub(crate) fn plan<P: EdgeProgram>(
         weights: StreamPosition::default(),
     };
     streams.read_all(unread.extents, &mut plan.block_lists, disk, others)?;
-    let mut sought = BlockRanges::default();
+    let mut looked_up = BlockRanges::default();
     for planned in &plan.cells {
-        if pins.cell(machine, column, planned.position).is_some() {
+        if cell_cache.cell(context, column, planned.position).is_some() {
             continue;
         }
         let cell = &cells[planned.position];
-        let index = plan.index(machine, pins, planned)?;
-        let start = machine.batches.start(cell.source_batch());
+        let index = plan.index(context, cell_cache, planned)?;
+        let start = context.batches.start(cell.source_batch());
         for (source, _) in &queue[planned.queue.clone()] {
             for block in blocks_of(&index, (source - start) as u32) {
-                sought.block::<P>(machine, column, cell, &index, block)?;
+                looked_up.block::<P>(context, column, cell, &index, block)?;
             }
         }
     }
-    streams.start(sought, disk)?;
+    streams.start(looked_up, disk)?;
     plan.streams = Some(streams);
     Ok(plan)
 }
@@ -139,7 +139,7 @@ pub(crate) fn blocks_of(index: &SourceIndex<'_>, source: u32) -> impl Iterator<I
 
 /// Where a block of a cell lies among the cell's bytes.
 pub(crate) fn block_range(
-    machine: &ExecContext,
+    context: &ExecContext,
     column: usize,
     cell: &Cell,
     index: &SourceIndex<'_>,
@@ -148,19 +148,19 @@ pub(crate) fn block_range(
     let at = index.offset(block).unwrap_or(0);
     let next = index.offset(block + 1).unwrap_or(cell.data_bytes());
     let is_sound = at <= next && next <= cell.data_bytes() && next - at <= BLOCK_BYTES_MAX;
-    ensure(is_sound, || machine.graph.corrupt_cell(column, cell))?;
+    ensure(is_sound, || context.graph.corrupt_cell(column, cell))?;
     Ok(at..next)
 }
 
 /// Where the weights of a block lie in the file of weights; empty when the program reads none.
 pub(crate) fn weights_extent<P: EdgeProgram>(
-    machine: &ExecContext,
+    context: &ExecContext,
     column: usize,
     cell: &Cell,
     block: usize,
 ) -> Extent {
-    let mut extent = machine.graph.weights_extent(column, cell);
-    let width = machine.weight_bytes(P::Edge::WEIGHTED) * BLOCK_EDGES_MAX;
+    let mut extent = context.graph.weights_extent(column, cell);
+    let width = context.weight_bytes(P::Edge::WEIGHTED) * BLOCK_EDGES_MAX;
     let from = extent.bytes.start + (block * width) as u64;
     extent.bytes = from.min(extent.bytes.end)..(from + width as u64).min(extent.bytes.end);
     extent
@@ -176,17 +176,17 @@ struct BlockRanges {
 impl BlockRanges {
     fn block<P: EdgeProgram>(
         &mut self,
-        machine: &ExecContext,
+        context: &ExecContext,
         column: usize,
         cell: &Cell,
         index: &SourceIndex<'_>,
         block: usize,
     ) -> Result<(), EngineError> {
-        let range = block_range(machine, column, cell, index, block)?;
-        let data = machine.graph.data_extent(column, cell);
+        let range = block_range(context, column, cell, index, block)?;
+        let data = context.graph.data_extent(column, cell);
         cover(&mut self.cells, within(data, &range));
-        if machine.weight_bytes(P::Edge::WEIGHTED) > 0 {
-            let weights = weights_extent::<P>(machine, column, cell, block);
+        if context.weight_bytes(P::Edge::WEIGHTED) > 0 {
+            let weights = weights_extent::<P>(context, column, cell, block);
             cover(&mut self.weights, weights);
         }
         Ok(())
@@ -264,12 +264,12 @@ impl StreamPosition {
 }
 
 impl ColumnStreams {
-    fn start(&mut self, sought: BlockRanges, disk: &mut dyn Queue) -> Result<(), EngineError> {
-        self.readers.cells.start(sought.cells.clone())?;
-        self.cells = StreamPosition::new(sought.cells);
+    fn start(&mut self, looked_up: BlockRanges, disk: &mut dyn Queue) -> Result<(), EngineError> {
+        self.readers.cells.start(looked_up.cells.clone())?;
+        self.cells = StreamPosition::new(looked_up.cells);
         if let Some(weights) = &mut self.readers.weights {
-            weights.start(sought.weights.clone())?;
-            self.weights = StreamPosition::new(sought.weights);
+            weights.start(looked_up.weights.clone())?;
+            self.weights = StreamPosition::new(looked_up.weights);
         }
         self.readers.pump(disk)
     }
@@ -317,7 +317,7 @@ impl ColumnStreams {
     pub(crate) fn bytes(
         &mut self,
         weights: bool,
-        sought: &Extent,
+        looked_up: &Extent,
         disk: &mut dyn Queue,
         others: &mut [ColumnReadPlan],
     ) -> Result<&[u8], EngineError> {
@@ -335,11 +335,11 @@ impl ColumnStreams {
                 position.byte = extent.map_or(0, |extent| extent.bytes.start);
             }
             let is_here = extent.is_some_and(|extent| {
-                extent.file == sought.file && sought.bytes.end <= extent.bytes.end
+                extent.file == looked_up.file && looked_up.bytes.end <= extent.bytes.end
             });
             let mut skip = front.bytes.len() as u64;
             if is_here {
-                let before = sought.bytes.start.checked_sub(position.byte);
+                let before = looked_up.bytes.start.checked_sub(position.byte);
                 skip = skip.min(before.ok_or(EngineError::NoReaders)?);
                 if before == Some(0) {
                     break;
@@ -349,7 +349,7 @@ impl ColumnStreams {
             reader.consume(skip as usize);
         }
         let (reader, _) = self.stream(weights)?;
-        let bytes = (sought.bytes.end - sought.bytes.start) as usize;
+        let bytes = (looked_up.bytes.end - looked_up.bytes.start) as usize;
         let front = reader.front()?.and_then(|front| front.get(..bytes));
         front.ok_or(EngineError::NoReaders)
     }
