@@ -159,7 +159,7 @@ fn imported(
 
 /// Returns true if an error reports a mistake in the program.
 pub(crate) fn says_bug(error: &str) -> bool {
-    ["bug", "panic", "nothing will ever happen"]
+    ["bug", "panic", "wait for each other"]
         .iter()
         .any(|word| error.contains(word))
 }
