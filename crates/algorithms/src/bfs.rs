@@ -61,13 +61,13 @@ pub fn run_parents<I: VertexIndex>(
     let depth = run(engine, source)?;
     let parent = engine.vertex_array::<I>("parent")?;
     let rows = (depth.read(), parent.write(), IdOrdinal);
-    let Deepest(last) = engine.process_vertices(rows, None, |v, (depth, parent, rank)| {
+    let MaxDepth(last) = engine.process_vertices(rows, None, |v, (depth, parent, rank)| {
         *parent = if v == source { I::of(rank) } else { I::NONE };
-        Deepest(if *depth == UNREACHED { 0 } else { *depth })
+        MaxDepth(if *depth == UNREACHED { 0 } else { *depth })
     })?;
     let callers = engine.select_vertices(depth.read(), |_, depth| *depth < last)?;
     engine.process_edges(
-        &Adopt(PhantomData::<fn() -> I>),
+        &SetParent(PhantomData::<fn() -> I>),
         (depth.read(), IdOrdinal),
         parent.write(),
         &callers,
@@ -85,7 +85,7 @@ pub(crate) fn sizes() -> ProgramFootprint {
 ///
 /// The last pass has an id's ordinal and a depth as message and as accumulator.
 pub(crate) fn sizes_parents<I: VertexIndex>(order: Order) -> ProgramFootprint {
-    let sizes = sizes().or(ProgramFootprint::of::<Adopt<I>>());
+    let sizes = sizes().or(ProgramFootprint::of::<SetParent<I>>());
     match order {
         Order::Id => sizes,
         Order::Degree => sizes.with_rows::<(Read<u32>, Write<I>, IdOrdinal)>(),
@@ -94,28 +94,28 @@ pub(crate) fn sizes_parents<I: VertexIndex>(order: Order) -> ProgramFootprint {
 
 /// The greatest of some depths.
 #[derive(Clone, Copy)]
-struct Deepest(u32);
+struct MaxDepth(u32);
 
-impl Reduce for Deepest {
-    const ZERO: Deepest = Deepest(0);
+impl Reduce for MaxDepth {
+    const ZERO: MaxDepth = MaxDepth(0);
     #[inline(always)]
-    fn add(&mut self, later: Deepest) {
+    fn add(&mut self, later: MaxDepth) {
         self.0 = self.0.max(later.0);
     }
     fn put(&self, to: &mut Vec<u8>) {
         self.0.put(to);
     }
-    fn take(from: &mut &[u8]) -> Option<Deepest> {
-        u32::take(from).map(Deepest)
+    fn take(from: &mut &[u8]) -> Option<MaxDepth> {
+        u32::take(from).map(MaxDepth)
     }
 }
 
 /// A pass that sets every parent to the smallest sender of the least depth.
 ///
 /// No vertex sends from more than one level up.
-struct Adopt<I>(PhantomData<fn() -> I>);
+struct SetParent<I>(PhantomData<fn() -> I>);
 
-impl<I: VertexIndex> EdgeProgram for Adopt<I> {
+impl<I: VertexIndex> EdgeProgram for SetParent<I> {
     type SignalRows = (Read<u32>, IdOrdinal);
     type ApplyRows = Write<I>;
     type Edge = ();

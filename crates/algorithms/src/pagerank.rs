@@ -2,25 +2,25 @@
 
 pub mod check;
 pub(crate) mod entry;
-mod jump;
 mod options;
 mod pregel;
 mod rounding;
 mod score;
+mod teleport;
 mod walk;
 mod weights;
 
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, Convergence, Direction, EdgeProgram, Engine, EngineError, OutDegree,
-    ProgramFootprint, Reach, Read, VertexArray, Write, job, pregel_footprint,
+    Activate, ApplyTo, Convergence, Direction, EdgeProgram, Engine, EngineError, OutDegree,
+    ProgramFootprint, Read, VertexArray, Write, job, pregel_footprint,
 };
 
-use jump::Jump;
 pub use options::{Dangling, Options, PageRankMethod};
 pub use score::Real;
 use score::{State, lost};
+use teleport::Teleport;
 use weights::{OutWeights, Weighed};
 
 /// Computes the scores from the chances of a jump.
@@ -50,7 +50,7 @@ fn iterate<R: Real, S: State<R>>(
     options: &Options,
     states: VertexArray<S>,
 ) -> Result<(), EngineError> {
-    let jump = Jump::new(engine.vertices(), &options.sources);
+    let jump = Teleport::new(engine.vertices(), &options.sources);
     let (mut residual, mut iterations) = (f64::INFINITY, 0);
     if let PageRankMethod::Pregel(version) = options.method {
         let walk = pregel::RandomWalk::<R, S>::new(jump, options);
@@ -110,7 +110,7 @@ pub(crate) fn sizes<R: Real>(method: PageRankMethod, weighted: bool) -> ProgramF
 
 /// One iteration: each vertex shares its rank out among its arcs.
 struct PageRankStep<R, S> {
-    jump: Jump,
+    jump: Teleport,
     damping: f64,
     /// The mass that jumps in this iteration.
     jumping: f64,
@@ -127,7 +127,7 @@ impl<R: Real, S: State<R>> EdgeProgram for PageRankStep<R, S> {
     /// The change of all ranks together, and the rank of vertices without outgoing arcs.
     type Sum = (f64, f64);
     const IDENTITY: S::Message = S::Message::NOTHING;
-    const REACH: Reach = Reach::Every;
+    const APPLY_TO: ApplyTo = ApplyTo::All;
 
     #[inline(always)]
     fn signal(&self, _: u64, (state, degree): (&S, u64)) -> Option<S::Message> {

@@ -29,7 +29,7 @@ pub enum SsspMethod {
 ///
 /// # Errors
 /// The graph has negative weights. Errors of the engine.
-pub fn run<R: Length>(
+pub fn run<R: Distance>(
     engine: &mut Engine,
     source: u64,
     method: SsspMethod,
@@ -96,7 +96,7 @@ pub(crate) fn check_weights(graph: &StoredGraph) -> Result<(), AlgorithmError> {
 }
 
 /// A floating-point type that distances are kept in.
-pub trait Length: Label + Accumulator + EdgeValue {
+pub trait Distance: Label + Accumulator + EdgeValue {
     /// The way from a vertex to itself.
     const NOWHERE: Self;
     /// The sum.
@@ -107,7 +107,7 @@ pub trait Length: Label + Accumulator + EdgeValue {
 
 macro_rules! length {
     ($($t:ty)*) => {$(
-        impl Length for $t {
+        impl Distance for $t {
             const NOWHERE: Self = 0.0;
             #[inline(always)]
             fn plus(self, other: Self) -> Self {
@@ -123,7 +123,7 @@ macro_rules! length {
 length!(f32 f64);
 
 /// Returns the bytes that the passes hold for each vertex.
-pub(crate) fn sizes<R: Length>() -> ProgramFootprint {
+pub(crate) fn sizes<R: Distance>() -> ProgramFootprint {
     footprint_of::<Relax<R>>()
 }
 
@@ -135,7 +135,7 @@ struct Relax<R> {
     length: PhantomData<fn() -> R>,
 }
 
-impl<R: Length> MonotoneProgram for Relax<R> {
+impl<R: Distance> MonotoneProgram for Relax<R> {
     type Label = R;
     type Edge = R;
 

@@ -74,7 +74,7 @@ fn spread<I: VertexIndex>(
             engine.full_set()?
         }
     };
-    let spread = Spread(PhantomData::<fn() -> I>);
+    let spread = Propagate(PhantomData::<fn() -> I>);
     let mut limit = engine.pass_limit("connected components");
     while !active.is_empty() {
         limit.pass()?;
@@ -106,12 +106,12 @@ fn flood<I: VertexIndex>(
     let reach = Flood(PhantomData::<fn() -> I>);
     engine.run_to_fixpoint_by_passes(&reach, label, active, Direction::Forward)?;
     let rest = engine.select_vertices(label.read(), |_, label| *label == I::NONE)?;
-    let smallest: Smallest =
+    let smallest: MinLabel =
         engine.process_vertices((label.read(), IdOrdinal), None, |_, (label, rank)| {
             if *label == I::NONE {
-                Smallest::ZERO
+                MinLabel::ZERO
             } else {
-                Smallest(rank)
+                MinLabel(rank)
             }
         })?;
     engine.process_vertices((label.write(), IdOrdinal), None, |_, (label, rank)| {
@@ -166,7 +166,7 @@ impl<I: VertexIndex> MessageProgram for Count<I> {
 
 /// Returns the bytes that a method holds for each vertex of a graph in this order.
 pub(crate) fn sizes<I: VertexIndex>(method: WccMethod, order: Order) -> ProgramFootprint {
-    let passes = ProgramFootprint::of::<Spread<I>>().or(footprint_of::<Flood<I>>());
+    let passes = ProgramFootprint::of::<Propagate<I>>().or(footprint_of::<Flood<I>>());
     // Their sizes are counted at the end.
     let passes = passes.with_rows::<Read<I>>();
     // Components are named by their least ids at the end, where these have another order than indices.
@@ -184,19 +184,19 @@ pub(crate) fn sizes<I: VertexIndex>(method: WccMethod, order: Order) -> ProgramF
 
 /// The smallest of some vertices.
 #[derive(Clone, Copy, Debug)]
-struct Smallest(u64);
+struct MinLabel(u64);
 
-impl Reduce for Smallest {
-    const ZERO: Smallest = Smallest(u64::MAX);
+impl Reduce for MinLabel {
+    const ZERO: MinLabel = MinLabel(u64::MAX);
     #[inline(always)]
-    fn add(&mut self, later: Smallest) {
+    fn add(&mut self, later: MinLabel) {
         self.0 = self.0.min(later.0);
     }
     fn put(&self, to: &mut Vec<u8>) {
         self.0.put(to);
     }
-    fn take(from: &mut &[u8]) -> Option<Smallest> {
-        u64::take(from).map(Smallest)
+    fn take(from: &mut &[u8]) -> Option<MinLabel> {
+        u64::take(from).map(MinLabel)
     }
 }
 
@@ -216,9 +216,9 @@ impl<I: VertexIndex> MonotoneProgram for Flood<I> {
 }
 
 /// One step: a vertex takes the smallest label that it receives.
-struct Spread<I>(PhantomData<fn() -> I>);
+struct Propagate<I>(PhantomData<fn() -> I>);
 
-impl<I: VertexIndex> EdgeProgram for Spread<I> {
+impl<I: VertexIndex> EdgeProgram for Propagate<I> {
     type SignalRows = Read<I>;
     type ApplyRows = Write<I>;
     type Edge = ();

@@ -8,7 +8,7 @@ use graphmill_fabric::Fabric;
 use graphmill_storage::{CancelToken, Clock, Disk, MemoryBudget, Tiers, WorkerPool};
 
 use crate::metrics::run::PassMetrics;
-use crate::metrics::tier_model::Charge;
+use crate::metrics::tier_model::TierModel;
 use crate::program::footprint::ProgramFootprint;
 
 /// How messages on disk get to where they are needed.
@@ -181,7 +181,7 @@ pub struct EngineConfig {
     /// The footprint of the programs that will run, to report the memory that they need.
     pub sizes: ProgramFootprint,
     /// Time that is spent for bytes on the slow tier, where there is none such.
-    pub charge: Option<Charge>,
+    pub charge: Option<TierModel>,
     /// Called after each pass; a resumed run continues the count of passes.
     pub on_pass: Option<PassCallback>,
     /// Where checkpoints of the run are written.

@@ -29,7 +29,7 @@
 //! | `frontier/` | [`ActiveSet`]: the vertices that send in a pass |
 //! | `driver_log.rs` | the log of a driver program (the part of an algorithm that calls passes): its calls and their results |
 //! | `comm/` | collective operations of ranks; the memory for frames, and the constants of flow control |
-//! | `metrics/` | [`Metrics`] of passes; [`TierBytes`]: bytes moved in memory; [`Charge`]: the cost model of a slow tier |
+//! | `metrics/` | [`Metrics`] of passes; [`TierBytes`]: bytes moved in memory; [`TierModel`]: the cost model of a slow tier |
 //! | `schedule/` | column groups (the arcs that one worker folds together), and NUMA nodes |
 //! | `job.rs` | operations that jobs need and programs do not |
 //! | `graph_view.rs` | a stored graph, as stored or transposed |
@@ -85,9 +85,9 @@ pub use graphmill_raw::{AtomicScalar, Element};
 pub use metrics::run::{
     Convergence, LISTED_MAX, Metrics, Mode, PassMetrics, RankMetrics, TruncatedPasses,
 };
-pub use metrics::tier_model::Charge;
+pub use metrics::tier_model::TierModel;
 pub use metrics::traffic::{BytesMoved, PlacementInfo, TierBytes};
-pub use program::edge::{Activate, Direction, EdgeProgram, Reach};
+pub use program::edge::{Activate, ApplyTo, Direction, EdgeProgram};
 pub use program::footprint::ProgramFootprint;
 pub use program::message::MessageProgram;
 pub use program::monotone::{Label, MonotoneProgram};

@@ -113,13 +113,13 @@ struct SimRank {
     lines: PendingFrames,
     complete: VecDeque<FabricCompletion>,
     in_flight: usize,
-    is: Doing,
+    is: RankState,
     lost: Option<FabricError>,
     has_lost: Arc<AtomicBool>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Doing {
+enum RankState {
     /// Its thread has not called yet.
     #[default]
     Missing,
@@ -219,8 +219,8 @@ impl SimState {
 
     fn complete(&mut self, rank: usize, completion: FabricCompletion) {
         self.ranks[rank].complete.push_back(completion);
-        if let Doing::Waiting(_) = self.ranks[rank].is {
-            self.ranks[rank].is = Doing::Ready;
+        if let RankState::Waiting(_) = self.ranks[rank].is {
+            self.ranks[rank].is = RankState::Ready;
         }
     }
 
@@ -257,7 +257,7 @@ impl SimState {
     /// Returns true if a rank is done with the others, and did not fail.
     fn has_left(&self, rank: usize) -> bool {
         let place = &self.ranks[rank];
-        place.is == Doing::Left && place.lost.is_none()
+        place.is == RankState::Left && place.lost.is_none()
     }
 
     /// Returns the end of the silence between two ranks, if one of them is silent now.
@@ -272,7 +272,7 @@ impl SimState {
     /// It does nothing if `own` has lost a rank before or is done. `rank` may be `own` itself.
     fn lose(&mut self, own: usize, rank: usize, cause: &str) {
         let place = &mut self.ranks[own];
-        if place.lost.is_some() || place.is == Doing::Left {
+        if place.lost.is_some() || place.is == RankState::Left {
             return;
         }
         let error = FabricError::lost(rank, cause);
@@ -328,12 +328,12 @@ impl SimState {
     /// Gives the turn to a rank that can run; advances time while none can.
     fn pass_on(&mut self) {
         loop {
-            if self.ranks.iter().any(|rank| rank.is == Doing::Missing) {
+            if self.ranks.iter().any(|rank| rank.is == RankState::Missing) {
                 self.turn = None;
                 return;
             }
             let ready: Vec<usize> = (0..self.ranks.len())
-                .filter(|rank| self.ranks[*rank].is == Doing::Ready)
+                .filter(|rank| self.ranks[*rank].is == RankState::Ready)
                 .collect();
             if !ready.is_empty() {
                 let chosen = self.random.below(ready.len() as u64) as usize;
@@ -341,7 +341,7 @@ impl SimState {
                 return;
             }
             let limits = self.ranks.iter().filter_map(|rank| match rank.is {
-                Doing::Waiting(until) => Some(until),
+                RankState::Waiting(until) => Some(until),
                 _ => None,
             });
             let limit = limits.min();
@@ -358,8 +358,8 @@ impl SimState {
                     self.now = limit;
                     self.limits_in_a_row += 1;
                     for place in &mut self.ranks {
-                        if place.is == Doing::Waiting(limit) {
-                            place.is = Doing::Ready;
+                        if place.is == RankState::Waiting(limit) {
+                            place.is = RankState::Ready;
                         }
                     }
                 }
@@ -385,8 +385,8 @@ impl SimFabric {
     /// Waits for the turn of this rank.
     fn turn(&self) -> MutexGuard<'_, SimState> {
         let mut state = lock(&self.world.state);
-        if state.ranks[self.rank].is == Doing::Missing {
-            state.ranks[self.rank].is = Doing::Ready;
+        if state.ranks[self.rank].is == RankState::Missing {
+            state.ranks[self.rank].is = RankState::Ready;
             state.pass_on();
             self.world.wake(state.turn);
         }
@@ -396,14 +396,14 @@ impl SimFabric {
     }
 
     /// Lets other ranks run until it is this rank's turn again.
-    fn yield_as(&self, doing: Doing) {
+    fn yield_as(&self, doing: RankState) {
         self.pass_on(self.turn(), doing);
-        if doing != Doing::Left {
+        if doing != RankState::Left {
             drop(self.turn());
         }
     }
 
-    fn pass_on(&self, mut state: MutexGuard<'_, SimState>, doing: Doing) {
+    fn pass_on(&self, mut state: MutexGuard<'_, SimState>, doing: RankState) {
         state.ranks[self.rank].is = doing;
         state.pass_on();
         let turn = state.turn;
@@ -428,7 +428,7 @@ impl Fabric for SimFabric {
     fn poll(&self) -> Option<FabricCompletion> {
         // A rank that polls without waiting must sometimes let others run.
         if self.turn().random.below(4) == 0 {
-            self.yield_as(Doing::Ready);
+            self.yield_as(RankState::Ready);
         }
         let place = &mut self.turn().ranks[self.rank];
         let completion = place.complete.pop_front()?;
@@ -442,7 +442,7 @@ impl Fabric for SimFabric {
         let is_there = !state.ranks[self.rank].complete.is_empty();
         drop(state);
         if !is_there {
-            self.yield_as(Doing::Waiting(until));
+            self.yield_as(RankState::Waiting(until));
         }
         let state = self.turn();
         let stuck = state.is_stuck().then_some(state.seed);
@@ -471,7 +471,7 @@ impl Fabric for SimFabric {
 
     fn leave(&self) {
         self.turn().leave(self.rank);
-        self.yield_as(Doing::Left);
+        self.yield_as(RankState::Left);
     }
 }
 
@@ -479,15 +479,15 @@ impl Drop for SimFabric {
     fn drop(&mut self) {
         let mut state = lock(&self.world.state);
         match state.ranks[self.rank].is {
-            Doing::Left => return,
+            RankState::Left => return,
             // It never had a turn, and takes none now: its thread did not call.
-            Doing::Missing => {}
-            Doing::Ready | Doing::Waiting(_) => {
+            RankState::Missing => {}
+            RankState::Ready | RankState::Waiting(_) => {
                 drop(state);
                 state = self.turn();
             }
         }
         state.fail(self.rank, "it ended without a word");
-        self.pass_on(state, Doing::Left);
+        self.pass_on(state, RankState::Left);
     }
 }

@@ -209,8 +209,8 @@ pub use validate_error::ValidateError;
 pub mod prelude {
     pub use graphmill_algorithms::{Output, OutputValues};
     pub use graphmill_engine::{
-        Accumulator, Activate, ActiveSet, Direction, EdgeProgram, EdgeValue, Element, Engine,
-        IdOrdinal, Label, MessageProgram, MonotoneProgram, OutDegree, Outbox, PregelMode, Reach,
+        Accumulator, Activate, ActiveSet, ApplyTo, Direction, EdgeProgram, EdgeValue, Element,
+        Engine, IdOrdinal, Label, MessageProgram, MonotoneProgram, OutDegree, Outbox, PregelMode,
         Read, Reduce, Rows, VertexArray, VertexContext, VertexProgram, Write,
     };
     pub use graphmill_graph::EdgeKind;
@@ -228,8 +228,8 @@ pub mod advanced {
     pub use crate::result::format::is_stdout;
     pub use crate::spool::Spool;
     pub use graphmill_engine::{
-        BytesMoved, Charge, Combiner, DispatchChoice, EdgeResidency, KernelChoice, PassMetrics,
-        PlacementInfo, SparseChoice, TierBytes,
+        BytesMoved, Combiner, DispatchChoice, EdgeResidency, KernelChoice, PassMetrics,
+        PlacementInfo, SparseChoice, TierBytes, TierModel,
     };
     pub use graphmill_fabric::Fabric;
     pub use graphmill_graph::WeightRange;

@@ -14,11 +14,11 @@ use crate::error::{BudgetError, StorageError};
 /// A number of bytes that all clones share and lease parts of.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget {
-    books: Arc<Books>,
+    books: Arc<BudgetState>,
 }
 
 #[derive(Debug)]
-struct Books {
+struct BudgetState {
     bytes: AtomicRange,
     peak: AtomicU64,
     /// The number of the lease from now that is refused; 0: none.
@@ -28,7 +28,7 @@ struct Books {
 impl MemoryBudget {
     /// Makes a budget of `total` bytes.
     pub fn new(total: u64) -> Self {
-        let books = Arc::new(Books {
+        let books = Arc::new(BudgetState {
             bytes: AtomicRange::new(0, total),
             peak: AtomicU64::new(0),
             refuse: AtomicU64::new(0),
@@ -97,7 +97,7 @@ impl MemoryBudget {
 /// Bytes of a budget; dropping the lease frees them.
 #[derive(Debug)]
 pub struct Lease {
-    books: Arc<Books>,
+    books: Arc<BudgetState>,
     bytes: u64,
 }
 

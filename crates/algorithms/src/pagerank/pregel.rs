@@ -5,19 +5,19 @@ use std::marker::PhantomData;
 
 use graphmill_engine::{VertexContext, VertexProgram};
 
-use super::jump::Jump;
 use super::options::{Dangling, Options};
 use super::score::{Real, State, lost};
+use super::teleport::Teleport;
 
 /// A walker's program.
 pub(super) struct RandomWalk<R, S> {
-    jump: Jump,
+    jump: Teleport,
     options: Options,
     real: PhantomData<fn() -> (R, S)>,
 }
 
 impl<R, S> RandomWalk<R, S> {
-    pub(super) fn new(jump: Jump, options: &Options) -> Self {
+    pub(super) fn new(jump: Teleport, options: &Options) -> Self {
         RandomWalk {
             jump,
             options: options.clone(),

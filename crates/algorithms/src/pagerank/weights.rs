@@ -4,7 +4,7 @@
 //! description of the graph says.
 
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, Engine, EngineError, Reach, VertexArray, Write,
+    Activate, ApplyTo, Direction, EdgeProgram, Engine, EngineError, VertexArray, Write,
 };
 
 use super::score::{Real, State};
@@ -78,7 +78,7 @@ impl EdgeProgram for OutWeights {
     /// Vertices with a negative weight, and with a sum that nothing is split by.
     type Sum = [u64; 2];
     const IDENTITY: f64 = -0.0;
-    const REACH: Reach = Reach::Every;
+    const APPLY_TO: ApplyTo = ApplyTo::All;
 
     #[inline(always)]
     fn signal(&self, _: u64, (): ()) -> Option<u8> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use graphmill_algorithms::{bfs, pagerank, wcc};
 use graphmill_engine::{
-    Charge, EdgeResidency, Engine, EngineConfig, EngineOptions, ProgramFootprint,
+    EdgeResidency, Engine, EngineConfig, EngineOptions, ProgramFootprint, TierModel,
 };
 use graphmill_graph::StoredGraph;
 use graphmill_storage::{
@@ -51,9 +51,9 @@ fn slow_tier_time_passes_at_ends_of_tasks() {
             ..EngineOptions::default()
         },
         sizes: ProgramFootprint::USUAL,
-        charge: Some(Charge {
+        charge: Some(TierModel {
             dram_bandwidth: 1e6,
-            ..Charge::PAPER
+            ..TierModel::PAPER
         }),
         on_pass: None,
         checkpoints: None,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use graphmill::advanced::{Charge, Combiner, DispatchChoice, KernelChoice, SparseChoice};
+use graphmill::advanced::{Combiner, DispatchChoice, KernelChoice, SparseChoice, TierModel};
 
 use crate::size;
 
@@ -67,12 +67,12 @@ fn ratio(text: &str) -> Result<f64, String> {
 }
 
 /// A model of the slow tier; `None` if there is none.
-type AnyCharge = Option<Charge>;
+type AnyCharge = Option<TierModel>;
 
 /// Returns the parser of a model of the slow tier.
 fn charge() -> impl TypedValueParser<Value = AnyCharge> {
     PossibleValuesParser::new(["none", "paper"])
-        .map(|name| (name == "paper").then_some(Charge::PAPER))
+        .map(|name| (name == "paper").then_some(TierModel::PAPER))
 }
 
 /// Options that place data on tiers of memory.

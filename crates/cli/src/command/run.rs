@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use graphmill::advanced::{Charge, Placement};
+use graphmill::advanced::{Placement, TierModel};
 use graphmill::{
     CancelToken, CheckpointConfig, CheckpointInterval, Config, EngineOptions, MachineConfig,
     MpiJob, Plan, ProgressFn, Run, TopRow,
@@ -166,13 +166,13 @@ fn run_as_rank(
     Ok(is_first.then_some(run))
 }
 
-fn charge(args: &TierArgs) -> Result<Option<Charge>, graphmill::Error> {
+fn charge(args: &TierArgs) -> Result<Option<TierModel>, graphmill::Error> {
     match (args.simulate_slow_tier, args.dram_bandwidth) {
         (None, Some(_)) => Err(graphmill::Error::Meaningless {
             option: "--dram-bandwidth",
             needs: "--simulate-slow-tier paper",
         }),
-        (charge, bandwidth) => Ok(charge.map(|charge| Charge {
+        (charge, bandwidth) => Ok(charge.map(|charge| TierModel {
             dram_bandwidth: bandwidth.map_or(charge.dram_bandwidth, |bytes| bytes as f64),
             ..charge
         })),

@@ -17,7 +17,7 @@ use crate::driver::pregel_step::{AggregateSum, PregelStep, combining, message_in
 use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::program::edge::{Activate, Direction, EdgeProgram, Reach};
+use crate::program::edge::{Activate, ApplyTo, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
 use crate::program::message::MessageProgram;
 use crate::program::outbox::Outbox;
@@ -172,7 +172,7 @@ impl<P: VertexProgram> EdgeProgram for Everywhere<P> {
     type SignalRows = Read<P::Message>;
     type ApplyRows = (Write<P::Value>, Write<P::Message>, OutDegree);
     type Sum = AggregateSum<P::Aggregate>;
-    const REACH: Reach = Reach::Every;
+    const APPLY_TO: ApplyTo = ApplyTo::All;
 
     combining!(self, self.0.program);
     #[inline(always)]

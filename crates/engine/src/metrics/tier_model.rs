@@ -2,7 +2,7 @@
 
 /// The extra cost of a byte on a slow tier against DRAM, spent as time on a machine without that tier.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Charge {
+pub struct TierModel {
     /// Times that reading takes longer than from DRAM.
     pub read: f64,
     /// Times that writing takes longer.
@@ -11,12 +11,12 @@ pub struct Charge {
     pub dram_bandwidth: f64,
 }
 
-impl Charge {
+impl TierModel {
     /// Optane memory by Capelli et al. (iPregel on NVRAM, section "Related work").
     ///
     /// Reading is 2.4 times slower than DDR4, writing 6 times. A thread's share of DRAM is that of a core of their machine: six
     /// channels of DDR4-2933 for 24 cores.
-    pub const PAPER: Charge = Charge {
+    pub const PAPER: TierModel = TierModel {
         read: 2.4,
         write: 6.0,
         dram_bandwidth: 6.0 * 2.933e9 * 8.0 / 24.0,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use graphmill_storage::{CancelToken, Clock, DataKind, Tiers};
 use serde::Serialize;
 
-use crate::metrics::tier_model::Charge;
+use crate::metrics::tier_model::TierModel;
 
 /// How bytes lie that are read or written one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ pub(crate) struct MemoryTraffic {
 }
 
 struct TierDelay {
-    charge: Charge,
+    charge: TierModel,
     slow: Vec<DataKind>,
     clock: Arc<dyn Clock>,
     stop: CancelToken,
@@ -202,7 +202,7 @@ impl TierDelay {
 impl MemoryTraffic {
     pub(crate) fn new(
         workers: usize,
-        charge: Option<Charge>,
+        charge: Option<TierModel>,
         tiers: &Tiers,
         (clock, stop): (&Arc<dyn Clock>, &CancelToken),
     ) -> Self {
@@ -282,7 +282,7 @@ mod tests {
 
     use super::*;
 
-    fn traffic(asked: &[&str], charge: Option<Charge>) -> (MemoryTraffic, Arc<SimulatedClock>) {
+    fn traffic(asked: &[&str], charge: Option<TierModel>) -> (MemoryTraffic, Arc<SimulatedClock>) {
         let clock = Arc::new(SimulatedClock::new());
         (
             traffic_by(clock.clone(), &CancelToken::new(), asked, charge),
@@ -294,7 +294,7 @@ mod tests {
         clock: Arc<dyn Clock>,
         stop: &CancelToken,
         asked: &[&str],
-        charge: Option<Charge>,
+        charge: Option<TierModel>,
     ) -> MemoryTraffic {
         let placement = Placement::parse(asked, Some("model")).unwrap();
         let tiers = Tiers::open(&placement).unwrap();
@@ -304,7 +304,7 @@ mod tests {
     const MILLION: u64 = 1_000_000;
 
     /// A byte a nanosecond; reading from the slow tier takes three times as long, writing five times.
-    const CHARGE: Option<Charge> = Some(Charge {
+    const CHARGE: Option<TierModel> = Some(TierModel {
         read: 3.0,
         write: 5.0,
         dram_bandwidth: 1e9,
@@ -400,8 +400,8 @@ mod tests {
 
     #[test]
     fn slow_tier_of_the_paper_has_its_factors() {
-        let second = Charge::PAPER.dram_bandwidth as u64;
-        assert!((Charge::PAPER.seconds(second, 0) - 1.4).abs() < 1e-6);
-        assert!((Charge::PAPER.seconds(0, second) - 5.0).abs() < 1e-6);
+        let second = TierModel::PAPER.dram_bandwidth as u64;
+        assert!((TierModel::PAPER.seconds(second, 0) - 1.4).abs() < 1e-6);
+        assert!((TierModel::PAPER.seconds(0, second) - 5.0).abs() < 1e-6);
     }
 }

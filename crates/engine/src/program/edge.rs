@@ -37,11 +37,11 @@ impl Activate {
 
 /// The destinations that `apply` is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum ApplyTo {
     /// Those that a message reached: whose accumulator differs from `IDENTITY`, bit by bit.
-    Reached,
+    Touched,
     /// Every vertex, those that no message reached with `IDENTITY`.
-    Every,
+    All,
 }
 
 /// Which way the messages of a pass travel.
@@ -78,7 +78,7 @@ pub trait EdgeProgram: Sync {
     /// For a floating-point sum this is `-0.0`: the true neutral element, and different from every sum of messages.
     const IDENTITY: Self::Accumulator;
     /// The destinations that `apply` is called for.
-    const REACH: Reach = Reach::Reached;
+    const APPLY_TO: ApplyTo = ApplyTo::Touched;
     /// The fold gives the same bits in any order (integers, minimum, maximum).
     const ORDER_INDEPENDENT: bool = false;
 

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_engine::Charge;
+use graphmill_engine::TierModel;
 use graphmill_fabric::{CountedFabric, Fabric, all_gather};
 use graphmill_storage::{
     CancelToken, Clock, CountedDisk, Disk, IoChoice, MemoryBudget, Placement, StorageError,
@@ -33,7 +33,7 @@ pub struct MachineConfig {
     /// Which kind of data of a run lies on which tier of memory.
     pub placement: Placement,
     /// Time that a run spends for bytes on the slow tier, to say what one would cost that is not there.
-    pub charge: Option<Charge>,
+    pub charge: Option<TierModel>,
     /// A simulated machine instead of this one.
     pub simulated: Option<SimulatedMachine>,
 }
@@ -57,7 +57,7 @@ pub struct Machine {
     workers: Arc<WorkerPool>,
     tiers: Tiers,
     /// What bytes on the slow tier are charged.
-    pub(crate) charge: Option<Charge>,
+    pub(crate) charge: Option<TierModel>,
     clock: Arc<dyn Clock>,
     stop: CancelToken,
     tmp: Option<PathBuf>,

@@ -28,8 +28,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use graphmill_raw::{SplitMix64, lock};
 
-use self::faults::{Fate, Fault, On, error_of};
-use self::names::{Change, DirEntry, Names, children, is_dir, parent, put, take};
+use self::faults::{Fault, FaultSchedule, On, error_of};
+use self::names::{Change, DirEntry, Namespace, children, is_dir, parent, put, take};
 use self::queue::SimQueue;
 use self::world::{SimFile, World};
 use super::port::{DirLock, Disk, FileHandle, FileIdentity, LockMode, Open, Owner, Queue, Target};
@@ -48,7 +48,7 @@ impl SimDisk {
     pub fn new(seed: u64) -> Self {
         let world = Arc::new(World {
             names: Mutex::default(),
-            fate: Mutex::new(Fate::new(seed)),
+            fate: Mutex::new(FaultSchedule::new(seed)),
         });
         SimDisk { world }
     }
@@ -110,7 +110,7 @@ impl SimDisk {
         &self,
         action: &'static str,
         path: &Path,
-    ) -> Result<MutexGuard<'_, Names>, StorageError> {
+    ) -> Result<MutexGuard<'_, Namespace>, StorageError> {
         at(action, path, self.world.fail(On::Name))?;
         Ok(lock(&self.world.names))
     }
@@ -215,7 +215,7 @@ impl Disk for SimDisk {
         for dir in [parent(one), parent(other)] {
             names.sync(dir);
         }
-        let Names { now, durable, .. } = &mut *names;
+        let Namespace { now, durable, .. } = &mut *names;
         for tree in [now, durable] {
             let (of_one, of_other) = (take(tree, one), take(tree, other));
             put(tree, other, of_one);

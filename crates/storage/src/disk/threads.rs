@@ -23,27 +23,27 @@ const STACK_BYTES: usize = 64 << 10;
 /// The threads; dropping the pool ends them.
 #[derive(Debug)]
 pub(super) struct Pool {
-    desk: Arc<Desk>,
+    desk: Arc<SubmissionQueue>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// The transfers that wait for a thread.
 #[derive(Debug, Default)]
-struct Desk {
+struct SubmissionQueue {
     tasks: Mutex<Tasks>,
     wake: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Tasks {
-    waiting: VecDeque<(Transfer<SystemFile>, Arc<Tray>)>,
+    waiting: VecDeque<(Transfer<SystemFile>, Arc<CompletionQueue>)>,
     idle: usize,
     closed: bool,
 }
 
 /// The completions of one queue, filled by the threads.
 #[derive(Debug, Default)]
-struct Tray {
+struct CompletionQueue {
     complete: Mutex<Vec<Completion>>,
     filled: Condvar,
 }
@@ -69,7 +69,7 @@ impl Pool {
             .map_err(|source| StorageError::Thread { source })
     }
 
-    fn give(&self, transfer: Transfer<SystemFile>, tray: &Arc<Tray>) {
+    fn give(&self, transfer: Transfer<SystemFile>, tray: &Arc<CompletionQueue>) {
         let mut tasks = lock(&self.desk.tasks);
         tasks.waiting.push_back((transfer, Arc::clone(tray)));
         let busy = tasks.waiting.len() > tasks.idle;
@@ -98,7 +98,7 @@ impl Drop for Pool {
     }
 }
 
-impl Desk {
+impl SubmissionQueue {
     fn serve(&self) {
         let mut tasks = lock(&self.tasks);
         loop {
@@ -142,7 +142,7 @@ fn carry_out(mut transfer: Transfer<SystemFile>) -> Completion {
 #[derive(Debug)]
 pub(super) struct ThreadsQueue {
     pool: Arc<Pool>,
-    tray: Arc<Tray>,
+    tray: Arc<CompletionQueue>,
     depth: usize,
     /// Number of transfers in the pool or on the tray.
     running: usize,

@@ -22,7 +22,7 @@ use crate::planner::routing;
 use crate::planner::routing::{RoutingDecision, RoutingPlanner};
 use crate::planner::routing_memory::{RoutingBudget, routing_budget};
 use crate::planner::routing_stats::graph_bytes;
-use crate::program::edge::{Direction, EdgeProgram, Reach};
+use crate::program::edge::{ApplyTo, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::column_groups;
 use crate::value::EdgeValue;
@@ -155,7 +155,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             symmetric: orientations.stored.graph.symmetric(),
             transposed: orientations.transposed.is_some(),
             pulls: P::EARLY_EXIT,
-            every: P::REACH == Reach::Every,
+            every: P::APPLY_TO == ApplyTo::All,
             active: pass.active.len(),
             edges: 0,
             vertices: context.batches.vertices(),
@@ -331,7 +331,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let (shape, budget) = (context.shape, &context.budget);
         let classes = DegreeSketch::memory(context) * orientations.each().count() as u64;
         let free = budget.available() + cache.leased_bytes();
-        if P::REACH == Reach::Reached
+        if P::APPLY_TO == ApplyTo::Touched
             && classes <= free / CLASSES_SHARE
             && shape.fits_beside(sizes, classes, free)
         {

@@ -25,7 +25,7 @@ use crate::exec::column::scratch::ColumnScratch;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::planner::kernel::KernelPlan;
 use crate::planner::routing::RoutingDecision;
-use crate::program::edge::{EdgeProgram, Reach};
+use crate::program::edge::{ApplyTo, EdgeProgram};
 use crate::schedule::tasks::FoldSide;
 
 /// One edge pass; see the module's page. `pass` is over the graph as stored; nothing is `done` of it.
@@ -43,10 +43,10 @@ pub(crate) fn edges<P: EdgeProgram>(
     let context = &pass.orientations.orientation(transposed);
     let pass = Pass { context, ..pass };
     done.report = PassMetrics::new(mode);
-    done.report.active = match P::REACH {
-        Reach::Reached => pass.active.len(),
+    done.report.active = match P::APPLY_TO {
+        ApplyTo::Touched => pass.active.len(),
         // Whether or not they have something to say, all are worked on.
-        Reach::Every => context.batches.vertices(),
+        ApplyTo::All => context.batches.vertices(),
     };
     match mode {
         Mode::Gather => dense(pass, FoldSide::Gather, transposed, workspace, cache, done)?,

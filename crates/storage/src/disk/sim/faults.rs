@@ -54,7 +54,7 @@ pub struct Fault {
 
 /// The planned faults and requests to stop, and the count of operations.
 #[derive(Debug)]
-pub(super) struct Fate {
+pub(super) struct FaultSchedule {
     pub(super) random: SplitMix64,
     pub(super) faults: Vec<Fault>,
     /// Requests to stop, each with the number of its operation.
@@ -64,9 +64,9 @@ pub(super) struct Fate {
     pub(super) no_locks: Option<PathBuf>,
 }
 
-impl Fate {
+impl FaultSchedule {
     pub(super) fn new(seed: u64) -> Self {
-        Fate {
+        FaultSchedule {
             random: SplitMix64::new(seed),
             faults: Vec::new(),
             wishes: Vec::new(),

@@ -12,7 +12,7 @@ use crate::error::{StorageError, at};
 
 /// The current names, and those that a power cut leaves.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct Namespace {
     pub(super) now: Tree,
     pub(super) durable: Tree,
     /// Changes that are not yet durable, each with the directory whose sync makes it so.
@@ -23,7 +23,7 @@ pub(super) type Tree = BTreeMap<PathBuf, DirEntry>;
 
 #[derive(Clone, Debug)]
 pub(super) enum DirEntry {
-    Dir(Holders),
+    Dir(LockTable),
     File(Arc<Mutex<Content>>),
 }
 
@@ -36,7 +36,7 @@ impl DirEntry {
     /// Returns the entry as it is on disk, without its holders.
     fn unheld(&self) -> DirEntry {
         match self {
-            DirEntry::Dir(_) => DirEntry::Dir(Holders::default()),
+            DirEntry::Dir(_) => DirEntry::Dir(LockTable::default()),
             file => file.clone(),
         }
     }
@@ -67,7 +67,7 @@ impl Change {
     }
 }
 
-impl Names {
+impl Namespace {
     /// Returns the names and files that a power cut leaves.
     pub(super) fn after_power_cut(&self, random: &mut SplitMix64) -> Tree {
         let mut tree = self.durable.clone();
@@ -89,7 +89,7 @@ impl Names {
         for (path, entry) in tree {
             if is_dir(&there, parent(&path)) {
                 let entry = match entry {
-                    DirEntry::Dir(_) => DirEntry::Dir(Holders::default()),
+                    DirEntry::Dir(_) => DirEntry::Dir(LockTable::default()),
                     DirEntry::File(content) => DirEntry::of(lock(&content).after_power_cut(random)),
                 };
                 there.insert(path, entry);
@@ -101,7 +101,7 @@ impl Names {
     /// Returns an independent copy of all names and files.
     pub(super) fn copied(&self) -> Tree {
         let own = |entry: &DirEntry| match entry {
-            DirEntry::Dir(_) => DirEntry::Dir(Holders::default()),
+            DirEntry::Dir(_) => DirEntry::Dir(LockTable::default()),
             DirEntry::File(content) => DirEntry::of(lock(content).bytes.clone()),
         };
         let all = self.now.iter();
@@ -132,7 +132,7 @@ impl Names {
     pub(super) fn make_dir(&mut self, dir: &Path) -> Result<bool, StorageError> {
         match self.now.get(dir) {
             None => {
-                let made = Change::Put(dir.to_path_buf(), DirEntry::Dir(Holders::default()));
+                let made = Change::Put(dir.to_path_buf(), DirEntry::Dir(LockTable::default()));
                 self.change(parent(dir), made);
                 Ok(true)
             }
@@ -156,7 +156,7 @@ impl Names {
 
 /// The holders of a directory, counted by the clones of each field.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Holders {
+pub(super) struct LockTable {
     pub(super) shared: Arc<()>,
     pub(super) alone: Arc<()>,
 }

@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex};
 use graphmill_raw::lock;
 
 use super::content::Content;
-use super::faults::{Fate, FaultKind, On, error_of};
-use super::names::Names;
+use super::faults::{FaultKind, FaultSchedule, On, error_of};
+use super::names::Namespace;
 use crate::disk::port::DiskFile;
 use crate::error::StorageError;
 
 /// The names and the faults of a simulated disk.
 #[derive(Debug)]
 pub(super) struct World {
-    pub(super) names: Mutex<Names>,
-    pub(super) fate: Mutex<Fate>,
+    pub(super) names: Mutex<Namespace>,
+    pub(super) fate: Mutex<FaultSchedule>,
 }
 
 /// An open file: like a descriptor, it outlives its name.

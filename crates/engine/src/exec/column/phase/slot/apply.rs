@@ -10,7 +10,7 @@ use crate::exec::column::phase::slot::phase::SlotPhase;
 use crate::exec::column::phase::slot::task::GroupTask;
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::traffic::Access;
-use crate::program::edge::{Activate, EdgeProgram, Reach};
+use crate::program::edge::{Activate, ApplyTo, EdgeProgram};
 use crate::schedule::tasks::StripRef;
 use crate::state::array_store::BatchRows;
 use crate::state::rows::Rows;
@@ -80,7 +80,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         folded: bool,
         total: Accumulators<P::Accumulator>,
     ) -> Option<Accumulators<P::Accumulator>> {
-        if folded || P::REACH == Reach::Every {
+        if folded || P::APPLY_TO == ApplyTo::All {
             return Some(total);
         }
         lock(&self.free).push(total);
@@ -105,7 +105,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let span = context.batches.span(batch) as usize;
         let mut next = self.activated.batch(batch)?;
         let mut reached = HierarchicalBitmap::default();
-        let track = P::REACH == Reach::Reached && !context.arrays.resident(self.needs);
+        let track = P::APPLY_TO == ApplyTo::Touched && !context.arrays.resident(self.needs);
         if track {
             reached.reserve(span, &context.budget)?;
         }
@@ -114,7 +114,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         {
             let mut rows = P::ApplyRows::slices(&mut open.guards);
             for (i, accumulator) in total[..span].iter_mut().enumerate() {
-                if P::REACH == Reach::Every || !accumulator.bit_eq(&P::IDENTITY) {
+                if P::APPLY_TO == ApplyTo::All || !accumulator.bit_eq(&P::IDENTITY) {
                     let row = P::ApplyRows::row(&mut rows, i);
                     let (summand, activate) =
                         self.program.apply(start + i as u64, row, *accumulator);

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 /// Where jumps lead.
 #[derive(Clone)]
-pub(super) struct Jump {
+pub(super) struct Teleport {
     chance: f64,
     sources: Arc<[u64]>,
 }
 
-impl Jump {
+impl Teleport {
     pub(super) fn new(vertices: u64, sources: &[u64]) -> Self {
         let places = match sources.len() {
             0 => vertices,
             count => count as u64,
         };
-        Jump {
+        Teleport {
             chance: 1.0 / places as f64,
             sources: sources.into(),
         }
