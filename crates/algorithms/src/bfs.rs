@@ -5,8 +5,8 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, Engine, EngineError, IdOrdinal, Label, MonotoneProgram,
-    ProgramFootprint, Read, Reduce, VertexArray, Write, footprint_of,
+    Activate, Direction, EdgeProgram, Engine, EngineError, Greatest, IdOrdinal, Label,
+    MonotoneProgram, ProgramFootprint, Read, VertexArray, Write, footprint_of,
 };
 
 use graphmill_graph::Order;
@@ -61,9 +61,9 @@ pub fn run_parents<I: VertexIndex>(
     let depth = run(engine, source)?;
     let parent = engine.vertex_array::<I>("parent")?;
     let rows = (depth.read(), parent.write(), IdOrdinal);
-    let MaxDepth(last) = engine.process_vertices(rows, None, |v, (depth, parent, rank)| {
+    let Greatest(last) = engine.process_vertices(rows, None, |v, (depth, parent, rank)| {
         *parent = if v == source { I::of(rank) } else { I::NONE };
-        MaxDepth(if *depth == UNREACHED { 0 } else { *depth })
+        Greatest(if *depth == UNREACHED { 0 } else { *depth })
     })?;
     let callers = engine.select_vertices(depth.read(), |_, depth| *depth < last)?;
     engine.process_edges(
@@ -89,24 +89,6 @@ pub(crate) fn sizes_parents<I: VertexIndex>(order: Order) -> ProgramFootprint {
     match order {
         Order::Id => sizes,
         Order::Degree => sizes.with_rows::<(Read<u32>, Write<I>, IdOrdinal)>(),
-    }
-}
-
-/// The greatest of some depths.
-#[derive(Clone, Copy)]
-struct MaxDepth(u32);
-
-impl Reduce for MaxDepth {
-    const ZERO: MaxDepth = MaxDepth(0);
-    #[inline(always)]
-    fn add(&mut self, later: MaxDepth) {
-        self.0 = self.0.max(later.0);
-    }
-    fn put(&self, to: &mut Vec<u8>) {
-        self.0.put(to);
-    }
-    fn take(from: &mut &[u8]) -> Option<MaxDepth> {
-        u32::take(from).map(MaxDepth)
     }
 }
 
@@ -233,7 +215,7 @@ pub mod check {
         check_values(parents, smallest, ViolationValue::Vertex, rule)
     }
 
-    /// Bytes of memory of either judge: three numbers a vertex, and arcs by source.
+    /// Bytes of memory of either checker: three numbers a vertex, and arcs by source.
     ///
     /// Arcs and values are not included.
     pub(crate) fn bytes(vertices: u64, arcs: u64) -> u64 {

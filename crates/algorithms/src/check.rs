@@ -1,12 +1,12 @@
-//! Parts that the judges share: their objections, and arcs grouped by source.
+//! Parts that the checkers share: their objections, and arcs grouped by source.
 //!
-//! A judge takes the arcs of a graph as a plain list and a result as a plain vector, both in one numbering `0..vertices`, and
+//! A checker takes the arcs of a graph as a plain list and a result as a plain vector, both in one numbering `0..vertices`, and
 //! checks the result by another method than the engine's: serially, in memory, without any type of the engine. An undirected
 //! edge is two arcs, a self-loop one.
 
 use std::fmt::Display;
 
-/// Why a judge refuses a result (or cannot judge it).
+/// Why a checker refuses a result (or cannot check it).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
@@ -28,7 +28,7 @@ pub enum Violation {
         /// Vertices of the graph.
         vertices: u64,
     },
-    /// A number no judge can work with, such as a negative weight.
+    /// A number no checker can work with, such as a negative weight.
     #[error("{what} is {found}, expected {expected}")]
     Input {
         /// Which number.
@@ -45,7 +45,7 @@ pub enum Violation {
         vertex: u64,
         /// Its value in the result.
         found: ViolationValue,
-        /// The value that the judge computed.
+        /// The value that the checker computed.
         expected: ViolationValue,
         /// The condition that fails.
         rule: &'static str,
@@ -78,7 +78,7 @@ pub enum ViolationValue {
 
 /// Checks that the graph has `values` vertices and that every arc stays inside it.
 ///
-/// After that a judge may index freely.
+/// After that a checker may index freely.
 pub(crate) fn check_shape(
     vertices: u64,
     values: usize,

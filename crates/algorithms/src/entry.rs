@@ -23,7 +23,7 @@ pub struct Entry {
     /// Its options.
     pub options: &'static [OptionSpec],
     /// Checks the values of its options, except those that name vertices.
-    pub check: fn(&AlgorithmOptions) -> Result<(), AlgorithmError>,
+    pub check_options: fn(&AlgorithmOptions) -> Result<(), AlgorithmError>,
     /// Runs it.
     pub run: fn(&mut Engine, &AlgorithmOptions) -> Result<Output, AlgorithmError>,
     /// Passes over edges that a run takes at most, where the options say so.
@@ -34,14 +34,14 @@ pub struct Entry {
     pub group_sizes: Option<GroupSizes>,
     /// Returns the bytes that its passes hold for each vertex, from the graph and the options alone.
     pub sizes: fn(&GraphDims, &AlgorithmOptions) -> ProgramFootprint,
-    /// Judges a result of a run on this graph with these options.
-    pub judge: CheckerOf,
+    /// Checks a result of a run on this graph with these options.
+    pub checker: CheckerOf,
 }
 
 /// Counts the members of the groups that a result names.
 pub type GroupSizes = fn(&mut Engine, &Output) -> Result<Output, AlgorithmError>;
 
-/// Makes a judge of results on a graph, of runs with these options.
+/// Makes a checker of results on a graph, of runs with these options.
 pub type CheckerOf =
     fn(&StoredGraph, &AlgorithmOptions) -> Result<Box<dyn ResultChecker>, AlgorithmError>;
 

@@ -1,4 +1,4 @@
-//! One algorithm, one file, with its judge.
+//! One algorithm, one file, with its checker.
 //!
 //! | file | what it answers |
 //! | --- | --- |
@@ -6,10 +6,10 @@
 //! | [`bfs`] | how many arcs away is each vertex |
 //! | [`wcc`] | which vertices hang together |
 //! | [`sssp`] | how far away is each vertex |
-//! | `check.rs` | what the judges share |
-//! | [`ResultChecker`] | how arcs and a result come before a judge |
+//! | `check.rs` | what the checkers share |
+//! | [`ResultChecker`] | how arcs and a result come before a checker |
 //! | [`registry`](registry()) | all of them by name |
-//! | [`Entry`], [`OptionSpec`] | one algorithm: its options, how it runs, its judge |
+//! | [`Entry`], [`OptionSpec`] | one algorithm: its options, how it runs, its checker |
 //! | [`AlgorithmOptions`] | the options of a run |
 
 #![forbid(unsafe_code)]

@@ -1,13 +1,13 @@
-//! A result before its judge: the caller passes arcs and values one by one, then asks for the verdict.
+//! A result before its checker: the caller passes arcs and values one by one, then asks for the verdict.
 //!
-//! A [`RecordedResult`] stores them as the plain lists that the judges take. Invariant: nothing is allocated before [`ResultChecker::open`], and all later
-//! allocations, the judge's own lists included, are at most [`ResultChecker::bytes`].
+//! A [`RecordedResult`] stores them as the plain lists that the checkers take. Invariant: nothing is allocated before [`ResultChecker::open`], and all later
+//! allocations, the checker's own lists included, are at most [`ResultChecker::bytes`].
 
 use graphmill_graph::StoredGraph;
 
 use crate::check::{Violation, bytes_of};
 
-/// A judge of one algorithm's results on one graph, with the options of the run.
+/// A checker of one algorithm's results on one graph, with the options of the run.
 pub trait ResultChecker {
     /// Returns the type of the result's values.
     fn takes(&self) -> ResultType;
@@ -50,16 +50,16 @@ pub enum ResultValue {
     Float(f64),
 }
 
-/// The lists of one judge, and what it does with them.
+/// The lists of one checker, and what it does with them.
 pub(crate) struct RecordedResult<A, V, F> {
     takes: ResultType,
     vertices: u64,
     arcs_max: u64,
-    /// Bytes of the judge without the lists, from the numbers of vertices and arcs.
-    besides: fn(u64, u64) -> u64,
+    /// Bytes of the checker without the lists, from the numbers of vertices and arcs.
+    checker_bytes: fn(u64, u64) -> u64,
     arcs: Vec<A>,
     values: Vec<V>,
-    judge: F,
+    check: F,
 }
 
 impl<A: FromArc + 'static, V: FromValue + 'static, F> RecordedResult<A, V, F>
@@ -69,17 +69,17 @@ where
     pub(crate) fn boxed(
         graph: &StoredGraph,
         takes: ResultType,
-        besides: fn(u64, u64) -> u64,
-        judge: F,
+        checker_bytes: fn(u64, u64) -> u64,
+        check: F,
     ) -> Box<dyn ResultChecker> {
         Box::new(RecordedResult {
             takes,
             vertices: graph.vertices(),
             arcs_max: graph.arcs(),
-            besides,
+            checker_bytes,
             arcs: Vec::new(),
             values: Vec::new(),
-            judge,
+            check,
         })
     }
 }
@@ -95,7 +95,7 @@ where
     fn bytes(&self) -> u64 {
         let (vertices, arcs) = (self.vertices, self.arcs_max);
         let lists = bytes_of(&[(arcs, size_of::<A>()), (vertices, size_of::<V>())]);
-        lists.saturating_add((self.besides)(vertices, arcs))
+        lists.saturating_add((self.checker_bytes)(vertices, arcs))
     }
 
     fn open(&mut self) {
@@ -113,11 +113,11 @@ where
     }
 
     fn verdict(&self) -> Result<(), Violation> {
-        (self.judge)(self.vertices, &self.arcs, &self.values)
+        (self.check)(self.vertices, &self.arcs, &self.values)
     }
 }
 
-/// An arc as a judge takes it.
+/// An arc as a checker takes it.
 pub(crate) trait FromArc {
     fn of(source: u64, destination: u64, weight: f64) -> Self;
 }
@@ -141,7 +141,7 @@ impl FromArc for (u64, u64, f64) {
     }
 }
 
-/// A value as a judge takes it; none of what cannot be one.
+/// A value as a checker takes it; none of what cannot be one.
 pub(crate) trait FromValue: Copy + Default {
     fn of(value: ResultValue) -> Option<Self>;
 }

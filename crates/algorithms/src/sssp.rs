@@ -226,7 +226,7 @@ pub mod check {
         check_values(distances, expected, number, rule)
     }
 
-    /// Bytes of memory of the judge, without arcs and distances.
+    /// Bytes of memory of the checker, without arcs and distances.
     pub(crate) fn bytes<W>(vertices: u64, arcs: u64) -> u64 {
         let (tight, distance) = (size_of::<bool>(), size_of::<Option<W>>());
         let near = size_of::<Near>();

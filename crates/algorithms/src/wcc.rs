@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use graphmill_engine::{
     Activate, ActiveSet, ComponentsMethod, Direction, EdgeProgram, Engine, EngineError, IdOrdinal,
-    MessageProgram, MonotoneProgram, Outbox, ProgramFootprint, Read, Reduce, VertexArray, Write,
+    Least, MessageProgram, MonotoneProgram, Outbox, ProgramFootprint, Read, VertexArray, Write,
     footprint_of, job,
 };
 use graphmill_graph::Order;
@@ -106,12 +106,12 @@ fn flood<I: VertexIndex>(
     let reach = Flood(PhantomData::<fn() -> I>);
     engine.run_to_fixpoint_by_passes(&reach, label, active, Direction::Forward)?;
     let rest = engine.select_vertices(label.read(), |_, label| *label == I::NONE)?;
-    let smallest: MinLabel =
+    let smallest: Least<u64> =
         engine.process_vertices((label.read(), IdOrdinal), None, |_, (label, rank)| {
             if *label == I::NONE {
-                MinLabel::ZERO
+                Least(u64::MAX)
             } else {
-                MinLabel(rank)
+                Least(rank)
             }
         })?;
     engine.process_vertices((label.write(), IdOrdinal), None, |_, (label, rank)| {
@@ -179,24 +179,6 @@ pub(crate) fn sizes<I: VertexIndex>(method: WccMethod, order: Order) -> ProgramF
             passes.keeping(arrays * size_of::<I>(), 0)
         }
         WccMethod::Unite(ComponentsMethod::Auto) | WccMethod::Labels => passes,
-    }
-}
-
-/// The smallest of some vertices.
-#[derive(Clone, Copy, Debug)]
-struct MinLabel(u64);
-
-impl Reduce for MinLabel {
-    const ZERO: MinLabel = MinLabel(u64::MAX);
-    #[inline(always)]
-    fn add(&mut self, later: MinLabel) {
-        self.0 = self.0.min(later.0);
-    }
-    fn put(&self, to: &mut Vec<u8>) {
-        self.0.put(to);
-    }
-    fn take(from: &mut &[u8]) -> Option<MinLabel> {
-        u64::take(from).map(MinLabel)
     }
 }
 
@@ -287,7 +269,7 @@ pub mod check {
         Ok(())
     }
 
-    /// Bytes of memory of the judge, without arcs and labels.
+    /// Bytes of memory of the checker, without arcs and labels.
     pub(crate) fn bytes(vertices: u64, _: u64) -> u64 {
         bytes_of(&[(vertices, size_of::<u64>())])
     }

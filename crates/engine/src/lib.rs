@@ -95,4 +95,4 @@ pub use program::outbox::Outbox;
 pub use program::vertex::{VertexContext, VertexProgram};
 pub use state::rows::{IdOrdinal, OutDegree, Read, Rows, Write};
 pub use state::vertex_array::VertexArray;
-pub use value::{Accumulator, EdgeValue, Reduce};
+pub use value::{Accumulator, EdgeValue, Greatest, Least, Reduce};

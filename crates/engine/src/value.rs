@@ -136,6 +136,35 @@ macro_rules! numbers {
 numbers!(u8 u16 u32 u64 i32 i64, 0, |a, b| a == b, a.wrapping_add(b));
 numbers!(f32 f64, 0.0, |a, b| a.to_bits() == b.to_bits(), a + b);
 
+/// The least of the values that a pass returns; the largest number if it returns none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Least<T>(pub T);
+
+/// The greatest of the values that a pass returns; the smallest number if it returns none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Greatest<T>(pub T);
+
+/// Reductions that keep one of two integers.
+macro_rules! extremes {
+    ($name:ident, $zero:ident, $pick:ident, $($t:ty)*) => {$(
+        impl Reduce for $name<$t> {
+            const ZERO: Self = $name(<$t>::$zero);
+            #[inline(always)]
+            fn add(&mut self, later: Self) {
+                self.0 = self.0.$pick(later.0);
+            }
+            fn put(&self, to: &mut Vec<u8>) {
+                self.0.put(to);
+            }
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                <$t>::take(from).map($name)
+            }
+        }
+    )*};
+}
+extremes!(Least, MAX, min, u32 u64 i32 i64);
+extremes!(Greatest, MIN, max, u32 u64 i32 i64);
+
 impl Reduce for () {
     const ZERO: () = ();
     fn add(&mut self, (): ()) {}

@@ -104,7 +104,7 @@ pub(crate) fn settings(
     Ok(settings)
 }
 
-/// The same settings with the vertices among them by rank of id, as a judge takes them.
+/// The same settings with the vertices among them by rank of id, as a checker takes them.
 pub(crate) fn by_rank(
     mut settings: AlgorithmOptions,
     graph: &Arc<StoredGraph>,

@@ -140,7 +140,7 @@
 //! | `summary.rs` | [`Summary`]: a result in a few numbers |
 //! | `result/` | rows with the user's ids: as [`Block`]s in memory, as Parquet, as CSV |
 //! | `info.rs` | [`GraphInfo`]: facts about a stored graph; also verifies one |
-//! | `validate/` | [`validate()`]: compares a result with a reference; [`Plan::judge`]: checks a result against its graph |
+//! | `validate/` | [`validate()`]: compares a result with a reference; [`Plan::check_result`]: checks a result against its graph |
 //! | `spool.rs` | [`advanced::Spool`]: a temporary file of the edges from standard input |
 //! | `progress.rs` | [`Progress`]: what a run reports while it works |
 //! | `error.rs` | [`Error`]: all errors of the crate |
@@ -210,8 +210,8 @@ pub mod prelude {
     pub use graphmill_algorithms::{Output, OutputValues};
     pub use graphmill_engine::{
         Accumulator, Activate, ActiveSet, ApplyTo, Direction, EdgeProgram, EdgeValue, Element,
-        Engine, IdOrdinal, Label, MessageProgram, MonotoneProgram, OutDegree, Outbox, PregelMode,
-        Read, Reduce, Rows, VertexArray, VertexContext, VertexProgram, Write,
+        Engine, Greatest, IdOrdinal, Label, Least, MessageProgram, MonotoneProgram, OutDegree,
+        Outbox, PregelMode, Read, Reduce, Rows, VertexArray, VertexContext, VertexProgram, Write,
     };
     pub use graphmill_graph::EdgeKind;
 }

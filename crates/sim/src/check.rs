@@ -24,7 +24,7 @@ pub struct SeedReport {
 ///
 /// # Errors
 /// The condition that does not hold.
-pub fn judge(seed: u64) -> Result<SeedReport, String> {
+pub fn check_seed(seed: u64) -> Result<SeedReport, String> {
     let case = Scenario::draw(seed);
     let mut story = Vec::new();
     carry_out(&case, &mut story).map_err(|what| {

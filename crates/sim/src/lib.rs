@@ -3,7 +3,7 @@
 //! The seed decides disks, networks, threads, clocks and faults.
 //!
 //! A seed draws a graph, a question about it, ranks, memory and faults ([`Scenario`]). The job imports the edges and asks the question
-//! repeatedly. Each attempt has other faults and resumes from what the last one left, until one runs without faults ([`judge`]).
+//! repeatedly. Each attempt has other faults and resumes from what the last one left, until one runs without faults ([`check_seed`]).
 //! Then the result must be byte-identical to that of a run without faults. An implementation that shares no code with Graphmill checks that
 //! run (`reference.rs`).
 //!
@@ -14,7 +14,7 @@
 //! | `fault.rs` | the faults of one attempt |
 //! | `cluster.rs` | one attempt: ranks on simulated machines |
 //! | `reference.rs` | the right answer, by a few lines for each algorithm |
-//! | `check.rs` | [`judge`]: a sequence of attempts, and the conditions that must hold |
+//! | `check.rs` | [`check_seed`]: a sequence of attempts, and the conditions that must hold |
 //! | `exhaustive.rs` | [`every_power_cut`], [`every_failure`], [`every_failed_sync`], [`every_cut_going_on`], [`every_failed_name`],
 //! [`every_wish`], [`without_locks`], [`mutations`]: every fault of one small job |
 
@@ -28,7 +28,7 @@ mod fault;
 mod reference;
 mod scenario;
 
-pub use check::{SeedReport, judge};
+pub use check::{SeedReport, check_seed};
 pub use exhaustive::{
     every_cut_going_on, every_failed_name, every_failed_sync, every_failure, every_power_cut,
     every_wish, mutations, without_locks,

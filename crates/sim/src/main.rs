@@ -1,4 +1,4 @@
-//! `graphmill-sim`: judges one seed after the other and prints the seeds that fail.
+//! `graphmill-sim`: checkers one seed after the other and prints the seeds that fail.
 
 #![forbid(unsafe_code)]
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use graphmill::advanced::{Clock, SystemClock};
-use graphmill_sim::{Scenario, SeedReport, judge};
+use graphmill_sim::{Scenario, SeedReport, check_seed};
 
 /// Graphmill on simulated machines: each seed decides a graph, a question, a cluster and faults
 #[derive(Debug, Parser)]
@@ -22,7 +22,7 @@ struct SimArgs {
     /// Number of seeds
     #[arg(long, default_value_t = 1)]
     seeds: u64,
-    /// Judge more seeds until this many seconds have passed
+    /// Checker more seeds until this many seconds have passed
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     time: u64,
     /// Seeds at a time
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
             if cli.verbose {
                 println!("seed {seed}: {}", Scenario::draw(seed));
             }
-            match judge(seed) {
+            match check_seed(seed) {
                 Ok(report) => {
                     let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
                     all.failed += report.failed;

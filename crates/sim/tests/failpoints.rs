@@ -2,8 +2,8 @@
 
 use graphmill_raw::{Failpoint, activate};
 use graphmill_sim::{
-    every_cut_going_on, every_failed_name, every_failed_sync, every_power_cut, every_wish, judge,
-    mutations,
+    check_seed, every_cut_going_on, every_failed_name, every_failed_sync, every_power_cut,
+    every_wish, mutations,
 };
 
 /// Seeds, at most, until one finds a mistake.
@@ -46,7 +46,7 @@ fn found(mistake: Failpoint) -> Option<String> {
         .into_iter()
         .flat_map(|seed| [0, 1].map(|state| (seed, state)));
     let mut seeds = 0..SEEDS;
-    seeds.find_map(|seed| judge(seed).err()).or_else(|| {
+    seeds.find_map(|seed| check_seed(seed).err()).or_else(|| {
         by_cuts
             .clone()
             .find_map(|(seed, state)| every_power_cut(seed, state).err())

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use graphmill_sim::{
-    every_cut_going_on, every_failed_name, every_failed_sync, every_failure, every_power_cut,
-    every_wish, judge, mutations, without_locks,
+    check_seed, every_cut_going_on, every_failed_name, every_failed_sync, every_failure,
+    every_power_cut, every_wish, mutations, without_locks,
 };
 
 /// How many times as much as usual.
@@ -58,7 +58,7 @@ fn for_all(count: u64, work: impl Fn(u64) -> Result<u64, String> + Sync) -> u64 
 #[test]
 fn random_faults_end_in_the_right_answer() {
     let seeds = either(1000, 2000) * times();
-    let resumed = for_all(seeds, |seed| judge(seed).map(|report| report.resumed));
+    let resumed = for_all(seeds, |seed| check_seed(seed).map(|report| report.resumed));
     assert!(
         resumed >= seeds / 20,
         "{resumed} failed that had gone on with a version"
@@ -68,7 +68,7 @@ fn random_faults_end_in_the_right_answer() {
 #[test]
 fn seed_fixes_a_run() {
     for_all(20, |seed| {
-        let (one, two) = (judge(seed)?, judge(seed)?);
+        let (one, two) = (check_seed(seed)?, check_seed(seed)?);
         match one == two {
             true => Ok(0),
             false => Err(format!("seed {seed}: {one:?}, then {two:?}")),

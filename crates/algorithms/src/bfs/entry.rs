@@ -25,12 +25,12 @@ pub(crate) const ENTRY: Entry = Entry {
             "Give parents in the search tree instead of depths; of several the one with the smallest id",
         ),
     ],
-    check: |_| Ok(()),
+    check_options: |_| Ok(()),
     run,
     passes_max: |_| None,
     group_sizes: None,
     sizes,
-    judge,
+    checker,
 };
 
 fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, AlgorithmError> {
@@ -55,7 +55,7 @@ fn sizes(graph: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
     }
 }
 
-fn judge(
+fn checker(
     graph: &StoredGraph,
     settings: &AlgorithmOptions,
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
@@ -64,6 +64,6 @@ fn judge(
         true => (ResultType::Vertices, check_parents),
         false => (ResultType::Integers, check_depths),
     };
-    let judge = move |vertices, arcs: &[_], values: &[_]| check(vertices, arcs, source, values);
-    Ok(RecordedResult::boxed(graph, takes, bytes, judge))
+    let checker = move |vertices, arcs: &[_], values: &[_]| check(vertices, arcs, source, values);
+    Ok(RecordedResult::boxed(graph, takes, bytes, checker))
 }

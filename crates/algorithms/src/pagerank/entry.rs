@@ -59,7 +59,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "Passes over all edges; or a vertex program whose vertices fetch messages (pull), or put them into mailboxes (push: sums are rounded in order of arrival, so the last digits may differ from run to run)",
         ),
     ],
-    check: |settings| options(settings).and(settings.single()).map(drop),
+    check_options: |settings| options(settings).and(settings.single()).map(drop),
     run,
     passes_max: |settings| {
         let options = options(settings).ok();
@@ -70,7 +70,7 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     group_sizes: None,
     sizes,
-    judge,
+    checker,
 };
 
 fn options(settings: &AlgorithmOptions) -> Result<Options, AlgorithmError> {
@@ -123,7 +123,7 @@ fn sizes(_: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
     }
 }
 
-fn judge(
+fn checker(
     graph: &StoredGraph,
     settings: &AlgorithmOptions,
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
@@ -139,14 +139,14 @@ fn judge(
     })
 }
 
-/// A result before the judge, with arcs of one kind.
+/// A result before the checker, with arcs of one kind.
 fn case<A: Weigh + FromArc + 'static>(
     graph: &StoredGraph,
     takes: ResultType,
     options: Options,
     rounding: Rounding,
 ) -> Box<dyn ResultChecker> {
-    let judge = move |vertices, arcs: &[A], ranks: &[f64]| {
+    let checker = move |vertices, arcs: &[A], ranks: &[f64]| {
         let equation = Equation {
             damping: options.damping,
             dangling: options.dangling,
@@ -158,5 +158,5 @@ fn case<A: Weigh + FromArc + 'static>(
         };
         check_run(vertices, arcs, equation, ending, ranks, rounding)
     };
-    RecordedResult::boxed(graph, takes, bytes, judge)
+    RecordedResult::boxed(graph, takes, bytes, checker)
 }

@@ -8,7 +8,7 @@ use super::options::Dangling;
 use super::walk::{PowerIteration, Weigh, share};
 use crate::check::{Violation, check_value, number};
 
-/// The rounding of a run's numbers, and of the 64-bit numbers of the judge.
+/// The rounding of a run's numbers, and of the 64-bit numbers of the checker.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rounding {
     /// Share of a number that one rounding changes at the most.

@@ -3,7 +3,7 @@
 use super::options::Dangling;
 use crate::check::{Violation, check_shape, check_vertex};
 
-/// An arc as the judge takes it: with a weight of its own, or 1.
+/// An arc as the checker takes it: with a weight of its own, or 1.
 pub trait Weigh: Copy {
     /// True if arcs have weights of their own.
     const WEIGHTED: bool;

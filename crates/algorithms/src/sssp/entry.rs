@@ -31,12 +31,12 @@ pub(crate) const ENTRY: Entry = Entry {
             "Distances that delta-stepping takes as one; chosen by the weights unless given",
         ),
     ],
-    check: |settings| settings.single().and(method(settings)).map(drop),
+    check_options: |settings| settings.single().and(method(settings)).map(drop),
     run,
     passes_max: |_| None,
     group_sizes: None,
     sizes,
-    judge,
+    checker,
 };
 
 fn method(settings: &AlgorithmOptions) -> Result<SsspMethod, AlgorithmError> {
@@ -67,22 +67,22 @@ fn sizes(_: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
     }
 }
 
-fn judge(
+fn checker(
     graph: &StoredGraph,
     settings: &AlgorithmOptions,
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
     check_weights(graph)?;
     let source = settings.source()?;
     if settings.single()? {
-        let judge = move |vertices, arcs: &[_], distances: &[_]| {
+        let checker = move |vertices, arcs: &[_], distances: &[_]| {
             check_distances::<f32>(vertices, arcs, source, distances)
         };
         let takes = ResultType::Singles;
-        return Ok(RecordedResult::boxed(graph, takes, bytes::<f32>, judge));
+        return Ok(RecordedResult::boxed(graph, takes, bytes::<f32>, checker));
     }
-    let judge = move |vertices, arcs: &[_], distances: &[_]| {
+    let checker = move |vertices, arcs: &[_], distances: &[_]| {
         check_distances::<f64>(vertices, arcs, source, distances)
     };
     let takes = ResultType::Doubles;
-    Ok(RecordedResult::boxed(graph, takes, bytes::<f64>, judge))
+    Ok(RecordedResult::boxed(graph, takes, bytes::<f64>, checker))
 }

@@ -23,12 +23,12 @@ pub(crate) const ENTRY: Entry = Entry {
         Some("auto"),
         "Unite vertices, over lists of edges in memory (afforest) or over edges as they are stored; or spread labels",
     )],
-    check: |settings| method(settings).map(drop),
+    check_options: |settings| method(settings).map(drop),
     run,
     passes_max: |_| None,
     group_sizes: Some(group_sizes),
     sizes,
-    judge,
+    checker,
 };
 
 fn method(settings: &AlgorithmOptions) -> Result<WccMethod, AlgorithmError> {
@@ -73,11 +73,11 @@ fn sizes(graph: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
     }
 }
 
-fn judge(
+fn checker(
     graph: &StoredGraph,
     _: &AlgorithmOptions,
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
-    let judge = |vertices, arcs: &[_], labels: &[_]| check_components(vertices, arcs, labels);
+    let checker = |vertices, arcs: &[_], labels: &[_]| check_components(vertices, arcs, labels);
     let takes = ResultType::Vertices;
-    Ok(RecordedResult::boxed(graph, takes, bytes, judge))
+    Ok(RecordedResult::boxed(graph, takes, bytes, checker))
 }

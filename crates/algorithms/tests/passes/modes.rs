@@ -1,4 +1,4 @@
-//! The four algorithms on odd graphs: right by their judges, and the same bits whatever the kernel, the number of
+//! The four algorithms on odd graphs: their checkers accept them, and the same bits whatever the kernel, the number of
 //! threads, the budget and the way of reading.
 
 use std::collections::BTreeSet;
@@ -152,7 +152,7 @@ fn layouts(graph: &Plain) -> BTreeSet<(u64, u64, bool)> {
         .collect()
 }
 
-/// Checks that the judges accept every mode and layout of a graph, with the same bits.
+/// Checks that the checkers accept every mode and layout of a graph, with the same bits.
 ///
 /// Each mode runs with one layout, or with all in a soak. Each layout runs in the usual mode.
 fn check_in_every_mode(graph: &Plain) {

@@ -41,7 +41,7 @@ pub(crate) enum Command {
     Info(InfoArgs),
     /// Check every byte of a stored graph
     Verify(VerifyArgs),
-    /// Compare a result with a reference, or judge it by its graph
+    /// Compare a result with a reference, or check it by its graph
     Validate(ValidateArgs),
     /// Estimate an import and a run: space, memory, traffic, time
     Estimate(EstimateArgs),

@@ -20,7 +20,7 @@ RESULT and REFERENCE name each vertex once, in any order: Parquet or CSV as `run
 separated by white space, as LDBC Graphalytics has it, plain or gzip; or directories of such files. Null, an empty field of CSV, inf, infinity and \
 9223372036854775807 all mean unreached; the last three also stand for a vertex of that name.
 
-With --algorithm there is no reference: a judge finds the answer in GRAPH by a method of its own, on one thread and in memory, \
+With --algorithm there is no reference: a checker finds the answer in GRAPH by a method of its own, on one thread and in memory, \
 16 to 48 bytes an arc and 17 to 81 a vertex. GRAPH and options are those of the run. Depths, parents, components and distances \
 have to be equal, ranks may differ by what rounding can have done.
 
@@ -40,7 +40,7 @@ pub(crate) struct ValidateArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES, override_usage = USAGE)]
 pub(crate) struct CommonValidateArgs {
-    /// The result to judge
+    /// The result to check
     pub(crate) result: PathBuf,
     /// With --rule: the reference. With --algorithm: the graph of the run
     ///
@@ -72,7 +72,7 @@ pub(crate) struct JudgeArgs {
         conflicts_with_all = ["ReadArgs", "EdgeArgs"]
     )]
     pub(crate) rule: Option<RuleName>,
-    /// Judge as a result of this algorithm on GRAPH
+    /// Check as a result of this algorithm on GRAPH
     #[arg(long, value_name = "ALGORITHM", value_parser = algorithms())]
     pub(crate) algorithm: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `graphmill validate`: 0 when the result is what the reference or the judge says, 1 with the first differences when not.
+//! `graphmill validate`: 0 when the result is what the reference or the checker says, 1 with the first differences when not.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: ValidateArgs, stop: &CancelToken) -> anyhow::Result<Exit
                 ..Config::new(common.how.algorithm.unwrap_or_default(), against)
             };
             let watcher = progress::watcher(common.machine.quiet);
-            let verdict = Plan::new(config)?.judge(&common.result, stop, &watcher)?;
+            let verdict = Plan::new(config)?.check_result(&common.result, stop, &watcher)?;
             // The bar goes before the verdict comes.
             drop(watcher);
             return told(&verdict, "graph");

@@ -1,4 +1,4 @@
-//! A result is judged by its graph: what `run` gives is valid, and is not as soon as one row is off.
+//! A result is checked by its graph: what `run` gives is valid, and is not as soon as one row is off.
 
 use std::path::Path;
 
@@ -57,7 +57,7 @@ fn judged(at: &Path, algorithm: &[&str], change: impl Fn(&str) -> String) {
         std::fs::write(at.join("wrong.csv"), wrong.join("\n")).expect("a file");
         let said = fail(at, 1, &validate("wrong.csv", "graph", algorithm));
         assert!(said.contains("not valid: "), "{algorithm:?}, {row}: {said}");
-        // The judge may find the fault at a neighbour, but always at a vertex by the name that the user gave it.
+        // The checker may find the fault at a neighbour, but always at a vertex by the name that the user gave it.
         let named = said.split_once("vertex ").map_or("", |after| after.1);
         let named = named.split(' ').next().unwrap_or_default();
         let is_vertex = |line: &&str| line.split(',').next() == Some(named);

@@ -134,7 +134,7 @@ fn weighted_scores_equal_a_dense_matrix() {
             assert!(said.starts_with("valid"), "{run}: {said}");
         }
     }
-    // The judge tells weighted scores from others.
+    // The checker tells weighted scores from others.
     let other = "validate scores.csv graph --algorithm pagerank --iterations 12 --precision f32 -q";
     fail(at, 1, &words(other));
     succeed(

@@ -1,4 +1,4 @@
-//! The judges accept the known answers, by methods of their own, and refuse them as soon as one value is off.
+//! The checkers accept the known answers, by methods of their own, and refuse them as soon as one value is off.
 
 use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
 

@@ -1,4 +1,4 @@
-//! One reference graph through `import` and `run`, with several batch sizes and in both orders, against its known answers and the judges:
+//! One reference graph through `import` and `run`, with several batch sizes and in both orders, against its known answers and the checkers:
 //! all of it with everything, or so that each two meet.
 
 use std::collections::BTreeMap;
@@ -180,7 +180,7 @@ fn check_all(data: &Path, name: &str, known: &Known) {
 struct Known {
     graph: Graph,
     answers: Answers,
-    /// The arcs that the judges take.
+    /// The arcs that the checkers take.
     arcs: Vec<(u64, u64)>,
     weighted: Vec<(u64, u64, f64)>,
 }
@@ -218,7 +218,7 @@ impl Known {
     }
 }
 
-/// One way to import a graph. Thorough checks add the judges, which are slower than the command.
+/// One way to import a graph. Thorough checks add the checkers, which are slower than the command.
 struct Case<'a> {
     name: String,
     place: Workplace,
@@ -413,7 +413,7 @@ impl Case<'_> {
         find_the_same(&self.place, &self.name, ways, &asked, wanted);
     }
 
-    /// No answers are known for these, so the judge decides alone.
+    /// No answers are known for these, so the checker decides alone.
     fn parents(&self) {
         let parents: Vec<Option<u64>> = parsed(
             self.values(
@@ -435,7 +435,7 @@ impl Case<'_> {
         assert_eq!(verdict, Ok(()), "{}: parents", self.name);
     }
 
-    /// Dropped mass, jumps to a few vertices, 32 bits, by all methods or the usual: the judge decides.
+    /// Dropped mass, jumps to a few vertices, 32 bits, by all methods or the usual: the checker decides.
     fn other_ranks(&self, by_every_method: bool) {
         let sources = [self.answers.source, 0, self.answers.vertices / 2];
         let list = sources

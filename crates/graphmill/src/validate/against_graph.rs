@@ -1,8 +1,8 @@
-//! Is a result right for its graph? By the judge of its algorithm, serially and in memory, without a reference.
+//! Is a result right for its graph? By the checker of its algorithm, serially and in memory, without a reference.
 //!
-//! Steps of [`Plan::judge`]: 1. graph and options, as for a run; 2. memory for the judge is leased, or refused with how much would do;
+//! Steps of [`Plan::check_result`]: 1. graph and options, as for a run; 2. memory for the checker is leased, or refused with how much would do;
 //! 3. the rows of the result, ids turned into their ranks; 4. the arcs, by rank too; 5. the verdict, ranks turned back into ids. Rows that do not fit
-//! the graph are differences, and then the judge is not asked.
+//! the graph are differences, and then the checker is not asked.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,20 +30,20 @@ use crate::validate_error::ValidateError;
 const FILE_BYTES: u64 = 6 << 20;
 /// Pages of ranks that are read ahead, in place of pages of the file.
 const FRAMES: usize = 8;
-/// Bytes of the budget that must be free in addition to the judge's.
+/// Bytes of the budget that must be free in addition to the checker's.
 const READING_BYTES: u64 = ArcReader::BYTES + IdLookup::BYTES + FILE_BYTES;
 
 impl Plan {
-    /// Judges whether `result`, a file that [`run`](Plan::run) writes, is right for the plan's graph.
+    /// Checks whether `result`, a file that [`run`](Plan::run) writes, is right for the plan's graph.
     ///
-    /// The algorithm's judge finds out by a method of its own, on one thread and in memory. It leases all memory first: 16 bytes an arc (24
-    /// with weights); the judge's own, 0 for wcc and pagerank, 8 for bfs, 24 for sssp; and 17 (wcc) to 81 (bfs) bytes a vertex. PageRank
+    /// The algorithm's checker finds out by a method of its own, on one thread and in memory. It leases all memory first: 16 bytes an arc (24
+    /// with weights); the checker's own, 0 for wcc and pagerank, 8 for bfs, 24 for sssp; and 17 (wcc) to 81 (bfs) bytes a vertex. PageRank
     /// values may differ by rounding, all else must be equal.
     ///
     /// # Errors
     /// Graph, result, disk, memory or options are not what they should be; see [`Error`]. Differences are no errors: they are in the
     /// [`Verdict`].
-    pub fn judge(
+    pub fn check_result(
         &self,
         result: &Path,
         stop: &CancelToken,
@@ -56,13 +56,13 @@ impl Plan {
             self.open_and_resolve(&machine, OpenFor::Inspect, watcher)?;
         let settings = algorithms::by_rank(settings, &graph, machine.budget())?;
         let is_weighted = self.entry.is_weighted(&settings);
-        let mut judge = (self.entry.judge)(&graph, &settings)?;
-        let _lease = lease(machine.budget(), &graph, &*judge)?;
-        judge.open();
+        let mut checker = (self.entry.checker)(&graph, &settings)?;
+        let _lease = lease(machine.budget(), &graph, &*checker)?;
+        checker.open();
 
         let leave = ArcReader::BYTES + FILE_BYTES;
         let mut names = IdLookup::new(&graph, machine.budget(), leave)?;
-        let mut verdict = rows(&machine, result, &graph, &mut *judge, &mut names)?;
+        let mut verdict = rows(&machine, result, &graph, &mut *checker, &mut names)?;
         if !verdict.is_same() {
             return Ok(verdict);
         }
@@ -70,9 +70,9 @@ impl Plan {
         let rank = |v: u64| ranks.get(v as usize).copied().unwrap_or(v);
         let mut arcs = ArcReader::new(&graph, machine.budget(), is_weighted)?;
         arcs.each(stop, |source, destination, weight| {
-            judge.arc(rank(source), rank(destination), weight);
+            checker.arc(rank(source), rank(destination), weight);
         })?;
-        if let Err(objection) = judge.verdict() {
+        if let Err(objection) = checker.verdict() {
             let text = told(objection, &mut names)?;
             verdict.differs(|| text);
             verdict.may_be_more = true;
@@ -82,13 +82,13 @@ impl Plan {
     }
 }
 
-/// Leases memory for the judge and for which vertices have a row.
+/// Leases memory for the checker and for which vertices have a row.
 ///
 /// The memory for reading must be free in addition.
 fn lease(
     budget: &MemoryBudget,
     graph: &StoredGraph,
-    judge: &dyn ResultChecker,
+    checker: &dyn ResultChecker,
 ) -> Result<Lease, Error> {
     // Whether a vertex has a row, and its rank where that is not its index.
     let each = match graph.order() {
@@ -96,17 +96,17 @@ fn lease(
         Order::Degree => 1 + size_of::<u64>() as u64,
     };
     let lists = graph.vertices().saturating_mul(each);
-    let bytes = judge.bytes().saturating_add(lists);
+    let bytes = checker.bytes().saturating_add(lists);
     let needed = bytes.saturating_add(READING_BYTES);
     if needed > budget.available() {
         let used = budget.total() - budget.available();
         return Err(Error::Engine(EngineError::TooSmall {
-            what: "judging a result in memory",
+            what: "checking a result in memory",
             least: used.saturating_add(needed),
             budget: budget.total(),
         }));
     }
-    Ok(budget.lease("the judge's lists", bytes)?)
+    Ok(budget.lease("the checker's lists", bytes)?)
 }
 
 /// Returns the ranks of all vertices by index; empty if indices are ranks.
@@ -122,12 +122,12 @@ fn ranks(graph: &Arc<StoredGraph>, budget: &MemoryBudget) -> Result<Vec<u64>, Er
     Ok(ranks)
 }
 
-/// Hands the values of the result to the judge; what does not fit the graph is a difference.
+/// Hands the values of the result to the checker; what does not fit the graph is a difference.
 fn rows(
     machine: &Machine,
     result: &Path,
     graph: &Arc<StoredGraph>,
-    judge: &mut dyn ResultChecker,
+    checker: &mut dyn ResultChecker,
     names: &mut IdLookup,
 ) -> Result<Verdict, Error> {
     let vertices = graph.vertices();
@@ -149,12 +149,12 @@ fn rows(
             let (path, vertex) = (result.to_path_buf(), id.to_string());
             return Err(ValidateError::Twice { path, vertex }.into());
         }
-        let is_taken = match judge.takes() {
-            ResultType::Vertices => names_vertex(vertex, &value, judge, names)?,
-            takes => number(takes, &value).is_some_and(|number| judge.value(vertex, number)),
+        let is_taken = match checker.takes() {
+            ResultType::Vertices => names_vertex(vertex, &value, checker, names)?,
+            takes => number(takes, &value).is_some_and(|number| checker.value(vertex, number)),
         };
         if !is_taken {
-            let expected = match judge.takes() {
+            let expected = match checker.takes() {
                 ResultType::Integers => "a whole number",
                 ResultType::Singles | ResultType::Doubles => "a number",
                 ResultType::Vertices => "a vertex of the graph",
@@ -177,21 +177,21 @@ fn rows(
 fn names_vertex(
     vertex: u64,
     value: &Value,
-    judge: &mut dyn ResultChecker,
+    checker: &mut dyn ResultChecker,
     names: &mut IdLookup,
 ) -> Result<bool, Error> {
     let id = match value {
-        Value::Unreached => return Ok(judge.value(vertex, ResultValue::Nothing)),
+        Value::Unreached => return Ok(checker.value(vertex, ResultValue::Nothing)),
         Value::Integer(id) => RowId::Integer(*id),
         Value::Text(text) => RowId::parse(text),
         Value::Infinity | Value::LongMax | Value::Float(_) => return Ok(false),
     };
     if let Some(named) = names.rank_of_value(id)? {
-        return Ok(judge.value(vertex, ResultValue::Integer(named)));
+        return Ok(checker.value(vertex, ResultValue::Integer(named)));
     }
     // Where no vertex has that name, others say so that there is none.
     let says_none = matches!(value, Value::Text(text) if &**text == b"inf");
-    Ok(says_none && judge.value(vertex, ResultValue::Nothing))
+    Ok(says_none && checker.value(vertex, ResultValue::Nothing))
 }
 
 /// A value as a number, or as none; nothing when it is neither.

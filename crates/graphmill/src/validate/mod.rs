@@ -1,5 +1,5 @@
 //! Is a result the same as a reference? By the three rules of LDBC Graphalytics, vertex by vertex, in whatever order the files are.
-//! Without a reference, is it right for its graph? By the judge of its algorithm: `against_graph.rs`.
+//! Without a reference, is it right for its graph? By the checker of its algorithm: `against_graph.rs`.
 //!
 //! Steps of a comparison: both files are read side by side as long as their ids ascend, in constant memory. A file that turns out not to ascend is
 //! read again, into leased memory, and sorted; the other still streams. Each pair of rows is compared; a vertex that only one of

@@ -27,11 +27,11 @@ pub struct Verdict {
     pub missing: u64,
     /// Vertices that only the result has.
     pub unexpected: u64,
-    /// Whether there may be more differences: a judge stops at its first objection.
+    /// Whether there may be more differences: a checker stops at its first objection.
     pub may_be_more: bool,
     /// The first differences, at most ten, one a line.
     ///
-    /// They are in order of vertex ids, or of the result's rows before a judge.
+    /// They are in order of vertex ids, or of the result's rows before a checker.
     pub described: Vec<String>,
 }
 

@@ -9,7 +9,7 @@ const NO_ARCS: &[(u64, u64)] = &[];
 
 /// Returns ranks in 32 bits and the number of iterations, which end as a run's do.
 ///
-/// The formula is the run's, but the sums go from the last arc to the first: another order than the judge's.
+/// The formula is the run's, but the sums go from the last arc to the first: another order than the checker's.
 fn narrow(
     vertices: u64,
     arcs: &[(u64, u64)],

@@ -1,4 +1,4 @@
-//! The judges accept what another method finds, and refuse it changed.
+//! The checkers accept what another method finds, and refuse it changed.
 
 mod bfs;
 mod odd;
