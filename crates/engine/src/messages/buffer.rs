@@ -255,16 +255,16 @@ impl<M: Element> MessageBuffer<M> {
         !self.awaited[batch].load(Ordering::Acquire)
     }
 
-    /// Waits until what a worker has written can be read.
+    /// Waits until what a cursor has written can be read.
     pub(crate) fn flush_io(&self, cursor: usize) -> Result<(), EngineError> {
         self.with_cursor(cursor, SpillCursor::flush)
     }
-    /// Records which writes of a worker have completed.
+    /// Records which writes of a cursor have completed.
     pub(crate) fn poll_io(&self, cursor: usize) -> Result<(), EngineError> {
         self.with_cursor(cursor, SpillCursor::poll)
     }
 
-    /// Runs `f` on a worker's cursor, if there is one, and records its completed writes.
+    /// Calls `work` with a cursor if messages are on disk, and records its completed writes.
     fn with_cursor(
         &self,
         cursor: usize,
@@ -384,7 +384,7 @@ impl<M: Element> MessageBuffer<M> {
         self.count(batch) > 0 && self.spilled().is_none_or(is_needed)
     }
 
-    /// Announces that a worker will read all of a batch next; returns true if it has messages.
+    /// Announces that a cursor will read all of a batch next; returns true if it has messages.
     pub(crate) fn prefetch(&self, batch: usize, cursor: usize) -> Result<bool, EngineError> {
         let Some(spilled) = self.spilled() else {
             return Ok(self.count(batch) > 0);
@@ -431,7 +431,7 @@ impl<M: Element> MessageBuffer<M> {
         Ok(run.is_some())
     }
 
-    /// The messages of one batch, to be read by a worker, who said that it will if they are on disk.
+    /// The messages of one batch, read by a cursor; on disk they must be prefetched.
     pub(crate) fn read(
         &self,
         batch: usize,
@@ -467,7 +467,7 @@ impl<M: Element> MessageBuffer<M> {
         })
     }
 
-    /// Takes back what [`MessageBuffer::read`] lent; `again`: the worker will read it once more.
+    /// Takes back what [`MessageBuffer::read`] lent; `again`: the cursor will read it once more.
     pub(crate) fn release(
         &self,
         batch: usize,

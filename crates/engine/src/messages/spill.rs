@@ -1,9 +1,10 @@
-//! Messages on disk: a file of message runs, and the batches that one worker holds at a time.
+//! Messages on disk: a file of message runs, and the batches that one cursor holds at a time.
 //!
 //! Invariants:
-//! - the whole run of each batch has a place of its own; runs for column groups follow these places, one after the other as they are written;
+//! - the whole run of each batch has a place of its own; runs for column groups follow these places, one after the other as
+//!   they are written;
 //! - a run is read only after it was written: a batch *lands* once all its writes have completed;
-//! - each buffer of a window is free, on its way, or held.
+//! - each buffer of a cursor is free, on its way, or held.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::error::{EngineError, ensure};
 use crate::graph_view::starts;
 use crate::messages::run_codec::RunEncoding;
 
-/// Reads and writes on their way for one worker, at most.
+/// Reads and writes on their way for one cursor, at most.
 const DEPTH: usize = 8;
 
 /// The place of a run, and its encoding.
@@ -117,7 +118,7 @@ impl Drop for SpillFile {
     }
 }
 
-/// The reads and writes of one worker.
+/// The reads and writes of one worker, or of the messages from or to another rank.
 #[derive(Debug)]
 pub(crate) struct SpillCursor {
     queue: Box<dyn Queue>,
@@ -382,7 +383,7 @@ impl SpillCursor {
         }
     }
 
-    /// Takes a run back; its buffer is reused unless the worker will take the run again.
+    /// Takes a run back; its buffer is reused unless the run will be taken again.
     pub(crate) fn give_back(
         &mut self,
         file: &SpillFile,
