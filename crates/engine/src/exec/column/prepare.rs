@@ -439,9 +439,14 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         filtered: bool,
     ) -> Result<Option<RoutingBudget>, EngineError> {
         let table = |group_strips| {
-            let groups = column_groups(context, group_strips).len();
+            let group_count = column_groups(context, group_strips).len();
             let cells = context.all_own_cells().count() as u64;
-            graph_bytes(&context.batches, context.workers.count(), cells, groups)
+            graph_bytes(
+                &context.batches,
+                context.workers.count(),
+                cells,
+                group_count,
+            )
         };
         let (dispatch, free) = (context.options.dispatch, context.budget.available());
         let shape = &context.shape;

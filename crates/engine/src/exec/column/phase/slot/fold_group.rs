@@ -60,7 +60,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let at = item.part.bytes.start as usize + group.bytes;
             let left = item.part.bytes.end as usize - at;
             let first_edge = item.part.edges.start as usize + group.edges;
-            let Some([bytes, weights]) = window(&item, &mut group.streams, at, left)? else {
+            let Some([bytes, weights]) = front_bytes(&item, &mut group.streams, at, left)? else {
                 break TaskProgress::Starved;
             };
             let Some((block, used)) = self.parse(&item, bytes, left)? else {
@@ -244,7 +244,7 @@ fn skip_to(bytes: usize, stream: &mut ExtentReader, done: &mut usize) -> Result<
 }
 
 /// Returns the bytes of an item from one of its bytes on, and weights; `None` while they are not read.
-fn window<'r>(
+fn front_bytes<'r>(
     item: &CellTask<'r>,
     streams: &'r mut Option<CellStreams>,
     at: usize,

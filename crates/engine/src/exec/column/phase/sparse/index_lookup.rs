@@ -380,19 +380,19 @@ fn signal<P: EdgeProgram>(
     for batch in active.batches() {
         let set = active.batch(batch)?;
         let start = context.batches.start(batch);
-        let mut open = context.arrays.open(batch, needs, io)?;
+        let mut batch_rows = context.arrays.open(batch, needs, io)?;
         let mut failed = None;
         let mut frames = lock(&context.frames);
         {
-            let mut rows = P::SignalRows::slices(&mut open.guards);
+            let mut rows = P::SignalRows::slices(&mut batch_rows.guards);
             set.for_each(|i| {
                 let v = start + i as u64;
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i)) {
                     report.messages += 1;
-                    let mut payload = |column| say(v, message, column);
-                    let payload =
-                        context.fanout_of(cell_cache.fanout.as_ref(), &mut frames, v, &mut payload);
-                    failed = failed.take().or(payload.err());
+                    let mut say_at = |column| say(v, message, column);
+                    let outcome =
+                        context.fanout_of(cell_cache.fanout.as_ref(), &mut frames, v, &mut say_at);
+                    failed = failed.take().or(outcome.err());
                 }
             });
         }
@@ -402,7 +402,7 @@ fn signal<P: EdgeProgram>(
         report.bytes_read += frames.take_bytes_read();
         drop(frames);
         context.count_rows(0, needs, active.count_in(batch), set.is_full());
-        context.arrays.close(open, needs, Some(&set), io)?;
+        context.arrays.close(batch_rows, needs, Some(&set), io)?;
     }
     Ok(())
 }
