@@ -70,7 +70,7 @@ impl Deref for EngineState {
 #[derive(Clone, Copy)]
 pub(crate) struct ExecContext<'e> {
     common: &'e EngineState,
-    pub(crate) way: &'e GraphView,
+    pub(crate) view: &'e GraphView,
     pub(crate) graph: &'e Arc<StoredGraph>,
 }
 
@@ -83,16 +83,16 @@ impl Deref for ExecContext<'_> {
 }
 
 impl<'e> ExecContext<'e> {
-    pub(crate) fn new(common: &'e EngineState, way: &'e GraphView) -> Self {
+    pub(crate) fn new(common: &'e EngineState, view: &'e GraphView) -> Self {
         ExecContext {
             common,
-            way,
-            graph: &way.graph,
+            view,
+            graph: &view.graph,
         }
     }
     /// The cells of a source batch, in order of columns.
-    pub(crate) fn row(&self, batch: usize) -> &'e [CellPosition] {
-        let (places, begins) = &self.way.rows;
+    pub(crate) fn cells_from(&self, batch: usize) -> &'e [CellPosition] {
+        let (places, begins) = &self.view.cells_by_source;
         &places[begins[batch]..begins[batch + 1]]
     }
     /// The cells of a column of this rank; of one of another it holds none.
@@ -143,7 +143,7 @@ impl<'e> ExecContext<'e> {
         cache: CellBytes,
         has_fanout: bool,
     ) -> UncachedBytes {
-        let all = &self.way.bytes;
+        let all = &self.view.bytes;
         UncachedBytes {
             block_lists: all.block_lists.saturating_sub(cache.block_lists),
             cells: self.cells_on_disk(weighted, cache.cells),
@@ -158,7 +158,7 @@ impl<'e> ExecContext<'e> {
     /// Returns the bytes of all cells, with weights if asked for, that are not in memory.
     pub(crate) fn cells_on_disk(&self, weighted: bool, cache: u64) -> u64 {
         let weights = self.graph.arcs() * self.weight_bytes(weighted) as u64;
-        (self.way.bytes.cells + weights).saturating_sub(cache)
+        (self.view.bytes.cells + weights).saturating_sub(cache)
     }
     /// Returns the kind of weights that a pass reads.
     pub(crate) fn weight_kind(&self, weighted: bool) -> EdgeKind {

@@ -14,9 +14,9 @@ use crate::checkpoint::checkpointer::Checkpointer;
 use crate::context::{EngineState, ExecContext, Orientations};
 use crate::driver_log::call_name;
 use crate::error::{EngineError, ensure};
+use crate::exec::column::edge_pass;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
 use crate::exec::column::scratch::ColumnScratch;
-use crate::exec::column::superstep;
 use crate::exec::send_pass::pass;
 use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::{ActiveSet, ActiveSetPool};
@@ -253,7 +253,7 @@ impl Engine {
             }
         }
         .unwrap_or_default();
-        let context = |way| ExecContext::new(&self.common, way);
+        let context = |view| ExecContext::new(&self.common, view);
         let stored = context(&self.stored);
         let pass = Pass {
             context: &stored,
@@ -273,7 +273,7 @@ impl Engine {
             activated: self.active.empty(),
             report: PassMetrics::new(Mode::Scatter),
         };
-        let outcome = superstep::edges(pass, &mut workspace, &mut self.cache, &mut done);
+        let outcome = edge_pass::edges(pass, &mut workspace, &mut self.cache, &mut done);
         self.count_held();
         self.metrics.messages_resident &= workspace.messages_resident();
         self.workspaces = Some((kind, workspace));
@@ -336,8 +336,8 @@ impl Engine {
 
     /// Returns the context of one orientation of the graph.
     pub(crate) fn context(&self, transposed: bool) -> ExecContext<'_> {
-        let way = self.transposed.as_ref().filter(|_| transposed);
-        ExecContext::new(&self.common, way.unwrap_or(&self.stored))
+        let view = self.transposed.as_ref().filter(|_| transposed);
+        ExecContext::new(&self.common, view.unwrap_or(&self.stored))
     }
 
     pub(crate) fn too_small(&self, error: EngineError) -> EngineError {
@@ -351,18 +351,18 @@ impl Engine {
         loading
     }
 
-    pub(crate) fn end_pass(&mut self, began: Duration, mut superstep: PassMetrics) {
+    pub(crate) fn end_pass(&mut self, began: Duration, mut edge_pass: PassMetrics) {
         self.common.arrays.publish();
         let loading = self.take_loading();
         let (read, written) = self.common.arrays.take_traffic();
-        superstep.bytes_read += read;
-        superstep.bytes_written += written;
-        (superstep.tiers, superstep.simulated_tier_seconds) = self.common.traffic.take();
-        superstep.seconds = (self.common.clock.now() - began).as_secs_f64() - loading;
+        edge_pass.bytes_read += read;
+        edge_pass.bytes_written += written;
+        (edge_pass.tiers, edge_pass.simulated_tier_seconds) = self.common.traffic.take();
+        edge_pass.seconds = (self.common.clock.now() - began).as_secs_f64() - loading;
         if let Some(tell) = &self.common.on_pass {
-            tell(self.metrics.pass_number(), &superstep);
+            tell(self.metrics.pass_number(), &edge_pass);
         }
-        self.metrics.push(superstep);
+        self.metrics.push(edge_pass);
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct UncachedBytes {
 pub(crate) struct GraphView {
     pub(crate) graph: Arc<StoredGraph>,
     /// The cells of each source batch, one row after the other, and where each row begins.
-    pub(crate) rows: (Vec<CellPosition>, Vec<usize>),
+    pub(crate) cells_by_source: (Vec<CellPosition>, Vec<usize>),
     /// Bytes of the lists of blocks of the column that has most of them.
     pub(crate) longest_block_lists: u64,
     /// Bytes of all lists of blocks, and cells without weights.
@@ -52,7 +52,7 @@ impl GraphView {
         Ok(GraphView {
             bytes,
             longest_block_lists,
-            rows: rows_of(&graph),
+            cells_by_source: cells_by_source(&graph),
             graph,
             _lease,
         })
@@ -78,7 +78,7 @@ pub(crate) struct CellPosition {
 }
 
 /// The cells of each source batch, in order of columns, and where each row begins.
-fn rows_of(graph: &StoredGraph) -> (Vec<CellPosition>, Vec<usize>) {
+fn cells_by_source(graph: &StoredGraph) -> (Vec<CellPosition>, Vec<usize>) {
     let batches = graph.batches().len();
     let mut lengths = vec![0; batches];
     for cell in (0..batches).flat_map(|column| graph.column(column).cells()) {

@@ -1,6 +1,6 @@
-//! What a job, or a bundled algorithm, asks of an engine and no vertex program does.
+//! Operations for the code around a run: the facade and the bundled algorithms. Other programs need none of them.
 //!
-//! A job ends its calls, shares metrics between ranks, hands out rows and deletes the checkpoints.
+//! They end the log of calls, share metrics between ranks, hand out rows and delete checkpoints.
 
 pub use crate::driver::collect::{local_batches, serve, stop_serving};
 pub use crate::driver::fixpoint::adjacency_min_memory;

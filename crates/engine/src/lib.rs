@@ -1,39 +1,41 @@
-//! Runs programs over a stored graph.
+//! Runs programs over a stored graph, on one rank or on several.
 //!
-//! A program sends messages along the arcs of a graph, and folds (aggregates) them at their destinations. The crate runs
-//! programs in memory if the graph fits there, otherwise from disk. It knows nothing of edge files, of algorithms, or of
-//! the format of a result.
+//! In a pass over edges, `signal` returns the message of each active vertex. `on_edge` and `fold` (together: the slot) fold
+//! (aggregate) the messages along the arcs at their destinations. Then `apply` changes the rows of the destinations. Each rank owns
+//! a range of vertices, and messages go to the ranks that need them. The crate runs programs in memory if the graph fits there,
+//! otherwise from disk. It knows nothing of edge files, of algorithms, or of the format of a result.
 //!
-//! A file or directory uses only entries below it in this table. Tests and `fuzzing.rs` use any entry.
+//! A file or directory uses only entries below it in this table. Tests and `fuzzing.rs` use any entry. The `pub use` lines
+//! below it name the file of each export.
 //!
 //! | file or directory | content |
 //! | --- | --- |
-//! | `driver/` | operations of [`Engine`] above single passes: vertex programs, label programs, components, resuming, reading rows |
-//! | `estimate/` | [`estimate_run`]: the bytes that a run would read, write and send |
+//! | `job.rs` | [`job`]: operations for the code around a run: the metrics of all ranks, the end of the log, the end of checkpoints |
+//! | `driver/` | operations of [`Engine`] above single passes: vertex programs ([`PregelMode`], [`pregel_footprint`]), label programs ([`footprint_of`]), components ([`ComponentsMethod`]), resuming, reading rows |
+//! | `estimate/` | [`estimate_run`]: from a [`RunEstimateRequest`] to a [`RunEstimate`]: the bytes that a run would read, write and send |
 //! | `open.rs` | opens an engine; the minimum memory that it takes |
 //! | `engine.rs` | [`Engine`]: a stored graph, its vertex arrays, and one operation for each kind of pass |
-//! | `exec/in_memory/` | searches, shortest paths and components over adjacency lists in memory |
+//! | `exec/in_memory/` | searches, shortest paths and components over adjacency lists in memory; [`PassLimit`]: how many passes a loop may take |
 //! | `exec/send_pass/` | passes that send messages to any vertex |
 //! | `exec/vertex_pass.rs` | passes over rows, without messages |
-//! | `exec/column/` | passes over edges: `superstep.rs` calls their phases in order |
+//! | `exec/column/` | passes over edges: `edge_pass.rs` calls their phases in order |
 //! | `cache/` | cells, adjacency lists and degrees that stay in memory between passes |
 //! | `exchange/` | messages between ranks: filters, frames, the all-to-all exchange |
 //! | `planner/` | decisions by cost: the kernel of a pass (its inner loop), and the routing of messages |
 //! | `messages/` | the messages of a pass, in memory and on disk |
-//! | `context.rs` | the read-only context that all phases of a pass share |
-//! | `checkpoint/` | checkpoints of a run, and resuming from them |
-//! | `config.rs` | [`EngineConfig`]: the resources and options of an engine |
+//! | `context.rs` | the context that all phases of a pass share |
+//! | `checkpoint/` | checkpoints of a run, and resuming from them ([`ResumeInfo`]); [`is_checkpoint_dir`], [`is_checkpoint_file`] |
+//! | `config.rs` | [`EngineConfig`]: the resources of an engine; [`EngineOptions`]: the choices that it otherwise makes by cost |
 //! | `memory/` | how a pass shares out the memory budget |
-//! | `program/` | [`EdgeProgram`] and the other program interfaces, which algorithms implement |
-//! | `state/` | [`VertexArray`]: one typed value for each vertex; the rows that a pass reads and writes |
+//! | `program/` | what algorithms implement: [`EdgeProgram`], [`MessageProgram`], [`VertexProgram`], and [`MonotoneProgram`] for label programs; [`ProgramFootprint`]: their bytes for each vertex |
+//! | `state/` | [`VertexArray`]: one typed value for each vertex; [`Rows`]: the rows that a pass reads and writes |
 //! | `frontier/` | [`ActiveSet`]: the vertices that send in a pass |
 //! | `driver_log.rs` | the log of a driver program (the part of an algorithm that calls passes): its calls and their results |
 //! | `comm/` | collective operations of ranks; the memory for frames, and the constants of flow control |
-//! | `metrics/` | [`Metrics`] of passes; [`TierBytes`]: bytes moved in memory; [`TierModel`]: the cost model of a slow tier |
-//! | `schedule/` | column groups (the arcs that one worker folds together), and NUMA nodes |
-//! | `job.rs` | operations that jobs need and programs do not |
+//! | `metrics/` | [`Metrics`]: the counters of passes, with the bytes that they moved in memory ([`TierBytes`]); [`TierModel`]: the cost of a slow tier |
+//! | `schedule/` | column groups (the strips that one worker folds together), and NUMA nodes |
 //! | `graph_view.rs` | a stored graph, as stored or transposed |
-//! | `value.rs` | the values that programs compute with |
+//! | `value.rs` | [`Accumulator`], [`EdgeValue`], [`Reduce`]: the values that programs compute with |
 //! | `error.rs` | [`EngineError`] |
 //! | `fuzzing.rs` | entry points of fuzz targets |
 

@@ -96,7 +96,7 @@ impl AdjacencyLists {
         let (records, second) = room(DataKind::Edges, records)?.into_parts();
         // The edges of a row of cells lie together, as its sources do.
         let edges_of = |batch| {
-            let cells = context.cells_at(context.row(batch));
+            let cells = context.cells_at(context.cells_from(batch));
             cells.map(|(_, _, cell)| cell.edges() as usize).sum()
         };
         let ends: Vec<usize> = starts((0..batches.len()).map(edges_of));
@@ -287,7 +287,7 @@ impl Loading<'_> {
         let (records, _) = records.as_chunks_mut::<WORDS>();
         let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
         let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
-        for (column, position, cell) in context.cells_at(context.row(batch)) {
+        for (column, position, cell) in context.cells_at(context.cells_from(batch)) {
             let broken = || context.graph.corrupt_cell(column, cell);
             let pinned = self.cell_cache.cell(context, column, position);
             let (mut bytes, weights) = pinned.ok_or_else(broken)?;

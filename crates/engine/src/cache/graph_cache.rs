@@ -19,7 +19,7 @@ use crate::graph_view::CellBytes;
 const PULLS_MISSED: u32 = 4;
 
 /// Time to look up one byte in a sparse pass, in units of reading one byte sequentially.
-const SEEK_COST: u64 = 8;
+const LOOKUP_COST: u64 = 8;
 
 /// The cached parts of a graph, as stored and transposed.
 #[derive(Default)]
@@ -287,7 +287,7 @@ impl GraphCache {
             let [cells, block_lists, _] = sums(context, weighted);
             cells + block_lists
         });
-        room.min(*whole) <= orientation.looked_up.saturating_mul(SEEK_COST)
+        room.min(*whole) <= orientation.looked_up.saturating_mul(LOOKUP_COST)
     }
 
     /// Caches cells of one orientation, in at most `room` bytes of the budget.

@@ -252,8 +252,8 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let forest = UnionFind::<I, I::Atomic>::new(labels);
         let context = ExecContext::new(&self.common, &self.stored);
-        let way = self.cache.orientation(false);
-        let lists = way.lists.as_ref().filter(|_| over_lists);
+        let cached = self.cache.orientation(false);
+        let lists = cached.lists.as_ref().filter(|_| over_lists);
         let traffic = &self.common.traffic;
         let (label, vertices) = (size_of::<I>() as u64, context.batches.vertices());
         // Each edge looks at the labels of both its ends, and each vertex is given one. Cells are counted where they go by.
@@ -279,7 +279,7 @@ impl Engine {
                     &context, lists, against, forest, tell
                 ))
             }
-            None => afforest::unite_cells(&context, &way.cell_cache, forest, tell),
+            None => afforest::unite_cells(&context, &cached.cell_cache, forest, tell),
         }
     }
 }

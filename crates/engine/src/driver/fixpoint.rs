@@ -218,8 +218,8 @@ impl Engine {
         if lack != Some(0) {
             return Ok(false);
         }
-        let way = self.transposed.as_ref().filter(|_| transposed);
-        let context = ExecContext::new(&self.common, way.unwrap_or(&self.stored));
+        let view = self.transposed.as_ref().filter(|_| transposed);
+        let context = ExecContext::new(&self.common, view.unwrap_or(&self.stored));
         let loaded = self.cache.load_lists(&context, transposed, weighted, leave);
         self.take_loading();
         self.count_held();
@@ -258,8 +258,8 @@ impl Engine {
         left: &mut ActiveSet,
     ) -> Result<(), EngineError> {
         let symmetric = self.graph().symmetric();
-        let way = self.transposed.as_ref().filter(|_| transposed);
-        let context = ExecContext::new(&self.common, way.unwrap_or(&self.stored));
+        let view = self.transposed.as_ref().filter(|_| transposed);
+        let context = ExecContext::new(&self.common, view.unwrap_or(&self.stored));
         let cache = &self.cache;
         let Some(lists) = &cache.orientation(transposed).lists else {
             return Err(EngineError::NoReaders);

@@ -405,16 +405,16 @@ impl PlannedRank<'_> {
         let looking = &self.of;
         let without = looking.reads(&self.room);
         let to_dispatch = self.to_dispatch.as_ref();
-        let to_dispatch = to_dispatch.map(|to| (to, looking.reads(&to.beside.room)));
+        let to_dispatch = to_dispatch.map(|to| (to, looking.reads(&to.beside.memory)));
         let to_dispatch = to_dispatch.filter(|(to, reads)| {
-            let facts = self.facts(&to.beside.room, reads, pieces);
+            let facts = self.facts(&to.beside.memory, reads, pieces);
             to.beside.is_free || facts.pays(mean(looking.batches(), &without))
         });
         let dispatching = (to_dispatch.as_ref())
             .and_then(|(to, reads)| self.dispatching(to, reads, pieces))
             .unwrap_or_default();
         let (room, for_dispatch, reads) = match to_dispatch {
-            Some((to, reads)) => (to.beside.room, to.beside.bytes, reads),
+            Some((to, reads)) => (to.beside.memory, to.beside.bytes, reads),
             None => (self.room, 0, without),
         };
         let cell_cache = looking.cell_cache(&room, for_dispatch);

@@ -54,9 +54,9 @@ impl RankEstimator<'_> {
         };
         let choice = self.question.dispatch;
         let beside = routing_budget(choice, &self.shape, sizes, room, self.free, graph)?;
-        let runs = column_groups(self, beside.room.group);
+        let runs = column_groups(self, beside.memory.group);
         Some(RoutingPlan {
-            graph: graph(beside.room.group),
+            graph: graph(beside.memory.group),
             runs: runs.len(),
             run_of: GroupOf::new(self, &runs),
             beside,
@@ -144,7 +144,7 @@ impl PlannedRank<'_> {
     ) -> Option<RoutingEstimate> {
         let (outline, choice) = (self.of.question.outline, self.of.question.dispatch);
         let passes = self.of.question.passes;
-        let facts = self.facts(&to.beside.room, reads, pieces);
+        let facts = self.facts(&to.beside.memory, reads, pieces);
         let (by_cost, gained) = facts.choose();
         let dispatch = choice.asked().unwrap_or(by_cost);
         if dispatch == Routing::default() {

@@ -68,8 +68,8 @@ pub(crate) trait ExchangeStep: Send {
 
 /// An exchange of frames with every other rank.
 ///
-/// It sends what `outgoing(rank, slot)` yields to every other rank, and passes what arrives from one to `incoming(rank, ...)`,
-/// in order. Ranks that receive at the same time have different slots.
+/// It sends what `outgoing(rank, peer_index)` yields to every other rank, and passes what arrives from one to `incoming(rank, ...)`,
+/// in order. Ranks that receive at the same time have different peer indices.
 pub(crate) struct Exchange<'e, O, F, G> {
     ranks: &'e Communicator,
     fabric: &'e dyn Fabric,
@@ -91,11 +91,11 @@ pub(crate) struct Exchange<'e, O, F, G> {
 /// One rank to which something is said.
 struct PeerStream<O> {
     to: usize,
-    /// Which of those at the same time it is.
-    slot: usize,
+    /// Its number among the ranks that are sent to at the same time.
+    peer_index: usize,
     out: O,
     /// A frame that is not full yet: bytes used, and messages.
-    open: Option<(AlignedBuffer, usize, u64)>,
+    partial: Option<(AlignedBuffer, usize, u64)>,
     flying: usize,
     all_said: bool,
 }
@@ -106,7 +106,7 @@ where
     F: FnMut(usize, usize) -> O,
     G: FnMut(usize, Received<'_>) -> Result<(), EngineError>,
 {
-    /// Begins an exchange of messages of `width` bytes; returns `None` if there are no other ranks.
+    /// Prepares an exchange of messages of `width` bytes; returns `None` if there are no other ranks.
     pub(crate) fn begin(
         context: &'e ExecContext<'e>,
         width: usize,
@@ -155,16 +155,16 @@ where
             self.next_turns()?;
             moved |= self.send()?;
             match self.fabric.poll() {
-                Some(done) => self.take(done)?,
+                Some(completion) => self.take(completion)?,
                 None => break,
             }
             moved = true;
         }
         if !moved
             && !wait.is_zero()
-            && let Some(done) = self.fabric.wait(wait)
+            && let Some(completion) = self.fabric.wait(wait)
         {
-            self.take(done)?;
+            self.take(completion)?;
             moved = true;
         }
         let all = self.next == [self.ranks.count(); 2];
@@ -189,13 +189,17 @@ where
         {
             let to = (rank + self.next[0]) % count;
             self.next[0] += 1;
-            let is_free = |slot: &usize| self.sending.iter().all(|other| other.slot != *slot);
-            let slot = (0..self.peers).find(is_free).unwrap_or_default();
+            let is_free = |peer_index: &usize| {
+                self.sending
+                    .iter()
+                    .all(|other| other.peer_index != *peer_index)
+            };
+            let peer_index = (0..self.peers).find(is_free).unwrap_or_default();
             self.sending.push(PeerStream {
                 to,
-                slot,
-                out: (self.outgoing)(to, slot),
-                open: None,
+                peer_index,
+                out: (self.outgoing)(to, peer_index),
+                partial: None,
                 flying: 0,
                 all_said: false,
             });
@@ -216,8 +220,8 @@ where
             if sending.all_said || sending.flying == FLYING {
                 continue;
             }
-            let (mut buffer, used, count) = match sending.open.take() {
-                Some(open) => open,
+            let (mut buffer, used, count) = match sending.partial.take() {
+                Some(partial) => partial,
                 None => (self.free.pop().ok_or_else(protocol_error)?, FRAME_HEADER, 0),
             };
             let mut frame = Frame {
@@ -228,7 +232,7 @@ where
             let filled = sending.out.fill(&mut frame)?;
             let (used, count) = (frame.used, frame.count);
             if filled == FillStatus::Later {
-                sending.open = Some((buffer, used, count));
+                sending.partial = Some((buffer, used, count));
                 continue;
             }
             sending.all_said = filled == FillStatus::All;
@@ -263,11 +267,11 @@ where
     }
 
     /// Takes in what the fabric has carried out.
-    fn take(&mut self, done: FabricCompletion) -> Result<(), EngineError> {
-        let bytes = done.result?;
-        let buffer = done.buffer.ok_or_else(protocol_error)?;
-        let other = (done.token >> 1) as usize;
-        if done.token & 1 == SEND {
+    fn take(&mut self, completion: FabricCompletion) -> Result<(), EngineError> {
+        let bytes = completion.result?;
+        let buffer = completion.buffer.ok_or_else(protocol_error)?;
+        let other = (completion.token >> 1) as usize;
+        if completion.token & 1 == SEND {
             self.free.push(buffer);
             for sending in self.sending.iter_mut().filter(|of| of.to == other) {
                 sending.flying -= 1;

@@ -33,8 +33,8 @@ pub(crate) fn filter_budgets(
     let (bytes, selected) = (lists_memory(batches, own, ranks), selected_bytes(batches));
     let share = free / SHARE / orientations;
     let [least, most] = [bytes.least, bytes.most].map(|bytes| bytes + selected);
-    let rooms = [most.min(share), least].into_iter();
-    rooms.filter(move |_| least <= share)
+    let budgets = [most.min(share), least].into_iter();
+    budgets.filter(move |_| least <= share)
 }
 
 /// Returns the bytes of the budget that the lists take.
@@ -58,19 +58,19 @@ pub(crate) struct MessageFilter {
     rank: usize,
     /// One a batch and other rank.
     lists: RoutingTable,
-    /// The sources of a batch that sent a message which a rank needs, one set for each sender slot.
+    /// The sources of a batch that sent a message which a rank needs, one set for each peer index.
     selected: Vec<Mutex<Vec<u64>>>,
     _lease: Lease,
 }
 
 impl MessageFilter {
-    /// Builds the lists in at most `room` bytes, or in a file of that name.
+    /// Builds the lists in at most `bytes` bytes, or in a file of that name.
     ///
-    /// Returns them with the bytes read and written. Returns `None` if `room` is too small to build them.
+    /// Returns them with the bytes read and written. Returns `None` if `bytes` is too small to build them.
     pub(crate) fn load(
         context: &ExecContext,
         file: &str,
-        room: u64,
+        bytes: u64,
     ) -> Result<Option<(Self, [u64; 2])>, EngineError> {
         let (ranks, batches) = (&context.ranks, &context.batches);
         let own = ranks.rank();
@@ -88,7 +88,7 @@ impl MessageFilter {
         let _lease = (context.budget).lease("messages that ranks need", selected)?;
         let words = (batches.widest() as usize).div_ceil(WORD);
         let path = context.scratch.join(file);
-        let built = RoutingTable::build(context, &groups, &path, room.saturating_sub(selected))?;
+        let built = RoutingTable::build(context, &groups, &path, bytes.saturating_sub(selected))?;
         Ok(built.map(|(lists, traffic)| {
             let filter = MessageFilter {
                 rank: own,
@@ -105,7 +105,9 @@ impl MessageFilter {
         self.lists.take_bytes_read()
     }
 
-    /// True if messages to a rank are worth filtering, given the emitted messages and their bytes.
+    /// True if messages to a rank are worth filtering.
+    ///
+    /// The `active_own` vertices of this rank emit at most one message of `width` bytes each.
     ///
     /// They are not if filtering drops nearly none: fewer than one vertex in each scanned word of bits or, with lists
     /// on disk, less than the bytes read of these. DFOGraph tests whether the list of sources is `filter_ratio` times as long as
@@ -114,15 +116,19 @@ impl MessageFilter {
         &self,
         context: &ExecContext,
         to: usize,
-        emitted: u64,
+        active_own: u64,
         width: usize,
     ) -> bool {
         let to = others(self.rank, to);
         let (listed, vertices) = (self.lists.listed[to], context.arrays.vertices());
         if let Some(ratio) = context.options.filter_ratio {
-            return (listed as f64) < ratio * emitted as f64;
+            return (listed as f64) < ratio * active_own as f64;
         }
-        is_worthwhile([listed, vertices, emitted], width, self.lists.on_disk[to])
+        is_worthwhile(
+            [listed, vertices, active_own],
+            width,
+            self.lists.on_disk[to],
+        )
     }
 
     /// True if a rank needs any message of a batch.
@@ -130,10 +136,15 @@ impl MessageFilter {
         self.lists.has(batch, others(self.rank, to))
     }
 
-    /// Announces that the sender in a slot will select what a rank needs of a batch.
-    pub(crate) fn prefetch(&self, batch: usize, to: usize, slot: usize) -> Result<(), EngineError> {
+    /// Announces that the sender of that peer index will select what a rank needs of a batch.
+    pub(crate) fn prefetch(
+        &self,
+        batch: usize,
+        to: usize,
+        peer_index: usize,
+    ) -> Result<(), EngineError> {
         let to = std::iter::once(others(self.rank, to));
-        self.lists.want(batch, to, slot)
+        self.lists.want(batch, to, peer_index)
     }
 
     /// Selects the sources of a batch that sent a message which a rank needs, as was said.
@@ -142,32 +153,32 @@ impl MessageFilter {
         batch: usize,
         to: usize,
         present: &[u64],
-        slot: usize,
+        peer_index: usize,
     ) -> Result<(), EngineError> {
-        let selected = &mut lock(&self.selected[slot])[..present.len()];
+        let selected = &mut lock(&self.selected[peer_index])[..present.len()];
         let of = (batch, others(self.rank, to));
-        self.lists.select(of, present, slot, selected)?;
+        self.lists.select(of, present, peer_index, selected)?;
         Ok(())
     }
 
     /// The bits of those that were selected last.
-    pub(crate) fn selected(&self, slot: usize) -> MutexGuard<'_, Vec<u64>> {
-        lock(&self.selected[slot])
+    pub(crate) fn selected(&self, peer_index: usize) -> MutexGuard<'_, Vec<u64>> {
+        lock(&self.selected[peer_index])
     }
 }
 
 /// True if filtering drops enough messages.
 ///
-/// It compares the listed vertices, all vertices, the emitted messages, their bytes, and the bytes of lists
+/// It compares the listed, all and the active vertices of this rank, the bytes of a message, and the bytes of lists
 /// read from disk.
 pub(crate) fn is_worthwhile(
-    [listed, vertices, emitted]: [u64; 3],
+    [listed, vertices, active_own]: [u64; 3],
     width: usize,
     on_disk: u64,
 ) -> bool {
     let rest = vertices.saturating_sub(listed);
     let share = rest as f64 / (vertices as f64).max(1.0);
-    let kept_back = emitted as f64 * share * width as f64;
+    let kept_back = active_own as f64 * share * width as f64;
     rest * WORD as u64 >= vertices && kept_back >= on_disk as f64
 }
 

@@ -13,7 +13,7 @@ use graphmill_raw::Element;
 
 use crate::comm::wire::FRAME_BYTES;
 use crate::messages::batch::MessageSlice;
-use crate::messages::run_codec::is_sparse;
+use crate::messages::run_codec::is_listed;
 
 pub(crate) const FRAME_HEADER: usize = 8;
 const SECTION_HEADER: usize = 24;
@@ -65,13 +65,13 @@ impl Frame<'_> {
     pub(crate) fn messages<M: Element>(
         &mut self,
         batch: usize,
-        slots: MessageSlice<'_, M>,
+        slice: MessageSlice<'_, M>,
         needed: impl Fn(usize) -> u64,
         listed: bool,
         from: usize,
     ) -> usize {
-        let wanted = |word: usize| slots.present[word] & needed(word);
-        let words = slots.present.len();
+        let wanted = |word: usize| slice.present[word] & needed(word);
+        let words = slice.present.len();
         let first = (from..words).find(|word| wanted(*word) != 0);
         let Some(first) = first else { return words };
         let room = self.room().saturating_sub(SECTION_HEADER + 16);
@@ -105,7 +105,7 @@ impl Frame<'_> {
             (first..last).for_each(|word| self.put(&wanted(word).to_le_bytes()));
         }
         each(first..last, wanted, |source| {
-            self.put(slots.values[source].as_bytes());
+            self.put(slice.values[source].as_bytes());
         });
         self.align();
         end
@@ -182,7 +182,7 @@ pub(crate) fn messages_bytes(needed: u64, emitted: u64, sources: usize, message:
     if needed == 0 {
         return 0;
     }
-    let of_sources = match is_sparse(emitted, sources) {
+    let of_sources = match is_listed(emitted, sources) {
         true => needed * size_of::<u32>() as u64,
         false => (sources.div_ceil(WORD) * size_of::<u64>()) as u64,
     };
@@ -306,11 +306,11 @@ mod tests {
             for source in (0..span).step_by(every) {
                 present[source / WORD] |= 1 << (source % WORD);
             }
-            let slots = MessageSlice {
+            let slice = MessageSlice {
                 values: &values,
                 present: &present,
                 full: every == 1,
-                sparse: false,
+                few: false,
             };
             let needed = |word: usize| if word == 2 { 0 } else { !1 };
             for (listed, room) in [(true, 700), (false, 700), (true, 9000), (false, 9000)] {
@@ -322,7 +322,7 @@ mod tests {
                         used: FRAME_HEADER,
                         count: 0,
                     };
-                    next = frame.messages(5, slots, needed, listed, next);
+                    next = frame.messages(5, slice, needed, listed, next);
                     let used = frame.used;
                     let (sections, _) = sections(&bytes[..used], 4).unwrap();
                     for section in &sections {

@@ -52,10 +52,10 @@ pub(crate) struct MessageSlice<'s, M> {
     pub(crate) values: &'s [M],
     /// The bits of the sources that emitted one.
     pub(crate) present: &'s [u64],
-    /// All sources of the batch emitted one.
+    /// True if all sources of the batch emitted one.
     pub(crate) full: bool,
-    /// Few did: it pays to look at the bits before a block is decoded.
-    pub(crate) sparse: bool,
+    /// Fewer than one source in 64 emitted one: it pays to look at the bits before a block is decoded.
+    pub(crate) few: bool,
 }
 
 impl<M> MessageSlice<'_, M> {
@@ -83,7 +83,7 @@ impl<M> MessageSlice<'_, M> {
 }
 
 impl<M: Element> BatchMessages<'_, M> {
-    pub(crate) fn slots(&self) -> MessageSlice<'_, M> {
+    pub(crate) fn slice(&self) -> MessageSlice<'_, M> {
         let (values, present): (&[M], &[u64]) = match &self.values {
             ValuesRef::Memory(values, present) => (values, present),
             ValuesRef::Disk(buffer) => run_codec::parts(buffer, self.span),
@@ -93,7 +93,7 @@ impl<M: Element> BatchMessages<'_, M> {
             // The bits of a batch without messages are left from another pass.
             present: if self.count == 0 { &[] } else { present },
             full: self.count == self.span as u64,
-            sparse: self.count * 64 < self.span as u64,
+            few: self.count * 64 < self.span as u64,
         }
     }
 }

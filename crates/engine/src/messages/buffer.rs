@@ -47,14 +47,14 @@ enum MessageValues<M: Element> {
 pub(crate) struct SpilledMessages {
     pub(crate) file: SpillFile,
     /// One cursor for each worker, then for each peer one to receive from it, then one to send to it.
-    pub(crate) windows: Vec<Mutex<SpillCursor>>,
+    pub(crate) cursors: Vec<Mutex<SpillCursor>>,
     /// The sources that one group needs, while its run is encoded: one set a cursor.
     pub(crate) selected: Vec<Mutex<Vec<u64>>>,
     /// Batches that the window of a worker holds.
     window_batches: usize,
     workers: usize,
-    pub(crate) dispatch: Routing,
-    pub(crate) graph: Option<Arc<RoutingTable>>,
+    pub(crate) routing: Routing,
+    pub(crate) table: Option<Arc<RoutingTable>>,
     /// All of each batch.
     whole: Vec<Mutex<Option<RunRef>>>,
     /// The runs of each batch for column groups, in order of these.
@@ -65,36 +65,33 @@ pub(crate) struct SpilledMessages {
 }
 
 impl SpilledMessages {
-    /// Creates the messages of a pass on disk; `window_batches` are the batches that each window holds.
+    /// Creates the messages of a pass on disk; `buffers` counts the buffers of each cursor.
     fn new<M: Element>(
         context: &ExecContext,
         spans: &[usize],
-        window_batches: &[usize],
+        buffers: &[usize],
     ) -> Result<Self, EngineError> {
         let (disk, path) = (context.graph.disk(), context.scratch.join("messages"));
         let width = size_of::<M>();
         let widest = spans.iter().max().copied().unwrap_or(0);
         let most = run_bytes::bytes_max(widest, width);
-        let window = |window_batches: &usize| {
-            let window = SpillCursor::new(disk.as_ref(), &context.budget, *window_batches, most)?;
-            Ok(Mutex::new(window))
+        let spill_cursor = |count: &usize| {
+            let spill_cursor = SpillCursor::new(disk.as_ref(), &context.budget, *count, most)?;
+            Ok(Mutex::new(spill_cursor))
         };
         let words = widest.div_ceil(WORD);
-        let selected = (window_batches.len() * words * 8) as u64;
+        let selected = (buffers.len() * words * 8) as u64;
         let _lease = (context.budget).lease("sources that a run needs", selected)?;
         let places = spans.iter().map(|span| (span * width).next_multiple_of(8));
-        let windows = window_batches.iter().map(window);
+        let cursors = buffers.iter().map(spill_cursor);
         Ok(SpilledMessages {
             file: SpillFile::create(Arc::clone(disk), &path, places)?,
-            window_batches: window_batches.first().copied().unwrap_or(1),
-            selected: window_batches
-                .iter()
-                .map(|_| Mutex::new(vec![0; words]))
-                .collect(),
-            windows: windows.collect::<Result<_, EngineError>>()?,
+            window_batches: buffers.first().copied().unwrap_or(1),
+            selected: buffers.iter().map(|_| Mutex::new(vec![0; words])).collect(),
+            cursors: cursors.collect::<Result<_, EngineError>>()?,
             workers: context.workers.count(),
-            dispatch: Routing::default(),
-            graph: None,
+            routing: Routing::default(),
+            table: None,
             whole: spans.iter().map(|_| Mutex::new(None)).collect(),
             pushed: spans.iter().map(|_| Mutex::new(Vec::new())).collect(),
             is_alone: context.ranks.alone(),
@@ -102,27 +99,27 @@ impl SpilledMessages {
         })
     }
 
-    /// Returns the routing mode of a batch.
-    fn way(&self, own: &Range<usize>, batch: usize) -> RoutingMode {
+    /// Returns how the messages of a batch are routed.
+    fn routing_mode(&self, own: &Range<usize>, batch: usize) -> RoutingMode {
         match own.contains(&batch) {
-            true => self.dispatch.own,
-            false => self.dispatch.others,
+            true => self.routing.own,
+            false => self.routing.others,
         }
     }
 
     /// Returns the run of a batch that a group reads.
-    fn piece(&self, batch: usize, run: usize) -> Option<RunRef> {
+    fn run_of_group(&self, batch: usize, group: usize) -> Option<RunRef> {
         let pushed = lock(&self.pushed[batch]);
-        let number = pushed.binary_search_by_key(&run, |(run, _)| *run as usize);
+        let number = pushed.binary_search_by_key(&group, |(group, _)| *group as usize);
         number.ok().map(|number| pushed[number].1)
     }
 }
 
 impl<M: Element> MessageBuffer<M> {
-    /// Creates the buffer; `window_batches` are the batches that each window holds if messages are on disk.
+    /// Creates the buffer; `buffers` counts the buffers of each cursor if messages are on disk.
     pub(crate) fn new(
         context: &ExecContext,
-        window_batches: Option<&[usize]>,
+        buffers: Option<&[usize]>,
     ) -> Result<Self, EngineError> {
         let (batches, tiers) = (&*context.batches, &context.tiers);
         let span = |batch| batches.span(batch) as usize;
@@ -135,16 +132,14 @@ impl<M: Element> MessageBuffer<M> {
             leases.push(lease);
             Ok::<_, EngineError>(memory)
         };
-        let values = match window_batches {
+        let values = match buffers {
             None => {
                 let memory = memory(spans.iter().sum(), size_of::<M>())?;
                 let cuts = starts(spans.iter().copied());
                 MessageValues::Memory(BorrowedSegments::new(memory, cuts))
             }
-            Some(window_batches) => MessageValues::Disk(Box::new(SpilledMessages::new::<M>(
-                context,
-                &spans,
-                window_batches,
+            Some(buffers) => MessageValues::Disk(Box::new(SpilledMessages::new::<M>(
+                context, &spans, buffers,
             )?)),
         };
         let words = starts(spans.iter().map(|span| span.div_ceil(WORD)));
@@ -161,36 +156,37 @@ impl<M: Element> MessageBuffer<M> {
         })
     }
 
-    pub(crate) fn filed(&self) -> Option<&SpilledMessages> {
+    pub(crate) fn spilled(&self) -> Option<&SpilledMessages> {
         match &self.values {
             MessageValues::Memory(_) => None,
-            MessageValues::Disk(filed) => Some(filed),
+            MessageValues::Disk(spilled) => Some(spilled),
         }
     }
 
     pub(crate) fn in_memory(&self) -> bool {
-        self.filed().is_none()
+        self.spilled().is_none()
     }
 
     /// Returns the batches whose messages a worker holds at the same time.
     pub(crate) fn window_batches(&self) -> usize {
-        self.filed().map_or(usize::MAX, |filed| {
-            filed.dispatch.window_batches(filed.window_batches)
+        self.spilled().map_or(usize::MAX, |spilled| {
+            spilled.routing.window_batches(spilled.window_batches)
         })
     }
 
-    /// Other ranks that it has windows for at the same time.
+    /// Other ranks that it has cursors for at the same time.
     pub(crate) fn peers(&self) -> usize {
-        self.filed()
-            .map_or(PEERS, |filed| (filed.windows.len() - filed.workers) / 2)
+        self.spilled().map_or(PEERS, |spilled| {
+            (spilled.cursors.len() - spilled.workers) / 2
+        })
     }
 
     /// Bytes read from disk and written to it since the last call.
     pub(crate) fn take_traffic(&self) -> (u64, u64) {
-        self.filed().map_or((0, 0), |filed| {
-            let (read, written) = filed.file.take_traffic();
-            let graph = filed.graph.as_ref();
-            let lists = graph.map_or(0, |graph| graph.take_bytes_read());
+        self.spilled().map_or((0, 0), |spilled| {
+            let (read, written) = spilled.file.take_traffic();
+            let table = spilled.table.as_ref();
+            let lists = table.map_or(0, |table| table.take_bytes_read());
             (read + lists, written)
         })
     }
@@ -207,23 +203,23 @@ impl<M: Element> MessageBuffer<M> {
     /// What an earlier pass had on its way could not be read or written.
     pub(crate) fn reset(
         &mut self,
-        dispatch: Routing,
-        graph: Option<Arc<RoutingTable>>,
+        routing: Routing,
+        table: Option<Arc<RoutingTable>>,
     ) -> Result<(), EngineError> {
         self.counts.fill_with(AtomicU64::default);
         self.awaited.fill_with(AtomicBool::default);
-        if let MessageValues::Disk(filed) = &mut self.values {
-            filed.file.clear();
-            for (whole, pushed) in filed.whole.iter().zip(&filed.pushed) {
+        if let MessageValues::Disk(spilled) = &mut self.values {
+            spilled.file.clear();
+            for (whole, pushed) in spilled.whole.iter().zip(&spilled.pushed) {
                 *lock(whole) = None;
                 lock(pushed).clear();
             }
             // Without a table no messages are routed.
-            filed.dispatch = graph.as_ref().map_or(Routing::default(), |_| dispatch);
-            filed.graph = graph;
+            spilled.routing = table.as_ref().map_or(Routing::default(), |_| routing);
+            spilled.table = table;
             // Buffers that a group filled, or had read ahead, are free again.
-            for window in &filed.windows {
-                lock(window).start(&filed.file, false)?;
+            for cursor in &spilled.cursors {
+                lock(cursor).start(&spilled.file, false)?;
             }
         }
         Ok(())
@@ -231,14 +227,15 @@ impl<M: Element> MessageBuffer<M> {
 
     /// Returns the routing mode of a batch.
     pub(crate) fn routing(&self, batch: usize) -> RoutingMode {
-        self.filed()
-            .map_or(RoutingMode::None, |filed| filed.way(&self.own, batch))
+        self.spilled().map_or(RoutingMode::None, |spilled| {
+            spilled.routing_mode(&self.own, batch)
+        })
     }
 
     /// True if groups pull whether or not they have to wait.
     pub(crate) fn all_is_pulled(&self) -> bool {
-        self.filed()
-            .is_some_and(|filed| filed.dispatch.all_is_pulled)
+        self.spilled()
+            .is_some_and(|spilled| spilled.routing.all_is_pulled)
     }
 
     /// Says that messages of these batches are still to come.
@@ -258,32 +255,32 @@ impl<M: Element> MessageBuffer<M> {
         !self.awaited[batch].load(Ordering::Acquire)
     }
 
-    /// Waits until what a worker has written can be read.
-    pub(crate) fn flush_io(&self, worker: usize) -> Result<(), EngineError> {
-        self.in_window(worker, SpillCursor::flush)
+    /// Waits until what a cursor has written can be read.
+    pub(crate) fn flush_io(&self, cursor: usize) -> Result<(), EngineError> {
+        self.with_cursor(cursor, SpillCursor::flush)
     }
-    /// Records which writes of a worker have completed.
-    pub(crate) fn poll_io(&self, worker: usize) -> Result<(), EngineError> {
-        self.in_window(worker, SpillCursor::poll)
+    /// Records which writes of a cursor have completed.
+    pub(crate) fn poll_io(&self, cursor: usize) -> Result<(), EngineError> {
+        self.with_cursor(cursor, SpillCursor::poll)
     }
 
-    /// Runs `f` on a worker's cursor, if there is one, and records its completed writes.
-    fn in_window(
+    /// Calls `work` with a cursor if messages are on disk, and records its completed writes.
+    fn with_cursor(
         &self,
-        worker: usize,
+        cursor: usize,
         work: impl FnOnce(&mut SpillCursor, &SpillFile) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
-        let Some(filed) = self.filed() else {
+        let Some(spilled) = self.spilled() else {
             return Ok(());
         };
-        let window = &mut *lock(&filed.windows[worker]);
-        work(window, &filed.file)?;
-        self.reap(window);
+        let spill_cursor = &mut *lock(&spilled.cursors[cursor]);
+        work(spill_cursor, &spilled.file)?;
+        self.reap(spill_cursor);
         Ok(())
     }
 
-    fn reap(&self, window: &mut SpillCursor) {
-        while let Some(batch) = window.landed() {
+    fn reap(&self, spill_cursor: &mut SpillCursor) {
+        while let Some(batch) = spill_cursor.landed() {
             self.mark_ready(batch..batch + 1);
         }
     }
@@ -305,7 +302,7 @@ impl<M: Element> MessageBuffer<M> {
     pub(crate) fn open_writer(
         &self,
         batch: usize,
-        worker: usize,
+        cursor: usize,
     ) -> Result<BatchWriter<'_, M>, EngineError> {
         let mut present = self.present.write(batch).ok_or(EngineError::ForeignArray)?;
         present.fill(0);
@@ -313,10 +310,10 @@ impl<M: Element> MessageBuffer<M> {
             MessageValues::Memory(values) => {
                 ValuesMut::Memory(values.write(batch).ok_or(EngineError::ForeignArray)?)
             }
-            MessageValues::Disk(filed) => {
-                let window = &mut *lock(&filed.windows[worker]);
-                let buffer = window.spare(&filed.file)?;
-                self.reap(window);
+            MessageValues::Disk(spilled) => {
+                let spill_cursor = &mut *lock(&spilled.cursors[cursor]);
+                let buffer = spill_cursor.spare(&spilled.file)?;
+                self.reap(spill_cursor);
                 ValuesMut::Disk(buffer)
             }
         };
@@ -327,108 +324,118 @@ impl<M: Element> MessageBuffer<M> {
         })
     }
 
-    /// Commits the messages of one batch: pushes them to the groups that need them, or writes them whole.
+    /// Commits the messages of one batch.
+    ///
+    /// On disk it pushes them to the groups that need them, or writes them whole. It does both with a pushed batch of this rank
+    /// if there are other ranks.
     pub(crate) fn commit(
         &self,
         batch: usize,
         writer: BatchWriter<'_, M>,
         count: u64,
-        worker: usize,
+        cursor: usize,
     ) -> Result<(), EngineError> {
         self.counts[batch].store(count, Ordering::Relaxed);
         let (values, present, span) = (writer.values, writer.present, writer.span);
-        let (ValuesMut::Disk(mut buffer), Some(filed)) = (values, self.filed()) else {
+        let (ValuesMut::Disk(mut buffer), Some(spilled)) = (values, self.spilled()) else {
             drop(present);
             self.mark_ready(batch..batch + 1);
             return Ok(());
         };
-        let window = &mut *lock(&filed.windows[worker]);
-        let is_pushed = filed.way(&self.own, batch) == RoutingMode::Push;
-        let is_sent = !filed.is_alone && self.own.contains(&batch);
+        let spill_cursor = &mut *lock(&spilled.cursors[cursor]);
+        let is_pushed = spilled.routing_mode(&self.own, batch) == RoutingMode::Push;
+        let is_sent = !spilled.is_alone && self.own.contains(&batch);
         if count > 0 && is_pushed {
-            self.push(filed, batch, (&buffer, &present), window, worker)?;
+            self.push(spilled, batch, (&buffer, &present), spill_cursor, cursor)?;
         }
         if count > 0 && (!is_pushed || is_sent) {
-            let form = run_codec::compact::<M>(&mut buffer, &present, span, count);
-            let offset = filed.file.place(batch);
-            *lock(&filed.whole[batch]) = Some(filed.file.piece(form, &buffer, offset));
-            window.write(&filed.file, offset, buffer, form.bytes);
+            let encoding = run_codec::compact::<M>(&mut buffer, &present, span, count);
+            let offset = spilled.file.place(batch);
+            *lock(&spilled.whole[batch]) = Some(spilled.file.run_ref(encoding, &buffer, offset));
+            spill_cursor.write(&spilled.file, offset, buffer, encoding.bytes);
         } else {
-            window.free.push(buffer);
+            spill_cursor.free.push(buffer);
         }
         drop(present);
-        window.ends(batch);
-        window.poll(&filed.file)?;
-        self.reap(window);
+        spill_cursor.ends(batch);
+        spill_cursor.poll(&spilled.file)?;
+        self.reap(spill_cursor);
         Ok(())
     }
 
-    /// Clears the list of batches that a worker will read.
-    pub(crate) fn restart_reader(&self, worker: usize) -> Result<(), EngineError> {
+    /// Clears the list of batches that a cursor will read.
+    pub(crate) fn restart_cursor(&self, cursor: usize) -> Result<(), EngineError> {
         // Only workers buffer runs.
-        let pulls = |filed: &SpilledMessages| {
-            worker < filed.workers && filed.dispatch.has(RoutingMode::Pull)
+        let pulls = |spilled: &SpilledMessages| {
+            cursor < spilled.workers && spilled.routing.has(RoutingMode::Pull)
         };
-        let puts_aside = self.filed().is_some_and(pulls);
-        self.in_window(worker, |window, file| window.start(file, puts_aside))
+        let buffers_runs = self.spilled().is_some_and(pulls);
+        self.with_cursor(cursor, |spill_cursor, file| {
+            spill_cursor.start(file, buffers_runs)
+        })
     }
 
     /// True if a group may need messages of a batch that is ready.
-    pub(crate) fn has(&self, batch: usize, run: usize) -> bool {
-        let is_needed = |filed: &SpilledMessages| match filed.way(&self.own, batch) {
-            RoutingMode::Push => filed.piece(batch, run).is_some(),
+    pub(crate) fn has(&self, batch: usize, group: usize) -> bool {
+        let is_needed = |spilled: &SpilledMessages| match spilled.routing_mode(&self.own, batch) {
+            RoutingMode::Push => spilled.run_of_group(batch, group).is_some(),
             RoutingMode::None | RoutingMode::Pull => true,
         };
-        self.count(batch) > 0 && self.filed().is_none_or(is_needed)
+        self.count(batch) > 0 && self.spilled().is_none_or(is_needed)
     }
 
-    /// Announces that a worker will read all of a batch next; returns true if it has messages.
-    pub(crate) fn prefetch(&self, batch: usize, worker: usize) -> Result<bool, EngineError> {
-        let Some(filed) = self.filed() else {
+    /// Announces that a cursor will read all of a batch next; returns true if it has messages.
+    pub(crate) fn prefetch(&self, batch: usize, cursor: usize) -> Result<bool, EngineError> {
+        let Some(spilled) = self.spilled() else {
             return Ok(self.count(batch) > 0);
         };
-        let piece = *lock(&filed.whole[batch]);
-        self.want_piece(filed, batch, piece, &mut lock(&filed.windows[worker]))
+        let run = *lock(&spilled.whole[batch]);
+        self.want_run(spilled, batch, run, &mut lock(&spilled.cursors[cursor]))
     }
 
     /// As [`MessageBuffer::prefetch`], for the messages routed to a group.
     pub(crate) fn prefetch_for_group(
         &self,
         batch: usize,
-        run: usize,
-        worker: usize,
+        group: usize,
+        cursor: usize,
     ) -> Result<bool, EngineError> {
-        let Some(filed) = self.filed() else {
+        let Some(spilled) = self.spilled() else {
             return Ok(false);
         };
-        let window = &mut *lock(&filed.windows[worker]);
-        if window.want_aside(batch) {
-            window.pump(&filed.file)?;
+        let spill_cursor = &mut *lock(&spilled.cursors[cursor]);
+        if spill_cursor.want_buffered(batch) {
+            spill_cursor.pump(&spilled.file)?;
             return Ok(true);
         }
-        self.want_piece(filed, batch, filed.piece(batch, run), window)
+        self.want_run(
+            spilled,
+            batch,
+            spilled.run_of_group(batch, group),
+            spill_cursor,
+        )
     }
 
-    fn want_piece(
+    fn want_run(
         &self,
-        filed: &SpilledMessages,
+        spilled: &SpilledMessages,
         batch: usize,
-        piece: Option<RunRef>,
-        window: &mut SpillCursor,
+        run: Option<RunRef>,
+        spill_cursor: &mut SpillCursor,
     ) -> Result<bool, EngineError> {
-        if let Some(piece) = piece {
-            window.want(batch, piece);
-            window.pump(&filed.file)?;
-            self.reap(window);
+        if let Some(run) = run {
+            spill_cursor.want(batch, run);
+            spill_cursor.pump(&spilled.file)?;
+            self.reap(spill_cursor);
         }
-        Ok(piece.is_some())
+        Ok(run.is_some())
     }
 
-    /// The messages of one batch, to be read by a worker, who said that it will if they are on disk.
+    /// The messages of one batch, read by a cursor; on disk they must be prefetched.
     pub(crate) fn read(
         &self,
         batch: usize,
-        worker: usize,
+        cursor: usize,
     ) -> Result<BatchMessages<'_, M>, EngineError> {
         let span = self.spans[batch];
         let (values, count) = match &self.values {
@@ -437,15 +444,16 @@ impl<M: Element> MessageBuffer<M> {
                 let values = ValuesRef::Memory(values, self.present(batch)?);
                 (values, self.count(batch))
             }
-            MessageValues::Disk(filed) => {
-                let (mut buffer, taken) = lock(&filed.windows[worker]).take(&filed.file, batch)?;
-                let count = match taken {
-                    ReadRun::AsWritten(form) => {
+            MessageValues::Disk(spilled) => {
+                let (mut buffer, state) =
+                    lock(&spilled.cursors[cursor]).take(&spilled.file, batch)?;
+                let count = match state {
+                    ReadRun::AsWritten(encoding) => {
                         let known = self.present(batch)?;
-                        run_codec::expand::<M>(&mut buffer, form, span, &known)
-                            .ok_or_else(|| filed.file.corrupt(filed.file.place(batch)))?;
-                        self.dispatched[2].fetch_add(form.count, Ordering::Relaxed);
-                        form.count
+                        run_codec::expand::<M>(&mut buffer, encoding, span, &known)
+                            .ok_or_else(|| spilled.file.corrupt(spilled.file.place(batch)))?;
+                        self.dispatched[2].fetch_add(encoding.count, Ordering::Relaxed);
+                        encoding.count
                     }
                     ReadRun::Again(count) => count,
                 };
@@ -459,18 +467,18 @@ impl<M: Element> MessageBuffer<M> {
         })
     }
 
-    /// Takes back what [`MessageBuffer::read`] lent; `again`: the worker will read it once more.
+    /// Takes back what [`MessageBuffer::read`] lent; `again`: the cursor will read it once more.
     pub(crate) fn release(
         &self,
         batch: usize,
         messages: BatchMessages<'_, M>,
         again: bool,
-        worker: usize,
+        cursor: usize,
     ) -> Result<(), EngineError> {
-        match (messages.values, self.filed()) {
-            (ValuesRef::Disk(buffer), Some(filed)) => {
+        match (messages.values, self.spilled()) {
+            (ValuesRef::Disk(buffer), Some(spilled)) => {
                 let again = again.then_some(messages.count);
-                lock(&filed.windows[worker]).give_back(&filed.file, batch, buffer, again)
+                lock(&spilled.cursors[cursor]).give_back(&spilled.file, batch, buffer, again)
             }
             _ => Ok(()),
         }

@@ -15,41 +15,41 @@ impl<M: Element> MessageBuffer<M> {
     /// Writes a message run of a batch for each group that needs any of it.
     pub(crate) fn push(
         &self,
-        filed: &SpilledMessages,
+        spilled: &SpilledMessages,
         batch: usize,
         (values, present): (&[u8], &[u64]),
-        window: &mut SpillCursor,
-        worker: usize,
+        spill_cursor: &mut SpillCursor,
+        cursor: usize,
     ) -> Result<(), EngineError> {
-        let Some(graph) = &filed.graph else {
+        let Some(table) = &spilled.table else {
             return Ok(());
         };
         let span = self.spans[batch];
         let values = <[M]>::ref_from_bytes(&values[..span * size_of::<M>()]).unwrap_or(&[]);
-        let mut selected = lock(&filed.selected[worker]);
+        let mut selected = lock(&spilled.selected[cursor]);
         let selected = &mut selected[..present.len()];
         let mut out = Out {
-            file: &filed.file,
+            file: &spilled.file,
             buffer: None,
             used: 0,
             begun: Vec::new(),
-            pieces: Vec::with_capacity(graph.groups_of(batch).count()),
+            runs: Vec::with_capacity(table.groups_of(batch).count()),
         };
         let (mut pushed, mut scanned) = (0, 0);
-        graph.want(batch, graph.groups_of(batch), worker)?;
-        for run in graph.groups_of(batch) {
-            let [count, looked_at] = graph.select((batch, run), present, worker, selected)?;
+        table.want(batch, table.groups_of(batch), cursor)?;
+        for group in table.groups_of(batch) {
+            let [count, looked_at] = table.select((batch, group), present, cursor, selected)?;
             scanned += looked_at + count;
             if count > 0 {
                 pushed += count;
-                let form = run_codec::encoding_for(count, span, size_of::<M>());
-                let room = out.room(form, window)?;
-                run_codec::encode(room, values, selected, form);
-                out.begun(run, form);
+                let encoding = run_codec::encoding_for(count, span, size_of::<M>());
+                let space = out.space(encoding, spill_cursor)?;
+                run_codec::encode(space, values, selected, encoding);
+                out.begun(group, encoding);
             }
         }
-        out.write(window);
-        *lock(&filed.pushed[batch]) = out.pieces;
+        out.write(spill_cursor);
+        *lock(&spilled.pushed[batch]) = out.runs;
         self.dispatched[0].fetch_add(pushed, Ordering::Relaxed);
         self.dispatched[2].fetch_add(scanned, Ordering::Relaxed);
         Ok(())
@@ -61,12 +61,12 @@ impl<M: Element> MessageBuffer<M> {
     pub(crate) fn buffer_pulled(
         &self,
         batch: usize,
-        run: usize,
-        worker: usize,
+        group: usize,
+        cursor: usize,
     ) -> Result<bool, EngineError> {
-        let Some((filed, graph)) = self
-            .filed()
-            .and_then(|filed| Some((filed, filed.graph.as_ref()?)))
+        let Some((spilled, table)) = self
+            .spilled()
+            .and_then(|spilled| Some((spilled, spilled.table.as_ref()?)))
         else {
             return Ok(false);
         };
@@ -74,35 +74,35 @@ impl<M: Element> MessageBuffer<M> {
             return Ok(true);
         }
         let span = self.spans[batch];
-        let mut selected = lock(&filed.selected[worker]);
+        let mut selected = lock(&spilled.selected[cursor]);
         let selected = &mut selected[..span.div_ceil(WORD)];
         let present = self.present(batch)?;
-        graph.want(batch, std::iter::once(run), worker)?;
-        let [count, looked_at] = graph.select((batch, run), &present, worker, selected)?;
+        table.want(batch, std::iter::once(group), cursor)?;
+        let [count, looked_at] = table.select((batch, group), &present, cursor, selected)?;
         drop(present);
         self.dispatched[2].fetch_add(looked_at, Ordering::Relaxed);
         if count == 0 {
             return Ok(true);
         }
-        let form = run_codec::encoding_for(count, span, size_of::<M>());
-        let has_room = || lock(&filed.windows[worker]).has_room_aside(form);
+        let encoding = run_codec::encoding_for(count, span, size_of::<M>());
+        let has_room = || lock(&spilled.cursors[cursor]).has_room(encoding);
         if !has_room() {
-            if !filed.dispatch.all_is_pulled {
+            if !spilled.routing.all_is_pulled {
                 return Ok(false);
             }
-            lock(&filed.windows[worker]).write_aside(&filed.file, |batch, piece| {
-                let mut pieces = lock(&filed.pushed[batch]);
-                let at = pieces.partition_point(|(other, _)| (*other as usize) < run);
-                pieces.insert(at, (run as u32, piece));
+            lock(&spilled.cursors[cursor]).write_buffered(&spilled.file, |batch, run| {
+                let mut runs = lock(&spilled.pushed[batch]);
+                let at = runs.partition_point(|(other, _)| (*other as usize) < group);
+                runs.insert(at, (group as u32, run));
             })?;
-            ensure(has_room(), || filed.file.no_buffer())?;
+            ensure(has_room(), || spilled.file.no_buffer())?;
         }
-        self.prefetch(batch, worker)?;
-        let messages = self.read(batch, worker)?;
-        lock(&filed.windows[worker]).buffer_pulled(batch, form, |out| {
-            run_codec::encode(out, messages.slots().values, selected, form);
+        self.prefetch(batch, cursor)?;
+        let messages = self.read(batch, cursor)?;
+        lock(&spilled.cursors[cursor]).buffer_pulled(batch, encoding, |out| {
+            run_codec::encode(out, messages.slice().values, selected, encoding);
         });
-        self.release(batch, messages, false, worker)?;
+        self.release(batch, messages, false, cursor)?;
         self.dispatched[1].fetch_add(count, Ordering::Relaxed);
         self.dispatched[2].fetch_add(count, Ordering::Relaxed);
         Ok(true)
@@ -117,46 +117,48 @@ struct Out<'f> {
     /// Those in the buffer, and where they begin.
     begun: Vec<(u32, RunEncoding, usize)>,
     /// Those that have their place.
-    pieces: Vec<(u32, RunRef)>,
+    runs: Vec<(u32, RunRef)>,
 }
 
 impl Out<'_> {
     /// Returns the space for a run of such an encoding.
-    fn room(
+    fn space(
         &mut self,
-        form: RunEncoding,
-        window: &mut SpillCursor,
+        encoding: RunEncoding,
+        spill_cursor: &mut SpillCursor,
     ) -> Result<&mut [u8], EngineError> {
-        let is_full = |buffer: &Buffer| self.used + form.bytes > buffer.len();
+        let is_full = |buffer: &Buffer| self.used + encoding.bytes > buffer.len();
         if self.buffer.as_ref().is_some_and(is_full) {
-            self.write(window);
+            self.write(spill_cursor);
         }
         let buffer = match self.buffer.take() {
             Some(buffer) => buffer,
-            None => window.spare(self.file)?,
+            None => spill_cursor.spare(self.file)?,
         };
         let buffer = self.buffer.insert(buffer);
-        let room = buffer.get_mut(self.used..self.used + form.bytes);
-        room.ok_or_else(|| self.file.no_buffer())
+        let space = buffer.get_mut(self.used..self.used + encoding.bytes);
+        space.ok_or_else(|| self.file.no_buffer())
     }
 
     /// Records that a run for a group fills the space that it got.
-    fn begun(&mut self, run: usize, form: RunEncoding) {
-        self.begun.push((run as u32, form, self.used));
-        self.used = AlignedBuffer::footprint(self.used + form.bytes) as usize;
+    fn begun(&mut self, group: usize, encoding: RunEncoding) {
+        self.begun.push((group as u32, encoding, self.used));
+        self.used = AlignedBuffer::footprint(self.used + encoding.bytes) as usize;
     }
 
     /// Gives all that is in the buffer its place, and starts to write it.
-    fn write(&mut self, window: &mut SpillCursor) {
+    fn write(&mut self, spill_cursor: &mut SpillCursor) {
         let Some(buffer) = self.buffer.take() else {
             return;
         };
         let used = std::mem::take(&mut self.used);
         let place = self.file.more(used);
-        for (run, form, at) in self.begun.drain(..) {
-            let piece = self.file.piece(form, &buffer[at..], place + at as u64);
-            self.pieces.push((run, piece));
+        for (group, encoding, at) in self.begun.drain(..) {
+            let run = self
+                .file
+                .run_ref(encoding, &buffer[at..], place + at as u64);
+            self.runs.push((group, run));
         }
-        window.write(self.file, place, buffer, used);
+        spill_cursor.write(self.file, place, buffer, used);
     }
 }

@@ -5,16 +5,16 @@ use crate::config::DispatchChoice;
 impl DispatchChoice {
     /// As it is asked for; nothing is where costs choose.
     pub(crate) fn asked(self) -> Option<Routing> {
-        let way = match self {
+        let mode = match self {
             DispatchChoice::Auto => return None,
             DispatchChoice::Push => RoutingMode::Push,
             DispatchChoice::Pull => RoutingMode::Pull,
             DispatchChoice::None => RoutingMode::None,
         };
         Some(Routing {
-            own: way,
-            others: way,
-            all_is_pulled: way == RoutingMode::Pull,
+            own: mode,
+            others: mode,
+            all_is_pulled: mode == RoutingMode::Pull,
         })
     }
 }
@@ -33,14 +33,14 @@ pub(crate) enum RoutingMode {
 pub(crate) struct Routing {
     pub(crate) own: RoutingMode,
     pub(crate) others: RoutingMode,
-    /// Runs pull whether or not they have to wait.
+    /// True if column groups pull whether or not they have to wait.
     pub(crate) all_is_pulled: bool,
 }
 
 impl Routing {
     /// Returns whether any messages are routed in that mode.
-    pub(crate) fn has(self, way: RoutingMode) -> bool {
-        self.own == way || self.others == way
+    pub(crate) fn has(self, mode: RoutingMode) -> bool {
+        self.own == mode || self.others == mode
     }
 
     /// Returns the batches that a worker holds at a time: with pulls, one buffer is for pulled messages.

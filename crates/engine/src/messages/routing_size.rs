@@ -57,17 +57,17 @@ impl TableMemory {
         }
     }
 
-    /// True if the lists are built in memory, in `room` bytes.
-    pub(crate) fn fits(&self, room: u64) -> bool {
-        self.most <= room
+    /// True if the lists are built in memory, in `limit` bytes.
+    pub(crate) fn fits(&self, limit: u64) -> bool {
+        self.most <= limit
     }
 
     /// True if lists of `lists` bytes that were built on disk then fit in memory.
     ///
     /// They take the place of the build buffers.
-    pub(crate) fn fits_after_build(&self, lists: u64, room: u64) -> bool {
+    pub(crate) fn fits_after_build(&self, lists: u64, limit: u64) -> bool {
         let lists = AlignedBuffer::footprint(lists as usize);
-        (self.least - self.rows).saturating_add(lists) <= room
+        (self.least - self.rows).saturating_add(lists) <= limit
     }
 
     /// True if lists of `lists` bytes that were built in memory move to an allocation of their size.
@@ -76,13 +76,13 @@ impl TableMemory {
     }
 
     /// Returns whether lists of `lists` bytes end up on disk, and the bytes of memory that they take.
-    pub(crate) fn resident_bytes(&self, lists: u64, room: u64) -> (bool, u64) {
+    pub(crate) fn resident_bytes(&self, lists: u64, limit: u64) -> (bool, u64) {
         match () {
-            () if self.fits(room) && !self.should_compact(lists) => {
+            () if self.fits(limit) && !self.should_compact(lists) => {
                 (false, self.entries + self.lists)
             }
-            () if self.fits(room) => (false, self.entries + lists),
-            () if self.fits_after_build(lists, room) => (false, self.entries + lists),
+            () if self.fits(limit) => (false, self.entries + lists),
+            () if self.fits_after_build(lists, limit) => (false, self.entries + lists),
             () => (true, self.least - self.rows),
         }
     }

@@ -18,7 +18,7 @@ use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::frontier::bitmap::bits;
 use crate::messages::routing_size::{TableMemory, WINDOW};
-use crate::messages::run_codec::{RunEncoding, Sources, WORD, is_sparse};
+use crate::messages::run_codec::{RunEncoding, Sources, WORD, is_listed};
 use crate::messages::spill::{RunRef, SpillCursor, SpillFile};
 
 /// The sources and the groups of columns that lists are made of.
@@ -41,14 +41,14 @@ struct SourceList {
     /// Where in memory, if all lists are there; a multiple of 8.
     at: u64,
     /// Where on disk.
-    piece: Option<RunRef>,
+    run: Option<RunRef>,
 }
 
 /// Returns the bytes of a list of `count` out of `span` sources.
 pub(crate) fn list_bytes(count: u64, span: usize) -> usize {
     match () {
         () if count == span as u64 => 0,
-        () if is_sparse(count, span) => (count as usize * 4).next_multiple_of(8),
+        () if is_listed(count, span) => (count as usize * 4).next_multiple_of(8),
         () => span.div_ceil(WORD) * 8,
     }
 }
@@ -73,7 +73,7 @@ enum Data {
     Disk {
         file: SpillFile,
         /// One a reader.
-        windows: Vec<Mutex<SpillCursor>>,
+        cursors: Vec<Mutex<SpillCursor>>,
     },
 }
 
@@ -97,52 +97,52 @@ impl TableBuilder {
                 put(&mut all[end..end + bytes]);
                 Ok(None)
             }
-            TableBuilder::Disk(file, window) => {
-                let mut buffer = window.spare(file)?;
+            TableBuilder::Disk(file, spill_cursor) => {
+                let mut buffer = spill_cursor.spare(file)?;
                 put(&mut buffer[..bytes]);
-                let form = RunEncoding {
+                let encoding = RunEncoding {
                     count,
                     sources: Sources::Known,
                     bytes,
                 };
                 let offset = file.more(bytes);
-                let piece = file.piece(form, &buffer, offset);
-                window.write(file, offset, buffer, bytes);
-                Ok(Some(piece))
+                let run = file.run_ref(encoding, &buffer, offset);
+                spill_cursor.write(file, offset, buffer, bytes);
+                Ok(Some(run))
             }
         }
     }
 }
 
 impl RoutingTable {
-    /// Builds the lists of some groups in at most `room` bytes, or in a file.
+    /// Builds the lists of some groups in at most `limit` bytes, or in a file.
     ///
-    /// Returns them with the bytes read and written. Returns `None` if `room` is too small to build them.
+    /// Returns them with the bytes read and written. Returns `None` if `limit` is too small to build them.
     pub(crate) fn build(
         context: &ExecContext,
         groups: &ColumnGroups<'_>,
         path: &Path,
-        room: u64,
+        limit: u64,
     ) -> Result<Option<(Self, [u64; 2])>, EngineError> {
         let (batches, bytes) = (&context.batches, &groups.bytes);
         let words = (batches.widest() as usize).div_ceil(WORD);
-        let room = room.min(context.budget.available());
-        if bytes.least > room {
+        let limit = limit.min(context.budget.available());
+        if bytes.least > limit {
             return Ok(None);
         }
         let of_rows = (context.budget).lease("sources that columns need", bytes.rows)?;
-        let new_window = || {
+        let new_cursor = || {
             let disk = context.graph.disk();
             SpillCursor::new(disk.as_ref(), &context.budget, WINDOW, words * 8)
         };
         let _lease = (context.budget).lease("lists of sources", bytes.entries)?;
         let in_memory = |bytes: u64| (context.budget).buffer("lists of sources", bytes as usize);
-        let mut making = match bytes.fits(room) {
+        let mut making = match bytes.fits(limit) {
             true => TableBuilder::Memory(in_memory(bytes.lists)?),
             false => {
                 let disk = Arc::clone(context.graph.disk());
                 let file = SpillFile::create(disk, path, std::iter::empty())?;
-                TableBuilder::Disk(file, Box::new(new_window()?))
+                TableBuilder::Disk(file, Box::new(new_cursor()?))
             }
         };
         let mut matrix = vec![0u64; groups.count * words];
@@ -163,12 +163,12 @@ impl RoutingTable {
                 }
                 let bytes = list_bytes(count, span);
                 let put = |out: &mut [u8]| put_list(out, row, count, span);
-                let piece = making.put(count, [end, bytes], put)?;
+                let run = making.put(count, [end, bytes], put)?;
                 lists.push(SourceList {
                     group: group as u32,
                     count: count as u32,
                     at: end as u64,
-                    piece,
+                    run,
                 });
                 listed[group] += count;
                 end += bytes;
@@ -189,30 +189,30 @@ impl RoutingTable {
                 }
                 Data::Memory(all)
             }
-            TableBuilder::Disk(file, mut window) => {
-                window.flush(&file)?;
-                let fits = bytes.fits_after_build(end as u64, room);
+            TableBuilder::Disk(file, mut spill_cursor) => {
+                spill_cursor.flush(&file)?;
+                let fits = bytes.fits_after_build(end as u64, limit);
                 let mut memory = fits.then(|| in_memory(end as u64)).transpose()?;
                 if let Some(all) = &mut memory {
-                    load(&file, &mut window, &mut lists, all)?;
+                    load(&file, &mut spill_cursor, &mut lists, all)?;
                 }
-                drop(window);
+                drop(spill_cursor);
                 let (read, written) = file.take_traffic();
                 traffic = [traffic[0] + read, written];
                 match memory {
                     Some(all) => Data::Memory(all),
                     None => {
-                        let windows = (0..groups.readers).map(|_| Ok(Mutex::new(new_window()?)));
-                        let windows = windows.collect::<Result<_, EngineError>>()?;
-                        Data::Disk { file, windows }
+                        let cursors = (0..groups.readers).map(|_| Ok(Mutex::new(new_cursor()?)));
+                        let cursors = cursors.collect::<Result<_, EngineError>>()?;
+                        Data::Disk { file, cursors }
                     }
                 }
             }
         };
         let mut on_disk = vec![0; groups.count];
         for list in &lists {
-            let bytes = |piece: RunRef| AlignedBuffer::footprint(piece.form.bytes);
-            on_disk[list.group as usize] += list.piece.map_or(0, bytes);
+            let bytes = |run: RunRef| AlignedBuffer::footprint(run.encoding.bytes);
+            on_disk[list.group as usize] += list.run.map_or(0, bytes);
         }
         let lists = RoutingTable {
             first: groups.of.start,
@@ -280,16 +280,16 @@ impl RoutingTable {
         groups: impl Iterator<Item = usize>,
         reader: usize,
     ) -> Result<(), EngineError> {
-        let Data::Disk { file, windows } = &self.data else {
+        let Data::Disk { file, cursors } = &self.data else {
             return Ok(());
         };
-        let window = &mut *lock(&windows[reader]);
+        let spill_cursor = &mut *lock(&cursors[reader]);
         for (number, list) in groups.filter_map(|group| self.list(batch, group)) {
-            if let Some(piece) = list.piece {
-                window.want(number, piece);
+            if let Some(run) = list.run {
+                spill_cursor.want(number, run);
             }
         }
-        window.pump(file)
+        spill_cursor.pump(file)
     }
 
     /// Selects the sources of a batch that sent a message which a group needs.
@@ -314,13 +314,13 @@ impl RoutingTable {
                 let at = list.at as usize;
                 Ok(both(&all[at..at + bytes], count, span, present, selected))
             }
-            Data::Disk { file, windows } => match list.piece {
+            Data::Disk { file, cursors } => match list.run {
                 None => Ok(both(&[], count, span, present, selected)),
                 Some(_) => {
-                    let window = &mut *lock(&windows[reader]);
-                    let (buffer, _) = window.take(file, number)?;
+                    let spill_cursor = &mut *lock(&cursors[reader]);
+                    let (buffer, _) = spill_cursor.take(file, number)?;
                     let found = both(&buffer[..bytes], count, span, present, selected);
-                    window.give_back(file, number, buffer, None)?;
+                    spill_cursor.give_back(file, number, buffer, None)?;
                     Ok(found)
                 }
             },
@@ -331,19 +331,19 @@ impl RoutingTable {
 /// Reads lists that are on disk into memory.
 fn load(
     file: &SpillFile,
-    window: &mut SpillCursor,
+    spill_cursor: &mut SpillCursor,
     lists: &mut [SourceList],
     all: &mut Buffer,
 ) -> Result<(), EngineError> {
     for (number, list) in lists.iter_mut().enumerate() {
-        let Some(piece) = list.piece.take() else {
+        let Some(run) = list.run.take() else {
             continue;
         };
-        window.want(number, piece);
-        let (buffer, _) = window.take(file, number)?;
-        let (at, bytes) = (list.at as usize, piece.form.bytes);
+        spill_cursor.want(number, run);
+        let (buffer, _) = spill_cursor.take(file, number)?;
+        let (at, bytes) = (list.at as usize, run.encoding.bytes);
         all[at..at + bytes].copy_from_slice(&buffer[..bytes]);
-        window.give_back(file, number, buffer, None)?;
+        spill_cursor.give_back(file, number, buffer, None)?;
     }
     Ok(())
 }
@@ -386,7 +386,7 @@ fn mark(
 
 /// Writes the list of those sources whose bits are set.
 fn put_list(out: &mut [u8], row: &[u64], count: u64, span: usize) {
-    if !is_sparse(count, span) {
+    if !is_listed(count, span) {
         out.copy_from_slice(row.as_bytes());
         return;
     }
@@ -406,7 +406,7 @@ fn both(list: &[u8], count: u64, span: usize, present: &[u64], selected: &mut [u
         selected.copy_from_slice(present);
         return [ones(selected), selected.len() as u64];
     }
-    if is_sparse(count, span) {
+    if is_listed(count, span) {
         selected.fill(0);
         for source in list.as_chunks().0.iter().take(count as usize) {
             let source = u32::from_ne_bytes(*source) as usize;

@@ -5,7 +5,7 @@
 //! sources    nothing (all of the batch, or those whose bits are in memory) | a bit for each of the batch, in words of 64 | a u32 each
 //! ```
 //!
-//! In memory values are by source, and the bits of a piece that has its own are behind the values of all sources. Both ways
+//! In memory values are by source, and the bits of a run that has its own are behind the values of all sources. Both ways
 //! happen in place.
 
 use graphmill_raw::Element;
@@ -37,8 +37,8 @@ pub(crate) struct RunEncoding {
     pub(crate) bytes: usize,
 }
 
-/// True if `count` out of `span` sources are better listed.
-pub(crate) fn is_sparse(count: u64, span: usize) -> bool {
+/// True if a list of `count` out of `span` sources is shorter than a bit for each source.
+pub(crate) fn is_listed(count: u64, span: usize) -> bool {
     count < (span / LISTED) as u64
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn is_sparse(count: u64, span: usize) -> bool {
 pub(crate) fn encoding_for(count: u64, span: usize, width: usize) -> RunEncoding {
     let (sources, of_sources) = match count {
         _ if count == span as u64 => (Sources::Known, 0),
-        _ if is_sparse(count, span) => (Sources::List, count as usize * 4),
+        _ if is_listed(count, span) => (Sources::List, count as usize * 4),
         _ => (Sources::Bits, span.div_ceil(WORD) * 8),
     };
     RunEncoding {
@@ -64,13 +64,13 @@ pub(crate) fn compact<M: Element>(
     count: u64,
 ) -> RunEncoding {
     let width = size_of::<M>();
-    let form = RunEncoding {
+    let encoding = RunEncoding {
         count,
         sources: Sources::Known,
         bytes: bits_at(count as usize, width),
     };
     if count == span as u64 {
-        return form;
+        return encoding;
     }
     let values = <[M]>::mut_from_bytes(&mut bytes[..span * width]).unwrap_or(&mut []);
     let mut to = 0;
@@ -78,7 +78,7 @@ pub(crate) fn compact<M: Element>(
         values[to] = values[source];
         to += 1;
     });
-    form
+    encoding
 }
 
 /// Writes a run of the selected sources, in its [`encoding_for`], to the front of `out`.
@@ -86,13 +86,13 @@ pub(crate) fn encode<M: Element>(
     out: &mut [u8],
     values: &[M],
     selected: &[u64],
-    form: RunEncoding,
+    encoding: RunEncoding,
 ) {
-    let count = form.count as usize;
+    let count = encoding.count as usize;
     let (packed, rest) = out.split_at_mut(bits_at(count, size_of::<M>()));
     let (packed, padding) = packed.split_at_mut(count * size_of::<M>());
     padding.fill(0);
-    if form.sources == Sources::Known {
+    if encoding.sources == Sources::Known {
         packed.copy_from_slice(values[..count].as_bytes());
         return;
     }
@@ -102,7 +102,7 @@ pub(crate) fn encode<M: Element>(
         packed[to] = values[source];
         to += 1;
     });
-    if form.sources == Sources::Bits {
+    if encoding.sources == Sources::Bits {
         let bits = selected.as_bytes();
         rest[..bits.len()].copy_from_slice(bits);
         return;
@@ -120,18 +120,18 @@ pub(crate) fn encode<M: Element>(
 /// `known` are the sources of the batch. Returns `None` if the run is malformed.
 pub(crate) fn expand<M: Element>(
     bytes: &mut [u8],
-    form: RunEncoding,
+    encoding: RunEncoding,
     span: usize,
     known: &[u64],
 ) -> Option<()> {
     let width = size_of::<M>();
-    let (count, words) = (form.count as usize, span.div_ceil(WORD));
+    let (count, words) = (encoding.count as usize, span.div_ceil(WORD));
     let at = bits_at(span, width);
     if count > span || bytes.len() < bytes_max(span, width) {
         return None;
     }
     let from = bits_at(count, width);
-    match form.sources {
+    match encoding.sources {
         Sources::Known => bytes[at..at + words * 8].copy_from_slice(known.get(..words)?.as_bytes()),
         Sources::Bits => bytes.copy_within(from..from + words * 8, at),
         Sources::List => {
@@ -213,20 +213,19 @@ mod tests {
         };
         let mut memory = room(span, size_of::<M>());
         let bytes = memory.as_mut_bytes();
-        let of = encoding_for(count, span, size_of::<M>());
-        assert!(of.bytes <= bytes_max(span, size_of::<M>()));
-        encode(&mut bytes[..of.bytes], &values, &selected, of);
-        let form = of;
-        bytes[form.bytes..].fill(0xee);
-        expand::<M>(bytes, form, span, &selected).unwrap();
+        let encoding = encoding_for(count, span, size_of::<M>());
+        assert!(encoding.bytes <= bytes_max(span, size_of::<M>()));
+        encode(&mut bytes[..encoding.bytes], &values, &selected, encoding);
+        bytes[encoding.bytes..].fill(0xee);
+        expand::<M>(bytes, encoding, span, &selected).unwrap();
         check(bytes);
 
         let mut memory = room(span, size_of::<M>());
         let bytes = memory.as_mut_bytes();
         bytes[..span * size_of::<M>()].copy_from_slice(values.as_bytes());
-        let form = compact::<M>(bytes, &selected, span, count);
-        bytes[form.bytes..].fill(0xee);
-        expand::<M>(bytes, form, span, &selected).unwrap();
+        let encoding = compact::<M>(bytes, &selected, span, count);
+        bytes[encoding.bytes..].fill(0xee);
+        expand::<M>(bytes, encoding, span, &selected).unwrap();
         check(bytes);
     }
 
@@ -247,18 +246,18 @@ mod tests {
         let (span, values) = (100, vec![1u32; 100]);
         let selected = bits(span, 3);
         let mut memory = room(span, 4);
-        let form = encoding_for(34, span, 4);
-        encode(memory.as_mut_bytes(), &values, &selected, form);
-        let is_spread = |form: RunEncoding| {
-            expand::<u32>(memory.clone().as_mut_bytes(), form, span, &[]).is_some()
+        let encoding = encoding_for(34, span, 4);
+        encode(memory.as_mut_bytes(), &values, &selected, encoding);
+        let is_spread = |encoding: RunEncoding| {
+            expand::<u32>(memory.clone().as_mut_bytes(), encoding, span, &[]).is_some()
         };
-        assert!(is_spread(form));
+        assert!(is_spread(encoding));
         for count in [33, 35, 101] {
-            assert!(!is_spread(RunEncoding { count, ..form }));
+            assert!(!is_spread(RunEncoding { count, ..encoding }));
         }
         let known = RunEncoding {
             sources: Sources::Known,
-            ..form
+            ..encoding
         };
         assert!(!is_spread(known), "nobody knows its sources");
     }

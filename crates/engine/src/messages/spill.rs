@@ -1,9 +1,10 @@
-//! Messages on disk: a file of message runs, and the batches that one worker holds at a time.
+//! Messages on disk: a file of message runs, and the batches that one cursor holds at a time.
 //!
 //! Invariants:
-//! - all of a batch has a slot of its own; runs for column groups follow these slots, one after the other as they are written;
+//! - the whole run of each batch has a place of its own; runs for column groups follow these places, one after the other as
+//!   they are written;
 //! - a run is read only after it was written: a batch *lands* once all its writes have completed;
-//! - each buffer of a window is free, on its way, or held.
+//! - each buffer of a cursor is free, on its way, or held.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -19,13 +20,13 @@ use crate::error::{EngineError, ensure};
 use crate::graph_view::starts;
 use crate::messages::run_codec::RunEncoding;
 
-/// Reads and writes on their way for one worker, at most.
+/// Reads and writes on their way for one cursor, at most.
 const DEPTH: usize = 8;
 
 /// The place of a run, and its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunRef {
-    pub(crate) form: RunEncoding,
+    pub(crate) encoding: RunEncoding,
     offset: u64,
     checksum: u32,
 }
@@ -45,7 +46,7 @@ pub(crate) struct SpillFile {
 }
 
 impl SpillFile {
-    /// Creates a file with slots of `bytes` bytes.
+    /// Creates a file with places of `bytes` bytes.
     pub(crate) fn create(
         disk: Arc<dyn Disk>,
         path: &Path,
@@ -86,11 +87,11 @@ impl SpillFile {
     }
 
     /// Returns the run that will be written `offset` bytes into the reserved space.
-    pub(crate) fn piece(&self, form: RunEncoding, bytes: &[u8], offset: u64) -> RunRef {
+    pub(crate) fn run_ref(&self, encoding: RunEncoding, bytes: &[u8], offset: u64) -> RunRef {
         RunRef {
-            form,
+            encoding,
             offset,
-            checksum: crc32fast::hash(&bytes[..form.bytes]),
+            checksum: crc32fast::hash(&bytes[..encoding.bytes]),
         }
     }
 
@@ -117,19 +118,19 @@ impl Drop for SpillFile {
     }
 }
 
-/// The reads and writes of one worker.
+/// The reads and writes of one worker, or of the messages from or to another rank.
 #[derive(Debug)]
 pub(crate) struct SpillCursor {
     queue: Box<dyn Queue>,
     pub(crate) free: Vec<Buffer>,
     /// The loaded batches.
-    window_batches: BTreeMap<usize, LoadedBatch>,
-    /// The batches to read next, in this order; those without a place were put aside.
+    loaded: BTreeMap<usize, LoadedBatch>,
+    /// The batches to read next, in this order; those without a run are buffered.
     todo: VecDeque<(usize, Option<RunRef>)>,
     /// The runs that its group has buffered.
-    aside: Option<BufferedRuns>,
-    /// A buffer is left free for that.
-    puts_aside: bool,
+    buffered: Option<BufferedRuns>,
+    /// True if a buffer is left free for such runs.
+    buffers_runs: bool,
     /// Number of writes started, and of those in flight.
     writes: u64,
     writing: BTreeSet<u64>,
@@ -137,13 +138,13 @@ pub(crate) struct SpillCursor {
     landing: VecDeque<(u64, usize)>,
 }
 
-/// Pieces of batches in memory.
+/// Message runs that a group has pulled, in memory.
 #[derive(Debug)]
 struct BufferedRuns {
     buffer: Buffer,
     used: usize,
     /// Where each begins.
-    pieces: BTreeMap<usize, (usize, RunEncoding)>,
+    runs: BTreeMap<usize, (usize, RunEncoding)>,
 }
 
 /// The state of a batch in a cursor.
@@ -167,22 +168,22 @@ const READ: u64 = 0;
 const WRITE: u64 = 1;
 
 impl SpillCursor {
-    /// Creates a cursor with `buffers` buffers for runs of at most `piece_bytes` bytes.
+    /// Creates a cursor with `buffers` buffers for runs of at most `run_bytes` bytes.
     pub(crate) fn new(
         disk: &dyn Disk,
         budget: &MemoryBudget,
         buffers: usize,
-        piece_bytes: usize,
+        run_bytes: usize,
     ) -> Result<Self, EngineError> {
-        let whole = AlignedBuffer::footprint(piece_bytes) as usize;
+        let whole = AlignedBuffer::footprint(run_bytes) as usize;
         let buffer = || budget.buffer("the messages of a batch", whole);
         Ok(SpillCursor {
             queue: disk.queue(buffers.min(DEPTH))?,
             free: (0..buffers).map(|_| buffer()).collect::<Result<_, _>>()?,
-            window_batches: BTreeMap::new(),
+            loaded: BTreeMap::new(),
             todo: VecDeque::new(),
-            aside: None,
-            puts_aside: false,
+            buffered: None,
+            buffers_runs: false,
             writes: 0,
             writing: BTreeSet::new(),
             landing: VecDeque::new(),
@@ -231,16 +232,16 @@ impl SpillCursor {
 
     /// Takes in what has ended.
     pub(crate) fn poll(&mut self, file: &SpillFile) -> Result<(), EngineError> {
-        while let Some(done) = self.queue.poll() {
-            self.accept(file, done)?;
+        while let Some(completion) = self.queue.poll() {
+            self.accept(file, completion)?;
         }
         Ok(())
     }
 
     /// Waits until all reads and writes have ended.
     pub(crate) fn flush(&mut self, file: &SpillFile) -> Result<(), EngineError> {
-        while let Some(done) = self.queue.wait() {
-            self.accept(file, done)?;
+        while let Some(completion) = self.queue.wait() {
+            self.accept(file, completion)?;
         }
         Ok(())
     }
@@ -248,14 +249,18 @@ impl SpillCursor {
     /// Discards pending reads, loaded batches and buffered runs.
     ///
     /// Leaves a buffer free if more will be buffered.
-    pub(crate) fn start(&mut self, file: &SpillFile, puts_aside: bool) -> Result<(), EngineError> {
-        self.puts_aside = puts_aside;
+    pub(crate) fn start(
+        &mut self,
+        file: &SpillFile,
+        buffers_runs: bool,
+    ) -> Result<(), EngineError> {
+        self.buffers_runs = buffers_runs;
         self.todo.clear();
         self.flush(file)?;
         self.free
-            .extend(self.aside.take().map(|aside| aside.buffer));
-        for (_, window_batches) in std::mem::take(&mut self.window_batches) {
-            if let LoadedBatch::Here(buffer, _) = window_batches {
+            .extend(self.buffered.take().map(|buffered| buffered.buffer));
+        for (_, batch) in std::mem::take(&mut self.loaded) {
+            if let LoadedBatch::Here(buffer, _) = batch {
                 self.free.push(buffer);
             }
         }
@@ -263,13 +268,14 @@ impl SpillCursor {
     }
 
     /// Queues a read behind all earlier ones.
-    pub(crate) fn want(&mut self, batch: usize, piece: RunRef) {
-        self.todo.push_back((batch, Some(piece)));
+    pub(crate) fn want(&mut self, batch: usize, run: RunRef) {
+        self.todo.push_back((batch, Some(run)));
     }
 
-    /// Says so of what was put aside of a batch; whether that is in memory.
-    pub(crate) fn want_aside(&mut self, batch: usize) -> bool {
-        let is_there = (self.aside.as_ref()).is_some_and(|aside| aside.pieces.contains_key(&batch));
+    /// Queues the buffered run of a batch, if there is one; returns true if so.
+    pub(crate) fn want_buffered(&mut self, batch: usize) -> bool {
+        let is_there =
+            (self.buffered.as_ref()).is_some_and(|buffered| buffered.runs.contains_key(&batch));
         if is_there {
             self.todo.push_back((batch, None));
         }
@@ -277,81 +283,82 @@ impl SpillCursor {
     }
 
     /// True if a run of such an encoding fits in the buffer, and a buffer is free for reads meanwhile.
-    pub(crate) fn has_room_aside(&mut self, form: RunEncoding) -> bool {
-        if self.aside.is_none()
+    pub(crate) fn has_room(&mut self, encoding: RunEncoding) -> bool {
+        if self.buffered.is_none()
             && self.free.len() > 1
             && let Some(buffer) = self.free.pop()
         {
-            self.aside = Some(BufferedRuns {
+            self.buffered = Some(BufferedRuns {
                 buffer,
                 used: 0,
-                pieces: BTreeMap::new(),
+                runs: BTreeMap::new(),
             });
         }
-        let fits = |aside: &BufferedRuns| aside.used + form.bytes <= aside.buffer.len();
-        self.todo.is_empty() && !self.free.is_empty() && self.aside.as_ref().is_some_and(fits)
+        let fits =
+            |buffered: &BufferedRuns| buffered.used + encoding.bytes <= buffered.buffer.len();
+        self.todo.is_empty() && !self.free.is_empty() && self.buffered.as_ref().is_some_and(fits)
     }
 
-    /// Puts a piece of a batch aside, where there is room for it, which `put` writes.
+    /// Buffers a run of a batch, which `put` writes, if there is a buffer for runs.
     pub(crate) fn buffer_pulled(
         &mut self,
         batch: usize,
-        form: RunEncoding,
+        encoding: RunEncoding,
         put: impl FnOnce(&mut [u8]),
     ) {
-        if let Some(aside) = &mut self.aside {
-            let at = aside.used;
-            put(&mut aside.buffer[at..at + form.bytes]);
-            aside.pieces.insert(batch, (at, form));
-            aside.used = AlignedBuffer::footprint(at + form.bytes) as usize;
+        if let Some(buffered) = &mut self.buffered {
+            let at = buffered.used;
+            put(&mut buffered.buffer[at..at + encoding.bytes]);
+            buffered.runs.insert(batch, (at, encoding));
+            buffered.used = AlignedBuffer::footprint(at + encoding.bytes) as usize;
         }
     }
 
     /// Writes the buffered runs to disk, and reports the place of each.
-    pub(crate) fn write_aside(
+    pub(crate) fn write_buffered(
         &mut self,
         file: &SpillFile,
         mut tell: impl FnMut(usize, RunRef),
     ) -> Result<(), EngineError> {
-        let Some(aside) = self.aside.take() else {
+        let Some(buffered) = self.buffered.take() else {
             return Ok(());
         };
-        let place = file.more(aside.used);
-        for (batch, (at, form)) in aside.pieces {
-            let piece = file.piece(form, &aside.buffer[at..], place + at as u64);
-            tell(batch, piece);
+        let place = file.more(buffered.used);
+        for (batch, (at, encoding)) in buffered.runs {
+            let run = file.run_ref(encoding, &buffered.buffer[at..], place + at as u64);
+            tell(batch, run);
         }
-        self.write(file, place, aside.buffer, aside.used);
+        self.write(file, place, buffered.buffer, buffered.used);
         self.flush(file)
     }
 
     /// Starts to read what there is room for.
     pub(crate) fn pump(&mut self, file: &SpillFile) -> Result<(), EngineError> {
-        let left_free = usize::from(self.puts_aside && self.aside.is_none());
+        let left_free = usize::from(self.buffers_runs && self.buffered.is_none());
         while self.free.len() > left_free
-            && let Some((batch, piece)) = self.todo.pop_front()
+            && let Some((batch, run)) = self.todo.pop_front()
             && let Some(mut buffer) = self.free.pop()
         {
-            let Some(piece) = piece else {
-                if let Some(aside) = &self.aside
-                    && let Some(&(at, form)) = aside.pieces.get(&batch)
+            let Some(run) = run else {
+                if let Some(buffered) = &self.buffered
+                    && let Some(&(at, encoding)) = buffered.runs.get(&batch)
                 {
-                    buffer[..form.bytes].copy_from_slice(&aside.buffer[at..at + form.bytes]);
-                    let window_batches = LoadedBatch::Here(buffer, ReadRun::AsWritten(form));
-                    self.window_batches.insert(batch, window_batches);
+                    buffer[..encoding.bytes]
+                        .copy_from_slice(&buffered.buffer[at..at + encoding.bytes]);
+                    let loaded = LoadedBatch::Here(buffer, ReadRun::AsWritten(encoding));
+                    self.loaded.insert(batch, loaded);
                 }
                 continue;
             };
-            let length = AlignedBuffer::footprint(piece.form.bytes) as usize;
+            let length = AlignedBuffer::footprint(run.encoding.bytes) as usize;
             file.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
             let operation = Operation::Read {
                 file: file.file.clone(),
-                offset: piece.offset,
+                offset: run.offset,
                 buffer,
                 range: 0..length,
             };
-            self.window_batches
-                .insert(batch, LoadedBatch::Coming(piece));
+            self.loaded.insert(batch, LoadedBatch::Coming(run));
             self.queue.submit(operation, (batch as u64) << 1 | READ);
         }
         self.poll(file)
@@ -365,10 +372,10 @@ impl SpillCursor {
     ) -> Result<(Buffer, ReadRun), EngineError> {
         self.pump(file)?;
         loop {
-            if let Some(window_batches) = self.window_batches.get_mut(&batch) {
-                match std::mem::replace(window_batches, LoadedBatch::Lent) {
-                    LoadedBatch::Here(buffer, taken) => return Ok((buffer, taken)),
-                    other => *window_batches = other,
+            if let Some(loaded) = self.loaded.get_mut(&batch) {
+                match std::mem::replace(loaded, LoadedBatch::Lent) {
+                    LoadedBatch::Here(buffer, state) => return Ok((buffer, state)),
+                    other => *loaded = other,
                 }
             }
             self.wait(file)?;
@@ -376,7 +383,7 @@ impl SpillCursor {
         }
     }
 
-    /// Takes a run back; its buffer is reused unless the worker will take the run again.
+    /// Takes a run back; its buffer is reused unless the run will be taken again.
     pub(crate) fn give_back(
         &mut self,
         file: &SpillFile,
@@ -386,12 +393,12 @@ impl SpillCursor {
     ) -> Result<(), EngineError> {
         match again {
             Some(count) => {
-                let window_batches = LoadedBatch::Here(buffer, ReadRun::Again(count));
-                self.window_batches.insert(batch, window_batches);
+                let loaded = LoadedBatch::Here(buffer, ReadRun::Again(count));
+                self.loaded.insert(batch, loaded);
                 Ok(())
             }
             None => {
-                self.window_batches.remove(&batch);
+                self.loaded.remove(&batch);
                 self.free.push(buffer);
                 self.pump(file)
             }
@@ -400,30 +407,30 @@ impl SpillCursor {
 
     /// Processes one completed read or write; some must be in flight.
     fn wait(&mut self, file: &SpillFile) -> Result<(), EngineError> {
-        let done = self.queue.wait().ok_or_else(|| file.no_buffer())?;
-        self.accept(file, done)
+        let completion = self.queue.wait().ok_or_else(|| file.no_buffer())?;
+        self.accept(file, completion)
     }
 
-    fn accept(&mut self, file: &SpillFile, done: Completion) -> Result<(), EngineError> {
-        let number = done.token >> 1;
-        let moved = done.result?;
-        let Some(buffer) = done.buffer else {
+    fn accept(&mut self, file: &SpillFile, completion: Completion) -> Result<(), EngineError> {
+        let number = completion.token >> 1;
+        let moved = completion.result?;
+        let Some(buffer) = completion.buffer else {
             return Ok(());
         };
-        if done.token & 1 == WRITE {
+        if completion.token & 1 == WRITE {
             self.writing.remove(&number);
             self.free.push(buffer);
             return Ok(());
         }
-        match self.window_batches.get_mut(&(number as usize)) {
+        match self.loaded.get_mut(&(number as usize)) {
             None => self.free.push(buffer),
-            Some(window_batches) => {
-                if let LoadedBatch::Coming(piece) = window_batches {
-                    let bytes = piece.form.bytes;
+            Some(loaded) => {
+                if let LoadedBatch::Coming(run) = loaded {
+                    let bytes = run.encoding.bytes;
                     let is_as_written =
-                        moved >= bytes && crc32fast::hash(&buffer[..bytes]) == piece.checksum;
-                    ensure(is_as_written, || file.corrupt(piece.offset))?;
-                    *window_batches = LoadedBatch::Here(buffer, ReadRun::AsWritten(piece.form));
+                        moved >= bytes && crc32fast::hash(&buffer[..bytes]) == run.checksum;
+                    ensure(is_as_written, || file.corrupt(run.offset))?;
+                    *loaded = LoadedBatch::Here(buffer, ReadRun::AsWritten(run.encoding));
                 }
             }
         }

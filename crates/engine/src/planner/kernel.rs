@@ -10,7 +10,7 @@ use crate::program::edge::Direction;
 /// A lookup in memory costs one part in 32 of a lookup on disk.
 const MEMORY_SEEK: u64 = 32;
 /// Cost of one edge in a sparse pass, in elements scanned: it lies anywhere in memory.
-const EDGE_SOUGHT: u64 = 8;
+const EDGE_LOOKED_UP: u64 = 8;
 /// Bytes that are read from disk in the time that a scan takes for an element.
 const BYTES_AN_ELEMENT: f64 = 8.0;
 /// Cost of following the decoded list of a vertex, in elements scanned.
@@ -35,7 +35,7 @@ pub(crate) struct PassStats {
     pub(crate) columns: u64,
     pub(crate) workers: u64,
     /// True if a lookup folds as a scan does: the fold is exact, or no column has strips to merge.
-    pub(crate) seekable: bool,
+    pub(crate) allows_sparse: bool,
     /// Bytes that a sparse pass may have to read.
     pub(crate) on_disk: UncachedBytes,
     /// Bytes of cells that a scan of the stored graph may have to read.
@@ -106,15 +106,15 @@ impl PassStats {
         let lookups = if self.decoded {
             self.active.saturating_mul(LIST)
         } else {
-            let cost = seek_in_memory(self.gamma);
+            let cost = lookup_in_memory(self.gamma);
             self.lookups().saturating_mul(cost)
         };
-        let edges = self.edges.saturating_mul(EDGE_SOUGHT);
+        let edges = self.edges.saturating_mul(EDGE_LOOKED_UP);
         lookups.saturating_add(edges).saturating_mul(self.workers)
     }
     /// So few edges that a sparse pass is right whatever the rest says.
     pub(crate) fn edges_enough(&self) -> u64 {
-        let edge = seek_in_memory(self.gamma).saturating_add(EDGE_SOUGHT);
+        let edge = lookup_in_memory(self.gamma).saturating_add(EDGE_LOOKED_UP);
         self.scan() / self.workers.saturating_mul(edge).max(1)
     }
 }
@@ -133,17 +133,17 @@ pub(crate) fn looks_up_in_cell(
         SparseChoice::Never => false,
         SparseChoice::Always => true,
         SparseChoice::Auto => {
-            let seek = match is_pinned {
-                true => seek_in_memory(gamma),
+            let lookup = match is_pinned {
+                true => lookup_in_memory(gamma),
                 false => gamma.max(1),
             };
-            active.saturating_mul(seek) < edges
+            active.saturating_mul(lookup) < edges
         }
     }
 }
 
 /// The cost of a lookup that reads nothing, in elements scanned.
-fn seek_in_memory(gamma: u64) -> u64 {
+fn lookup_in_memory(gamma: u64) -> u64 {
     gamma.div_ceil(MEMORY_SEEK).max(1)
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn choose_kernel(facts: &PassStats) -> KernelPlan {
     // goes along arcs, a gather against them.
     let along = facts.direction == Direction::Forward || facts.symmetric;
     let against = facts.direction == Direction::Backward || facts.symmetric;
-    let seeks = match facts.sparse {
+    let is_sparse = match facts.sparse {
         SparseChoice::Never => false,
         SparseChoice::Always => true,
         SparseChoice::Auto => {
@@ -169,7 +169,7 @@ pub(crate) fn choose_kernel(facts: &PassStats) -> KernelPlan {
         }
     };
     let (mode, transposed) =
-        if seeks && facts.seekable && !facts.every && (along || facts.transposed) {
+        if is_sparse && facts.allows_sparse && !facts.every && (along || facts.transposed) {
             (Mode::Sparse, !along)
         } else {
             match facts.kernel {
@@ -209,7 +209,7 @@ mod tests {
         arcs: 1 << 24,
         columns: 16,
         workers: 2,
-        seekable: true,
+        allows_sparse: true,
         on_disk: UncachedBytes {
             block_lists: 0,
             cells: 0,

@@ -53,9 +53,9 @@ impl RoutingStats {
     }
 
     /// Returns the bytes read and written for this rank's messages, or for the others' messages.
-    fn bytes(&self, way: RoutingMode, is_own: bool) -> f64 {
+    fn bytes(&self, mode: RoutingMode, is_own: bool) -> f64 {
         let width = self.width as f64;
-        match way {
+        match mode {
             RoutingMode::None | RoutingMode::Pull => {
                 // Messages to other ranks are on disk in any case.
                 let written = f64::from(u8::from(self.is_alone || !is_own));
@@ -73,8 +73,8 @@ impl RoutingStats {
     }
 
     /// Returns the elements scanned: messages read, or routed first, and words of the routing lists.
-    fn elements(&self, way: RoutingMode, is_own: bool) -> f64 {
-        match way {
+    fn elements(&self, mode: RoutingMode, is_own: bool) -> f64 {
+        match mode {
             RoutingMode::None | RoutingMode::Pull => self.messages(is_own) * self.reads,
             RoutingMode::Push => {
                 let ([active, all], spread) = (self.active(is_own), self.sample.spread);
@@ -109,17 +109,17 @@ impl RoutingStats {
     ///
     /// The bytes count against no routing, or as reads while a group would otherwise be idle.
     pub(crate) fn choose(&self) -> (Routing, u64) {
-        let way = |is_own: bool| {
+        let mode = |is_own: bool| {
             let [none, push] =
-                [RoutingMode::None, RoutingMode::Push].map(|way| self.bytes(way, is_own));
+                [RoutingMode::None, RoutingMode::Push].map(|mode| self.bytes(mode, is_own));
             match push < WORTH_IT * none {
                 true => RoutingMode::Push,
                 false => RoutingMode::None,
             }
         };
         let mut dispatch = Routing {
-            own: way(true),
-            others: way(false),
+            own: mode(true),
+            others: mode(false),
             all_is_pulled: false,
         };
         let none = self.whole(Routing::default());

@@ -13,8 +13,8 @@ const SHARE_ASKED: u64 = 2;
 
 /// Pass memory that leaves some for a routing table.
 pub(crate) struct RoutingBudget {
-    pub(crate) room: PassMemory,
-    /// Bytes for the graph.
+    pub(crate) memory: PassMemory,
+    /// Bytes for the table.
     pub(crate) bytes: u64,
     /// True if there is nothing to compare.
     ///
@@ -22,18 +22,18 @@ pub(crate) struct RoutingBudget {
     pub(crate) is_free: bool,
 }
 
-/// Returns the pass memory that leaves a routing table out of `free` bytes; `room` leaves none.
+/// Returns the pass memory that leaves a routing table out of `free` bytes; `memory` leaves none.
 ///
-/// `graph` returns the memory of a table for groups of a size. Returns `None` if no messages are routed.
+/// `table` returns the memory of a table for groups of a size. Returns `None` if no messages are routed.
 pub(crate) fn routing_budget(
     choice: DispatchChoice,
     shape: &GraphShape,
     sizes: ProgramFootprint,
-    room: &PassMemory,
+    memory: &PassMemory,
     free: u64,
-    graph: impl Fn(usize) -> TableMemory,
+    table: impl Fn(usize) -> TableMemory,
 ) -> Option<RoutingBudget> {
-    if room.window_batches.is_none() || choice == DispatchChoice::None {
+    if memory.window_batches.is_none() || choice == DispatchChoice::None {
         return None;
     }
     let is_asked = choice != DispatchChoice::Auto;
@@ -41,22 +41,22 @@ pub(crate) fn routing_budget(
     let shares = (0..).map(|halved| (free / share) >> halved);
     let mut shares = shares.take_while(|share| *share > 0);
     let (mut less, mut bytes) = shares.find_map(|share| {
-        let room = shape.plan(sizes, free - share)?;
-        Some((room, share))
+        let memory = shape.plan(sizes, free - share)?;
+        Some((memory, share))
     })?;
-    let graph = graph(less.group);
-    if bytes < graph.least {
+    let table = table(less.group);
+    if bytes < table.least {
         return None;
     }
-    if let Some(room) = shape.plan(sizes, free.saturating_sub(graph.most))
-        && graph.most < bytes
+    if let Some(memory) = shape.plan(sizes, free.saturating_sub(table.most))
+        && table.most < bytes
     {
-        (less, bytes) = (room, graph.most);
+        (less, bytes) = (memory, table.most);
     }
     Some(RoutingBudget {
-        room: less,
+        memory: less,
         bytes,
-        is_free: is_asked || less.group == room.group,
+        is_free: is_asked || less.group == memory.group,
     })
 }
 
@@ -85,8 +85,8 @@ mod tests {
         GraphShape::of(&measure, 2)
     }
 
-    fn graph(group: usize) -> TableMemory {
-        let runs = (BATCHES as usize).div_ceil(group);
+    fn table(group_strips: usize) -> TableMemory {
+        let runs = (BATCHES as usize).div_ceil(group_strips);
         graph_bytes(&batches(), 2, BATCHES * BATCHES, runs)
     }
 
@@ -95,10 +95,10 @@ mod tests {
         let shape = shape();
         let mut found = 0;
         for free in (1..40).map(|units| shape.least(SIZES) + (units << 21)) {
-            let room = shape.plan(SIZES, free).unwrap();
-            let beside = |choice| routing_budget(choice, &shape, SIZES, &room, free, graph);
+            let memory = shape.plan(SIZES, free).unwrap();
+            let beside = |choice| routing_budget(choice, &shape, SIZES, &memory, free, table);
             assert!(beside(DispatchChoice::None).is_none());
-            if room.window_batches.is_none() {
+            if memory.window_batches.is_none() {
                 assert!(beside(DispatchChoice::Push).is_none());
                 continue;
             }
@@ -107,12 +107,15 @@ mod tests {
                     continue;
                 };
                 found += 1;
-                let room_bytes = beside.room.besides + beside.room.messages;
-                assert!(beside.bytes >= graph(beside.room.group).least);
+                let room_bytes = beside.memory.besides + beside.memory.messages;
+                assert!(beside.bytes >= table(beside.memory.group).least);
                 assert!(room_bytes + beside.bytes <= free, "{choice:?} of {free}");
-                assert!(beside.room.group <= room.group);
+                assert!(beside.memory.group <= memory.group);
                 let is_asked = choice == DispatchChoice::Push;
-                assert_eq!(beside.is_free, is_asked || beside.room.group == room.group);
+                assert_eq!(
+                    beside.is_free,
+                    is_asked || beside.memory.group == memory.group
+                );
             }
         }
         assert!(found > 20, "{found}");

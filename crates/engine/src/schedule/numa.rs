@@ -1,4 +1,4 @@
-//! Batches dealt out to the nodes of the machine: each has a run of neighbouring batches, the same in every pass.
+//! Batches dealt out to the nodes of the machine: each has a range of neighbouring batches, the same in every pass.
 //!
 //! A worker takes batches of the node that it runs on before batches of others. Memory lies on the node of the thread that first
 //! writes to it, so rows, messages, cached cells and lists of a batch are near the workers that use them again. On a machine
@@ -14,8 +14,8 @@ use graphmill_raw::{AtomicRange, numa};
 pub(crate) struct NumaQueue<'d> {
     /// The nodes that have processors.
     nodes: &'d [usize],
-    /// For each node the positions up to the end of its run, those before its run taken.
-    runs: Vec<AtomicRange>,
+    /// For each node the positions up to the end of its range, those before its range taken.
+    ranges: Vec<AtomicRange>,
 }
 
 impl<'d> NumaQueue<'d> {
@@ -29,12 +29,12 @@ impl<'d> NumaQueue<'d> {
         // In whole batches of the graph, whichever of them are dealt.
         let begin =
             |node: usize| batches.partition_point(|batch| *batch < first_of(node, count, all));
-        let run = |node: usize| {
+        let range = |node: usize| {
             let Range { start, end } = begin(node)..begin(node + 1);
             AtomicRange::new(start as u64, end as u64)
         };
         NumaQueue {
-            runs: (0..count).map(run).collect(),
+            ranges: (0..count).map(range).collect(),
             nodes,
         }
     }
@@ -51,17 +51,17 @@ impl<'d> NumaQueue<'d> {
 
     /// Returns the number of unclaimed positions.
     pub(crate) fn left(&self) -> usize {
-        self.runs.iter().map(AtomicRange::remaining).sum::<u64>() as usize
+        self.ranges.iter().map(AtomicRange::remaining).sum::<u64>() as usize
     }
 
     fn take_near(&self, node: usize, can_use: impl Fn(usize) -> bool) -> Option<usize> {
         let home = self.nodes.iter().position(|of| *of == node).unwrap_or(0);
-        let (others, own) = self.runs.split_at(home);
+        let (others, own) = self.ranges.split_at(home);
         own.iter()
             .chain(others)
-            .find_map(|run| {
-                let next = run.limit() - run.remaining();
-                (run.remaining() > 0 && can_use(next as usize)).then(|| run.claim(1).ok())?
+            .find_map(|range| {
+                let next = range.limit() - range.remaining();
+                (range.remaining() > 0 && can_use(next as usize)).then(|| range.claim(1).ok())?
             })
             .map(|position| position as usize)
     }
@@ -107,8 +107,9 @@ mod tests {
             // Nodes without processors own no batches.
             (vec![0, 2, 5], 2, vec![3, 4, 5, 6, 7, 8, 9, 0, 1, 2]),
         ] {
-            let deal = NumaQueue::to(&nodes, &all, 10);
-            let taken: Vec<usize> = std::iter::from_fn(|| deal.take_near(node, |_| true)).collect();
+            let queue = NumaQueue::to(&nodes, &all, 10);
+            let taken: Vec<usize> =
+                std::iter::from_fn(|| queue.take_near(node, |_| true)).collect();
             let mut sorted = taken.clone();
             sorted.sort_unstable();
             assert_eq!(sorted, all);
@@ -118,12 +119,12 @@ mod tests {
 
     #[test]
     fn batch_keeps_its_node_for_any_active_set() {
-        let deal = NumaQueue::to(&[0, 1], &[1, 5, 8], 10);
-        let take = |deal: &NumaQueue, node| deal.take_near(node, |_| true);
-        assert_eq!(take(&deal, 1), Some(1), "the position of batch 5");
-        assert_eq!(deal.take_near(0, |position| position > 0), Some(2));
-        assert_eq!(deal.left(), 1);
-        assert_eq!([take(&deal, 0), take(&deal, 0)], [Some(0), None]);
+        let queue = NumaQueue::to(&[0, 1], &[1, 5, 8], 10);
+        let take = |queue: &NumaQueue, node| queue.take_near(node, |_| true);
+        assert_eq!(take(&queue, 1), Some(1), "the position of batch 5");
+        assert_eq!(queue.take_near(0, |position| position > 0), Some(2));
+        assert_eq!(queue.left(), 1);
+        assert_eq!([take(&queue, 0), take(&queue, 0)], [Some(0), None]);
         assert_eq!(take(&NumaQueue::to(&[0, 1], &[], 0), 0), None);
     }
 }

@@ -182,7 +182,7 @@ fn filter_lists_go_to_disk_when_memory_is_short() {
 #[test]
 fn filter_is_used_where_it_saves_more_than_it_costs() {
     let vertices = 1 << 20;
-    for (listed, emitted, on_disk, wanted) in [
+    for (listed, active_own, on_disk, wanted) in [
         (vertices, vertices, 0, false),
         (vertices - vertices / 64, vertices, 0, true),
         (vertices - vertices / 64 + 1, vertices, 0, false),
@@ -192,10 +192,10 @@ fn filter_is_used_where_it_saves_more_than_it_costs() {
         (vertices / 2, vertices / 33, vertices / 8, false),
         (0, 0, 0, true),
     ] {
-        let found = is_worthwhile([listed, vertices, emitted], 8, on_disk);
+        let found = is_worthwhile([listed, vertices, active_own], 8, on_disk);
         assert_eq!(
             found, wanted,
-            "{listed} listed, {emitted} emitted, {on_disk}"
+            "{listed} listed, {active_own} active, {on_disk}"
         );
     }
 }

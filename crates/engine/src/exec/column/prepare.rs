@@ -31,7 +31,7 @@ use crate::value::EdgeValue;
 const CLASSES_SHARE: u64 = 16;
 
 /// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
-const SEEKS_BEFORE_LISTS: u32 = 16;
+const SPARSE_PASSES_BEFORE_LISTS: u32 = 16;
 
 impl<P: EdgeProgram> ColumnScratch<P> {
     /// Chooses the kernel of a pass, caches the cells that are worth it and evicts what it must.
@@ -53,9 +53,9 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             let facts = self.facts(pass, cache)?;
             let KernelPlan { mode, transposed } = choose_kernel(&facts);
             let is_pinned = cache.orientation(transposed).is_fully_cached().is_some();
-            let seeks = mode == Mode::Sparse
+            let is_sparse = mode == Mode::Sparse
                 && (is_pinned || !self.is_cache_worthwhile(orientations, transposed, cache));
-            if seeks && self.sparse(pass, transposed, facts.edges, cache)? {
+            if is_sparse && self.sparse(pass, transposed, facts.edges, cache)? {
                 return Ok(KernelPlan { mode, transposed });
             }
             if is_pinned {
@@ -95,14 +95,14 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let PassStats { edges, workers, .. } = facts;
         let mine = [edges, workers, block_lists, cells, scanned, guesses, lacks];
         let [edges, workers, block_lists, cells, scanned, guesses, lacks] = ranks.total(mine)?;
-        self.seek.placed = lacks > 0;
+        self.sparse.placed = lacks > 0;
         let in_memory = CellBytes { block_lists, cells };
         let KernelPlan { mode, transposed } = choose_kernel(&PassStats {
             edges: edges.min(facts.arcs),
             workers: workers / ranks.count() as u64,
             on_disk: context.on_disk(self.weighted, in_memory, lacks == 0),
             scanned: orientations.stored.cells_on_disk(self.weighted, scanned),
-            // A gather reads cells in the columns of other ranks, which this rank does not hold.
+            // A gather reads cells in the columns of other ranks, which this rank does not cache.
             pulls: false,
             both_resident: false,
             decoded: false,
@@ -121,7 +121,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 return Ok(KernelPlan { mode, transposed });
             }
             // It may have fitted here, and not elsewhere.
-            self.seek.reserved = None;
+            self.sparse.reserved = None;
         }
         if cache.orientation(transposed).is_fully_cached().is_none() {
             self.pin(orientations, transposed, cache)?;
@@ -162,7 +162,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             arcs: context.graph.arcs(),
             columns: context.batches.len() as u64,
             workers: context.workers.count() as u64,
-            seekable: Self::seekable(&orientations.stored),
+            allows_sparse: Self::allows_sparse(&orientations.stored),
             on_disk: context.on_disk(self.weighted, in_memory, has_fanout),
             scanned: orientations.stored.cells_on_disk(self.weighted, scanned),
             both_resident: cache.both(),
@@ -201,8 +201,8 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         if context.options.edges == EdgeResidency::Memory {
             return true;
         }
-        let room = context.budget.available().saturating_sub(self.keep);
-        cache.is_cache_worthwhile(context, transposed, self.weighted, room)
+        let bytes = context.budget.available().saturating_sub(self.keep);
+        cache.is_cache_worthwhile(context, transposed, self.weighted, bytes)
     }
 
     /// Prepares a sparse pass over one orientation, of vertices with at most the given edges if known.
@@ -224,11 +224,14 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         // What dense passes, and those over the other way round, have not taken yet stays theirs.
         let sparse_bytes = context.shape.sparse_bytes(pass.staged_bytes());
         let mut leave = sparse_bytes.max(pass.borrowed);
-        if let Some(room) = self.room {
-            leave += room.sets.saturating_sub(self.slot.free.len()) as u64 * room.set_bytes;
+        if let Some(memory) = self.memory {
+            leave += memory
+                .sets
+                .saturating_sub(self.slot.idle_accumulators.len()) as u64
+                * memory.set_bytes;
             if !all || pass.orientations.transposed.is_some() {
-                let streams = room.readers.saturating_sub(self.slot.readers.len());
-                leave += streams as u64 * room.stream.bytes();
+                let streams = memory.readers.saturating_sub(self.slot.streams.len());
+                leave += streams as u64 * memory.stream.bytes();
             }
         }
         self.count_sparse_pass(context, transposed, leave, cache)?;
@@ -237,9 +240,9 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             return Ok(true);
         }
         let edges = cached.degrees.as_ref().map_or(u64::MAX, |_| edges);
-        let streams = self.slot.readers.len();
+        let streams = self.slot.streams.len();
         Ok(self
-            .seek
+            .sparse
             .reserve(pass, &cached.cell_cache, edges, streams, leave))
     }
 
@@ -258,23 +261,25 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             return Ok(());
         }
         let are_there = cached.has_lists(context, self.weighted);
-        let seeks = &mut self.seeks[usize::from(transposed)];
-        *seeks += 1;
-        if !are_there && (*seeks < SEEKS_BEFORE_LISTS || cached.is_fully_cached() != Some(true)) {
+        let count = &mut self.sparse_passes[usize::from(transposed)];
+        *count += 1;
+        if !are_there
+            && (*count < SPARSE_PASSES_BEFORE_LISTS || cached.is_fully_cached() != Some(true))
+        {
             return Ok(());
         }
         let spare = context.budget.available().saturating_sub(leave) / 2;
-        let room = match self.follow {
+        let scratch_bytes = match self.adjacency {
             Some(_) => 0,
             None => AdjacencyScratch::<P>::memory(context.batches.vertices()),
         };
         // Half of the free memory stays free.
-        let leave = context.budget.available() - spare + room;
+        let leave = context.budget.available() - spare + scratch_bytes;
         let are_there = are_there
             || cache.adjacency_shortfall(context, transposed, self.weighted, leave) == Some(0)
                 && cache.load_lists(context, transposed, self.weighted, leave)?;
-        if are_there && self.follow.is_none() && room <= spare {
-            self.follow = Some(AdjacencyScratch::new(context)?);
+        if are_there && self.adjacency.is_none() && scratch_bytes <= spare {
+            self.adjacency = Some(AdjacencyScratch::new(context)?);
         }
         Ok(())
     }
@@ -296,28 +301,28 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         cache.release_unsuited(self.weighted);
         Self::load_tables(pass.orientations, sizes, cache)?;
         self.pin_unpaid(pass, sizes, cache)?;
-        let room = Self::divide(context, sizes, cache)?;
+        let memory = Self::divide(context, sizes, cache)?;
         let filtered = cache.orientation(false).filter.is_some();
-        let (room, for_dispatch) =
-            match self.memory_with_routing(context, sizes, &room, filtered)? {
+        let (memory, table_budget) =
+            match self.memory_with_routing(context, sizes, &memory, filtered)? {
                 Some(beside) => {
                     self.has_fewer_strips = !beside.is_free;
-                    (beside.room, beside.bytes)
+                    (beside.memory, beside.bytes)
                 }
-                None => (room, 0),
+                None => (memory, 0),
             };
-        let windows = room.window_batches.map(|window_batches| {
-            let mut of_workers = vec![window_batches; context.workers.count()];
+        let buffers = memory.window_batches.map(|window_batches| {
+            let mut of_cursors = vec![window_batches; context.workers.count()];
             // Messages from other ranks, and to them.
-            let peers = room.peers.min(context.ranks.count() - 1);
-            of_workers.extend(std::iter::repeat_n(WINDOW_BATCHES_MIN, 2 * peers));
-            of_workers
+            let peers = memory.peers.min(context.ranks.count() - 1);
+            of_cursors.extend(std::iter::repeat_n(WINDOW_BATCHES_MIN, 2 * peers));
+            of_cursors
         });
-        self.messages = Some(MessageBuffer::new(context, windows.as_deref())?);
-        self.keep = room.besides + for_dispatch;
-        self.for_dispatch = for_dispatch;
-        self.room = Some(room);
-        self.slot.group = room.group;
+        self.messages = Some(MessageBuffer::new(context, buffers.as_deref())?);
+        self.keep = memory.besides + table_budget;
+        self.table_budget = table_budget;
+        self.memory = Some(memory);
+        self.slot.group_strips = memory.group;
         Ok(())
     }
 
@@ -345,13 +350,13 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             let count = orientations.each().count() as u64;
             let free = budget.available() + cache.leased_bytes();
             let (own, count_and_free) = (ranks.own(), (count, free));
-            let mut rooms = filter_budgets(&context.batches, own, ranks.count(), count_and_free);
-            let room = rooms.find(|room| shape.fits_beside(sizes, room * count, free));
-            if let Some(room) = room {
-                if room * count > budget.available() {
+            let mut budgets = filter_budgets(&context.batches, own, ranks.count(), count_and_free);
+            let bytes = budgets.find(|bytes| shape.fits_beside(sizes, bytes * count, free));
+            if let Some(bytes) = bytes {
+                if bytes * count > budget.available() {
                     cache.release_cells();
                 }
-                cache.load_filters(orientations, room)?;
+                cache.load_filters(orientations, bytes)?;
             }
         }
         Ok(())
@@ -377,11 +382,11 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             context.budget.available(),
         );
         let all = CellCache::memory(orientation, self.weighted);
-        let takes = in_memory(context, sizes, free).map(|room| room.takes);
+        let takes = in_memory(context, sizes, free).map(|memory| memory.takes);
         let leave = takes.filter(|takes| takes.saturating_add(all) <= free);
         let leave = leave.unwrap_or(context.shape.least(sizes));
-        let room = free.saturating_sub(leave) + CellCache::loading_by(orientation.workers.count());
-        cache.pin(orientation, transposed, self.weighted, room.min(free))
+        let bytes = free.saturating_sub(leave) + CellCache::loading_by(orientation.workers.count());
+        cache.pin(orientation, transposed, self.weighted, bytes.min(free))
     }
 
     /// Returns the memory of passes, after evicting what they have no room beside.
@@ -395,13 +400,13 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         // Cells stay where they leave room for messages; lists, which only some programs use, make that room first.
         let beside = |cache: &GraphCache, given_back: u64| {
             let free = budget.available() + given_back;
-            in_memory(free + cache.leased_bytes()).filter(|room| room.takes <= free)
+            in_memory(free + cache.leased_bytes()).filter(|memory| memory.takes <= free)
         };
-        let room = beside(cache, 0)
+        let memory = beside(cache, 0)
             .or_else(|| {
-                let room = beside(cache, cache.lists_leased_bytes())?;
+                let memory = beside(cache, cache.lists_leased_bytes())?;
                 cache.release_lists();
-                Some(room)
+                Some(memory)
             })
             .or_else(|| match is_paid(context) {
                 true => {
@@ -418,7 +423,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 cache.release();
                 shape.plan(sizes, budget.available())
             });
-        room.ok_or_else(|| EngineError::TooSmall {
+        memory.ok_or_else(|| EngineError::TooSmall {
             what: "an edge pass",
             least: budget.total() - budget.available() + shape.least(sizes),
             budget: budget.total(),
@@ -430,28 +435,33 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         &self,
         context: &ExecContext,
         sizes: ProgramFootprint,
-        room: &PassMemory,
+        memory: &PassMemory,
         filtered: bool,
     ) -> Result<Option<RoutingBudget>, EngineError> {
-        let graph = |group| {
-            let runs = column_groups(context, group).len();
+        let table = |group_strips| {
+            let group_count = column_groups(context, group_strips).len();
             let cells = context.all_own_cells().count() as u64;
-            graph_bytes(&context.batches, context.workers.count(), cells, runs)
+            graph_bytes(
+                &context.batches,
+                context.workers.count(),
+                cells,
+                group_count,
+            )
         };
         let (dispatch, free) = (context.options.dispatch, context.budget.available());
         let shape = &context.shape;
-        let Some(beside) = routing_budget(dispatch, shape, sizes, room, free, graph) else {
+        let Some(beside) = routing_budget(dispatch, shape, sizes, memory, free, table) else {
             return Ok(None);
         };
         // Less memory means more groups, and each group reads messages.
-        let groups = [beside.room.group, room.group];
+        let sizes_of_groups = [beside.memory.group, memory.group];
         let message = (sizes.message, filtered);
-        let pays = beside.is_free || routing::pays(context, groups, message)?;
+        let pays = beside.is_free || routing::pays(context, sizes_of_groups, message)?;
         Ok(pays.then_some(beside))
     }
 
     /// Plans the routing of a dense pass along one orientation; returns also the bytes that planning moved.
-    pub(crate) fn dispatch(
+    pub(crate) fn plan_routing(
         &mut self,
         pass: &Pass<'_, P>,
         transposed: bool,
@@ -461,30 +471,30 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         if self.messages_resident() || context.options.dispatch == DispatchChoice::None {
             return Ok(RoutingDecision::default());
         }
-        let dispatcher = &mut self.dispatchers[usize::from(transposed)];
-        let dispatcher = match dispatcher {
-            Some(dispatcher) => dispatcher,
+        let planner = &mut self.routing_planners[usize::from(transposed)];
+        let planner = match planner {
+            Some(planner) => planner,
             None => {
                 let file = ["dispatch", "dispatch-turned"][usize::from(transposed)];
-                let runs = column_groups(context, self.slot.group);
+                let groups = column_groups(context, self.slot.group_strips);
                 let how = [filtered, self.has_fewer_strips];
-                dispatcher.insert(RoutingPlanner::new(context, &runs, file, how)?)
+                planner.insert(RoutingPlanner::new(context, &groups, file, how)?)
             }
         };
         let own = pass.active.own_len();
         let active = [own, pass.active.len().saturating_sub(own)];
-        let window_batches = self.room.and_then(|room| room.window_batches);
+        let window_batches = self.memory.and_then(|memory| memory.window_batches);
         let waits = pass.has_many_active()
             && routing::waits(P::ORDER_INDEPENDENT, &context.ranks.own(), window_batches);
         let width = size_of::<P::Message>();
         let before = context.budget.available();
-        let dispatched = dispatcher.choose(context, active, (width, waits), self.for_dispatch)?;
+        let decision = planner.choose(context, active, (width, waits), self.table_budget)?;
         // What it took, it need not find free again.
         if before != context.budget.available() {
-            self.keep = self.keep.saturating_sub(self.for_dispatch);
-            self.for_dispatch = 0;
+            self.keep = self.keep.saturating_sub(self.table_budget);
+            self.table_budget = 0;
         }
-        Ok(dispatched)
+        Ok(decision)
     }
 
     /// Fills the rest of the budget with cells of one orientation.
@@ -496,14 +506,14 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     ) -> Result<(), EngineError> {
         let context = &orientations.orientation(transposed);
         let before = context.budget.available();
-        self.slot.readers.clear();
+        self.slot.streams.clear();
         self.keep += context.budget.available() - before;
         let free = context.budget.available().saturating_sub(self.keep);
-        let room = match context.options.edges {
+        let bytes = match context.options.edges {
             EdgeResidency::Disk => 0,
             EdgeResidency::Auto | EdgeResidency::Memory => free,
         };
-        cache.pin(context, transposed, self.weighted, room)
+        cache.pin(context, transposed, self.weighted, bytes)
     }
 }
 
@@ -514,8 +524,8 @@ fn is_paid(context: &ExecContext) -> bool {
 
 /// Returns the memory of passes in `free` bytes if their messages stay in memory.
 fn in_memory(context: &ExecContext, sizes: ProgramFootprint, free: u64) -> Option<PassMemory> {
-    let room = context.shape.plan(sizes, free);
-    room.filter(|room| room.window_batches.is_none())
+    let memory = context.shape.plan(sizes, free);
+    memory.filter(|memory| memory.window_batches.is_none())
 }
 
 /// Returns the mode of a dense pass where this one was chosen.

@@ -17,17 +17,17 @@ use crate::program::edge::EdgeProgram;
 pub(crate) struct ColumnScratch<P: EdgeProgram> {
     pub(crate) messages: Option<MessageBuffer<P::Message>>,
     /// The routing planners of the stored graph and of the transposed one.
-    pub(crate) dispatchers: [Option<RoutingPlanner>; 2],
+    pub(crate) routing_planners: [Option<RoutingPlanner>; 2],
     pub(crate) slot: SlotScratch<P::Accumulator, P::Message>,
-    pub(crate) seek: SparseScratch<P>,
+    pub(crate) sparse: SparseScratch<P>,
     /// For sparse passes over lists.
-    pub(crate) follow: Option<AdjacencyScratch<P>>,
+    pub(crate) adjacency: Option<AdjacencyScratch<P>>,
     /// Sparse passes that might have used adjacency lists, of the stored and the transposed graph.
-    pub(crate) seeks: [u32; 2],
-    pub(crate) room: Option<PassMemory>,
-    /// Bytes of these for routing tables.
-    pub(crate) for_dispatch: u64,
-    /// Runs have fewer strips for that.
+    pub(crate) sparse_passes: [u32; 2],
+    pub(crate) memory: Option<PassMemory>,
+    /// Bytes of `keep` for routing tables.
+    pub(crate) table_budget: u64,
+    /// True if column groups have fewer strips for that.
     pub(crate) has_fewer_strips: bool,
     /// Bytes of the budget that passes still take when they need them: no cells are cached there.
     pub(crate) keep: u64,
@@ -38,13 +38,13 @@ impl<P: EdgeProgram> Default for ColumnScratch<P> {
     fn default() -> Self {
         ColumnScratch {
             messages: None,
-            dispatchers: [None, None],
+            routing_planners: [None, None],
             slot: SlotScratch::default(),
-            seek: SparseScratch::default(),
-            follow: None,
-            seeks: [0; 2],
-            room: None,
-            for_dispatch: 0,
+            sparse: SparseScratch::default(),
+            adjacency: None,
+            sparse_passes: [0; 2],
+            memory: None,
+            table_budget: 0,
             has_fewer_strips: false,
             keep: 0,
             weighted: false,
@@ -58,24 +58,24 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     }
 
     /// True if a sparse pass folds as a dense one does.
-    pub(crate) fn seekable(stored: &ExecContext) -> bool {
+    pub(crate) fn allows_sparse(stored: &ExecContext) -> bool {
         P::ORDER_INDEPENDENT || stored.shape.strips <= 1
     }
 
     /// True if sparse passes go over lists.
     pub(crate) fn follows(&self, context: &ExecContext, cached: &OrientationCache) -> bool {
-        self.follow.is_some() && cached.has_lists(context, self.weighted)
+        self.adjacency.is_some() && cached.has_lists(context, self.weighted)
     }
 
     /// Makes the streams that cells are read by.
     pub(crate) fn streams(&mut self, context: &ExecContext) -> Result<(), EngineError> {
-        let Some(room) = self.room else {
+        let Some(memory) = self.memory else {
             return Ok(());
         };
         let before = context.budget.available();
-        while self.slot.readers.len() < room.readers {
-            let streams = CellStreams::new(context, room.stream)?;
-            self.slot.readers.push(streams);
+        while self.slot.streams.len() < memory.readers {
+            let streams = CellStreams::new(context, memory.stream)?;
+            self.slot.streams.push(streams);
         }
         let taken = before - context.budget.available();
         self.keep = self.keep.saturating_sub(taken);
@@ -92,13 +92,13 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         if cache.orientation(transposed).is_fully_cached() != Some(true) {
             self.streams(context)?;
         }
-        let Some(room) = self.room else {
+        let Some(memory) = self.memory else {
             return Ok(());
         };
         let before = context.budget.available();
-        while self.slot.free.len() < room.sets {
+        while self.slot.idle_accumulators.len() < memory.sets {
             let set = Accumulators::unfilled(context, context.shape.entries)?;
-            self.slot.free.push(set);
+            self.slot.idle_accumulators.push(set);
         }
         let taken = before - context.budget.available();
         self.keep = self.keep.saturating_sub(taken);

@@ -14,7 +14,7 @@ use crate::error::EngineError;
 use crate::schedule::numa;
 use crate::value::Accumulator;
 
-/// A row of accumulators, leased from the budget.
+/// An array of accumulators, leased from the budget.
 pub(crate) struct Accumulators<A> {
     memory: Buffer,
     /// The node of the thread that filled it, where its memory is; none before.

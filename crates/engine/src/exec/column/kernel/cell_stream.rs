@@ -24,13 +24,16 @@ impl CellStreams {
     }
 
     /// Takes a completed read, or gives it back when it is another stream's.
-    pub(crate) fn accept(&mut self, done: Completion) -> Result<Option<Completion>, EngineError> {
-        let Some(done) = self.cells.accept(done)? else {
+    pub(crate) fn accept(
+        &mut self,
+        completion: Completion,
+    ) -> Result<Option<Completion>, EngineError> {
+        let Some(completion) = self.cells.accept(completion)? else {
             return Ok(None);
         };
         Ok(match &mut self.weights {
-            Some(weights) => weights.accept(done)?,
-            None => Some(done),
+            Some(weights) => weights.accept(completion)?,
+            None => Some(completion),
         })
     }
 

@@ -2,5 +2,5 @@
 
 pub(crate) mod accumulators;
 pub(crate) mod cell_stream;
-pub(crate) mod fold;
+pub(crate) mod fold_block;
 pub(crate) mod pass;

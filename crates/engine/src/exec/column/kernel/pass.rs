@@ -70,22 +70,22 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     reached: &mut HierarchicalBitmap,
     places: Range<usize>,
     io: &mut RowFileIo,
-    done: &mut PassOutput<P::Sum>,
+    output: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     let (context, program, needs) = (pass.context, pass.program, pass.apply);
-    let mut open = context.arrays.open(batch, needs, io)?;
+    let mut batch_rows = context.arrays.open(batch, needs, io)?;
     let start = context.batches.start(batch);
     let (mut sum, mut applied) = (P::Sum::ZERO, 0);
     let span = context.batches.span(batch) as usize;
     let mut outside = None;
     let mut dirty = HierarchicalBitmap::default();
-    let track = !context.arrays.resident(needs);
-    if track {
+    let is_tracked = !context.arrays.resident(needs);
+    if is_tracked {
         dirty.reserve(span, &context.budget)?;
     }
     {
-        let mut next = done.activated.batch(batch)?;
-        let mut rows = P::ApplyRows::slices(&mut open.guards);
+        let mut next = output.activated.batch(batch)?;
+        let mut rows = P::ApplyRows::slices(&mut batch_rows.guards);
         reached.drain_part(places.clone(), |place| {
             let i = place - places.start;
             let accumulator = std::mem::replace(&mut accumulators[i], P::IDENTITY);
@@ -103,7 +103,7 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
             if activate == Activate::Yes {
                 next.insert(i);
             }
-            if track {
+            if is_tracked {
                 dirty.insert(i);
             }
         });
@@ -117,7 +117,7 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     let bytes = applied * size_of::<P::Accumulator>() as u64;
     let traffic = context.traffic.of(0);
     traffic.change(DataKind::Messages, Access::Random, bytes);
-    done.activated.recount(batch);
-    done.sums.push(sum);
-    (context.arrays).close(open, needs, track.then_some(&dirty), io)
+    output.activated.recount(batch);
+    output.sums.push(sum);
+    (context.arrays).close(batch_rows, needs, is_tracked.then_some(&dirty), io)
 }

@@ -1,6 +1,6 @@
-//! The phases of a pass: leaves that `superstep.rs` calls in order.
+//! The phases of a pass: `edge_pass.rs` calls them in order.
 
-pub(crate) mod exchange;
+pub(crate) mod message_exchange;
 pub(crate) mod signal;
 pub(crate) mod slot;
 pub(crate) mod sparse;

@@ -5,7 +5,7 @@ use graphmill_storage::{DataKind, Job, JobError, Step, Worker};
 
 use crate::error::EngineError;
 use crate::exec::column::kernel::pass::Pass;
-use crate::exec::column::phase::exchange::BackgroundWork;
+use crate::exec::column::phase::message_exchange::BackgroundWork;
 use crate::messages::buffer::MessageBuffer;
 use crate::metrics::traffic::Access;
 use crate::program::edge::EdgeProgram;
@@ -16,7 +16,7 @@ use crate::state::rows::Rows;
 pub(crate) struct SignalPhase<'p, P: EdgeProgram> {
     pass: Pass<'p, P>,
     batches: Vec<usize>,
-    deal: NumaQueue<'p>,
+    batch_queue: NumaQueue<'p>,
     messages: &'p MessageBuffer<P::Message>,
     /// The exchange that runs meanwhile.
     exchange: &'p dyn BackgroundWork,
@@ -31,7 +31,7 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
         let batches: Vec<usize> = pass.active.batches().collect();
         SignalPhase {
             pass,
-            deal: NumaQueue::new(&batches, pass.context.batches.len()),
+            batch_queue: NumaQueue::new(&batches, pass.context.batches.len()),
             batches,
             messages,
             exchange,
@@ -42,15 +42,15 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
         let (context, program, needs) = (self.pass.context, self.pass.program, self.pass.signal);
         let active = self.pass.active;
         let mut io = lock(&context.row_io[worker]);
-        let mut open = context.arrays.open(batch, needs, &mut io)?;
+        let mut batch_rows = context.arrays.open(batch, needs, &mut io)?;
         let mut writer = self.messages.open_writer(batch, worker)?;
         let start = context.batches.start(batch);
-        let set = active.batch(batch)?;
+        let active_here = active.batch(batch)?;
         let mut count = 0;
         {
-            let mut rows = P::SignalRows::slices(&mut open.guards);
+            let mut rows = P::SignalRows::slices(&mut batch_rows.guards);
             let (values, present) = writer.parts();
-            let mut one = |i: usize| -> u64 {
+            let mut signal_one = |i: usize| -> u64 {
                 match program.signal(start + i as u64, P::SignalRows::row(&mut rows, i)) {
                     Some(message) => {
                         values[i] = message;
@@ -59,25 +59,25 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
                     None => 0,
                 }
             };
-            if set.is_full() {
+            if active_here.is_full() {
                 for (word, bits) in present.iter_mut().enumerate() {
                     let from = word * 64;
                     let mut emitted = 0;
-                    for i in from..set.span.min(from + 64) {
-                        emitted |= one(i) << (i - from);
+                    for i in from..active_here.span.min(from + 64) {
+                        emitted |= signal_one(i) << (i - from);
                     }
                     count += u64::from(emitted.count_ones());
                     *bits = emitted;
                 }
             } else {
-                set.for_each(|i| {
-                    let emitted = one(i);
+                active_here.for_each(|i| {
+                    let emitted = signal_one(i);
                     present[i / 64] |= emitted << (i % 64);
                     count += emitted;
                 });
             }
         }
-        let full = set.is_full();
+        let full = active_here.is_full();
         context.count_rows(worker, needs, active.count_in(batch), full);
         if self.messages.in_memory() {
             let bytes = count * size_of::<P::Message>() as u64;
@@ -85,7 +85,9 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
             traffic.write(DataKind::Messages, Access::of(full), bytes);
         }
         self.messages.commit(batch, writer, count, worker)?;
-        context.arrays.close(open, needs, Some(&set), &mut io)
+        context
+            .arrays
+            .close(batch_rows, needs, Some(&active_here), &mut io)
     }
 }
 
@@ -93,7 +95,7 @@ impl<P: EdgeProgram> Job for SignalPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.pass.context.ranks.check_stop()?;
         self.exchange.poll(false)?;
-        match self.deal.take() {
+        match self.batch_queue.take() {
             Some(position) => {
                 self.batch(self.batches[position], worker.index)?;
                 Ok(Step::Worked)

@@ -20,21 +20,21 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// Merges the strips of a group into their batches, and applies each batch whose strips are all merged.
     pub(crate) fn finish_group(
         &self,
-        mut run: GroupTask<'p, P>,
+        mut group: GroupTask<'p, P>,
         worker: usize,
     ) -> Result<Option<CellStreams>, EngineError> {
-        let rows = std::mem::take(&mut run.rows);
-        let sets = std::mem::take(&mut run.accumulators);
-        let folds = run.targets.iter().zip(sets).zip(&run.folded);
-        for (((target, accumulators), folded), rows) in folds.zip(rows) {
+        let rows = std::mem::take(&mut group.rows);
+        let sets = std::mem::take(&mut group.accumulators);
+        let strips = group.targets.iter().zip(sets).zip(&group.folded);
+        for (((target, accumulators), folded), rows) in strips.zip(rows) {
             if let Some(total) = self.merge(*target, accumulators, *folded) {
                 self.apply(target.batch, total, rows, worker)?;
             }
         }
-        if let Some(readers) = &mut run.readers {
-            lock(&self.report).bytes_read += readers.take_bytes_read();
+        if let Some(streams) = &mut group.streams {
+            lock(&self.report).bytes_read += streams.take_bytes_read();
         }
-        Ok(run.readers)
+        Ok(group.streams)
     }
 
     /// Merges the fold of one strip.
@@ -63,7 +63,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                             *later = P::IDENTITY;
                         }
                     }
-                    lock(&self.free).push(later);
+                    lock(&self.idle_accumulators).push(later);
                 }
             }
         }
@@ -83,7 +83,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         if folded || P::APPLY_TO == ApplyTo::All {
             return Some(total);
         }
-        lock(&self.free).push(total);
+        lock(&self.idle_accumulators).push(total);
         None
     }
 
@@ -97,22 +97,22 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     ) -> Result<(), EngineError> {
         let context = self.context;
         let mut io = lock(&context.row_io[worker]);
-        let mut open = match rows {
-            Some(open) => open,
+        let mut batch_rows = match rows {
+            Some(batch_rows) => batch_rows,
             None => context.arrays.open(batch, self.needs, &mut io)?,
         };
         let start = context.batches.start(batch);
         let span = context.batches.span(batch) as usize;
         let mut next = self.activated.batch(batch)?;
         let mut reached = HierarchicalBitmap::default();
-        let track = P::APPLY_TO == ApplyTo::Touched && !context.arrays.resident(self.needs);
-        if track {
+        let is_tracked = P::APPLY_TO == ApplyTo::Touched && !context.arrays.resident(self.needs);
+        if is_tracked {
             reached.reserve(span, &context.budget)?;
         }
         let mut sum = P::Sum::ZERO;
         let mut applied = 0;
         {
-            let mut rows = P::ApplyRows::slices(&mut open.guards);
+            let mut rows = P::ApplyRows::slices(&mut batch_rows.guards);
             for (i, accumulator) in total[..span].iter_mut().enumerate() {
                 if P::APPLY_TO == ApplyTo::All || !accumulator.bit_eq(&P::IDENTITY) {
                     let row = P::ApplyRows::row(&mut rows, i);
@@ -124,7 +124,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                         next.insert(i);
                     }
                     *accumulator = P::IDENTITY;
-                    if track {
+                    if is_tracked {
                         reached.insert(i);
                     }
                 }
@@ -143,7 +143,12 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let local = (span + beyond) as u64;
             return Err(context.graph.outside_batch(batch, local).into());
         }
-        lock(&self.free).push(total);
-        (context.arrays).close(open, self.needs, track.then_some(&reached), &mut io)
+        lock(&self.idle_accumulators).push(total);
+        (context.arrays).close(
+            batch_rows,
+            self.needs,
+            is_tracked.then_some(&reached),
+            &mut io,
+        )
     }
 }

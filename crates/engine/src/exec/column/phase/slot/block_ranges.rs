@@ -70,7 +70,7 @@ pub(crate) fn parts<M: Element>(
     let present = messages.present(from)?;
     let mut parts = Vec::new();
     let mut outcome = Ok(());
-    let mut one = |source: usize| {
+    let mut add_blocks_of = |source: usize| {
         *looked += 1;
         for block in blocks_of(&index, source as u32) {
             match block_range(context, column, cell, &index, block) {
@@ -82,11 +82,11 @@ pub(crate) fn parts<M: Element>(
     match context.ranks.own().contains(&from) {
         true => active.batch(from)?.for_each(|source| {
             if present[source / 64] >> (source % 64) & 1 != 0 {
-                one(source);
+                add_blocks_of(source);
             }
         }),
         // Active vertices of other ranks are known only by their messages.
-        false => bits(&present, 0, one),
+        false => bits(&present, 0, add_blocks_of),
     }
     outcome.map(|()| parts)
 }

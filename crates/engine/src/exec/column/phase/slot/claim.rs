@@ -21,24 +21,24 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// Returns `None` if no group is left, or if no accumulators are free right now.
     pub(crate) fn next_group(
         &self,
-        readers: &mut Vec<CellStreams>,
+        streams: &mut Vec<CellStreams>,
         worker: usize,
     ) -> Result<Option<GroupTask<'p, P>>, EngineError> {
         let node = numa::current_node();
         let (number, targets, mut accumulators) = {
-            let mut free = lock(&self.free);
-            let is_room = |run: usize| free.len() >= self.runs[run].1.len();
-            let Some(run) = self.deal.claim_if(is_room) else {
+            let mut idle = lock(&self.idle_accumulators);
+            let is_room = |position: usize| idle.len() >= self.groups[position].1.len();
+            let Some(position) = self.group_queue.claim_if(is_room) else {
                 return Ok(None);
             };
-            let (number, targets) = self.runs[run].clone();
-            let accumulators = take_near(&mut free, targets.len(), node);
+            let (number, targets) = self.groups[position].clone();
+            let accumulators = take_near(&mut idle, targets.len(), node);
             (number, targets, accumulators)
         };
         fill_new(&mut accumulators, P::IDENTITY, node);
         let (items, froms) = self.items(number, &targets)?;
-        self.messages.restart_reader(worker)?;
-        let mut run = GroupTask {
+        self.messages.restart_cursor(worker)?;
+        let mut group = GroupTask {
             rows: targets.iter().map(|_| None).collect(),
             targets,
             folded: vec![false; accumulators.len()],
@@ -49,14 +49,14 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             edges: 0,
             weights_skipped: 0,
             input: MessageInput::new(number, froms),
-            readers: readers.pop(),
+            streams: streams.pop(),
             messages: None,
         };
-        if let Some(readers) = &mut run.readers {
+        if let Some(pair) = &mut group.streams {
             let graph = &self.context.graph;
             let width = graph.edge_kind().bytes() as u64;
             let (mut cells, mut weights) = (Vec::new(), Vec::new());
-            for item in run.items.iter().filter(|item| item.pinned.is_none()) {
+            for item in group.items.iter().filter(|item| item.pinned.is_none()) {
                 let CellPart { bytes, edges } = &item.part;
                 let blocks = graph.data_extent(item.column, item.cell);
                 join(&mut cells, within(blocks, bytes));
@@ -66,12 +66,12 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                     within(all, &(edges.start * width..edges.end * width)),
                 );
             }
-            readers.cells.start(cells)?;
-            if let Some(reader) = &mut readers.weights {
+            pair.cells.start(cells)?;
+            if let Some(reader) = &mut pair.weights {
                 reader.start(weights)?;
             }
         }
-        Ok(Some(run))
+        Ok(Some(group))
     }
 
     /// Returns the cells of a group in the order of work, and the batches whose messages they carry.
@@ -80,7 +80,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// ascend. Cells whose sources emitted nothing are left out.
     fn items(
         &self,
-        run: usize,
+        group: usize,
         targets: &[StripRef],
     ) -> Result<(Vec<CellTask<'p>>, Vec<usize>), EngineError> {
         let graph = &self.context.graph;
@@ -88,10 +88,10 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let [mut cells, mut indexed, mut looked] = [0; 3];
         for (number, target) in targets.iter().enumerate() {
             let mut add = |column: usize, position: usize, cell: &'p Cell, from: usize| {
-                if self.messages.is_ready(from) && !self.messages.has(from, run) {
+                if self.messages.is_ready(from) && !self.messages.has(from, group) {
                     return Ok(());
                 }
-                let parts = match self.kernel {
+                let parts = match self.side {
                     FoldSide::Scatter => parts(
                         (self.context, self.cell_cache),
                         (self.messages, self.active),
@@ -119,7 +119,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                 }));
                 Ok::<_, EngineError>(())
             };
-            match self.kernel {
+            match self.side {
                 FoldSide::Scatter => {
                     let column = graph.column(target.batch);
                     let strip = column.strips().get(target.strip).cloned().unwrap_or(0..0);
@@ -130,10 +130,10 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                 }
                 FoldSide::Gather => {
                     let batches = (self.context).strip_sources(target.batch, target.strip);
-                    let row = self.context.row(target.batch);
+                    let cells = self.context.cells_from(target.batch);
                     let [first, end] = [batches.start, batches.end]
-                        .map(|of| row.partition_point(|place| (place.column as usize) < of));
-                    for (column, position, cell) in self.context.cells_at(&row[first..end]) {
+                        .map(|of| cells.partition_point(|place| (place.column as usize) < of));
+                    for (column, position, cell) in self.context.cells_at(&cells[first..end]) {
                         add(column, position, cell, column)?;
                     }
                 }

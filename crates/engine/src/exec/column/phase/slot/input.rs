@@ -15,25 +15,25 @@ use crate::messages::routing::RoutingMode;
 #[derive(Debug)]
 pub(crate) struct MessageInput {
     /// The number of the group.
-    run: usize,
+    group: usize,
     /// The batches that it reads, in order.
     order: Vec<usize>,
-    /// How many of them were asked for.
-    pub(crate) asked: usize,
+    /// How many of them were prefetched.
+    pub(crate) prefetched: usize,
     /// Batches without a message for the group.
     pub(crate) empty: BTreeSet<usize>,
     /// Batches whose messages the group has pulled.
     pulled: BTreeSet<usize>,
-    /// There is room to put more aside.
+    /// True if there is room to buffer more pulled messages.
     has_room: bool,
 }
 
 impl MessageInput {
-    pub(crate) fn new(run: usize, order: Vec<usize>) -> Self {
+    pub(crate) fn new(group: usize, order: Vec<usize>) -> Self {
         MessageInput {
-            run,
+            group,
             order,
-            asked: 0,
+            prefetched: 0,
             empty: BTreeSet::new(),
             pulled: BTreeSet::new(),
             has_room: true,
@@ -41,24 +41,24 @@ impl MessageInput {
     }
 
     /// Prefetches the batches that are ready.
-    pub(crate) fn ask<M: Element>(
+    pub(crate) fn prefetch_ready<M: Element>(
         &mut self,
         messages: &MessageBuffer<M>,
         worker: usize,
     ) -> Result<(), EngineError> {
-        while let Some(&batch) = self.order.get(self.asked)
+        while let Some(&batch) = self.order.get(self.prefetched)
             && messages.is_ready(batch)
         {
             let is_dispatched =
                 messages.routing(batch) == RoutingMode::Push || self.pulled.contains(&batch);
             let is_any = match is_dispatched {
-                true => messages.prefetch_for_group(batch, self.run, worker)?,
+                true => messages.prefetch_for_group(batch, self.group, worker)?,
                 false => messages.prefetch(batch, worker)?,
             };
             if !is_any {
                 self.empty.insert(batch);
             }
-            self.asked += 1;
+            self.prefetched += 1;
         }
         Ok(())
     }
@@ -77,7 +77,7 @@ impl MessageInput {
         if !self.has_room {
             return Ok(false);
         }
-        let mut behind = self.order[self.asked..].iter().copied();
+        let mut behind = self.order[self.prefetched..].iter().copied();
         let next = behind.find(|batch| {
             messages.routing(*batch) == RoutingMode::Pull
                 && !self.pulled.contains(batch)
@@ -86,7 +86,7 @@ impl MessageInput {
         let Some(batch) = next else {
             return Ok(false);
         };
-        self.has_room = messages.buffer_pulled(batch, self.run, worker)?;
+        self.has_room = messages.buffer_pulled(batch, self.group, worker)?;
         if self.has_room {
             self.pulled.insert(batch);
         }

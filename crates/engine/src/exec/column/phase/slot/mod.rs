@@ -3,7 +3,7 @@
 pub(crate) mod apply;
 pub(crate) mod block_ranges;
 pub(crate) mod claim;
-pub(crate) mod fold;
+pub(crate) mod fold_group;
 pub(crate) mod input;
 pub(crate) mod merge;
 pub(crate) mod phase;

@@ -5,7 +5,7 @@
 //! as many strips as the budget holds accumulators for. The worker then takes as many batches of messages as it
 //! holds, folds their cells strip by strip, and takes the next: a batch of messages is read once for all strips, and
 //! the accumulators of a strip stay in the cache for many cells. A worker owns its group and streams the group's cells
-//! through its own readers while it prefetches the cells of the next group.
+//! through its own streams while it prefetches the cells of the next group.
 //!
 //! The fold order of a destination is the graph's, whatever the groups are: ascending sources within a strip, strips
 //! merged in order by [`StripMerge`].
@@ -20,9 +20,9 @@ use crate::cache::cells::CellCache;
 use crate::context::ExecContext;
 use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::column::kernel::cell_stream::CellStreams;
-use crate::exec::column::kernel::fold::DecodeScratch;
+use crate::exec::column::kernel::fold_block::DecodeScratch;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
-use crate::exec::column::phase::exchange::BackgroundWork;
+use crate::exec::column::phase::message_exchange::BackgroundWork;
 use crate::exec::column::phase::slot::merge::StripMerge;
 use crate::exec::column::phase::slot::scratch::SlotScratch;
 use crate::exec::column::phase::slot::task::{GroupTask, TaskProgress};
@@ -39,22 +39,22 @@ use crate::value::Reduce;
 pub(crate) struct SlotPhase<'p, P: EdgeProgram> {
     pub(crate) context: &'p ExecContext<'p>,
     pub(crate) program: &'p P,
-    pub(crate) kernel: FoldSide,
+    pub(crate) side: FoldSide,
     pub(crate) needs: &'p [ColumnAccess],
     pub(crate) active: &'p ActiveSet,
     pub(crate) messages: &'p MessageBuffer<P::Message>,
     /// The exchange that still delivers messages.
     exchange: &'p dyn BackgroundWork,
     pub(crate) cell_cache: &'p CellCache,
-    /// With their numbers.
-    pub(crate) runs: Vec<(usize, Vec<StripRef>)>,
-    /// Moves with the free accumulators, under their lock.
-    pub(crate) deal: NumaQueue<'p>,
+    /// The column groups with their numbers.
+    pub(crate) groups: Vec<(usize, Vec<StripRef>)>,
+    /// The groups to claim: claimed only under the lock of the idle accumulators.
+    pub(crate) group_queue: NumaQueue<'p>,
     pub(crate) merges: Vec<Mutex<StripMerge<P::Accumulator>>>,
-    pub(crate) free: Mutex<Vec<Accumulators<P::Accumulator>>>,
+    pub(crate) idle_accumulators: Mutex<Vec<Accumulators<P::Accumulator>>>,
     pub(crate) sums: Vec<Mutex<P::Sum>>,
     pub(crate) activated: &'p ActiveSet,
-    workers: Vec<Mutex<WorkerState<'p, P>>>,
+    worker_states: Vec<Mutex<WorkerState<'p, P>>>,
     pub(crate) report: Mutex<&'p mut PassMetrics>,
 }
 
@@ -62,20 +62,20 @@ pub(crate) struct SlotPhase<'p, P: EdgeProgram> {
 struct WorkerState<'p, P: EdgeProgram> {
     current: Option<GroupTask<'p, P>>,
     ahead: Option<GroupTask<'p, P>>,
-    readers: Vec<CellStreams>,
-    scratch: DecodeScratch<P::Message>,
+    streams: Vec<CellStreams>,
+    decode_scratch: DecodeScratch<P::Message>,
 }
 
 impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
-    /// The phase with all that it needs; `finish` gives the kept buffers back.
+    /// Returns the phase; [`SlotPhase::into_output`] returns the buffers to `scratch`.
     pub(crate) fn new(
         pass: Pass<'p, P>,
-        kernel: FoldSide,
+        side: FoldSide,
         messages: &'p MessageBuffer<P::Message>,
         exchange: &'p dyn BackgroundWork,
         cell_cache: &'p CellCache,
-        room: &mut SlotScratch<P::Accumulator, P::Message>,
-        done: &'p mut PassOutput<P::Sum>,
+        scratch: &mut SlotScratch<P::Accumulator, P::Message>,
+        output: &'p mut PassOutput<P::Sum>,
     ) -> Self {
         let context = pass.context;
         let batches = context.batches.len();
@@ -86,54 +86,59 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             total: None,
             waiting: BTreeMap::new(),
         };
-        let mut runs: Vec<_> = (0..).zip(column_groups(context, room.group)).collect();
-        if room.group <= 1 {
+        let mut groups: Vec<_> = (0..)
+            .zip(column_groups(context, scratch.group_strips))
+            .collect();
+        if scratch.group_strips <= 1 {
             // The longest group of a node comes first, so that no worker is left with it at the end.
-            sort_by_length(&mut runs, context);
+            sort_by_length(&mut groups, context);
         }
-        let firsts: Vec<usize> = runs.iter().map(|(_, run)| run[0].batch).collect();
-        let deal = NumaQueue::new(&firsts, batches);
+        let firsts: Vec<usize> = groups.iter().map(|(_, group)| group[0].batch).collect();
+        let group_queue = NumaQueue::new(&firsts, batches);
         let workers = context.workers.count();
-        let mut readers: Vec<Vec<CellStreams>> = (0..workers).map(|_| Vec::new()).collect();
-        for (i, reader) in room.readers.drain(..).enumerate() {
-            readers[i % workers].push(reader);
+        let mut streams: Vec<Vec<CellStreams>> = (0..workers).map(|_| Vec::new()).collect();
+        for (i, pair) in scratch.streams.drain(..).enumerate() {
+            streams[i % workers].push(pair);
         }
-        let state = |readers| WorkerState {
+        let state = |streams| WorkerState {
             current: None,
             ahead: None,
-            readers,
-            scratch: room.scratch.pop().unwrap_or_else(DecodeScratch::new),
+            streams,
+            decode_scratch: scratch
+                .decode_scratch
+                .pop()
+                .unwrap_or_else(DecodeScratch::new),
         };
         SlotPhase {
             context,
             program: pass.program,
-            kernel,
+            side,
             needs: pass.apply,
             active: pass.active,
             messages,
             exchange,
             cell_cache,
-            runs,
-            deal,
+            groups,
+            group_queue,
             merges: (0..batches).map(merge).map(Mutex::new).collect(),
             sums: (0..batches).map(|_| Mutex::new(P::Sum::ZERO)).collect(),
-            activated: &done.activated,
-            workers: readers.into_iter().map(state).map(Mutex::new).collect(),
-            free: Mutex::new(std::mem::take(&mut room.free)),
-            report: Mutex::new(&mut done.report),
+            activated: &output.activated,
+            worker_states: streams.into_iter().map(state).map(Mutex::new).collect(),
+            idle_accumulators: Mutex::new(std::mem::take(&mut scratch.idle_accumulators)),
+            report: Mutex::new(&mut output.report),
         }
     }
 
     /// Gives the buffers back, and returns the sums of the batches in order.
     pub(crate) fn into_output(
         self,
-        room: &mut SlotScratch<P::Accumulator, P::Message>,
+        scratch: &mut SlotScratch<P::Accumulator, P::Message>,
     ) -> Vec<P::Sum> {
-        room.free = std::mem::take(&mut *lock(&self.free));
-        for state in self.workers {
+        scratch.idle_accumulators = std::mem::take(&mut *lock(&self.idle_accumulators));
+        for state in self.worker_states {
             let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
-            room.readers.extend(state.readers);
-            room.scratch.push(state.scratch);
+            scratch.streams.extend(state.streams);
+            scratch.decode_scratch.push(state.decode_scratch);
         }
         let own = &self.sums[self.context.ranks.own()];
         own.iter().map(|sum| *lock(sum)).collect()
@@ -144,30 +149,30 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.context.ranks.check_stop()?;
         self.exchange.poll(false)?;
-        let mut state = lock(&self.workers[worker.index]);
+        let mut state = lock(&self.worker_states[worker.index]);
         let WorkerState {
             current,
             ahead,
-            readers,
-            scratch,
+            streams,
+            decode_scratch,
         } = &mut *state;
         let queue = worker.queue.as_mut();
-        while let Some(done) = queue.poll() {
-            let mut done = Some(done);
-            for run in [&mut *current, &mut *ahead].into_iter().flatten() {
-                if let (Some(readers), Some(mine)) = (&mut run.readers, done.take()) {
-                    done = readers.accept(mine)?;
+        while let Some(completion) = queue.poll() {
+            let mut completion = Some(completion);
+            for group in [&mut *current, &mut *ahead].into_iter().flatten() {
+                if let (Some(streams), Some(own)) = (&mut group.streams, completion.take()) {
+                    completion = streams.accept(own)?;
                 }
             }
         }
         if current.is_none() {
             *current = match ahead.take() {
-                Some(run) => Some(run),
-                None => self.next_group(readers, worker.index)?,
+                Some(group) => Some(group),
+                None => self.next_group(streams, worker.index)?,
             };
         }
-        let Some(run) = current else {
-            let left = self.deal.left() > 0;
+        let Some(group) = current else {
+            let left = self.group_queue.left() > 0;
             // Messages that other ranks still need are sent to the end.
             return Ok(match self.exchange.idle_step()? {
                 Step::Finished if left => Step::Waiting,
@@ -178,21 +183,21 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
         // The next group announces its own reads of messages on disk.
         if ahead.is_none()
             && self.messages.in_memory()
-            && !readers.is_empty()
-            && self.deal.left() > self.workers.len()
+            && !streams.is_empty()
+            && self.group_queue.left() > self.worker_states.len()
         {
-            *ahead = self.next_group(readers, worker.index)?;
+            *ahead = self.next_group(streams, worker.index)?;
         }
-        for run in [Some(&mut *run), ahead.as_mut()].into_iter().flatten() {
-            if let Some(readers) = &mut run.readers {
-                readers.pump(queue)?;
+        for group in [Some(&mut *group), ahead.as_mut()].into_iter().flatten() {
+            if let Some(streams) = &mut group.streams {
+                streams.pump(queue)?;
             }
         }
-        match self.fold_some(run, scratch, worker.index)? {
+        match self.fold_some(group, decode_scratch, worker.index)? {
             TaskProgress::Worked => Ok(Step::Worked),
             TaskProgress::Starved => Ok(Step::Waiting),
             TaskProgress::Early => {
-                if run.input.pull(self.messages, worker.index)? {
+                if group.input.pull(self.messages, worker.index)? {
                     return Ok(Step::Worked);
                 }
                 Ok(match self.exchange.idle_step()? {
@@ -202,8 +207,8 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
                 })
             }
             TaskProgress::Done => {
-                if let Some(run) = current.take() {
-                    readers.extend(self.finish_group(run, worker.index)?);
+                if let Some(group) = current.take() {
+                    streams.extend(self.finish_group(group, worker.index)?);
                 }
                 Ok(Step::Worked)
             }
@@ -212,11 +217,11 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
 }
 
 /// Sorts numbered groups by node, and within a node by edges, the longest first.
-fn sort_by_length(runs: &mut [(usize, Vec<StripRef>)], context: &ExecContext) {
+fn sort_by_length(groups: &mut [(usize, Vec<StripRef>)], context: &ExecContext) {
     let edges_of = |target: &StripRef| context.graph.column(target.batch).edges();
-    runs.sort_by_key(|(_, run)| {
-        let edges: u64 = run.iter().map(edges_of).sum();
-        let node = node_of_batch(run[0].batch, context.batches.len());
+    groups.sort_by_key(|(_, group)| {
+        let edges: u64 = group.iter().map(edges_of).sum();
+        let node = node_of_batch(group[0].batch, context.batches.len());
         (node, std::cmp::Reverse(edges))
     });
 }

@@ -2,25 +2,25 @@
 
 use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::column::kernel::cell_stream::CellStreams;
-use crate::exec::column::kernel::fold::DecodeScratch;
+use crate::exec::column::kernel::fold_block::DecodeScratch;
 
 /// The scratch memory that slot phases reuse.
 pub(crate) struct SlotScratch<A, M> {
     /// The idle sets of accumulators.
-    pub(crate) free: Vec<Accumulators<A>>,
-    pub(crate) readers: Vec<CellStreams>,
-    pub(crate) scratch: Vec<DecodeScratch<M>>,
-    /// Targets of one group.
-    pub(crate) group: usize,
+    pub(crate) idle_accumulators: Vec<Accumulators<A>>,
+    pub(crate) streams: Vec<CellStreams>,
+    pub(crate) decode_scratch: Vec<DecodeScratch<M>>,
+    /// Strips of one column group.
+    pub(crate) group_strips: usize,
 }
 
 impl<A, M> Default for SlotScratch<A, M> {
     fn default() -> Self {
         SlotScratch {
-            free: Vec::new(),
-            readers: Vec::new(),
-            scratch: Vec::new(),
-            group: 0,
+            idle_accumulators: Vec::new(),
+            streams: Vec::new(),
+            decode_scratch: Vec::new(),
+            group_strips: 0,
         }
     }
 }

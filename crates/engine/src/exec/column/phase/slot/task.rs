@@ -56,7 +56,7 @@ pub(crate) struct GroupTask<'p, P: EdgeProgram> {
     pub(crate) edges: usize,
     pub(crate) weights_skipped: usize,
     pub(crate) input: MessageInput,
-    pub(crate) readers: Option<CellStreams>,
+    pub(crate) streams: Option<CellStreams>,
     pub(crate) messages: Option<(usize, BatchMessages<'p, P::Message>)>,
     /// By target: the rows that a gather asks whether they want messages, kept until they are applied to.
     pub(crate) rows: Vec<Option<BatchRows<'p>>>,
@@ -78,7 +78,7 @@ impl<'p, P: EdgeProgram> GroupTask<'p, P> {
     /// Loads the messages of an item if they have arrived.
     pub(crate) fn next_messages(
         &mut self,
-        all: &'p MessageBuffer<P::Message>,
+        buffer: &'p MessageBuffer<P::Message>,
         item: &CellTask<'p>,
         worker: usize,
     ) -> Result<InputState, EngineError> {
@@ -87,23 +87,23 @@ impl<'p, P: EdgeProgram> GroupTask<'p, P> {
         {
             return Ok(InputState::Here);
         }
-        if !all.is_ready(item.from) {
+        if !buffer.is_ready(item.from) {
             return Ok(InputState::Early);
         }
-        if all.in_memory() {
-            if all.count(item.from) == 0 {
+        if buffer.in_memory() {
+            if buffer.count(item.from) == 0 {
                 return Ok(InputState::Nothing);
             }
         } else {
-            self.input.ask(all, worker)?;
-            if self.input.asked <= item.number {
+            self.input.prefetch_ready(buffer, worker)?;
+            if self.input.prefetched <= item.number {
                 return Ok(InputState::Early);
             }
             if self.input.empty.contains(&item.from) {
                 return Ok(InputState::Nothing);
             }
         }
-        let messages = all.read(item.from, worker)?;
+        let messages = buffer.read(item.from, worker)?;
         self.messages = Some((item.from, messages));
         Ok(InputState::Here)
     }

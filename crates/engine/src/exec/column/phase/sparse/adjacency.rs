@@ -45,33 +45,35 @@ impl<P: EdgeProgram> AdjacencyScratch<P> {
 pub(crate) fn edges<P: EdgeProgram>(
     pass: Pass<'_, P>,
     lists: &AdjacencyLists,
-    room: &mut AdjacencyScratch<P>,
-    done: &mut PassOutput<P::Sum>,
+    scratch: &mut AdjacencyScratch<P>,
+    output: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
-    with_words!(lists, |WORDS| edges_of::<P, WORDS>(pass, lists, room, done))
+    with_words!(lists, |WORDS| edges_of::<P, WORDS>(
+        pass, lists, scratch, output
+    ))
 }
 
 fn edges_of<P: EdgeProgram, const WORDS: usize>(
     pass: Pass<'_, P>,
     lists: &AdjacencyLists,
-    room: &mut AdjacencyScratch<P>,
-    done: &mut PassOutput<P::Sum>,
+    scratch: &mut AdjacencyScratch<P>,
+    output: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     let (context, program) = (pass.context, pass.program);
     let io = &mut *lock(&context.row_io[0]);
-    let (accumulators, reached) = (&mut room.accumulators, &mut room.reached);
-    let report = &mut done.report;
+    let (accumulators, reached) = (&mut scratch.accumulators, &mut scratch.reached);
+    let report = &mut output.report;
     for batch in pass.active.batches() {
         context.ranks.check_stop()?;
-        let set = pass.active.batch(batch)?;
+        let active = pass.active.batch(batch)?;
         let start = context.batches.start(batch);
-        let mut open = context.arrays.open(batch, pass.signal, io)?;
+        let mut batch_rows = context.arrays.open(batch, pass.signal, io)?;
         {
-            let mut rows = P::SignalRows::slices(&mut open.guards);
-            let mut several = PrefetchBatch::new();
-            let mut follow = |several: &mut PrefetchBatch<P::Message>| {
-                several.prefetch::<_, WORDS>(lists, accumulators, reached);
-                for (v, message) in several.drain() {
+            let mut rows = P::SignalRows::slices(&mut batch_rows.guards);
+            let mut sources = PrefetchBatch::new();
+            let mut follow = |sources: &mut PrefetchBatch<P::Message>| {
+                sources.prefetch::<_, WORDS>(lists, accumulators, reached);
+                for (v, message) in sources.drain() {
                     let list = lists.of::<WORDS>(v);
                     report.messages += 1;
                     report.edges += list.len() as u64;
@@ -83,19 +85,26 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
                     }
                 }
             };
-            set.for_each(|i| {
+            active.for_each(|i| {
                 let v = start + i as u64;
                 lists.prefetch_begin(v as usize);
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i))
-                    && several.push(v as usize, message)
+                    && sources.push(v as usize, message)
                 {
-                    follow(&mut several);
+                    follow(&mut sources);
                 }
             });
-            follow(&mut several);
+            follow(&mut sources);
         }
-        context.count_rows(0, pass.signal, pass.active.count_in(batch), set.is_full());
-        context.arrays.close(open, pass.signal, Some(&set), io)?;
+        context.count_rows(
+            0,
+            pass.signal,
+            pass.active.count_in(batch),
+            active.is_full(),
+        );
+        context
+            .arrays
+            .close(batch_rows, pass.signal, Some(&active), io)?;
     }
     let (sources, edges) = (report.messages, report.edges);
     let traffic = context.traffic.of(0);
@@ -108,7 +117,7 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
         let part = range.start as usize..range.end as usize;
         if reached.has_in(part.clone()) {
             let accumulators = &mut accumulators[part.clone()];
-            apply_reached(pass, batch, accumulators, reached, part, io, done)?;
+            apply_reached(pass, batch, accumulators, reached, part, io, output)?;
         }
     }
     Ok(())

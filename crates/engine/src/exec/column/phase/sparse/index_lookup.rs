@@ -70,7 +70,7 @@ impl<P: EdgeProgram> Default for SparseScratch<P> {
 }
 
 impl<P: EdgeProgram> SparseScratch<P> {
-    /// Bytes of the budget that the room takes once it is filled.
+    /// Bytes of the budget that the scratch memory takes once it is filled.
     fn memory(context: &ExecContext) -> u64 {
         let entries = context.shape.entries as u64;
         let columns = context.batches.len() as u64;
@@ -121,7 +121,7 @@ impl<P: EdgeProgram> SparseScratch<P> {
         let entry = size_of::<(u64, P::Message)>();
         let block_lists = match cell_cache.all_block_lists {
             true => 0,
-            false => context.way.longest_block_lists * own.min(streams as u64),
+            false => context.view.longest_block_lists * own.min(streams as u64),
         };
         // Messages to other ranks, and received ones to look up.
         let others = active.len().saturating_sub(active.own_len());
@@ -148,31 +148,36 @@ impl<P: EdgeProgram> SparseScratch<P> {
 /// `idle` are streams to read by, needed unless cells and lists of blocks are cached.
 pub(crate) fn edges<P: EdgeProgram>(
     pass: Pass<'_, P>,
-    room: &mut SparseScratch<P>,
+    scratch: &mut SparseScratch<P>,
     cell_cache: &CellCache,
     idle: &mut Vec<CellStreams>,
-    done: &mut PassOutput<P::Sum>,
+    output: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     let (context, program) = (pass.context, pass.program);
-    let _reserved = room.reserved.take();
-    room.fill(context)?;
+    let _reserved = scratch.reserved.take();
+    scratch.fill(context)?;
     match context.ranks.alone() {
         true => {
-            let (queues, columns) = (&mut room.queues, &mut room.columns);
-            signal(pass, cell_cache, &mut done.report, |v, message, column| {
-                queue(queues, columns, column, (v, message));
-            })?;
+            let (queues, columns) = (&mut scratch.queues, &mut scratch.columns);
+            signal(
+                pass,
+                cell_cache,
+                &mut output.report,
+                |v, message, column| {
+                    queue(queues, columns, column, (v, message));
+                },
+            )?;
         }
-        false => signal_to_all(pass, room, cell_cache, &mut done.report)?,
+        false => signal_to_all(pass, scratch, cell_cache, &mut output.report)?,
     }
     context.arrays.end_phase();
-    let (queues, reached) = (&mut room.queues, &mut room.reached);
-    let accumulators = room.accumulators.as_deref_mut().unwrap_or_default();
-    let disk = match &mut room.disk {
+    let (queues, reached) = (&mut scratch.queues, &mut scratch.reached);
+    let accumulators = scratch.accumulators.as_deref_mut().unwrap_or_default();
+    let disk = match &mut scratch.disk {
         Some(disk) => disk,
         none => none.insert(context.graph.disk().queue(READS)?),
     };
-    let mut todo = sorted_columns(context, queues, &mut room.columns)?;
+    let mut todo = sorted_columns(context, queues, &mut scratch.columns)?;
     let mut ahead: VecDeque<ColumnReadPlan> = VecDeque::new();
     loop {
         context.ranks.check_stop()?;
@@ -208,23 +213,23 @@ pub(crate) fn edges<P: EdgeProgram>(
             fold.cell(cell, &queues[column][cell.queue.clone()])?;
         }
         let edges = fold.edges;
-        done.report.edges += edges;
-        done.report.elements_scanned += fold.looked;
+        output.report.edges += edges;
+        output.report.elements_scanned += fold.looked;
         let bytes = edges * size_of::<P::Accumulator>() as u64;
         let traffic = context.traffic.of(0);
         traffic.change(DataKind::Messages, Access::Random, bytes);
-        done.report.cells += plan.cells.len() as u64;
-        done.report.cells_indexed += plan.cells.len() as u64;
+        output.report.cells += plan.cells.len() as u64;
+        output.report.cells_indexed += plan.cells.len() as u64;
         if let Some(streams) = streams {
-            let (readers, read) = streams.end(disk.as_mut(), ahead.make_contiguous())?;
-            done.report.bytes_read += read;
-            idle.push(readers);
+            let (streams, read) = streams.end(disk.as_mut(), ahead.make_contiguous())?;
+            output.report.bytes_read += read;
+            idle.push(streams);
         }
         // The lease for the queues ends with the pass, so what they took has to be given back.
         queues[column] = Vec::new();
         let io = &mut lock(&context.row_io[0]);
         let places = 0..accumulators.len();
-        apply_reached(pass, column, accumulators, reached, places, io, done)?;
+        apply_reached(pass, column, accumulators, reached, places, io, output)?;
     }
 }
 
@@ -266,16 +271,16 @@ fn queue<M>(
 /// find the ranks sends the columns too, so the receiver need not read it again.
 fn signal_to_all<P: EdgeProgram>(
     pass: Pass<'_, P>,
-    room: &mut SparseScratch<P>,
+    scratch: &mut SparseScratch<P>,
     cell_cache: &CellCache,
     report: &mut PassMetrics,
 ) -> Result<(), EngineError> {
     let context = pass.context;
     let ranks = &context.ranks;
     let own = ranks.own();
-    let is_placed = room.placed;
+    let is_placed = scratch.placed;
     let mut goes: Vec<Vec<RoutedMessage<P::Message>>> = vec![Vec::new(); ranks.count()];
-    let (queues, columns) = (&mut room.queues, &mut room.columns);
+    let (queues, columns) = (&mut scratch.queues, &mut scratch.columns);
     signal(pass, cell_cache, report, |v, message, column| {
         if own.contains(&column) {
             return queue(queues, columns, column, (v, message));
@@ -295,8 +300,8 @@ fn signal_to_all<P: EdgeProgram>(
             is_placed,
             left: &goes[to],
         },
-        |from, came| {
-            let Received::Section(section) = came else {
+        |from, received| {
+            let Received::Section(section) = received else {
                 return Ok(());
             };
             ensure(ranks.of(from).contains(&section.batch), protocol_error)?;
@@ -375,19 +380,19 @@ fn signal<P: EdgeProgram>(
     for batch in active.batches() {
         let set = active.batch(batch)?;
         let start = context.batches.start(batch);
-        let mut open = context.arrays.open(batch, needs, io)?;
+        let mut batch_rows = context.arrays.open(batch, needs, io)?;
         let mut failed = None;
         let mut frames = lock(&context.frames);
         {
-            let mut rows = P::SignalRows::slices(&mut open.guards);
+            let mut rows = P::SignalRows::slices(&mut batch_rows.guards);
             set.for_each(|i| {
                 let v = start + i as u64;
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i)) {
                     report.messages += 1;
-                    let mut payload = |column| say(v, message, column);
-                    let payload =
-                        context.fanout_of(cell_cache.fanout.as_ref(), &mut frames, v, &mut payload);
-                    failed = failed.take().or(payload.err());
+                    let mut say_at = |column| say(v, message, column);
+                    let outcome =
+                        context.fanout_of(cell_cache.fanout.as_ref(), &mut frames, v, &mut say_at);
+                    failed = failed.take().or(outcome.err());
                 }
             });
         }
@@ -397,7 +402,7 @@ fn signal<P: EdgeProgram>(
         report.bytes_read += frames.take_bytes_read();
         drop(frames);
         context.count_rows(0, needs, active.count_in(batch), set.is_full());
-        context.arrays.close(open, needs, Some(&set), io)?;
+        context.arrays.close(batch_rows, needs, Some(&set), io)?;
     }
     Ok(())
 }

@@ -374,11 +374,11 @@ fn wait(
     mine: &mut CellStreams,
     others: &mut [ColumnReadPlan],
 ) -> Result<(), EngineError> {
-    let mut done = disk.wait();
+    let mut completion = disk.wait();
     let others = others.iter_mut().filter_map(|plan| plan.streams.as_mut());
     for readers in std::iter::once(mine).chain(others.map(|streams| &mut streams.readers)) {
-        if let Some(completion) = done.take() {
-            done = readers.accept(completion)?;
+        if let Some(next) = completion.take() {
+            completion = readers.accept(next)?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use graphmill_storage::DataKind;
 use crate::context::ExecContext;
 use crate::error::{EngineError, ensure};
 use crate::exec::column::kernel::cell_stream::CellStreams;
-use crate::exec::column::kernel::fold::{self, BlockWeights, DecodeScratch, FoldInput};
+use crate::exec::column::kernel::fold_block::{self, BlockWeights, DecodeScratch, FoldInput};
 use crate::exec::column::phase::slot::input::InputState;
 use crate::exec::column::phase::slot::phase::SlotPhase;
 use crate::exec::column::phase::slot::task::{CellTask, GroupTask, TaskProgress};
@@ -23,12 +23,12 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// Works on a group until a step's worth is done, its stream runs dry, or it is finished.
     pub(crate) fn fold_some(
         &self,
-        run: &mut GroupTask<'p, P>,
+        group: &mut GroupTask<'p, P>,
         scratch: &mut DecodeScratch<P::Message>,
         worker: usize,
     ) -> Result<TaskProgress, EngineError> {
-        if run.input.has_to_pull(self.messages) {
-            return Ok(match run.input.pull(self.messages, worker)? {
+        if group.input.has_to_pull(self.messages) {
+            return Ok(match group.input.pull(self.messages, worker)? {
                 true => TaskProgress::Worked,
                 false => TaskProgress::Early,
             });
@@ -36,17 +36,17 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let mut worked = 0;
         let (mut edges, mut scanned) = (0, 0);
         let outcome = loop {
-            let Some(item) = run.items.get(run.at).cloned() else {
+            let Some(item) = group.items.get(group.at).cloned() else {
                 break TaskProgress::Done;
             };
             if worked >= STEP_BYTES {
                 break TaskProgress::Worked;
             }
-            match run.next_messages(self.messages, &item, worker)? {
+            match group.next_messages(self.messages, &item, worker)? {
                 InputState::Here => (),
                 InputState::Early => break TaskProgress::Early,
                 InputState::Nothing => {
-                    let (is_over, skipped) = self.skip(run, &item)?;
+                    let (is_over, skipped) = self.skip(group, &item)?;
                     worked += skipped;
                     if !is_over {
                         break TaskProgress::Starved;
@@ -54,13 +54,13 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                     continue;
                 }
             }
-            let Some((_, messages)) = &run.messages else {
+            let Some((_, messages)) = &group.messages else {
                 break TaskProgress::Starved;
             };
-            let at = item.part.bytes.start as usize + run.bytes;
+            let at = item.part.bytes.start as usize + group.bytes;
             let left = item.part.bytes.end as usize - at;
-            let first_edge = item.part.edges.start as usize + run.edges;
-            let Some([bytes, weights]) = window(&item, &mut run.readers, at, left)? else {
+            let first_edge = item.part.edges.start as usize + group.edges;
+            let Some([bytes, weights]) = front_bytes(&item, &mut group.streams, at, left)? else {
                 break TaskProgress::Starved;
             };
             let Some((block, used)) = self.parse(&item, bytes, left)? else {
@@ -80,30 +80,30 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             };
             let input = FoldInput {
                 block: &block,
-                messages: messages.slots(),
+                messages: messages.slice(),
                 weights,
             };
-            let target = run.targets[item.target];
-            let accumulators = &mut run.accumulators[item.target];
-            let rows = &mut run.rows[item.target];
+            let target = group.targets[item.target];
+            let accumulators = &mut group.accumulators[item.target];
+            let rows = &mut group.rows[item.target];
             let folded = self.block(target, input, accumulators, rows, scratch, worker)?;
             let folded = folded.ok_or_else(broken)?;
-            let groups = block.groups() as u64;
+            let sources = block.groups() as u64;
             let pinned = item.pinned.map(|_| (used, block_edges));
-            self.count(worker, groups, folded, pinned);
+            self.count(worker, sources, folded, pinned);
             edges += folded;
-            scanned += groups;
-            run.folded[item.target] |= folded > 0;
+            scanned += sources;
+            group.folded[item.target] |= folded > 0;
             worked += used;
-            run.bytes += used;
-            run.edges += block_edges;
-            if let (None, Some(readers)) = (item.pinned, &mut run.readers) {
-                readers.cells.consume(used);
-                if let Some(weights) = &mut readers.weights {
+            group.bytes += used;
+            group.edges += block_edges;
+            if let (None, Some(streams)) = (item.pinned, &mut group.streams) {
+                streams.cells.consume(used);
+                if let Some(weights) = &mut streams.weights {
                     weights.consume(block_edges * self.context.graph.edge_kind().bytes());
                 }
             }
-            if is_last && let Some((batch, messages)) = run.next_item(&item) {
+            if is_last && let Some((batch, messages)) = group.next_item(&item) {
                 self.messages.release(batch, messages, item.again, worker)?;
             }
         };
@@ -137,24 +137,24 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// Skips an item without messages; returns whether that was all of it, and the bytes skipped.
     fn skip(
         &self,
-        run: &mut GroupTask<'p, P>,
+        group: &mut GroupTask<'p, P>,
         item: &CellTask<'p>,
     ) -> Result<(bool, usize), EngineError> {
-        let before = run.bytes + run.weights_skipped;
+        let before = group.bytes + group.weights_skipped;
         let mut is_over = true;
-        if let (None, Some(readers)) = (item.pinned, &mut run.readers) {
+        if let (None, Some(streams)) = (item.pinned, &mut group.streams) {
             let bytes = (item.part.bytes.end - item.part.bytes.start) as usize;
-            is_over = skip_to(bytes, &mut readers.cells, &mut run.bytes)?;
+            is_over = skip_to(bytes, &mut streams.cells, &mut group.bytes)?;
             let edges = (item.part.edges.end - item.part.edges.start) as usize;
             let bytes = edges * self.context.graph.edge_kind().bytes();
-            if let Some(weights) = readers.weights.as_mut().filter(|_| is_over) {
-                is_over = skip_to(bytes, weights, &mut run.weights_skipped)?;
+            if let Some(weights) = streams.weights.as_mut().filter(|_| is_over) {
+                is_over = skip_to(bytes, weights, &mut group.weights_skipped)?;
             }
         }
-        let skipped = run.bytes + run.weights_skipped - before;
+        let skipped = group.bytes + group.weights_skipped - before;
         if is_over {
-            run.at += 1;
-            (run.bytes, run.edges, run.weights_skipped) = (0, 0, 0);
+            group.at += 1;
+            (group.bytes, group.edges, group.weights_skipped) = (0, 0, 0);
         }
         Ok((is_over, skipped))
     }
@@ -162,15 +162,15 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// Counts the bytes that folding a block moved.
     ///
     /// These are its sources, its edges that carried a message, and its bytes and edges if it is in memory.
-    fn count(&self, worker: usize, groups: u64, folded: u64, pinned: Option<(usize, usize)>) {
+    fn count(&self, worker: usize, sources: u64, folded: u64, pinned: Option<(usize, usize)>) {
         let traffic = self.context.traffic.of(worker);
         if let Some((bytes, edges)) = pinned {
             let bytes = bytes + edges * self.context.weight_bytes(P::Edge::WEIGHTED);
             traffic.read(DataKind::Edges, Access::Sequential, bytes as u64);
         }
-        let (messages, accumulators, access) = match self.kernel {
-            FoldSide::Scatter => (groups, folded, Access::Random),
-            FoldSide::Gather => (folded, groups, Access::Sequential),
+        let (messages, accumulators, access) = match self.side {
+            FoldSide::Scatter => (sources, folded, Access::Random),
+            FoldSide::Gather => (folded, sources, Access::Sequential),
         };
         if self.messages.in_memory() {
             let bytes = messages * size_of::<P::Message>() as u64;
@@ -180,7 +180,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         traffic.change(DataKind::Messages, access, bytes);
     }
 
-    /// Folds one block into its target, as [`fold::scatter`] and [`fold::gather`] do.
+    /// Folds one block into its target, as [`fold_block::scatter`] and [`fold_block::gather`] do.
     #[inline]
     fn block(
         &self,
@@ -193,12 +193,12 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     ) -> Result<Option<u64>, EngineError> {
         let (context, program) = (self.context, self.program);
         let batch = target.batch;
-        if self.kernel == FoldSide::Scatter {
-            if input.messages.sparse && !input.messages.any_of(input.block) {
+        if self.side == FoldSide::Scatter {
+            if input.messages.few && !input.messages.any_of(input.block) {
                 return Ok(Some(0));
             }
             let accumulators = &mut accumulators[..1 << context.batches.bits(batch)];
-            return Ok(fold::scatter(program, input, accumulators, scratch));
+            return Ok(fold_block::scatter(program, input, accumulators, scratch));
         }
         let accumulators = &mut accumulators[..context.batches.span(batch) as usize];
         // Workers that fold strips of the same batch cannot share its rows.
@@ -206,15 +206,27 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let mut io = lock(&context.row_io[worker]);
             *rows = Some(context.arrays.open(batch, self.needs, &mut io)?);
         }
-        let Some(open) = rows else {
-            let wants = |_| true;
-            return Ok(fold::gather(program, input, accumulators, scratch, wants));
+        let Some(batch_rows) = rows else {
+            let is_wanted = |_| true;
+            return Ok(fold_block::gather(
+                program,
+                input,
+                accumulators,
+                scratch,
+                is_wanted,
+            ));
         };
-        let mut slices = P::ApplyRows::slices(&mut open.guards);
+        let mut slices = P::ApplyRows::slices(&mut batch_rows.guards);
         let start = context.batches.start(batch);
-        let wants =
+        let is_wanted =
             |i: usize| program.is_pending(start + i as u64, P::ApplyRows::row(&mut slices, i));
-        Ok(fold::gather(program, input, accumulators, scratch, wants))
+        Ok(fold_block::gather(
+            program,
+            input,
+            accumulators,
+            scratch,
+            is_wanted,
+        ))
     }
 }
 
@@ -232,19 +244,19 @@ fn skip_to(bytes: usize, stream: &mut ExtentReader, done: &mut usize) -> Result<
 }
 
 /// Returns the bytes of an item from one of its bytes on, and weights; `None` while they are not read.
-fn window<'r>(
+fn front_bytes<'r>(
     item: &CellTask<'r>,
-    readers: &'r mut Option<CellStreams>,
+    streams: &'r mut Option<CellStreams>,
     at: usize,
     left: usize,
 ) -> Result<Option<[&'r [u8]; 2]>, EngineError> {
-    match (item.pinned, readers) {
+    match (item.pinned, streams) {
         (Some((bytes, weights)), _) => Ok(Some([&bytes[at..at + left], weights])),
-        (None, Some(readers)) => {
-            let Some(bytes) = readers.cells.front()? else {
+        (None, Some(streams)) => {
+            let Some(bytes) = streams.cells.front()? else {
                 return Ok(None);
             };
-            let weights = match &mut readers.weights {
+            let weights = match &mut streams.weights {
                 Some(weights) => weights.front()?.unwrap_or(&[]),
                 None => &[],
             };

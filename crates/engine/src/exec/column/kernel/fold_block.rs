@@ -19,7 +19,7 @@ pub(crate) enum BlockWeights<'w> {
     F64(&'w [[u8; 8]]),
 }
 
-/// Room for what one block decodes to.
+/// Scratch memory for one decoded block.
 pub(crate) struct DecodeScratch<M> {
     sources: Box<[u32; BLOCK_EDGES_MAX]>,
     destinations: Box<[u32; BLOCK_EDGES_MAX]>,
@@ -93,35 +93,36 @@ fn scatter_inlined<P: EdgeProgram>(
     scratch: &mut DecodeScratch<P::Message>,
 ) -> Option<u64> {
     let (block, messages, weights) = (input.block, input.messages, input.weights);
-    let groups = block.sources(&mut scratch.sources);
-    let sources = &scratch.sources[..groups];
+    let source_count = block.sources(&mut scratch.sources);
+    let sources = &scratch.sources[..source_count];
     // Sources ascend, so the last one bounds them all.
     if *sources.last()? as usize >= messages.values.len() {
         return None;
     }
     let mask = accumulators.len() - 1;
-    let carried = &mut *scratch.messages;
+    let block_messages = &mut *scratch.messages;
     let mut emitted = 0;
     if messages.full {
-        for (slot, source) in carried.iter_mut().zip(sources) {
-            *slot = messages.values[*source as usize];
+        for (message, source) in block_messages.iter_mut().zip(sources) {
+            *message = messages.values[*source as usize];
         }
-        emitted = groups;
+        emitted = source_count;
     } else {
-        for (slot, source) in carried.iter_mut().zip(sources) {
-            *slot = messages.values[*source as usize];
+        for (message, source) in block_messages.iter_mut().zip(sources) {
+            *message = messages.values[*source as usize];
             emitted += usize::from(messages.has(*source as usize));
         }
     }
     if emitted == 0 {
         return Some(0);
     }
-    if emitted == groups {
+    if emitted == source_count {
         with_edges!(P, weights, |edge| block.for_each_edge(
             &mut scratch.destinations,
             #[inline(always)]
-            |group, destination, i| {
-                let carried = program.on_edge(carried[group & (BLOCK_EDGES_MAX - 1)], edge(i));
+            |position, destination, i| {
+                let carried =
+                    program.on_edge(block_messages[position & (BLOCK_EDGES_MAX - 1)], edge(i));
                 program.fold(&mut accumulators[destination as usize & mask], carried);
             }
         ));
@@ -134,11 +135,13 @@ fn scatter_inlined<P: EdgeProgram>(
         sources,
         wanted,
         #[inline(always)]
-        |group, destinations: &[u32], first| {
+        |position, destinations: &[u32], first| {
             edges += destinations.len() as u64;
             for (i, destination) in destinations.iter().enumerate() {
-                let carried =
-                    program.on_edge(carried[group & (BLOCK_EDGES_MAX - 1)], edge(first + i));
+                let carried = program.on_edge(
+                    block_messages[position & (BLOCK_EDGES_MAX - 1)],
+                    edge(first + i),
+                );
                 program.fold(&mut accumulators[*destination as usize & mask], carried);
             }
         }
@@ -148,17 +151,17 @@ fn scatter_inlined<P: EdgeProgram>(
 
 /// Folds, for each source of a block, the messages of its list; returns the number of messages folded.
 ///
-/// `wants` says which sources can still use one. Returns `None` if a source or destination lies outside its batch.
+/// `is_wanted` says which sources can still use one. Returns `None` if a source or destination lies outside its batch.
 pub(crate) fn gather<P: EdgeProgram>(
     program: &P,
     input: FoldInput<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
     scratch: &mut DecodeScratch<P::Message>,
-    wants: impl FnMut(usize) -> bool,
+    is_wanted: impl FnMut(usize) -> bool,
 ) -> Option<u64> {
     simd::dispatch(
         #[inline(always)]
-        || gather_inlined(program, input, accumulators, scratch, wants),
+        || gather_inlined(program, input, accumulators, scratch, is_wanted),
     )
 }
 
@@ -168,24 +171,24 @@ fn gather_inlined<P: EdgeProgram>(
     input: FoldInput<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
     scratch: &mut DecodeScratch<P::Message>,
-    mut wants: impl FnMut(usize) -> bool,
+    mut is_wanted: impl FnMut(usize) -> bool,
 ) -> Option<u64> {
     let (block, messages, weights) = (input.block, input.messages, input.weights);
-    let groups = block.sources(&mut scratch.sources);
-    let sources = &scratch.sources[..groups];
+    let source_count = block.sources(&mut scratch.sources);
+    let sources = &scratch.sources[..source_count];
     if *sources.last()? as usize >= accumulators.len() {
         return None;
     }
     let mut folded = 0;
     let mut outside = false;
-    let wanted = |source: u32| wants(source as usize);
+    let wanted = |source: u32| is_wanted(source as usize);
     with_edges!(P, weights, |edge| block.for_each_group(
         &mut scratch.destinations,
         sources,
         wanted,
         #[inline(always)]
-        |group, destinations: &[u32], first| {
-            let accumulator = &mut accumulators[sources[group] as usize];
+        |position, destinations: &[u32], first| {
+            let accumulator = &mut accumulators[sources[position] as usize];
             for (i, destination) in destinations.iter().enumerate() {
                 let destination = *destination as usize;
                 if !messages.full && !messages.has(destination) {

@@ -1,13 +1,14 @@
-//! The exchange phase: sends messages to the ranks that need them, and stores received ones with this rank's own.
+//! The exchange: sends messages to the ranks that need them, and stores received ones with this rank's own.
 //!
 //! A rank needs a message if its source has edges there (DFOGraph, section 4.3). There is no filter if it drops nearly no
 //! messages, or less than is read of lists on disk. If `filter_ratio` is set, the rule of the paper holds: messages are not filtered
 //! if the list of sources is that many times as long. There is no filter against the arcs of a directed graph. A batch with
 //! no message that a rank needs is not read for it.
 //!
-//! The phase always overlaps the signal phase: a batch is sent as soon as it is signalled, or once it is written if messages
-//! are on disk. It overlaps the slot phase only if at least a sixteenth of the vertices is active (`Pass::has_many_active`): a
-//! batch is then folded as soon as it has arrived. Otherwise the exchange ends before the slot phase begins.
+//! The workers of the signal phase and of the slot phase advance the exchange in the background. Batches are sent in ascending
+//! order, each once it and all earlier ones are ready: signalled, and written if messages are on disk. The exchange overlaps the slot
+//! phase only if at least a sixteenth of the vertices is active (`Pass::has_many_active`): a group then folds the batches in its
+//! order, each once it has arrived. Otherwise the exchange ends before the slot phase begins.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, TryLockError};
@@ -48,7 +49,7 @@ pub(crate) trait BackgroundWork: Sync {
     }
 }
 
-/// An exchange phase in progress, which the workers of other phases advance.
+/// An exchange in progress, which the workers of other phases advance.
 #[derive(Default)]
 pub(crate) struct MessageExchange<'p> {
     /// `None` if there are no other ranks.
@@ -58,8 +59,10 @@ pub(crate) struct MessageExchange<'p> {
 }
 
 impl<'p> MessageExchange<'p> {
-    /// Begins to send this rank's batches with `active` vertices, and to await the others' messages.
-    pub(crate) fn start<M: Element>(
+    /// Prepares to send this rank's batches with `active` vertices, and to receive the others' messages.
+    ///
+    /// Nothing is sent before the first poll.
+    pub(crate) fn prepare<M: Element>(
         context: &'p ExecContext<'p>,
         messages: &'p MessageBuffer<M>,
         filter: Option<&'p MessageFilter>,
@@ -73,43 +76,43 @@ impl<'p> MessageExchange<'p> {
         let batches: Vec<usize> = active.batches().collect();
         messages.mark_pending(batches.iter().copied());
         messages.mark_pending((0..context.batches.len()).filter(|batch| !own.contains(batch)));
-        let (emitted, peers) = (active.own_len(), messages.peers());
+        let (active_own, peers) = (active.own_len(), messages.peers());
         let needs_to = move |to: usize| {
-            filter.filter(|filter| filter.is_worthwhile(context, to, emitted, size_of::<M>()))
+            filter.filter(|filter| filter.is_worthwhile(context, to, active_own, size_of::<M>()))
         };
         let others = (0..ranks.count()).filter(|rank| *rank != ranks.rank());
         let filtered_peers = others.filter(|to| needs_to(*to).is_some()).count() as u64;
-        let outgoing = move |to, slot| Outbound {
+        let outgoing = move |to, peer_index| Outbound {
             context,
             messages,
             filter: needs_to(to),
             to,
-            slot,
-            reader: taker(context, peers + slot),
+            peer_index,
+            cursor: peer_cursor(context, peers + peer_index),
             batches: batches.clone(),
             at: 0,
-            asked: 0,
-            open: None,
+            prefetched: 0,
+            open_messages: None,
             is_selected: false,
             word: 0,
             has_begun: false,
         };
-        let mut of_ranks: BTreeMap<usize, Inbound<'p, M>> = BTreeMap::new();
-        let incoming = move |from: usize, came: Received<'_>| {
-            let free = |slot: &usize| {
-                let taker = taker(context, *slot);
-                of_ranks.values().all(|other| other.taker != taker)
+        let mut inbounds: BTreeMap<usize, Inbound<'p, M>> = BTreeMap::new();
+        let incoming = move |from: usize, received: Received<'_>| {
+            let is_free = |index: &usize| {
+                let cursor = peer_cursor(context, *index);
+                inbounds.values().all(|other| other.cursor != cursor)
             };
-            let free = (0..peers).find(free).unwrap_or_default();
-            let receiving = of_ranks.entry(from).or_insert_with(|| Inbound {
+            let index = (0..peers).find(is_free).unwrap_or_default();
+            let inbound = inbounds.entry(from).or_insert_with(|| Inbound {
                 messages,
-                taker: taker(context, free),
+                cursor: peer_cursor(context, index),
                 next: ranks.of(from).start,
-                open: None,
+                open_writer: None,
             });
-            receiving.take(ranks.of(from).end, &came)?;
-            if let Received::All = came {
-                of_ranks.remove(&from);
+            inbound.take(ranks.of(from).end, &received)?;
+            if let Received::All = received {
+                inbounds.remove(&from);
             }
             Ok(())
         };
@@ -141,39 +144,39 @@ impl BackgroundWork for MessageExchange<'_> {
     }
 }
 
-/// Returns the writer slot for messages of another rank: no worker's.
-fn taker(context: &ExecContext<'_>, slot: usize) -> usize {
-    context.workers.count() + slot
+/// Returns the number of the cursor of another rank, which no worker uses.
+fn peer_cursor(context: &ExecContext<'_>, index: usize) -> usize {
+    context.workers.count() + index
 }
 
 /// The messages of another rank on their way.
 struct Inbound<'p, M: Element> {
     messages: &'p MessageBuffer<M>,
-    /// See [`taker`].
-    taker: usize,
+    /// See [`peer_cursor`].
+    cursor: usize,
     /// The first batch that may be incomplete.
     next: usize,
-    open: Option<(BatchWriter<'p, M>, u64)>,
+    open_writer: Option<(BatchWriter<'p, M>, u64)>,
 }
 
 impl<M: Element> Inbound<'_, M> {
-    fn take(&mut self, end: usize, came: &Received<'_>) -> Result<(), EngineError> {
-        let section = match came {
+    fn take(&mut self, end: usize, received: &Received<'_>) -> Result<(), EngineError> {
+        let section = match received {
             Received::All => {
                 self.close(end)?;
-                return self.messages.flush_io(self.taker);
+                return self.messages.flush_io(self.cursor);
             }
             Received::Section(section) => section,
         };
-        self.messages.poll_io(self.taker)?;
+        self.messages.poll_io(self.cursor)?;
         let batch = section.batch;
         ensure((self.next..end).contains(&batch), protocol_error)?;
         self.close(batch)?;
-        let (writer, count) = match &mut self.open {
-            Some(open) => open,
+        let (writer, count) = match &mut self.open_writer {
+            Some(open_writer) => open_writer,
             None => {
-                let writer = self.messages.open_writer(batch, self.taker)?;
-                self.open.insert((writer, 0))
+                let writer = self.messages.open_writer(batch, self.cursor)?;
+                self.open_writer.insert((writer, 0))
             }
         };
         let (values, present) = writer.parts();
@@ -192,10 +195,11 @@ impl<M: Element> Inbound<'_, M> {
     /// All messages of the batches before that one are there.
     fn close(&mut self, before: usize) -> Result<(), EngineError> {
         if self.next < before {
-            if let Some((mut writer, count)) = self.open.take() {
+            if let Some((mut writer, count)) = self.open_writer.take() {
                 // No source was named twice.
                 ensure(ones(writer.parts().1) == count, protocol_error)?;
-                self.messages.commit(self.next, writer, count, self.taker)?;
+                self.messages
+                    .commit(self.next, writer, count, self.cursor)?;
                 self.next += 1;
             }
             self.messages.mark_ready(self.next..before);
@@ -211,38 +215,39 @@ struct Outbound<'p, M: Element> {
     messages: &'p MessageBuffer<M>,
     filter: Option<&'p MessageFilter>,
     to: usize,
-    slot: usize,
-    /// The reader slot: neither a worker's nor a taker's.
-    reader: usize,
+    /// The number of the rank among those that are sent to at the same time.
+    peer_index: usize,
+    /// The number of its cursor, which neither a worker nor an [`Inbound`] uses.
+    cursor: usize,
     batches: Vec<usize>,
     /// Which of the batches comes next, and from which word of its sources on.
     at: usize,
     word: usize,
-    /// How many of the batches it has said that it will read.
-    asked: usize,
-    open: Option<BatchMessages<'p, M>>,
+    /// How many of the batches are prefetched.
+    prefetched: usize,
+    open_messages: Option<BatchMessages<'p, M>>,
     /// True if the sources that the rank needs of the current batch are selected.
     is_selected: bool,
     has_begun: bool,
 }
 
 impl<M: Element> Outbound<'_, M> {
-    /// Announces the batches that it will read and that are ready.
-    fn ask(&mut self) -> Result<(), EngineError> {
+    /// Prefetches the batches that are ready, in order up to the first one that is not.
+    fn prefetch_ready(&mut self) -> Result<(), EngineError> {
         if !self.has_begun {
-            self.messages.restart_reader(self.reader)?;
+            self.messages.restart_cursor(self.cursor)?;
             self.has_begun = true;
         }
-        while let Some(&batch) = self.batches.get(self.asked)
+        while let Some(&batch) = self.batches.get(self.prefetched)
             && self.messages.is_ready(batch)
         {
             if self.sends(batch) {
-                self.messages.prefetch(batch, self.reader)?;
+                self.messages.prefetch(batch, self.cursor)?;
                 if let Some(filter) = self.filter {
-                    filter.prefetch(batch, self.to, self.slot)?;
+                    filter.prefetch(batch, self.to, self.peer_index)?;
                 }
             }
-            self.asked += 1;
+            self.prefetched += 1;
         }
         Ok(())
     }
@@ -256,40 +261,43 @@ impl<M: Element> Outbound<'_, M> {
 
 impl<M: Element> FrameSource for Outbound<'_, M> {
     fn fill(&mut self, frame: &mut Frame<'_>) -> Result<FillStatus, EngineError> {
-        self.ask()?;
+        self.prefetch_ready()?;
         while let Some(&batch) = self.batches.get(self.at) {
-            if self.at >= self.asked {
+            if self.at >= self.prefetched {
                 return Ok(FillStatus::Later);
             }
             if self.sends(batch) {
                 let count = self.messages.count(batch);
-                let open = match &self.open {
-                    Some(open) => open,
-                    None => self.open.insert(self.messages.read(batch, self.reader)?),
+                let open_messages = match &self.open_messages {
+                    Some(open_messages) => open_messages,
+                    None => self
+                        .open_messages
+                        .insert(self.messages.read(batch, self.cursor)?),
                 };
-                let slots = open.slots();
+                let slice = open_messages.slice();
                 let span = self.context.batches.span(batch) as usize;
-                let listed = run_codec::is_sparse(count, span);
+                let is_listed = run_codec::is_listed(count, span);
                 self.word = match self.filter {
-                    None => frame.messages(batch, slots, |_| !0, listed, self.word),
+                    None => frame.messages(batch, slice, |_| !0, is_listed, self.word),
                     Some(filter) => {
                         if !std::mem::replace(&mut self.is_selected, true) {
-                            filter.select(batch, self.to, slots.present, self.slot)?;
+                            filter.select(batch, self.to, slice.present, self.peer_index)?;
                         }
-                        let selected = filter.selected(self.slot);
-                        frame.messages(batch, slots, |word| selected[word], listed, self.word)
+                        let selected = filter.selected(self.peer_index);
+                        frame.messages(batch, slice, |word| selected[word], is_listed, self.word)
                     }
                 };
-                if self.word < slots.present.len() {
+                if self.word < slice.present.len() {
                     return Ok(FillStatus::Full);
                 }
                 self.is_selected = false;
-                if let Some(open) = self.open.take() {
-                    self.messages.release(batch, open, false, self.reader)?;
+                if let Some(open_messages) = self.open_messages.take() {
+                    self.messages
+                        .release(batch, open_messages, false, self.cursor)?;
                 }
             }
             (self.at, self.word) = (self.at + 1, 0);
-            self.ask()?;
+            self.prefetch_ready()?;
         }
         Ok(FillStatus::All)
     }
