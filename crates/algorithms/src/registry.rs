@@ -1,5 +1,6 @@
-//! All algorithms by name: what feeds the command, Python and the benchmarks. A new algorithm is a file, an entry beside it and a
-//! line here.
+//! All algorithms by name. The command, its help and the checks of results read this list.
+//!
+//! A new algorithm is one file with its entry, its `pub mod` in `lib.rs`, and the `use` and the entry here.
 
 use crate::entry::Entry;
 use crate::{bfs, pagerank, sssp, wcc};

@@ -61,7 +61,7 @@ pub(crate) fn check(
             }));
         }
     }
-    Ok((entry.check)(&values(entry, options))?)
+    Ok((entry.check_options)(&values(entry, options))?)
 }
 
 /// Those options that name no vertices, as the algorithm takes them.

@@ -274,7 +274,7 @@ impl EstimateRequest {
     pub fn answer(&self, stop: &CancelToken) -> Result<Estimate, Error> {
         let entry = algorithms::find(&self.algorithm)?;
         let values = algorithms::values(entry, &self.options);
-        (entry.check)(&values)?;
+        (entry.check_options)(&values)?;
         self.cluster.check()?;
         let cluster = Cluster {
             memory: self.cluster.memory.min(Cluster::MEMORY_MAX),

@@ -111,7 +111,7 @@ impl Engine {
                 let of_level = match level {
                     Some(label) => label,
                     None => {
-                        let any = |_, label: &P::Label| Least(*label);
+                        let any = |_, label: &P::Label| LeastLabel(*label);
                         self.process_vertices(read, Some(&active), any)?.0
                     }
                 };
@@ -325,10 +325,10 @@ const WORTH: u64 = 32;
 
 /// The least of some labels.
 #[derive(Clone, Copy)]
-struct Least<L>(L);
+struct LeastLabel<L>(L);
 
-impl<L: Label> Reduce for Least<L> {
-    const ZERO: Self = Least(L::NONE);
+impl<L: Label> Reduce for LeastLabel<L> {
+    const ZERO: Self = LeastLabel(L::NONE);
     #[inline(always)]
     fn add(&mut self, later: Self) {
         if later.0 < self.0 {
@@ -341,7 +341,7 @@ impl<L: Label> Reduce for Least<L> {
     fn take(from: &mut &[u8]) -> Option<Self> {
         let (label, rest) = L::read_from_prefix(from).ok()?;
         *from = rest;
-        Some(Least(label))
+        Some(LeastLabel(label))
     }
 }
 
