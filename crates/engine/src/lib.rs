@@ -1,16 +1,16 @@
 //! Runs programs over a stored graph, on one rank or on several.
 //!
-//! In a pass over edges, `signal` returns the message of each active vertex. `on_edge` and `fold` (together: the slot) fold
-//! (aggregate) the messages along the arcs at their destinations. Then `apply` changes the rows of the destinations. Each rank owns
+//! In a pass over edges, `signal` returns the message of each active vertex. At the destination of each arc, `on_edge` turns the
+//! message into a value, and `fold` adds it to an accumulator. These two are the slot. Then `apply` changes the rows of the destinations. Each rank owns
 //! a range of vertices, and messages go to the ranks that need them. The crate runs programs in memory if the graph fits there,
 //! otherwise from disk. It knows nothing of edge files, of algorithms, or of the format of a result.
 //!
-//! A file or directory uses only entries below it in this table. Tests and `fuzzing.rs` use any entry. The `pub use` lines
-//! below it name the file of each export.
+//! In the table below, an entry uses only later entries. Tests and `fuzzing.rs` use any entry. The `pub use` lines after the
+//! table name the file of each export.
 //!
 //! | file or directory | content |
 //! | --- | --- |
-//! | `job.rs` | [`job`]: operations for the code around a run: the metrics of all ranks, the end of the log, the end of checkpoints |
+//! | `job.rs` | [`job`]: operations for the code around a run: share metrics among ranks, end the log, delete checkpoints, hand out rows |
 //! | `driver/` | operations of [`Engine`] above single passes: vertex programs ([`PregelMode`], [`pregel_footprint`]), label programs ([`footprint_of`]), components ([`ComponentsMethod`]), resuming, reading rows |
 //! | `estimate/` | [`estimate_run`]: from a [`RunEstimateRequest`] to a [`RunEstimate`]: the bytes that a run would read, write and send |
 //! | `open.rs` | opens an engine; the minimum memory that it takes |
@@ -25,7 +25,7 @@
 //! | `messages/` | the messages of a pass, in memory and on disk |
 //! | `context.rs` | the context that all phases of a pass share |
 //! | `checkpoint/` | checkpoints of a run, and resuming from them ([`ResumeInfo`]); [`is_checkpoint_dir`], [`is_checkpoint_file`] |
-//! | `config.rs` | [`EngineConfig`]: the resources of an engine; [`EngineOptions`]: the choices that it otherwise makes by cost |
+//! | `config.rs` | [`EngineConfig`]: the resources of an engine; [`EngineOptions`]: options that replace its choices by cost |
 //! | `memory/` | how a pass shares out the memory budget |
 //! | `program/` | what algorithms implement: [`EdgeProgram`], [`MessageProgram`], [`VertexProgram`], and [`MonotoneProgram`] for label programs; [`ProgramFootprint`]: their bytes for each vertex |
 //! | `state/` | [`VertexArray`]: one typed value for each vertex; [`Rows`]: the rows that a pass reads and writes |

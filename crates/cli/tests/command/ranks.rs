@@ -76,7 +76,14 @@ fn ranks_share_work_and_keep_bytes() {
                 let what = format!("{asked:?} of {graph} by {ranks} ranks, {more:?}");
                 assert!(found == wanted, "{what}");
                 // A forest goes from rank to rank as a whole.
-                each_does_its_share(&metrics(at), ranks, asked != &["wcc"], &what);
+                let told = metrics(at);
+                each_does_its_share(&told, ranks, asked != &["wcc"], &what);
+                // A vertex emits at most one message in a pass, wherever it is.
+                let vertices = told["graph"]["vertices"].as_u64().expect("a count");
+                for pass in told["passes"].as_array().expect("passes") {
+                    let messages = pass["messages"].as_u64().expect("a count");
+                    assert!(messages <= vertices, "{what}: {pass}");
+                }
             }
         }
     }

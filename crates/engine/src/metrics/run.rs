@@ -111,6 +111,8 @@ pub struct TruncatedPasses {
 }
 
 /// The counts that a listed pass has and the sum of those that are not listed.
+///
+/// Ranks add them up, so a rank counts only what it owns. A new count is a field of `PassMetrics` and of `TruncatedPasses`, and a line here.
 macro_rules! counts {
     ($of:expr) => {
         [

@@ -132,7 +132,7 @@ fn options(words: &str) -> ReadOptions {
                 })
             }
             "skip" => options.on_error = OnError::Skip,
-            "format" => options.format = Format::Csv,
+            "format" if value == "csv" => options.format = Format::Csv,
             other => panic!("{other}"),
         }
     }

@@ -66,7 +66,9 @@ pub(crate) fn visit(
     let work = |i: usize, worker: &mut Worker| job.column(columns[i], worker);
     let mut report = PassMetrics::new(Mode::Scatter);
     report.active = context.batches.vertices();
-    report.messages = report.active;
+    // Ranks add up their messages, so each counts the vertices that it owns.
+    let own = context.ranks.own();
+    report.messages = context.batches.cut(own.end) - context.batches.cut(own.start);
     for [edges, cells, read] in each_batch(context, &columns, work)? {
         report.edges += edges;
         report.cells += cells;
