@@ -15,9 +15,9 @@ use crate::program::footprint::ProgramFootprint;
 /// The memory, the table and the groups with which a rank routes messages.
 pub(crate) struct RoutingPlan {
     pub(crate) beside: RoutingBudget,
-    pub(crate) graph: TableMemory,
-    pub(crate) runs: usize,
-    pub(crate) run_of: GroupOf,
+    pub(crate) table: TableMemory,
+    pub(crate) groups: usize,
+    pub(crate) group_of: GroupOf,
 }
 
 /// A planned run.

@@ -12,11 +12,11 @@ use crate::messages::routing_size::TableMemory;
 use crate::planner::routing::{making_bytes, waits, worth_making};
 use crate::planner::routing_cost::RoutingStats;
 use crate::planner::routing_memory::routing_budget;
-use crate::planner::routing_stats::{GroupOf, RoutingSample, graph_bytes, sample_bytes};
+use crate::planner::routing_stats::{GroupOf, RoutingSample, sample_bytes, table_bytes};
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::{ColumnLayout, column_groups, mean, reads};
 
-/// How messages get to runs.
+/// How messages get to groups.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoutingEstimate {
     pub(crate) dispatch: Routing,
@@ -48,22 +48,22 @@ impl RankEstimator<'_> {
         room: &PassMemory,
     ) -> Option<RoutingPlan> {
         let cells = self.columns().iter().map(|column| column.cells).sum();
-        let graph = |group| {
-            let runs = column_groups(self, group).len();
-            graph_bytes(self.batches(), self.question.threads, cells, runs)
+        let table = |group| {
+            let groups = column_groups(self, group).len();
+            table_bytes(self.batches(), self.question.threads, cells, groups)
         };
         let choice = self.question.dispatch;
-        let beside = routing_budget(choice, &self.shape, sizes, room, self.free, graph)?;
-        let runs = column_groups(self, beside.memory.group);
+        let beside = routing_budget(choice, &self.shape, sizes, room, self.free, table)?;
+        let groups = column_groups(self, beside.memory.group);
         Some(RoutingPlan {
-            graph: graph(beside.memory.group),
-            runs: runs.len(),
-            run_of: GroupOf::new(self, &runs),
+            table: table(beside.memory.group),
+            groups: groups.len(),
+            group_of: GroupOf::new(self, &groups),
             beside,
         })
     }
 
-    /// How many runs read a batch, by batch.
+    /// How many groups read a batch, by batch.
     pub(crate) fn reads(&self, room: &PassMemory) -> Vec<f64> {
         match room.window_batches {
             Some(_) => reads(self, &column_groups(self, room.group)),
@@ -74,14 +74,14 @@ impl RankEstimator<'_> {
 
 impl PlannedRank<'_> {
     /// Returns the number of groups that messages may be routed to.
-    pub(crate) fn runs_to_dispatch(&self) -> usize {
-        self.to_dispatch.as_ref().map_or(0, |to| to.runs)
+    pub(crate) fn groups_to_dispatch(&self) -> usize {
+        self.to_dispatch.as_ref().map_or(0, |to| to.groups)
     }
 
     /// Which of them folds what comes from a batch, by batch of this rank.
-    pub(crate) fn runs_from(&self, batch: usize) -> Vec<Option<usize>> {
+    pub(crate) fn groups_from(&self, batch: usize) -> Vec<Option<usize>> {
         match &self.to_dispatch {
-            Some(to) => to.run_of.from(batch),
+            Some(to) => to.group_of.from(batch),
             None => vec![None; self.of.own.len()],
         }
     }
@@ -151,7 +151,7 @@ impl PlannedRank<'_> {
             return None;
         }
         let fanout = outline.files.fanout;
-        let making = making_bytes(to.runs, facts.vertices, facts.sample.spread, fanout);
+        let making = making_bytes(to.groups, facts.vertices, facts.sample.spread, fanout);
         let early_passes = match choice.asked() {
             Some(_) => 0,
             None => worth_making(making, !to.beside.is_free)
@@ -164,12 +164,12 @@ impl PlannedRank<'_> {
         let lists: f64 = pieces.lists_on_disk.iter().sum();
         let bytes = [pieces.lists, lists].map(|bytes| bytes as u64);
         let room = to.beside.bytes;
-        let (lists_on_disk, _) = to.graph.resident_bytes(bytes[0], room);
-        let made = made(&to.graph, bytes, room).and(PassTraffic {
+        let (lists_on_disk, _) = to.table.resident_bytes(bytes[0], room);
+        let made = made(&to.table, bytes, room).and(PassTraffic {
             read: fanout,
             ..PassTraffic::default()
         });
-        // The pass that makes the graph does not know yet what its lists take.
+        // The pass that makes the table does not know yet what its lists take.
         let is_known = lists_on_disk && passes - early_passes > 1;
         let facts = RoutingStats {
             lists: if is_known { lists as u64 } else { 0 },
@@ -251,7 +251,7 @@ impl PlannedRank<'_> {
         })
     }
 
-    /// Bytes of the pieces that are written for one run each.
+    /// Bytes of the pieces that are written for one column group each.
     pub(crate) fn pushed(&self, dispatch: Routing, pieces: &SpillEstimate) -> u64 {
         let orientations = [dispatch.own, dispatch.others];
         let pushed = orientations.into_iter().zip(pieces.bytes);

@@ -14,8 +14,8 @@ pub(crate) struct SpillEstimate {
     pub(crate) messages: f64,
     /// Bytes on disk, of batches of this rank and of others.
     pub(crate) bytes: [f64; 2],
-    /// By run.
-    pub(crate) of_runs: Vec<f64>,
+    /// By column group.
+    pub(crate) of_groups: Vec<f64>,
     /// Bytes of the lists in memory.
     pub(crate) lists: f64,
     /// On disk, of batches of this rank and of others.
@@ -26,7 +26,7 @@ impl SpillEstimate {
     /// Adds the message runs of a batch: `counts` has the messages of each column group, maybe a fraction.
     fn add(&mut self, is_own: bool, span: usize, width: usize, counts: &[f64]) {
         let of = usize::from(!is_own);
-        for (run, count) in counts.iter().enumerate() {
+        for (group, count) in counts.iter().enumerate() {
             let (chance, each) = (count.min(1.0), count.max(1.0).round() as u64);
             let each = each.min(span as u64);
             let on_disk = |bytes| chance * AlignedBuffer::footprint(bytes) as f64;
@@ -34,7 +34,7 @@ impl SpillEstimate {
             let piece = on_disk(run_codec::encoding_for(each, span, width).bytes);
             self.messages += count;
             self.bytes[of] += piece;
-            self.of_runs[run] += piece;
+            self.of_groups[group] += piece;
             self.lists += chance * list as f64;
             self.lists_on_disk[of] += on_disk(list);
         }
@@ -42,8 +42,8 @@ impl SpillEstimate {
 
     /// Returns the bytes that groups write and read again if they pull all messages into a buffer.
     pub(crate) fn aside(&self, buffer: u64) -> u64 {
-        let of_run = |bytes: &f64| (*bytes as u64) / buffer.max(1) * buffer;
-        self.of_runs.iter().map(of_run).sum()
+        let of_group = |bytes: &f64| (*bytes as u64) / buffer.max(1) * buffer;
+        self.of_groups.iter().map(of_group).sum()
     }
 }
 
@@ -56,16 +56,16 @@ pub(crate) fn count_pieces(
     let (mut groups, mut firsts) = (0, Vec::new());
     for (rank, pieces) in ranks.iter().zip(&mut pieces) {
         firsts.push(groups);
-        groups += rank.runs_to_dispatch();
-        pieces.of_runs.resize(rank.runs_to_dispatch(), 0.0);
+        groups += rank.groups_to_dispatch();
+        pieces.of_groups.resize(rank.groups_to_dispatch(), 0.0);
     }
     if groups == 0 {
         return Ok(pieces);
     }
     let groups_of = |batch| {
         let of_rank = |(rank, first): (&PlannedRank<'_>, &usize)| {
-            let (runs, first) = (rank.runs_from(batch).into_iter(), *first);
-            runs.map(move |run| run.map(|run| first + run))
+            let (groups, first) = (rank.groups_from(batch).into_iter(), *first);
+            groups.map(move |group| group.map(|group| first + group))
         };
         ranks.iter().zip(&firsts).flat_map(of_rank).collect()
     };
@@ -73,7 +73,7 @@ pub(crate) fn count_pieces(
     outline.needs(groups, groups_of, question.budget, |batch, counts| {
         let span = outline.measure.batches.span(batch) as usize;
         for ((rank, first), pieces) in ranks.iter().zip(&firsts).zip(&mut pieces) {
-            let counts = &counts[*first..][..pieces.of_runs.len()];
+            let counts = &counts[*first..][..pieces.of_groups.len()];
             pieces.add(rank.of.own.contains(&batch), span, width, counts);
         }
     })?;

@@ -1,7 +1,7 @@
 //! Filtering lists: which messages of this rank each other rank needs (DFOGraph, section 4.3).
 //!
 //! A rank needs a message if its source has edges to a batch that the rank owns. The lists are a [`RoutingTable`]
-//! (`messages/routing_table.rs`) whose groups are the other ranks. The dispatch graph is one whose groups are columns.
+//! (`messages/routing_table.rs`) whose groups are the other ranks. The dispatch graph is one whose groups are the column groups of a rank.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};

@@ -213,7 +213,7 @@ impl GraphShape {
         };
         if need.in_memory > free {
             let left = free.checked_sub(need.on_disk)?;
-            // Runs are few and long: one stream for each worker, with all the reads.
+            // Column groups are few and long: one stream for each worker, with all the reads.
             room.readers = workers;
             room.stream.depth *= 2;
             // The share of a worker goes half to sets of accumulators, so that messages are read less often, and half
@@ -224,8 +224,8 @@ impl GraphShape {
             let most = (share - WINDOW_BATCHES_MIN as u64 * window) / strip.max(1);
             let group = (share / 2 / strip.max(1)).min(most) as usize;
             let group = group.clamp(1, self.targets.max(1));
-            let runs = self.targets.div_ceil(group).next_multiple_of(workers);
-            room.group = self.targets.div_ceil(runs.max(1)).max(1);
+            let groups = self.targets.div_ceil(group).next_multiple_of(workers);
+            room.group = self.targets.div_ceil(groups.max(1)).max(1);
             room.sets = room.group * workers + self.waiting();
             let mut rest = share.saturating_sub(room.group as u64 * strip);
             room.peers = 1;

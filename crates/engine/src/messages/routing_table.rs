@@ -1,7 +1,7 @@
 //! Source lists: which sources of each batch have edges to each of some groups of columns, so that the group needs their messages.
 //!
-//! Where the groups are other ranks they are the filtering lists of DFOGraph (section 4.3), where they are the runs of a rank's own columns
-//! its dispatch graph (section 4.2). A list has a bit for each source of its batch, or the numbers of those that are on it where these
+//! Where the groups are other ranks they are the filtering lists of DFOGraph (section 4.3), where they are the column groups of a rank,
+//! the dispatch graph (section 4.2). A list has a bit for each source of its batch, or the numbers of those that are on it where these
 //! take less, as the paper has CSR and DCSR; nothing where all of them are. Lists come from the fan-out lists of the stored graph, and are
 //! in memory where they have room, else on disk.
 

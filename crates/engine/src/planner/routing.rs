@@ -30,19 +30,19 @@ const EARLY: u64 = 4;
 
 /// A planner of the routing of a rank's messages, for one program and one orientation.
 pub(crate) struct RoutingPlanner {
-    run_of: GroupOf,
-    /// The name of the graph's file.
+    group_of: GroupOf,
+    /// The name of the file of the table.
     file: &'static str,
-    /// The graph is made before it is sure to be worth it.
+    /// The table is made before it is sure to be worth it.
     is_early: bool,
-    /// The spread is by some of the sources; by all, once there is a graph.
+    /// The spread is by some of the sources; by all, once there is a table.
     known: RoutingStats,
-    /// Bytes that making a graph reads and writes, about.
+    /// Bytes that making a table reads and writes, about.
     making: u64,
-    graph: Option<Arc<RoutingTable>>,
-    /// There is no room to make a graph.
+    table: Option<Arc<RoutingTable>>,
+    /// There is no room to make a table.
     refused: bool,
-    /// Bytes that a graph would have saved so far.
+    /// Bytes that a table would have saved so far.
     missed: u64,
 }
 
@@ -51,8 +51,8 @@ pub(crate) struct RoutingPlanner {
 /// Active vertices, bytes of a message, and routing lists are zero. `filtered` says whether messages of other ranks are filtered.
 fn stats(
     context: &ExecContext,
-    runs: &[Vec<StripRef>],
-    run_of: &GroupOf,
+    groups: &[Vec<StripRef>],
+    group_of: &GroupOf,
     filtered: bool,
 ) -> Result<RoutingStats, EngineError> {
     let cells = context.all_own_cells();
@@ -66,8 +66,8 @@ fn stats(
         batches: context.batches.len(),
         edges,
         cells,
-        reads: mean(&context.batches, &reads(context, runs)),
-        sample: run_of.sample(context, filtered)?,
+        reads: mean(&context.batches, &reads(context, groups)),
+        sample: group_of.sample(context, filtered)?,
         lists: 0,
         is_alone: context.ranks.alone(),
         waits: false,
@@ -76,9 +76,9 @@ fn stats(
 
 /// Returns the approximate bytes read and written to build a table.
 ///
-/// `runs` groups need messages of `vertices` vertices, each of them `spread` times, as fan-out lists of `fanout` bytes say.
-pub(crate) fn making_bytes(runs: usize, vertices: u64, spread: f64, fanout_bytes: u64) -> u64 {
-    let lists = (runs as f64 / 8.0).min(4.0 * spread) * vertices as f64;
+/// `groups` column groups need messages of `vertices` vertices, each of them `spread` times, as fan-out lists of `fanout` bytes say.
+pub(crate) fn making_bytes(groups: usize, vertices: u64, spread: f64, fanout_bytes: u64) -> u64 {
+    let lists = (groups as f64 / 8.0).min(4.0 * spread) * vertices as f64;
     fanout_bytes.saturating_add(2 * lists as u64)
 }
 
@@ -94,20 +94,20 @@ impl RoutingPlanner {
     /// whether messages of other ranks are filtered.
     pub(crate) fn new(
         context: &ExecContext,
-        runs: &[Vec<StripRef>],
+        groups: &[Vec<StripRef>],
         file: &'static str,
         [filtered, is_early]: [bool; 2],
     ) -> Result<Self, EngineError> {
-        let run_of = GroupOf::new(context, runs);
-        let known = stats(context, runs, &run_of, filtered)?;
+        let group_of = GroupOf::new(context, groups);
+        let known = stats(context, groups, &group_of, filtered)?;
         let fanout = context.graph.forward().bytes(FileKind::Fanout);
         Ok(RoutingPlanner {
-            making: making_bytes(runs.len(), known.vertices, known.sample.spread, fanout),
-            run_of,
+            making: making_bytes(groups.len(), known.vertices, known.sample.spread, fanout),
+            group_of,
             file,
             is_early,
             known,
-            graph: None,
+            table: None,
             refused: false,
             missed: 0,
         })
@@ -128,7 +128,7 @@ impl RoutingPlanner {
         let facts = RoutingStats {
             active,
             width,
-            lists: self.graph.as_ref().map_or(0, |graph| graph.all_on_disk()),
+            lists: self.table.as_ref().map_or(0, |table| table.all_on_disk()),
             waits,
             ..self.known
         };
@@ -139,22 +139,22 @@ impl RoutingPlanner {
             return Ok(none);
         }
         let mut moved = [0; 2];
-        if self.graph.is_none() && !self.refused {
+        if self.table.is_none() && !self.refused {
             self.missed = self.missed.saturating_add(gained);
             if asked.is_none() && self.missed < worth_making(self.making, self.is_early) {
                 return Ok(none);
             }
             let path = context.scratch.join(self.file);
-            match RoutingTable::build(context, &self.run_of.groups(context), &path, room)? {
-                Some((graph, made)) => {
-                    self.known.sample.spread = graph.fanout();
-                    self.graph = Some(Arc::new(graph));
+            match RoutingTable::build(context, &self.group_of.groups(context), &path, room)? {
+                Some((table, made)) => {
+                    self.known.sample.spread = table.fanout();
+                    self.table = Some(Arc::new(table));
                     moved = made;
                 }
                 None => self.refused = true,
             }
         }
-        Ok((dispatch, self.graph.clone(), moved))
+        Ok((dispatch, self.table.clone(), moved))
     }
 }
 

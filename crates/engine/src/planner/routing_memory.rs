@@ -66,7 +66,7 @@ mod tests {
 
     use graphmill_graph::{Batches, GraphDims};
 
-    use crate::planner::routing_stats::graph_bytes;
+    use crate::planner::routing_stats::table_bytes;
 
     const BATCHES: u64 = 64;
     const SIZES: ProgramFootprint = ProgramFootprint::USUAL;
@@ -86,8 +86,8 @@ mod tests {
     }
 
     fn table(group_strips: usize) -> TableMemory {
-        let runs = (BATCHES as usize).div_ceil(group_strips);
-        graph_bytes(&batches(), 2, BATCHES * BATCHES, runs)
+        let groups = (BATCHES as usize).div_ceil(group_strips);
+        table_bytes(&batches(), 2, BATCHES * BATCHES, groups)
     }
 
     #[test]

@@ -19,25 +19,26 @@ const SAMPLE_VERTICES: u64 = 4096;
 
 /// A map from strips to the column groups that fold them.
 pub(crate) struct GroupOf {
-    runs: usize,
+    /// Number of groups.
+    count: usize,
     /// For each batch of this rank: the end of each strip's sources, and the group that folds the strip.
     strips: Vec<Vec<(usize, usize)>>,
     first: usize,
 }
 
 impl GroupOf {
-    pub(crate) fn new(columns: &impl ColumnLayout, runs: &[Vec<StripRef>]) -> Self {
+    pub(crate) fn new(columns: &impl ColumnLayout, groups: &[Vec<StripRef>]) -> Self {
         let own = columns.own();
         let mut strips = vec![Vec::new(); own.len()];
-        for (run, targets) in runs.iter().enumerate() {
+        for (group, targets) in groups.iter().enumerate() {
             for target in targets {
                 let sources = columns.strip_sources(target.batch, target.strip);
-                strips[target.batch - own.start].push((sources.end, run));
+                strips[target.batch - own.start].push((sources.end, group));
             }
         }
         strips.iter_mut().for_each(|of| of.sort_unstable());
         GroupOf {
-            runs: runs.len(),
+            count: groups.len(),
             strips,
             first: own.start,
         }
@@ -45,11 +46,11 @@ impl GroupOf {
 
     /// Returns, for each batch of this rank, the group that folds messages of `batch`.
     pub(crate) fn from(&self, batch: usize) -> Vec<Option<usize>> {
-        let run = |strips: &Vec<(usize, usize)>| {
+        let group = |strips: &Vec<(usize, usize)>| {
             let at = strips.partition_point(|(end, _)| *end <= batch);
-            strips.get(at).map(|(_, run)| *run)
+            strips.get(at).map(|(_, group)| *group)
         };
-        self.strips.iter().map(run).collect()
+        self.strips.iter().map(group).collect()
     }
 
     /// Returns the groups as destinations of the messages of all batches.
@@ -62,8 +63,8 @@ impl GroupOf {
         let batches = &context.batches;
         ColumnGroups {
             of: 0..batches.len(),
-            count: self.runs,
-            bytes: graph_bytes(batches, context.workers.count(), cells, self.runs),
+            count: self.count,
+            bytes: table_bytes(batches, context.workers.count(), cells, self.count),
             readers: readers(context.workers.count()),
             group_of: Box::new(group_of),
         }
@@ -147,7 +148,7 @@ impl GroupOf {
 /// Shares of all sources, estimated from a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoutingSample {
-    /// Runs that need the message of a source, in the mean.
+    /// Column groups that need the message of a source, in the mean.
     pub(crate) spread: f64,
     /// Shares of active sources whose messages are here: of this rank, and of other ranks.
     ///
@@ -174,13 +175,13 @@ fn readers(workers: usize) -> usize {
     workers + PEERS
 }
 
-/// Returns the memory of a routing table for `runs` groups with `cells` cells in their columns.
-pub(crate) fn graph_bytes(
+/// Returns the memory of a routing table for `groups` column groups with `cells` cells.
+pub(crate) fn table_bytes(
     batches: &Batches,
     workers: usize,
     cells: u64,
-    runs: usize,
+    groups: usize,
 ) -> TableMemory {
     let (all, cells) = (0..batches.len(), cells as usize);
-    TableMemory::new(batches, all, runs, cells, readers(workers))
+    TableMemory::new(batches, all, groups, cells, readers(workers))
 }

@@ -44,11 +44,11 @@ pub(crate) fn column_groups(columns: &impl ColumnLayout, group: usize) -> Vec<Ve
 /// Returns how many groups have cells of each batch.
 ///
 /// That is how often its messages are read without routing.
-pub(crate) fn reads(columns: &impl ColumnLayout, runs: &[Vec<StripRef>]) -> Vec<f64> {
+pub(crate) fn reads(columns: &impl ColumnLayout, groups: &[Vec<StripRef>]) -> Vec<f64> {
     let mut reads = vec![0.0; columns.batches().len()];
     let mut without = vec![1.0; reads.len()];
-    for run in runs {
-        for target in run {
+    for group in groups {
+        for target in group {
             let mut one = |from: usize, chance: f64| without[from] *= 1.0 - chance;
             columns.each_cell(target.batch, target.strip, &mut one);
         }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn column_run_reads_a_batch_once() {
+    fn column_group_reads_a_batch_once() {
         let columns = Six(Batches::new((0..=6).map(|batch| 10 * batch).collect()).unwrap());
         for (group, first, others) in [
             (1, 3.0, 1.5),
@@ -113,12 +113,12 @@ mod tests {
             (4, 2.0, 1.25),
             (6, 1.0, 0.875),
         ] {
-            let runs = column_groups(&columns, group);
-            assert_eq!(runs.iter().map(Vec::len).sum::<usize>(), 6);
+            let groups = column_groups(&columns, group);
+            assert_eq!(groups.iter().map(Vec::len).sum::<usize>(), 6);
             if numa::cpu_nodes().len() > 1 {
                 continue;
             }
-            let reads = reads(&columns, &runs);
+            let reads = reads(&columns, &groups);
             assert_eq!(
                 reads,
                 [first, others, others, others, others, others],

@@ -21,7 +21,7 @@ use crate::planner::kernel::{KernelPlan, PassStats, choose_kernel};
 use crate::planner::routing;
 use crate::planner::routing::{RoutingDecision, RoutingPlanner};
 use crate::planner::routing_memory::{RoutingBudget, routing_budget};
-use crate::planner::routing_stats::graph_bytes;
+use crate::planner::routing_stats::table_bytes;
 use crate::program::edge::{ApplyTo, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::column_groups;
@@ -441,7 +441,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let table = |group_strips| {
             let group_count = column_groups(context, group_strips).len();
             let cells = context.all_own_cells().count() as u64;
-            graph_bytes(
+            table_bytes(
                 &context.batches,
                 context.workers.count(),
                 cells,
