@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_keeps_the_name_of_its_calls_in_another_module() {
+    fn call_name_is_the_same_in_another_module() {
         let name = call_name::<Program<Option<u32>>>("process_edges");
         assert_eq!(name, "process_edges of Program<Option<u32>>");
         let moved = call_name::<elsewhere::within::Program<Option<u32>>>("process_edges");

@@ -134,7 +134,7 @@ mod every_order {
 
     #[test]
     #[cfg(shuttle)]
-    fn many_tell() {
+    fn waiter_of_many_notifiers_misses_no_event() {
         parts(5, EventCount::notify_all);
     }
 

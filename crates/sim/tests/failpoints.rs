@@ -54,7 +54,7 @@ fn found(mistake: Failpoint) -> Option<String> {
 }
 
 #[test]
-fn every_failpoint_is_found() {
+fn failpoints_are_all_found() {
     // Panics that mistakes lead to are caught, and told with the seed.
     std::panic::set_hook(Box::new(|_| ()));
     let mut missed = Vec::new();

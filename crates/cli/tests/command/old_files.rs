@@ -111,7 +111,7 @@ fn checkpoints_of_format_4_are_resumed_or_refused() {
 }
 
 #[test]
-fn checkpoints_of_earlier_formats_are_refused_by_number() {
+fn checkpoints_of_earlier_formats_are_refused() {
     for format in [2, 3] {
         let folder = folder();
         let at = folder.path();

@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checksum_says_where_the_page_belongs() {
+    fn page_checksum_covers_its_position() {
         let id = FileId::new(FileSide::Forward, FileKind::Data, 3);
         let bytes = [7u8; 4096];
         let sum = id.checksum(1, 2, &bytes);

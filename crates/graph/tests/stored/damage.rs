@@ -166,7 +166,7 @@ fn file_swapped_or_foreign_is_detected() {
 }
 
 #[test]
-fn pages_in_each_others_place() {
+fn page_swapped_is_detected() {
     let stored = store(&example(10, 200_000));
     for (at, (_, good)) in stored.files.iter().enumerate() {
         if good.len() < 3 * 65536 {
