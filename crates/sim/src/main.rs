@@ -1,4 +1,4 @@
-//! `graphmill-sim`: checkers one seed after the other and prints the seeds that fail.
+//! `graphmill-sim`: checks one seed after the other and prints the seeds that fail.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ struct SimArgs {
     /// Number of seeds
     #[arg(long, default_value_t = 1)]
     seeds: u64,
-    /// Checker more seeds until this many seconds have passed
+    /// Check more seeds until this many seconds have passed
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     time: u64,
     /// Seeds at a time

@@ -172,6 +172,9 @@ fn algorithms_are_listed_as_text_and_json() {
         .filter_map(|entry| entry["name"].as_str())
         .collect();
     assert_eq!(listed, algorithms());
+    for known in ["bfs", "pagerank", "sssp", "wcc"] {
+        assert!(listed.contains(&known), "{known}");
+    }
     for algorithm in algorithms() {
         assert!(text.contains(&format!("{algorithm}: ")), "{algorithm}");
     }

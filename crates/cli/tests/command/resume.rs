@@ -289,7 +289,10 @@ fn checkpoint_directory_in_use_is_refused() {
         .expect("a folder");
         std::fs::write(&theirs, "theirs").expect("it is written");
         let said = fail(folder, 2, &words(run, CHECKPOINTS));
-        assert!(said.contains("it is a file of no run"), "{said}");
+        assert!(
+            said.contains("theirs.txt for checkpoints: it is a file of no run"),
+            "{said}"
+        );
         assert_eq!(
             std::fs::read_to_string(&theirs).expect("it is there"),
             "theirs"
@@ -317,7 +320,10 @@ fn checkpoint_directory_in_use_is_refused() {
         child.kill().expect("it is killed");
         child.wait().expect("it ends");
         let said = fail(folder, 2, &words(&long, &format!("{CHECKPOINTS} --resume")));
-        assert!(said.contains("it is a file of no run"), "{said}");
+        assert!(
+            said.contains("theirs.txt for checkpoints: it is a file of no run"),
+            "{said}"
+        );
         std::fs::remove_dir_all(folder.join("checkpoints")).expect("it is removed");
     }
     // Nor in the graph, or where parts of the result go.

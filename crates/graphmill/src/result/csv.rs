@@ -72,7 +72,7 @@ struct CsvRows {
 impl Encoder for CsvRows {
     fn encode(&self, task: &mut EncodeTask, lane: &mut EncodeScratch) -> Result<bool, Error> {
         let (mut number, mut float) = (itoa::Buffer::new(), ryu::Buffer::new());
-        let reached = self.nullable.then(|| task.raw.reached());
+        let reached = self.nullable.then(|| task.raw.reached(0..task.raw.len()));
         let mut rows = csv_writer(self.tabs);
         let mut bytes = 0;
         lane.ids.seek(task.next);

@@ -207,7 +207,7 @@ impl EncodePool {
                     let is_done = task.done.take().transpose()?;
                     put(task)?;
                     task.out.clear();
-                    if is_done != Some(false) {
+                    if is_done == Some(true) {
                         break;
                     }
                     self.encode(encoder, at..at + 1)?;

@@ -183,7 +183,7 @@ impl Encoder for ValueColumnEncoder {
         let EncodeScratch { plain, numbers, .. } = lane;
         plain.clear();
         numbers.clear();
-        let reached = self.nullable.then(|| task.raw.reached());
+        let reached = self.nullable.then(|| task.raw.reached(0..task.raw.len()));
         if let Some(reached) = &reached {
             put_levels(plain, reached);
             task.summary.nulls = reached.iter().filter(|reached| !**reached).count() as u64;

@@ -120,16 +120,24 @@ impl ValueColumn {
     }
 
     /// Returns which elements are values: not infinite floats, not the greatest integer.
-    pub(super) fn reached(&self) -> Vec<bool> {
+    pub(super) fn reached(&self, rows: Range<usize>) -> Vec<bool> {
         match self {
-            ValueColumn::F32(values) => {
-                values.iter().map(|value| *value != f32::INFINITY).collect()
-            }
-            ValueColumn::F64(values) => {
-                values.iter().map(|value| *value != f64::INFINITY).collect()
-            }
-            ValueColumn::U32(values) => values.iter().map(|value| *value != u32::MAX).collect(),
-            ValueColumn::U64(values) => values.iter().map(|value| *value != u64::MAX).collect(),
+            ValueColumn::F32(values) => values[rows]
+                .iter()
+                .map(|value| *value != f32::INFINITY)
+                .collect(),
+            ValueColumn::F64(values) => values[rows]
+                .iter()
+                .map(|value| *value != f64::INFINITY)
+                .collect(),
+            ValueColumn::U32(values) => values[rows]
+                .iter()
+                .map(|value| *value != u32::MAX)
+                .collect(),
+            ValueColumn::U64(values) => values[rows]
+                .iter()
+                .map(|value| *value != u64::MAX)
+                .collect(),
         }
     }
 }

@@ -107,8 +107,7 @@ impl Encoder for RowBlockEncoder {
             task.next += 1;
         }
         let rows = from..task.row;
-        let is_reached = || task.raw.reached()[rows.clone()].to_vec();
-        let reached = self.nullable.then(is_reached);
+        let reached = self.nullable.then(|| task.raw.reached(rows.clone()));
         let values = match &task.raw {
             _ if self.are_vertices => Values::Vertex(vertices),
             ValueColumn::F32(values) => Values::F32(values[rows].to_vec()),
