@@ -39,7 +39,7 @@ pub enum EngineError {
         "cannot run on {}: its columns are spread over hosts, and {ranks} ranks do not find all of them in the order of ranks; run it on the hosts that imported it, in that order",
         path.display()
     )]
-    Propagate {
+    Spread {
         /// The graph.
         path: PathBuf,
         /// Number of ranks.

@@ -70,7 +70,7 @@ impl Engine {
             here.push(has.iter().map(|has| *has == 1).collect());
         }
         let cuts = partition(graph, &here, settings.options.alpha);
-        let cuts = cuts.ok_or_else(|| EngineError::Propagate {
+        let cuts = cuts.ok_or_else(|| EngineError::Spread {
             path: graph.path().to_path_buf(),
             ranks: count,
         })?;

@@ -103,9 +103,11 @@ impl Wire {
                 buffer,
             };
             let (buffer, came) = self.carry_out(ranks, operation)?;
-            ensure(came == length, protocol_error)?;
-            show(first, &buffer[..came]);
+            if came == length {
+                show(first, &buffer[..came]);
+            }
             self.free.push(buffer);
+            ensure(came == length, protocol_error)?;
         }
         Ok(())
     }

@@ -211,8 +211,12 @@ pub(crate) fn pass<P: MessageProgram>(
     [report.messages_sent, report.bytes_sent] =
         pass_on::<P::Message>(context, &mut posts, besides + pieces)?;
     posts.sort_unstable_by_key(|post| post.order);
-    let is_sent_to = |batch: &usize| posts.iter().any(|post| post.part(*batch).is_some());
-    let batches: Vec<usize> = context.ranks.own().filter(is_sent_to).collect();
+    let mut is_sent_to = vec![false; context.batches.len()];
+    for (batch, _) in posts.iter().flat_map(|post| &post.parts) {
+        is_sent_to[*batch as usize] = true;
+    }
+    let own = context.ranks.own();
+    let batches: Vec<usize> = own.filter(|batch| is_sent_to[*batch]).collect();
     let job = ReceivePhase::<P> {
         program,
         context,
