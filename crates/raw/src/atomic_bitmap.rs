@@ -142,8 +142,9 @@ mod every_order {
         marked_and_taken(AtomicBitmap::set, AtomicBitmap::take_word);
     }
 
+    // Depending on the order, the mark is lost or comes out twice.
     #[test]
-    #[should_panic(expected = "no mark is lost")]
+    #[should_panic(expected = "no mark")]
     fn bit_stored_over_another_is_detected() {
         let store = |marks: &AtomicBitmap, place: usize| {
             let before = marks.words[0].load(Ordering::Relaxed);
