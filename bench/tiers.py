@@ -7,8 +7,8 @@
   bench/tiers.py gaps FOLDER       neighbours side by side and far apart, two sizes
 
 FOLDER keeps the graphs, which are made if they are not there. The slow tier is a model, which is charged for as the paper's memory,
-unless --slow-tier says otherwise. Runs are made in turn; medians are printed, as Markdown. Answers are compared: those of the pull
-mode byte by byte, those of the push mode, whose sums depend on who comes first, to nine digits.
+unless --slow-tier says otherwise. Runs are made in turn; medians are printed, as Markdown. The script compares
+answers: of the pull mode byte by byte, of the push mode to nine digits, because its sums depend on the order of arrival.
 """
 import argparse
 import hashlib

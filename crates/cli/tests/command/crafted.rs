@@ -62,12 +62,12 @@ fn verify_deep_finds_what_checksums_hide() {
         (
             "\"least\":-3.0",
             "\"least\":-5.0",
-            "its weights are -5.0 to 4.0",
+            "records weights -5.0 to 4.0",
         ),
         (
             "\"greatest\":4.0",
             "\"greatest\":9.0",
-            "those of its edges are -3.0 to 4.0",
+            "its edges have weights -3.0 to 4.0",
         ),
         (
             "\"input_edges\": 4",

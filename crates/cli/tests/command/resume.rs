@@ -27,11 +27,11 @@ const CHECKPOINTS: &str = "-q --checkpoint-dir checkpoints --checkpoint-every 1"
 
 /// The files of checkpoints that there are in the directory that was named.
 pub(crate) fn checkpoints(folder: &Path) -> Vec<PathBuf> {
-    versions_in(&folder.join("checkpoints"))
+    checkpoints_in(&folder.join("checkpoints"))
 }
 
 /// The files of checkpoints that there are in a directory of checkpoints.
-fn versions_in(folder: &Path) -> Vec<PathBuf> {
+fn checkpoints_in(folder: &Path) -> Vec<PathBuf> {
     let in_folder = |folder: &Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect::<Vec<_>>()
@@ -372,7 +372,7 @@ fn resume_on_disk_takes_the_same_command_only() {
     );
     let published = || {
         let folders = unnamed(folder).into_iter();
-        let all = folders.flat_map(|name| versions_in(&folder.join(name)));
+        let all = folders.flat_map(|name| checkpoints_in(&folder.join(name)));
         all.collect::<BTreeSet<_>>()
     };
     let mut kills = 0;
@@ -423,7 +423,7 @@ fn resume_lists_other_runs() {
     let published = || {
         let folders = unnamed(folder).into_iter();
         folders
-            .flat_map(|name| versions_in(&folder.join(name)))
+            .flat_map(|name| checkpoints_in(&folder.join(name)))
             .count()
     };
     while published() == 0 {

@@ -130,7 +130,7 @@ impl ValueStorage {
         Ok(frames.take_bytes_read())
     }
 
-    /// Borrows the values of one batch. Returns `None` if they have to be read.
+    /// Returns the values of one batch if they are in memory, otherwise `None`.
     pub(crate) fn open(
         &self,
         batches: &Batches,

@@ -366,7 +366,8 @@ impl<'g> DeepVerifier<'g> {
         if meta.weights != self.weights {
             let range = |range: Option<WeightRange>| range.map_or("none".into(), |r| r.to_string());
             let [said, found] = [meta.weights, self.weights].map(range);
-            let what = format!("its weights are {said}, those of its edges are {found}");
+            let what =
+                format!("graph.json records weights {said}, but its edges have weights {found}");
             return Err(wrong(what));
         }
         let lost = |reason: &str| meta.dropped.get(reason).copied().unwrap_or(0);

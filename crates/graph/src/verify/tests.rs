@@ -336,14 +336,14 @@ fn deep_verify_finds_crafted_damage() {
             // The bits of a destination of a block by the other codec say nothing.
             graph.payload(forward(FileKind::Data), |bytes| bytes[3] ^= 1);
         }),
-        ("lower least weight", "its weights are", |graph| {
+        ("lower least weight", "records weights", |graph| {
             graph.meta(|meta| {
                 let greatest = meta.weights.unwrap().greatest;
                 let least = -1.0;
                 meta.weights = Some(WeightRange { least, greatest });
             });
         }),
-        ("greater greatest weight", "its weights are", |graph| {
+        ("greater greatest weight", "records weights", |graph| {
             graph.meta(|meta| {
                 let least = meta.weights.unwrap().least;
                 let greatest = 1e6;
