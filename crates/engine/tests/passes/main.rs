@@ -5,5 +5,6 @@
 mod common;
 mod fixpoint;
 mod pregel;
+mod random_programs;
 
 use common::{Memory, Mode, Plain, all, engine, random, run};

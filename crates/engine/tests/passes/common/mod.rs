@@ -150,6 +150,7 @@ pub(crate) struct Mode {
     pub(crate) edges: EdgeResidency,
     pub(crate) dispatch: DispatchChoice,
     pub(crate) ranks: Ranks,
+    pub(crate) footprint: ProgramFootprint,
 }
 
 impl Mode {
@@ -163,6 +164,7 @@ impl Mode {
         edges: EdgeResidency::Auto,
         dispatch: DispatchChoice::Auto,
         ranks: Ranks::One,
+        footprint: ProgramFootprint::USUAL,
     };
 }
 
@@ -247,7 +249,7 @@ pub(crate) fn settings(
             },
             ..EngineOptions::default()
         },
-        sizes: ProgramFootprint::USUAL,
+        sizes: mode.footprint,
         charge: None,
         on_pass: None,
         checkpoints: None,
@@ -324,6 +326,11 @@ pub(crate) fn run<T: Send>(
                     least > memory,
                     "{least} bytes are asked for where {memory} are given"
                 );
+                // Another rank may need a little more; the message of the error rounds up.
+                let least = match mode.ranks {
+                    Ranks::One => least,
+                    _ => least.next_multiple_of(1 << 20),
+                };
                 return attempt(least + more).unwrap_or_else(|error| panic!("{mode:?}: {error}"));
             }
             Err(_) => memory += memory / 8,
