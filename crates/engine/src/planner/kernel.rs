@@ -89,9 +89,19 @@ impl PassStats {
         let scanned = frames_of_cells(rows * columns * files, self.scanned, all_cells);
         let scanned = scanned.max(frames(self.scanned) * rows / columns.max(1.0));
         let looked_up = if self.decoded { 0.0 } else { looked_up };
-        // The disk is not shared by the workers.
-        let unit = self.workers as f64 * DISK_PAGE_BYTES as f64 / BYTES_AN_ELEMENT;
-        [looked_up, scanned].map(|frames| (frames * unit) as u64)
+        [looked_up, scanned].map(|frames| (frames * self.frame_cost()) as u64)
+    }
+    /// Returns the cost of what a gather reads beyond the cells: one more frame for each.
+    fn gather_reads(&self) -> u64 {
+        let share = self.scanned as f64 / (self.on_disk.all_cells as f64).max(1.0);
+        let cells = (self.columns as f64) * (self.columns as f64) * share;
+        (cells * self.frame_cost()) as u64
+    }
+    /// Returns the cost of reading a frame.
+    ///
+    /// The disk is not shared by the workers.
+    fn frame_cost(&self) -> f64 {
+        self.workers as f64 * DISK_PAGE_BYTES as f64 / BYTES_AN_ELEMENT
     }
     /// Returns the cost of a scan: one for each source and edge, divided among the workers.
     ///
@@ -180,6 +190,7 @@ pub(crate) fn choose_kernel(facts: &PassStats) -> KernelPlan {
                 KernelChoice::Auto
                     if (against || facts.transposed && facts.both_resident)
                         && facts.pulls
+                        && facts.gather_reads() < facts.scan() / 2
                         && (facts.edges > facts.arcs / 8 || facts.active > facts.vertices / 16) =>
                 {
                     (Mode::Gather, !against)
@@ -305,6 +316,26 @@ mod tests {
             looked_up < scanned && scanned < many.read()[1] / 10,
             "{looked_up} {scanned}"
         );
+    }
+
+    #[test]
+    fn gather_of_small_cells_on_disk_is_refused() {
+        let many = |scanned| PassStats {
+            symmetric: true,
+            columns: 64,
+            active: FEW.vertices / 2,
+            edges: FEW.arcs / 2,
+            scanned,
+            ..FEW
+        };
+        assert_eq!(chosen(many(0)).0, Mode::Gather);
+        // 4,096 cells of 12 KiB, each in a frame of 64 KiB.
+        assert_eq!(chosen(many(3 << 24)).0, Mode::Scatter);
+        let few_columns = PassStats {
+            columns: 8,
+            ..many(3 << 24)
+        };
+        assert_eq!(chosen(few_columns).0, Mode::Gather);
     }
 
     #[test]
