@@ -79,7 +79,8 @@ impl Engine {
             return Ok(false);
         }
         if !over_lists {
-            self.load_cells(edge_scan::least(self.common.workers.count()))?;
+            let reserve = afforest::cells_reserve(self.common.workers.count(), self.vertices());
+            self.load_cells(reserve)?;
         }
         let mut rows = self.common.arrays.take(labels.id())?;
         let outcome = self.unite_rows::<I>(I::shared(elements_mut(rows.all())), over_lists);
@@ -112,7 +113,8 @@ impl Engine {
         let Some(mut forest) = forest.filter(|_| lacks == 0) else {
             return Ok(false);
         };
-        self.load_cells(besides)?;
+        let reserve = afforest::cells_reserve(self.common.workers.count(), self.vertices());
+        self.load_cells(reserve)?;
         let words = &mut forest.typed_mut::<I>()[..self.vertices() as usize];
         self.unite_rows::<I>(I::shared(words), false)?;
         self.fold_and_share(words, |words, first, came| {

@@ -8,13 +8,13 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_graph::Cell;
-use graphmill_raw::{AtomicCell, AtomicScalar, UnionFind};
+use graphmill_raw::{AtomicBitmap, AtomicCell, AtomicScalar, UnionFind};
 
 use crate::cache::adjacency::AdjacencyLists;
 use crate::cache::cells::CellCache;
 use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::exec::in_memory::edge_scan;
+use crate::exec::in_memory::edge_scan::{self, SourceEdges};
 use crate::exec::in_memory::round::each_part;
 use crate::metrics::run::{Mode, PassMetrics};
 
@@ -22,6 +22,8 @@ use crate::metrics::run::{Mode, PassMetrics};
 const SAMPLE: usize = 1024;
 /// Vertices that a worker takes at a time.
 const AT_ONCE: usize = 4096;
+/// Batches from which on a scan of cells looks for the largest component on its way.
+const BATCHES_MIN: usize = 4;
 /// Vertices whose neighbours are on their way.
 const AHEAD: usize = 16;
 
@@ -117,7 +119,15 @@ pub(crate) fn flatten<I: AtomicScalar, A: AtomicCell<I>>(
     })
 }
 
+/// Returns the bytes that [`unite_cells`] takes, without the forest and the cells in memory.
+pub(crate) fn cells_reserve(workers: usize, vertices: u64) -> u64 {
+    edge_scan::least(workers) + AtomicBitmap::bytes(vertices)
+}
+
 /// Unites the ends of all arcs, cell by cell as they are stored; flat at the end.
+///
+/// The cells within a batch and those out of the first batch go first. They make most of the largest component, so of the
+/// arcs that are left few have an end outside of it, which a bit for each vertex says.
 pub(crate) fn unite_cells<I: AtomicScalar, A: AtomicCell<I>>(
     context: &ExecContext,
     cell_cache: &CellCache,
@@ -131,16 +141,73 @@ pub(crate) fn unite_cells<I: AtomicScalar, A: AtomicCell<I>>(
     // Where each arc has its opposite, one of the two is enough.
     let symmetric = context.graph.symmetric();
     let wanted = |column: usize, cell: &Cell| !symmetric || cell.source_batch() <= column;
-    let pass = edge_scan::visit(context, cell_cache, wanted, |list| {
-        let source = I::of_index(list.source);
-        for local in list.destinations {
-            let destination = list.first_destination + u64::from(*local);
-            forest.union(source, I::of_index(destination));
+    let unite = |source: u64, destination: u64| {
+        forest.union(I::of_index(source), I::of_index(destination));
+    };
+    let unite_list = |list: SourceEdges<'_>| {
+        list.each(|destination| unite(list.source, destination));
+    };
+    let lease = context.budget.lease(
+        "the largest component",
+        AtomicBitmap::bytes(vertices as u64),
+    );
+    let (Ok(_lease), true) = (lease, context.batches.len() >= BATCHES_MIN) else {
+        let pass = edge_scan::visit(context, cell_cache, wanted, unite_list)?;
+        flatten(context, forest)?;
+        tell(pass);
+        return Ok(());
+    };
+    let is_early = |column: usize, cell: &Cell| [0, column].contains(&cell.source_batch());
+    let early = |column: usize, cell: &Cell| wanted(column, cell) && is_early(column, cell);
+    let mut pass = edge_scan::visit(context, cell_cache, early, unite_list)?;
+    flatten(context, forest)?;
+    let largest = Members::of_largest(context, forest)?;
+    let late = |column: usize, cell: &Cell| wanted(column, cell) && !is_early(column, cell);
+    let rest = edge_scan::visit(context, cell_cache, late, |list| {
+        if !largest.has(list.source) {
+            return unite_list(list);
         }
+        list.each(|destination| {
+            if !largest.has(destination) {
+                unite(list.source, destination);
+            }
+        });
     })?;
     flatten(context, forest)?;
+    pass.edges += rest.edges;
+    pass.cells += rest.cells;
+    pass.bytes_read += rest.bytes_read;
     tell(pass);
     Ok(())
+}
+
+/// The vertices of the largest component, as a bit for each.
+struct Members(AtomicBitmap);
+
+impl Members {
+    fn of_largest<I: AtomicScalar, A: AtomicCell<I>>(
+        context: &ExecContext,
+        forest: UnionFind<'_, I, A>,
+    ) -> Result<Members, EngineError> {
+        let vertices = forest.len();
+        let members = AtomicBitmap::new(vertices as u64);
+        let largest = most_frequent(forest);
+        let is_member = |v: usize| Some(forest.parent(I::of_index(v as u64))) == largest;
+        // A part is of whole words.
+        parts(context, vertices, |part| {
+            for first in part.clone().step_by(64) {
+                let word = first..part.end.min(first + 64);
+                let bits = word.map(|v| u64::from(is_member(v)) << (v % 64));
+                members.set_word(first / 64, bits.sum());
+            }
+        })?;
+        Ok(Members(members))
+    }
+
+    #[inline(always)]
+    fn has(&self, v: u64) -> bool {
+        self.0.is_marked(v as usize)
+    }
 }
 
 /// The root that most vertices of a sample have.

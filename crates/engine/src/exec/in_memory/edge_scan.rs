@@ -35,8 +35,18 @@ pub(crate) fn least(workers: usize) -> u64 {
 pub(crate) struct SourceEdges<'b> {
     pub(crate) source: u64,
     /// What destinations are counted from.
-    pub(crate) first_destination: u64,
-    pub(crate) destinations: &'b [u32],
+    first_destination: u64,
+    destinations: &'b [u32],
+}
+
+impl SourceEdges<'_> {
+    /// Calls `work` with each destination.
+    #[inline(always)]
+    pub(crate) fn each(&self, work: impl Fn(u64)) {
+        for local in self.destinations {
+            work(self.first_destination + u64::from(*local));
+        }
+    }
 }
 
 /// Calls `visit` with the list of each source in each cell that is `wanted(column, cell)`.
