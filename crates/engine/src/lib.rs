@@ -25,7 +25,7 @@
 //! | `messages/` | the messages of a pass, in memory and on disk |
 //! | `context.rs` | the context that all phases of a pass share |
 //! | `checkpoint/` | checkpoints of a run, and resuming from them ([`ResumeInfo`]); [`is_checkpoint_dir`], [`is_checkpoint_file`] |
-//! | `config.rs` | [`EngineConfig`]: the resources of an engine; [`EngineOptions`]: options that replace its choices by cost |
+//! | `config.rs` | [`EngineConfig`]: the resources of an engine; [`EngineOptions`]: options that override choices by cost |
 //! | `memory/` | how a pass shares out the memory budget |
 //! | `program/` | what algorithms implement: [`EdgeProgram`], [`MessageProgram`], [`VertexProgram`], and [`MonotoneProgram`] for label programs; [`ProgramFootprint`]: their bytes for each vertex |
 //! | `state/` | [`VertexArray`]: one typed value for each vertex; [`Rows`]: the rows that a pass reads and writes |
