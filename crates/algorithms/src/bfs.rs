@@ -65,7 +65,7 @@ pub fn run_parents<I: VertexIndex>(
         *parent = if v == source { I::of(rank) } else { I::NONE };
         Greatest(if *depth == UNREACHED { 0 } else { *depth })
     })?;
-    let callers = engine.select_vertices(depth.read(), |_, depth| *depth < last)?;
+    let callers = engine.select_vertices(depth.read(), None, |_, depth| *depth < last)?;
     engine.process_edges(
         &SetParent(PhantomData::<fn() -> I>),
         (depth.read(), IdOrdinal),

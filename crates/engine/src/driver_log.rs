@@ -20,6 +20,8 @@ use crate::error::{EngineError, ensure};
 pub(crate) struct DriverLog {
     /// True if the run writes checkpoints, so entries are retained.
     pub(crate) is_kept: bool,
+    /// The driver makes no more calls.
+    pub(crate) is_ended: bool,
     /// Calls within a call that is one entry.
     depth: u32,
     /// Entries so far.
@@ -84,6 +86,8 @@ impl DriverLog {
     ///
     /// The entry must have the call's name, or this is another program.
     pub(crate) fn answer(&mut self, call: &str) -> Result<Option<Vec<u8>>, EngineError> {
+        let is_late = self.is_kept && self.is_ended && self.depth == 0;
+        ensure(!is_late, || EngineError::CallAfterEnd)?;
         let Some(at) = self.replay_at.filter(|_| self.depth == 0) else {
             return Ok(None);
         };
@@ -98,10 +102,18 @@ impl DriverLog {
         Ok(Some(payload))
     }
 
+    /// Rejects a read of rows or of sets before the end of a driver that writes checkpoints.
+    ///
+    /// The log has no such reads, so a driver that decides by them would decide otherwise in a replay.
+    pub(crate) fn check_readable(&self) -> Result<(), EngineError> {
+        let is_readable = !self.is_kept || self.is_ended || self.depth > 0;
+        ensure(is_readable, || EngineError::ReadBeforeEnd)
+    }
+
     /// Appends the result of a call.
     pub(crate) fn note(&mut self, call: &str, payload: &[u8]) {
         failpoint!(EntriesForgotten => if call == "insert" { return });
-        if self.is_kept && self.depth == 0 {
+        if self.is_kept && self.depth == 0 && !self.is_ended {
             self.entries.push(name_of(call), payload);
             self.count += 1;
         }

@@ -140,19 +140,20 @@ impl Engine {
         Ok(sum)
     }
 
-    /// The vertices of whose rows `choose(v, row)` says so.
+    /// Returns the active vertices, or all vertices, for whose rows `choose(v, row)` is true.
     ///
     /// # Errors
     /// Disk or budget failed, or the user asked to stop.
     pub fn select_vertices<R: Rows>(
         &mut self,
         rows: R,
+        active: Option<&ActiveSet>,
         choose: impl Fn(u64, R::Row<'_>) -> bool + Sync,
     ) -> Result<ActiveSet, EngineError> {
         let name = call_name::<R>("select_vertices");
         let ((), [chosen]) = self.logged_passes(0, &name, |engine| {
             let mut chosen = engine.active.empty();
-            engine.vertices_pass(rows, None, Some(&chosen), |v, row| {
+            engine.vertices_pass(rows, active, Some(&chosen), |v, row| {
                 ((), Activate::when(choose(v, row)))
             })?;
             chosen.refresh_counts();
@@ -182,7 +183,7 @@ impl Engine {
         Ok(needs)
     }
 
-    fn vertices_pass<R: Rows, A: Reduce>(
+    pub(crate) fn vertices_pass<R: Rows, A: Reduce>(
         &mut self,
         rows: R,
         active: Option<&ActiveSet>,

@@ -174,6 +174,16 @@ pub enum EngineError {
         "cannot read a cell: it is not in memory, and the pass has no stream for it; this is a bug, please report it"
     )]
     NoReaders,
+    /// A run with checkpoints reads rows, or members of a set, before its last call.
+    #[error(
+        "cannot read rows or members of a set: the run writes checkpoints, and what a program reads is not in them; read after the last pass (`Session::end_passes`), or decide by what passes return"
+    )]
+    ReadBeforeEnd,
+    /// A run with checkpoints makes a call after it read rows.
+    #[error(
+        "cannot run a pass: the run writes checkpoints, and it has ended its passes to read rows; make all passes first"
+    )]
+    CallAfterEnd,
     /// A program cannot use the weights of a graph.
     #[error("cannot use the weights of {}: {what}", graph.display())]
     Weights {

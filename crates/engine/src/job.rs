@@ -1,11 +1,12 @@
 //! Operations for the code around a run: the facade and the bundled algorithms. Other programs need none of them.
 //!
-//! They end the log of calls, share metrics between ranks, hand out rows and delete checkpoints.
+//! They end the log of calls, share metrics between ranks, fill and hand out rows, and delete checkpoints.
 
 pub use crate::driver::collect::{local_batches, serve, stop_serving};
+pub use crate::driver::fill::{fill, is_filled};
 pub use crate::driver::fixpoint::adjacency_min_memory;
 pub use crate::driver::replay::{
-    end_calls, finish_checkpoints, has_published, keep_ended, resumed,
+    end_calls, finish_checkpoints, has_published, keep_ended, logged_work, resumed,
 };
 pub use crate::driver::sample::{max_degree_vertex, sample_degree, sample_mean_weight};
 use crate::engine::Engine;

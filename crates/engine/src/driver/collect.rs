@@ -30,6 +30,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let id = array.id();
         self.common.arrays.check_own(id)?;
+        self.active.history().check_readable()?;
         let EngineState { ranks, wire, .. } = &self.common;
         out.clear();
         let owner = ranks.owner(batch);

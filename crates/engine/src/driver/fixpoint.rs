@@ -294,7 +294,9 @@ impl Engine {
             list(pass);
             pauses(recovery, clock.now(), ranks)
         };
-        let leave = |blocks: &[VertexBlock]| left.insert_these(blocks.iter().flatten());
+        let leave = |blocks: &[VertexBlock]| {
+            left.insert_each(blocks.iter().flatten().copied().map(u64::from))
+        };
         match P::UNIT_STEP {
             true => with_words!(lists, |WORDS| direction_optimizing::settle::<P, WORDS>(
                 &ground, &store, first, tell, leave

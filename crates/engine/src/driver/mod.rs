@@ -1,7 +1,8 @@
-//! `impl Engine` beyond single passes: Pregel programs, fixpoints, components, replay after a kill, results.
+//! `impl Engine` beyond single passes: Pregel programs, fixpoints, components, replay after a kill, rows from elsewhere, results.
 
 pub(crate) mod collect;
 pub(crate) mod components;
+pub(crate) mod fill;
 pub(crate) mod fixpoint;
 pub(crate) mod mailboxes;
 pub(crate) mod memory;

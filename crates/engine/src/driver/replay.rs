@@ -27,6 +27,16 @@ impl Engine {
         name: &str,
         work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
     ) -> Result<(S, [ActiveSet; N]), EngineError> {
+        self.logged_call(passes, name, work)
+    }
+
+    /// Runs one call of the driver whose work may fail with another error.
+    pub(crate) fn logged_call<S: Reduce, const N: usize, E: From<EngineError>>(
+        &mut self,
+        passes: u64,
+        name: &str,
+        work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), E>,
+    ) -> Result<(S, [ActiveSet; N]), E> {
         if self.active.history().is_within() {
             return work(self);
         }
@@ -34,10 +44,11 @@ impl Engine {
         if let Some(payload) = answer {
             self.metrics.counted += passes;
             let mut payload = &payload[..];
-            let sum = S::take(&mut payload).ok_or_else(protocol_error)?;
+            let misfit = || EngineError::from(protocol_error());
+            let sum = S::take(&mut payload).ok_or_else(misfit)?;
             let mut sets = [(); N].map(|()| self.active.empty());
             for set in &mut sets {
-                set.restore_or_register(u64::take(&mut payload).ok_or_else(protocol_error)?)?;
+                set.restore_or_register(u64::take(&mut payload).ok_or_else(misfit)?)?;
             }
             return Ok((sum, sets));
         }
@@ -167,6 +178,24 @@ impl Engine {
     }
 }
 
+/// Does work outside of passes as one call of the driver, and returns its number.
+///
+/// A resumed run that did the work before its checkpoint does not do it again.
+///
+/// # Errors
+/// The errors of the work; a checkpoint cannot be written or resumed from.
+pub fn logged_work<E: From<EngineError>>(
+    engine: &mut Engine,
+    name: &str,
+    work: impl FnOnce(&mut Engine) -> Result<u64, E>,
+) -> Result<u64, E> {
+    if engine.active.history().is_ended {
+        return work(engine);
+    }
+    let (number, []) = engine.logged_call(0, name, |engine| Ok::<_, E>((work(engine)?, [])))?;
+    Ok(number)
+}
+
 /// Saves a run in memory that ended and was cancelled before its result was written.
 ///
 /// Returns true if it is saved.
@@ -197,7 +226,7 @@ pub fn has_published(engine: &Engine) -> bool {
     recovery.is_some_and(|recovery| !recovery.published.is_empty())
 }
 
-/// Ends the driver's calls.
+/// Ends the driver's calls: rows and members of sets may be read from now on.
 ///
 /// The driver must have made all logged calls of the run that it resumes: a result before that has no rows.
 ///
@@ -210,6 +239,7 @@ pub fn end_calls(engine: &mut Engine) -> Result<(), EngineError> {
         });
     }
     engine.checkpoint_if_due()?;
+    engine.active.history().is_ended = true;
     if let Some(recovery) = &mut engine.recovery {
         // No call follows: work may end at any time.
         recovery.patience = None;

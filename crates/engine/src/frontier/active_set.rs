@@ -15,7 +15,7 @@ use graphmill_storage::MemoryBudget;
 
 use crate::comm::communicator::Communicator;
 use crate::driver_log::DriverLog;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::frontier::bitmap::{BatchBitmaps, HierarchicalBitmap};
 use crate::frontier::codec;
 use crate::value::Reduce;
@@ -172,12 +172,7 @@ impl ActiveSet {
     /// The index is not of this graph, the budget has no room for the batch's bitmap, or a rank is lost.
     pub fn insert(&mut self, v: u64) -> Result<(), EngineError> {
         let batches = Arc::clone(&self.pool.batches);
-        if v >= batches.vertices() {
-            return Err(EngineError::NoSuchIndex {
-                index: v,
-                vertices: batches.vertices(),
-            });
-        }
+        check_index(v, &batches)?;
         let batch = batches.batch_of(v);
         self.change("insert", |set| {
             let i = (v - batches.start(batch)) as usize;
@@ -197,21 +192,59 @@ impl ActiveSet {
             own.try_for_each(|batch| set.edit(batch, HierarchicalBitmap::insert_all))
         })
     }
-    /// Adds these vertices.
-    pub(crate) fn insert_these<'v>(
+    /// Adds these vertices; a rank adds its own of them.
+    ///
+    /// # Errors
+    /// An index is not of this graph, the budget has no room for a bitmap, or a rank is lost.
+    pub fn insert_each(
         &mut self,
-        vertices: impl Iterator<Item = &'v u32>,
+        vertices: impl IntoIterator<Item = u64>,
     ) -> Result<(), EngineError> {
         let batches = Arc::clone(&self.pool.batches);
-        self.change("insert these", |set| {
-            for v in vertices.copied().map(u64::from) {
+        self.change("insert each", |set| {
+            let own = set.pool.ranks.own();
+            for v in vertices {
+                check_index(v, &batches)?;
                 let batch = batches.batch_of(v);
-                let i = v - batches.start(batch);
-                set.batch(batch)?.insert(i as usize);
+                if own.contains(&batch) {
+                    let i = v - batches.start(batch);
+                    set.batch(batch)?.insert(i as usize);
+                }
             }
             set.refresh_counts();
             Ok(())
         })
+    }
+
+    /// True if the vertex with index `v` is in the set.
+    ///
+    /// All ranks make the call and get the same answer, so a driver program may decide by it. Functions of a pass must not call it: a
+    /// pass over a part of the vertices takes the set.
+    ///
+    /// # Errors
+    /// The index is not of this graph, or a rank is lost.
+    pub fn contains(&self, v: u64) -> Result<bool, EngineError> {
+        check_index(v, &self.pool.batches)?;
+        let misfit = || EngineError::from(protocol_error());
+        let mut history = self.pool.history();
+        let is_logged = !history.is_ended;
+        let answer = is_logged.then(|| history.answer("contains")).transpose()?;
+        drop(history);
+        if let Some(payload) = answer.flatten() {
+            return <u64 as Reduce>::take(&mut &payload[..])
+                .map(|found| found == 1)
+                .ok_or_else(misfit);
+        }
+        let [found] = self.pool.ranks.total([u64::from(self.holds(v))])?;
+        self.pool.history().note("contains", &found.to_le_bytes());
+        Ok(found == 1)
+    }
+
+    /// True if `v`, an index of this graph, is a vertex of the set that this rank has.
+    pub(crate) fn holds(&self, v: u64) -> bool {
+        let batch = self.pool.batches.batch_of(v);
+        let i = (v - self.pool.batches.start(batch)) as usize;
+        self.counts[batch] > 0 && lock(&self.sets[batch]).contains(i)
     }
 
     /// Adds every vertex for which `f` returns true.
@@ -241,6 +274,24 @@ impl ActiveSet {
         self.change_by("remove", other, HierarchicalBitmap::remove)
     }
 
+    /// Leaves the vertices in this set that are in another set of the same graph too.
+    ///
+    /// # Errors
+    /// The other set is of another engine, the budget has no room for the bitmap, or a rank is lost.
+    pub fn intersect(&mut self, other: &ActiveSet) -> Result<(), EngineError> {
+        ensure(other.is_of(&self.pool), || EngineError::ForeignSet)?;
+        self.change("intersect", |set| {
+            let mut own = set.pool.ranks.own();
+            own.try_for_each(|batch| match set.counts[batch] {
+                0 => Ok(()),
+                _ => {
+                    let theirs = lock(&other.sets[batch]);
+                    set.edit(batch, |mine| mine.retain(|i| theirs.contains(i)))
+                }
+            })
+        })
+    }
+
     /// Changes this set by each vertex of another one.
     fn change_by(
         &mut self,
@@ -248,9 +299,7 @@ impl ActiveSet {
         other: &ActiveSet,
         change: impl Fn(&mut HierarchicalBitmap, usize),
     ) -> Result<(), EngineError> {
-        if !other.is_of(&self.pool) {
-            return Err(EngineError::ForeignSet);
-        }
+        ensure(other.is_of(&self.pool), || EngineError::ForeignSet)?;
         self.change(what, |set| {
             other.batches().try_for_each(|batch| {
                 let theirs = lock(&other.sets[batch]);
@@ -259,7 +308,16 @@ impl ActiveSet {
         })
     }
 
-    /// Calls `f` with each vertex of the set, in ascending order.
+    /// Calls `f` with the index of each vertex of the set that this rank has, in ascending order.
+    ///
+    /// # Errors
+    /// The run writes checkpoints and has not ended its passes.
+    pub fn for_each(&self, f: impl FnMut(u64)) -> Result<(), EngineError> {
+        self.pool.history().check_readable()?;
+        self.each(f)
+    }
+
+    /// As [`ActiveSet::for_each`], within a call.
     pub(crate) fn each(&self, mut f: impl FnMut(u64)) -> Result<(), EngineError> {
         for batch in self.batches() {
             let start = self.pool.batches.start(batch);
@@ -310,6 +368,13 @@ impl ActiveSet {
             self.recount(batch);
         }
     }
+}
+
+/// Rejects an index that the graph does not have.
+fn check_index(index: u64, batches: &Batches) -> Result<(), EngineError> {
+    let vertices = batches.vertices();
+    let outside = || EngineError::NoSuchIndex { index, vertices };
+    ensure(index < vertices, outside)
 }
 
 impl Drop for ActiveSet {

@@ -87,6 +87,21 @@ impl HierarchicalBitmap {
         }
     }
 
+    /// True if vertex `i` is in the set.
+    pub(crate) fn contains(&self, i: usize) -> bool {
+        let word = self.words.get(i / WORD);
+        word.is_some_and(|word| word >> (i % WORD) & 1 == 1)
+    }
+
+    /// Removes the vertices for which `keep` returns false.
+    pub(crate) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        for w in 0..self.words.len() {
+            for i in ones(self.words[w], w).filter(|i| !keep(*i)) {
+                self.remove(i);
+            }
+        }
+    }
+
     pub(crate) fn insert_all(&mut self) {
         fn fill(words: &mut [u64], bits: usize) {
             words.fill(!0);
