@@ -82,7 +82,7 @@ impl Output {
     }
 }
 
-/// The array that holds a result.
+/// The array that holds a result; a vertex that is a value is written as its id.
 #[derive(Debug, Clone, Copy)]
 pub enum OutputValues {
     /// Floating-point numbers of 32 bits.
@@ -93,8 +93,12 @@ pub enum OutputValues {
     U32(VertexArray<u32>),
     /// Integers.
     U64(VertexArray<u64>),
-    /// Vertices, by rank of id.
+    /// Vertices, by index.
     Vertex32(VertexArray<u32>),
-    /// Vertices, by rank of id.
+    /// Vertices, by index.
     Vertex64(VertexArray<u64>),
+    /// Vertices, by the ordinal of their id ([`IdOrdinal`](graphmill_engine::IdOrdinal)).
+    Ordinal32(VertexArray<u32>),
+    /// Vertices, by the ordinal of their id.
+    Ordinal64(VertexArray<u64>),
 }

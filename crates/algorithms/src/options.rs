@@ -54,6 +54,15 @@ pub enum AlgorithmError {
         /// A budget in which it does, in bytes, where that is known.
         least: Option<u64>,
     },
+    /// A vertex program sends along arcs only, and a component does not depend on their direction.
+    #[error(
+        "cannot use this --method on {}: its vertices send along the arcs only, and the graph is directed; import the edges again with --undirected, or use another method",
+        graph.display()
+    )]
+    Directed {
+        /// The stored graph.
+        graph: PathBuf,
+    },
     /// A graph has weights that the algorithm cannot take.
     #[error(
         "cannot compute shortest paths on {}: its weights are from {weights}, and must be 0 or more; import the edges again with other weights, or without (--weights none) to count arcs",

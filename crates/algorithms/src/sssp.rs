@@ -1,15 +1,19 @@
 //! Single-source shortest paths over non-negative weights: the least sum of weights from a source to every vertex it reaches.
 
+mod distance;
 pub(crate) mod entry;
+mod pregel;
 
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Accumulator, Direction, EdgeValue, Engine, EngineError, Label, MonotoneProgram,
-    ProgramFootprint, VertexArray, footprint_of, job,
+    Accumulator, Direction, EdgeValue, Engine, EngineError, Label, MonotoneProgram, PregelMode,
+    ProgramFootprint, VertexArray, footprint_of, job, pregel_footprint,
 };
 use graphmill_graph::StoredGraph;
 
+pub use self::distance::Distance;
+use self::pregel::ShortestPaths;
 use crate::options::AlgorithmError;
 
 /// The method that finds shortest paths.
@@ -21,6 +25,8 @@ pub enum SsspMethod {
     Delta(Option<f64>),
     /// Each pass relaxes the arcs of the vertices that came closer in the last one (DFOGraph, Fig. 2b).
     BellmanFord,
+    /// By a vertex program (iPregel).
+    Pregel(PregelMode),
 }
 
 /// Computes distances from a source: the least sum of weights on a path, `inf` without a path.
@@ -39,23 +45,26 @@ pub fn run<R: Distance>(
     engine.process_vertices(distance.write(), None, |v, distance| {
         *distance = if v == source { R::NOWHERE } else { R::NONE };
     })?;
-    let mut active = engine.empty_set()?;
-    active.insert(source)?;
     let width = match method {
+        SsspMethod::Pregel(mode) => {
+            engine.pregel(ShortestPaths::<R>::new(source), distance, mode, None)?;
+            return Ok(distance);
+        }
         SsspMethod::Delta(Some(width)) => width,
         SsspMethod::Delta(None) => bucket_width(engine)?,
         SsspMethod::BellmanFord => 1.0,
     };
+    let mut active = engine.empty_set()?;
+    active.insert(source)?;
     let relax = Relax::<R> {
         per_bucket: width.recip().min(f64::MAX),
         length: PhantomData,
     };
     let forward = Direction::Forward;
-    match method {
-        SsspMethod::Delta(_) => engine.run_to_fixpoint(&relax, distance, active, forward)?,
-        SsspMethod::BellmanFord => {
-            engine.run_to_fixpoint_by_passes(&relax, distance, active, forward)?
-        }
+    if let SsspMethod::Delta(_) = method {
+        engine.run_to_fixpoint(&relax, distance, active, forward)?;
+    } else {
+        engine.run_to_fixpoint_by_passes(&relax, distance, active, forward)?;
     }
     Ok(distance)
 }
@@ -95,36 +104,12 @@ pub(crate) fn check_weights(graph: &StoredGraph) -> Result<(), AlgorithmError> {
     }
 }
 
-/// A floating-point type that distances are kept in.
-pub trait Distance: Label + Accumulator + EdgeValue {
-    /// The way from a vertex to itself.
-    const NOWHERE: Self;
-    /// The sum.
-    fn plus(self, other: Self) -> Self;
-    /// The length in 64 bits.
-    fn wide(self) -> f64;
-}
-
-macro_rules! length {
-    ($($t:ty)*) => {$(
-        impl Distance for $t {
-            const NOWHERE: Self = 0.0;
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                self + other
-            }
-            #[inline(always)]
-            fn wide(self) -> f64 {
-                f64::from(self)
-            }
-        }
-    )*};
-}
-length!(f32 f64);
-
 /// Returns the bytes that the passes hold for each vertex.
-pub(crate) fn sizes<R: Distance>() -> ProgramFootprint {
-    footprint_of::<Relax<R>>()
+pub(crate) fn sizes<R: Distance>(method: SsspMethod) -> ProgramFootprint {
+    match method {
+        SsspMethod::Pregel(mode) => pregel_footprint::<ShortestPaths<R>>(mode),
+        SsspMethod::Delta(_) | SsspMethod::BellmanFord => footprint_of::<Relax<R>>(),
+    }
 }
 
 /// As much further away as the arc is long.

@@ -1,16 +1,18 @@
 //! Weakly connected components: every vertex gets the smallest vertex of its component, arcs taken without their direction.
 
 pub(crate) mod entry;
+mod pregel;
 
 use std::marker::PhantomData;
 
 use graphmill_engine::{
     Activate, ActiveSet, ComponentsMethod, Direction, EdgeProgram, Engine, EngineError, IdOrdinal,
-    Least, MessageProgram, MonotoneProgram, Outbox, ProgramFootprint, Read, VertexArray, Write,
-    footprint_of, job,
+    Least, MessageProgram, MonotoneProgram, Outbox, PregelMode, ProgramFootprint, Read,
+    VertexArray, Write, footprint_of, job, pregel_footprint,
 };
 use graphmill_graph::Order;
 
+use self::pregel::HashMin;
 use crate::options::AlgorithmError;
 use crate::vertex_index::VertexIndex;
 
@@ -21,6 +23,8 @@ pub enum WccMethod {
     Unite(ComponentsMethod),
     /// The smallest label spreads from neighbour to neighbour, as in the systems that know passes only.
     Labels,
+    /// By a vertex program (iPregel), of a graph with the opposite of each arc.
+    Pregel(PregelMode),
 }
 
 /// Labels each vertex with the smallest ordinal of an id in its weakly connected component.
@@ -28,7 +32,7 @@ pub enum WccMethod {
 /// The method changes nothing but the time.
 ///
 /// # Errors
-/// The data of the requested method do not fit in memory. Errors of the engine.
+/// The data of the requested method do not fit in memory, or it is a vertex program and the graph is directed. Errors of the engine.
 pub fn run<I: VertexIndex>(
     engine: &mut Engine,
     method: WccMethod,
@@ -48,6 +52,15 @@ pub fn run<I: VertexIndex>(
         }),
         WccMethod::Unite(ComponentsMethod::Auto) => Ok(spread(engine, label, true)?),
         WccMethod::Labels => Ok(spread(engine, label, false)?),
+        WccMethod::Pregel(_) if !engine.graph().symmetric() && engine.graph().arcs() > 0 => {
+            let graph = engine.graph().path().to_path_buf();
+            Err(AlgorithmError::Directed { graph })
+        }
+        WccMethod::Pregel(mode) => {
+            own_labels(engine, label)?;
+            engine.pregel(HashMin::<I>(PhantomData), label, mode, None)?;
+            Ok(label)
+        }
     }
 }
 
@@ -68,9 +81,7 @@ fn spread<I: VertexIndex>(
     let mut active = match hub {
         Some(hub) => flood(engine, label, hub)?,
         None => {
-            engine.process_vertices((label.write(), IdOrdinal), None, |_, (label, rank)| {
-                *label = I::of(rank)
-            })?;
+            own_labels(engine, label)?;
             engine.full_set()?
         }
     };
@@ -92,6 +103,16 @@ fn spread<I: VertexIndex>(
     Ok(label)
 }
 
+/// Labels each vertex with the ordinal of its own id.
+fn own_labels<I: VertexIndex>(
+    engine: &mut Engine,
+    label: VertexArray<I>,
+) -> Result<(), EngineError> {
+    engine.process_vertices((label.write(), IdOrdinal), None, |_, (label, ordinal)| {
+        *label = I::of(ordinal)
+    })
+}
+
 /// Labels the component of `hub`, and every other vertex with itself; these are returned.
 fn flood<I: VertexIndex>(
     engine: &mut Engine,
@@ -105,7 +126,7 @@ fn flood<I: VertexIndex>(
     })?;
     let reach = Flood(PhantomData::<fn() -> I>);
     engine.run_to_fixpoint_by_passes(&reach, label, active, Direction::Forward)?;
-    let rest = engine.select_vertices(label.read(), |_, label| *label == I::NONE)?;
+    let rest = engine.select_vertices(label.read(), None, |_, label| *label == I::NONE)?;
     let smallest: Least<u64> =
         engine.process_vertices((label.read(), IdOrdinal), None, |_, (label, rank)| {
             if *label == I::NONE {
@@ -175,6 +196,7 @@ pub(crate) fn sizes<I: VertexIndex>(method: WccMethod, order: Order) -> ProgramF
         Order::Degree => (passes.with_rows::<(Read<I>, IdOrdinal)>(), 2),
     };
     match method {
+        WccMethod::Pregel(mode) => passes.or(pregel_footprint::<HashMin<I>>(mode)),
         WccMethod::Unite(ComponentsMethod::Lists | ComponentsMethod::Cells) => {
             passes.keeping(arrays * size_of::<I>(), 0)
         }

@@ -40,9 +40,9 @@ fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, Algor
         return Ok(Output::new("depth", values, true));
     }
     let values = if fits_u32(engine.vertices()) {
-        OutputValues::Vertex32(run_parents(engine, source)?)
+        OutputValues::Ordinal32(run_parents(engine, source)?)
     } else {
-        OutputValues::Vertex64(run_parents(engine, source)?)
+        OutputValues::Ordinal64(run_parents(engine, source)?)
     };
     Ok(Output::new("parent", values, true))
 }

@@ -1,6 +1,6 @@
 //! How the registry names it, and what it asks of its options.
 
-use graphmill_engine::{Engine, ProgramFootprint};
+use graphmill_engine::{Engine, PregelMode, ProgramFootprint};
 use graphmill_graph::{GraphDims, StoredGraph};
 
 use super::check::{bytes, check_distances};
@@ -21,9 +21,9 @@ pub(crate) const ENTRY: Entry = Entry {
         SOURCE,
         PRECISION,
         OptionSpec::value(
-            ["method", "delta|bellman-ford"],
+            ["method", "delta|bellman-ford|pregel-pull|pregel-push"],
             Some("delta"),
-            "Nearest vertices first, by delta-stepping, where edges are in memory; or all that came closer in each pass",
+            "Nearest vertices first, by delta-stepping, where edges are in memory; or all that came closer in each pass; or as a vertex program whose vertices fetch messages (pull), or put them into mailboxes (push)",
         ),
         OptionSpec::value(
             ["delta", "LENGTH"],
@@ -41,10 +41,12 @@ pub(crate) const ENTRY: Entry = Entry {
 
 fn method(settings: &AlgorithmOptions) -> Result<SsspMethod, AlgorithmError> {
     let delta = settings.positive("delta", "a number above 0")?;
-    let wanted = "delta, or bellman-ford without --delta";
+    let wanted = "delta; or, without --delta, bellman-ford, pregel-pull or pregel-push";
     match settings.value("method", "delta") {
         "delta" => Ok(SsspMethod::Delta(delta)),
         "bellman-ford" if delta.is_none() => Ok(SsspMethod::BellmanFord),
+        "pregel-pull" if delta.is_none() => Ok(SsspMethod::Pregel(PregelMode::Pull)),
+        "pregel-push" if delta.is_none() => Ok(SsspMethod::Pregel(PregelMode::Push)),
         other => Err(AlgorithmError::value("method", other, wanted)),
     }
 }
@@ -60,10 +62,11 @@ fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, Algor
 }
 
 fn sizes(_: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
+    let method = method(settings).unwrap_or(SsspMethod::BellmanFord);
     if settings.single().unwrap_or(false) {
-        super::sizes::<f32>()
+        super::sizes::<f32>(method)
     } else {
-        super::sizes::<f64>()
+        super::sizes::<f64>(method)
     }
 }
 

@@ -1,6 +1,6 @@
 //! How the registry names it, and what it asks of its options.
 
-use graphmill_engine::{ComponentsMethod, Engine, ProgramFootprint};
+use graphmill_engine::{ComponentsMethod, Engine, PregelMode, ProgramFootprint};
 use graphmill_graph::{GraphDims, StoredGraph};
 
 use super::check::{bytes, check_components};
@@ -19,9 +19,12 @@ pub(crate) const ENTRY: Entry = Entry {
     value: "component",
     weighted: false,
     options: &[OptionSpec::value(
-        ["method", "auto|afforest|union-find|labels"],
+        [
+            "method",
+            "auto|afforest|union-find|labels|pregel-pull|pregel-push",
+        ],
         Some("auto"),
-        "Unite vertices, over lists of edges in memory (afforest) or over edges as they are stored; or spread labels",
+        "Unite vertices, over lists of edges in memory (afforest) or over edges as they are stored; or spread labels, in passes or as a vertex program of a graph imported with --undirected, whose vertices fetch messages (pull), or put them into mailboxes (push)",
     )],
     check_options: |settings| method(settings).map(drop),
     run,
@@ -37,8 +40,10 @@ fn method(settings: &AlgorithmOptions) -> Result<WccMethod, AlgorithmError> {
         "afforest" => WccMethod::Unite(ComponentsMethod::Lists),
         "union-find" => WccMethod::Unite(ComponentsMethod::Cells),
         "labels" => WccMethod::Labels,
+        "pregel-pull" => WccMethod::Pregel(PregelMode::Pull),
+        "pregel-push" => WccMethod::Pregel(PregelMode::Push),
         other => {
-            let wanted = "auto, afforest, union-find or labels";
+            let wanted = "auto, afforest, union-find, labels, pregel-pull or pregel-push";
             return Err(AlgorithmError::value("method", other, wanted));
         }
     })
@@ -47,17 +52,17 @@ fn method(settings: &AlgorithmOptions) -> Result<WccMethod, AlgorithmError> {
 fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, AlgorithmError> {
     let method = method(settings)?;
     let values = if fits_u32(engine.vertices()) {
-        OutputValues::Vertex32(super::run(engine, method)?)
+        OutputValues::Ordinal32(super::run(engine, method)?)
     } else {
-        OutputValues::Vertex64(super::run(engine, method)?)
+        OutputValues::Ordinal64(super::run(engine, method)?)
     };
     Ok(Output::new("component", values, false))
 }
 
 fn group_sizes(engine: &mut Engine, components: &Output) -> Result<Output, AlgorithmError> {
     let values = match components.values {
-        OutputValues::Vertex32(labels) => OutputValues::U32(component_sizes(engine, labels)?),
-        OutputValues::Vertex64(labels) => OutputValues::U64(component_sizes(engine, labels)?),
+        OutputValues::Ordinal32(labels) => OutputValues::U32(component_sizes(engine, labels)?),
+        OutputValues::Ordinal64(labels) => OutputValues::U64(component_sizes(engine, labels)?),
         // Components are named by vertices.
         values => values,
     };

@@ -1,9 +1,9 @@
 //! Vertex programs, pull and push, give what passes give.
 
-use graphmill_algorithms::{pagerank, sssp};
+use graphmill_algorithms::{AlgorithmError, pagerank, sssp, wcc};
 use graphmill_engine::{Engine, Mode as How, PregelMode};
 
-use crate::common::vertex_programs::{Paths, VERSIONS, graphs, in_modes};
+use crate::common::vertex_programs::{VERSIONS, graphs, in_modes};
 use crate::{all, engines};
 
 #[test]
@@ -102,11 +102,35 @@ fn pregel_shortest_paths_equal_passes() {
         let expected = expected.into_inner().unwrap();
         for version in VERSIONS {
             let paths = |engine: &mut Engine| {
-                let distances = engine.vertex_array::<f64>("distances")?;
-                engine.pregel(Paths { source: 0 }, distances, version, None)?;
-                Ok(all(engine, distances))
+                let paths = sssp::run::<f64>(engine, 0, sssp::SsspMethod::Pregel(version));
+                engines(paths.map(|d| all(engine, d)))
             };
             in_modes(&graph, paths, |mode, found| {
+                assert!(found == expected, "{}, {version:?}, {mode:?}", graph.name);
+            });
+        }
+    }
+}
+
+#[test]
+fn pregel_components_equal_passes() {
+    for graph in graphs() {
+        let components = |method| {
+            move |engine: &mut Engine| match wcc::run::<u32>(engine, method) {
+                Err(AlgorithmError::Directed { .. }) => Ok(None),
+                labels => engines(labels.map(|labels| Some(all(engine, labels)))),
+            }
+        };
+        let expected = std::cell::OnceCell::new();
+        in_modes(&graph, components(wcc::WccMethod::Labels), |_, found| {
+            expected.get_or_init(|| found);
+        });
+        // Messages go along the arcs only.
+        let is_refused = !graph.symmetric && !graph.arcs.is_empty();
+        let expected = expected.into_inner().filter(|_| !is_refused).flatten();
+        for version in VERSIONS {
+            let method = wcc::WccMethod::Pregel(version);
+            in_modes(&graph, components(method), |mode, found| {
                 assert!(found == expected, "{}, {version:?}, {mode:?}", graph.name);
             });
         }

@@ -13,6 +13,10 @@ const ASKED: &[&[&str]] = &[
     &["bfs", "--source", "3"],
     &["bfs", "--source", "3", "--parents"],
     &["sssp", "--source", "3"],
+    &["sssp", "--source", "3", "--method", "pregel-pull"],
+    &["sssp", "--source", "3", "--method", "pregel-push"],
+    &["wcc", "--method", "pregel-pull"],
+    &["wcc", "--method", "pregel-push"],
     &["pagerank"],
     &["pagerank", "--method", "pregel-pull"],
 ];
@@ -56,6 +60,23 @@ fn ranks_share_work_and_keep_bytes() {
     stored(at);
     for graph in ["directed", "undirected"] {
         for asked in ASKED {
+            let is_pregel = asked
+                .last()
+                .is_some_and(|last| last.starts_with("pregel-pu"));
+            if is_pregel && asked[0] == "wcc" && graph == "directed" {
+                let run = [
+                    "run",
+                    "wcc",
+                    graph,
+                    "-o",
+                    "result.csv",
+                    "--method",
+                    asked[2],
+                ];
+                let said = fail(at, &run);
+                assert!(said.contains("the graph is directed"), "{said}");
+                continue;
+            }
             let run = |more: &[&str]| {
                 let (algorithm, options) = asked.split_first().expect("an algorithm");
                 let base = ["run", *algorithm, graph, "-o", "result.csv", "-q"];
@@ -64,6 +85,15 @@ fn ranks_share_work_and_keep_bytes() {
                 std::fs::read(at.join("result.csv")).expect("a result")
             };
             let wanted = run(&[]);
+            if is_pregel && asked[0] != "pagerank" {
+                let options = &asked[..asked.len() - 2];
+                let usual = ["run", options[0], graph, "-o", "usual.csv", "-q"];
+                succeed(at, &[&usual[..], &options[1..]].concat());
+                let usual = std::fs::read(at.join("usual.csv")).expect("a result");
+                assert!(usual == wanted, "{asked:?} of {graph}");
+                let check = ["validate", "result.csv", graph, "--algorithm", options[0]];
+                succeed(at, &[&check[..], &options[1..]].concat());
+            }
             assert!(metrics(at).get("ranks").is_some_and(|ranks| *ranks == 1));
             for (ranks, more) in [
                 (2, &[][..]),

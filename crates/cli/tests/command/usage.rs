@@ -339,7 +339,14 @@ fn empty_graph_is_done_by_every_method() {
     succeed(at, &["import", "edges.txt", "-o", "graph", "-q"]);
     let methods: [&[&str]; 2] = [
         &["passes", "pregel-pull", "pregel-push"],
-        &["auto", "afforest", "union-find", "labels"],
+        &[
+            "auto",
+            "afforest",
+            "union-find",
+            "labels",
+            "pregel-pull",
+            "pregel-push",
+        ],
     ];
     for (algorithm, methods) in ["pagerank", "wcc"].into_iter().zip(methods) {
         for method in methods {
