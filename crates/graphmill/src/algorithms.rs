@@ -6,10 +6,11 @@ use std::sync::Arc;
 use graphmill_algorithms::{
     AlgorithmError, AlgorithmOptions, Entry, OptionKind, OptionSpec, registry,
 };
-use graphmill_graph::{IdKind, PageCache, StoredGraph, VertexId};
+use graphmill_graph::{IdKind, PageCache, StoredGraph};
 use graphmill_storage::MemoryBudget;
 
 use crate::error::Error;
+use crate::vertex_ids;
 
 /// All algorithms, in alphabetical order.
 pub fn algorithms() -> &'static [Entry] {
@@ -156,13 +157,7 @@ fn index_of(
     option: &OptionSpec,
     id: &str,
 ) -> Result<u64, Error> {
-    let vertex = match graph.id_kind() {
-        IdKind::Dense | IdKind::Integer => id.parse().ok().map(VertexId::Integer),
-        IdKind::Signed => id.parse().ok().map(VertexId::Signed),
-        IdKind::Text => Some(VertexId::Text(id.into())),
-    };
-    let index = vertex.map(|vertex| graph.index_of(reader, &vertex));
-    let index = index.transpose()?.flatten();
+    let index = vertex_ids::index_of(graph, reader, id.into())?;
     index.ok_or_else(|| Error::NoSuchVertex {
         option: option.name,
         id: id.to_string(),

@@ -11,8 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_engine as engine;
-use graphmill_fabric::Fabric;
+use graphmill_engine::{self as engine, Engine, job};
 use graphmill_graph::StoredGraph;
 use graphmill_raw::failpoint;
 use graphmill_storage::{
@@ -20,16 +19,14 @@ use graphmill_storage::{
     final_name, host_id, is_missing, is_this_host, locks_unsupported, unlocked_dirs,
 };
 
+use crate::config::CheckpointConfig;
 use crate::error::Error;
 use crate::hash::Fnv1a;
 use crate::machine::resources::Machine;
 use crate::plan::Plan;
 use crate::progress::{Progress, ProgressFn};
 use crate::run_identity::RunIdentity;
-use crate::session::Session;
 
-/// The format of the checkpoints.
-const FORMAT: u32 = 4;
 const NAME: &str = "run.json";
 /// Prefix of the file that records which machine locks the directory: locks may not reach others.
 const AT: &str = "at-";
@@ -73,21 +70,38 @@ impl Plan {
         tmp: &Path,
         watcher: &ProgressFn,
     ) -> Result<Option<CheckpointDir>, Error> {
-        let asked = &self.config.checkpoints;
+        let engine = &self.config.engine;
+        let identity = RunIdentity {
+            options: self.config.options.clone(),
+            trials: self.config.trials,
+            ..RunIdentity::new(self.entry.name, graph, machine, engine)
+        };
+        CheckpointDir::open(
+            machine,
+            graph,
+            identity,
+            &self.config.checkpoints,
+            tmp,
+            watcher,
+        )
+    }
+}
+
+impl CheckpointDir {
+    /// Opens the directory in which this rank writes the checkpoints of a run.
+    ///
+    /// `None` if there are to be none, or if they cannot be written and the directory is not named.
+    pub(crate) fn open(
+        machine: &Machine,
+        graph: &StoredGraph,
+        identity: RunIdentity,
+        asked: &CheckpointConfig,
+        tmp: &Path,
+        watcher: &ProgressFn,
+    ) -> Result<Option<CheckpointDir>, Error> {
         if asked.keep == 0 {
             return Ok(None);
         }
-        let ranks = machine.fabric().map_or(1, |fabric| fabric.ranks());
-        let identity = RunIdentity {
-            format: FORMAT,
-            program: format!("graphmill {}", env!("CARGO_PKG_VERSION")),
-            graph: format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum()),
-            algorithm: self.entry.name.to_string(),
-            options: self.config.options.clone(),
-            ranks,
-            alpha: self.config.engine.alpha.filter(|_| ranks > 1),
-            trials: self.config.trials,
-        };
         let text = serde_json::to_vec_pretty(&identity).map_err(|error| Error::Checkpoints {
             path: PathBuf::from(NAME),
             what: error.to_string(),
@@ -125,7 +139,7 @@ impl Plan {
         let versions = made.map(|hold| CheckpointDir {
             _hold: hold,
             is_named,
-            is_alone: ranks == 1,
+            is_alone: identity.ranks == 1,
             is_asked: asked.resume,
             identity,
             asked: engine::CheckpointPolicy {
@@ -322,14 +336,14 @@ impl CheckpointDir {
     pub(crate) fn end(
         &self,
         machine: &Machine,
-        session: &mut Session,
+        engine: &mut Engine,
         watcher: &ProgressFn,
     ) -> Result<(), Error> {
-        let said = match engine::job::has_published(session) {
+        let said = match job::has_published(engine) {
             true => self.say_done(machine)?,
             false => Ok(()),
         };
-        match said.and_then(|()| Ok(engine::job::finish_checkpoints(session)?)) {
+        match said.and_then(|()| Ok(job::finish_checkpoints(engine)?)) {
             Err(error) if !self.is_named => {
                 watcher(&Progress::Warning(&format!(
                     "cannot delete the checkpoints of the finished run in {}: {error}",

@@ -99,6 +99,22 @@ pub enum Error {
         /// What it does.
         help: &'static str,
     },
+    /// The graph has no vertex of an id.
+    #[error("the graph has no vertex {id:?}; give the id as the edges have it")]
+    NoVertex {
+        /// The id.
+        id: String,
+    },
+    /// A row of a file of values does not fit the graph.
+    #[error("cannot read {}, row {row}: {what}; correct the file", path.display())]
+    VertexFile {
+        /// The file.
+        path: PathBuf,
+        /// The number of the row, from 1, without a header.
+        row: u64,
+        /// The mismatch.
+        what: String,
+    },
     /// The graph has no such vertex.
     #[error("--{option} {id}: the graph has no such vertex{}", if *integers { " (its ids are integers)" } else { "" })]
     NoSuchVertex {

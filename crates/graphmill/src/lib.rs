@@ -129,7 +129,9 @@
 //! | `import_cache.rs` | [`advanced::CachedGraph`]: a graph that a run keeps beside its edge file |
 //! | `generate.rs` | [`generate::Generation`]: a generated graph, as a stored graph or as an edge file |
 //! | `algorithms.rs` | the list of all algorithms, and the check of their options |
-//! | `session.rs` | [`Session`]: an open graph, and the engine that runs programs over it |
+//! | `session.rs`, `session_values.rs` | [`Session`]: an open graph, and the engine that runs programs over it; values and ids, in and out |
+//! | `run_identity.rs` | [`ProgramName`]: which run may resume from which checkpoints |
+//! | `vertex_file/`, `vertex_ids.rs` | files of values, as arrays and sets; from ids to vertices |
 //! | `launch.rs`, `start.rs` | [`advanced::run_on_ranks`], [`advanced::run_as_rank`]: run one job on several ranks; compare the options of all ranks |
 //! | `machine/` | [`Machine`]: memory, disk and threads of a run; [`MpiJob`]; [`advanced::Timeline`]: how busy a rank was |
 //! | `paths.rs`, `preflight.rs` | check the paths of inputs and outputs before any work |
@@ -172,18 +174,21 @@ mod result_error;
 mod run;
 mod run_identity;
 mod session;
+mod session_values;
 mod spool;
 mod start;
 mod summary;
 mod validate;
 mod validate_error;
+mod vertex_file;
+mod vertex_ids;
 
 pub use algorithms::algorithms;
 pub use config::{CheckpointConfig, Config};
 pub use error::Error;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
 pub use graphmill_engine::{CheckpointInterval, Convergence, EngineOptions, Metrics};
-pub use graphmill_graph::{EdgeKind, IdKind, Order, StoredGraph};
+pub use graphmill_graph::{EdgeKind, Id, IdKind, Order, StoredGraph, VertexId};
 pub use graphmill_ingest::{
     Comments, Delimiter, Duplicates, Format, Header, Ids, ImportReport, OnError, Quote, SelfLoops,
     TextOptions,
@@ -199,7 +204,9 @@ pub use result::block::Block;
 pub use result::top_k::TopRow;
 pub use result_error::ResultError;
 pub use run::{Run, Seconds};
+pub use run_identity::ProgramName;
 pub use session::Session;
+pub use session_values::ResultScalar;
 pub use summary::Summary;
 pub use validate::compare::validate;
 pub use validate::verdict::{Rule, Verdict};

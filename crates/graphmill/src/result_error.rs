@@ -14,6 +14,18 @@ pub enum ResultError {
         /// The result file asked for.
         path: PathBuf,
     },
+    /// A value that should be a vertex is no index.
+    #[error(
+        "cannot write the result: a value of {column:?} is {index}, and the graph has {vertices} vertices; give vertices by index, or 2^32 - 1 (of 64 bits 2^64 - 1) for none with `nullable`"
+    )]
+    NoVertex {
+        /// The column of the result.
+        column: &'static str,
+        /// The value.
+        index: u64,
+        /// Vertices of the graph.
+        vertices: u64,
+    },
     /// Parquet text has to be UTF-8.
     #[error("cannot write vertex id {id:?} to Parquet: it is not UTF-8; write .csv instead")]
     NotUtf8 {

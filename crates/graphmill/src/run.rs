@@ -316,10 +316,10 @@ impl Plan {
         let path = self.config.output.as_ref();
         if let Some(path) = path.filter(|_| is_first && folder.is_none()) {
             let note = |rows| note(rows, graph.vertices());
-            result_bytes = Some(session.write(output, path, note)?);
+            result_bytes = Some(session.write_served(output, path, note)?);
         }
         if let Some(each) = each.filter(|_| is_first) {
-            session.each_block(output, each)?;
+            session.each_served_block(output, each)?;
         }
         if is_first {
             job::stop_serving(session)?;

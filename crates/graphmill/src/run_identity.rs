@@ -2,7 +2,43 @@
 
 use std::collections::BTreeMap;
 
+use graphmill_engine::EngineOptions;
+use graphmill_fabric::Fabric;
+use graphmill_graph::StoredGraph;
 use serde::{Deserialize, Serialize};
+
+use crate::machine::resources::Machine;
+
+/// The format of the checkpoints.
+const FORMAT: u32 = 4;
+
+/// The name of a program of one's own in its checkpoints.
+///
+/// Only a run of the same name and options resumes from them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramName {
+    /// Its name, with a version that changes when the program makes other calls.
+    pub name: String,
+    /// What it decides by, such as a number of rounds: values by name.
+    pub options: BTreeMap<String, String>,
+}
+
+impl ProgramName {
+    /// A program without options.
+    pub fn new(name: impl Into<String>) -> ProgramName {
+        ProgramName {
+            name: name.into(),
+            options: BTreeMap::new(),
+        }
+    }
+
+    /// The same with one option more.
+    #[must_use]
+    pub fn option(mut self, name: impl Into<String>, value: impl ToString) -> ProgramName {
+        self.options.insert(name.into(), value.to_string());
+        self
+    }
+}
 
 /// What tells one run from another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +55,39 @@ pub(crate) struct RunIdentity {
 }
 
 impl RunIdentity {
+    /// A run of an algorithm without options, once.
+    pub(crate) fn new(
+        algorithm: &str,
+        graph: &StoredGraph,
+        machine: &Machine,
+        engine: &EngineOptions,
+    ) -> RunIdentity {
+        let ranks = machine.fabric().map_or(1, |fabric| fabric.ranks());
+        RunIdentity {
+            format: FORMAT,
+            program: format!("graphmill {}", env!("CARGO_PKG_VERSION")),
+            graph: format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum()),
+            algorithm: algorithm.to_string(),
+            options: BTreeMap::new(),
+            ranks,
+            alpha: engine.alpha.filter(|_| ranks > 1),
+            trials: 1,
+        }
+    }
+
+    /// A run of a program of one's own, which may have the name of an algorithm.
+    pub(crate) fn of_program(
+        program: &ProgramName,
+        graph: &StoredGraph,
+        machine: &Machine,
+        engine: &EngineOptions,
+    ) -> RunIdentity {
+        RunIdentity {
+            options: program.options.clone(),
+            ..RunIdentity::new(&format!("program {}", program.name), graph, machine, engine)
+        }
+    }
+
     /// Returns how another run differs; `None` if it is the same.
     pub(crate) fn other(&self, there: &RunIdentity) -> Option<String> {
         let differs = |what: &str, mine: &str, theirs: &str| {

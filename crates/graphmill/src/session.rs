@@ -1,38 +1,36 @@
 //! A graph with an engine over it: where algorithms of the registry run, and programs of one's own.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_algorithms::Output;
 use graphmill_engine::{
     CheckpointPolicy, EdgeResidency, Engine, EngineConfig, EngineOptions, Mode, ProgramFootprint,
     job,
 };
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
-use graphmill_storage::{DataKind, Lease, Tier, WorkDir, is_in_memory};
+use graphmill_storage::{DataKind, Tier, WorkDir, is_in_memory};
 
+use crate::checkpoint_dir::CheckpointDir;
+use crate::config::CheckpointConfig;
 use crate::error::Error;
 use crate::machine::resources::Machine;
 use crate::progress::{Progress, ProgressFn};
-use crate::result::block::Block;
-use crate::result::dataset::PartWriter;
-use crate::result::format::ResultFormat;
-use crate::result::rows::{ResultRows, bytes_wanted};
-use crate::result::write;
-use crate::summary;
-use crate::summary::Summary;
+use crate::run_identity::{ProgramName, RunIdentity};
 
 /// An open graph and the engine over it, to which it dereferences.
 ///
 /// Its temporary files are deleted when it is dropped.
 pub struct Session {
-    // In this order: the engine closes its files before their directory goes.
-    engine: Engine,
-    graph: Arc<StoredGraph>,
-    machine: Machine,
+    // In this order: the engine closes its files before their directories go.
+    pub(crate) engine: Engine,
+    pub(crate) graph: Arc<StoredGraph>,
+    pub(crate) machine: Machine,
+    /// The checkpoints of a program of one's own.
+    checkpoints: Option<CheckpointDir>,
+    watcher: ProgressFn,
     _scratch: WorkDir,
 }
 
@@ -71,13 +69,38 @@ impl Machine {
         options: EngineOptions,
         watcher: &ProgressFn,
     ) -> Result<Session, Error> {
-        self.session_beside(
-            graph.path(),
-            graph,
-            (options, ProgramFootprint::USUAL, None),
-            None,
-            watcher,
-        )
+        let asked = (options, ProgramFootprint::USUAL, None);
+        self.session_beside(graph.path(), graph, asked, None, watcher)
+    }
+
+    /// Opens an engine that writes checkpoints, or resumes from them.
+    ///
+    /// If the process is killed, the next run of the same program resumes, and its results have the same bytes.
+    /// The program calls [`Session::finish`] at its end. It runs again from its start, and the calls that it made before the checkpoint
+    /// return what they returned then, without work. So it may decide only by what calls return (see `docs/guide/own-algorithm.md`).
+    /// Every rank makes the same calls.
+    ///
+    /// # Errors
+    /// As for [`Machine::session`]; a named directory holds checkpoints of another run, or of this one without `resume`.
+    pub fn checkpointed_session(
+        &self,
+        graph: &Arc<StoredGraph>,
+        options: EngineOptions,
+        program: &ProgramName,
+        checkpoints: &CheckpointConfig,
+        watcher: &ProgressFn,
+    ) -> Result<Session, Error> {
+        let identity = RunIdentity::of_program(program, graph, self, &options);
+        let tmp = self.tmp(graph.path());
+        let dir = CheckpointDir::open(self, graph, identity, checkpoints, &tmp, watcher)?;
+        let policy = dir.as_ref().map(|dir| dir.asked.clone());
+        let asked = (options, ProgramFootprint::USUAL, policy);
+        let mut session = self.session_beside(graph.path(), graph, asked, None, watcher)?;
+        if let Some(dir) = &dir {
+            dir.report_resumed(job::resumed(&session), watcher);
+        }
+        session.checkpoints = dir;
+        Ok(session)
     }
 
     pub(crate) fn session_beside(
@@ -95,7 +118,7 @@ impl Machine {
                 self.tmp(output).display()
             )));
         }
-        let watcher = Arc::clone(watcher);
+        let on_pass = Arc::clone(watcher);
         let edges = match (options.edges, self.tiers().placement().at(DataKind::Edges)) {
             (EdgeResidency::Auto, Tier::Stream) => EdgeResidency::Disk,
             (told, Tier::Auto | Tier::Stream) => told,
@@ -117,7 +140,7 @@ impl Machine {
             on_pass: Some(Arc::new(move |number, pass| {
                 if pass.mode != Mode::Vertices {
                     let most = passes_max;
-                    watcher(&Progress::Superstep { number, most, pass });
+                    on_pass(&Progress::Superstep { number, most, pass });
                 }
             })),
             checkpoints,
@@ -126,106 +149,36 @@ impl Machine {
             engine: Engine::new(Arc::clone(graph), config)?,
             graph: Arc::clone(graph),
             machine: self.clone(),
+            checkpoints: None,
+            watcher: Arc::clone(watcher),
             _scratch: scratch,
         })
     }
 }
 
 impl Session {
-    /// Hands out the rows of a result, a block at a time in ascending order of ids.
+    /// Ends the passes of a program: its rows and the members of its sets may be read from now on.
+    ///
+    /// A session with checkpoints needs it before [`Engine::read_batch`] and
+    /// [`ActiveSet::for_each`](graphmill_engine::ActiveSet::for_each). No pass may follow there. [`Session::write`] may come before and after.
     ///
     /// # Errors
-    /// The disk fails, the budget has no room for a batch and a block, or work was to stop.
-    pub fn each_block(
-        &mut self,
-        output: &Output,
-        mut each: impl FnMut(&Block),
-    ) -> Result<(), Error> {
-        let all = 0..self.graph.batches().len();
-        self.with_rows(output, all, |machine, rows| {
-            write::each_block(machine, rows, &mut each)
-        })
+    /// The program makes fewer calls than the run that it resumes; a checkpoint cannot be written; the user asked to stop.
+    pub fn end_passes(&mut self) -> Result<(), Error> {
+        Ok(job::end_calls(&mut self.engine)?)
     }
 
-    /// Passes the rows of the vertices of some batches to `work`.
+    /// Ends the session of a program that has done its work, and deletes its checkpoints.
     ///
-    /// It keeps a run in memory that was asked to stop while its result went out.
-    fn with_rows<T>(
-        &mut self,
-        output: &Output,
-        batches: Range<usize>,
-        work: impl FnOnce(&Machine, &mut ResultRows<'_>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        self.make_room();
-        let budget = self.machine.budget();
-        let done = ResultRows::new(&self.engine, output, &self.graph, budget, batches)
-            .and_then(|mut rows| work(&self.machine, &mut rows));
-        if done.as_ref().is_err_and(Error::is_stopped) {
-            job::keep_ended(&mut self.engine)?;
-        }
-        done
-    }
-
-    /// Writes a result to `path`, whose name gives the format, and returns the bytes of the file.
-    ///
-    /// Passes the number of rows written since the last call to `note`.
+    /// All ranks call it.     /// A session that is dropped instead leaves its checkpoints, and the next run resumes from them.
     ///
     /// # Errors
-    /// As for [`Session::each_block`]; the name does not say the format. `path` is then as it was.
-    pub fn write(
-        &mut self,
-        output: &Output,
-        path: &Path,
-        mut note: impl FnMut(u64),
-    ) -> Result<u64, Error> {
-        let (format, all) = (ResultFormat::of(path)?, 0..self.graph.batches().len());
-        self.with_rows(output, all, |machine, rows| {
-            write::write(machine, path, format, rows, &mut note)
-        })
-    }
-
-    /// Writes a result to the directory `path`, whose name ends with a slash.
-    ///
-    /// Each rank writes a part with the rows of its own vertices, and passes their number to `note`. Returns the
-    /// bytes of all parts. All ranks call it.
-    ///
-    /// # Errors
-    /// As for [`Session::write`]; there is something else at `path`, or a rank is lost.
-    pub(crate) fn write_parts(
-        &mut self,
-        output: &Output,
-        path: &Path,
-        mut note: impl FnMut(u64),
-    ) -> Result<u64, Error> {
-        let mut parts = PartWriter::create(&self.machine, path)?;
-        let (part, own) = (parts.part(), job::local_batches(&self.engine));
-        let written = self.with_rows(output, own, |machine, rows| {
-            write::write(machine, &part, parts.format, rows, &mut note)
-        });
-        written
-            .and_then(|bytes| parts.commit(bytes))
-            .inspect_err(|error| parts.give_up(error))
-    }
-
-    /// Computes the summary of a result, and returns the leases for its long ids.
-    ///
-    /// `sizes` are the sizes of the groups that it names, `count` the number of rows to keep.
-    pub(crate) fn summarize(
-        &mut self,
-        output: &Output,
-        sizes: Option<&Output>,
-        count: usize,
-    ) -> Result<(Summary, Vec<Lease>), Error> {
-        self.make_room();
-        let of = (output, sizes);
-        summary::summarize(&self.machine, &self.engine, &self.graph, of, count)
-    }
-
-    /// Frees memory for the rows of a result, if passes use it for cells.
-    fn make_room(&mut self) {
-        let wanted = bytes_wanted(&self.graph.measure());
-        if self.machine.budget().available() < wanted {
-            job::release(&mut self.engine);
+    /// As for [`Session::end_passes`]; the checkpoints cannot be deleted.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.end_passes()?;
+        match &self.checkpoints {
+            Some(dir) => dir.end(&self.machine, &mut self.engine, &self.watcher),
+            None => Ok(()),
         }
     }
 }

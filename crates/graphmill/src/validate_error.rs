@@ -59,7 +59,7 @@ pub enum ValidateError {
     },
     /// A stored graph was given where a file of values belongs.
     #[error(
-        "cannot compare {}: it is a stored graph, not a file of values; to check a result by its graph give both and name the algorithm (RESULT GRAPH --algorithm NAME)",
+        "cannot read {}: it is a stored graph, not a file of values; to check a result by its graph give both and name the algorithm (RESULT GRAPH --algorithm NAME)",
         path.display()
     )]
     IsGraph {

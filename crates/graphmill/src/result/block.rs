@@ -72,6 +72,15 @@ impl IdColumn {
         self.len() == 0
     }
 
+    /// Id number `row`, which is less than their number.
+    pub fn get(&self, row: usize) -> Id<'_> {
+        match self {
+            IdColumn::Integers(ids) => Id::Integer(ids[row]),
+            IdColumn::Signed(ids) => Id::Signed(ids[row]),
+            IdColumn::Texts(texts) => Id::Text(texts.get(row)),
+        }
+    }
+
     /// No ids of a kind.
     pub(super) fn of(kind: IdKind) -> IdColumn {
         match kind {

@@ -12,6 +12,7 @@ pub(crate) mod format;
 mod id_order_window;
 mod memory;
 mod names;
+mod ordinals;
 mod pages;
 mod parquet;
 mod parquet_columns;

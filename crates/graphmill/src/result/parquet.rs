@@ -267,7 +267,9 @@ fn of_values(values: &Array, kind: IdKind) -> (Physical, Option<LogicalType>) {
         Array::F64(_) => (Physical::DOUBLE, None),
         Array::U32(_) => (Physical::INT32, Some(LogicalType::integer(32, false))),
         Array::U64(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
-        Array::Vertex32(_) | Array::Vertex64(_) => of_ids(kind),
+        Array::Vertex32(_) | Array::Vertex64(_) | Array::Ordinal32(_) | Array::Ordinal64(_) => {
+            of_ids(kind)
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::result::encode::EncodeTask;
 use crate::result::id_order_window::IdOrderWindow;
 use crate::result::memory::OutputMemory;
+use crate::result::ordinals::OrdinalLookup;
 use crate::result::sizes::{BLOCK_ROWS, NAMES_BYTES, WRITER_BYTES};
 use crate::result::values::ValueColumn;
 
@@ -40,7 +41,7 @@ const WORKERS_BYTES: u64 = 64 << 20;
 /// Bytes of memory that the result of a run on `graph` takes on its way out, at least.
 pub(crate) fn bytes_needed(graph: &GraphDims) -> u64 {
     let rows = row_bytes(graph) + paged_bytes(graph) + 16 * DISK_PAGE_BYTES;
-    rows + IdOrderWindow::bytes_least(graph) + WRITER_BYTES
+    rows + IdOrderWindow::bytes_least(graph) + OrdinalLookup::bytes_least(graph) + WRITER_BYTES
 }
 
 /// Bytes with which values are put in the order of ids in one go, and all workers encode them.
@@ -65,6 +66,12 @@ fn row_bytes(graph: &GraphDims) -> u64 {
 
 /// Whether the values of a result are vertices.
 pub(crate) fn are_vertices(output: &Output) -> bool {
+    let is_ordinal = matches!(output.values, Array::Ordinal32(_) | Array::Ordinal64(_));
+    is_ordinal || are_indices(output)
+}
+
+/// Whether the values of a result are vertices by index.
+fn are_indices(output: &Output) -> bool {
     matches!(output.values, Array::Vertex32(_) | Array::Vertex64(_))
 }
 
@@ -88,6 +95,8 @@ pub(crate) struct ResultRows<'a> {
     is_part: bool,
     /// Where the vertices are not in order of ids.
     window: Option<IdOrderWindow>,
+    /// Where values are vertices by index.
+    ordinals: Option<OrdinalLookup>,
     /// Values of a batch, or of the window, and the ranks of their ids.
     held: ValueColumn,
     held_ranks: Range<u64>,
@@ -119,6 +128,12 @@ impl<'a> ResultRows<'a> {
         };
         let is_part = !is_ordered && batches != all;
         let leave = paged_bytes(&measure) + 8 * DISK_PAGE_BYTES + WRITER_BYTES;
+        let ordinals = are_indices(output)
+            .then(|| {
+                let leave = leave + IdOrderWindow::bytes_least(&measure);
+                OrdinalLookup::new(graph, budget, leave)
+            })
+            .transpose()?;
         let window = (!is_ordered)
             .then(|| IdOrderWindow::new(graph, budget, &output.values, batches, leave))
             .transpose()?;
@@ -130,6 +145,7 @@ impl<'a> ResultRows<'a> {
             ranks,
             is_part,
             window,
+            ordinals,
             held: ValueColumn::empty(&output.values),
             held_ranks: 0..0,
             marks: Vec::new(),
@@ -289,6 +305,14 @@ impl<'a> ResultRows<'a> {
                 self.graph.batches().range(batch)
             }
         };
+        if let Some(ordinals) = &mut self.ordinals {
+            // Values that no row has may be of any kind.
+            let (nullable, marks) = (self.output.nullable, &self.marks);
+            let has_vertex = |values: &ValueColumn, row| {
+                marks.get(row) != Some(&false) && !(nullable && values.is_null(row))
+            };
+            ordinals.replace(&mut self.held, self.output.column, has_vertex)?;
+        }
         Ok(())
     }
 }

@@ -27,8 +27,12 @@ impl ValueColumn {
         match array {
             Array::F32(_) => ValueColumn::F32(Vec::new()),
             Array::F64(_) => ValueColumn::F64(Vec::new()),
-            Array::U32(_) | Array::Vertex32(_) => ValueColumn::U32(Vec::new()),
-            Array::U64(_) | Array::Vertex64(_) => ValueColumn::U64(Vec::new()),
+            Array::U32(_) | Array::Vertex32(_) | Array::Ordinal32(_) => {
+                ValueColumn::U32(Vec::new())
+            }
+            Array::U64(_) | Array::Vertex64(_) | Array::Ordinal64(_) => {
+                ValueColumn::U64(Vec::new())
+            }
         }
     }
 
@@ -51,12 +55,14 @@ impl ValueColumn {
         let read = match (self, array) {
             (ValueColumn::F32(to), Array::F32(array)) => engine.read_batch(array, batch, to),
             (ValueColumn::F64(to), Array::F64(array)) => engine.read_batch(array, batch, to),
-            (ValueColumn::U32(to), Array::U32(array) | Array::Vertex32(array)) => {
-                engine.read_batch(array, batch, to)
-            }
-            (ValueColumn::U64(to), Array::U64(array) | Array::Vertex64(array)) => {
-                engine.read_batch(array, batch, to)
-            }
+            (
+                ValueColumn::U32(to),
+                Array::U32(array) | Array::Vertex32(array) | Array::Ordinal32(array),
+            ) => engine.read_batch(array, batch, to),
+            (
+                ValueColumn::U64(to),
+                Array::U64(array) | Array::Vertex64(array) | Array::Ordinal64(array),
+            ) => engine.read_batch(array, batch, to),
             _ => Ok(()),
         };
         Ok(read?)
@@ -106,6 +112,15 @@ impl ValueColumn {
             ValueColumn::U32(values) => values[row] == u32::MAX,
             ValueColumn::U64(values) => values[row] == u64::MAX,
             ValueColumn::F32(_) | ValueColumn::F64(_) => false,
+        }
+    }
+
+    /// Replaces element number `row` of integers; the number fits.
+    pub(super) fn set_integer(&mut self, row: usize, number: u64) {
+        match self {
+            ValueColumn::U32(values) => values[row] = number as u32,
+            ValueColumn::U64(values) => values[row] = number,
+            ValueColumn::F32(_) | ValueColumn::F64(_) => {}
         }
     }
 

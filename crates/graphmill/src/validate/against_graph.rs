@@ -21,10 +21,10 @@ use crate::plan::Plan;
 use crate::progress::ProgressFn;
 use crate::validate::edge_reader::ArcReader;
 use crate::validate::id_lookup::IdLookup;
-use crate::validate::open::open;
-use crate::validate::text::{ResultRow, RowId, Value, ValueReading};
 use crate::validate::verdict::{DESCRIBED_MAX, Verdict};
 use crate::validate_error::ValidateError;
+use crate::vertex_file::open::{open, unsorted};
+use crate::vertex_file::text::{ResultRow, RowId, Value, ValueReading};
 
 /// Bytes for reading the result: a chunk of its file, or pages of a Parquet file that `run` wrote.
 const FILE_BYTES: u64 = 6 << 20;
@@ -232,12 +232,4 @@ fn told(objection: Violation, names: &mut IdLookup) -> Result<String, Error> {
     let id = names.id_of(vertex)?;
     let text = format!("vertex {id} has {found}, expected {expected}: {rule}");
     Ok(text)
-}
-
-/// Errors of reading the result: nothing is sorted here.
-fn unsorted(error: ValidateError) -> Error {
-    match error {
-        ValidateError::Budget(error) => Error::Budget(error),
-        error => Error::Validate(error),
-    }
 }

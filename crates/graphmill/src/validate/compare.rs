@@ -4,10 +4,10 @@ use std::path::Path;
 
 use crate::machine::resources::Machine;
 use crate::validate::merge_join::compare;
-use crate::validate::open::open;
-use crate::validate::text::ValueReading;
 use crate::validate::verdict::{Rule, Verdict};
 use crate::validate_error::ValidateError;
+use crate::vertex_file::open::open;
+use crate::vertex_file::text::ValueReading;
 
 /// Compares `result` with `reference`.
 ///

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use graphmill_storage::GrowingLease;
 
-use crate::validate::text::{ResultRow, Value};
 use crate::validate::verdict::{Rule, Verdict};
 use crate::validate_error::ValidateError;
+use crate::vertex_file::text::{ResultRow, Value};
 
 /// The rule at work.
 pub(super) struct Comparison<'a> {

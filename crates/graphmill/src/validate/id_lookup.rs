@@ -6,7 +6,7 @@ use graphmill_graph::{DISK_PAGE_BYTES, IdKind, PageCache, StoredGraph, VertexId}
 use graphmill_storage::MemoryBudget;
 
 use crate::error::Error;
-use crate::validate::text::RowId;
+use crate::vertex_file::text::RowId;
 
 /// Pages of ids to keep, where there is memory for more than the least.
 const FRAMES_MAX: u64 = 1024;

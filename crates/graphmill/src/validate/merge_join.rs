@@ -9,9 +9,9 @@ use std::path::Path;
 use graphmill_storage::{GrowingLease, MemoryBudget};
 
 use crate::validate::comparison::Comparison;
-use crate::validate::text::{ResultRow, RowId, RowIter};
 use crate::validate::verdict::{Rule, Verdict};
 use crate::validate_error::ValidateError;
+use crate::vertex_file::text::{ResultRow, RowId, RowIter};
 
 /// Bytes by which the memory of rows and names grows, and what the error of a full budget calls it.
 const LEASE_STEP_BYTES: u64 = 1 << 20;

@@ -11,9 +11,6 @@ mod comparison;
 mod edge_reader;
 mod id_lookup;
 mod merge_join;
-mod open;
-mod parquet;
 #[cfg(test)]
 mod tests;
-mod text;
 pub(crate) mod verdict;

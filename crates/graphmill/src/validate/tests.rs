@@ -6,9 +6,9 @@ use std::path::Path;
 use graphmill_storage::MemoryBudget;
 
 use crate::validate::merge_join::compare;
-use crate::validate::text::{ResultRow, RowId, RowIter, TextRows, Value, ValueReading};
 use crate::validate::verdict::{Rule, Verdict};
 use crate::validate_error::ValidateError;
+use crate::vertex_file::text::{ResultRow, RowId, RowIter, TextRows, Value, ValueReading};
 
 /// Compares two texts.
 fn compared(result: &str, reference: &str, rule: Rule) -> Result<Verdict, ValidateError> {

@@ -1,3 +1,7 @@
 //! The library as a program calls it: one behaviour a file.
 
+mod checkpoints;
+mod common;
+mod ids;
 mod validate;
+mod vertex_files;

@@ -76,11 +76,42 @@ impl VertexId {
 
 impl fmt::Display for VertexId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_id().fmt(f)
+    }
+}
+
+impl fmt::Display for Id<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            VertexId::Integer(id) => write!(f, "{id}"),
-            VertexId::Signed(id) => write!(f, "{id}"),
-            VertexId::Text(id) => write!(f, "{}", String::from_utf8_lossy(id)),
+            Id::Integer(id) => id.fmt(f),
+            Id::Signed(id) => id.fmt(f),
+            Id::Text(id) => String::from_utf8_lossy(id).fmt(f),
         }
+    }
+}
+
+impl From<&str> for VertexId {
+    fn from(id: &str) -> VertexId {
+        VertexId::Text(id.into())
+    }
+}
+
+impl From<u64> for VertexId {
+    fn from(id: u64) -> VertexId {
+        VertexId::Integer(id)
+    }
+}
+
+impl From<i64> for VertexId {
+    fn from(id: i64) -> VertexId {
+        VertexId::Signed(id)
+    }
+}
+
+/// Any integer literal is an id.
+impl From<i32> for VertexId {
+    fn from(id: i32) -> VertexId {
+        VertexId::Signed(id.into())
     }
 }
 

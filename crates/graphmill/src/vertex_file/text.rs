@@ -10,21 +10,21 @@ use graphmill_algorithms::registry;
 use crate::validate_error::ValidateError;
 
 /// Rows in the order of their file.
-pub(super) type RowIter = Box<dyn Iterator<Item = Result<ResultRow, ValidateError>>>;
+pub(crate) type RowIter = Box<dyn Iterator<Item = Result<ResultRow, ValidateError>>>;
 
 /// A longer line is no row.
 const LINE_BYTES_MAX: u64 = 1 << 16;
 
 /// A vertex and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ResultRow {
-    pub(super) id: RowId,
-    pub(super) value: Value,
+pub(crate) struct ResultRow {
+    pub(crate) id: RowId,
+    pub(crate) value: Value,
 }
 
 impl ResultRow {
     /// Bytes outside the row itself.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let id = match &self.id {
             RowId::Integer(_) => 0,
             RowId::Text(text) => text.len(),
@@ -35,14 +35,22 @@ impl ResultRow {
 
 /// A vertex id; integers come before text, as numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum RowId {
+pub(crate) enum RowId {
     Integer(u64),
     Text(Box<[u8]>),
 }
 
 impl RowId {
+    /// Bytes outside the id itself, with the overhead of their allocation; a number may become text.
+    pub(crate) fn text_bytes(&self) -> u64 {
+        match self {
+            RowId::Integer(_) => 32,
+            RowId::Text(text) => 32 + text.len() as u64,
+        }
+    }
+
     /// `007` is text: it is another id than `7`.
-    pub(super) fn parse(text: &[u8]) -> RowId {
+    pub(crate) fn parse(text: &[u8]) -> RowId {
         match integer(text) {
             Some(number) if text == b"0" || text[0] != b'0' => RowId::Integer(number),
             _ => RowId::Text(text.into()),
@@ -61,21 +69,23 @@ impl Display for RowId {
 
 /// How the values of a file are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ValueReading {
+pub(crate) enum ValueReading {
     /// Numbers where they are numbers, and unreached where they say so.
     Numbers,
     /// Text as written, for a caller that interprets it; only a null or an empty field is unreached.
     Words,
     /// Names of groups: integers where ids would be, else words.
     Names,
+    /// None: a row may have an id alone.
+    Ids,
 }
 
 impl ValueReading {
-    pub(super) fn value(self, text: &[u8]) -> Value {
+    pub(crate) fn value(self, text: &[u8]) -> Value {
         match self {
-            _ if text.is_empty() => Value::Unreached,
+            _ if text.is_empty() || self == ValueReading::Ids => Value::Unreached,
             ValueReading::Numbers => Value::parse(text),
-            ValueReading::Words => Value::Text(text.into()),
+            ValueReading::Words | ValueReading::Ids => Value::Text(text.into()),
             ValueReading::Names => match RowId::parse(text) {
                 RowId::Integer(name) => Value::Integer(name),
                 RowId::Text(name) => Value::Text(name),
@@ -84,21 +94,23 @@ impl ValueReading {
     }
 
     /// Returns the value of a field of a text column: a null is unreached, all else is a word.
-    pub(super) fn word(self, text: &[u8]) -> Value {
+    pub(crate) fn word(self, text: &[u8]) -> Value {
         match self {
             ValueReading::Names => self.value(text),
-            ValueReading::Numbers | ValueReading::Words => Value::Text(text.into()),
+            ValueReading::Numbers | ValueReading::Words | ValueReading::Ids => {
+                Value::Text(text.into())
+            }
         }
     }
 
     /// A float of 32 bits, by the shortest text that gives it back.
-    pub(super) fn single(self, number: f32) -> Value {
+    pub(crate) fn single(self, number: f32) -> Value {
         let text = number.to_string();
         match self {
             ValueReading::Numbers | ValueReading::Names => {
                 Value::float(text.parse().unwrap_or(number.into()))
             }
-            ValueReading::Words => Value::Text(text.into_bytes().into()),
+            ValueReading::Words | ValueReading::Ids => Value::Text(text.into_bytes().into()),
         }
     }
 }
@@ -108,7 +120,7 @@ const LONG_MAX: u64 = i64::MAX as u64;
 
 /// A value as its file has it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Value {
+pub(crate) enum Value {
     /// A null, or an empty field.
     Unreached,
     /// `inf` or `infinity`: unreached or, where values are vertices, one of that name.
@@ -122,7 +134,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    pub(super) fn parse(text: &[u8]) -> Value {
+    pub(crate) fn parse(text: &[u8]) -> Value {
         let number = text.trim_ascii();
         let float = || std::str::from_utf8(number).ok()?.parse().ok();
         match integer(number) {
@@ -132,7 +144,7 @@ impl Value {
         }
     }
 
-    pub(super) fn float(number: f64) -> Value {
+    pub(crate) fn float(number: f64) -> Value {
         match number {
             f64::INFINITY => Value::Infinity,
             number => Value::Float(number.to_bits()),
@@ -140,7 +152,7 @@ impl Value {
     }
 
     /// Bytes outside the value itself.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Value::Text(text) => text.len(),
             _ => 0,
@@ -150,7 +162,7 @@ impl Value {
     /// True if both are the same number, however written, the same text, or unreached.
     ///
     /// A NaN float equals no other float.
-    pub(super) fn is_same(&self, other: &Value) -> bool {
+    pub(crate) fn is_same(&self, other: &Value) -> bool {
         use Value::{Infinity, LongMax, Unreached};
         match (self, other) {
             (Unreached | Infinity | LongMax, Unreached | Infinity | LongMax) => true,
@@ -176,7 +188,7 @@ impl Value {
     }
 
     /// Within `share` of the expected number, or unreached both.
-    pub(super) fn is_close(&self, expected: &Value, share: f64) -> bool {
+    pub(crate) fn is_close(&self, expected: &Value, share: f64) -> bool {
         match (self.number(), expected.number()) {
             (Some(found), Some(expected)) => (found - expected).abs() <= share * expected.abs(),
             _ => self.is_same(expected),
@@ -219,7 +231,7 @@ fn integer(text: &[u8]) -> Option<u64> {
 ///
 /// It is CSV when its first line is a header that starts with `vertex,`, or the same with tabs, otherwise LDBC's text: an id and a value with white space
 /// between them. Blank lines are passed over. In CSV a value may be empty: none.
-pub(super) struct TextRows<R> {
+pub(crate) struct TextRows<R> {
     text: R,
     path: PathBuf,
     /// Number of the line in `buffer`, from 1.
@@ -234,7 +246,7 @@ pub(super) struct TextRows<R> {
 }
 
 impl<R: BufRead> TextRows<R> {
-    pub(super) fn new(text: R, path: PathBuf, reading: ValueReading) -> TextRows<R> {
+    pub(crate) fn new(text: R, path: PathBuf, reading: ValueReading) -> TextRows<R> {
         TextRows {
             text,
             path,
@@ -259,6 +271,10 @@ impl<R: BufRead> TextRows<R> {
                 let text = self.buffer.strip_prefix(b"\xef\xbb\xbf");
                 self.buffer = text.unwrap_or(&self.buffer).to_vec();
                 let header = self.buffer.trim_ascii();
+                if self.reading == ValueReading::Ids && header == b"vertex" {
+                    self.is_csv = true;
+                    continue;
+                }
                 if header.starts_with(b"vertex,") || is_header_with_tabs(header) {
                     self.separator = header[b"vertex".len()];
                     self.is_csv = true;
@@ -276,6 +292,10 @@ impl<R: BufRead> TextRows<R> {
                 }
             }
             let (row, expected) = match self.is_csv {
+                _ if self.reading == ValueReading::Ids => (
+                    id_alone(&self.buffer, self.is_csv.then_some(self.separator)),
+                    "an id",
+                ),
                 // Blanks are a part of an id.
                 true => (
                     separated(without_end(&self.buffer), self.separator),
@@ -365,6 +385,21 @@ fn space_separated(line: &[u8]) -> Option<Fields<'_>> {
     let mut words = words.filter(|word| !word.is_empty());
     let (id, value) = (words.next()?, words.next()?);
     words.next().is_none().then_some((id.into(), value.into()))
+}
+
+/// Returns the id of a line, with no value.
+///
+/// It is the first field, or the only word if fields have no separator.
+fn id_alone(line: &[u8], separator: Option<u8>) -> Option<Fields<'_>> {
+    let id = match separator {
+        Some(separator) => field(without_end(line), separator)?.0,
+        None => {
+            let word = line.trim_ascii();
+            let is_one = !word.iter().any(u8::is_ascii_whitespace);
+            is_one.then_some(word.into())?
+        }
+    };
+    (!id.is_empty()).then_some((id, (&b""[..]).into()))
 }
 
 fn separated(line: &[u8], separator: u8) -> Option<Fields<'_>> {

@@ -14,14 +14,14 @@ use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::ParquetMetaData;
 
-use crate::validate::text::{ResultRow, RowId, RowIter, Value, ValueReading};
 use crate::validate_error::ValidateError;
+use crate::vertex_file::text::{ResultRow, RowId, RowIter, Value, ValueReading};
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 4096;
 
 /// Reads the footer of the file.
-pub(super) fn rows(
+pub(crate) fn rows(
     file: RandomAccessFile,
     budget: &MemoryBudget,
     path: &Path,
@@ -35,13 +35,16 @@ pub(super) fn rows(
         .iter()
         .map(|of| (of.max_def_level(), of.max_rep_level()));
     let is_flat = levels.all(|(definition, repetition)| definition <= 1 && repetition == 0);
-    if names.len() != 2 || names[0] != "vertex" || !is_flat {
+    // A file of ids alone has them as values too.
+    let is_wide = names.len() == 2 || reading == ValueReading::Ids && names.len() == 1;
+    if !is_wide || names[0] != "vertex" || !is_flat {
         let names = names.join(", ");
         let what = format!("it has the columns {names}, expected vertex and one value");
         return Err(unreadable(path, what));
     }
+    let value_column = names.len() - 1;
     use ConvertedType::{UINT_8, UINT_16, UINT_32, UINT_64};
-    let unsigned = [0, 1].map(|column: usize| {
+    let unsigned = [0, value_column].map(|column: usize| {
         let kind = columns[column].converted_type();
         [UINT_8, UINT_16, UINT_32, UINT_64].contains(&kind)
     });
@@ -57,6 +60,7 @@ pub(super) fn rows(
         group: None,
         ready: VecDeque::new(),
         unsigned,
+        value_column,
     }))
 }
 
@@ -72,6 +76,7 @@ struct ParquetRows {
     ready: VecDeque<ResultRow>,
     /// Whether each column is of unsigned integers.
     unsigned: [bool; 2],
+    value_column: usize,
 }
 
 /// The columns of the row group that is being read, and the memory of their pages.
@@ -114,7 +119,7 @@ impl ParquetRows {
             };
             self.group = Some(RowGroup {
                 ids: column(0)?,
-                values: column(1)?,
+                values: column(self.value_column)?,
                 _pages: pages,
             });
             self.groups_read += 1;

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use graphmill_storage::RandomAccessFile;
 
+use crate::error::Error;
 use crate::machine::resources::Machine;
 use crate::paths::DESCRIPTION;
-use crate::validate::parquet;
-use crate::validate::text::{RowIter, TextRows, ValueReading};
 use crate::validate_error::ValidateError;
+use crate::vertex_file::parquet;
+use crate::vertex_file::text::{RowIter, TextRows, ValueReading};
 
 /// Bytes of a file that are read at a time.
 const CHUNK_BYTES: usize = 1 << 18;
@@ -22,7 +23,7 @@ const CHUNK_BYTES: usize = 1 << 18;
 const TEXT_BUFFER_BYTES: usize = 1 << 15;
 
 /// The rows of a file until work is to stop. What the file is, its first bytes say.
-pub(super) fn open(
+pub(crate) fn open(
     machine: &Machine,
     path: &Path,
     reading: ValueReading,
@@ -33,6 +34,14 @@ pub(super) fn open(
         true => Err(ValidateError::Stopped),
         false => row,
     })))
+}
+
+/// The error of a reader of rows that sorts none.
+pub(crate) fn unsorted(error: ValidateError) -> Error {
+    match error {
+        ValidateError::Budget(error) => Error::Budget(error),
+        error => Error::Validate(error),
+    }
 }
 
 fn rows_of(

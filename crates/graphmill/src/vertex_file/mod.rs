@@ -1,0 +1,8 @@
+//! Files that give a value to vertices by their ids: results, references, and values that programs start from.
+//!
+//! [`open`](open::open) hands out their rows; [`fill`](fill::fill) puts the values into a vertex array.
+
+pub(crate) mod fill;
+pub(crate) mod open;
+mod parquet;
+pub(crate) mod text;
