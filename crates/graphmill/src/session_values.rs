@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use graphmill_algorithms::{Output, OutputValues};
 use graphmill_engine::{ActiveSet, Element, Engine, VertexArray, job};
-use graphmill_graph::{Id, PageCache, StoredGraph, VertexId};
+use graphmill_graph::{DISK_PAGE_BYTES, Id, PageCache, StoredGraph, VertexId};
 use graphmill_storage::Lease;
 
 use crate::error::Error;
@@ -85,8 +85,11 @@ impl Session {
 
     /// A reader of ids.
     fn ids(&mut self) -> Result<PageCache, Error> {
-        make_room(&mut self.engine, &self.machine, &self.graph);
-        Ok(PageCache::new(&self.graph, self.machine.budget(), 1)?)
+        let budget = self.machine.budget();
+        if budget.available() < 2 * DISK_PAGE_BYTES {
+            job::release(&mut self.engine);
+        }
+        Ok(PageCache::new(&self.graph, budget, 1)?)
     }
 
     /// Sets rows of `array` from a file of values, and returns the set of their vertices.

@@ -11,7 +11,7 @@ use graphmill_engine::{
 use graphmill_storage::{IoChoice, open_disk};
 
 use crate::Memory::{Bytes, LeastAnd};
-use crate::common::vertex_programs::{Paths, VERSIONS, graphs, in_modes, mode};
+use crate::common::vertex_programs::{VERSIONS, graphs, in_modes, mode};
 use crate::{Mode, Plain, all, engine, random, run};
 
 /// Waves of messages, from many vertices to few and to many again.
@@ -227,6 +227,44 @@ impl VertexProgram for Opposites {
     }
     fn combine(&self, sum: &mut i64, other: i64) {
         *sum += other;
+    }
+}
+
+/// Shortest paths: a vertex that comes closer tells its neighbours, whose arcs add their lengths.
+struct Paths {
+    source: u64,
+}
+
+impl VertexProgram for Paths {
+    type Value = f64;
+    type Message = f64;
+    type Edge = f64;
+    type Aggregate = u64;
+    const IDENTITY: f64 = f64::INFINITY;
+    const ORDER_INDEPENDENT: bool = true;
+
+    fn compute(&self, vertex: &mut VertexContext<'_, Self>, shortest: Option<f64>) {
+        let is_source = vertex.index() == self.source;
+        let found = match vertex.superstep() {
+            0 if is_source => Some(0.0),
+            0 => {
+                *vertex.value = f64::INFINITY;
+                None
+            }
+            _ => shortest.filter(|shortest| *shortest < *vertex.value),
+        };
+        if let Some(found) = found {
+            *vertex.value = found;
+            vertex.broadcast(found);
+            vertex.aggregate(1);
+        }
+        vertex.vote_to_halt();
+    }
+    fn combine(&self, shortest: &mut f64, other: f64) {
+        *shortest = shortest.min(other);
+    }
+    fn on_edge(&self, distance: f64, length: f64) -> f64 {
+        distance + length
     }
 }
 

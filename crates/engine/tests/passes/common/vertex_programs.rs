@@ -1,8 +1,6 @@
-//! The modes, graphs and shortest paths that tests of vertex programs share.
+//! The modes and graphs that tests of vertex programs share.
 
-use graphmill_engine::{
-    EdgeResidency, Engine, EngineError, PregelMode, VertexContext, VertexProgram,
-};
+use graphmill_engine::{EdgeResidency, Engine, EngineError, PregelMode};
 use graphmill_storage::{IoChoice, open_disk};
 
 use super::Memory::{Bytes, LeastAnd};
@@ -69,43 +67,5 @@ pub(crate) fn in_modes<T: Send>(
                 None => assert!(matches!(mode.memory, LeastAnd(_)), "{mode:?}"),
             }
         }
-    }
-}
-
-/// Shortest paths: a vertex that comes closer tells its neighbours, whose arcs add their lengths.
-pub(crate) struct Paths {
-    pub(crate) source: u64,
-}
-
-impl VertexProgram for Paths {
-    type Value = f64;
-    type Message = f64;
-    type Edge = f64;
-    type Aggregate = u64;
-    const IDENTITY: f64 = f64::INFINITY;
-    const ORDER_INDEPENDENT: bool = true;
-
-    fn compute(&self, vertex: &mut VertexContext<'_, Self>, shortest: Option<f64>) {
-        let is_source = vertex.index() == self.source;
-        let found = match vertex.superstep() {
-            0 if is_source => Some(0.0),
-            0 => {
-                *vertex.value = f64::INFINITY;
-                None
-            }
-            _ => shortest.filter(|shortest| *shortest < *vertex.value),
-        };
-        if let Some(found) = found {
-            *vertex.value = found;
-            vertex.broadcast(found);
-            vertex.aggregate(1);
-        }
-        vertex.vote_to_halt();
-    }
-    fn combine(&self, shortest: &mut f64, other: f64) {
-        *shortest = shortest.min(other);
-    }
-    fn on_edge(&self, distance: f64, length: f64) -> f64 {
-        distance + length
     }
 }
