@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod common;
+mod examples;
 mod ids;
 mod validate;
 mod vertex_files;
