@@ -177,11 +177,11 @@ impl ByEngine<'_> {
         let Arrays { a, b, .. } = self.arrays;
         match call {
             Call::Select { seed, of } => {
-                self.active = self
-                    .engine
-                    .select_vertices((a.read(), b.read()), |v, (a, b)| {
-                        is_selected(seed, of, v, *a, *b)
-                    })?;
+                self.active =
+                    self.engine
+                        .select_vertices((a.read(), b.read()), None, |v, (a, b)| {
+                            is_selected(seed, of, v, *a, *b)
+                        })?;
                 self.note(());
             }
             Call::Insert { vertex } => {
