@@ -7,8 +7,8 @@ mod pregel;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Accumulator, Direction, EdgeValue, Engine, EngineError, Label, MonotoneProgram, PregelMode,
-    ProgramFootprint, VertexArray, footprint_of, job, pregel_footprint,
+    Direction, Engine, EngineError, MonotoneProgram, PregelMode, ProgramFootprint, VertexArray,
+    footprint_of, job, pregel_footprint,
 };
 use graphmill_graph::StoredGraph;
 
