@@ -39,7 +39,7 @@ impl VertexProgram for HashMin {
 ///
 /// # Errors
 /// Disk or budget failed.
-pub fn components(session: &mut Session) -> Result<VertexArray<u64>, graphmill::Error> {
+pub(crate) fn components(session: &mut Session) -> Result<VertexArray<u64>, graphmill::Error> {
     let component = session.vertex_array::<u64>("component")?;
     // A vertex starts with the ordinal of its own id, whatever the order of the graph's vertices.
     session.process_vertices(

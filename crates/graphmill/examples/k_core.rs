@@ -51,7 +51,7 @@ impl VertexProgram for KCore {
 ///
 /// # Errors
 /// The graph is directed; disk or budget failed.
-pub fn k_core(
+pub(crate) fn k_core(
     session: &mut Session,
     k: u64,
 ) -> Result<(VertexArray<u64>, u64), Box<dyn Error + Send + Sync>> {

@@ -58,7 +58,7 @@ impl VertexProgram for Propagate {
 ///
 /// # Errors
 /// The file of seeds does not fit the graph; a label is not below [`LABELS`]; disk or budget failed.
-pub fn labels(
+pub(crate) fn labels(
     session: &mut Session,
     seeds: &Path,
     rounds: u64,

@@ -46,7 +46,7 @@ impl VertexProgram for ShortestPaths {
 ///
 /// # Errors
 /// The graph has no such vertex; disk or budget failed.
-pub fn shortest_paths(
+pub(crate) fn shortest_paths(
     session: &mut Session,
     source: &str,
 ) -> Result<VertexArray<f64>, graphmill::Error> {

@@ -73,7 +73,7 @@ fn ranks_share_work_and_keep_bytes() {
                     "--method",
                     asked[2],
                 ];
-                let said = fail(at, &run);
+                let said = fail(at, 1, &run);
                 assert!(said.contains("the graph is directed"), "{said}");
                 continue;
             }

@@ -1,5 +1,6 @@
 //! The examples of the crate, on one rank and on three, against answers by other methods.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphmill::prelude::*;
@@ -167,8 +168,8 @@ fn hash_min_example_names_components_by_least_id() {
     for &first in graph.keys() {
         let mut stack = vec![first];
         while let Some(v) = stack.pop() {
-            if !component.contains_key(&v) {
-                component.insert(v, first);
+            if let Entry::Vacant(place) = component.entry(v) {
+                place.insert(first);
                 stack.extend(graph[&v].iter().map(|(u, _)| *u));
             }
         }

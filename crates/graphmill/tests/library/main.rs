@@ -1,5 +1,10 @@
 //! The library as a program calls it: one behaviour a file.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the files and the time of a program around the library"
+)]
+
 mod checkpoints;
 mod common;
 mod examples;
