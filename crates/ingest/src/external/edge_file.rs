@@ -256,24 +256,68 @@ impl OrderedEdgeFile {
                 return Ok(());
             }
         };
+        let record_bytes = 2 * width + weight_bytes;
         let mut edges = Vec::with_capacity(DECODE);
         while at < end {
             edges.clear();
             weights.clear();
             let count = (end - at).min(DECODE as u64) as usize;
-            let run = left
-                .take(count * (2 * width + weight_bytes))
-                .ok_or_else(damaged)?;
-            for record in run.chunks_exact(2 * width + weight_bytes) {
-                edges.push((word(&record[..width]), word(&record[width..2 * width])));
-                if weight_bytes > 0 {
-                    weights.push(value(word(&record[2 * width..]), self.weights));
-                }
+            let run = left.take(count * record_bytes).ok_or_else(damaged)?;
+            match (width, weight_bytes) {
+                (4, 0) => decode_records::<4, 8>(run, &mut edges, &mut weights),
+                (4, 4) => decode_records::<4, 12>(run, &mut edges, &mut weights),
+                (4, _) => decode_records::<4, 16>(run, &mut edges, &mut weights),
+                (_, 0) => decode_records::<8, 16>(run, &mut edges, &mut weights),
+                (_, 4) => decode_records::<8, 20>(run, &mut edges, &mut weights),
+                (_, _) => decode_records::<8, 24>(run, &mut edges, &mut weights),
             }
             sink.integers(&edges, &weights, at)?;
             at += count as u64;
         }
         Ok(())
+    }
+}
+
+/// Appends the edges of records of `BYTES` bytes: two ids of `ID` bytes, and the weight of an f32 or an f64, or none.
+#[inline(always)]
+fn decode_records<const ID: usize, const BYTES: usize>(
+    records: &[u8],
+    edges: &mut Vec<(u64, u64)>,
+    weights: &mut Vec<f64>,
+) {
+    let records = records.as_chunks::<BYTES>().0;
+    let ends = |record: &[u8; BYTES]| (word(&record[..ID]), word(&record[ID..2 * ID]));
+    edges.extend(records.iter().map(ends));
+    let kind = match BYTES - 2 * ID {
+        0 => return,
+        4 => EdgeKind::F32,
+        _ => EdgeKind::F64,
+    };
+    weights.extend(
+        records
+            .iter()
+            .map(|record| value(word(&record[2 * ID..]), kind)),
+    );
+}
+
+/// Writes edges to records of `BYTES` bytes, as [`decode_records`] reads them.
+#[inline(always)]
+fn encode_records<const ID: usize, const BYTES: usize>(
+    edges: &[(u64, u64)],
+    weights: &[f64],
+    out: &mut [u8],
+) {
+    let records = out.as_chunks_mut::<BYTES>().0;
+    for (record, edge) in records.iter_mut().zip(edges) {
+        record[..ID].copy_from_slice(&edge.0.to_le_bytes()[..ID]);
+        record[ID..2 * ID].copy_from_slice(&edge.1.to_le_bytes()[..ID]);
+    }
+    for (record, &weight) in records.iter_mut().zip(weights) {
+        match BYTES - 2 * ID {
+            0 => {}
+            4 => record[2 * ID..].copy_from_slice(&(weight as f32).to_le_bytes()),
+            _ => record[2 * ID..].copy_from_slice(&weight.to_le_bytes()),
+        }
     }
 }
 
@@ -349,8 +393,7 @@ impl<'a> EdgeFileWriter<'a> {
         edges: &[(u64, u64)],
         weights: &[f64],
     ) -> Result<(), IngestError> {
-        let kind = self.edge_file.weights;
-        let weight_bytes = kind.bytes();
+        let weight_bytes = self.edge_file.weights.bytes();
         for (block, edges) in edges.chunks(ENCODE).enumerate() {
             let from = block * ENCODE;
             let all = edges.iter().fold(0, |all, edge| all | edge.0 | edge.1);
@@ -364,15 +407,14 @@ impl<'a> EdgeFileWriter<'a> {
             let record_bytes = 2 * bytes + weight_bytes;
             let first = first + from as u64;
             let out = self.reserve(piece, first, width, edges.len() * record_bytes)?;
-            for (i, (record, edge)) in out.chunks_exact_mut(record_bytes).zip(edges).enumerate() {
-                if narrow {
-                    record[..4].copy_from_slice(&(edge.0 as u32).to_le_bytes());
-                    record[4..8].copy_from_slice(&(edge.1 as u32).to_le_bytes());
-                } else {
-                    record[..8].copy_from_slice(&edge.0.to_le_bytes());
-                    record[8..16].copy_from_slice(&edge.1.to_le_bytes());
-                }
-                put_weight(&mut record[2 * bytes..], weights.get(from + i), kind);
+            let weights = weights.get(from..).unwrap_or_default();
+            match (narrow, weight_bytes) {
+                (true, 0) => encode_records::<4, 8>(edges, weights, out),
+                (true, 4) => encode_records::<4, 12>(edges, weights, out),
+                (true, _) => encode_records::<4, 16>(edges, weights, out),
+                (false, 0) => encode_records::<8, 16>(edges, weights, out),
+                (false, 4) => encode_records::<8, 20>(edges, weights, out),
+                (false, _) => encode_records::<8, 24>(edges, weights, out),
             }
             self.count(edges.len());
         }

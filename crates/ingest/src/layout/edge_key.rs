@@ -189,14 +189,26 @@ impl RecordPacking {
             }
             return;
         }
-        for (i, (record, key)) in out.chunks_exact_mut(self.bytes()).zip(keys).enumerate() {
-            let (key_out, rest) = record.split_at_mut(self.key_bytes);
-            let (weight_out, sequence_out) = rest.split_at_mut(self.weight_bytes);
-            key_out.copy_from_slice(&key.to_le_bytes()[..self.key_bytes]);
-            weight_out.copy_from_slice(&weights[i].to_le_bytes()[..self.weight_bytes]);
+        // A whole word for each part: the next part, or the next record, overwrites the bytes that it does not have.
+        let put = |record: &mut [u8; RECORD_BYTES_MAX], i: usize| {
+            put_word(record, 0, keys[i]);
+            put_word(record, self.key_bytes, weights[i]);
             if self.sequence_bytes > 0 {
-                sequence_out.copy_from_slice(&sequences[i].to_le_bytes());
+                put_word(record, self.key_bytes + self.weight_bytes, sequences[i]);
             }
+        };
+        let mut rest = out;
+        for i in 0..keys.len() {
+            match rest.first_chunk_mut() {
+                Some(record) => put(record, i),
+                None => {
+                    let mut record = [0; RECORD_BYTES_MAX];
+                    put(&mut record, i);
+                    let last = rest.iter_mut().zip(record).take(self.bytes());
+                    last.for_each(|(out, byte)| *out = byte);
+                }
+            }
+            rest = rest.get_mut(self.bytes()..).unwrap_or_default();
         }
     }
 
@@ -216,11 +228,43 @@ impl RecordPacking {
             }
             return;
         }
-        for record in records.chunks_exact(self.bytes()) {
-            let (key, rest) = record.split_at(self.key_bytes);
-            let (weight, sequence) = rest.split_at(self.weight_bytes);
-            each(word(key), word(weight), word(sequence));
+        let mask = |bytes: usize| low_bits(8 * bytes as u32);
+        let masks = [self.key_bytes, self.weight_bytes, self.sequence_bytes].map(mask);
+        let mut each = |record: &[u8; RECORD_BYTES_MAX]| {
+            each(
+                word_at(record, 0) & masks[0],
+                word_at(record, self.key_bytes) & masks[1],
+                word_at(record, self.key_bytes + self.weight_bytes) & masks[2],
+            );
+        };
+        let mut rest = records;
+        while let Some(record) = rest.first_chunk() {
+            each(record);
+            rest = &rest[self.bytes()..];
         }
+        for last in rest.chunks_exact(self.bytes()) {
+            let mut record = [0; RECORD_BYTES_MAX];
+            record[..last.len()].copy_from_slice(last);
+            each(&record);
+        }
+    }
+}
+
+/// Bytes of the longest record: key, weight and sequence number.
+const RECORD_BYTES_MAX: usize = 24;
+
+/// The 8 bytes at `at`, at most 16.
+#[inline(always)]
+fn word_at(record: &[u8; RECORD_BYTES_MAX], at: usize) -> u64 {
+    let bytes = record.get(at..).and_then(|rest| rest.first_chunk());
+    bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// Writes the 8 bytes at `at`, at most 16.
+#[inline(always)]
+fn put_word(record: &mut [u8; RECORD_BYTES_MAX], at: usize, word: u64) {
+    if let Some(out) = record.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+        *out = word.to_le_bytes();
     }
 }
 
