@@ -410,9 +410,21 @@ impl ArcOutput<'_> {
                 for (key, arc) in keys.iter_mut().zip(run) {
                     *key = ((arc.key() >> bits) - start) << 32 | arc.key() & mask;
                 }
-                if weight_bytes > 0 {
-                    for (weight, arc) in weights.chunks_exact_mut(weight_bytes).zip(run) {
-                        weight.copy_from_slice(&arc.weight().to_le_bytes()[..weight_bytes]);
+                match weight_bytes {
+                    0 => {}
+                    4 => {
+                        let weights = weights.as_chunks_mut::<4>().0.iter_mut();
+                        let put = |(weight, arc): (&mut [u8; 4], &R)| {
+                            *weight = (arc.weight() as u32).to_le_bytes();
+                        };
+                        weights.zip(run).for_each(put);
+                    }
+                    _ => {
+                        let weights = weights.as_chunks_mut::<8>().0.iter_mut();
+                        let put = |(weight, arc): (&mut [u8; 8], &R)| {
+                            *weight = arc.weight().to_le_bytes();
+                        };
+                        weights.zip(run).for_each(put);
                     }
                 }
                 let weights = &weights[..run.len() * weight_bytes];

@@ -278,7 +278,7 @@ impl OrderedEdgeFile {
     }
 }
 
-/// Appends the edges of records of `BYTES` bytes: two ids of `ID` bytes, and the weight of an f32 or an f64, or none.
+/// Appends the edges of records of `BYTES` bytes: two ids of `ID` bytes, and a weight or none.
 #[inline(always)]
 fn decode_records<const ID: usize, const BYTES: usize>(
     records: &[u8],
