@@ -65,8 +65,23 @@ for algorithm in "pagerank --iterations 5" "bfs --source 1" wcc "sssp --source 1
 done
 
 [ -z "$(ls -A /pmem | grep -v lost+found)" ] || fail "left on the file system: $(ls -A /pmem)"
-run placed wcc --slow-tier numa:3 && fail "a node that is not there"
-grep -q "no memory on node 3, but on nodes 0-2" /tmp/log || fail "node 3: $(cat /tmp/log)"
+run placed wcc --slow-tier numa:4 && fail "a node that is not there"
+grep -q "no memory on node 4, but on nodes 0-3" /tmp/log || fail "node 4: $(cat /tmp/log)"
+run placed wcc --slow-tier numa:2 && grep -q "numa:0-1:bind" placed.json || fail "vertices are not bound to the nodes of DRAM"
+
+# A node smaller than the data: edges stream from disk, or the run is refused; no process is killed.
+graphmill generate kronecker 17 24 --undirected --weights f32 -o large -q > /tmp/log 2>&1 || fail "generate: $(cat /tmp/log)"
+search() { graphmill run sssp large --source 1 --memory 256M -q -o "$@" > /tmp/log 2>&1; }
+search dram.csv || fail "a large graph: $(cat /tmp/log)"
+for place in slow rw-split; do
+    search placed.csv --slow-tier numa:3 --place $place && cmp -s dram.csv placed.csv && say "ok: a small node, $place" ||
+        fail "a small node, $place: $(cat /tmp/log)"
+done
+# Nearly all of the node is taken by a file in memory.
+mkdir /taken && mount -t tmpfs -o mpol=bind:3,size=52M tmpfs /taken && dd if=/dev/zero of=/taken/full bs=1M > /dev/null 2>&1
+search placed.csv --slow-tier numa:3 --place slow
+[ $? = 1 ] && grep -q -- "--place messages=dram" /tmp/log && say "ok: a node without memory" || fail "a full node: $(cat /tmp/log)"
+umount /taken
 
 # A full file system is an error, not a signal.
 dd if=/dev/zero of=/pmem/full bs=1M > /dev/null 2>&1

@@ -49,7 +49,7 @@ done
 node() { echo "-object memory-backend-ram,size=$2,id=m$1 -numa node,nodeid=$1,memdev=m$1${3:-}"; }
 # shellcheck disable=SC2046
 timeout 600 qemu-system-x86_64 -machine q35,accel=tcg -cpu max -smp 2 -m 2560M \
-    $(node 0 1G ,cpus=0) $(node 1 1G ,cpus=1) $(node 2 512M) \
+    $(node 0 1G ,cpus=0) $(node 1 1G ,cpus=1) $(node 2 448M) $(node 3 64M) \
     -kernel "$kernel" -initrd "$work/initramfs.gz" \
     -append "console=ttyS0 quiet panic=-1 memmap=256M!1024M memmap=128M!1280M" \
     -nographic -no-reboot -nic none < /dev/null > "$work/console" 2>&1 || true

@@ -90,6 +90,18 @@ impl<'e> ExecContext<'e> {
             graph: &view.graph,
         }
     }
+    /// Returns the free bytes that messages can take, if the cache gives back `given_back` bytes.
+    ///
+    /// Messages that are bound to nodes take no more than these have left.
+    pub(crate) fn message_memory(&self, given_back: u64) -> u64 {
+        let (tiers, free) = (&self.tiers, self.budget.available());
+        let of_nodes = tiers.free_on_nodes(DataKind::Messages);
+        let of_nodes = match tiers.share_nodes(DataKind::Edges, DataKind::Messages) {
+            true => of_nodes.saturating_add(given_back),
+            false => of_nodes,
+        };
+        free.saturating_add(given_back).min(of_nodes)
+    }
     /// The cells of a source batch, in order of columns.
     pub(crate) fn cells_from(&self, batch: usize) -> &'e [CellPosition] {
         let (places, begins) = &self.view.cells_by_source;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{DISK_PAGE_BYTES, EdgeKind, GraphDims, PageCache, StoredGraph, partition};
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Open, Tiers};
+use graphmill_storage::{DataKind, Open, StorageError, Tiers};
 
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
@@ -38,6 +38,9 @@ impl Engine {
         let ranks = Self::ranks(&graph, &settings)?;
         let measure = graph.measure_of(settings.fabric.is_some().then(|| ranks.own()));
         let enough = used + min_memory(&measure, workers, &settings.tiers, settings.sizes);
+        let least = GraphShape::of(&measure, workers).least(settings.sizes);
+        let checked = settings.tiers.check_nodes(DataKind::Messages, least);
+        checked.map_err(StorageError::from)?;
         Self::build(graph, settings, ranks, &measure, enough)
             .map_err(|error| too_small(error, &budget, enough))
     }

@@ -38,6 +38,7 @@ pub fn run_on_ranks<T>(
     let share = MachineConfig {
         memory: Some(config.memory.unwrap_or_else(default_memory) / ranks as u64),
         threads: Some((config.threads.unwrap_or_else(default_threads) / ranks).max(1)),
+        ranks_here: config.ranks_here.max(1) * ranks,
         ..config.clone()
     };
     let (share, others) = (&share, &others);

@@ -111,6 +111,24 @@ impl AlignedBuffer {
         }
     }
 
+    /// Returns the first `bytes` bytes of the buffer, and drops `owner` after the memory.
+    ///
+    /// The owner has the parts of files that are mapped in place of pages of the buffer.
+    pub(crate) fn owned_by(mut self, bytes: usize, owner: Box<dyn Send + Sync>) -> Self {
+        self.bytes = self.bytes.min(bytes);
+        self._owner = Some(owner);
+        self
+    }
+
+    /// Returns the start of a range of whole pages of the mapping; `None` if the mapping has none such.
+    pub(crate) fn pages(&mut self, range: std::ops::Range<usize>) -> Option<NonNull<u8>> {
+        let is_whole =
+            range.start.is_multiple_of(PAGE_BYTES) && range.end.is_multiple_of(PAGE_BYTES);
+        let is_within = range.start <= range.end && range.end <= self.mapped;
+        // SAFETY: the offset is within the mapping, or at its end.
+        (is_whole && is_within).then(|| unsafe { self.start.add(range.start) })
+    }
+
     /// Returns the bytes that a buffer of `bytes` bytes takes: whole pages.
     pub fn footprint(bytes: usize) -> u64 {
         (bytes as u64)

@@ -114,6 +114,54 @@ impl FileMap {
         Ok(buffer)
     }
 
+    /// Returns `bytes` zeroed bytes of memory, each part in a file of its own.
+    ///
+    /// Part `i` begins near offset `cuts[i]`, at a huge page, and is in file `i`; the first one begins at 0.
+    ///
+    /// # Errors
+    /// As of [`FileMap::buffer`]; there are no files, or not as many cuts.
+    pub fn buffer_in_parts(
+        files: &[Arc<FileMap>],
+        cuts: &[usize],
+        bytes: usize,
+    ) -> io::Result<AlignedBuffer> {
+        let huge = HUGE_PAGE_BYTES as usize;
+        if files.is_empty() || cuts.len() != files.len() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let whole = bytes.checked_next_multiple_of(huge);
+        let whole = whole.ok_or(io::ErrorKind::OutOfMemory)?;
+        // Dropped after the buffer: extents end once they are no longer mapped.
+        let mut extents = Vec::new();
+        let mut buffer = AlignedBuffer::zeroed(whole).map_err(|error| error.source)?;
+        let begin = |part: usize| match cuts.get(part) {
+            _ if part == 0 => 0,
+            Some(cut) if *cut < bytes => cut / huge * huge,
+            _ => whole,
+        };
+        for (part, file) in files.iter().enumerate() {
+            let (first, mut end) = (begin(part), begin(part + 1));
+            if file.capacity.is_none() {
+                // A file need not have whole huge pages.
+                end = end.min(bytes.next_multiple_of(PAGE_BYTES));
+            }
+            if end <= first {
+                continue;
+            }
+            let extent = file.take(end - first)?;
+            if file.capacity.is_none() {
+                file.set_aside(extent.first, extent.bytes)?;
+            }
+            file.map_over(extent.first, &mut buffer, first..end)?;
+            if file.stale.load(Ordering::Relaxed) {
+                let end = end.min(buffer.len());
+                buffer[first.min(end)..end].fill(0);
+            }
+            extents.push(extent);
+        }
+        Ok(buffer.owned_by(bytes, Box::new(extents)))
+    }
+
     /// Returns true if writes are in persistent memory as soon as they leave the caches.
     ///
     /// This holds if the mappings were made with MAP_SYNC.
@@ -197,6 +245,43 @@ impl FileMap {
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
         Ok(start)
     }
+
+    /// Maps a part of the file in place of pages of a buffer, with MAP_SYNC if it is on DAX.
+    fn map_over(
+        &self,
+        first: u64,
+        buffer: &mut AlignedBuffer,
+        range: std::ops::Range<usize>,
+    ) -> io::Result<()> {
+        let bytes = range.len();
+        let start = buffer.pages(range).ok_or(io::ErrorKind::InvalidInput)?;
+        let map = |flags| {
+            // SAFETY: the range is whole pages of the buffer's own mapping, which is borrowed exclusively: nothing refers to the bytes that
+            // the new mapping replaces. The new bytes are initialised and no other process changes them (see the file's invariants).
+            // The buffer unmaps them with its own.
+            let mapped = unsafe {
+                libc::mmap(
+                    start.as_ptr().cast(),
+                    bytes,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    flags | libc::MAP_FIXED,
+                    self.file.as_raw_fd(),
+                    first as libc::off_t,
+                )
+            };
+            match mapped == libc::MAP_FAILED {
+                true => Err(io::Error::last_os_error()),
+                false => Ok(()),
+            }
+        };
+        match map(libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC) {
+            Ok(()) => self.synchronous.store(true, Ordering::Relaxed),
+            Err(_) => map(libc::MAP_SHARED)?,
+        }
+        // SAFETY: the range is mapped. A hint: if there are no huge pages, small ones serve as well.
+        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+        Ok(())
+    }
 }
 
 /// A part of a file that only one buffer uses.
@@ -262,6 +347,38 @@ mod tests {
         let taken: u64 = lock(&file.taken).values().sum();
         assert_eq!(taken, 4 * PAGE_BYTES as u64);
         drop(buffers);
+    }
+
+    #[test]
+    fn buffer_in_parts_has_blocks_in_each_file() {
+        let files = || FileMap::of_file(tempfile::tempfile().unwrap(), false).unwrap();
+        let files = [files(), files(), files()];
+        let blocks = |file: &FileMap| file.file.metadata().unwrap().blocks() * 512;
+        let (bytes, huge) = (9 << 20, 2 << 20);
+        // The second cut is rounded down to a huge page, and the third part is empty.
+        let cuts = [0, (4 << 20) + 5, 9 << 20];
+        let mut buffer = FileMap::buffer_in_parts(&files, &cuts, bytes).unwrap();
+        assert_eq!(buffer.len(), bytes);
+        assert_eq!(buffer.as_ptr().addr() % huge, 0);
+        assert!(buffer.iter().all(|byte| *byte == 0));
+        for (i, byte) in buffer.iter_mut().enumerate() {
+            *byte = i as u8 ^ (i >> 12) as u8;
+        }
+        let is_kept = |(i, byte): (usize, &u8)| *byte == i as u8 ^ (i >> 12) as u8;
+        assert!(buffer.iter().enumerate().all(is_kept));
+        let held = files.each_ref().map(|file| blocks(file));
+        assert!(
+            held[0] == 4 << 20 && held[1] >= 5 << 20 && held[2] == 0,
+            "{held:?}"
+        );
+        drop(buffer);
+        assert_eq!(files.each_ref().map(|file| blocks(file)), [0; 3]);
+        for bytes in [0, 1, 4097] {
+            let small = FileMap::buffer_in_parts(&files, &[0, 1, 2], bytes).unwrap();
+            assert_eq!(small.len(), bytes);
+        }
+        assert!(FileMap::buffer_in_parts(&files, &[0], 5).is_err());
+        assert!(FileMap::buffer_in_parts(&[], &[], 5).is_err());
     }
 
     #[test]

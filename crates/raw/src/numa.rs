@@ -50,6 +50,14 @@ impl Nodes {
     pub fn count(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
+    /// Returns true if all nodes of the set are among `others`.
+    pub fn is_subset(&self, others: &Nodes) -> bool {
+        self.without(others).count() == 0
+    }
+    /// Returns the nodes of both sets.
+    pub fn union(&self, others: &Nodes) -> Nodes {
+        Nodes::of(self.iter().chain(others.iter()))
+    }
     /// Returns the nodes that `others` does not have.
     pub fn without(&self, others: &Nodes) -> Nodes {
         Nodes::of(self.iter().filter(|node| !others.has(*node)))
@@ -108,6 +116,61 @@ impl fmt::Debug for Nodes {
 fn listed(name: &str) -> Option<Nodes> {
     let list = std::fs::read_to_string(format!("/sys/devices/system/node/{name}")).ok()?;
     list.trim().parse().ok()
+}
+
+/// The memory of a machine, node by node.
+///
+/// A table can also be made by hand, for tests on a machine of one node.
+#[derive(Clone, Debug)]
+pub struct NodeTable {
+    /// The nodes that have memory.
+    pub with_memory: Nodes,
+    /// The nodes that have processors.
+    pub with_processors: Nodes,
+    /// Bytes that a process can get from each node; a node without an entry has no known limit.
+    pub free: Vec<(usize, u64)>,
+}
+
+impl NodeTable {
+    /// Reads the table of this machine.
+    pub fn of_machine() -> NodeTable {
+        let with_memory = Nodes::with_memory();
+        let free = |node| {
+            let path = format!("/sys/devices/system/node/node{node}/meminfo");
+            Some((node, free_bytes(&std::fs::read_to_string(path).ok()?)?))
+        };
+        NodeTable {
+            free: with_memory.iter().filter_map(free).collect(),
+            with_processors: Nodes::with_processors(),
+            with_memory,
+        }
+    }
+
+    /// Returns the bytes that a process can get from some nodes together; `None` if one has no known limit.
+    pub fn free_on(&self, nodes: &Nodes) -> Option<u64> {
+        let of_node = |node| self.free.iter().find(|(of, _)| *of == node);
+        nodes.iter().map(|node| Some(of_node(node)?.1)).sum()
+    }
+}
+
+/// The share of a node that stays free for the kernel, as a divisor; at least [`KERNEL_BYTES`].
+const KERNEL_PART: u64 = 32;
+const KERNEL_BYTES: u64 = 4 << 20;
+
+/// Returns the bytes that a process can get from a node, by the node's `meminfo`.
+///
+/// These are its free pages, and pages that the kernel takes back first: of files, and reclaimable ones of its own.
+fn free_bytes(meminfo: &str) -> Option<u64> {
+    let bytes = |name: &str| {
+        let line = meminfo.lines().find(|line| line.contains(name))?;
+        let number = line.split_whitespace().rev().nth(1)?;
+        number.parse::<u64>().ok()?.checked_mul(1024)
+    };
+    let taken_back = ["Active(file):", "Inactive(file):", "SReclaimable:"]
+        .map(|name| bytes(&format!(" {name}")).unwrap_or(0));
+    let free = bytes(" MemFree:")?.saturating_add(taken_back.iter().sum());
+    let kernel = (bytes(" MemTotal:")? / KERNEL_PART).max(KERNEL_BYTES);
+    Some(free.saturating_sub(kernel))
 }
 
 /// The way in which memory comes from several nodes.
@@ -256,6 +319,32 @@ mod tests {
         for list in ["", "1-0", "1024", "x", "1,", "-1", "+1", "0--1"] {
             assert_eq!(list.parse::<Nodes>(), Err(()), "{list}");
         }
+    }
+
+    #[test]
+    fn free_memory_of_a_node_counts_what_the_kernel_takes_back() {
+        let meminfo = "Node 2 MemTotal:         65536 kB\nNode 2 MemFree:          40000 kB\nNode 2 MemUsed: 25536 kB\n\
+                       Node 2 Active(file):     1000 kB\nNode 2 Inactive(file):    500 kB\nNode 2 SReclaimable:      24 kB\n\
+                       Node 2 Active(anon):    9999 kB\n";
+        // A 32nd of 64 MiB is less than the least.
+        assert_eq!(free_bytes(meminfo), Some((41524 << 10) - (4 << 20)));
+        assert_eq!(free_bytes("Node 0 MemFree: 8 kB\n"), None);
+        assert_eq!(
+            free_bytes("Node 0 MemTotal: 99 kB\nNode 0 MemFree: x kB\n"),
+            None
+        );
+        let of_machine = NodeTable::of_machine();
+        let free = of_machine.free_on(&of_machine.with_memory);
+        assert!(free.is_none_or(|free| free > 0), "{of_machine:?}");
+        let table = NodeTable {
+            free: vec![(0, 5), (2, 7)],
+            ..of_machine
+        };
+        let free = |list: &str| table.free_on(&list.parse().unwrap());
+        assert_eq!(
+            [free("0"), free("0,2"), free("0-2")],
+            [Some(5), Some(12), None]
+        );
     }
 
     #[test]

@@ -56,7 +56,8 @@ impl MemoryBudget {
         let before = books.bytes.claim(bytes).map_err(refused)?;
         books.peak.fetch_max(before + bytes, Ordering::Relaxed);
         let books = Arc::clone(&self.books);
-        Ok(Lease { books, bytes })
+        let also = None;
+        Ok(Lease { books, bytes, also })
     }
 
     /// Allocates `bytes` bytes of zeroed, aligned memory; leases whole pages of 4096 bytes.
@@ -99,12 +100,23 @@ impl MemoryBudget {
 pub struct Lease {
     books: Arc<BudgetState>,
     bytes: u64,
+    /// A lease of the same memory from another budget, which ends with this one.
+    also: Option<Box<Lease>>,
 }
 
 impl Lease {
     /// Returns their number.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Returns the lease with another one, which ends with it.
+    pub(crate) fn with(mut self, other: Lease) -> Lease {
+        self.also = Some(Box::new(match self.also.take() {
+            Some(also) => also.with(other),
+            None => other,
+        }));
+        self
     }
 }
 

@@ -7,6 +7,8 @@ pub(crate) mod error;
 pub(crate) mod kind;
 pub(crate) mod tier;
 
+use graphmill_raw::numa::{NodeTable, Nodes, Policy};
+
 use error::PlacementError;
 use kind::DataKind;
 use tier::Tier;
@@ -14,7 +16,7 @@ use tier::Tier;
 /// The requested tier of each kind of data, and the tier that is called slow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    kinds: [Tier; 4],
+    pub(crate) kinds: [Tier; 4],
     /// The tier that is called slow.
     pub slow: Option<Tier>,
 }
@@ -33,6 +35,25 @@ impl Placement {
     /// Returns the requested tier of a kind of data.
     pub fn at(&self, kind: DataKind) -> &Tier {
         &self.kinds[kind as usize]
+    }
+
+    /// Returns the tier of a kind of data on a machine with such nodes.
+    ///
+    /// [`Tier::DramNodes`] becomes the nodes with processors that are not the slow tier. If there are none, it is DRAM.
+    pub(crate) fn resolve(&self, kind: DataKind, table: &NodeTable) -> Tier {
+        match (self.at(kind), &self.slow) {
+            (Tier::DramNodes, Some(Tier::Numa { nodes, .. })) => {
+                let is_dram = |node: &usize| table.with_memory.has(*node) && !nodes.has(*node);
+                let nodes = Nodes::of(table.with_processors.iter().filter(is_dram));
+                let policy = Policy::Bind;
+                match nodes.count() {
+                    0 => Tier::Dram,
+                    _ => Tier::Numa { nodes, policy },
+                }
+            }
+            (Tier::DramNodes, _) => Tier::Dram,
+            (tier, _) => tier.clone(),
+        }
     }
 
     /// Returns a copy with another tier for a kind.
@@ -62,7 +83,7 @@ impl Placement {
     /// | --- | --- | --- |
     /// | `dram`, `cache` | DRAM | DRAM |
     /// | `slow` | slow tier | slow tier |
-    /// | `rw-split`, where only a slow tier is named | DRAM | slow tier |
+    /// | `rw-split`, where only a slow tier is named | DRAM, bound to its nodes if the slow tier is nodes | slow tier |
     ///
     /// `cache` is the paper's memory mode: the machine, or the kernel, moves pages between tiers by itself. It binds no memory to nodes,
     /// since the kernel does not move bound pages.
@@ -124,9 +145,13 @@ impl Placement {
                 });
             }
         };
+        let fast = match preset {
+            "rw-split" => Tier::DramNodes,
+            _ => Tier::Dram,
+        };
         for (number, place) in self.kinds.iter_mut().enumerate() {
             *place = match number < slow_from {
-                true => Tier::Dram,
+                true => fast.clone(),
                 false => self.slow.clone().ok_or(PlacementError::NoSlowTier {
                     preset: preset.into(),
                 })?,
@@ -138,7 +163,12 @@ impl Placement {
 
 fn slow_tier_of(text: &str) -> Result<Tier, PlacementError> {
     let tier = Tier::named(text);
-    let is_memory = |tier: &Tier| !matches!(tier, Tier::Dram | Tier::Auto | Tier::Stream);
+    let is_memory = |tier: &Tier| {
+        !matches!(
+            tier,
+            Tier::Dram | Tier::DramNodes | Tier::Auto | Tier::Stream
+        )
+    };
     tier.filter(is_memory)
         .ok_or_else(|| PlacementError::NotSlow { text: text.into() })
 }

@@ -39,7 +39,7 @@ fn slow_tier_time_passes_at_ends_of_tasks() {
     let placement = Placement::parse(&["slow"], Some("model")).unwrap();
     let settings = EngineConfig {
         budget: MemoryBudget::new(1 << 28),
-        tiers: Tiers::open(&placement).unwrap(),
+        tiers: Tiers::open(&placement, 1).unwrap(),
         workers: Arc::new(WorkerPool::threads(1, disk.clone()).unwrap()),
         disk,
         clock: clock.clone(),

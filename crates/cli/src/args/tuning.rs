@@ -2,7 +2,9 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use graphmill::advanced::{Combiner, DispatchChoice, KernelChoice, SparseChoice, TierModel};
+use graphmill::advanced::{
+    Combiner, DispatchChoice, KernelChoice, Placement, PlacementError, SparseChoice, TierModel,
+};
 
 use crate::size;
 
@@ -80,11 +82,11 @@ fn charge() -> impl TypedValueParser<Value = AnyCharge> {
 #[command(
     next_help_heading = "Tiers of memory (the result does not depend on them, but for the rounding of pregel-push)"
 )]
-pub(crate) struct TierArgs {
+pub(crate) struct PlaceArgs {
     /// Place a kind of data on a tier; can be repeated [default: dram, edges=auto]
     ///
-    /// The kinds are vertices, messages, index and edges. The tiers are dram, numa:NODES[:bind|preferred|interleave], file:PATH, model and
-    /// slow. PATH is an existing directory, a new file, or a DAX device. Edges can also be auto, or stream (from disk in each pass).
+    /// The kinds are vertices, messages, index and edges. The tiers are dram, numa:NODES[:bind|preferred|interleave],
+    /// file:PATH[,PATH...], model and slow. PATH is an existing directory, a new file, or a DAX device; of several, one is for each socket. Edges can also be auto, or stream (from disk in each pass).
     ///
     /// A preset places all kinds and comes first: dram, slow, rw-split (index and edges on the slow tier) or cache (nothing placed).
     #[arg(long, value_name = "KIND=WHERE|PRESET")]
@@ -94,6 +96,23 @@ pub(crate) struct TierArgs {
     /// PATH is an existing directory or a new file. Without --place the option means --place rw-split.
     #[arg(long, value_name = "WHERE")]
     pub(crate) slow_tier: Option<String>,
+}
+
+impl PlaceArgs {
+    /// Returns the requested placement.
+    pub(crate) fn placement(&self) -> Result<Placement, PlacementError> {
+        Placement::parse(&self.place, self.slow_tier.as_deref())
+    }
+}
+
+/// Options that place data, and that simulate a slow tier.
+#[derive(Debug, Clone, Args)]
+#[command(
+    next_help_heading = "Tiers of memory (the result does not depend on them, but for the rounding of pregel-push)"
+)]
+pub(crate) struct TierArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     /// Spend the extra time of bytes on the slow tier
     ///
     /// paper: 2.4 times the time of DRAM to read, 6 times to write.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use graphmill::advanced::{Placement, TierModel};
+use graphmill::advanced::TierModel;
 use graphmill::{
     CancelToken, CheckpointConfig, CheckpointInterval, Config, EngineOptions, MachineConfig,
     MpiJob, Plan, ProgressFn, Run, TopRow,
@@ -29,7 +29,7 @@ pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Resul
         }
     }
     let tiers = &common.tiers;
-    let placement = Placement::parse(&tiers.place, tiers.slow_tier.as_deref());
+    let placement = tiers.place.placement();
     let placement = placement.map_err(graphmill::Error::from)?;
     let defaults = Config::new(args.algorithm, common.input);
     let config = Config {

@@ -10,11 +10,12 @@ use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, DISK_PAGE_BYTES, EdgeKind, Pag
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, prefetch};
 use graphmill_storage::{DataKind, Lease};
 
-use crate::cache::cells::CellCache;
+use crate::cache::cells::{CellCache, fits_nodes};
 use crate::context::{ExecContext, each_batch};
 use crate::error::{EngineError, ensure};
 use crate::graph_view::starts;
 use crate::metrics::traffic::{Access, WorkerTraffic};
+use crate::schedule::numa;
 use crate::value::EdgeValue;
 
 /// Frames of degrees that a worker keeps.
@@ -58,6 +59,8 @@ pub(crate) use with_words;
 
 impl AdjacencyLists {
     /// Returns the bytes of the budget that the lists take, and the bytes that only loading takes.
+    ///
+    /// The lists take `u64::MAX` if the nodes that they are bound to have less memory than they need.
     pub(crate) fn memory(context: &ExecContext, weighted: bool) -> (u64, u64) {
         let (batches, graph) = (&context.batches, &context.graph);
         let record = 4 * words(context.weight_kind(weighted)) as u64;
@@ -66,6 +69,9 @@ impl AdjacencyLists {
         let worker =
             8 * batches.widest() + (DEGREE_FRAMES as u64) * DISK_PAGE_BYTES + SCRATCH_BYTES;
         let starts = 5 * 8 * batches.len() as u64;
+        if !fits_nodes(context, begins, records) {
+            return (u64::MAX, 0);
+        }
         let begins = context.tiers.leased(DataKind::Index, begins);
         let records = context.tiers.leased(DataKind::Edges, records);
         (
@@ -90,16 +96,24 @@ impl AdjacencyLists {
         let besides = Self::memory(context, weighted).1;
         let _besides = context.budget.lease("loading lists", besides)?;
         let (tiers, budget) = (&context.tiers, &context.budget);
-        let room = |kind, bytes: u64| tiers.buffer(kind, budget, "lists of edges", bytes as usize);
-        let (begins, first) = room(DataKind::Index, 8 * (batches.vertices() + 1))?.into_parts();
-        let records = context.graph.arcs() * 4 * words(kind) as u64;
-        let (records, second) = room(DataKind::Edges, records)?.into_parts();
         // The edges of a row of cells lie together, as its sources do.
         let edges_of = |batch| {
             let cells = context.cells_at(context.cells_from(batch));
             cells.map(|(_, _, cell)| cell.edges() as usize).sum()
         };
         let ends: Vec<usize> = starts((0..batches.len()).map(edges_of));
+        // Each file has the lists of a range of batches, as a node has.
+        let room = |kind, bytes: u64, at: &dyn Fn(usize) -> usize| {
+            let parts = tiers.parts(kind);
+            let cut = |part| at(numa::first_of(part, parts, batches.len()));
+            tiers.buffer_in_parts(kind, budget, "lists of edges", bytes as usize, cut)
+        };
+        let begin = |batch| 8 * batches.cut(batch) as usize;
+        let begins = room(DataKind::Index, 8 * (batches.vertices() + 1), &begin)?;
+        let (begins, first) = begins.into_parts();
+        let records = context.graph.arcs() * 4 * words(kind) as u64;
+        let record = |batch: usize| 4 * words(kind) * ends.get(batch).copied().unwrap_or(0);
+        let (records, second) = room(DataKind::Edges, records, &record)?.into_parts();
         let of_records = ends.iter().map(|end| end * words(kind)).collect();
         let first_of = |b| batches.cut(b) as usize + usize::from(b == batches.len());
         let of_begins = (0..=batches.len()).map(first_of).collect();

@@ -16,6 +16,7 @@ use crate::cache::cached_runs::{CacheShare, CachedRuns};
 use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
 use crate::graph_view::{CellBytes, join, starts};
+use crate::schedule::numa;
 
 /// Bytes of one read while the cells are filled in.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -57,6 +58,17 @@ pub(crate) fn sums(context: &ExecContext, weighted: bool) -> [u64; 3] {
     ]
 }
 
+/// Bytes by which each buffer may exceed its data: buffers are whole pages.
+const PAGE: u64 = 4096;
+
+/// True if the nodes that index and edges are bound to have these bytes of them.
+pub(crate) fn fits_nodes(context: &ExecContext, index: u64, edges: u64) -> bool {
+    let of_index = context
+        .tiers
+        .lease_on_nodes(DataKind::Index, "index", index);
+    of_index.is_ok() && context.tiers.free_on_nodes(DataKind::Edges) >= edges
+}
+
 /// Returns the bytes that rounding up each kind of cached data to whole pages takes.
 fn rounding_bytes(context: &ExecContext) -> u64 {
     4 * 4096 + CellCache::loading_by(context.workers.count()) + CachedRuns::memory(context)
@@ -64,9 +76,16 @@ fn rounding_bytes(context: &ExecContext) -> u64 {
 
 impl CellCache {
     /// Returns the bytes of the budget that hold all cells.
+    ///
+    /// It is `u64::MAX` if the nodes that edges are bound to have less.
     pub(crate) fn memory(context: &ExecContext, weighted: bool) -> u64 {
         let [data, lists, _] = sums(context, weighted);
         let fanout = FanoutTable::memory(context.graph.forward(), &(0..context.batches.vertices()));
+        let index =
+            AlignedBuffer::footprint(fanout as usize) + AlignedBuffer::footprint(lists as usize);
+        if !fits_nodes(context, index, data + 2 * PAGE) {
+            return u64::MAX;
+        }
         let data = context.tiers.leased(DataKind::Edges, data);
         let [fanout, lists] = [fanout, lists].map(|of| context.tiers.leased(DataKind::Index, of));
         rounding_bytes(context) + fanout + (data + lists).max(2 * lists)
@@ -85,6 +104,7 @@ impl CellCache {
     ) -> Result<Self, EngineError> {
         let [data_bytes, lists_bytes, bitmaps_bytes] = sums(context, weighted);
         let room = bytes.saturating_sub(rounding_bytes(context));
+        let tiers = &context.tiers;
         if room == 0 {
             return Ok(CellCache {
                 all: data_bytes == 0,
@@ -98,7 +118,13 @@ impl CellCache {
         let fanouts = index(FanoutTable::memory(side, &vertices));
         let (lists, bitmaps) = (index(lists_bytes), index(bitmaps_bytes));
         let cells = context.tiers.leased(DataKind::Edges, data_bytes);
-        let share = CacheShare::new(room, [fanouts, lists, bitmaps, cells]);
+        // The index has less where it is bound to nodes that do.
+        let of_nodes = tiers
+            .free_on_nodes(DataKind::Index)
+            .saturating_sub(3 * PAGE);
+        let index_room = room.min(of_nodes);
+        let share = CacheShare::new(index_room, [fanouts, lists, bitmaps, cells]);
+        let left = room - (index_room - share.left);
         let (mut fanout, mut lists_read) = (None, 0);
         if share.fanout {
             let (mut frames, memory) = (lock(&context.frames), (&context.tiers, &context.budget));
@@ -108,7 +134,19 @@ impl CellCache {
             lists_read = frames.take_bytes_read();
         }
         // Data on a tier outside the budget always fits.
-        let room = if cells == 0 { data_bytes } else { share.left };
+        let room = if cells == 0 { data_bytes } else { left };
+        // Nor does it fit nodes that have less of it beside the index to come.
+        let lists = if share.block_lists { lists_bytes } else { 0 };
+        let bitmaps = if share.bitmaps { bitmaps_bytes } else { 0 };
+        let index =
+            tiers.lease_on_nodes(DataKind::Index, "pinned cells", lists + bitmaps + 2 * PAGE);
+        let of_nodes = match index {
+            Ok(_index) => tiers
+                .free_on_nodes(DataKind::Edges)
+                .saturating_sub(2 * PAGE),
+            Err(_) => 0,
+        };
+        let room = room.min(of_nodes);
         let cell_bytes = cell_bytes(context, weighted);
         let mut stretches = CachedRuns::choose(context, cell_bytes, data_bytes, room)?;
         let [data, weights] = stretches.place(context, context.weight_bytes(weighted) as u64);
@@ -243,7 +281,11 @@ impl FillBuffer {
     ) -> Result<Self, EngineError> {
         let (tiers, budget) = (&context.tiers, &context.budget);
         let end = starts.last().copied().unwrap_or(0);
-        let buffer = tiers.buffer(kind, budget, "pinned cells", end)?;
+        // Each file has the columns of a range of batches, as a node has.
+        let (parts, columns) = (tiers.parts(kind), context.batches.len());
+        let cut = |part| starts.get(numa::first_of(part, parts, columns)).copied();
+        let cut = |part| cut(part).unwrap_or(end);
+        let buffer = tiers.buffer_in_parts(kind, budget, "pinned cells", end, cut)?;
         let (memory, lease) = buffer.into_parts();
         let begin = |group: &Range<usize>| starts.get(group.start).copied().unwrap_or(0);
         let cuts = groups.iter().map(begin).chain([end]).collect();

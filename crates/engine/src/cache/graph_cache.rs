@@ -186,13 +186,16 @@ impl GraphCache {
                 self.release_cells();
             }
             let (lists, besides) = AdjacencyLists::memory(context, weighted);
-            let room = context.budget.available().saturating_sub(lists + besides);
+            let lists = lists.saturating_add(besides);
+            let room = context.budget.available().saturating_sub(lists);
             self.pin(context, transposed, weighted, room)?;
         }
         let began = context.clock.now();
         let orientation = &mut self.orientations[usize::from(transposed)];
         orientation.lists = None;
-        if orientation.cell_cache.all {
+        // Nodes may hold the cells or the lists, but not both.
+        let fits = AdjacencyLists::memory(context, weighted).0 < u64::MAX;
+        if orientation.cell_cache.all && fits {
             orientation.lists = Some(AdjacencyLists::load(
                 context,
                 &orientation.cell_cache,

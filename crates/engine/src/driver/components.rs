@@ -2,7 +2,7 @@
 
 use graphmill_graph::Order;
 use graphmill_raw::{AtomicCell, AtomicScalar, UnionFind, lock};
-use graphmill_storage::{Buffer, DataKind, StorageError};
+use graphmill_storage::{Buffer, DataKind, PlacementError, StorageError};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::cache::adjacency::with_words;
@@ -243,6 +243,7 @@ impl Engine {
         let (tiers, budget) = (&self.common.tiers, &self.common.budget);
         match tiers.buffer(DataKind::Vertices, budget, name, bytes) {
             Err(StorageError::Budget(_)) => Ok(None),
+            Err(StorageError::Placement(PlacementError::FullNodes { .. })) => Ok(None),
             buffer => Ok(Some(buffer?)),
         }
     }

@@ -297,7 +297,7 @@ mod tests {
         charge: Option<TierModel>,
     ) -> MemoryTraffic {
         let placement = Placement::parse(asked, Some("model")).unwrap();
-        let tiers = Tiers::open(&placement).unwrap();
+        let tiers = Tiers::open(&placement, 1).unwrap();
         MemoryTraffic::new(2, charge, &tiers, (&clock, stop))
     }
 

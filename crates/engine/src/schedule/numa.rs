@@ -82,7 +82,7 @@ pub(crate) fn cpu_nodes() -> &'static [usize] {
 }
 
 /// Returns the first of `all` batches that belongs to a node, of `nodes` nodes.
-fn first_of(node: usize, nodes: usize, all: usize) -> usize {
+pub(crate) fn first_of(node: usize, nodes: usize, all: usize) -> usize {
     node * all / nodes
 }
 

@@ -209,7 +209,14 @@ impl ArrayStore {
     /// True if `bytes` bytes of vertex rows and `reserve` fit in the budget, or are not charged to it.
     pub(crate) fn has_room(&self, bytes: u64, reserve: u64) -> bool {
         let leased = self.tiers.leased(DataKind::Vertices, bytes);
-        leased == 0 || self.budget.available() >= leased.saturating_add(reserve)
+        // Messages may be bound to the same nodes.
+        let shared = self
+            .tiers
+            .share_nodes(DataKind::Vertices, DataKind::Messages);
+        let pages = AlignedBuffer::footprint(bytes as usize);
+        let of_nodes = pages.saturating_add(if shared { reserve } else { 0 });
+        let fits_nodes = self.tiers.free_on_nodes(DataKind::Vertices) >= of_nodes;
+        fits_nodes && (leased == 0 || self.budget.available() >= leased.saturating_add(reserve))
     }
     /// Counts bytes that were read for degrees elsewhere.
     pub(crate) fn count_read(&self, bytes: u64) {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_graph::{Batches, FormatError, Order, PageCache, StoredGraph};
-use graphmill_raw::BorrowedSegments;
+use graphmill_raw::{AlignedBuffer, BorrowedSegments};
 use graphmill_storage::{DataKind, Lease, MemoryBudget, Tiers};
 
 use crate::error::EngineError;
@@ -107,6 +107,8 @@ impl ValueStorage {
         let bytes = vertices * size_of::<u32>() as u64;
         let fit = value == GraphValue::OutDegree || batches.vertices() <= 1 << 32;
         let leased = tiers.leased(DataKind::Vertices, bytes);
+        let of_nodes = tiers.free_on_nodes(DataKind::Vertices);
+        let fit = fit && of_nodes >= AlignedBuffer::footprint(bytes as usize);
         if !fit || leased > 0 && budget.available() < leased.saturating_add(reserve) {
             return Ok(0);
         }

@@ -6,5 +6,6 @@ mod common;
 mod fixpoint;
 mod pregel;
 mod random_programs;
+mod tiers;
 
 use common::{Memory, Mode, Plain, all, engine, random, run};

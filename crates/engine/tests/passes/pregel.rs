@@ -231,8 +231,8 @@ impl VertexProgram for Opposites {
 }
 
 /// Shortest paths: a vertex that comes closer tells its neighbours, whose arcs add their lengths.
-struct Paths {
-    source: u64,
+pub(crate) struct Paths {
+    pub(crate) source: u64,
 }
 
 impl VertexProgram for Paths {

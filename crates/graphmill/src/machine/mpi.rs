@@ -142,6 +142,7 @@ impl MpiJob {
             memory: Some(asked.memory.unwrap_or_else(memory)),
             threads: Some(asked.threads.unwrap_or_else(threads)),
             tmp: asked.tmp.clone().or_else(|| self.tmp.clone()),
+            ranks_here: self.here,
             ..asked
         }
     }

@@ -32,6 +32,8 @@ pub struct MachineConfig {
     pub io: IoChoice,
     /// Which kind of data of a run lies on which tier of memory.
     pub placement: Placement,
+    /// Ranks of one job on this machine, which share the memory of its nodes; 0 is 1.
+    pub ranks_here: usize,
     /// Time that a run spends for bytes on the slow tier, to say what one would cost that is not there.
     pub charge: Option<TierModel>,
     /// A simulated machine instead of this one.
@@ -88,7 +90,7 @@ impl Machine {
             workers: Arc::new(workers),
             disk,
             counted,
-            tiers: Tiers::open(&config.placement)?,
+            tiers: Tiers::open(&config.placement, config.ranks_here)?,
             charge: config.charge,
             clock: match &config.simulated {
                 Some(simulated) => Arc::clone(&simulated.clock),

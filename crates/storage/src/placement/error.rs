@@ -1,14 +1,13 @@
 //! Errors of a placement.
 
 use std::io;
-use std::path::PathBuf;
 
 use graphmill_raw::numa::Nodes;
 
 use super::kind::DataKind;
 use super::tier::Tier;
 
-const WHERE: &str = "dram, numa:NODES[:bind|preferred|interleave], file:PATH, model or slow";
+const WHERE: &str = "dram, numa:NODES[:bind|preferred|interleave], file:PATH[,PATH], model or slow";
 
 /// The error of a placement that is invalid or not possible on this machine.
 #[derive(Debug, thiserror::Error)]
@@ -90,13 +89,45 @@ pub enum PlacementError {
         /// The system's error.
         source: io::Error,
     },
+    /// The nodes have too little memory for the least that a run needs there.
+    #[error(
+        "cannot place {of} on node {nodes}: a run takes {least} bytes there, and {free} are free; free memory of the node, name more nodes, or leave \
+         {of} in DRAM (--place {of}=dram)", of = kind.name()
+    )]
+    SmallNodes {
+        /// The kind of data.
+        kind: DataKind,
+        /// The nodes.
+        nodes: Nodes,
+        /// Their free bytes.
+        free: u64,
+        /// Bytes that would be enough.
+        least: u64,
+    },
+    /// Data takes more memory of nodes than they had free when the run began.
+    #[error(
+        "cannot take {asked} bytes for {what} on node {nodes}: {available} of {total} bytes that were free there are left; name more nodes, or place \
+         less data there (--place)"
+    )]
+    FullNodes {
+        /// The nodes.
+        nodes: Nodes,
+        /// The purpose of the memory.
+        what: &'static str,
+        /// Requested bytes.
+        asked: u64,
+        /// Bytes that are left.
+        available: u64,
+        /// Bytes that were free when the run began.
+        total: u64,
+    },
     /// A path cannot be mapped as memory.
-    #[error("cannot {action} file:{}: {source}{}", path.display(), advice_for_files(source))]
+    #[error("cannot {action} {paths}: {source}{}", advice_for_files(source))]
     File {
         /// The attempted action: "open", "reserve 4096 bytes for rows in".
         action: String,
-        /// The path.
-        path: PathBuf,
+        /// The files, as on the command line.
+        paths: String,
         /// The system's error.
         source: io::Error,
     },

@@ -10,6 +10,8 @@ use graphmill_raw::numa::{Nodes, Policy};
 pub enum Tier {
     /// The memory that the system gives by default: from the near node, then from others.
     Dram,
+    /// The nodes of DRAM beside a slow tier of other nodes: those with processors.
+    DramNodes,
     /// Memory of some nodes. CXL memory, and Optane memory used as RAM, are nodes.
     Numa {
         /// The nodes.
@@ -17,10 +19,10 @@ pub enum Tier {
         /// The way in which memory comes from them.
         policy: Policy,
     },
-    /// A mapped file: a directory, the name of a file to create, or a device of persistent memory.
+    /// Mapped files: of each a directory, the name of a file to create, or a device of persistent memory.
     ///
-    /// The budget does not pay for it, since the system can write it back. It does pay for files of a memory file system.
-    File(PathBuf),
+    /// Of several, each has the data of a range of batches, as a node of the machine has. The budget does not pay for it, since the system can write it back. It does pay for files of a memory file system.
+    Files(Vec<PathBuf>),
     /// A simulated slow tier: the data is in DRAM, and each access is charged.
     Model,
     /// Edges only: as many as fit are in memory, and more if that saves work.
@@ -32,9 +34,15 @@ pub enum Tier {
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Tier::Dram => write!(f, "dram"),
+            Tier::Dram | Tier::DramNodes => write!(f, "dram"),
             Tier::Numa { nodes, policy } => write!(f, "numa:{nodes}:{}", name_of(*policy)),
-            Tier::File(path) => write!(f, "file:{}", path.display()),
+            Tier::Files(paths) => {
+                let paths: Vec<String> = paths
+                    .iter()
+                    .map(|path| path.display().to_string())
+                    .collect();
+                write!(f, "file:{}", paths.join(","))
+            }
             Tier::Model => write!(f, "model"),
             Tier::Auto => write!(f, "auto"),
             Tier::Stream => write!(f, "stream"),
@@ -54,10 +62,15 @@ impl Tier {
     /// Returns true if it is the same memory as another tier, or a part of it.
     pub(super) fn is_within(&self, other: &Tier) -> bool {
         match (self, other) {
-            (Tier::Numa { nodes, .. }, Tier::Numa { nodes: others, .. }) => {
-                nodes.without(others).count() == 0
+            (Tier::Numa { nodes, .. }, Tier::Numa { nodes: others, .. }) => nodes.is_subset(others),
+            (Tier::Files(paths), Tier::Files(others)) => {
+                let is_in_one = |path| {
+                    others
+                        .iter()
+                        .any(|other| whole(path).starts_with(whole(other)))
+                };
+                paths.iter().map(PathBuf::as_path).all(is_in_one)
             }
-            (Tier::File(path), Tier::File(other)) => whole(path).starts_with(whole(other)),
             _ => self == other,
         }
     }
@@ -70,7 +83,11 @@ impl Tier {
             ("model", "") => Some(Tier::Model),
             ("auto", "") => Some(Tier::Auto),
             ("stream", "") => Some(Tier::Stream),
-            ("file", path) if !path.is_empty() => Some(Tier::File(path.into())),
+            ("file", list) => {
+                let paths = list.split(',').map(PathBuf::from).collect::<Vec<_>>();
+                let is_empty = |path: &PathBuf| path.as_os_str().is_empty();
+                (!paths.iter().any(is_empty)).then_some(Tier::Files(paths))
+            }
             ("numa", rest) => {
                 let (nodes, policy) = rest.split_once(':').unwrap_or((rest, "bind"));
                 let all = [Policy::Bind, Policy::Preferred, Policy::Interleave];

@@ -3,15 +3,16 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use graphmill_raw::numa::{NodeTable, Nodes};
 use graphmill_storage::{DataKind, MemoryBudget, Placement, PlacementError, StorageError, Tiers};
 
 fn tiers(asked: &[&str]) -> Tiers {
     let placement = Placement::parse(asked, None).expect("a placement");
-    Tiers::open(&placement).expect("tiers")
+    Tiers::open(&placement, 1).expect("tiers")
 }
 
 fn refusal(asked: &str) -> PlacementError {
-    match Tiers::open(&Placement::parse(&[asked], None).expect("a placement")) {
+    match Tiers::open(&Placement::parse(&[asked], None).expect("a placement"), 1) {
         Err(StorageError::Placement(error)) => error,
         other => panic!("{other:?}"),
     }
@@ -134,4 +135,123 @@ fn tier_unavailable_is_refused_with_a_hint() {
         let error = refusal(&asked).to_string();
         assert!(error.contains(says), "{asked}: {error}");
     }
+}
+
+/// Node 0, and others in the table that the machine need not have: only node 0 is asked for memory.
+fn on_nodes(asked: &[&str], slow: &str, free: &[(usize, u64)], sharers: usize) -> Tiers {
+    let table = NodeTable {
+        with_memory: Nodes::of(free.iter().map(|(node, _)| *node)),
+        with_processors: Nodes::of([0]),
+        free: free.to_vec(),
+    };
+    let placement = Placement::parse(asked, Some(slow)).expect("a placement");
+    Tiers::on(&placement, &table, sharers).expect("tiers")
+}
+
+#[test]
+fn bound_memory_is_leased_from_its_nodes() {
+    let budget = MemoryBudget::new(1 << 30);
+    let tiers = on_nodes(&["slow"], "numa:0", &[(0, 5 << 12)], 1);
+    assert_eq!(tiers.free_on_nodes(DataKind::Edges), 5 << 12);
+    let edges = tiers
+        .buffer(DataKind::Edges, &budget, "edges", 8193)
+        .unwrap();
+    let error = tiers
+        .buffer(DataKind::Index, &budget, "index", 3 << 12)
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("for index on node 0: 8192 of 20480 bytes"),
+        "{text}"
+    );
+    assert!(text.contains("name more nodes"), "{text}");
+    assert_eq!(
+        budget.available(),
+        (1 << 30) - (3 << 12),
+        "a refused lease is returned"
+    );
+    drop(edges);
+    assert_eq!(tiers.free_on_nodes(DataKind::Messages), 5 << 12);
+    assert!(tiers.share_nodes(DataKind::Edges, DataKind::Vertices));
+    assert!(tiers.check_nodes(DataKind::Messages, 5 << 12).is_ok());
+    let error = tiers
+        .check_nodes(DataKind::Messages, 20481)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("--place messages=dram"), "{error}");
+    // Ranks of one machine take equal parts.
+    let tiers = on_nodes(&["slow"], "numa:0", &[(0, 5 << 12)], 2);
+    assert_eq!(tiers.free_on_nodes(DataKind::Edges), 10240);
+}
+
+#[test]
+fn memory_without_a_limit_is_not_leased_from_nodes() {
+    let budget = MemoryBudget::new(1 << 20);
+    for slow in ["numa:0:preferred", "numa:0:interleave", "model"] {
+        let tiers = on_nodes(&["slow"], slow, &[(0, 4096)], 1);
+        assert_eq!(tiers.free_on_nodes(DataKind::Edges), u64::MAX, "{slow}");
+        assert!(
+            tiers
+                .buffer(DataKind::Edges, &budget, "edges", 8192)
+                .is_ok()
+        );
+    }
+    let unknown = NodeTable {
+        with_memory: Nodes::of([0]),
+        with_processors: Nodes::of([]),
+        free: Vec::new(),
+    };
+    let placement = Placement::parse(&["slow"], Some("numa:0")).unwrap();
+    let tiers = Tiers::on(&placement, &unknown, 1).unwrap();
+    assert!(
+        tiers
+            .buffer(DataKind::Edges, &budget, "edges", 8192)
+            .is_ok()
+    );
+}
+
+#[test]
+fn parts_of_a_buffer_lie_in_their_files() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let asked = format!("edges=file:{},{}", path("0"), path("1"));
+    let (tiers, budget) = (tiers(&[&asked]), MemoryBudget::new(4096));
+    assert_eq!(
+        [DataKind::Edges, DataKind::Index].map(|kind| tiers.parts(kind)),
+        [2, 1]
+    );
+    assert_eq!(
+        tiers.placement().at(DataKind::Edges).to_string(),
+        asked["edges=".len()..]
+    );
+    let cut = |part| part * (4 << 20);
+    let mut edges = tiers
+        .buffer_in_parts(DataKind::Edges, &budget, "edges", 7 << 20, cut)
+        .unwrap();
+    edges.fill(1);
+    assert_eq!((edges.len(), budget.available()), (7 << 20, 4096));
+    let open = std::fs::read_dir("/proc/self/fd").expect("open files");
+    let of_number = |file: &Path| {
+        let name = std::fs::read_link(file).ok()?;
+        let number: u64 = name
+            .to_str()?
+            .strip_prefix(folder.path().to_str()?)?
+            .get(1..2)?
+            .parse()
+            .ok()?;
+        Some((number, std::fs::metadata(file).ok()?.blocks() * 512))
+    };
+    let mut held: Vec<_> = open
+        .filter_map(|entry| of_number(&entry.ok()?.path()))
+        .collect();
+    held.sort();
+    assert_eq!(held, [(0, 4 << 20), (1, 4 << 20)], "whole huge pages");
+    // Without cuts a buffer is in one file.
+    assert_eq!(
+        tiers
+            .buffer(DataKind::Edges, &budget, "edges", 5)
+            .unwrap()
+            .len(),
+        5
+    );
 }

@@ -1,7 +1,7 @@
 //! Decisions before a pass: its kernel and direction, what stays in the cache, and how memory is shared out.
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::DataKind;
+use graphmill_storage::{DataKind, StorageError};
 
 use crate::cache::cells::CellCache;
 use crate::cache::degree_sketch::DegreeSketch;
@@ -397,10 +397,12 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     ) -> Result<PassMemory, EngineError> {
         let (shape, budget) = (context.shape, &context.budget);
         let in_memory = |free: u64| in_memory(context, sizes, free);
+        let plan = || shape.plan(sizes, context.message_memory(0));
         // Cells stay where they leave room for messages; lists, which only some programs use, make that room first.
         let beside = |cache: &GraphCache, given_back: u64| {
             let free = budget.available() + given_back;
-            in_memory(free + cache.leased_bytes()).filter(|memory| memory.takes <= free)
+            let free_now = free.min(context.message_memory(given_back));
+            in_memory(free + cache.leased_bytes()).filter(|memory| memory.takes <= free_now)
         };
         let memory = beside(cache, 0)
             .or_else(|| {
@@ -413,21 +415,27 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                     cache.release_cells();
                     in_memory(budget.available())
                 }
-                false => shape.plan(sizes, budget.available()),
+                false => plan(),
             })
             .or_else(|| {
                 cache.release_lists();
-                shape.plan(sizes, budget.available())
+                plan()
             })
             .or_else(|| {
                 cache.release();
-                shape.plan(sizes, budget.available())
+                plan()
             });
-        memory.ok_or_else(|| EngineError::TooSmall {
-            what: "an edge pass",
-            least: budget.total() - budget.available() + shape.least(sizes),
-            budget: budget.total(),
-        })
+        let Some(memory) = memory else {
+            let least = shape.least(sizes);
+            let of_nodes = context.tiers.check_nodes(DataKind::Messages, least);
+            of_nodes.map_err(StorageError::from)?;
+            return Err(EngineError::TooSmall {
+                what: "an edge pass",
+                least: budget.total() - budget.available() + least,
+                budget: budget.total(),
+            });
+        };
+        Ok(memory)
     }
 
     /// Returns the memory of passes that may route messages; `None` if it is better not to route any.
@@ -448,7 +456,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 group_count,
             )
         };
-        let (dispatch, free) = (context.options.dispatch, context.budget.available());
+        let (dispatch, free) = (context.options.dispatch, context.message_memory(0));
         let shape = &context.shape;
         let Some(beside) = routing_budget(dispatch, shape, sizes, memory, free, table) else {
             return Ok(None);
@@ -513,6 +521,15 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             EdgeResidency::Disk => 0,
             EdgeResidency::Auto | EdgeResidency::Memory => free,
         };
+        // Where passes take memory of the same nodes, the cells leave it to them.
+        let shared = context
+            .tiers
+            .share_nodes(DataKind::Edges, DataKind::Messages);
+        let of_nodes = context.tiers.free_on_nodes(DataKind::Edges);
+        let bytes = match shared {
+            true => bytes.min(of_nodes.saturating_sub(self.keep)),
+            false => bytes,
+        };
         cache.pin(context, transposed, self.weighted, bytes)
     }
 }
@@ -524,7 +541,8 @@ fn is_paid(context: &ExecContext) -> bool {
 
 /// Returns the memory of passes in `free` bytes if their messages stay in memory.
 fn in_memory(context: &ExecContext, sizes: ProgramFootprint, free: u64) -> Option<PassMemory> {
-    let memory = context.shape.plan(sizes, free);
+    let given_back = free.saturating_sub(context.budget.available());
+    let memory = (context.shape).plan(sizes, free.min(context.message_memory(given_back)));
     memory.filter(|memory| memory.window_batches.is_none())
 }
 

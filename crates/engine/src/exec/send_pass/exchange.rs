@@ -213,7 +213,7 @@ impl PartialBlock {
         let is_sound = parts.len() == count && parts.iter().all(is_own);
         ensure(is_sound, protocol_error)?;
         let wanted = bytes_of::<M>(ends);
-        let is_kept = context.budget.available() >= leave.saturating_add(wanted as u64);
+        let is_kept = context.message_memory(0) >= leave.saturating_add(wanted as u64);
         Ok(PartialBlock {
             bytes: room(context, wanted, is_kept)?,
             post: SortedBlock {

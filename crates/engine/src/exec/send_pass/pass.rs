@@ -96,7 +96,7 @@ impl BatchSender<'_> {
         // Where few bytes go to each of many batches, saying which are whose takes as much as they do.
         let payload = (parts.len() * size_of::<(u32, u32)>()) as u64;
         let _lease = context.budget.lease("sent messages", payload)?;
-        let is_kept = context.budget.available() >= office.leave;
+        let is_kept = context.message_memory(0) >= office.leave;
         let mut bytes = room(context, bytes_of::<M>(count), is_kept)?;
         for (place, i) in order.iter().enumerate() {
             write_at(&mut bytes, place * size_of::<u64>(), to[*i as usize]);
@@ -171,7 +171,7 @@ pub(crate) fn pass<P: MessageProgram>(
     let workers = context.workers.count();
     // A box, its sort order and its block; accumulators and rows of the next phase, and a part of a block.
     let besides = fixed_bytes::<P>(context, send, apply);
-    let free = context.budget.available().saturating_sub(besides) / (8 * workers as u64);
+    let free = context.message_memory(0).saturating_sub(besides) / (8 * workers as u64);
     let capacity = (free as usize / bytes_of::<P::Message>(1)).clamp(BOX_MIN, BOX_MAX);
     // What comes from others is as long as theirs.
     let capacity = context.ranks.least(capacity as u64)? as usize;
