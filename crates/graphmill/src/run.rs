@@ -259,6 +259,11 @@ impl Plan {
 
     /// Warns of an option without effect, and of a tolerance that was not reached.
     fn warn_of(&self, metrics: &Metrics, watcher: &ProgressFn) {
+        if metrics.push_became_pull {
+            watcher(&Progress::Warning(
+                "push ran as pull: several ranks have no mailboxes in common; give --ranks 1 for push",
+            ));
+        }
         if let Some(option) = self.idle_option(metrics) {
             watcher(&Progress::Warning(&format!(
                 "{option} had no effect: it is for edges in memory, and the run read them from disk or packed"

@@ -333,6 +333,25 @@ fn in_memory_options_conflict_with_streaming() {
 }
 
 #[test]
+fn push_on_several_ranks_warns_that_it_is_pull() {
+    let folder = folder_with_edges("1 2\n2 3\n");
+    let push = [
+        "run",
+        "pagerank",
+        "--method",
+        "pregel-push",
+        "edges.txt",
+        "-q",
+    ];
+    for (ranks, warns) in [("1", false), ("2", true)] {
+        let output = crate::call(folder.path(), &[&push[..], &["--ranks", ranks]].concat());
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert!(output.status.success(), "{said}");
+        assert_eq!(said.contains("push ran as pull"), warns, "{said}");
+    }
+}
+
+#[test]
 fn empty_graph_is_done_by_every_method() {
     let folder = folder_with_edges("# nothing\n");
     let at = folder.path();

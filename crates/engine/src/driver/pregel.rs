@@ -72,7 +72,10 @@ impl Engine {
                 return Err(EngineError::OneRank { what });
             }
             // Of several ranks none has the mailboxes of all: broadcasts go by passes over edges, which combine them in the same way.
-            PregelMode::Pull | PregelMode::Push => self.pull(&mut step, values, limit)?,
+            PregelMode::Pull | PregelMode::Push => {
+                self.metrics.push_became_pull |= version == PregelMode::Push;
+                self.pull(&mut step, values, limit)?;
+            }
         }
         Ok(step.facts.aggregated)
     }

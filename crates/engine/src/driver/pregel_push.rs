@@ -7,7 +7,7 @@
 //! A run can end between two supersteps and resume later: the messages in the mailboxes move to a vertex array first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use graphmill_raw::{Element, Mailboxes, lock};
 use graphmill_storage::{DataKind, Job, JobError, Step as Stepped, StorageError, Worker};
@@ -63,8 +63,8 @@ pub(crate) fn sizes<P: VertexProgram>(passes: ProgramFootprint) -> ProgramFootpr
 struct MailboxPair<M> {
     /// Of those that even supersteps take and odd ones send, and the others.
     sets: [SharedMailboxes<M>; 2],
-    /// Broadcasts that wait for an edge pass.
-    out: SharedMailboxes<M>,
+    /// Broadcasts that wait for an edge pass, from the first superstep on that makes one.
+    out: OnceLock<SharedMailboxes<M>>,
 }
 
 impl<M> MailboxPair<M> {
@@ -111,7 +111,6 @@ impl Engine {
     ) -> Result<ActiveSet, EngineError> {
         self.make_room_to_push::<P>(&values, mail.is_some())?;
         let sets = [self.shared_mailboxes()?, self.shared_mailboxes()?];
-        let out = self.shared_mailboxes()?;
         let rows = (values.write(), OutDegree);
         let mut needs = Vec::new();
         rows.needs(&mut needs);
@@ -123,6 +122,7 @@ impl Engine {
         if combiner != Combiner::Auto {
             has_lists = Some(self.push_lists(P::Edge::WEIGHTED, &values)?);
         }
+        let out = OnceLock::new();
         let post = Arc::new(MailboxPair { sets, out });
         if let Some(mail) = mail {
             self.restore_mail(step, &post, mail, &waken)?;
@@ -131,7 +131,12 @@ impl Engine {
             self.evict_for_rows(&needs);
             let many = combiner == Combiner::Auto && waken.len() > self.vertices() / MANY;
             if !many && has_lists.is_none() {
+                // Supersteps of more vertices need a set more beside the lists.
+                self.borrowed = self.borrowed.max(self.leased_set::<P>());
                 has_lists = Some(self.push_lists(P::Edge::WEIGHTED, &values)?);
+            }
+            if many || has_lists != Some(true) || self.cache.orientation(false).lists.is_none() {
+                self.make_set_that_waits(&post)?;
             }
             let began = self.common.clock.now();
             let (mut next, mut callers) = (self.active.empty(), self.active.empty());
@@ -205,12 +210,17 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let vertices = self.vertices() as usize;
         let leased = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
-        let one_set = leased(DataKind::Messages, one_box::<P>());
+        let one_set = self.leased_set::<P>();
         let rows = leased(DataKind::Vertices, size_of::<P::Value>());
         let of_mail = match has_mail {
             false => leased(DataKind::Vertices, size_of::<P::Message>()),
             true => 0,
         };
+        let tiers = &self.common.tiers;
+        let all_sets = (SETS * vertices * one_box::<P>()) as u64;
+        tiers
+            .check_nodes(DataKind::Messages, all_sets)
+            .map_err(StorageError::from)?;
         let boxes = SETS as u64 * one_set + of_mail;
         let besides = self.common.shape.reserve();
         if self.common.budget.available() < boxes + besides {
@@ -270,6 +280,36 @@ impl Engine {
         let forward = Direction::Forward;
         Ok(self.lists_are_worth_it(weighted, forward, u64::MAX)
             && self.lists_for(weighted, forward, values, false)?)
+    }
+
+    /// Returns the bytes of the budget that a set of mailboxes takes.
+    fn leased_set<P: VertexProgram>(&self) -> u64 {
+        let bytes = self.vertices().saturating_mul(one_box::<P>() as u64);
+        self.common.tiers.leased(DataKind::Messages, bytes)
+    }
+
+    /// Makes the mailboxes of broadcasts that wait, unless they are there.
+    ///
+    /// It evicts what they do not fit beside.
+    fn make_set_that_waits<M: Element>(
+        &mut self,
+        post: &MailboxPair<M>,
+    ) -> Result<(), StorageError> {
+        if post.out.get().is_some() {
+            return Ok(());
+        }
+        let bytes = Mailboxes::<M>::bytes(self.vertices() as usize)
+            .iter()
+            .sum::<usize>() as u64;
+        let leased = self.common.tiers.leased(DataKind::Messages, bytes);
+        let of_nodes = self.common.tiers.free_on_nodes(DataKind::Messages);
+        let least = leased.saturating_add(self.common.shape.reserve());
+        if self.common.budget.available() < least || of_nodes < bytes {
+            self.release();
+        }
+        let set = self.shared_mailboxes()?;
+        let _ = post.out.set(set);
+        Ok(())
     }
 
     /// Returns a set of empty mailboxes for all vertices.
@@ -370,7 +410,9 @@ impl<P: VertexProgram> Pushing<'_, P> {
                         tally.1 += list.len() as u64;
                     }
                     (Some(message), None) => {
-                        self.post.out.boxes.put(v, message, combine);
+                        if let Some(out) = self.post.out.get() {
+                            out.boxes.put(v, message, combine);
+                        }
                         callers.iter_mut().for_each(|callers| callers.insert(i));
                     }
                     (None, _) => (),
@@ -432,7 +474,7 @@ impl<P: VertexProgram> EdgeProgram for Broadcasts<P> {
     combining!(self, self.program);
     #[inline(always)]
     fn signal(&self, v: u64, (): ()) -> Option<P::Message> {
-        self.post.out.boxes.take(v as usize)
+        self.post.out.get()?.boxes.take(v as usize)
     }
     #[inline(always)]
     fn apply(&self, v: u64, (): (), mail: P::Message) -> ((), Activate) {

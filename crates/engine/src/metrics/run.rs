@@ -194,6 +194,11 @@ pub struct Metrics {
     pub vertex_state_resident: bool,
     /// True if messages were kept in memory.
     pub messages_resident: bool,
+    /// True if a vertex program ran as `pull` where `push` was asked for.
+    ///
+    /// Several ranks have no mailboxes in common.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub push_became_pull: bool,
     /// How near to a fixed point the run ended, where its algorithm iterates towards one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub convergence: Option<Convergence>,
