@@ -15,7 +15,7 @@ pub use graphmill_ingest::Input;
 use graphmill_ingest::{
     ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Phase, estimate,
 };
-use graphmill_storage::{CancelToken, MemoryBudget};
+use graphmill_storage::{CancelToken, MemoryBudget, Placement, Tiers};
 use serde::Serialize;
 
 use crate::algorithms;
@@ -36,6 +36,8 @@ pub struct EstimateRequest {
     pub iterations: Option<u64>,
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
+    /// Which kind of data of the run lies on which tier of memory.
+    pub placement: Placement,
     /// The machines.
     pub cluster: Cluster,
 }
@@ -310,6 +312,7 @@ impl EstimateRequest {
             sizes: (entry.sizes)(&outline.measure, &values),
             dispatch: self.dispatch,
             passes: iterations,
+            tiers: &Tiers::planned(&self.placement),
             budget: &budget,
         })?;
         Ok(Estimate {

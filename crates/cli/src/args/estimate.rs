@@ -8,6 +8,7 @@ use graphmill::EdgeKind;
 use graphmill::advanced::DispatchChoice;
 use graphmill::estimate::DegreeModel;
 
+use crate::args::tuning::PlaceArgs;
 use crate::{count, size};
 
 const EXAMPLES: &str = "\
@@ -30,6 +31,8 @@ pub(crate) struct EstimateArgs {
     pub(crate) expected: ExpectedGraphArgs,
     #[command(flatten)]
     pub(crate) work: EstimatedRunArgs,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
     /// Print one JSON object, with more figures

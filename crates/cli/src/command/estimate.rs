@@ -29,6 +29,7 @@ pub(crate) fn run(args: EstimateArgs, stop: &CancelToken) -> anyhow::Result<Exit
         options: BTreeMap::new(),
         iterations: args.work.iterations,
         dispatch: args.work.dispatch,
+        placement: args.place.placement().map_err(graphmill::Error::from)?,
         cluster: cluster(&args.cluster),
     };
     let answer = question.answer(stop)?;

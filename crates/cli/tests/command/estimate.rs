@@ -540,6 +540,31 @@ fn estimate_of_papers_largest_graph_per_rank() {
 }
 
 #[test]
+fn estimate_counts_no_memory_for_data_in_a_file() {
+    let graph = "estimate --vertices 2^20 --edges 2^24 --threads 2 --json --memory";
+    let planned = |more: &str| {
+        let words: Vec<&str> = graph.split(' ').chain(more.split(' ')).collect();
+        json(succeed(Path::new("."), &words).as_bytes())["run"].clone()
+    };
+    let cells = |run: &Value| {
+        run["cached_cell_bytes"]
+            .as_u64()
+            .zip(run["cell_bytes"].as_u64())
+    };
+    let in_dram = planned("40M");
+    let (cached, all) = cells(&in_dram).expect("two sizes");
+    assert!(cached < all, "{cached} of {all}");
+    // The file need not exist: an estimate only looks.
+    let in_file = planned("40M --slow-tier file:/no/such/place");
+    assert_eq!(cells(&in_file), Some((all, all)));
+    let bytes = |run: &Value| run["pass"]["bytes_read"].as_u64();
+    assert!(bytes(&in_file) < bytes(&in_dram), "{in_file} {in_dram}");
+    let all_in_file = planned("30M --slow-tier file:/no/such/place --place slow");
+    assert_eq!(all_in_file["messages_resident"], true);
+    assert_eq!(all_in_file["vertex_state_resident"], true);
+}
+
+#[test]
 fn estimate_impossible_is_refused_with_a_hint() {
     let at = Path::new(".");
     let said = |code: i32, arguments: &str| {

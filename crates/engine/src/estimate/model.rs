@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use graphmill_graph::{GraphProfile, SenderCounts};
-use graphmill_storage::MemoryBudget;
+use graphmill_storage::{MemoryBudget, Tiers};
 
 use crate::config::DispatchChoice;
 use crate::memory::plan::{GraphShape, PassMemory};
@@ -39,6 +39,8 @@ pub struct RunEstimateRequest<'q> {
     pub dispatch: DispatchChoice,
     /// Passes over all edges.
     pub passes: u64,
+    /// The tiers of the data, on each rank.
+    pub tiers: &'q Tiers,
     /// What reading a stored graph takes comes from there.
     pub budget: &'q MemoryBudget,
 }

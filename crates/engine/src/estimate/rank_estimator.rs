@@ -17,7 +17,7 @@ use graphmill_graph::{
     Batches, ColumnModel, DISK_PAGE_BYTES, EdgeKind, GraphDims, SenderCounts, file_bytes,
 };
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::Tiers;
+use graphmill_storage::DataKind;
 
 use crate::cache::cached_runs::{CacheShare, STRETCHES};
 use crate::cache::cells::CellCache;
@@ -64,8 +64,8 @@ impl<'q> RankEstimator<'q> {
             weighted: question.sizes.weighted && measure.edge != EdgeKind::None,
             ..question.sizes
         };
-        let least = outline.open_bytes + min_memory(&measure, threads, &Tiers::default(), sizes);
-        let shape = GraphShape::of(&measure, threads);
+        let least = outline.open_bytes + min_memory(&measure, threads, question.tiers, sizes);
+        let shape = GraphShape::of(&measure, threads).with_tiers(question.tiers);
         // The engine has its buffers, and the driver the set of all vertices.
         let taken = outline.open_bytes + base_memory(&measure, threads) + shape.set_of_vertices;
         let looking = RankEstimator {
@@ -106,11 +106,14 @@ impl<'q> RankEstimator<'q> {
         (u128::from(of_all) * u128::from(self.own_vertices()) / u128::from(all)) as u64
     }
 
-    /// Takes bytes of the free memory where that leaves enough; whether it does.
+    /// Takes bytes of vertices out of the free memory where that leaves enough; returns whether it does.
     fn keep(&mut self, bytes: u64, leave: u64) -> bool {
-        let fits = self.free >= bytes.saturating_add(leave);
+        let tiers = self.question.tiers;
+        let leased = tiers.leased(DataKind::Vertices, bytes);
+        let fits_nodes = tiers.free_on_nodes(DataKind::Vertices) >= bytes;
+        let fits = fits_nodes && (leased == 0 || self.free >= leased.saturating_add(leave));
         if fits {
-            self.free -= bytes;
+            self.free -= leased;
         }
         fits
     }
@@ -329,9 +332,13 @@ impl<'q> RankEstimator<'q> {
         if left == 0 || all == 0 {
             return pinned;
         }
-        let share = CacheShare::new(left, [fanout, block_lists, bitmaps, all]);
+        let tiers = self.question.tiers;
+        let index = [fanout, block_lists, bitmaps].map(|of| tiers.leased(DataKind::Index, of));
+        let cells = tiers.leased(DataKind::Edges, all);
+        let share = CacheShare::new(left, [index[0], index[1], index[2], cells]);
         pinned.read = left - share.left;
-        pinned.pinned = all.min(share.left);
+        let room = if cells == 0 { all } else { share.left };
+        pinned.pinned = all.min(room).min(tiers.free_on_nodes(DataKind::Edges));
         pinned.read += pinned.pinned;
         pinned.rest = 1.0 - pinned.pinned as f64 / all as f64;
         pinned
