@@ -37,9 +37,9 @@ pub struct ImportConfig {
     ///
     /// The batch has exactly as many, or at most as many in order of degree.
     pub batch_size: Option<u64>,
-    /// Cells whose source span over edges is at most this get a bitmap of their sources.
+    /// Cells whose source span over edges is at most this get a bitmap of their sources; 0 gives none.
     ///
-    /// DFOGraph, section 4.1: inflate ratio.
+    /// DFOGraph, section 4.1: inflate ratio 32.
     pub csr_ratio: u32,
     /// The least time between two checkpoints of the import; `None` writes none and resumes from none.
     ///

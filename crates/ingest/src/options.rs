@@ -52,7 +52,9 @@ pub struct ImportOptions {
     ///
     /// Exactly this many, or at most this many in order of degree; at most [`SPAN_MAX`](graphmill_graph::Batches::SPAN_MAX).
     pub batch_size: Option<u64>,
-    /// A cell whose source span over edges is at most this gets a bitmap of its sources.
+    /// A cell whose source span over edges is at most this gets a bitmap of its sources; 0 gives none.
+    ///
+    /// DFOGraph, section 4.1, uses 32. A walk from the nearest sample takes as long as a look-up in a bitmap.
     pub csr_ratio: u32,
     /// The least time between two checkpoints; `None`: no checkpoint is written or resumed.
     ///
@@ -80,7 +82,7 @@ impl ImportOptions {
             reverse: false,
             order: Order::Id,
             batch_size: None,
-            csr_ratio: 32,
+            csr_ratio: 0,
             keep_every: None,
             read: Vec::new(),
             work_bytes_max: u64::MAX,

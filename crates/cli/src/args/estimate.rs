@@ -68,7 +68,7 @@ pub(crate) struct ExpectedGraphArgs {
     /// Vertices of a batch, as for import [default: by a cost rule]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,
-    /// Greatest span of a cell with a bitmap, as for import [default: 32]
+    /// Greatest span of a cell with a bitmap, as for import [default: 0]
     #[arg(long, value_name = "N")]
     pub(crate) csr_ratio: Option<u32>,
 }

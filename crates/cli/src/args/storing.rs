@@ -23,9 +23,10 @@ pub(crate) struct StoreArgs {
     /// The number is at most 2147483648. It is exact; with --order degree it is an upper limit.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,
-    /// Greatest span for each edge of a cell with a source bitmap [default: 32]
+    /// Greatest span for each edge of a cell with a source bitmap [default: 0]
     ///
-    /// A cell gets a bitmap of its sources if it spans at most N vertices for each edge. For experiments.
+    /// A cell gets a bitmap of its sources if it spans at most N vertices for each edge. 0 gives none; DFOGraph
+    /// has 32. For experiments.
     #[arg(long, value_name = "N")]
     pub(crate) csr_ratio: Option<u32>,
 }

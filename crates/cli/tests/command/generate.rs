@@ -137,7 +137,7 @@ fn generated_graph_equals_import_of_file() {
             "",
             " --undirected --batch-size 700",
             " --reverse --duplicates first --self-loops drop",
-            " --weights f64 --reverse --csr-ratio 0",
+            " --weights f64 --reverse --csr-ratio 32",
             " --weights f32 --undirected --duplicates sum",
             " --weights f32 --reverse --duplicates max",
         ] {
@@ -324,4 +324,27 @@ fn open_files_stay_few() {
     generate_with_limit("-n 48");
     // A soft limit is raised.
     generate_with_limit("-S -n 12");
+}
+
+#[test]
+fn source_bitmaps_are_written_only_on_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let mut found = Vec::new();
+    for more in ["", " --csr-ratio 32"] {
+        generate(at, &format!("kronecker 14{more} -o graph"));
+        let columns = at.join("graph/columns");
+        let entries = std::fs::read_dir(&columns).expect("a folder");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        let bitmaps = paths.filter(|path| path.extension().is_some_and(|end| end == "bitmaps"));
+        let bytes = bitmaps.map(|path| path.metadata().expect("its length").len());
+        let bytes: u64 = bytes.sum();
+        let run = "run bfs graph --source 0 --sparse always -q -o r.csv";
+        succeed(at, &run.split(' ').collect::<Vec<_>>());
+        let answer = std::fs::read(at.join("r.csv")).expect("a result");
+        found.push((bytes > 0, answer));
+        std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+    }
+    assert_eq!([found[0].0, found[1].0], [false, true]);
+    assert!(found[0].1 == found[1].1, "the answers differ");
 }
