@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn counted_fabric_counts_all_bytes() {
-        let fabrics = local(2);
+        let fabrics = local(2, 1);
         let moved: Vec<[u64; 2]> = std::thread::scope(|scope| {
             let each = fabrics.iter().map(|fabric| {
                 scope.spawn(move || {

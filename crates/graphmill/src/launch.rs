@@ -43,7 +43,7 @@ pub fn run_on_ranks<T>(
     };
     let (share, others) = (&share, &others);
     thread::scope(|scope| {
-        let mut fabrics = local(ranks).into_iter();
+        let mut fabrics = local(ranks, share.threads.unwrap_or(1)).into_iter();
         let fabric_of_first = fabrics.next();
         let mut started = Vec::new();
         for fabric in fabrics {

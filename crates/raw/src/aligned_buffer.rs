@@ -1,17 +1,20 @@
-//! Zeroed memory from the kernel, aligned for direct I/O and, when large, for huge pages.
+//! Zeroed memory, aligned for direct I/O and, when large, for huge pages.
+//!
+//! A buffer of one page is from the heap: it is made and freed without a system call. Longer buffers are mappings of the kernel.
 //!
 //! Invariants:
 //!
 //! - `start` is aligned to [`PAGE_BYTES`].
-//! - `start..start + mapped` is one mapping that only this buffer frees, or dangling if `mapped` is 0. The mapping is private, or of a part
-//!   of a file that no other owner has.
-//! - All its bytes are initialised: the kernel gives zeros.
+//! - `start..start + mapped` is memory that only this buffer frees, or dangling if `mapped` is 0. It is an allocation of one page
+//!   if `is_heap`, otherwise one mapping. The mapping is private, or of a part of a file that no other owner has.
+//! - All its bytes are initialised: they begin as zeros.
 //! - `bytes <= mapped`.
 //!
 //! The memory never moves, so a pointer into it stays valid when the `AlignedBuffer` itself moves.
 
 #![expect(unsafe_code, reason = "hands out memory it maps itself")]
 
+use std::alloc::Layout;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -50,6 +53,8 @@ pub struct AlignedBuffer {
     start: NonNull<u8>,
     mapped: usize,
     bytes: usize,
+    /// True if the heap owns the memory, which is then one page.
+    is_heap: bool,
     /// The owner of memory that is a part of a file, dropped after the memory.
     _owner: Option<Box<dyn Send + Sync>>,
 }
@@ -60,6 +65,26 @@ impl AlignedBuffer {
     /// # Errors
     /// The system gives no memory.
     pub fn zeroed(bytes: usize) -> Result<Self, OutOfMemory> {
+        if !(1..=PAGE_BYTES).contains(&bytes) {
+            return Self::mapped(bytes);
+        }
+        // SAFETY: the layout of a page is not empty.
+        let start = NonNull::new(unsafe { std::alloc::alloc_zeroed(PAGE) });
+        let source = || std::io::ErrorKind::OutOfMemory.into();
+        Ok(AlignedBuffer {
+            start: start.ok_or_else(|| OutOfMemory {
+                bytes,
+                source: source(),
+            })?,
+            mapped: PAGE_BYTES,
+            bytes,
+            is_heap: true,
+            _owner: None,
+        })
+    }
+
+    /// Maps `bytes` zeroed bytes, however few.
+    fn mapped(bytes: usize) -> Result<Self, OutOfMemory> {
         let too_many = || OutOfMemory {
             bytes,
             source: std::io::ErrorKind::OutOfMemory.into(),
@@ -77,6 +102,7 @@ impl AlignedBuffer {
             start,
             mapped,
             bytes,
+            is_heap: false,
             _owner: None,
         })
     }
@@ -86,7 +112,7 @@ impl AlignedBuffer {
     /// # Errors
     /// The system gives no memory, has no such nodes, or forbids the choice of nodes (EPERM, ENOSYS: some containers do).
     pub fn on_nodes(bytes: usize, nodes: &Nodes, policy: Policy) -> std::io::Result<Self> {
-        let buffer = AlignedBuffer::zeroed(bytes).map_err(|error| error.source)?;
+        let buffer = AlignedBuffer::mapped(bytes).map_err(|error| error.source)?;
         if buffer.mapped > 0 {
             // SAFETY: the whole mapping is the buffer's own.
             unsafe { crate::numa::bind(buffer.start.as_ptr(), buffer.mapped, nodes, policy)? };
@@ -107,6 +133,7 @@ impl AlignedBuffer {
             start,
             mapped,
             bytes,
+            is_heap: false,
             _owner: Some(owner),
         }
     }
@@ -166,6 +193,12 @@ impl AlignedBuffer {
 /// A type whose alignment the dangling pointer of an empty buffer has.
 #[repr(align(4096))]
 struct Page;
+
+/// The layout of a buffer on the heap: one page.
+const PAGE: Layout = match Layout::from_size_align(PAGE_BYTES, align_of::<Page>()) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a page has a layout"),
+};
 
 /// Maps `bytes` bytes of a file or of memory to read and write; `bytes` is not 0.
 pub(crate) fn map_pages(
@@ -266,7 +299,10 @@ mod pages {
 
 impl Drop for AlignedBuffer {
     fn drop(&mut self) {
-        if self.mapped > 0 {
+        if self.is_heap {
+            // SAFETY: `zeroed` allocated it with this layout, and all borrows of it have ended.
+            unsafe { std::alloc::dealloc(self.start.as_ptr(), PAGE) };
+        } else if self.mapped > 0 {
             // SAFETY: the mapping is this buffer's own, and all borrows of it have ended.
             unsafe { pages::unmap(self.start, self.mapped) };
         }

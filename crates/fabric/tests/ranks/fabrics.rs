@@ -16,7 +16,7 @@ fn fabrics(ranks: usize) -> Vec<Vec<Box<dyn Fabric>>> {
         let boxed = |fabric| Box::new(fabric) as Box<dyn Fabric>;
         fabrics.into_iter().map(boxed).collect()
     }
-    let mut all = vec![boxed(local(ranks))];
+    let mut all = vec![boxed(local(ranks, 1))];
     all.extend((0..20).map(|seed| boxed(simulated(seed, ranks, NetworkModel::default()))));
     all
 }

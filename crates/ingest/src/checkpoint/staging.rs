@@ -169,7 +169,7 @@ mod tests {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
         let (clock, stop, asked) = (SystemClock::new(), CancelToken::new(), CancelToken::new());
         let to = Path::new("/graph");
-        let fabrics = local(2);
+        let fabrics = local(2, 1);
         let [first, second] = [(&fabrics[0], &stop), (&fabrics[1], &asked)]
             .map(|(fabric, stop)| ImportCommunicator::new(Some(fabric as &dyn Fabric), stop));
         std::thread::scope(|scope| {

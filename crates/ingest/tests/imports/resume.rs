@@ -85,7 +85,7 @@ impl Case<'_> {
         }
         let one = &one;
         std::thread::scope(|scope| {
-            let started: Vec<_> = local(self.ranks)
+            let started: Vec<_> = local(self.ranks, 1)
                 .into_iter()
                 .enumerate()
                 .map(|(rank, fabric)| {

@@ -237,7 +237,7 @@ fn filter_lists_on_disk_equal_those_in_memory() {
         }
     };
     std::thread::scope(|scope| {
-        for fabric in local(RANKS) {
+        for fabric in local(RANKS, 1) {
             let fabric: Arc<dyn Fabric> = Arc::new(fabric);
             scope.spawn(|| rank(fabric));
         }

@@ -188,7 +188,7 @@ impl Ranks {
         }
         match self {
             Ranks::One => vec![None],
-            Ranks::Local(count) => each(local(count)),
+            Ranks::Local(count) => each(local(count, 1)),
             Ranks::Simulated(count, seed) => each(simulated(seed, count, NetworkModel::default())),
         }
     }

@@ -135,7 +135,7 @@ impl Bench {
         };
         let one = &one;
         std::thread::scope(|scope| {
-            let threads: Vec<_> = local(ranks.len())
+            let threads: Vec<_> = local(ranks.len(), 1)
                 .into_iter()
                 .zip(ranks)
                 .map(|(fabric, resources)| scope.spawn(move || one(fabric, *resources)))
