@@ -16,6 +16,7 @@ use crate::error::EngineError;
 use crate::graph_view::{CellBytes, CellPosition, GraphView, UncachedBytes};
 use crate::memory::plan::GraphShape;
 use crate::metrics::traffic::{Access, MemoryTraffic};
+use crate::program::current_call::catch;
 use crate::schedule::numa::NumaQueue;
 use crate::schedule::tasks::ColumnLayout;
 use crate::state::array_store::ArrayStore;
@@ -232,6 +233,7 @@ impl<'e> Orientations<'e> {
 /// Runs a job and gives back the engine's own error where that is what stopped it.
 pub(crate) fn run(context: &ExecContext, job: &dyn Job) -> Result<(), EngineError> {
     let traffic = &context.traffic;
+    let job = &CatchingJob { job };
     let outcome = match traffic.charges() {
         true => context.workers.run(&DelayedJob { job, traffic }),
         false => context.workers.run(job),
@@ -284,6 +286,22 @@ where
         };
         *lock(&self.done[position]) = Some((self.work)(position, worker)?);
         Ok(Step::Worked)
+    }
+}
+
+/// A job that fails if a program panics in it.
+struct CatchingJob<'j> {
+    job: &'j dyn Job,
+}
+
+impl Job for CatchingJob<'_> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        let mut failed = None;
+        let step = catch(|| {
+            let step = self.job.step(worker);
+            Ok(step.map_err(|error| failed = Some(error)).ok())
+        })?;
+        step.ok_or_else(|| failed.unwrap_or_else(|| EngineError::Broken.into()))
     }
 }
 

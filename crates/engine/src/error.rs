@@ -107,8 +107,64 @@ pub enum EngineError {
         vertices: u64,
     },
     /// A vertex program sends messages without declaring it.
-    #[error("cannot send messages of a vertex program: its Pregel::SENDS is false; set it to true")]
+    #[error(
+        "cannot send messages of a vertex program: its VertexProgram::SENDS is false; set it to true"
+    )]
     UndeclaredSends,
+    /// A vertex program combines a message with its `IDENTITY` to something else.
+    #[error(
+        "cannot combine messages of {program}: at vertex {vertex}, IDENTITY {identity} and message {message} combine to {combined}; set IDENTITY to a value that leaves each message as it is (-0.0 for a sum of floats, the greatest number for a minimum)"
+    )]
+    NotIdentity {
+        /// The type of the program.
+        program: &'static str,
+        /// The index of the sender.
+        vertex: u64,
+        /// The program's `IDENTITY`.
+        identity: String,
+        /// The message.
+        message: String,
+        /// The combination of both.
+        combined: String,
+    },
+    /// A vertex program broadcasts its `IDENTITY`, which counts as no message.
+    #[error(
+        "cannot broadcast a message of {program}: at vertex {vertex} it is IDENTITY {identity}, which means that there is no message, but an edge makes {on_edge} of it; choose an IDENTITY that no vertex broadcasts"
+    )]
+    BroadcastIdentity {
+        /// The type of the program.
+        program: &'static str,
+        /// The index of the sender.
+        vertex: u64,
+        /// The program's `IDENTITY`.
+        identity: String,
+        /// What an edge of weight 1 makes of it.
+        on_edge: String,
+    },
+    /// A function of a program panicked.
+    #[error("the program panicked {}: {message}", panic_site(vertices, ids))]
+    ProgramPanicked {
+        /// The index of the vertex that it was called for, or of the sender and the receiver of a message.
+        vertices: Vec<u64>,
+        /// Their ids, if the graph's ids can be read.
+        ids: Vec<String>,
+        /// The text of the panic.
+        message: String,
+    },
+    /// Ranks make different calls.
+    #[error(
+        "cannot make call {number} of this session: rank {rank} calls {theirs}, and this rank {ours}; every rank must make the same calls in the same order"
+    )]
+    CallsDiffer {
+        /// The number of the call, from 0.
+        number: u64,
+        /// The first rank that makes another call.
+        rank: usize,
+        /// The call of that rank.
+        theirs: String,
+        /// The call of this rank.
+        ours: String,
+    },
     /// The values and mailboxes of a push version do not fit in memory.
     #[error(
         "cannot run the push version: it keeps the values of all vertices and their mailboxes in memory, {bytes} bytes, and needs {besides} bytes more, but the budget is {budget} bytes; give more (--memory), or run the pull version"
@@ -206,6 +262,19 @@ pub(crate) fn ensure<E: Into<EngineError>>(
     error: impl FnOnce() -> E,
 ) -> Result<(), EngineError> {
     if holds { Ok(()) } else { Err(error().into()) }
+}
+
+/// The vertex or edge that a program was called for.
+fn panic_site(vertices: &[u64], ids: &[String]) -> String {
+    let name = |(i, v): (usize, &u64)| match ids.get(i) {
+        Some(id) => format!("vertex {v} (id {id})"),
+        None => format!("vertex {v}"),
+    };
+    let names: Vec<_> = vertices.iter().enumerate().map(name).collect();
+    match &names[..] {
+        [from, to] => format!("on the edge from {from} to {to}"),
+        names => format!("at {}", names.concat()),
+    }
 }
 
 /// Files that are damaged, in brackets.

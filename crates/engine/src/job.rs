@@ -13,6 +13,13 @@ use crate::engine::Engine;
 pub use crate::engine::{note_convergence, rank, share_metrics};
 pub use crate::open::min_memory;
 
+/// Makes the ranks compare the names of their calls before each call from now on.
+///
+/// Calls that differ are an error then, at the cost of one more exchange a call. All ranks call it, or none.
+pub fn compare_calls(engine: &Engine) {
+    engine.common.ranks.compare_calls();
+}
+
 /// Frees the memory that passes retain: messages, accumulators, cells of the graph.
 ///
 /// Arrays and sets stay; the next pass allocates and reads again.

@@ -63,7 +63,10 @@ impl EdgeValue for f64 {
 /// A value that folds messages; a bitwise comparison with the identity finds reached destinations.
 pub trait Accumulator: Element {
     /// Equality of bits: `-0.0` differs from `0.0`, a NaN equals itself.
-    fn bit_eq(&self, other: &Self) -> bool;
+    #[inline(always)]
+    fn bit_eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
 }
 
 impl<T: Accumulator, const N: usize> Accumulator for [T; N] {
@@ -136,22 +139,25 @@ macro_rules! numbers {
 numbers!(u8 u16 u32 u64 i32 i64, 0, |a, b| a == b, a.wrapping_add(b));
 numbers!(f32 f64, 0.0, |a, b| a.to_bits() == b.to_bits(), a + b);
 
-/// The least of the values that a pass returns; the largest number if it returns none.
+/// The least of the values that a pass returns; the largest number, or infinity, if none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Least<T>(pub T);
 
-/// The greatest of the values that a pass returns; the smallest number if it returns none.
+/// The greatest of the values that a pass returns; the smallest number, or -infinity, if none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greatest<T>(pub T);
 
-/// Reductions that keep one of two integers.
+/// Reductions that keep one of two numbers.
 macro_rules! extremes {
-    ($name:ident, $zero:ident, $pick:ident, $($t:ty)*) => {$(
+    ($name:ident, $zero:ident, |$one:ident, $later:ident| $is_better:expr, $($t:ty)*) => {$(
         impl Reduce for $name<$t> {
             const ZERO: Self = $name(<$t>::$zero);
             #[inline(always)]
             fn add(&mut self, later: Self) {
-                self.0 = self.0.$pick(later.0);
+                let ($one, $later) = (self.0, later.0);
+                if $is_better {
+                    *self = later;
+                }
             }
             fn put(&self, to: &mut Vec<u8>) {
                 self.0.put(to);
@@ -162,8 +168,11 @@ macro_rules! extremes {
         }
     )*};
 }
-extremes!(Least, MAX, min, u32 u64 i32 i64);
-extremes!(Greatest, MIN, max, u32 u64 i32 i64);
+extremes!(Least, MAX, |one, later| later < one, u32 u64 i32 i64);
+extremes!(Greatest, MIN, |one, later| later > one, u32 u64 i32 i64);
+// In the total order of IEEE 754 equal numbers have equal bits; NaN is beyond all numbers.
+extremes!(Least, INFINITY, |one, later| later.total_cmp(&one).is_lt(), f32 f64);
+extremes!(Greatest, NEG_INFINITY, |one, later| later.total_cmp(&one).is_gt(), f32 f64);
 
 impl Reduce for () {
     const ZERO: () = ();

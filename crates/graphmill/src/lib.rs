@@ -212,15 +212,34 @@ pub use validate::compare::validate;
 pub use validate::verdict::{Rule, Verdict};
 pub use validate_error::ValidateError;
 
+/// The crate whose derives make a struct an [`Element`](prelude::Element): a message or a row.
+///
+/// ```
+/// use graphmill::prelude::*;
+///
+/// #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
+/// #[zerocopy(crate = "graphmill::zerocopy")]
+/// #[repr(C)]
+/// struct Nearest {
+///     distance: f32,
+///     source: u32,
+/// }
+///
+/// impl Accumulator for Nearest {}
+/// ```
+pub use graphmill_raw::zerocopy;
+
 /// Types of a program of one's own.
 pub mod prelude {
     pub use graphmill_algorithms::{Output, OutputValues};
     pub use graphmill_engine::{
         Accumulator, Activate, ActiveSet, ApplyTo, Direction, EdgeProgram, EdgeValue, Element,
         Engine, Greatest, IdOrdinal, Label, Least, MessageProgram, MonotoneProgram, OutDegree,
-        Outbox, PregelMode, Read, Reduce, Rows, VertexArray, VertexContext, VertexProgram, Write,
+        Outbox, PregelMode, Read, Reduce, Rows, Slot, SlotProgram, VertexArray, VertexContext,
+        VertexProgram, Write,
     };
     pub use graphmill_graph::EdgeKind;
+    pub use graphmill_raw::zerocopy::{FromBytes, Immutable, IntoBytes};
 }
 
 /// Ranks, tiers of memory, choices of the engine, and parts of a machine, a result and the metrics.

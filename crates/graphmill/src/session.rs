@@ -59,6 +59,8 @@ impl DerefMut for Session {
 impl Machine {
     /// Opens an engine over `graph`.
     ///
+    /// On several ranks every rank must make the same calls in the same order; calls that differ are an error.
+    ///
     /// Its temporary files are beside the graph unless the machine has a directory for them.
     ///
     /// # Errors
@@ -70,7 +72,9 @@ impl Machine {
         watcher: &ProgressFn,
     ) -> Result<Session, Error> {
         let asked = (options, ProgramFootprint::USUAL, None);
-        self.session_beside(graph.path(), graph, asked, None, watcher)
+        let session = self.session_beside(graph.path(), graph, asked, None, watcher)?;
+        job::compare_calls(&session);
+        Ok(session)
     }
 
     /// Opens an engine that writes checkpoints, or resumes from them.

@@ -64,3 +64,5 @@ pub use splitmix::SplitMix64;
 pub use sync::lock;
 pub use union_find::UnionFind;
 pub use work_pool::{WorkPool, WorkShare};
+/// The crate whose traits and derives make a struct an [`Element`].
+pub use zerocopy;

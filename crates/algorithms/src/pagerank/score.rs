@@ -3,7 +3,7 @@
 use graphmill_engine::{Accumulator, EdgeValue, Element};
 
 /// A floating-point type that ranks are kept in.
-pub trait Real: Element + Accumulator {
+pub trait Real: Element + Accumulator + std::fmt::Debug {
     /// The neutral element of addition, told apart from every sum.
     const NOTHING: Self;
     /// Rounded from `f64`.

@@ -6,8 +6,9 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use graphmill_fabric::{Fabric, all_gather, all_reduce, protocol_error};
+use graphmill_fabric::{Fabric, FabricError, all_gather, all_reduce, protocol_error};
 use graphmill_raw::failpoint;
 use graphmill_storage::CancelToken;
 
@@ -22,7 +23,14 @@ pub(crate) struct Communicator {
     /// The batch that the part of each rank begins with, and where the last one ends.
     cuts: Vec<usize>,
     stop: CancelToken,
+    /// Number of the next call that the ranks compare; `NOT_COMPARED` if they compare none.
+    calls: AtomicU64,
 }
+
+/// The number of calls of ranks that do not compare them.
+const NOT_COMPARED: u64 = u64::MAX;
+/// The start of the bytes by which ranks compare a call, so that no other exchange looks like it.
+const CALL: &[u8] = b"call ";
 
 impl Communicator {
     /// The ranks of a fabric, which own these runs of batches, or this one alone, which owns all.
@@ -36,7 +44,44 @@ impl Communicator {
             fabric,
             cuts,
             stop,
+            calls: AtomicU64::new(NOT_COMPARED),
         }
+    }
+
+    /// Compares the calls of all ranks from now on.
+    pub(crate) fn compare_calls(&self) {
+        if !self.alone() {
+            self.calls.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Fails if another rank makes another call than this one, and the ranks compare calls.
+    pub(crate) fn compare_call(&self, ours: &str) -> Result<(), EngineError> {
+        let number = self.calls.load(Ordering::Relaxed);
+        if number == NOT_COMPARED {
+            return Ok(());
+        }
+        self.calls.store(number + 1, Ordering::Relaxed);
+        let differ = |rank, theirs: &str| EngineError::CallsDiffer {
+            number,
+            rank,
+            theirs: theirs.into(),
+            ours: ours.into(),
+        };
+        let mine = [CALL, &number.to_le_bytes(), ours.as_bytes()].concat();
+        let called = match self.gather(mine.clone()) {
+            Err(EngineError::Fabric(FabricError::Left { rank })) => {
+                return Err(differ(rank, "nothing more"));
+            }
+            called => called?,
+        };
+        let Some(rank) = called.iter().position(|theirs| *theirs != mine) else {
+            return Ok(());
+        };
+        let name = (called[rank].strip_prefix(CALL))
+            .and_then(|theirs| theirs.split_first_chunk::<8>())
+            .map(|(_, name)| String::from_utf8_lossy(name));
+        Err(differ(rank, name.as_deref().unwrap_or("another function")))
     }
 
     /// How many there are.

@@ -7,9 +7,6 @@
 //! Only vertices that are awake, or that a message has woken, are computed: a sleeping one costs nothing.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
-use graphmill_raw::lock;
 
 use crate::config::Combiner;
 use crate::driver::pregel_push;
@@ -43,7 +40,8 @@ impl Engine {
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, the user asked to stop; the program sends where it had not said so, or to no vertex;
-    /// values and mailboxes of a push version do not fit in memory.
+    /// its [`VertexProgram::IDENTITY`] changes a message that it is combined with; values and mailboxes of a push version do not fit
+    /// in memory.
     pub fn pregel<P: VertexProgram>(
         &mut self,
         program: P,
@@ -88,16 +86,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         step.facts.superstep += 1;
         step.facts.aggregated = aggregate;
-        if step.wrong.undeclared.load(Ordering::Relaxed) {
-            return Err(EngineError::UndeclaredSends);
-        }
-        match *lock(&step.wrong.nobody) {
-            None => Ok(()),
-            Some(index) => Err(EngineError::NoSuchIndex {
-                index,
-                vertices: self.vertices(),
-            }),
-        }
+        step.wrong.check(self.vertices())
     }
 
     fn pull<P: VertexProgram>(

@@ -24,6 +24,7 @@ use crate::exec::vertex_pass::close;
 use crate::frontier::active_set::ActiveSet;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
+use crate::program::current_call::CurrentCall;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
 use crate::program::vertex::VertexProgram;
@@ -378,8 +379,10 @@ impl<P: VertexProgram> Pushing<'_, P> {
             let waits = self.lists.is_none();
             let mut callers = waits.then(|| self.callers.batch(batch)).transpose()?;
             let mut rows = <(Write<P::Value>, OutDegree)>::slices(&mut open.guards);
+            let current = CurrentCall::new();
             self.waken.batch(batch)?.for_each(|i| {
                 let v = start as usize + i;
+                current.at(v as u64);
                 let (value, degree) = <(Write<P::Value>, OutDegree)>::row(&mut rows, i);
                 let mut put = |to: usize, message| {
                     if next.put(to, message, combine) {

@@ -1,13 +1,15 @@
 //! One superstep of a vertex program: the state that its vertices share, and their sums.
 
+use std::any::type_name;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use graphmill_raw::lock;
 
+use crate::error::EngineError;
 use crate::program::edge::Activate;
 use crate::program::vertex::{SuperstepInfo, VertexContext, VertexProgram};
-use crate::value::{Accumulator, Reduce};
+use crate::value::{Accumulator, EdgeValue, Reduce};
 
 /// What the vertices of a superstep add up, and the number of their broadcasts.
 pub(crate) type AggregateSum<A> = (A, u64);
@@ -26,6 +28,37 @@ pub(crate) struct SendError {
     pub(crate) undeclared: AtomicBool,
     /// The least index that it sent a message to and that is no vertex's.
     pub(crate) nobody: Mutex<Option<u64>>,
+    /// The least vertex with a message that `IDENTITY` does not suit, and the error.
+    bad_message: Mutex<Option<(u64, EngineError)>>,
+}
+
+impl SendError {
+    /// Notes a message of a vertex that `IDENTITY` does not suit.
+    #[cold]
+    #[inline(never)]
+    fn note_bad_message(&self, vertex: u64, error: impl FnOnce() -> EngineError) {
+        let mut least = lock(&self.bad_message);
+        if least.as_ref().is_none_or(|(known, _)| vertex < *known) {
+            *least = Some((vertex, error()));
+        }
+    }
+
+    /// Fails if a vertex of this rank made an illegal send.
+    ///
+    /// # Errors
+    /// It did, and the error names it.
+    pub(crate) fn check(&self, vertices: u64) -> Result<(), EngineError> {
+        if self.undeclared.load(Ordering::Relaxed) {
+            return Err(EngineError::UndeclaredSends);
+        }
+        if let Some(index) = *lock(&self.nobody) {
+            return Err(EngineError::NoSuchIndex { index, vertices });
+        }
+        match lock(&self.bad_message).take() {
+            None => Ok(()),
+            Some((_, error)) => Err(error),
+        }
+    }
 }
 
 impl<P: VertexProgram> Clone for PregelStep<P> {
@@ -55,24 +88,65 @@ impl<P: VertexProgram> PregelStep<P> {
         message: Option<P::Message>,
         sends: &mut dyn FnMut(u64, P::Message),
     ) -> ComputeResult<P> {
+        let mut sends = |to, message| {
+            self.check_identity(index, message);
+            sends(to, message);
+        };
         let mut vertex = VertexContext {
             value,
             index,
             degree,
+            program: &*self.program,
             facts: &self.facts,
             broadcast: None,
             halts: false,
             aggregate: P::Aggregate::ZERO,
-            sends,
+            sends: &mut sends,
         };
         self.program.compute(&mut vertex, message);
-        let is_said = |message: &P::Message| degree > 0 && !message.bit_eq(&P::IDENTITY);
-        let broadcast = vertex.broadcast.filter(is_said);
+        let broadcast = vertex.broadcast.filter(|_| degree > 0);
+        let broadcast = broadcast.filter(|message| self.is_said(index, *message));
         ComputeResult {
             broadcast,
             tally: (vertex.aggregate, broadcast.is_some().into()),
             awake: Activate::when(!vertex.halts),
         }
+    }
+
+    /// Checks that a message stays as it is when it is combined with `IDENTITY`.
+    #[inline(always)]
+    fn check_identity(&self, index: u64, message: P::Message) {
+        let mut combined = P::IDENTITY;
+        self.program.combine(&mut combined, message);
+        if !combined.bit_eq(&message) {
+            self.wrong
+                .note_bad_message(index, || EngineError::NotIdentity {
+                    program: type_name::<P>(),
+                    vertex: index,
+                    identity: format!("{:?}", P::IDENTITY),
+                    message: format!("{message:?}"),
+                    combined: format!("{combined:?}"),
+                });
+        }
+    }
+
+    /// Checks a broadcast; returns false if it is `IDENTITY`, which says nothing.
+    #[inline(always)]
+    fn is_said(&self, index: u64, message: P::Message) -> bool {
+        let on_edge = self.program.on_edge(message, P::Edge::ONE);
+        self.check_identity(index, message);
+        self.check_identity(index, on_edge);
+        let is_said = !message.bit_eq(&P::IDENTITY);
+        if !is_said && !on_edge.bit_eq(&P::IDENTITY) {
+            self.wrong
+                .note_bad_message(index, || EngineError::BroadcastIdentity {
+                    program: type_name::<P>(),
+                    vertex: index,
+                    identity: format!("{:?}", P::IDENTITY),
+                    on_edge: format!("{on_edge:?}"),
+                });
+        }
+        is_said
     }
 
     /// Takes a message of a program that had not said that it sends any.

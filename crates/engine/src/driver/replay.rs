@@ -14,6 +14,7 @@ use crate::comm::communicator::Communicator;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
+use crate::program::current_call::catch;
 use crate::value::Reduce;
 
 impl Engine {
@@ -52,9 +53,10 @@ impl Engine {
             }
             return Ok((sum, sets));
         }
+        self.common.ranks.compare_call(name)?;
         self.checkpoint_if_due()?;
         self.active.history().enter();
-        let done = work(self);
+        let done = catch(|| work(self)).map_err(|error| self.with_ids(error));
         self.active.history().leave();
         let (sum, mut sets) = done?;
         let mut payload = Vec::new();
@@ -67,6 +69,17 @@ impl Engine {
         self.active.history().note(name, &payload);
         self.recovery.iter_mut().for_each(Checkpointer::call_done);
         Ok((sum, sets))
+    }
+
+    /// Adds the ids of the vertices to the error of a program that panicked, if they can be read.
+    fn with_ids(&mut self, mut error: EngineError) -> EngineError {
+        if let EngineError::ProgramPanicked { vertices, ids, .. } = &mut error {
+            self.broken = true;
+            let (graph, mut frames) = (&self.stored.graph, lock(&self.common.frames));
+            let id_of = |v: &u64| Some(graph.id_of(&mut frames, *v).ok()?.to_string());
+            *ids = vertices.iter().map_while(id_of).collect();
+        }
+        error
     }
 
     /// Runs a call of many passes that may end between two of them ([`Engine::is_pause_due`]).

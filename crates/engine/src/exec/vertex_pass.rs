@@ -5,6 +5,7 @@ use graphmill_raw::lock;
 use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
+use crate::program::current_call::CurrentCall;
 use crate::program::edge::Activate;
 use crate::state::array_store::BatchRows;
 use crate::state::row_file::RowFileIo;
@@ -55,9 +56,11 @@ impl RowPass<'_> {
         let count = self.active.map_or(span, |active| active.count_in(batch));
         let mut sum = A::ZERO;
         {
+            let current = CurrentCall::new();
             let mut rows = R::slices(&mut open.guards);
             let mut next = self.activated.map(|set| set.batch(batch)).transpose()?;
             let one = |i: usize| {
+                current.at(start + i as u64);
                 let (summand, activate) = work(start + i as u64, R::row(&mut rows, i));
                 sum.add(summand);
                 if let (Some(next), Activate::Yes) = (&mut next, activate) {

@@ -156,6 +156,9 @@ impl ActiveSet {
             self.total = <u64 as Reduce>::take(&mut &payload[..]).ok_or_else(protocol_error)?;
             return Ok(());
         }
+        if !pool.history().is_within() {
+            pool.ranks.compare_call(what)?;
+        }
         work(self)?;
         [self.total] = pool.ranks.total([self.own])?;
         pool.history().note(what, &self.total.to_le_bytes());

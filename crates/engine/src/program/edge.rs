@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! signal(v, row)       at an active source            -> a message, or none
-//! on_edge(message, e)  on each edge                   -> what this edge carries
+//! on_edge(message, e)  on each edge                   -> what this edge carries (`on_arc` knows its two vertices too)
 //! fold(acc, carried)   at the destination, from IDENTITY
 //! merge(acc, acc)      of two partial folds of one destination
 //! apply(v, row, acc)   once per destination reached   -> a summand, and whether it is active next
@@ -86,6 +86,20 @@ pub trait EdgeProgram: Sync {
     fn signal(&self, v: u64, row: <Self::SignalRows as Rows>::Row<'_>) -> Option<Self::Message>;
     /// What an edge makes of a message.
     fn on_edge(&self, message: Self::Message, edge: Self::Edge) -> Self::EdgeMessage;
+    /// What the edge from vertex `sender` to vertex `receiver` makes of a message of the sender.
+    ///
+    /// The executors call this function. By default it calls [`EdgeProgram::on_edge`], and the two indices cost nothing. Against the
+    /// arcs ([`Direction::Backward`]) the sender is the destination of the arc.
+    #[inline(always)]
+    fn on_arc(
+        &self,
+        _sender: u64,
+        _receiver: u64,
+        message: Self::Message,
+        edge: Self::Edge,
+    ) -> Self::EdgeMessage {
+        self.on_edge(message, edge)
+    }
     /// Takes one more message into an accumulator.
     fn fold(&self, accumulator: &mut Self::Accumulator, carried: Self::EdgeMessage);
     /// Takes a later partial fold into an earlier one.

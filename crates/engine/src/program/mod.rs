@@ -1,8 +1,10 @@
 //! Program traits: the narrow waist between algorithms and executors.
 
+pub(crate) mod current_call;
 pub(crate) mod edge;
 pub(crate) mod footprint;
 pub(crate) mod message;
 pub(crate) mod monotone;
 pub(crate) mod outbox;
+pub(crate) mod slot;
 pub(crate) mod vertex;

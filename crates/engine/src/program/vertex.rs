@@ -4,6 +4,8 @@
 //! by its vote to halt, and a message wakes it; the run ends when all are asleep and nothing is on its way (Malewicz et al., SIGMOD
 //! 2010; Capelli et al., iPregel).
 
+use std::fmt::{self, Debug};
+
 use graphmill_raw::Element;
 
 use crate::value::{Accumulator, EdgeValue, Reduce};
@@ -45,11 +47,14 @@ use crate::value::{Accumulator, EdgeValue, Reduce};
 pub trait VertexProgram: Send + Sync + Sized + 'static {
     /// What a vertex holds.
     type Value: Element;
-    /// What vertices send each other.
-    type Message: Accumulator;
+    /// What vertices send each other; an error about [`VertexProgram::IDENTITY`] prints messages.
+    type Message: Accumulator + Debug;
     /// The edge's value: `()`, or a weight as `f32` or `f64` (1 on a graph without weights).
     type Edge: EdgeValue;
-    /// What the vertices of a superstep add up; all see it in the next one.
+    /// The reduction that vertices of a superstep contribute to, and that all see in the next one.
+    ///
+    /// A number is a sum, [`Least`](crate::Least) and [`Greatest`](crate::Greatest) are a minimum and a maximum, and a tuple or array
+    /// holds several reductions. The engine reduces in order of vertices, so the bits do not depend on threads or ranks.
     type Aggregate: Reduce;
 
     /// The content of an empty mailbox: a message that changes no other when they are combined.
@@ -57,6 +62,10 @@ pub trait VertexProgram: Send + Sync + Sized + 'static {
     /// For a floating-point sum that is `-0.0`, for a minimum the greatest number. If messages combine to it, like +1 and -1 where
     /// it is 0, the mailbox counts as empty for [`VertexProgram::compute`] and need not wake its vertex. Choose a message that the program
     /// does not send, that [`VertexProgram::on_edge`] does not make, and that no messages combine to.
+    ///
+    /// The run ends with [`EngineError::NotIdentity`](crate::EngineError::NotIdentity) if a vertex sends a message that
+    /// [`VertexProgram::combine`] changes when it adds the message to this value. For a broadcast, what `on_edge` makes of the message
+    /// on an edge of weight 1 counts too.
     const IDENTITY: Self::Message;
     /// Combining gives the same bits in any order (integers, minimum, maximum).
     const ORDER_INDEPENDENT: bool = false;
@@ -88,6 +97,7 @@ pub struct VertexContext<'v, P: VertexProgram> {
     pub value: &'v mut P::Value,
     pub(crate) index: u64,
     pub(crate) degree: u64,
+    pub(crate) program: &'v P,
     pub(crate) facts: &'v SuperstepInfo<P::Aggregate>,
     pub(crate) broadcast: Option<P::Message>,
     pub(crate) halts: bool,
@@ -126,10 +136,13 @@ impl<P: VertexProgram> VertexContext<'_, P> {
     pub fn aggregate(&mut self, summand: P::Aggregate) {
         self.aggregate.add(summand);
     }
-    /// Sends a message along every arc that leaves it; the last one of a superstep counts.
+    /// Sends a message along every arc that leaves it, combined with an earlier one of this superstep.
     #[inline(always)]
     pub fn broadcast(&mut self, message: P::Message) {
-        self.broadcast = Some(message);
+        match &mut self.broadcast {
+            Some(earlier) => self.program.combine(earlier, message),
+            none => *none = Some(message),
+        }
     }
     /// Sends a message to the vertex with that index, whether or not an arc leads there.
     ///
@@ -145,8 +158,8 @@ impl<P: VertexProgram> VertexContext<'_, P> {
     }
 }
 
-impl<P: VertexProgram> std::fmt::Debug for VertexContext<'_, P> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<P: VertexProgram> Debug for VertexContext<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Vertex")
             .field("index", &self.index)
             .finish_non_exhaustive()

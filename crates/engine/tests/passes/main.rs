@@ -4,6 +4,7 @@
 
 mod common;
 mod fixpoint;
+mod misuse;
 mod pregel;
 mod random_programs;
 mod tiers;

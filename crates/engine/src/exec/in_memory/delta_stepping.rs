@@ -17,6 +17,7 @@ use crate::exec::in_memory::round::{
     AHEAD, RoundContext, UpdateBuffer, current_bucket, each_block,
 };
 use crate::metrics::run::{Mode, PassMetrics};
+use crate::program::current_call::CurrentCall;
 use crate::program::monotone::{Label, MonotoneProgram};
 
 /// Waiting vertices scanned for each sender above which buckets are too narrow.
@@ -147,9 +148,11 @@ fn send<P: MonotoneProgram, const WORDS: usize>(
             piles.push(of_word, v);
         }
     };
+    let current = CurrentCall::new();
     for vertices in block.chunks(AHEAD) {
         ground.prefetch::<WORDS>(vertices);
         for &v in vertices {
+            current.at(u64::from(v));
             let label: P::Label = Label::of_word(labels[v as usize].load());
             let own = bucket_of(label.word());
             match bucket {

@@ -23,6 +23,7 @@ use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
+use crate::program::current_call::CurrentCall;
 use crate::program::edge::Activate;
 use crate::program::message::MessageProgram;
 use crate::program::outbox::{FullBox, Outbox};
@@ -272,6 +273,7 @@ impl<P: MessageProgram> ReceivePhase<'_, P> {
         let mut folded = HierarchicalBitmap::default();
         folded.reserve(span, &context.budget)?;
         let traffic = context.traffic.of(worker);
+        let current = CurrentCall::new();
         for post in self.posts {
             let Some(places) = post.part(batch) else {
                 continue;
@@ -282,6 +284,7 @@ impl<P: MessageProgram> ReceivePhase<'_, P> {
                 let local = to.and_then(|to| usize::try_from(to.checked_sub(start)?).ok());
                 let place = local.filter(|local| *local < span);
                 if let (Some(local), Some(message)) = (place, message) {
+                    current.at(start + local as u64);
                     program.fold(&mut accumulators[local], message);
                     folded.insert(local);
                 }
@@ -319,6 +322,7 @@ impl<P: MessageProgram> ReceivePhase<'_, P> {
             folded.for_each(|i| {
                 let accumulator = std::mem::replace(&mut accumulators[i], P::IDENTITY);
                 let row = P::ApplyRows::row(&mut rows, i);
+                current.at(start + i as u64);
                 let (summand, activate) = program.apply(start + i as u64, row, accumulator);
                 sum.add(summand);
                 applied += 1;

@@ -7,6 +7,7 @@ use graphmill_graph::{BLOCK_EDGES_MAX, BlockView};
 use graphmill_raw::{Element, simd};
 
 use crate::messages::batch::MessageSlice;
+use crate::program::current_call::CurrentCall;
 use crate::program::edge::EdgeProgram;
 use crate::value::EdgeValue;
 
@@ -48,6 +49,8 @@ pub(crate) struct FoldInput<'b, M> {
     pub(crate) block: &'b BlockView<'b>,
     pub(crate) messages: MessageSlice<'b, M>,
     pub(crate) weights: BlockWeights<'b>,
+    /// The first vertex of the cell's source batch, and of its destination batch.
+    pub(crate) starts: [u64; 2],
 }
 
 /// Gives the loop its way to an edge's value, one copy of the loop for each kind of weight.
@@ -94,7 +97,9 @@ fn scatter_inlined<P: EdgeProgram>(
 ) -> Option<u64> {
     let (block, messages, weights) = (input.block, input.messages, input.weights);
     let source_count = block.sources(&mut scratch.sources);
-    let sources = &scratch.sources[..source_count];
+    let (all_sources, starts) = (&*scratch.sources, input.starts);
+    let sources = &all_sources[..source_count];
+    let current = CurrentCall::new();
     // Sources ascend, so the last one bounds them all.
     if *sources.last()? as usize >= messages.values.len() {
         return None;
@@ -121,9 +126,13 @@ fn scatter_inlined<P: EdgeProgram>(
             &mut scratch.destinations,
             #[inline(always)]
             |position, destination, i| {
-                let carried =
-                    program.on_edge(block_messages[position & (BLOCK_EDGES_MAX - 1)], edge(i));
-                program.fold(&mut accumulators[destination as usize & mask], carried);
+                let position = position & (BLOCK_EDGES_MAX - 1);
+                let from = starts[0] + u64::from(all_sources[position]);
+                let local = destination as usize & mask;
+                let to = starts[1] + local as u64;
+                current.on(from, to);
+                let carried = program.on_arc(from, to, block_messages[position], edge(i));
+                program.fold(&mut accumulators[local], carried);
             }
         ));
         return Some(block.edges() as u64);
@@ -137,12 +146,15 @@ fn scatter_inlined<P: EdgeProgram>(
         #[inline(always)]
         |position, destinations: &[u32], first| {
             edges += destinations.len() as u64;
+            let position = position & (BLOCK_EDGES_MAX - 1);
+            let from = starts[0] + u64::from(all_sources[position]);
+            let message = block_messages[position];
             for (i, destination) in destinations.iter().enumerate() {
-                let carried = program.on_edge(
-                    block_messages[position & (BLOCK_EDGES_MAX - 1)],
-                    edge(first + i),
-                );
-                program.fold(&mut accumulators[*destination as usize & mask], carried);
+                let local = *destination as usize & mask;
+                let to = starts[1] + local as u64;
+                current.on(from, to);
+                let carried = program.on_arc(from, to, message, edge(first + i));
+                program.fold(&mut accumulators[local], carried);
             }
         }
     ));
@@ -181,6 +193,7 @@ fn gather_inlined<P: EdgeProgram>(
     }
     let mut folded = 0;
     let mut outside = false;
+    let (starts, current) = (input.starts, CurrentCall::new());
     let wanted = |source: u32| is_wanted(source as usize);
     with_edges!(P, weights, |edge| block.for_each_group(
         &mut scratch.destinations,
@@ -188,7 +201,9 @@ fn gather_inlined<P: EdgeProgram>(
         wanted,
         #[inline(always)]
         |position, destinations: &[u32], first| {
-            let accumulator = &mut accumulators[sources[position] as usize];
+            let source = sources[position];
+            let to = starts[0] + u64::from(source);
+            let accumulator = &mut accumulators[source as usize];
             for (i, destination) in destinations.iter().enumerate() {
                 let destination = *destination as usize;
                 if !messages.full && !messages.has(destination) {
@@ -198,10 +213,13 @@ fn gather_inlined<P: EdgeProgram>(
                     outside = true;
                     continue;
                 };
+                let from = starts[1] + destination as u64;
+                current.on(from, to);
                 if P::EARLY_EXIT && program.is_final(accumulator) {
                     break;
                 }
-                program.fold(accumulator, program.on_edge(*message, edge(first + i)));
+                let carried = program.on_arc(from, to, *message, edge(first + i));
+                program.fold(accumulator, carried);
                 folded += 1;
             }
         }

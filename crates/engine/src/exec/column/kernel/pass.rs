@@ -10,6 +10,7 @@ use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
+use crate::program::current_call::CurrentCall;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::state::row_file::RowFileIo;
 use crate::state::rows::{ColumnAccess, Rows};
@@ -84,6 +85,7 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
         dirty.reserve(span, &context.budget)?;
     }
     {
+        let current = CurrentCall::new();
         let mut next = output.activated.batch(batch)?;
         let mut rows = P::ApplyRows::slices(&mut batch_rows.guards);
         reached.drain_part(places.clone(), |place| {
@@ -97,6 +99,7 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
                 return;
             }
             let row = P::ApplyRows::row(&mut rows, i);
+            current.at(start + i as u64);
             let (summand, activate) = program.apply(start + i as u64, row, accumulator);
             sum.add(summand);
             applied += 1;

@@ -8,6 +8,7 @@ use crate::exec::column::kernel::pass::Pass;
 use crate::exec::column::phase::message_exchange::BackgroundWork;
 use crate::messages::buffer::MessageBuffer;
 use crate::metrics::traffic::Access;
+use crate::program::current_call::CurrentCall;
 use crate::program::edge::EdgeProgram;
 use crate::schedule::numa::NumaQueue;
 use crate::state::rows::Rows;
@@ -50,7 +51,9 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
         {
             let mut rows = P::SignalRows::slices(&mut batch_rows.guards);
             let (values, present) = writer.parts();
+            let current = CurrentCall::new();
             let mut signal_one = |i: usize| -> u64 {
+                current.at(start + i as u64);
                 match program.signal(start + i as u64, P::SignalRows::row(&mut rows, i)) {
                     Some(message) => {
                         values[i] = message;

@@ -10,6 +10,7 @@ use crate::exec::column::phase::slot::phase::SlotPhase;
 use crate::exec::column::phase::slot::task::GroupTask;
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::traffic::Access;
+use crate::program::current_call::CurrentCall;
 use crate::program::edge::{Activate, ApplyTo, EdgeProgram};
 use crate::schedule::tasks::StripRef;
 use crate::state::array_store::BatchRows;
@@ -57,8 +58,11 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             match &mut merge.total {
                 None => merge.total = Some(later),
                 Some(total) => {
-                    for (total, later) in total.iter_mut().zip(&mut *later) {
+                    let current = CurrentCall::new();
+                    let start = self.context.batches.start(target.batch);
+                    for (i, (total, later)) in total.iter_mut().zip(&mut *later).enumerate() {
                         if !later.bit_eq(&P::IDENTITY) {
+                            current.at(start + i as u64);
                             self.program.merge(total, *later);
                             *later = P::IDENTITY;
                         }
@@ -113,7 +117,9 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let mut applied = 0;
         {
             let mut rows = P::ApplyRows::slices(&mut batch_rows.guards);
+            let current = CurrentCall::new();
             for (i, accumulator) in total[..span].iter_mut().enumerate() {
+                current.at(start + i as u64);
                 if P::APPLY_TO == ApplyTo::All || !accumulator.bit_eq(&P::IDENTITY) {
                     let row = P::ApplyRows::row(&mut rows, i);
                     let (summand, activate) =

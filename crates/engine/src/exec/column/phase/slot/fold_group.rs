@@ -13,6 +13,7 @@ use crate::exec::column::phase::slot::phase::SlotPhase;
 use crate::exec::column::phase::slot::task::{CellTask, GroupTask, TaskProgress};
 use crate::exec::column::phase::sparse::read_plan::BLOCK_BYTES_MAX;
 use crate::metrics::traffic::Access;
+use crate::program::current_call::CurrentCall;
 use crate::program::edge::EdgeProgram;
 use crate::schedule::tasks::{ColumnLayout, FoldSide, StripRef};
 use crate::state::array_store::BatchRows;
@@ -82,6 +83,8 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                 block: &block,
                 messages: messages.slice(),
                 weights,
+                starts: [item.cell.source_batch(), item.column]
+                    .map(|batch| self.context.batches.start(batch)),
             };
             let target = group.targets[item.target];
             let accumulators = &mut group.accumulators[item.target];
@@ -218,8 +221,11 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         };
         let mut slices = P::ApplyRows::slices(&mut batch_rows.guards);
         let start = context.batches.start(batch);
-        let is_wanted =
-            |i: usize| program.is_pending(start + i as u64, P::ApplyRows::row(&mut slices, i));
+        let current = CurrentCall::new();
+        let is_wanted = |i: usize| {
+            current.at(start + i as u64);
+            program.is_pending(start + i as u64, P::ApplyRows::row(&mut slices, i))
+        };
         Ok(fold_block::gather(
             program,
             input,

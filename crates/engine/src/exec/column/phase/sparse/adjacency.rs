@@ -14,6 +14,7 @@ use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::column::kernel::pass::{Pass, PassOutput, apply_reached};
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::traffic::Access;
+use crate::program::current_call::CurrentCall;
 use crate::program::edge::EdgeProgram;
 use crate::state::rows::Rows;
 
@@ -63,6 +64,7 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
     let io = &mut *lock(&context.row_io[0]);
     let (accumulators, reached) = (&mut scratch.accumulators, &mut scratch.reached);
     let report = &mut output.report;
+    let current = &CurrentCall::new();
     for batch in pass.active.batches() {
         context.ranks.check_stop()?;
         let active = pass.active.batch(batch)?;
@@ -80,7 +82,9 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
                     for record in list {
                         let destination = record[0] as usize;
                         reached.insert(destination);
-                        let carried = program.on_edge(message, value_of(record));
+                        let (from, to) = (v as u64, u64::from(record[0]));
+                        current.on(from, to);
+                        let carried = program.on_arc(from, to, message, value_of(record));
                         program.fold(&mut accumulators[destination], carried);
                     }
                 }
@@ -88,6 +92,7 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
             active.for_each(|i| {
                 let v = start + i as u64;
                 lists.prefetch_begin(v as usize);
+                current.at(v);
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i))
                     && sources.push(v as usize, message)
                 {

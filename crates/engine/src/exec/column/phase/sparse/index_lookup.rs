@@ -29,6 +29,7 @@ use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::graph_view::within;
 use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
+use crate::program::current_call::CurrentCall;
 use crate::program::edge::EdgeProgram;
 use crate::state::rows::Rows;
 use crate::value::{EdgeValue, edge_value};
@@ -385,8 +386,10 @@ fn signal<P: EdgeProgram>(
         let mut frames = lock(&context.frames);
         {
             let mut rows = P::SignalRows::slices(&mut batch_rows.guards);
+            let current = CurrentCall::new();
             set.for_each(|i| {
                 let v = start + i as u64;
+                current.at(v);
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i)) {
                     report.messages += 1;
                     let mut say_at = |column| say(v, message, column);
@@ -449,6 +452,8 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
         // The last block and where it began: only an index that is not what was written leads back.
         let mut last = (0, 0);
         let mut walk = GroupWalk::default();
+        let current = CurrentCall::new();
+        let column_start = context.batches.start(column);
         for (source, message) in queue {
             let source = (source - start) as u32;
             let mut place = index.seek(source);
@@ -491,7 +496,10 @@ impl<P: EdgeProgram> ColumnFold<'_, P> {
                     let local = destination as usize & mask;
                     self.reached.insert(local);
                     let value = edge_value::<P::Edge>(kind, weights, edge);
-                    program.fold(&mut accumulators[local], program.on_edge(*message, value));
+                    let (from, to) = (start + u64::from(source), column_start + local as u64);
+                    current.on(from, to);
+                    let carried = program.on_arc(from, to, *message, value);
+                    program.fold(&mut accumulators[local], carried);
                 });
                 // The edges of a source may continue in the next block.
                 if index.goes_on(number + 1, source) {
