@@ -165,6 +165,35 @@ pub enum EngineError {
         /// The call of this rank.
         ours: String,
     },
+    /// A vertex program reads neighbours without declaring it.
+    #[error(
+        "cannot read neighbours in a vertex program: its VertexProgram::NEIGHBOURS is false; set it to true"
+    )]
+    UndeclaredNeighbours,
+    /// A vertex program reads neighbours, and the adjacency lists are not in memory.
+    #[error(
+        "cannot read neighbours in a vertex program: its edges are read from adjacency lists in the memory of one rank, which take {bytes} bytes; the budget is {budget} bytes, and the number of ranks {ranks}; use one rank, give more memory (--memory), and do not place edges on disk"
+    )]
+    NeighboursNeedLists {
+        /// Bytes of the lists, and of loading them.
+        bytes: u64,
+        /// The budget, in bytes.
+        budget: u64,
+        /// Number of ranks.
+        ranks: usize,
+    },
+    /// The uncombined mailboxes of one batch do not fit in memory.
+    #[error(
+        "cannot keep the messages of a vertex program apart: the mailboxes of one batch take {bytes} bytes, and passes {besides} bytes more, but the budget is {budget} bytes; give more (--memory), import with smaller batches (--batch-size), or combine messages"
+    )]
+    MailNeedsMemory {
+        /// Bytes of the mailboxes.
+        bytes: u64,
+        /// Bytes that must stay free.
+        besides: u64,
+        /// The budget, in bytes.
+        budget: u64,
+    },
     /// The values and mailboxes of a push version do not fit in memory.
     #[error(
         "cannot run the push version: it keeps the values of all vertices and their mailboxes in memory, {bytes} bytes, and needs {besides} bytes more, but the budget is {budget} bytes; give more (--memory), or run the pull version"

@@ -31,6 +31,34 @@ pub(crate) fn edge_value<E: EdgeValue>(kind: EdgeKind, weights: &[u8], i: usize)
     }
 }
 
+/// The value of the edge of a record: the index of the other end, then the weight.
+#[inline(always)]
+pub(crate) fn value_in<E: EdgeValue>(record: &[u32]) -> E {
+    match record.get(1..) {
+        Some([weight]) if E::WEIGHTED => E::of_f32(f32::from_bits(*weight)),
+        Some([low, high]) if E::WEIGHTED => {
+            E::of_f64(f64::from_bits(u64::from(*low) | u64::from(*high) << 32))
+        }
+        _ => E::ONE,
+    }
+}
+
+/// The edges of one vertex, as adjacency lists hold them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EdgeRecords<'l> {
+    pub(crate) words: &'l [u32],
+    /// Words of a record.
+    pub(crate) of_record: usize,
+}
+
+impl<'l> EdgeRecords<'l> {
+    /// Returns the other end of each edge, and its value.
+    pub(crate) fn edges<E: EdgeValue>(self) -> impl Iterator<Item = (u64, E)> + use<'l, E> {
+        let edge = |record: &[u32]| (u64::from(record[0]), value_in(record));
+        self.words.chunks_exact(self.of_record).map(edge)
+    }
+}
+
 impl EdgeValue for () {
     const WEIGHTED: bool = false;
     const ONE: () = ();

@@ -16,7 +16,7 @@ use crate::error::{EngineError, ensure};
 use crate::graph_view::starts;
 use crate::metrics::traffic::{Access, WorkerTraffic};
 use crate::schedule::numa;
-use crate::value::EdgeValue;
+use crate::value::{EdgeRecords, EdgeValue, value_in};
 
 /// Frames of degrees that a worker keeps.
 const DEGREE_FRAMES: usize = 2;
@@ -209,6 +209,19 @@ impl AdjacencyLists {
         });
     }
 
+    /// Returns the edges of a vertex as records of any kind.
+    pub(crate) fn records_of(&self, v: usize) -> EdgeRecords<'_> {
+        let words = words(self.kind);
+        let range = match self.begins.typed::<u64>().get(v..v + 2) {
+            Some([from, to]) => *from as usize * words..*to as usize * words,
+            _ => 0..0,
+        };
+        EdgeRecords {
+            words: self.records.typed::<u32>().get(range).unwrap_or(&[]),
+            of_record: words,
+        }
+    }
+
     /// Returns the list of a vertex, and the same with `more` records of the next vertices after it.
     ///
     /// A walk in order of vertices needs those records next.
@@ -230,13 +243,7 @@ impl AdjacencyLists {
 /// The value of the edge that a record stands for.
 #[inline(always)]
 pub(crate) fn value_of<E: EdgeValue, const WORDS: usize>(record: &[u32; WORDS]) -> E {
-    match record.get(1..) {
-        Some([weight]) if E::WEIGHTED => E::of_f32(f32::from_bits(*weight)),
-        Some([low, high]) if E::WEIGHTED => {
-            E::of_f64(f64::from_bits(u64::from(*low) | u64::from(*high) << 32))
-        }
-        _ => E::ONE,
-    }
+    value_in(record)
 }
 
 /// The scratch memory of a worker that decodes blocks.

@@ -87,6 +87,16 @@ impl GraphCache {
     pub(crate) fn orientation(&self, transposed: bool) -> &OrientationCache {
         &self.orientations[usize::from(transposed)]
     }
+    /// Takes the adjacency lists of the graph as stored out of the cache, which then cannot evict them.
+    pub(crate) fn take_lists(&mut self) -> Option<AdjacencyLists> {
+        self.orientations[0].lists.take()
+    }
+    /// Puts adjacency lists back that [`GraphCache::take_lists`] returned.
+    pub(crate) fn put_lists(&mut self, lists: Option<AdjacencyLists>) {
+        if lists.is_some() {
+            self.orientations[0].lists = lists;
+        }
+    }
     /// True if cells of both orientations are in memory, or worth loading if memory allows.
     pub(crate) fn both(&self) -> bool {
         match [&self.orientations[0], &self.orientations[1]].map(OrientationCache::is_fully_cached)

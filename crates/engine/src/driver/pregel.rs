@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use crate::cache::adjacency::AdjacencyLists;
 use crate::config::Combiner;
 use crate::driver::pregel_push;
 use crate::driver::pregel_step::{AggregateSum, PregelStep, combining, message_in};
@@ -21,7 +22,7 @@ use crate::program::outbox::Outbox;
 use crate::program::vertex::{SuperstepInfo, VertexProgram};
 use crate::state::rows::{OutDegree, Read, Write};
 use crate::state::vertex_array::VertexArray;
-use crate::value::{Accumulator, Reduce};
+use crate::value::{Accumulator, EdgeValue, Reduce};
 
 /// How messages reach their mailboxes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Engine {
     /// # Errors
     /// Disk, budget or the stored graph failed, the user asked to stop; the program sends where it had not said so, or to no vertex;
     /// its [`VertexProgram::IDENTITY`] changes a message that it is combined with; values and mailboxes of a push version do not fit
-    /// in memory.
+    /// in memory; the adjacency lists that [`VertexProgram::NEIGHBOURS`] needs do not fit.
     pub fn pregel<P: VertexProgram>(
         &mut self,
         program: P,
@@ -57,25 +58,66 @@ impl Engine {
                 aggregated: P::Aggregate::ZERO,
             },
             wrong: Arc::default(),
+            lists: None,
         };
         let limit = supersteps.unwrap_or(u64::MAX);
         self.common.arrays.check_own(values.id())?;
         if self.vertices() == 0 {
             return Ok(step.facts.aggregated);
         }
+        if P::NEIGHBOURS {
+            step.lists = Some(self.take_lists(P::Edge::WEIGHTED, &values)?);
+        }
+        let done = self.supersteps(&mut step, values, version, limit);
+        self.cache.put_lists(step.lists.and_then(Arc::into_inner));
+        done.map(|()| step.facts.aggregated)
+    }
+
+    /// Takes the adjacency lists out of the cache, loaded if they are not there.
+    fn take_lists<T>(
+        &mut self,
+        weighted: bool,
+        values: &VertexArray<T>,
+    ) -> Result<Arc<AdjacencyLists>, EngineError> {
+        let lists = match self.push_lists(weighted, values)? {
+            true => self.cache.take_lists(),
+            false => None,
+        };
+        lists.map(Arc::new).ok_or_else(|| {
+            let context = self.context(false);
+            let (kept, loading) = AdjacencyLists::memory(&context, weighted);
+            EngineError::NeighboursNeedLists {
+                bytes: kept + loading,
+                budget: self.common.budget.total(),
+                ranks: self.common.ranks.count(),
+            }
+        })
+    }
+
+    /// Runs supersteps until no vertex is awake, or as many as `limit`.
+    fn supersteps<P: VertexProgram>(
+        &mut self,
+        step: &mut PregelStep<P>,
+        values: VertexArray<P::Value>,
+        version: PregelMode,
+        limit: u64,
+    ) -> Result<(), EngineError> {
+        if P::UNCOMBINED {
+            return self.pull_uncombined(step, values, limit);
+        }
         match version {
-            PregelMode::Push if self.common.ranks.alone() => self.push(&mut step, values, limit)?,
+            PregelMode::Push if P::NEIGHBOURS => self.pull(step, values, limit),
+            PregelMode::Push if self.common.ranks.alone() => self.push(step, values, limit),
             PregelMode::Push if self.common.options.combiner != Combiner::Auto => {
                 let what = "putting messages into mailboxes as they are sent";
-                return Err(EngineError::OneRank { what });
+                Err(EngineError::OneRank { what })
             }
             // Of several ranks none has the mailboxes of all: broadcasts go by passes over edges, which combine them in the same way.
             PregelMode::Pull | PregelMode::Push => {
                 self.metrics.push_became_pull |= version == PregelMode::Push;
-                self.pull(&mut step, values, limit)?;
+                self.pull(step, values, limit)
             }
         }
-        Ok(step.facts.aggregated)
     }
 
     /// Advances to the next superstep.
@@ -179,7 +221,7 @@ impl<P: VertexProgram> EdgeProgram for Everywhere<P> {
         mail: P::Message,
     ) -> (AggregateSum<P::Aggregate>, Activate) {
         let (step, message) = (&self.0, message_in::<P>(mail));
-        let computed = step.compute(v, value, degree, message, &mut step.refuse());
+        let computed = step.compute(v, value, degree, (message, &[]), &mut step.refuse());
         *out = computed.broadcast.unwrap_or(P::IDENTITY);
         (computed.tally, computed.awake)
     }
@@ -238,9 +280,9 @@ impl<P: VertexProgram> MessageProgram for Compute<P> {
         let computed = match P::SENDS {
             true => {
                 let mut sends = |to, message| sink.send(to, message);
-                step.compute(v, value, degree, message, &mut sends)
+                step.compute(v, value, degree, (message, &[]), &mut sends)
             }
-            false => step.compute(v, value, degree, message, &mut step.refuse()),
+            false => step.compute(v, value, degree, (message, &[]), &mut step.refuse()),
         };
         *out = computed.broadcast.unwrap_or(P::IDENTITY);
         (computed.tally, computed.awake)

@@ -273,7 +273,7 @@ impl Engine {
     }
 
     /// Whether the lists of edges are in memory that senders go along.
-    fn push_lists<T>(
+    pub(crate) fn push_lists<T>(
         &mut self,
         weighted: bool,
         values: &VertexArray<T>,
@@ -396,9 +396,9 @@ impl<P: VertexProgram> Pushing<'_, P> {
                             true => put(to as usize, message),
                             false => step.nobody(to),
                         };
-                        step.compute(v as u64, value, degree, mail, &mut sends)
+                        step.compute(v as u64, value, degree, (mail, &[]), &mut sends)
                     }
-                    false => step.compute(v as u64, value, degree, mail, &mut step.refuse()),
+                    false => step.compute(v as u64, value, degree, (mail, &[]), &mut step.refuse()),
                 };
                 match (computed.broadcast, self.lists) {
                     (Some(message), Some(lists)) => {

@@ -1,13 +1,15 @@
 //! One superstep of a vertex program: the state that its vertices share, and their sums.
 
 use std::any::type_name;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use graphmill_raw::lock;
 
+use crate::cache::adjacency::AdjacencyLists;
 use crate::error::EngineError;
 use crate::program::edge::Activate;
+use crate::program::send_error::SendError;
 use crate::program::vertex::{SuperstepInfo, VertexContext, VertexProgram};
 use crate::value::{Accumulator, EdgeValue, Reduce};
 
@@ -19,46 +21,8 @@ pub(crate) struct PregelStep<P: VertexProgram> {
     pub(crate) program: Arc<P>,
     pub(crate) facts: SuperstepInfo<P::Aggregate>,
     pub(crate) wrong: Arc<SendError>,
-}
-
-/// An illegal send of a program.
-#[derive(Default)]
-pub(crate) struct SendError {
-    /// It sent a message and had not said that it sends any.
-    pub(crate) undeclared: AtomicBool,
-    /// The least index that it sent a message to and that is no vertex's.
-    pub(crate) nobody: Mutex<Option<u64>>,
-    /// The least vertex with a message that `IDENTITY` does not suit, and the error.
-    bad_message: Mutex<Option<(u64, EngineError)>>,
-}
-
-impl SendError {
-    /// Notes a message of a vertex that `IDENTITY` does not suit.
-    #[cold]
-    #[inline(never)]
-    fn note_bad_message(&self, vertex: u64, error: impl FnOnce() -> EngineError) {
-        let mut least = lock(&self.bad_message);
-        if least.as_ref().is_none_or(|(known, _)| vertex < *known) {
-            *least = Some((vertex, error()));
-        }
-    }
-
-    /// Fails if a vertex of this rank made an illegal send.
-    ///
-    /// # Errors
-    /// It did, and the error names it.
-    pub(crate) fn check(&self, vertices: u64) -> Result<(), EngineError> {
-        if self.undeclared.load(Ordering::Relaxed) {
-            return Err(EngineError::UndeclaredSends);
-        }
-        if let Some(index) = *lock(&self.nobody) {
-            return Err(EngineError::NoSuchIndex { index, vertices });
-        }
-        match lock(&self.bad_message).take() {
-            None => Ok(()),
-            Some((_, error)) => Err(error),
-        }
-    }
+    /// The edges of all vertices, if the program reads neighbours.
+    pub(crate) lists: Option<Arc<AdjacencyLists>>,
 }
 
 impl<P: VertexProgram> Clone for PregelStep<P> {
@@ -67,6 +31,7 @@ impl<P: VertexProgram> Clone for PregelStep<P> {
             program: Arc::clone(&self.program),
             facts: self.facts,
             wrong: Arc::clone(&self.wrong),
+            lists: self.lists.clone(),
         }
     }
 }
@@ -79,13 +44,14 @@ pub(crate) struct ComputeResult<P: VertexProgram> {
 }
 
 impl<P: VertexProgram> PregelStep<P> {
+    /// Computes a vertex; `messages` are those sent to it if the program does not combine them.
     #[inline(always)]
     pub(crate) fn compute(
         &self,
         index: u64,
         value: &mut P::Value,
         degree: u64,
-        message: Option<P::Message>,
+        (message, messages): (Option<P::Message>, &[P::Message]),
         sends: &mut dyn FnMut(u64, P::Message),
     ) -> ComputeResult<P> {
         let mut sends = |to, message| {
@@ -102,6 +68,9 @@ impl<P: VertexProgram> PregelStep<P> {
             halts: false,
             aggregate: P::Aggregate::ZERO,
             sends: &mut sends,
+            messages,
+            edges: (self.lists.as_ref()).map(|lists| lists.records_of(index as usize)),
+            wrong: &self.wrong,
         };
         self.program.compute(&mut vertex, message);
         let broadcast = vertex.broadcast.filter(|_| degree > 0);
@@ -116,6 +85,9 @@ impl<P: VertexProgram> PregelStep<P> {
     /// Checks that a message stays as it is when it is combined with `IDENTITY`.
     #[inline(always)]
     fn check_identity(&self, index: u64, message: P::Message) {
+        if P::UNCOMBINED {
+            return;
+        }
         let mut combined = P::IDENTITY;
         self.program.combine(&mut combined, message);
         if !combined.bit_eq(&message) {
@@ -137,7 +109,7 @@ impl<P: VertexProgram> PregelStep<P> {
         self.check_identity(index, message);
         self.check_identity(index, on_edge);
         let is_said = !message.bit_eq(&P::IDENTITY);
-        if !is_said && !on_edge.bit_eq(&P::IDENTITY) {
+        if !is_said && (P::UNCOMBINED || !on_edge.bit_eq(&P::IDENTITY)) {
             self.wrong
                 .note_bad_message(index, || EngineError::BroadcastIdentity {
                     program: type_name::<P>(),

@@ -28,7 +28,11 @@ impl Engine {
         name: &str,
         work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
     ) -> Result<(S, [ActiveSet; N]), EngineError> {
-        self.logged_call(passes, name, work)
+        let is_within = self.active.history().is_within();
+        self.logged_call(passes, name, |engine| match is_within {
+            true => work(engine),
+            false => catch(|| work(engine)).map_err(|error| engine.with_ids(error)),
+        })
     }
 
     /// Runs one call of the driver whose work may fail with another error.
@@ -56,7 +60,7 @@ impl Engine {
         self.common.ranks.compare_call(name)?;
         self.checkpoint_if_due()?;
         self.active.history().enter();
-        let done = catch(|| work(self)).map_err(|error| self.with_ids(error));
+        let done = work(self);
         self.active.history().leave();
         let (sum, mut sets) = done?;
         let mut payload = Vec::new();

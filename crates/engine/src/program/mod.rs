@@ -6,5 +6,6 @@ pub(crate) mod footprint;
 pub(crate) mod message;
 pub(crate) mod monotone;
 pub(crate) mod outbox;
+pub(crate) mod send_error;
 pub(crate) mod slot;
 pub(crate) mod vertex;

@@ -8,7 +8,8 @@ use std::fmt::{self, Debug};
 
 use graphmill_raw::Element;
 
-use crate::value::{Accumulator, EdgeValue, Reduce};
+use crate::program::send_error::SendError;
+use crate::value::{Accumulator, EdgeRecords, EdgeValue, Reduce};
 
 /// A vertex program.
 ///
@@ -71,6 +72,16 @@ pub trait VertexProgram: Send + Sync + Sized + 'static {
     const ORDER_INDEPENDENT: bool = false;
     /// True if [`VertexContext::send`] is called.
     const SENDS: bool = false;
+    /// True if [`VertexContext::messages`] returns each message of the last superstep by itself.
+    ///
+    /// Messages are not combined then, except two broadcasts of one vertex, and `compute` gets none. The engine uses the pull version.
+    /// It keeps the mailboxes of as many batches in memory as fit, and reads the edges once for each such window. Messages of
+    /// `send` must fit in memory.
+    const UNCOMBINED: bool = false;
+    /// True if [`VertexContext::neighbours`] is called.
+    ///
+    /// The adjacency lists of the graph must fit in the memory of one rank. The engine uses the pull version.
+    const NEIGHBOURS: bool = false;
 
     /// Computes a vertex in a superstep; `message` combines the messages sent to it in the last one.
     fn compute(&self, vertex: &mut VertexContext<'_, Self>, message: Option<Self::Message>);
@@ -103,9 +114,12 @@ pub struct VertexContext<'v, P: VertexProgram> {
     pub(crate) halts: bool,
     pub(crate) aggregate: P::Aggregate,
     pub(crate) sends: &'v mut dyn FnMut(u64, P::Message),
+    pub(crate) messages: &'v [P::Message],
+    pub(crate) edges: Option<EdgeRecords<'v>>,
+    pub(crate) wrong: &'v SendError,
 }
 
-impl<P: VertexProgram> VertexContext<'_, P> {
+impl<'v, P: VertexProgram> VertexContext<'v, P> {
     /// Its index, 0 to |V| - 1.
     #[inline(always)]
     pub fn index(&self) -> u64 {
@@ -125,6 +139,24 @@ impl<P: VertexProgram> VertexContext<'_, P> {
     #[inline(always)]
     pub fn vertices(&self) -> u64 {
         self.facts.vertices
+    }
+    /// Returns each message that was sent to it in the last superstep ([`VertexProgram::UNCOMBINED`]).
+    ///
+    /// They are in ascending order of their senders. The messages of one sender to one vertex come in the order in which it called
+    /// [`VertexContext::send`], then its broadcast in order of its edges. Other programs get no messages here.
+    #[inline(always)]
+    pub fn messages(&self) -> &'v [P::Message] {
+        self.messages
+    }
+    /// Returns the other ends of the arcs that leave it, with the arcs' values, in ascending order.
+    ///
+    /// The program must declare [`VertexProgram::NEIGHBOURS`]; without it the run ends with an error.
+    #[inline]
+    pub fn neighbours(&self) -> impl Iterator<Item = (u64, P::Edge)> + use<'v, P> {
+        if self.edges.is_none() {
+            self.wrong.note_undeclared_neighbours();
+        }
+        self.edges.into_iter().flat_map(EdgeRecords::edges)
     }
     /// What the vertices added up in the superstep before.
     #[inline(always)]

@@ -7,6 +7,7 @@ mod fixpoint;
 mod misuse;
 mod pregel;
 mod random_programs;
+mod slot;
 mod tiers;
 
 use common::{Memory, Mode, Plain, all, engine, random, run};

@@ -1,5 +1,6 @@
 //! Vertex programs, pull and push, against plain computations.
 
+mod mailboxes;
 mod memory;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -59,7 +59,9 @@ pub(crate) fn in_modes<T: Send>(
         graph.store(&disk, &path, span, 500, !graph.symmetric);
         for mode in modes() {
             let outcome = run(&path, mode, |engine| match what(engine) {
-                Err(EngineError::PushNeedsMemory { .. }) => Ok(None),
+                Err(EngineError::PushNeedsMemory { .. } | EngineError::MailNeedsMemory { .. }) => {
+                    Ok(None)
+                }
                 outcome => outcome.map(Some),
             });
             match outcome {
