@@ -394,7 +394,7 @@ impl<P: VertexProgram> Pushing<'_, P> {
                     true => {
                         let mut sends = |to: u64, message| match to < context.batches.vertices() {
                             true => put(to as usize, message),
-                            false => step.nobody(to),
+                            false => step.note_unknown_receiver(to),
                         };
                         step.compute(v as u64, value, degree, (mail, &[]), &mut sends)
                     }

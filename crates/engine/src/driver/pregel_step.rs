@@ -126,9 +126,9 @@ impl<P: VertexProgram> PregelStep<P> {
         |_, _| self.wrong.undeclared.store(true, Ordering::Relaxed)
     }
     /// Takes a message to a vertex that there is not.
-    pub(crate) fn nobody(&self, to: u64) {
-        let mut nobody = lock(&self.wrong.nobody);
-        *nobody = Some(nobody.map_or(to, |least| least.min(to)));
+    pub(crate) fn note_unknown_receiver(&self, to: u64) {
+        let mut receiver = lock(&self.wrong.unknown_receiver);
+        *receiver = Some(receiver.map_or(to, |least| least.min(to)));
     }
 }
 

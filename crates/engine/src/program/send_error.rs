@@ -13,7 +13,7 @@ pub(crate) struct SendError {
     /// It sent a message and had not said that it sends any.
     pub(crate) undeclared: AtomicBool,
     /// The least index that it sent a message to and that is no vertex's.
-    pub(crate) nobody: Mutex<Option<u64>>,
+    pub(crate) unknown_receiver: Mutex<Option<u64>>,
     /// It read the neighbours of a vertex and had not said so.
     undeclared_neighbours: AtomicBool,
     /// The least vertex with a message that `IDENTITY` does not suit, and the error.
@@ -48,7 +48,7 @@ impl SendError {
         if self.undeclared_neighbours.load(Ordering::Relaxed) {
             return Err(EngineError::UndeclaredNeighbours);
         }
-        if let Some(index) = *lock(&self.nobody) {
+        if let Some(index) = *lock(&self.unknown_receiver) {
             return Err(EngineError::NoSuchIndex { index, vertices });
         }
         match lock(&self.bad_message).take() {

@@ -116,7 +116,7 @@ fn small_nodes_stream_or_refuse_with_the_same_results() {
                         assert!(least > free && kind == DataKind::Messages, "{told}");
                         refused += 1;
                     }
-                    // Values in mailboxes' company have to be in memory.
+                    // A push keeps values and mailboxes in memory.
                     Err(EngineError::PushNeedsMemory { .. }) => refused += 1,
                     Err(error) => panic!("{told}: {error}"),
                 }

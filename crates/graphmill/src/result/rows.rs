@@ -306,7 +306,7 @@ impl<'a> ResultRows<'a> {
             }
         };
         if let Some(ordinals) = &mut self.ordinals {
-            // Values that no row has may be of any kind.
+            // A row without a value holds no vertex, so its number is not looked up.
             let (nullable, marks) = (self.output.nullable, &self.marks);
             let has_vertex = |values: &ValueColumn, row| {
                 marks.get(row) != Some(&false) && !(nullable && values.is_null(row))
