@@ -30,8 +30,10 @@ use crate::estimate::spill::{SpillEstimate, count_pieces};
 use crate::exchange::filter::{filter_budgets, is_worthwhile, lists_memory, selected_bytes};
 use crate::exchange::frame::{frames_bytes, messages_bytes};
 use crate::memory::plan::{GraphShape, PassMemory};
+use crate::memory::run_bytes;
 use crate::messages::routing::Routing;
 use crate::messages::routing_table::list_bytes;
+use crate::messages::run_codec;
 use crate::open::{base_memory, min_memory};
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::{ColumnLayout, mean};
@@ -255,15 +257,21 @@ impl<'q> RankEstimator<'q> {
 
     /// Bytes on disk of the places of messages of some batches.
     fn places(&self, batches: Range<usize>) -> u64 {
-        let bytes = |batch| self.batches().span(batch) as usize * self.sizes.message;
+        let width = self.sizes.message;
+        let bytes = |batch| run_bytes::bytes_max(self.batches().span(batch) as usize, width);
         batches.map(bytes).map(AlignedBuffer::footprint).sum()
     }
 
-    /// Returns the bytes on disk of the messages of `senders` senders in `batches` batches.
-    pub(crate) fn pieces(&self, batches: usize, senders: u64) -> u64 {
-        let each = senders.div_ceil((batches as u64).max(1)) as usize;
-        let piece = AlignedBuffer::footprint(each.saturating_mul(self.sizes.message));
-        piece.saturating_mul(batches as u64)
+    /// Returns the bytes on disk of the messages of `senders` senders that some batches have.
+    pub(crate) fn pieces(&self, batches: Range<usize>, senders: u64) -> u64 {
+        let (from, to) = (
+            self.batches().cut(batches.start),
+            self.batches().cut(batches.end),
+        );
+        let of = |all: u64| all.div_ceil((batches.len() as u64).max(1));
+        let (span, each) = (of(to - from), of(senders).min(of(to - from)));
+        let run = run_codec::encoding_for(each, span as usize, self.sizes.message);
+        AlignedBuffer::footprint(run.bytes).saturating_mul(batches.len() as u64)
     }
 
     /// Returns the part of an evenly spread quantity that belongs to `span` vertices of this rank.

@@ -220,7 +220,7 @@ impl PlannedRank<'_> {
             let is_own = rank == self.of.rank;
             let needed = self.senders(rank);
             let batches = cuts[rank]..cuts[rank + 1];
-            let all = self.of.pieces(batches.len(), needed);
+            let all = self.of.pieces(batches.clone(), needed);
             let orientation = if is_own {
                 orientations[0]
             } else {

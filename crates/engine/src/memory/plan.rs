@@ -239,8 +239,7 @@ impl GraphShape {
             let window_batches =
                 window_batches.clamp(WINDOW_BATCHES_MIN, self.batches.max(WINDOW_BATCHES_MIN));
             room.window_batches = Some(window_batches);
-            room.messages = self.bits
-                + workers as u64 * self.window(sizes, window_batches)
+            room.messages = workers as u64 * self.window(sizes, window_batches)
                 + room.peers as u64 * self.passing(sizes);
         }
         let more = (room.group - 1) as u64 * workers as u64 * self.strip_bytes(sizes);
@@ -297,7 +296,7 @@ impl GraphShape {
             fixed,
             messages,
             in_memory: fixed + sets(2) + messages,
-            on_disk: fixed + self.bits + sets(1) + written,
+            on_disk: fixed + sets(1) + written,
         }
     }
 
@@ -412,9 +411,9 @@ mod tests {
                         shape.workers as u64 * shape.window(sizes, window_batches)
                             + room.peers as u64 * shape.passing(sizes)
                     }
-                    None => shape.vertices * 8,
+                    None => shape.vertices * 8 + shape.bits,
                 };
-                assert!(room.besides + messages + shape.bits <= free, "{free}");
+                assert!(room.besides + messages <= free, "{free}");
                 free += free / 31;
             }
             assert!(on_disk[1] > 0 && on_disk[PEERS] > 1, "{on_disk:?}");

@@ -3,33 +3,27 @@
 use graphmill_graph::BlockView;
 use graphmill_raw::{Element, SegmentMut, SegmentRef};
 use graphmill_storage::Buffer;
-use zerocopy::FromBytes;
 
 use crate::messages::run_codec::{self, WORD};
 
 /// The messages of one batch while they are written.
 pub(crate) struct BatchWriter<'m, M: Element> {
     pub(crate) values: ValuesMut<'m, M>,
-    pub(crate) present: SegmentMut<'m, u64>,
     pub(crate) span: usize,
 }
 
 pub(crate) enum ValuesMut<'m, M: Element> {
-    Memory(SegmentMut<'m, M>),
+    Memory(SegmentMut<'m, M>, SegmentMut<'m, u64>),
     Disk(Buffer),
 }
 
 impl<M: Element> BatchWriter<'_, M> {
     /// The values by source, and the bits of the sources that emitted one.
     pub(crate) fn parts(&mut self) -> (&mut [M], &mut [u64]) {
-        let values: &mut [M] = match &mut self.values {
-            ValuesMut::Memory(values) => values,
-            ValuesMut::Disk(buffer) => {
-                let bytes = self.span * size_of::<M>();
-                <[M]>::mut_from_bytes(&mut buffer[..bytes]).unwrap_or(&mut [])
-            }
-        };
-        (values, &mut self.present)
+        match &mut self.values {
+            ValuesMut::Memory(values, present) => (values, present),
+            ValuesMut::Disk(buffer) => run_codec::parts_mut(buffer, self.span),
+        }
     }
 }
 

@@ -1,15 +1,15 @@
 //! The messages of one pass: one value a source, batch by batch, with a bit for each source that emitted one.
 //!
 //! They stay in memory when the budget holds them for all vertices, else they go through a file, and each worker
-//! holds as many batches of them as fit. The bits always stay in memory; the bits of a batch that has no message in this pass
-//! have no meaning. On disk a batch is one message run that every column group reads, or a run for each group that
-//! needs some of it, or both, as the pass routes them.
+//! holds as many batches of them as fit. The bits of a batch are where its values are. They have no meaning
+//! if the batch has no message in this pass. On disk a batch is one message run that every column group reads, or a run for each group
+//! that needs some of it, or both, as the pass routes them.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use graphmill_raw::{BorrowedSegments, Element, SegmentRef, lock};
+use graphmill_raw::{BorrowedSegments, Element, lock};
 use graphmill_storage::{DataKind, Lease};
 
 use crate::comm::wire::PEERS;
@@ -26,7 +26,6 @@ use crate::messages::spill::{ReadRun, RunRef, SpillCursor, SpillFile};
 /// The messages of all sources.
 pub(crate) struct MessageBuffer<M: Element> {
     values: MessageValues<M>,
-    present: BorrowedSegments<u64>,
     counts: Vec<AtomicU64>,
     /// Messages of the batch are still to come in this pass.
     awaited: Vec<AtomicBool>,
@@ -39,7 +38,8 @@ pub(crate) struct MessageBuffer<M: Element> {
 }
 
 enum MessageValues<M: Element> {
-    Memory(BorrowedSegments<M>),
+    /// Values, and bits of the sources that emitted one.
+    Memory(BorrowedSegments<M>, BorrowedSegments<u64>),
     Disk(Box<SpilledMessages>),
 }
 
@@ -82,7 +82,7 @@ impl SpilledMessages {
         let words = widest.div_ceil(WORD);
         let selected = (buffers.len() * words * 8) as u64;
         let _lease = (context.budget).lease("sources that a run needs", selected)?;
-        let places = spans.iter().map(|span| (span * width).next_multiple_of(8));
+        let places = spans.iter().map(|span| run_bytes::bytes_max(*span, width));
         let cursors = buffers.iter().map(spill_cursor);
         Ok(SpilledMessages {
             file: SpillFile::create(Arc::clone(disk), &path, places)?,
@@ -134,19 +134,21 @@ impl<M: Element> MessageBuffer<M> {
         };
         let values = match buffers {
             None => {
-                let memory = memory(spans.iter().sum(), size_of::<M>())?;
+                let words = starts(spans.iter().map(|span| span.div_ceil(WORD)));
+                let present = memory(words[spans.len()], size_of::<u64>())?;
+                let values = memory(spans.iter().sum(), size_of::<M>())?;
                 let cuts = starts(spans.iter().copied());
-                MessageValues::Memory(BorrowedSegments::new(memory, cuts))
+                MessageValues::Memory(
+                    BorrowedSegments::new(values, cuts),
+                    BorrowedSegments::new(present, words),
+                )
             }
             Some(buffers) => MessageValues::Disk(Box::new(SpilledMessages::new::<M>(
                 context, &spans, buffers,
             )?)),
         };
-        let words = starts(spans.iter().map(|span| span.div_ceil(WORD)));
-        let present = memory(words[spans.len()], size_of::<u64>())?;
         Ok(MessageBuffer {
             values,
-            present: BorrowedSegments::new(present, words),
             counts: spans.iter().map(|_| AtomicU64::new(0)).collect(),
             awaited: spans.iter().map(|_| AtomicBool::new(false)).collect(),
             spans,
@@ -158,7 +160,7 @@ impl<M: Element> MessageBuffer<M> {
 
     pub(crate) fn spilled(&self) -> Option<&SpilledMessages> {
         match &self.values {
-            MessageValues::Memory(_) => None,
+            MessageValues::Memory(..) => None,
             MessageValues::Disk(spilled) => Some(spilled),
         }
     }
@@ -289,10 +291,6 @@ impl<M: Element> MessageBuffer<M> {
     pub(crate) fn count(&self, batch: usize) -> u64 {
         self.counts[batch].load(Ordering::Relaxed)
     }
-    /// The bits of the sources of a batch that emitted a message.
-    pub(crate) fn present(&self, batch: usize) -> Result<SegmentRef<'_, u64>, EngineError> {
-        self.present.read(batch).ok_or(EngineError::ForeignArray)
-    }
     /// Number of messages of some batches.
     pub(crate) fn total(&self, batches: Range<usize>) -> u64 {
         batches.map(|batch| self.count(batch)).sum()
@@ -304,11 +302,13 @@ impl<M: Element> MessageBuffer<M> {
         batch: usize,
         cursor: usize,
     ) -> Result<BatchWriter<'_, M>, EngineError> {
-        let mut present = self.present.write(batch).ok_or(EngineError::ForeignArray)?;
-        present.fill(0);
         let values = match &self.values {
-            MessageValues::Memory(values) => {
-                ValuesMut::Memory(values.write(batch).ok_or(EngineError::ForeignArray)?)
+            MessageValues::Memory(values, present) => {
+                let values = values.write(batch).ok_or(EngineError::ForeignArray)?;
+                ValuesMut::Memory(
+                    values,
+                    present.write(batch).ok_or(EngineError::ForeignArray)?,
+                )
             }
             MessageValues::Disk(spilled) => {
                 let spill_cursor = &mut *lock(&spilled.cursors[cursor]);
@@ -317,11 +317,10 @@ impl<M: Element> MessageBuffer<M> {
                 ValuesMut::Disk(buffer)
             }
         };
-        Ok(BatchWriter {
-            values,
-            present,
-            span: self.spans[batch],
-        })
+        let span = self.spans[batch];
+        let mut writer = BatchWriter { values, span };
+        writer.parts().1.fill(0);
+        Ok(writer)
     }
 
     /// Commits the messages of one batch.
@@ -336,9 +335,7 @@ impl<M: Element> MessageBuffer<M> {
         cursor: usize,
     ) -> Result<(), EngineError> {
         self.counts[batch].store(count, Ordering::Relaxed);
-        let (values, present, span) = (writer.values, writer.present, writer.span);
-        let (ValuesMut::Disk(mut buffer), Some(spilled)) = (values, self.spilled()) else {
-            drop(present);
+        let (ValuesMut::Disk(mut buffer), Some(spilled)) = (writer.values, self.spilled()) else {
             self.mark_ready(batch..batch + 1);
             return Ok(());
         };
@@ -346,17 +343,16 @@ impl<M: Element> MessageBuffer<M> {
         let is_pushed = spilled.routing_mode(&self.own, batch) == RoutingMode::Push;
         let is_sent = !spilled.is_alone && self.own.contains(&batch);
         if count > 0 && is_pushed {
-            self.push(spilled, batch, (&buffer, &present), spill_cursor, cursor)?;
+            self.push(spilled, batch, &buffer, spill_cursor, cursor)?;
         }
         if count > 0 && (!is_pushed || is_sent) {
-            let encoding = run_codec::compact::<M>(&mut buffer, &present, span, count);
+            let encoding = run_codec::compact::<M>(&mut buffer, writer.span, count);
             let offset = spilled.file.place(batch);
             *lock(&spilled.whole[batch]) = Some(spilled.file.run_ref(encoding, &buffer, offset));
             spill_cursor.write(&spilled.file, offset, buffer, encoding.bytes);
         } else {
             spill_cursor.free.push(buffer);
         }
-        drop(present);
         spill_cursor.ends(batch);
         spill_cursor.poll(&spilled.file)?;
         self.reap(spill_cursor);
@@ -439,18 +435,17 @@ impl<M: Element> MessageBuffer<M> {
     ) -> Result<BatchMessages<'_, M>, EngineError> {
         let span = self.spans[batch];
         let (values, count) = match &self.values {
-            MessageValues::Memory(values) => {
+            MessageValues::Memory(values, present) => {
                 let values = values.read(batch).ok_or(EngineError::ForeignArray)?;
-                let values = ValuesRef::Memory(values, self.present(batch)?);
-                (values, self.count(batch))
+                let present = present.read(batch).ok_or(EngineError::ForeignArray)?;
+                (ValuesRef::Memory(values, present), self.count(batch))
             }
             MessageValues::Disk(spilled) => {
                 let (mut buffer, state) =
                     lock(&spilled.cursors[cursor]).take(&spilled.file, batch)?;
                 let count = match state {
                     ReadRun::AsWritten(encoding) => {
-                        let known = self.present(batch)?;
-                        run_codec::expand::<M>(&mut buffer, encoding, span, &known)
+                        run_codec::expand::<M>(&mut buffer, encoding, span)
                             .ok_or_else(|| spilled.file.corrupt(spilled.file.place(batch)))?;
                         self.dispatched[2].fetch_add(encoding.count, Ordering::Relaxed);
                         encoding.count

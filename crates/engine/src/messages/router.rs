@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use graphmill_raw::{AlignedBuffer, Element, lock};
 use graphmill_storage::Buffer;
-use zerocopy::FromBytes;
 
 use crate::error::{EngineError, ensure};
+use crate::messages::batch::ValuesRef;
 use crate::messages::buffer::{MessageBuffer, SpilledMessages};
 use crate::messages::run_codec::{self, RunEncoding, WORD};
 use crate::messages::spill::{RunRef, SpillCursor, SpillFile};
@@ -17,7 +17,7 @@ impl<M: Element> MessageBuffer<M> {
         &self,
         spilled: &SpilledMessages,
         batch: usize,
-        (values, present): (&[u8], &[u64]),
+        bytes: &[u8],
         spill_cursor: &mut SpillCursor,
         cursor: usize,
     ) -> Result<(), EngineError> {
@@ -25,7 +25,7 @@ impl<M: Element> MessageBuffer<M> {
             return Ok(());
         };
         let span = self.spans[batch];
-        let values = <[M]>::ref_from_bytes(&values[..span * size_of::<M>()]).unwrap_or(&[]);
+        let (values, present) = run_codec::parts::<M>(bytes, span);
         let mut selected = lock(&spilled.selected[cursor]);
         let selected = &mut selected[..present.len()];
         let mut out = Out {
@@ -70,42 +70,43 @@ impl<M: Element> MessageBuffer<M> {
         else {
             return Ok(false);
         };
-        if self.count(batch) == 0 {
+        if self.count(batch) == 0 || !table.has(batch, group) {
             return Ok(true);
+        }
+        if !lock(&spilled.cursors[cursor]).can_buffer() {
+            return Ok(false);
         }
         let span = self.spans[batch];
+        table.want(batch, std::iter::once(group), cursor)?;
+        self.prefetch(batch, cursor)?;
+        let messages = self.read(batch, cursor)?;
+        let slice = messages.slice();
         let mut selected = lock(&spilled.selected[cursor]);
         let selected = &mut selected[..span.div_ceil(WORD)];
-        let present = self.present(batch)?;
-        table.want(batch, std::iter::once(group), cursor)?;
-        let [count, looked_at] = table.select((batch, group), &present, cursor, selected)?;
-        drop(present);
-        self.dispatched[2].fetch_add(looked_at, Ordering::Relaxed);
-        if count == 0 {
-            return Ok(true);
-        }
+        let [count, looked_at] = table.select((batch, group), slice.present, cursor, selected)?;
         let encoding = run_codec::encoding_for(count, span, size_of::<M>());
-        let has_room = || lock(&spilled.cursors[cursor]).has_room(encoding);
-        if !has_room() {
-            if !spilled.routing.all_is_pulled {
-                return Ok(false);
-            }
-            lock(&spilled.cursors[cursor]).write_buffered(&spilled.file, |batch, run| {
+        let spill_cursor = &mut *lock(&spilled.cursors[cursor]);
+        let mut is_buffered = count == 0 || spill_cursor.has_room(encoding);
+        if !is_buffered && spilled.routing.all_is_pulled {
+            spill_cursor.write_buffered(&spilled.file, |batch, run| {
                 let mut runs = lock(&spilled.pushed[batch]);
                 let at = runs.partition_point(|(other, _)| (*other as usize) < group);
                 runs.insert(at, (group as u32, run));
             })?;
-            ensure(has_room(), || spilled.file.no_buffer())?;
+            is_buffered = spill_cursor.has_room(encoding);
+            ensure(is_buffered, || spilled.file.no_buffer())?;
         }
-        self.prefetch(batch, cursor)?;
-        let messages = self.read(batch, cursor)?;
-        lock(&spilled.cursors[cursor]).buffer_pulled(batch, encoding, |out| {
-            run_codec::encode(out, messages.slice().values, selected, encoding);
-        });
-        self.release(batch, messages, false, cursor)?;
-        self.dispatched[1].fetch_add(count, Ordering::Relaxed);
-        self.dispatched[2].fetch_add(count, Ordering::Relaxed);
-        Ok(true)
+        if is_buffered && count > 0 {
+            spill_cursor.buffer_pulled(batch, encoding, |out| {
+                run_codec::encode(out, slice.values, selected, encoding);
+            });
+            self.dispatched[1].fetch_add(count, Ordering::Relaxed);
+        }
+        self.dispatched[2].fetch_add(looked_at + count, Ordering::Relaxed);
+        if let ValuesRef::Disk(buffer) = messages.values {
+            spill_cursor.give_back(&spilled.file, batch, buffer, None)?;
+        }
+        Ok(is_buffered)
     }
 }
 

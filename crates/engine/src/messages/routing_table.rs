@@ -16,9 +16,8 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::frontier::bitmap::bits;
 use crate::messages::routing_size::{TableMemory, WINDOW};
-use crate::messages::run_codec::{RunEncoding, Sources, WORD, is_listed};
+use crate::messages::run_codec::{RunEncoding, Sources, WORD, is_listed, put_numbers};
 use crate::messages::spill::{RunRef, SpillCursor, SpillFile};
 
 /// The sources and the groups of columns that lists are made of.
@@ -102,7 +101,7 @@ impl TableBuilder {
                 put(&mut buffer[..bytes]);
                 let encoding = RunEncoding {
                     count,
-                    sources: Sources::Known,
+                    sources: Sources::All,
                     bytes,
                 };
                 let offset = file.more(bytes);
@@ -391,12 +390,7 @@ fn put_list(out: &mut [u8], row: &[u64], count: u64, span: usize) {
         return;
     }
     out.fill(0);
-    let mut out = out.chunks_exact_mut(4);
-    bits(row, 0, |source| {
-        if let Some(out) = out.next() {
-            out.copy_from_slice(&(source as u32).to_ne_bytes());
-        }
-    });
+    put_numbers(out, row);
 }
 
 /// The bits of those sources that are on a list and are present; how many, and the elements looked at.

@@ -2,11 +2,10 @@
 //!
 //! ```text
 //! values     of the sources that it has, ascending, back to back, then 0 to 7 bytes of 0
-//! sources    nothing (all of the batch, or those whose bits are in memory) | a bit for each of the batch, in words of 64 | a u32 each
+//! sources    nothing (all of the batch) | a bit for each of the batch, in words of 64 | a u32 each
 //! ```
 //!
-//! In memory values are by source, and the bits of a run that has its own are behind the values of all sources. Both ways
-//! happen in place.
+//! In memory values are by source, with a bit for each source behind the values of all of them. Both ways happen in place.
 
 use graphmill_raw::Element;
 use zerocopy::{FromBytes, IntoBytes};
@@ -22,8 +21,8 @@ const LISTED: usize = 32;
 /// How a run encodes its sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sources {
-    /// The bits of the batch, which are in memory; or it has all of them.
-    Known,
+    /// It has all sources of the batch.
+    All,
     Bits,
     List,
 }
@@ -42,10 +41,10 @@ pub(crate) fn is_listed(count: u64, span: usize) -> bool {
     count < (span / LISTED) as u64
 }
 
-/// Returns the encoding of a run of `count` out of `span` sources that has its own sources.
+/// Returns the encoding of a run of `count` out of `span` sources.
 pub(crate) fn encoding_for(count: u64, span: usize, width: usize) -> RunEncoding {
     let (sources, of_sources) = match count {
-        _ if count == span as u64 => (Sources::Known, 0),
+        _ if count == span as u64 => (Sources::All, 0),
         _ if is_listed(count, span) => (Sources::List, count as usize * 4),
         _ => (Sources::Bits, span.div_ceil(WORD) * 8),
     };
@@ -56,29 +55,42 @@ pub(crate) fn encoding_for(count: u64, span: usize, width: usize) -> RunEncoding
     }
 }
 
-/// Moves the values of the selected sources to the front of `bytes`; before, values are by source.
-pub(crate) fn compact<M: Element>(
-    bytes: &mut [u8],
-    present: &[u64],
-    span: usize,
-    count: u64,
-) -> RunEncoding {
+/// Moves the values of a batch's messages to the front of `bytes`, with their sources behind them.
+///
+/// Before, values are by source, with the bits of `count` sources behind them.
+pub(crate) fn compact<M: Element>(bytes: &mut [u8], span: usize, count: u64) -> RunEncoding {
     let width = size_of::<M>();
-    let encoding = RunEncoding {
-        count,
-        sources: Sources::Known,
-        bytes: bits_at(count as usize, width),
-    };
-    if count == span as u64 {
+    let encoding = encoding_for(count, span, width);
+    if encoding.sources == Sources::All {
         return encoding;
     }
-    let values = <[M]>::mut_from_bytes(&mut bytes[..span * width]).unwrap_or(&mut []);
-    let mut to = 0;
-    bits(present, 0, |source| {
-        values[to] = values[source];
-        to += 1;
-    });
+    let (bits_from, packed) = (bits_at(span, width), bits_at(count as usize, width));
+    let (values, present) = bytes.split_at_mut(bits_from);
+    let present = <[u64]>::ref_from_bytes(&present[..span.div_ceil(WORD) * 8]).unwrap_or(&[]);
+    {
+        let values = <[M]>::mut_from_bytes(&mut values[..span * width]).unwrap_or(&mut []);
+        let mut to = 0;
+        bits(present, 0, |source| {
+            values[to] = values[source];
+            to += 1;
+        });
+    }
+    match encoding.sources {
+        // A list is shorter than the values that it replaces.
+        Sources::List => put_numbers(&mut values[packed..encoding.bytes], present),
+        _ => bytes.copy_within(bits_from..bits_from + encoding.bytes - packed, packed),
+    }
     encoding
+}
+
+/// Writes the numbers of the selected sources.
+pub(crate) fn put_numbers(out: &mut [u8], selected: &[u64]) {
+    let mut out = out.chunks_exact_mut(4);
+    bits(selected, 0, |source| {
+        if let Some(out) = out.next() {
+            out.copy_from_slice(&(source as u32).to_ne_bytes());
+        }
+    });
 }
 
 /// Writes a run of the selected sources, in its [`encoding_for`], to the front of `out`.
@@ -92,7 +104,7 @@ pub(crate) fn encode<M: Element>(
     let (packed, rest) = out.split_at_mut(bits_at(count, size_of::<M>()));
     let (packed, padding) = packed.split_at_mut(count * size_of::<M>());
     padding.fill(0);
-    if encoding.sources == Sources::Known {
+    if encoding.sources == Sources::All {
         packed.copy_from_slice(values[..count].as_bytes());
         return;
     }
@@ -107,22 +119,16 @@ pub(crate) fn encode<M: Element>(
         rest[..bits.len()].copy_from_slice(bits);
         return;
     }
-    let mut rest = rest.chunks_exact_mut(4);
-    bits(selected, 0, |source| {
-        if let Some(to) = rest.next() {
-            to.copy_from_slice(&(source as u32).to_ne_bytes());
-        }
-    });
+    put_numbers(rest, selected);
 }
 
-/// Expands a run at the front of `bytes` to values by source, with its own sources' bits behind them.
+/// Expands a run at the front of `bytes` to values by source, with the bits of its sources behind them.
 ///
-/// `known` are the sources of the batch. Returns `None` if the run is malformed.
+/// Returns `None` if the run is malformed.
 pub(crate) fn expand<M: Element>(
     bytes: &mut [u8],
     encoding: RunEncoding,
     span: usize,
-    known: &[u64],
 ) -> Option<()> {
     let width = size_of::<M>();
     let (count, words) = (encoding.count as usize, span.div_ceil(WORD));
@@ -132,7 +138,14 @@ pub(crate) fn expand<M: Element>(
     }
     let from = bits_at(count, width);
     match encoding.sources {
-        Sources::Known => bytes[at..at + words * 8].copy_from_slice(known.get(..words)?.as_bytes()),
+        Sources::All if count < span => return None,
+        Sources::All => {
+            let bits = <[u64]>::mut_from_bytes(&mut bytes[at..at + words * 8]).ok()?;
+            bits.fill(!0);
+            if let (Some(last), rest @ 1..) = (bits.last_mut(), span % WORD) {
+                *last = (1 << rest) - 1;
+            }
+        }
         Sources::Bits => bytes.copy_within(from..from + words * 8, at),
         Sources::List => {
             let (list, bits) = bytes.split_at_mut(at);
@@ -164,13 +177,22 @@ pub(crate) fn expand<M: Element>(
     (left == 0).then_some(())
 }
 
-/// Returns the values by source, and the bits, of an expanded run.
+/// Returns the values by source, and the bits, of a batch that is written, and of an expanded run.
 pub(crate) fn parts<M: Element>(bytes: &[u8], span: usize) -> (&[M], &[u64]) {
     let at = bits_at(span, size_of::<M>());
     let bits = bytes.get(at..at + span.div_ceil(WORD) * 8).unwrap_or(&[]);
     (
         <[M]>::ref_from_bytes(&bytes[..span * size_of::<M>()]).unwrap_or(&[]),
         <[u64]>::ref_from_bytes(bits).unwrap_or(&[]),
+    )
+}
+
+/// As [`parts`], to change them.
+pub(crate) fn parts_mut<M: Element>(bytes: &mut [u8], span: usize) -> (&mut [M], &mut [u64]) {
+    let (values, bits) = bytes.split_at_mut(bits_at(span, size_of::<M>()));
+    (
+        <[M]>::mut_from_bytes(&mut values[..span * size_of::<M>()]).unwrap_or(&mut []),
+        <[u64]>::mut_from_bytes(&mut bits[..span.div_ceil(WORD) * 8]).unwrap_or(&mut []),
     )
 }
 
@@ -217,15 +239,17 @@ mod tests {
         assert!(encoding.bytes <= bytes_max(span, size_of::<M>()));
         encode(&mut bytes[..encoding.bytes], &values, &selected, encoding);
         bytes[encoding.bytes..].fill(0xee);
-        expand::<M>(bytes, encoding, span, &selected).unwrap();
+        expand::<M>(bytes, encoding, span).unwrap();
         check(bytes);
 
         let mut memory = room(span, size_of::<M>());
         let bytes = memory.as_mut_bytes();
-        bytes[..span * size_of::<M>()].copy_from_slice(values.as_bytes());
-        let encoding = compact::<M>(bytes, &selected, span, count);
+        let (to, present) = parts_mut::<M>(bytes, span);
+        to.copy_from_slice(&values);
+        present.copy_from_slice(&selected);
+        let encoding = compact::<M>(bytes, span, count);
         bytes[encoding.bytes..].fill(0xee);
-        expand::<M>(bytes, encoding, span, &selected).unwrap();
+        expand::<M>(bytes, encoding, span).unwrap();
         check(bytes);
     }
 
@@ -249,16 +273,16 @@ mod tests {
         let encoding = encoding_for(34, span, 4);
         encode(memory.as_mut_bytes(), &values, &selected, encoding);
         let is_spread = |encoding: RunEncoding| {
-            expand::<u32>(memory.clone().as_mut_bytes(), encoding, span, &[]).is_some()
+            expand::<u32>(memory.clone().as_mut_bytes(), encoding, span).is_some()
         };
         assert!(is_spread(encoding));
         for count in [33, 35, 101] {
             assert!(!is_spread(RunEncoding { count, ..encoding }));
         }
-        let known = RunEncoding {
-            sources: Sources::Known,
+        let all = RunEncoding {
+            sources: Sources::All,
             ..encoding
         };
-        assert!(!is_spread(known), "nobody knows its sources");
+        assert!(!is_spread(all), "it has fewer than all");
     }
 }

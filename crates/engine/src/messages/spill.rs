@@ -282,10 +282,15 @@ impl SpillCursor {
         is_there
     }
 
-    /// True if a run of such an encoding fits in the buffer, and a buffer is free for reads meanwhile.
+    /// True if a batch can be read at once, and its run buffered if that has room.
+    pub(crate) fn can_buffer(&self) -> bool {
+        let needed = 1 + usize::from(self.buffered.is_none());
+        self.todo.is_empty() && self.free.len() >= needed
+    }
+
+    /// True if a run of such an encoding fits in the buffer for runs.
     pub(crate) fn has_room(&mut self, encoding: RunEncoding) -> bool {
         if self.buffered.is_none()
-            && self.free.len() > 1
             && let Some(buffer) = self.free.pop()
         {
             self.buffered = Some(BufferedRuns {
@@ -296,7 +301,7 @@ impl SpillCursor {
         }
         let fits =
             |buffered: &BufferedRuns| buffered.used + encoding.bytes <= buffered.buffer.len();
-        self.todo.is_empty() && !self.free.is_empty() && self.buffered.as_ref().is_some_and(fits)
+        self.buffered.as_ref().is_some_and(fits)
     }
 
     /// Buffers a run of a batch, which `put` writes, if there is a buffer for runs.

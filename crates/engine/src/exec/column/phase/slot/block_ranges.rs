@@ -13,7 +13,9 @@ use crate::error::EngineError;
 use crate::exec::column::phase::sparse::read_plan::{block_range, blocks_of};
 use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::bits;
+use crate::messages::batch::BatchMessages;
 use crate::messages::buffer::MessageBuffer;
+use crate::messages::routing::RoutingMode;
 use crate::planner::kernel::looks_up_in_cell;
 
 /// Blocks of a cell, one after the other.
@@ -34,12 +36,75 @@ impl CellPart {
     }
 }
 
+/// The sources that emitted a message, batch by batch, as a group looks them up in cells.
+pub(crate) struct Senders<'p, M: Element> {
+    pub(crate) messages: &'p MessageBuffer<M>,
+    pub(crate) active: &'p ActiveSet,
+    /// The number of the group, and its worker.
+    pub(crate) group: usize,
+    pub(crate) worker: usize,
+    /// The batch that was read last, for all cells of it.
+    pub(crate) read: Option<(usize, BatchMessages<'p, M>)>,
+}
+
+impl<M: Element> Senders<'_, M> {
+    /// Calls `f` with each source of a batch that may have sent something to the group, ascending.
+    ///
+    /// Of its own batches on disk these are the active vertices. Batches of other ranks are read.
+    fn each(
+        &mut self,
+        context: &ExecContext,
+        batch: usize,
+        mut f: impl FnMut(usize),
+    ) -> Result<(), EngineError> {
+        let (messages, worker) = (self.messages, self.worker);
+        let is_own = context.ranks.own().contains(&batch);
+        if is_own && !messages.in_memory() {
+            self.active.batch(batch)?.for_each(f);
+            return Ok(());
+        }
+        if self.read.as_ref().is_none_or(|(read, _)| *read != batch) {
+            self.release()?;
+            let is_any = match messages.routing(batch) {
+                RoutingMode::Push => messages.prefetch_for_group(batch, self.group, worker)?,
+                RoutingMode::None | RoutingMode::Pull => messages.prefetch(batch, worker)?,
+            };
+            if !is_any {
+                return Ok(());
+            }
+            self.read = Some((batch, messages.read(batch, worker)?));
+        }
+        let Some((_, read)) = &self.read else {
+            return Ok(());
+        };
+        let slice = read.slice();
+        match is_own {
+            true => self.active.batch(batch)?.for_each(|source| {
+                if slice.has(source) {
+                    f(source);
+                }
+            }),
+            // Active vertices of other ranks are known only by their messages.
+            false => bits(slice.present, 0, f),
+        }
+        Ok(())
+    }
+
+    /// Gives the batch that was read last back.
+    pub(crate) fn release(&mut self) -> Result<(), EngineError> {
+        match self.read.take() {
+            Some((batch, read)) => self.messages.release(batch, read, false, self.worker),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Returns the parts to read of a cell whose sources emitted messages, or none without edges of these.
 ///
 /// Adds the sources that it looked up in the cell's index to `looked`.
 pub(crate) fn parts<M: Element>(
     (context, cell_cache): (&ExecContext, &CellCache),
-    (messages, active): (&MessageBuffer<M>, &ActiveSet),
+    senders: &mut Senders<'_, M>,
     looked: &mut u64,
     column: usize,
     position: usize,
@@ -48,10 +113,10 @@ pub(crate) fn parts<M: Element>(
     let from = cell.source_batch();
     let whole = || Ok(vec![CellPart::whole(cell)]);
     let is_pinned = cell_cache.cell(context, column, position).is_some();
-    if !messages.is_ready(from) {
+    if !senders.messages.is_ready(from) {
         return whole();
     }
-    let sources = messages.count(from);
+    let sources = senders.messages.count(from);
     if sources == 0 {
         // It has come since, and has no messages.
         return Ok(Vec::new());
@@ -67,10 +132,9 @@ pub(crate) fn parts<M: Element>(
         .map_err(|error| context.broken(column, cell, &error))?;
     // A read from disk covers whole frames.
     let gap = if is_pinned { 0 } else { DISK_PAGE_BYTES };
-    let present = messages.present(from)?;
     let mut parts = Vec::new();
     let mut outcome = Ok(());
-    let mut add_blocks_of = |source: usize| {
+    let add_blocks_of = |source: usize| {
         *looked += 1;
         for block in blocks_of(&index, source as u32) {
             match block_range(context, column, cell, &index, block) {
@@ -79,15 +143,7 @@ pub(crate) fn parts<M: Element>(
             }
         }
     };
-    match context.ranks.own().contains(&from) {
-        true => active.batch(from)?.for_each(|source| {
-            if present[source / 64] >> (source % 64) & 1 != 0 {
-                add_blocks_of(source);
-            }
-        }),
-        // Active vertices of other ranks are known only by their messages.
-        false => bits(&present, 0, add_blocks_of),
-    }
+    senders.each(context, from, add_blocks_of)?;
     outcome.map(|()| parts)
 }
 

@@ -6,7 +6,7 @@ use graphmill_raw::lock;
 use crate::error::EngineError;
 use crate::exec::column::kernel::accumulators::{fill_new, take_near};
 use crate::exec::column::kernel::cell_stream::CellStreams;
-use crate::exec::column::phase::slot::block_ranges::{CellPart, parts};
+use crate::exec::column::phase::slot::block_ranges::{CellPart, Senders, parts};
 use crate::exec::column::phase::slot::input::MessageInput;
 use crate::exec::column::phase::slot::phase::SlotPhase;
 use crate::exec::column::phase::slot::task::{CellTask, GroupTask, put_in_order};
@@ -36,8 +36,8 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             (number, targets, accumulators)
         };
         fill_new(&mut accumulators, P::IDENTITY, node);
-        let (items, froms) = self.items(number, &targets)?;
         self.messages.restart_cursor(worker)?;
+        let (items, froms) = self.items(number, &targets, worker)?;
         let mut group = GroupTask {
             rows: targets.iter().map(|_| None).collect(),
             targets,
@@ -82,63 +82,72 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         &self,
         group: usize,
         targets: &[StripRef],
+        worker: usize,
     ) -> Result<(Vec<CellTask<'p>>, Vec<usize>), EngineError> {
-        let graph = &self.context.graph;
-        let mut items = Vec::new();
-        let [mut cells, mut indexed, mut looked] = [0; 3];
+        let mut cells: Vec<(usize, usize, usize, &'p Cell, usize)> = Vec::new();
         for (number, target) in targets.iter().enumerate() {
-            let mut add = |column: usize, position: usize, cell: &'p Cell, from: usize| {
-                if self.messages.is_ready(from) && !self.messages.has(from, group) {
-                    return Ok(());
-                }
-                let parts = match self.side {
-                    FoldSide::Scatter => parts(
-                        (self.context, self.cell_cache),
-                        (self.messages, self.active),
-                        &mut looked,
-                        column,
-                        position,
-                        cell,
-                    )?,
-                    FoldSide::Gather => vec![CellPart::whole(cell)],
-                };
-                if let Some(first) = parts.first() {
-                    cells += 1;
-                    indexed += u64::from(*first != CellPart::whole(cell));
-                }
-                let pinned = self.cell_cache.cell(self.context, column, position);
-                items.extend(parts.into_iter().map(|part| CellTask {
-                    target: number,
-                    column,
-                    cell,
-                    from,
-                    number: 0,
-                    part,
-                    again: false,
-                    pinned,
-                }));
-                Ok::<_, EngineError>(())
-            };
             match self.side {
                 FoldSide::Scatter => {
-                    let column = graph.column(target.batch);
+                    let column = self.context.graph.column(target.batch);
                     let strip = column.strips().get(target.strip).cloned().unwrap_or(0..0);
-                    let cells = column.cells().iter().enumerate();
-                    for (position, cell) in cells.take(strip.end).skip(strip.start) {
-                        add(target.batch, position, cell, cell.source_batch())?;
-                    }
+                    let of_strip = column.cells().iter().enumerate();
+                    let of_strip = of_strip.take(strip.end).skip(strip.start);
+                    cells.extend(of_strip.map(|(position, cell)| {
+                        (number, target.batch, position, cell, cell.source_batch())
+                    }));
                 }
                 FoldSide::Gather => {
                     let batches = (self.context).strip_sources(target.batch, target.strip);
-                    let cells = self.context.cells_from(target.batch);
+                    let row = self.context.cells_from(target.batch);
                     let [first, end] = [batches.start, batches.end]
-                        .map(|of| cells.partition_point(|place| (place.column as usize) < of));
-                    for (column, position, cell) in self.context.cells_at(&cells[first..end]) {
-                        add(column, position, cell, column)?;
-                    }
+                        .map(|of| row.partition_point(|place| (place.column as usize) < of));
+                    let row = self.context.cells_at(&row[first..end]);
+                    cells.extend(
+                        row.map(|(column, position, cell)| {
+                            (number, column, position, cell, column)
+                        }),
+                    );
                 }
             }
         }
+        cells
+            .retain(|(.., from)| !self.messages.is_ready(*from) || self.messages.has(*from, group));
+        // The messages of a batch are read once for the cells of all targets.
+        cells.sort_by_key(|(.., from)| *from);
+        let mut senders = Senders {
+            messages: self.messages,
+            active: self.active,
+            group,
+            worker,
+            read: None,
+        };
+        let mut items = Vec::new();
+        let [mut count, mut indexed, mut looked] = [0; 3];
+        for (target, column, position, cell, from) in cells {
+            let parts = match self.side {
+                FoldSide::Scatter => {
+                    let of = (self.context, self.cell_cache);
+                    parts(of, &mut senders, &mut looked, column, position, cell)?
+                }
+                FoldSide::Gather => vec![CellPart::whole(cell)],
+            };
+            if let Some(first) = parts.first() {
+                count += 1;
+                indexed += u64::from(*first != CellPart::whole(cell));
+            }
+            let pinned = self.cell_cache.cell(self.context, column, position);
+            items.extend(parts.into_iter().map(|part| CellTask {
+                target,
+                column,
+                cell,
+                from,
+                number: 0,
+                part,
+                again: false,
+                pinned,
+            }));
+        }
+        senders.release()?;
         let mut froms: Vec<usize> = items.iter().map(|item| item.from).collect();
         froms.sort_unstable();
         froms.dedup();
@@ -152,7 +161,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         froms.sort_by_cached_key(comes);
         put_in_order(&mut items, &froms, window_batches);
         let mut report = lock(&self.report);
-        report.cells += cells;
+        report.cells += count;
         report.cells_indexed += indexed;
         report.elements_scanned += looked;
         Ok((items, froms))
