@@ -393,6 +393,20 @@ mod tests {
     }
 
     #[test]
+    fn least_memory_of_a_rank_is_of_its_own_vertices() {
+        let alone = shape();
+        let rank_of_eight = GraphShape {
+            batches: 8 * alone.batches,
+            vertices: 8 * alone.vertices,
+            bits: 8 * alone.bits,
+            ..alone
+        };
+        let [least, of_eight] =
+            [alone, rank_of_eight].map(|shape| shape.least(ProgramFootprint::USUAL));
+        assert_eq!(least, of_eight);
+    }
+
+    #[test]
     fn memory_plan_never_exceeds_free_bytes() {
         for (wire, pulls) in [(0, true), (1 << 20, true), (0, false), (1 << 20, false)] {
             let shape = GraphShape { wire, ..shape() };
