@@ -71,7 +71,7 @@ for algorithm, paper in PAPER.items():
         measured = run["seconds"]["run"]
         passes = max(1, round(sum(step["edges"] for step in steps) / run["graph"]["arcs"]))
         words = [command, "estimate", folder / "graph", "--algorithm", algorithm, "--iterations", passes, "--ranks", count, "--threads", 1,
-                 "--memory", memory, "--disk-rate", disk, "--network-rate", rate, "--json"]
+                 "--memory", memory, "--disk-rate", disk, "--network-rate", rate, "--place", "edges=stream", "--json"]
         planned = json.loads(subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True).stdout)["run"]["all"]["seconds"]
         first = first or (measured, planned)
         speeds[count].append(first[0] / measured)

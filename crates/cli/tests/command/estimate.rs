@@ -284,6 +284,24 @@ fn estimate_bytes_are_within_a_fifth() {
 }
 
 #[test]
+fn estimate_reads_streamed_edges_in_each_pass() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let call = |words: &str| succeed(at, &words.split_whitespace().collect::<Vec<_>>());
+    call("generate kronecker 14 16 --batch-size 1024 -q -o g");
+    let machine = "--threads=1 --memory=32M --iterations=2 --place edges=stream";
+    let plan = call(&format!("estimate g {machine} --json"));
+    let plan = &json(plan.as_bytes())["run"];
+    call(&format!("run pagerank g {machine} --metrics run.json -q"));
+    let run = file(at, "run.json");
+    let last = run["passes"].as_array().and_then(|passes| passes.last());
+    let read = last.map_or(0.0, |pass| number(&pass["bytes_read"]));
+    assert!(read > 0.0);
+    assert_eq!(plan["cached_cell_bytes"], 0);
+    assert_near("a pass", number(&plan["pass"]["bytes_read"]), read);
+}
+
+#[test]
 fn estimate_least_memory_is_enough_and_exact() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

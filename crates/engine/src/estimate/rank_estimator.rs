@@ -17,7 +17,7 @@ use graphmill_graph::{
     Batches, ColumnModel, DISK_PAGE_BYTES, EdgeKind, GraphDims, SenderCounts, file_bytes,
 };
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::DataKind;
+use graphmill_storage::{DataKind, Tier};
 
 use crate::cache::cached_runs::{CacheShare, STRETCHES};
 use crate::cache::cells::CellCache;
@@ -337,10 +337,10 @@ impl<'q> RankEstimator<'q> {
             read: 0,
             rest: 1.0,
         };
-        if left == 0 || all == 0 {
+        let tiers = self.question.tiers;
+        if left == 0 || all == 0 || *tiers.placement().at(DataKind::Edges) == Tier::Stream {
             return pinned;
         }
-        let tiers = self.question.tiers;
         let index = [fanout, block_lists, bitmaps].map(|of| tiers.leased(DataKind::Index, of));
         let cells = tiers.leased(DataKind::Edges, all);
         let share = CacheShare::new(left, [index[0], index[1], index[2], cells]);
