@@ -132,6 +132,15 @@ impl<'e> ExecContext<'e> {
             Some((column, position, cell))
         })
     }
+    /// The cells of a source batch in the columns of this rank.
+    pub(crate) fn own_cells_from(
+        &self,
+        batch: usize,
+    ) -> impl Iterator<Item = (usize, usize, &'e Cell)> + use<'e> {
+        let own = self.ranks.own();
+        let cells = self.cells_at(self.cells_from(batch));
+        cells.filter(move |(column, ..)| own.contains(column))
+    }
     /// Calls `f` with each column that holds edges of a vertex, ascending.
     ///
     /// Compiled once, not for each program.

@@ -57,6 +57,13 @@ impl AtomicBitmap {
         }
     }
 
+    /// Returns the bits of a word; the lowest is the first place.
+    #[inline(always)]
+    pub fn word(&self, word: usize) -> u64 {
+        let word = self.words.get(word);
+        word.map_or(0, |word| word.load(Ordering::Relaxed))
+    }
+
     /// Clears a word and returns the bits it had; the lowest is the first place.
     #[inline(always)]
     pub fn take_word(&self, word: usize) -> u64 {
@@ -106,6 +113,7 @@ mod tests {
         assert_eq!(all, [1 | 1 << 63, 1, 2, 0]);
         assert_eq!(marks.take_word(0), 0, "they were taken");
         marks.set_word(2, 3);
+        assert_eq!((marks.word(2), marks.word(3)), (3, 0));
         assert_eq!(marks.take_word(2), 3);
         marks.set_word(1, 5);
         assert!(marks.into_words().eq([0, 5, 0]));

@@ -39,7 +39,6 @@ pub(crate) const METHODS: &[&[Method]] = &[
         exact("wcc", &["--method", "labels"]),
         Method {
             streams: false,
-            is_shared: false,
             ..exact("wcc", &["--method", "afforest"])
         },
     ],
@@ -79,6 +78,7 @@ pub(crate) const WAYS: &[&[&str]] = &[
     &["--place", "rw-split", "--slow-tier", "model"],
     &["--place", "cache"],
     &["--ranks", "2"],
+    &["--ranks", "2", "--place", "edges=dram"],
     &["--ranks", "3", "--direction", "gather"],
     &["--ranks", "4", "--sparse", "always"],
     &["--ranks", "8", "--sparse", "never", "--filter-ratio", "inf"],

@@ -1,12 +1,15 @@
 //! Lists: the edges of every vertex, decoded, one list after the other.
 //!
+//! A rank has lists of the arcs into its own vertices: by source, for work that goes along them, or by destination
+//! ([`AdjacencyLists::load_incoming`]). If the graph is symmetric and there is one rank, the two are the same.
+//!
 //! They take more memory than cells, and are gone to by vertex at the cost of one look-up: for work that jumps about.
 //! Passes over all edges do not use them: packed blocks move fewer bytes.
 //!
 //! A list is in ascending order of destinations. A record is the destination's index in one word of 32 bits; where weights
 //! were asked for, one or two words more hold the edge's.
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, DISK_PAGE_BYTES, EdgeKind, PageCache};
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, PageCache};
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, prefetch};
 use graphmill_storage::{DataKind, Lease};
 
@@ -62,10 +65,11 @@ impl AdjacencyLists {
     ///
     /// The lists take `u64::MAX` if the nodes that they are bound to have less memory than they need.
     pub(crate) fn memory(context: &ExecContext, weighted: bool) -> (u64, u64) {
-        let (batches, graph) = (&context.batches, &context.graph);
+        let batches = &context.batches;
         let record = 4 * words(context.weight_kind(weighted)) as u64;
+        let arcs = own_arcs(context);
         let begins = AlignedBuffer::footprint(8 * (batches.vertices() as usize + 1));
-        let records = graph.arcs().saturating_mul(record).saturating_add(4096);
+        let records = arcs.saturating_mul(record).saturating_add(4096);
         let worker =
             8 * batches.widest() + (DEGREE_FRAMES as u64) * DISK_PAGE_BYTES + SCRATCH_BYTES;
         let starts = 5 * 8 * batches.len() as u64;
@@ -80,27 +84,58 @@ impl AdjacencyLists {
         )
     }
 
-    /// True if all edges are of this rank, and their destinations fit a word.
+    /// True if destinations fit a word.
     pub(crate) fn possible(context: &ExecContext) -> bool {
-        context.ranks.alone() && (1..=u64::from(u32::MAX)).contains(&context.batches.vertices())
+        (1..=u64::from(u32::MAX)).contains(&context.batches.vertices())
     }
 
-    /// Decodes all cells, which are cached.
+    /// Decodes all cells of this rank, which are cached.
     pub(crate) fn load(
         context: &ExecContext,
         cell_cache: &CellCache,
         weighted: bool,
     ) -> Result<Self, EngineError> {
-        let batches = &context.batches;
+        // The edges of a row of cells lie together, as its sources do.
+        let edges_of = |batch| {
+            let cells = context.own_cells_from(batch);
+            cells.map(|(_, _, cell)| cell.edges() as usize).sum()
+        };
         let kind = context.weight_kind(weighted);
+        Self::decode(context, cell_cache, kind, &edges_of, |lists, batch| {
+            lists.sources(batch)
+        })
+    }
+
+    /// Decodes the sources of the arcs into each vertex of this rank.
+    ///
+    /// Other vertices have empty lists.
+    pub(crate) fn load_incoming(
+        context: &ExecContext,
+        cell_cache: &CellCache,
+    ) -> Result<Self, EngineError> {
+        let edges_of = |batch| {
+            let cells = context.own_cells(batch).iter();
+            cells.map(|cell| cell.edges() as usize).sum()
+        };
+        let kind = EdgeKind::None;
+        Self::decode(context, cell_cache, kind, &edges_of, |lists, batch| {
+            lists.destinations(batch)
+        })
+    }
+
+    /// Decodes lists batch by batch; `edges_of` returns the edges of the lists of a batch.
+    fn decode(
+        context: &ExecContext,
+        cell_cache: &CellCache,
+        kind: EdgeKind,
+        edges_of: &dyn Fn(usize) -> usize,
+        of_batch: impl Fn(&Loading<'_>, usize) -> Result<(), EngineError> + Sync,
+    ) -> Result<Self, EngineError> {
+        let batches = &context.batches;
+        let weighted = kind != EdgeKind::None;
         let besides = Self::memory(context, weighted).1;
         let _besides = context.budget.lease("loading lists", besides)?;
         let (tiers, budget) = (&context.tiers, &context.budget);
-        // The edges of a row of cells lie together, as its sources do.
-        let edges_of = |batch| {
-            let cells = context.cells_at(context.cells_from(batch));
-            cells.map(|(_, _, cell)| cell.edges() as usize).sum()
-        };
         let ends: Vec<usize> = starts((0..batches.len()).map(edges_of));
         // Each file has the lists of a range of batches, as a node has.
         let room = |kind, bytes: u64, at: &dyn Fn(usize) -> usize| {
@@ -111,7 +146,7 @@ impl AdjacencyLists {
         let begin = |batch| 8 * batches.cut(batch) as usize;
         let begins = room(DataKind::Index, 8 * (batches.vertices() + 1), &begin)?;
         let (begins, first) = begins.into_parts();
-        let records = context.graph.arcs() * 4 * words(kind) as u64;
+        let records = own_arcs(context) * 4 * words(kind) as u64;
         let record = |batch: usize| 4 * words(kind) * ends.get(batch).copied().unwrap_or(0);
         let (records, second) = room(DataKind::Edges, records, &record)?.into_parts();
         let of_records = ends.iter().map(|end| end * words(kind)).collect();
@@ -126,7 +161,7 @@ impl AdjacencyLists {
             ends: &ends,
         };
         let all: Vec<usize> = (0..batches.len()).collect();
-        each_batch(context, &all, |batch, _| job.batch(batch))?;
+        each_batch(context, &all, |batch, _| of_batch(&job, all[batch]))?;
         Ok(AdjacencyLists {
             begins: job.begins.into_buffer(),
             records: job.records.into_buffer(),
@@ -260,8 +295,100 @@ struct Loading<'p> {
     ends: &'p [usize],
 }
 
+/// Arcs into the vertices of this rank.
+fn own_arcs(context: &ExecContext) -> u64 {
+    match context.ranks.alone() {
+        true => context.graph.arcs(),
+        false => context.all_own_cells().map(Cell::edges).sum(),
+    }
+}
+
 impl Loading<'_> {
-    fn batch(&self, batch: usize) -> Result<(), EngineError> {
+    /// Decodes the lists of the sources of a batch.
+    fn sources(&self, batch: usize) -> Result<(), EngineError> {
+        with_words!(self, |WORDS| self.sources_of::<WORDS>(batch))
+    }
+
+    fn sources_of<const WORDS: usize>(&self, batch: usize) -> Result<(), EngineError> {
+        let (context, graph) = (self.context, self.context.graph);
+        let cells = || context.own_cells_from(batch);
+        let degrees = |degrees: &mut [u64]| {
+            if !context.ranks.alone() {
+                // The file has the degrees of all arcs, wherever they lead.
+                return self.each_list::<WORDS>(cells(), |list| {
+                    let degree = degrees.get_mut(list.source as usize);
+                    let more = list.destinations.len() as u64;
+                    degree.map(|degree| *degree += more).is_some()
+                });
+            }
+            let mut frames = PageCache::new(graph, &context.budget, DEGREE_FRAMES)?;
+            graph.degrees(graph.forward(), &mut frames, batch, degrees)?;
+            context.arrays.count_read(frames.take_bytes_read());
+            Ok(())
+        };
+        self.fill(batch, degrees, |cursors, records| {
+            let (records, _) = records.as_chunks_mut::<WORDS>();
+            self.each_list::<WORDS>(cells(), |list| {
+                let Some(cursor) = cursors.get_mut(list.source as usize) else {
+                    return false;
+                };
+                let from = *cursor as usize;
+                *cursor += list.destinations.len() as u64;
+                let Some(into) = records.get_mut(from..*cursor as usize) else {
+                    return false;
+                };
+                for (i, (record, local)) in into.iter_mut().zip(list.destinations).enumerate() {
+                    record[0] = list.first_destination + *local;
+                    let weight = list.weights.iter().skip(i * (WORDS - 1));
+                    for (word, bytes) in record.iter_mut().skip(1).zip(weight) {
+                        *word = u32::from_le_bytes(*bytes);
+                    }
+                }
+                true
+            })
+        })
+    }
+
+    /// Decodes the lists of the destinations of a batch, if it is of this rank.
+    fn destinations(&self, batch: usize) -> Result<(), EngineError> {
+        let context = self.context;
+        let cells = || {
+            let cells = context.own_cells(batch).iter().enumerate();
+            cells.map(|(position, cell)| (batch, position, cell))
+        };
+        let degrees = |degrees: &mut [u64]| {
+            self.each_list::<1>(cells(), |list| {
+                let mut locals = list.destinations.iter();
+                locals.all(|local| {
+                    let degree = degrees.get_mut(*local as usize);
+                    degree.map(|degree| *degree += 1).is_some()
+                })
+            })
+        };
+        self.fill(batch, degrees, |cursors, records| {
+            self.each_list::<1>(cells(), |list| {
+                let source = list.first_source + list.source;
+                let mut locals = list.destinations.iter();
+                locals.all(|local| {
+                    let place = cursors.get_mut(*local as usize).and_then(|cursor| {
+                        *cursor += 1;
+                        records.get_mut(*cursor as usize - 1)
+                    });
+                    place.map(|record| *record = source).is_some()
+                })
+            })
+        })
+    }
+
+    /// Fills the lists of a batch.
+    ///
+    /// `degrees` adds up the length of each list. `fill` takes the place of the next edge of each, and moves it on.
+    fn fill(
+        &self,
+        batch: usize,
+        degrees: impl FnOnce(&mut [u64]) -> Result<(), EngineError>,
+        fill: impl FnOnce(&mut [u64], &mut [u32]) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
         let (Some(mut begins), Some(mut records)) =
             (self.begins.write(batch), self.records.write(batch))
         else {
@@ -269,9 +396,7 @@ impl Loading<'_> {
         };
         let (context, graph) = (self.context, self.context.graph);
         let span = context.batches.span(batch) as usize;
-        let mut frames = PageCache::new(graph, &context.budget, DEGREE_FRAMES)?;
-        graph.degrees(graph.forward(), &mut frames, batch, &mut begins[..span])?;
-        context.arrays.count_read(frames.take_bytes_read());
+        degrees(&mut begins[..span])?;
         // The position of the next edge of each vertex, from the first of the batch.
         let mut cursors = vec![0_u64; span];
         let mut end = 0;
@@ -284,8 +409,7 @@ impl Loading<'_> {
         if let Some(last) = begins.get_mut(span) {
             *last = self.ends[batch] as u64 + end;
         }
-        let (cursors, records) = (&mut cursors, &mut records);
-        with_words!(self, |WORDS| self.rows::<WORDS>(batch, cursors, records)?);
+        fill(&mut cursors, &mut records)?;
         // The lists are full if each ends where the next one begins.
         let base = self.ends[batch] as u64;
         let nexts = begins.iter().skip(1).map(|begin| begin - base).chain([end]);
@@ -297,25 +421,27 @@ impl Loading<'_> {
         ensure(are_full && has_all, || graph.degrees_disagree(batch))
     }
 
-    /// Puts the edges of a row of cells into the lists.
-    fn rows<const WORDS: usize>(
+    /// Calls `visit` with the list of each source in each of some cells.
+    ///
+    /// `visit` returns `false` if a list makes no sense.
+    fn each_list<'c, const WORDS: usize>(
         &self,
-        batch: usize,
-        cursors: &mut [u64],
-        records: &mut [u32],
+        cells: impl Iterator<Item = (usize, usize, &'c Cell)>,
+        mut visit: impl FnMut(CellList<'_>) -> bool,
     ) -> Result<(), EngineError> {
         let context = self.context;
-        let (records, _) = records.as_chunks_mut::<WORDS>();
         let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
         let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
-        for (column, position, cell) in context.cells_at(context.cells_from(batch)) {
+        for (column, position, cell) in cells {
             let broken = || context.graph.corrupt_cell(column, cell);
             let pinned = self.cell_cache.cell(context, column, position);
             let (mut bytes, weights) = pinned.ok_or_else(broken)?;
             let (weights, _) = weights.as_chunks::<4>();
             let span = context.batches.span(column) as u32;
-            let base = context.batches.start(column) as u32;
-            let offset = context.global_offset(batch, column);
+            let from = cell.source_batch();
+            let [first_source, first_destination] =
+                [from, column].map(|batch| context.batches.start(batch) as u32);
+            let offset = context.global_offset(from, column);
             let mut edges = 0;
             while !bytes.is_empty() {
                 let parsed = BlockView::parse(bytes, offset)
@@ -323,27 +449,25 @@ impl Loading<'_> {
                 let (block, used) = parsed.ok_or_else(broken)?;
                 bytes = &bytes[used..];
                 let count = block.sources(&mut sources);
-                let mut put = |source: u32, list: &[u32], first: usize| {
-                    let cursor = cursors.get_mut(source as usize)?;
-                    let from = *cursor as usize;
-                    *cursor += list.len() as u64;
-                    let into = records.get_mut(from..from + list.len())?;
-                    let first = (edges + first) * (WORDS - 1);
-                    let weights = weights.get(first..first + list.len() * (WORDS - 1))?;
-                    for (i, (record, local)) in into.iter_mut().zip(list).enumerate() {
-                        record[0] = base + *local;
-                        for word in 1..WORDS {
-                            record[word] = u32::from_le_bytes(weights[i * (WORDS - 1) + word - 1]);
-                        }
-                    }
-                    list.iter().all(|local| *local < span).then_some(())
-                };
                 let mut fits = true;
                 block.for_each_group(
                     &mut scratch,
                     &sources[..count],
                     |_| true,
-                    |group, list, first| fits &= put(sources[group], list, first).is_some(),
+                    |group, destinations, first| {
+                        let first = (edges + first) * (WORDS - 1);
+                        let weights = weights.get(first..first + destinations.len() * (WORDS - 1));
+                        fits &= destinations.iter().all(|local| *local < span);
+                        fits &= weights.is_some_and(|weights| {
+                            visit(CellList {
+                                first_source,
+                                source: sources[group],
+                                first_destination,
+                                destinations,
+                                weights,
+                            })
+                        });
+                    },
                 );
                 ensure(fits, broken)?;
                 edges += block.edges();
@@ -352,4 +476,14 @@ impl Loading<'_> {
         }
         Ok(())
     }
+}
+
+/// The edges of one source in one block of a cell, with their weights.
+struct CellList<'b> {
+    /// The vertex that `source` is counted from, and that `destinations` are.
+    first_source: u32,
+    source: u32,
+    first_destination: u32,
+    destinations: &'b [u32],
+    weights: &'b [[u8; 4]],
 }

@@ -42,6 +42,8 @@ pub(crate) struct OrientationCache {
     filled: bool,
     /// All edges by vertex, where there was room to spare.
     pub(crate) lists: Option<AdjacencyLists>,
+    /// With other ranks: the sources of the arcs into each vertex of this rank.
+    pub(crate) incoming: Option<AdjacencyLists>,
     pub(crate) degrees: Option<DegreeSketch>,
     /// Which messages each other rank needs, where there are any.
     pub(crate) filter: Option<MessageFilter>,
@@ -64,6 +66,9 @@ impl OrientationCache {
     pub(crate) fn has_lists(&self, context: &ExecContext, weighted: bool) -> bool {
         let lists = self.lists.as_ref();
         lists.is_some_and(|lists| lists.suits(context, weighted))
+    }
+    fn all_lists(&self) -> impl Iterator<Item = &AdjacencyLists> {
+        self.lists.iter().chain(&self.incoming)
     }
     /// Returns the bytes of cells and block lists in memory, and whether all fan-out lists are there.
     ///
@@ -124,7 +129,7 @@ impl GraphCache {
         let lists = self
             .orientations
             .iter()
-            .flat_map(|orientation| &orientation.lists);
+            .flat_map(OrientationCache::all_lists);
         lists.map(AdjacencyLists::leased_bytes).sum()
     }
     /// Bytes of lists of edges.
@@ -132,7 +137,7 @@ impl GraphCache {
         let lists = self
             .orientations
             .iter()
-            .flat_map(|orientation| &orientation.lists);
+            .flat_map(OrientationCache::all_lists);
         lists.map(AdjacencyLists::bytes).sum()
     }
     /// Bytes read, and written, to fill it since the last call.
@@ -189,17 +194,7 @@ impl GraphCache {
         weighted: bool,
         leave: u64,
     ) -> Result<bool, EngineError> {
-        if !self.orientation(transposed).has_all(weighted) {
-            self.orientations[usize::from(transposed)].release_cells();
-            let taken = self.lists_take(context, transposed, weighted);
-            if taken.saturating_add(leave) > context.budget.available() {
-                self.release_cells();
-            }
-            let (lists, besides) = AdjacencyLists::memory(context, weighted);
-            let lists = lists.saturating_add(besides);
-            let room = context.budget.available().saturating_sub(lists);
-            self.pin(context, transposed, weighted, room)?;
-        }
+        self.pin_for_lists(context, transposed, weighted, leave)?;
         let began = context.clock.now();
         let orientation = &mut self.orientations[usize::from(transposed)];
         orientation.lists = None;
@@ -216,6 +211,52 @@ impl GraphCache {
         Ok(self.orientation(transposed).lists.is_some())
     }
 
+    /// Caches all cells of one orientation, so that lists can be decoded and leave `leave` bytes.
+    pub(crate) fn pin_for_lists(
+        &mut self,
+        context: &ExecContext,
+        transposed: bool,
+        weighted: bool,
+        leave: u64,
+    ) -> Result<(), EngineError> {
+        if self.orientation(transposed).has_all(weighted) {
+            return Ok(());
+        }
+        self.orientations[usize::from(transposed)].release_cells();
+        let taken = self.lists_take(context, transposed, weighted);
+        if taken.saturating_add(leave) > context.budget.available() {
+            self.release_cells();
+        }
+        let (lists, besides) = AdjacencyLists::memory(context, weighted);
+        let lists = lists.saturating_add(besides);
+        let room = context.budget.available().saturating_sub(lists);
+        self.pin(context, transposed, weighted, room)
+    }
+
+    /// Loads the lists of the arcs into this rank's vertices if they leave `leave` bytes.
+    ///
+    /// It does nothing unless all cells are cached.
+    pub(crate) fn load_incoming(
+        &mut self,
+        context: &ExecContext,
+        transposed: bool,
+        leave: u64,
+    ) -> Result<(), EngineError> {
+        let orientation = &mut self.orientations[usize::from(transposed)];
+        let (lists, besides) = AdjacencyLists::memory(context, false);
+        let takes = lists.saturating_add(besides).saturating_add(leave);
+        if orientation.incoming.is_none()
+            && orientation.cell_cache.all
+            && takes <= context.budget.available()
+        {
+            let began = context.clock.now();
+            let incoming = AdjacencyLists::load_incoming(context, &orientation.cell_cache)?;
+            orientation.incoming = Some(incoming);
+            self.loading += context.clock.now() - began;
+        }
+        Ok(())
+    }
+
     /// Frees the memory of cached cells.
     pub(crate) fn release_cells(&mut self) {
         let orientations = self.orientations.iter_mut();
@@ -223,9 +264,14 @@ impl GraphCache {
     }
     /// Gives the memory of lists back.
     pub(crate) fn release_lists(&mut self) {
-        self.orientations
-            .iter_mut()
-            .for_each(|orientation| orientation.lists = None);
+        for orientation in &mut self.orientations {
+            (orientation.lists, orientation.incoming) = (None, None);
+        }
+    }
+    /// Frees the memory of the lists by destination.
+    pub(crate) fn release_incoming(&mut self) {
+        let orientations = self.orientations.iter_mut();
+        orientations.for_each(|orientation| orientation.incoming = None);
     }
     /// Frees the memory of cells cached without weights, if the program needs weights.
     pub(crate) fn release_unsuited(&mut self, weighted: bool) {

@@ -61,18 +61,15 @@ impl Engine {
         labels: VertexArray<I>,
         how: ComponentsMethod,
     ) -> Result<bool, EngineError> {
-        if !self.common.ranks.alone() {
-            if how == ComponentsMethod::Lists {
-                return Err(EngineError::OneRank { what: "afforest" });
-            }
-            let united = self.unite_on_ranks(labels);
-            return united.inspect_err(|_| self.broken = true);
-        }
         let is_told =
             how == ComponentsMethod::Lists || self.common.options.edges == EdgeResidency::Memory;
+        if !self.common.ranks.alone() {
+            let united = self.unite_on_ranks(labels, how, is_told);
+            return united.inspect_err(|_| self.broken = true);
+        }
         let forward = Direction::Forward;
         let over_lists = how != ComponentsMethod::Cells
-            && self.lists_are_worth_it(false, forward, if is_told { u64::MAX } else { 0 })
+            && self.lists_are_worth_it(false, forward, if is_told { u64::MAX } else { 0 })?
             && self.lists_for(false, forward, &labels, true)?;
         let resident = self.common.arrays.in_memory(labels.id());
         if !resident || how == ComponentsMethod::Lists && !over_lists {
@@ -83,7 +80,11 @@ impl Engine {
             self.load_cells(reserve)?;
         }
         let mut rows = self.common.arrays.take(labels.id())?;
-        let outcome = self.unite_rows::<I>(I::shared(elements_mut(rows.all())), over_lists);
+        let edges = match over_lists {
+            true => ForestEdges::Lists,
+            false => ForestEdges::Cells,
+        };
+        let outcome = self.unite_rows::<I>(I::shared(elements_mut(rows.all())), edges);
         self.common.arrays.put(labels.id(), rows);
         self.broken = outcome.is_err();
         outcome.map_err(|error| self.too_small(error))?;
@@ -95,10 +96,13 @@ impl Engine {
 
     /// Finds components on several ranks.
     ///
-    /// Each rank grows a forest of all vertices by the edges into its own; the forests are then united in pairs.
+    /// Each rank grows a forest of all vertices by the edges into its own; the forests are then united in pairs. Over lists that is
+    /// done twice: the largest tree, whose vertices are skipped, is one of the forest of all ranks.
     fn unite_on_ranks<I: AtomicScalar>(
         &mut self,
         labels: VertexArray<I>,
+        how: ComponentsMethod,
+        is_told: bool,
     ) -> Result<bool, EngineError> {
         let bytes = self.vertices() as usize * size_of::<I>();
         let besides = edge_scan::least(self.common.workers.count());
@@ -113,18 +117,21 @@ impl Engine {
         let Some(mut forest) = forest.filter(|_| lacks == 0) else {
             return Ok(false);
         };
-        let reserve = afforest::cells_reserve(self.common.workers.count(), self.vertices());
-        self.load_cells(reserve)?;
+        let over_lists = how != ComponentsMethod::Cells && self.incoming_lists(is_told, besides)?;
+        if how == ComponentsMethod::Lists && !over_lists {
+            return Ok(false);
+        }
         let words = &mut forest.typed_mut::<I>()[..self.vertices() as usize];
-        self.unite_rows::<I>(I::shared(words), false)?;
-        self.fold_and_share(words, |words, first, came| {
-            let forest = UnionFind::<I, I::Atomic>::new(I::shared(words));
-            for (i, root) in came.iter().enumerate() {
-                forest.union(I::of_index((first + i) as u64), *root);
-            }
-        })?;
-        let forest = UnionFind::<I, I::Atomic>::new(I::shared(words));
-        afforest::flatten(&self.context(false), forest)?;
+        if over_lists {
+            self.unite_rows::<I>(I::shared(words), ForestEdges::Neighbours)?;
+            self.unite_forests(words)?;
+            self.unite_rows::<I>(I::shared(words), ForestEdges::Rest)?;
+        } else {
+            let reserve = afforest::cells_reserve(self.common.workers.count(), self.vertices());
+            self.load_cells(reserve)?;
+            self.unite_rows::<I>(I::shared(words), ForestEdges::Cells)?;
+        }
+        self.unite_forests(words)?;
         if self.graph().order() == Order::Degree && !self.name_trees_by_ordinal(words)? {
             return Ok(false);
         }
@@ -134,6 +141,46 @@ impl Engine {
         elements_mut::<I>(rows.all())[..own.len()].copy_from_slice(&words[own]);
         self.common.arrays.put(labels.id(), rows);
         Ok(true)
+    }
+
+    /// Unites the forests of all ranks; the result is flat.
+    fn unite_forests<I: AtomicScalar>(&mut self, words: &mut [I]) -> Result<(), EngineError> {
+        self.fold_and_share(words, |words, first, came| {
+            let forest = UnionFind::<I, I::Atomic>::new(I::shared(words));
+            for (i, root) in came.iter().enumerate() {
+                forest.union(I::of_index((first + i) as u64), *root);
+            }
+        })?;
+        let forest = UnionFind::<I, I::Atomic>::new(I::shared(words));
+        afforest::flatten(&self.context(false), forest)
+    }
+
+    /// Returns true if every rank has the lists of the arcs into its vertices.
+    ///
+    /// If `is_told`, it loads them where they fit at every rank.
+    fn incoming_lists(&mut self, is_told: bool, leave: u64) -> Result<bool, EngineError> {
+        let lacks = |engine: &Self| u64::from(engine.cache.orientation(false).incoming.is_none());
+        if self.common.ranks.total([lacks(self)])? == [0] {
+            return Ok(true);
+        }
+        let lack = (self.cache).adjacency_shortfall(&self.context(false), false, false, leave);
+        let fits = lacks(self) == 0 || lack == Some(0);
+        if !is_told || self.common.ranks.total([u64::from(!fits)])? != [0] {
+            return Ok(false);
+        }
+        self.workspaces = None;
+        let context = ExecContext::new(&self.common, &self.stored);
+        if lacks(self) > 0 {
+            self.cache.pin_for_lists(&context, false, false, leave)?;
+            self.cache.load_incoming(&context, false, leave)?;
+        }
+        self.take_loading();
+        self.count_held();
+        let all_have = self.common.ranks.total([lacks(self)])? == [0];
+        if !all_have {
+            self.cache.release_incoming();
+        }
+        Ok(all_have)
     }
 
     /// Gives each vertex of this rank, which has the index of its root, the least id ordinal of its tree.
@@ -251,12 +298,16 @@ impl Engine {
     fn unite_rows<I: AtomicScalar>(
         &mut self,
         labels: &[I::Atomic],
-        over_lists: bool,
+        edges: ForestEdges,
     ) -> Result<(), EngineError> {
         let forest = UnionFind::<I, I::Atomic>::new(labels);
         let context = ExecContext::new(&self.common, &self.stored);
         let cached = self.cache.orientation(false);
-        let lists = cached.lists.as_ref().filter(|_| over_lists);
+        let lists = match self.common.ranks.alone() {
+            true => &cached.lists,
+            false => &cached.incoming,
+        };
+        let lists = lists.as_ref().filter(|_| edges != ForestEdges::Cells);
         let traffic = &self.common.traffic;
         let (label, vertices) = (size_of::<I>() as u64, context.batches.vertices());
         // Each edge looks at the labels of both its ends, and each vertex is given one. Cells are counted where they go by.
@@ -274,15 +325,43 @@ impl Engine {
             });
         };
         let (metrics, on_pass) = (&mut self.metrics, &self.common.on_pass);
-        let tell = listed(&*self.common.clock, on_pass, metrics, traffic, count);
-        match lists {
-            Some(lists) => {
-                let against = self.cache.orientation(true).lists.as_ref();
-                with_words!(lists, |WORDS| afforest::unite::<I, _, WORDS>(
-                    &context, lists, against, forest, tell
-                ))
+        let mut tell = listed(&*self.common.clock, on_pass, metrics, traffic, count);
+        let Some(lists) = lists else {
+            return afforest::unite_cells(&context, &cached.cell_cache, forest, tell);
+        };
+        let against = self.cache.orientation(true).lists.as_ref();
+        let against = against.filter(|_| self.common.ranks.alone());
+        let (own, batches) = (context.ranks.own(), &context.batches);
+        let own = batches.cut(own.start) as usize..batches.cut(own.end) as usize;
+        with_words!(lists, |WORDS| {
+            if edges != ForestEdges::Rest {
+                afforest::unite_neighbours::<I, _, WORDS>(
+                    &context,
+                    lists,
+                    own.clone(),
+                    forest,
+                    &mut tell,
+                )?;
             }
-            None => afforest::unite_cells(&context, &cached.cell_cache, forest, tell),
-        }
+            if edges != ForestEdges::Neighbours {
+                afforest::unite_rest::<I, _, WORDS>(
+                    &context, lists, against, own, forest, &mut tell,
+                )?;
+            }
+            Ok(())
+        })
     }
+}
+
+/// The edges whose ends are united.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ForestEdges {
+    /// All, cell by cell.
+    Cells,
+    /// All, over lists.
+    Lists,
+    /// Those to the first two neighbours in a list.
+    Neighbours,
+    /// Those that are left after the neighbours.
+    Rest,
 }

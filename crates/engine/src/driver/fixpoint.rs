@@ -2,7 +2,7 @@
 
 use graphmill_graph::EdgeKind;
 use graphmill_raw::AtomicScalar;
-use graphmill_storage::DataKind;
+use graphmill_storage::{Buffer, DataKind};
 
 use crate::cache::adjacency::with_words;
 use crate::config::{EdgeResidency, KernelChoice};
@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::exec::in_memory::bucket_queue::{BlockPool, VertexBlock};
 use crate::exec::in_memory::pass_limit::PassLimit;
+use crate::exec::in_memory::peers::SearchPeers;
 use crate::exec::in_memory::round::{RoundContext, WordOf};
 use crate::exec::in_memory::{delta_stepping, direction_optimizing};
 use crate::frontier::active_set::ActiveSet;
@@ -41,15 +42,14 @@ impl Engine {
         mut active: ActiveSet,
         direction: Direction,
     ) -> Result<(), EngineError> {
-        // Lists are of all vertices.
-        let (mut walked, mut no_room) = (0, !self.common.ranks.alone());
+        let (mut walked, mut no_room) = (0, false);
         let of_all = (self.graph().arcs(), self.vertices());
         let weighted = P::Edge::WEIGHTED;
         loop {
             active = self.in_passes(program, labels, active, direction, |engine, active| {
                 engine.logged_decision("whether lists are there", |engine| {
                     let is_worth_it =
-                        !no_room && engine.lists_are_worth_it(weighted, direction, walked);
+                        !no_room && engine.lists_are_worth_it(weighted, direction, walked)?;
                     let are_there = is_worth_it
                         && engine.lists_for(weighted, direction, &labels, P::UNIT_STEP)?;
                     no_room |= is_worth_it && !are_there;
@@ -128,30 +128,37 @@ impl Engine {
 
     /// True if adjacency lists are in memory or worth loading.
     ///
-    /// They are worth it once enough edges were walked without them, or if the configuration asks for them.
+    /// They are worth it once enough edges were walked without them, or if the configuration asks for them. All ranks decide alike.
     pub(crate) fn lists_are_worth_it(
         &self,
         weighted: bool,
         direction: Direction,
         walked: u64,
-    ) -> bool {
-        let weighted = self.of_weights(weighted);
-        let transposed = self.goes_transposed(direction);
+    ) -> Result<bool, EngineError> {
         let are_there = || {
-            self.cache
-                .has_lists(&self.context(transposed), transposed, weighted)
+            // Of several ranks each looks before the first pass only, as they have to agree.
+            let looks = self.common.ranks.alone() || walked == 0;
+            let lacks = || u64::from(!self.has_lists(weighted, direction));
+            Ok(looks && self.common.ranks.total([lacks()])? == [0])
         };
         match self.common.options.edges {
-            EdgeResidency::Auto => walked > self.graph().arcs() / WORTH || are_there(),
-            EdgeResidency::Memory => true,
-            EdgeResidency::Disk => are_there(),
+            EdgeResidency::Auto if walked > self.graph().arcs() / WORTH => Ok(true),
+            EdgeResidency::Auto | EdgeResidency::Disk => are_there(),
+            EdgeResidency::Memory => Ok(true),
         }
+    }
+
+    /// True if the lists of this rank are in memory.
+    fn has_lists(&self, weighted: bool, direction: Direction) -> bool {
+        let weighted = self.of_weights(weighted);
+        let transposed = self.goes_transposed(direction);
+        (self.cache).has_lists(&self.context(transposed), transposed, weighted)
     }
 
     /// Returns true if the adjacency lists for work on these rows are in memory; loads them if they fit.
     ///
     /// Work that may pull also uses the lists of the other orientation. They are loaded if the configuration
-    /// asks for edges in memory, or for pulls.
+    /// asks for edges in memory, or for pulls. Of several ranks all have lists, or none loads them.
     pub(crate) fn lists_for<T>(
         &mut self,
         weighted: bool,
@@ -159,17 +166,51 @@ impl Engine {
         rows: &VertexArray<T>,
         may_pull: bool,
     ) -> Result<bool, EngineError> {
+        if self.common.ranks.alone() {
+            return self.own_lists_for(weighted, direction, rows, may_pull);
+        }
         let transposed = self.goes_transposed(direction);
-        let weighted = self.of_weights(weighted);
+        let leave = self.work_over_lists(size_of::<T>()).max(self.borrowed);
+        let fits = || {
+            let context = &self.context(transposed);
+            let weighted = self.of_weights(weighted);
+            let lack = (self.cache).adjacency_shortfall(context, transposed, weighted, leave);
+            self.has_lists(weighted, direction) || lack == Some(0)
+        };
+        let is_possible = !transposed || self.transposed.is_some();
+        let has_rows = self.common.arrays.in_memory(rows.id());
+        let lacks = u64::from(!(is_possible && has_rows && fits()));
+        if self.common.ranks.total([lacks])? != [0] {
+            return Ok(false);
+        }
+        let is_loaded = self.own_lists_for(weighted, direction, rows, may_pull)?;
+        let has_incoming = self.cache.orientation(transposed).incoming.is_some();
+        let lacks = [!is_loaded, !has_incoming].map(u64::from);
+        let [lacks, lack_incoming] = self.common.ranks.total(lacks)?;
+        if lacks > 0 {
+            self.cache.release_lists();
+        } else if lack_incoming > 0 {
+            self.cache.release_incoming();
+        }
+        Ok(lacks == 0)
+    }
+
+    /// As [`Engine::lists_for`], for this rank.
+    fn own_lists_for<T>(
+        &mut self,
+        weighted: bool,
+        direction: Direction,
+        rows: &VertexArray<T>,
+        may_pull: bool,
+    ) -> Result<bool, EngineError> {
+        let transposed = self.goes_transposed(direction);
         if transposed && self.transposed.is_none() || !self.common.arrays.in_memory(rows.id()) {
             return Ok(false);
         }
-        let work = self.work_over_lists();
+        let work = self.work_over_lists(size_of::<T>());
         let leave = work.max(self.borrowed);
-        if !self
-            .cache
-            .has_lists(&self.context(transposed), transposed, weighted)
-            && !self.load_lists(transposed, weighted, leave)?
+        if !self.has_lists(weighted, direction)
+            && !self.load_lists(transposed, self.of_weights(weighted), leave)?
         {
             return Ok(false);
         }
@@ -178,7 +219,14 @@ impl Engine {
         }
         let is_told = self.common.options.edges == EdgeResidency::Memory
             || self.common.options.kernel == KernelChoice::Gather;
-        if may_pull
+        if !self.common.ranks.alone() {
+            if may_pull && (is_told || self.graph().symmetric()) {
+                let view = self.transposed.as_ref().filter(|_| transposed);
+                let context = ExecContext::new(&self.common, view.unwrap_or(&self.stored));
+                self.cache.load_incoming(&context, transposed, leave)?;
+                self.take_loading();
+            }
+        } else if may_pull
             && is_told
             && self.transposed.is_some()
             && !self
@@ -190,11 +238,16 @@ impl Engine {
         Ok(self.common.budget.available() >= work)
     }
 
-    /// Returns the bytes that work over lists takes, without the lists and its labels.
-    fn work_over_lists(&self) -> u64 {
+    /// Returns the bytes that work over lists takes, without the lists and the labels of this rank.
+    fn work_over_lists(&self, label_bytes: usize) -> u64 {
         let vertices = self.vertices();
+        let of_all = match self.common.ranks.alone() {
+            true => 0,
+            false => vertices * label_bytes as u64 + SearchPeers::memory(vertices),
+        };
         BlockPool::memory(vertices, self.common.workers.count())
             + direction_optimizing::memory(vertices)
+            + of_all
     }
 
     /// True if edges have the weights that are asked for.
@@ -242,10 +295,11 @@ impl Engine {
         let transposed = self.goes_transposed(direction);
         let mut rows = self.common.arrays.take(labels.id())?;
         let mut left = self.active.empty();
-        let outcome = self.settle_rows(program, rows.all(), active, transposed, &mut left);
+        let outcome = self.settle_rows(program, rows.all(), active, transposed, &left);
         self.common.arrays.put(labels.id(), rows);
         self.broken = outcome.is_err();
         outcome.map_err(|error| self.too_small(error))?;
+        left.agree_len()?;
         Ok(left)
     }
 
@@ -255,7 +309,7 @@ impl Engine {
         rows: &mut [u8],
         active: &ActiveSet,
         transposed: bool,
-        left: &mut ActiveSet,
+        left: &ActiveSet,
     ) -> Result<(), EngineError> {
         let symmetric = self.graph().symmetric();
         let view = self.transposed.as_ref().filter(|_| transposed);
@@ -264,13 +318,28 @@ impl Engine {
         let Some(lists) = &cache.orientation(transposed).lists else {
             return Err(EngineError::NoReaders);
         };
-        let against = if symmetric { transposed } else { !transposed };
+        let peers = SearchPeers::new(&context)?;
+        let against = match &peers {
+            Some(_) => &cache.orientation(transposed).incoming,
+            None if symmetric => &cache.orientation(transposed).lists,
+            None => &cache.orientation(!transposed).lists,
+        };
+        let own = elements_mut::<WordOf<P>>(rows);
+        let mut of_all = match &peers {
+            Some(peers) => Some(self.labels_of_all::<P>(own, peers)?),
+            None => None,
+        };
+        let labels = match &mut of_all {
+            Some(of_all) => of_all.typed_mut(),
+            None => &mut *own,
+        };
         let ground = RoundContext {
             context: &context,
             program,
             lists,
-            against: cache.orientation(against).lists.as_ref(),
-            labels: WordOf::<P>::shared(elements_mut(rows)),
+            against: against.as_ref(),
+            labels: WordOf::<P>::shared(labels),
+            peers: peers.as_ref(),
         };
         let workers = context.workers.count();
         let store = BlockPool::new(&context.budget, context.batches.vertices(), workers)?;
@@ -290,21 +359,44 @@ impl Engine {
         let (clock, ranks) = (&*self.common.clock, &*self.common.ranks);
         let mut list = listed(clock, on_pass, metrics, traffic, count);
         let recovery = &mut self.recovery;
-        let tell = |pass| {
+        let tell = |mut pass: PassMetrics| {
+            [pass.messages_sent, pass.bytes_sent] = context.take_sent();
             list(pass);
             pauses(recovery, clock.now(), ranks)
         };
         let leave = |blocks: &[VertexBlock]| {
-            left.insert_each(blocks.iter().flatten().copied().map(u64::from))
+            let vertices = blocks.iter().flatten().copied();
+            left.add_own(vertices.filter(|v| ground.owns(*v)).map(u64::from))
         };
-        match P::UNIT_STEP {
+        let outcome = match P::UNIT_STEP {
             true => with_words!(lists, |WORDS| direction_optimizing::settle::<P, WORDS>(
                 &ground, &store, first, tell, leave
             )),
             false => with_words!(lists, |WORDS| delta_stepping::settle::<P, WORDS>(
                 &ground, &store, first, tell, leave
             )),
+        };
+        if let (Some(of_all), Some(peers)) = (of_all, &peers) {
+            own.copy_from_slice(&of_all.typed()[peers.own().clone()]);
         }
+        outcome
+    }
+
+    /// Returns a copy of the labels of all vertices: this rank's own, and no label for the others.
+    fn labels_of_all<P: MonotoneProgram>(
+        &self,
+        own: &[WordOf<P>],
+        peers: &SearchPeers<'_>,
+    ) -> Result<Buffer, EngineError> {
+        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
+        let vertices = self.vertices() as usize;
+        let bytes = vertices * size_of::<WordOf<P>>();
+        let mut labels =
+            tiers.buffer(DataKind::Vertices, budget, "labels of all vertices", bytes)?;
+        let words = &mut labels.typed_mut::<WordOf<P>>()[..vertices];
+        words.fill(P::Label::NONE.word());
+        words[peers.own().clone()].copy_from_slice(own);
+        Ok(labels)
     }
 }
 
@@ -316,7 +408,8 @@ pub fn adjacency_min_memory<T>(engine: &Engine, labels: &VertexArray<T>) -> Opti
     if !engine.common.arrays.in_memory(labels.id()) {
         return None;
     }
-    let leave = engine.work_over_lists().max(engine.borrowed);
+    let work = engine.work_over_lists(size_of::<T>());
+    let leave = work.max(engine.borrowed);
     let lack = (engine.cache).adjacency_shortfall(&engine.context(false), false, false, leave);
     let lack = lack.filter(|bytes| *bytes > 0)?;
     Some(engine.common.budget.total().saturating_add(lack))

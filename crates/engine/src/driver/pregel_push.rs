@@ -279,7 +279,8 @@ impl Engine {
         values: &VertexArray<T>,
     ) -> Result<bool, EngineError> {
         let forward = Direction::Forward;
-        Ok(self.lists_are_worth_it(weighted, forward, u64::MAX)
+        Ok(self.common.ranks.alone()
+            && self.lists_are_worth_it(weighted, forward, u64::MAX)?
             && self.lists_for(weighted, forward, values, false)?)
     }
 

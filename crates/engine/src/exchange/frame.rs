@@ -157,12 +157,24 @@ impl Frame<'_> {
     pub(crate) fn bytes(&mut self, messages: u64, bytes: &[u8]) -> bool {
         let fits = bytes.len() <= self.bytes_room();
         if fits {
-            self.head(0, SectionKind::Bytes, 0..0, bytes.len());
-            self.count += messages;
-            self.put(bytes);
-            self.align();
+            self.filled(|to| {
+                to[..bytes.len()].copy_from_slice(bytes);
+                (bytes.len(), messages)
+            });
         }
         fits
+    }
+
+    /// Appends the bytes that `fill` writes to the start of the memory that there is room for.
+    ///
+    /// `fill` returns their number, and for how many messages they stand.
+    pub(crate) fn filled(&mut self, fill: impl FnOnce(&mut [u8]) -> (usize, u64)) {
+        let (at, room) = (self.used + SECTION_HEADER, self.bytes_room());
+        let (bytes, messages) = fill(&mut self.bytes[at..at + room]);
+        self.head(0, SectionKind::Bytes, 0..0, bytes);
+        self.used += bytes;
+        self.count += messages;
+        self.align();
     }
 }
 

@@ -218,6 +218,22 @@ impl ActiveSet {
             Ok(())
         })
     }
+    /// Adds these vertices of this rank; [`ActiveSet::agree_len`] then counts them.
+    pub(crate) fn add_own(&self, vertices: impl Iterator<Item = u64>) -> Result<(), EngineError> {
+        let batches = &self.pool.batches;
+        for v in vertices {
+            let batch = batches.batch_of(v);
+            let i = v - batches.start(batch);
+            self.batch(batch)?.insert(i as usize);
+        }
+        Ok(())
+    }
+    /// Counts the members, and agrees with all ranks on their total.
+    pub(crate) fn agree_len(&mut self) -> Result<(), EngineError> {
+        self.refresh_counts();
+        [self.total] = self.pool.ranks.total([self.own])?;
+        Ok(())
+    }
 
     /// True if the vertex with index `v` is in the set.
     ///

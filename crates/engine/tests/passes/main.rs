@@ -7,6 +7,7 @@ mod fixpoint;
 mod misuse;
 mod pregel;
 mod random_programs;
+mod search_ranks;
 mod slot;
 mod tiers;
 

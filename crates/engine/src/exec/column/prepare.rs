@@ -257,7 +257,8 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         cache: &mut GraphCache,
     ) -> Result<(), EngineError> {
         let cached = cache.orientation(transposed);
-        if self.follows(context, cached) {
+        // The lists of one of several ranks have the arcs into its own vertices only.
+        if !context.ranks.alone() || self.follows(context, cached) {
             return Ok(());
         }
         let are_there = cached.has_lists(context, self.weighted);

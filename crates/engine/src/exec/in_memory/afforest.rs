@@ -3,6 +3,8 @@
 //! Two neighbours of each vertex make most of the largest component already. It is found by a sample, and its vertices need not be
 //! looked at again where each edge is also an edge of its other end. The first neighbour is the least one of a list, so pointing
 //! at it, where it is less than the vertex itself, makes a forest without looking at any other vertex.
+//!
+//! Each of several ranks does so with the arcs into its own vertices. Between the two steps the forests of all ranks are united.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -27,20 +29,22 @@ const BATCHES_MIN: usize = 4;
 /// Vertices whose neighbours are on their way.
 const AHEAD: usize = 16;
 
-/// Unites the ends of all edges; the forest is flat at the end.
+/// The report of a step that found `messages` labels by `edges` edges.
+fn step(messages: usize, edges: u64) -> PassMetrics {
+    PassMetrics::in_memory(Mode::Push, [messages as u64, messages as u64, edges])
+}
+
+/// Unites each vertex with two of its neighbours; the forest is flat at the end.
 ///
-/// `against` are the edges of the other orientation, if the graph stores them apart. `tell` receives the metrics of each step.
-pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
+/// Only vertices of `own` have lists. `tell` receives the metrics of each step.
+pub(crate) fn unite_neighbours<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
     context: &ExecContext,
     lists: &AdjacencyLists,
-    against: Option<&AdjacencyLists>,
+    own: Range<usize>,
     forest: UnionFind<'_, I, A>,
-    mut tell: impl FnMut(PassMetrics),
+    tell: &mut impl FnMut(PassMetrics),
 ) -> Result<(), EngineError> {
     let vertices = forest.len();
-    let pass = |messages: usize, edges: u64| {
-        PassMetrics::in_memory(Mode::Push, [messages as u64, messages as u64, edges])
-    };
     // Who has no such neighbour is his own. How many one has is not to be foreseen: it is read before it is known whether it counts.
     let first = |v: usize| {
         let first = lists.from::<WORDS, 1>(v)[0][0];
@@ -56,20 +60,35 @@ pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
         forest.set_parent(v, index(first(v).min(v as u32)));
     })?;
     flatten(context, forest)?;
-    tell(pass(vertices, vertices as u64));
-    all(context, vertices, |v| {
+    tell(step(own.len(), own.len() as u64));
+    each_of(context, own.clone(), |v| {
         // Prefetch the data of later vertices: a list, and the target of its second record.
         lists.prefetch_list::<WORDS>(v + 2 * AHEAD);
         forest.prefetch(index(second(v + AHEAD)));
         forest.union(index(v as u32), index(second(v)));
     })?;
     flatten(context, forest)?;
-    tell(pass(vertices, vertices as u64));
+    tell(step(own.len(), own.len() as u64));
+    Ok(())
+}
+
+/// Unites the ends of all other edges; the forest is flat before and after.
+///
+/// Only vertices of `own` have lists. `against` are the edges of the other orientation, if the graph stores them apart.
+pub(crate) fn unite_rest<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
+    context: &ExecContext,
+    lists: &AdjacencyLists,
+    against: Option<&AdjacencyLists>,
+    own: Range<usize>,
+    forest: UnionFind<'_, I, A>,
+    tell: &mut impl FnMut(PassMetrics),
+) -> Result<(), EngineError> {
+    let index = |v: u32| I::of_index(v.into());
     let has_both_ends = context.graph.symmetric() || against.is_some();
     let largest = has_both_ends.then(|| most_frequent(forest)).flatten();
     let degree = |v: usize| lists.degree(v) + against.map_or(0, |against| against.degree(v));
     let (left, edges) = (AtomicUsize::new(0), AtomicU64::new(0));
-    parts(context, vertices, |part| {
+    parts(context, own, |part| {
         // Vertices of other trees, and among them those with neighbours: neither branch is predictable.
         let (mut of_part, mut with_edges) = (0, 0);
         let mut chosen = [0; AT_ONCE];
@@ -88,7 +107,7 @@ pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
                 lists.prefetch_list::<WORDS>(*later as usize);
             }
             if let Some(later) = chosen.get(i + AHEAD) {
-                forest.prefetch(index(first(*later as usize)));
+                forest.prefetch(index(lists.from::<WORDS, 1>(*later as usize)[0][0]));
             }
             let mut unite = |other| {
                 looked_at += 1;
@@ -103,7 +122,7 @@ pub(crate) fn unite<I: AtomicScalar, A: AtomicCell<I>, const WORDS: usize>(
         edges.fetch_add(looked_at, Ordering::Relaxed);
     })?;
     flatten(context, forest)?;
-    tell(pass(left.into_inner(), edges.into_inner()));
+    tell(step(left.into_inner(), edges.into_inner()));
     Ok(())
 }
 
@@ -194,7 +213,7 @@ impl Members {
         let largest = most_frequent(forest);
         let is_member = |v: usize| Some(forest.parent(I::of_index(v as u64))) == largest;
         // A part is of whole words.
-        parts(context, vertices, |part| {
+        parts(context, 0..vertices, |part| {
             for first in part.clone().step_by(64) {
                 let word = first..part.end.min(first + 64);
                 let bits = word.map(|v| u64::from(is_member(v)) << (v % 64));
@@ -226,15 +245,26 @@ fn all(
     vertices: usize,
     work: impl Fn(usize) + Sync,
 ) -> Result<(), EngineError> {
+    each_of(context, 0..vertices, work)
+}
+
+/// Does some work for each of some vertices.
+fn each_of(
+    context: &ExecContext,
+    vertices: Range<usize>,
+    work: impl Fn(usize) + Sync,
+) -> Result<(), EngineError> {
     parts(context, vertices, |part| part.for_each(&work))
 }
 
-/// Does some work for all vertices, many at a time.
+/// Does some work for some vertices, many at a time.
 fn parts(
     context: &ExecContext,
-    vertices: usize,
+    vertices: Range<usize>,
     work: impl Fn(Range<usize>) + Sync,
 ) -> Result<(), EngineError> {
-    let edges = vertices as u64;
-    each_part(context, vertices, AT_ONCE, edges, |part, _| work(part))
+    let (first, edges) = (vertices.start, vertices.len() as u64);
+    each_part(context, vertices.len(), AT_ONCE, edges, |part, _| {
+        work(first + part.start..first + part.end);
+    })
 }

@@ -3,12 +3,15 @@
 //! A level is done by push (each of its vertices goes to its neighbours) or by pull (each vertex without a label looks for a
 //! neighbour in the level, and stops at the first), whichever looks at fewer edges (Beamer, Asanovic and Patterson,
 //! Direction-Optimizing Breadth-First Search, SC 2012).
+//!
+//! With other ranks, each pushes along the arcs into its own vertices, or pulls for these. Then it tells the others which vertices of
+//! its own are in the next level. So each rank knows the whole level, and all take the same direction.
 
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use graphmill_raw::{AtomicBitmap, AtomicCell, lock};
+use graphmill_raw::{AtomicBitmap, AtomicCell, AtomicScalar, lock};
 use graphmill_storage::Lease;
 
 use crate::cache::adjacency::{AdjacencyLists, with_words};
@@ -17,6 +20,7 @@ use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::in_memory::bucket_queue::{BlockPool, BucketQueue, VertexBlock};
 use crate::exec::in_memory::pass_limit::PassLimit;
+use crate::exec::in_memory::peers::{Bits, SearchPeers, Told};
 use crate::exec::in_memory::round::{
     AHEAD, RoundContext, UpdateBuffer, WordOf, current_bucket, each_block, each_part,
 };
@@ -51,7 +55,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
     store: &BlockPool,
     first: Vec<VertexBlock>,
     mut tell: impl FnMut(PassMetrics) -> Result<bool, EngineError>,
-    mut leave: impl FnMut(&[VertexBlock]) -> Result<(), EngineError>,
+    leave: impl FnOnce(&[VertexBlock]) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
     let context = ground.context;
     let (vertices, arcs) = (context.batches.vertices(), context.graph.arcs());
@@ -59,20 +63,22 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         .map(|_| Mutex::new(BucketQueue::new(store)))
         .collect();
     let of_first = first.iter().flatten().next();
-    let Some(mut label) = of_first.map(|v| Label::of_word(ground.labels[*v as usize].load()))
-    else {
-        return leave(&first);
-    };
+    let of_first = of_first.map(|v| ground.labels[*v as usize].load());
     let mut bitmaps = None;
     let mut unseen = arcs;
-    let mut edges = degrees(ground.lists, &first);
+    let edges = first.iter().flatten().map(|v| ground.degree(*v as usize));
+    let edges = edges.sum();
     // The bucket of the current level.
     let mut level = 0;
     first_takes(&piles, first);
+    let (mut front, label) = Level::of_all(ground, &piles, level, edges, of_first)?;
+    let Some(mut label) = label.map(P::Label::of_word) else {
+        return leave(&[]);
+    };
     let mut limit = PassLimit::new("a search by levels", vertices);
     let mut is_to_end = false;
     loop {
-        let count = waiting(&piles);
+        let Level { own, count, edges } = front;
         if count == 0 || is_to_end {
             return leave(&left(&piles));
         }
@@ -98,50 +104,109 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
                 // The rest is too much for one worker.
                 current_bucket(context, &piles, u64::MAX, work)?;
             }
-            let counts = [count, count, along.into_inner()];
-            is_to_end = tell(PassMetrics::in_memory(Mode::Push, counts))?;
-            edges = of_next.into_inner();
             level += 1;
             piles.iter().for_each(|piles| lock(piles).turn_to(level));
             add_marked(&piles, store);
+            (front, _) = Level::of_all(ground, &piles, level, of_next.into_inner(), None)?;
+            add_marked(&piles, store);
+            let counts = [count, own, along.into_inner()];
+            is_to_end = tell(PassMetrics::in_memory(Mode::Push, counts))?;
             continue;
         };
         let bitmaps = match &mut bitmaps {
             Some(bitmaps) => bitmaps,
             none => none.insert(Bitmaps::new(ground)?),
         };
-        let front = &bitmaps.front;
+        let bits = &bitmaps.front;
         let mut blocks = left(&piles);
         each_block(context, &piles, &mut blocks, count, |block, _, _| {
             for v in block {
-                front.set(*v as usize);
+                bits.set(*v as usize);
             }
             0
         })?;
-        let mut count = count;
-        (count, is_to_end) = pull_levels(
-            ground, against, bitmaps, &mut label, count, &mut limit, &mut tell,
+        is_to_end = pull_levels(
+            ground, against, bitmaps, &mut label, &mut front, &mut limit, &mut tell,
         )?;
         move_level(context, &bitmaps.front, level, &piles)?;
         add_marked(&piles, store);
         // The rest is small.
-        edges = count;
+        front.edges = front.count;
+    }
+}
+
+/// The vertices of a level.
+struct Level {
+    /// How many this rank owns.
+    own: u64,
+    /// How many there are at all ranks.
+    count: u64,
+    /// Edges that a push of the level walks, about.
+    edges: u64,
+}
+
+impl Level {
+    /// Returns the level that waits in the queues, and adds the vertices of the other ranks.
+    ///
+    /// `edges` are the edges of this rank's vertices. Also returns the least label that a rank has.
+    fn of_all<P: MonotoneProgram>(
+        ground: &RoundContext<'_, P>,
+        piles: &[Mutex<BucketQueue<'_>>],
+        level: u64,
+        edges: u64,
+        label: Option<WordOf<P>>,
+    ) -> Result<(Self, Option<WordOf<P>>), EngineError> {
+        let own = waiting(piles);
+        let alone = Level {
+            own,
+            count: own,
+            edges,
+        };
+        let (Some(peers), Some(first)) = (ground.peers, piles.first()) else {
+            return Ok((alone, label));
+        };
+        let blocks = left(piles);
+        for v in blocks.iter().flatten() {
+            peers.mark(*v as usize);
+        }
+        first_takes(piles, blocks);
+        let mut first = lock(first);
+        let of_label = label.map_or(u64::MAX, |label| label.index() as u64);
+        let numbers = [own, edges, of_label];
+        let all = peers.tell(
+            numbers,
+            Told::Marked,
+            |_| (),
+            |v, ()| first.push(level, v as u32),
+        )?;
+        let [count, edges] = [0, 1].map(|i| all.iter().map(|numbers| numbers[i]).sum());
+        let label = all.iter().map(|numbers| numbers[2]).min();
+        let label = label.filter(|label| *label != u64::MAX);
+        Ok((
+            Level { own, count, edges },
+            label.map(AtomicScalar::of_index),
+        ))
     }
 }
 
 /// Pulls level by level until few vertices are reached.
 ///
-/// `awake` are the vertices of the current level, which are marked. Returns the number of the last level, and whether the run has to end.
+/// The vertices of the current level are marked. Returns whether the run has to end.
 fn pull_levels<P: MonotoneProgram>(
     ground: &RoundContext<'_, P>,
     against: &AdjacencyLists,
     bitmaps: &mut Bitmaps,
     label: &mut P::Label,
-    mut awake: u64,
+    front: &mut Level,
     limit: &mut PassLimit,
     tell: &mut impl FnMut(PassMetrics) -> Result<bool, EngineError>,
-) -> Result<(u64, bool), EngineError> {
+) -> Result<bool, EngineError> {
     let context = ground.context;
+    // Words with vertices of this rank.
+    let words = match ground.peers.map(SearchPeers::own) {
+        Some(own) => own.start / AtomicBitmap::WORD..own.end.div_ceil(AtomicBitmap::WORD),
+        None => 0..bitmaps.next.words(),
+    };
     loop {
         limit.pass()?;
         *label = ground.program.on_edge(*label, P::Edge::ONE);
@@ -154,26 +219,47 @@ fn pull_levels<P: MonotoneProgram>(
             woken: AtomicU64::new(0),
             edges: AtomicU64::new(0),
         };
-        let (words, arcs) = (bitmaps.next.words(), context.graph.arcs());
-        each_part(context, words, WORDS_AT_ONCE, arcs, |words, _| {
+        let (first, arcs) = (words.start, context.graph.arcs());
+        each_part(context, words.len(), WORDS_AT_ONCE, arcs, |part, _| {
+            let part = first + part.start..first + part.end;
             // Records of the edges that are pulled along may hold other things than those that are pushed along.
-            with_words!(against, |WORDS| pull.words::<WORDS>(words));
+            with_words!(against, |WORDS| pull.words::<WORDS>(part));
         })?;
-        let counts = [awake, awake, pull.edges.into_inner()];
+        let (own, edges) = (pull.woken.into_inner(), pull.edges.into_inner());
+        let next = Level {
+            own,
+            count: tell_bits(ground, &bitmaps.next, &words, own)?,
+            edges: 0,
+        };
+        let before = std::mem::replace(front, next);
+        let counts = [before.count, before.own, edges];
         let is_to_end = tell(PassMetrics::in_memory(Mode::Pull, counts))?;
-        let before = std::mem::replace(&mut awake, pull.woken.into_inner());
         std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
-        let may_push = context.options.kernel == KernelChoice::Auto || awake == 0;
-        let is_small = awake < before && awake <= context.batches.vertices() / PUSH_VERTICES;
+        let count = front.count;
+        let may_push = context.options.kernel == KernelChoice::Auto || count == 0;
+        let is_small = count < before.count && count <= context.batches.vertices() / PUSH_VERTICES;
         if is_to_end || may_push && is_small {
-            return Ok((awake, is_to_end));
+            return Ok(is_to_end);
         }
     }
 }
 
-fn degrees(lists: &AdjacencyLists, blocks: &[VertexBlock]) -> u64 {
-    let vertices = blocks.iter().flatten();
-    vertices.map(|v| lists.degree(*v as usize)).sum()
+/// Tells the other ranks the vertices of a level that this rank found, in `words`; returns their total.
+fn tell_bits<P: MonotoneProgram>(
+    ground: &RoundContext<'_, P>,
+    bits: &AtomicBitmap,
+    words: &Range<usize>,
+    own: u64,
+) -> Result<u64, EngineError> {
+    let Some(peers) = ground.peers else {
+        return Ok(own);
+    };
+    // The other words are of an earlier level.
+    for word in (0..words.start).chain(words.end..bits.words()) {
+        bits.take_word(word);
+    }
+    let all = peers.tell([own], Told::Own(bits, own), |_| (), |v, ()| bits.set(v))?;
+    Ok(all.as_flattened().iter().sum())
 }
 
 /// Takes the vertices of the current level out of their queues.
@@ -231,7 +317,7 @@ fn push<P: MonotoneProgram, const WORDS: usize>(
     let mut pile_up = |found: &mut UpdateBuffer<_>| {
         for &(_, v) in found.take() {
             piles.push(next, v);
-            edges += ground.lists.degree(v as usize);
+            edges += ground.degree(v as usize);
         }
     };
     for vertices in block.chunks(AHEAD) {
@@ -324,11 +410,9 @@ fn move_level(
     each_part(context, words, WORDS_AT_ONCE, vertices, |words, worker| {
         let mut piles = lock(&piles[worker]);
         for word in words {
-            let mut bits = level_bits.take_word(word);
-            while bits != 0 {
-                let v = (word * AtomicBitmap::WORD) as u32 + bits.trailing_zeros();
-                piles.push(level, v);
-                bits &= bits - 1;
+            let first = word * AtomicBitmap::WORD;
+            for bit in Bits(level_bits.take_word(word)) {
+                piles.push(level, (first + bit) as u32);
             }
         }
     })

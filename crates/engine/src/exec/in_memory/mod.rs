@@ -7,6 +7,7 @@
 //! | `afforest.rs` | connected components in a forest |
 //! | `round.rs` | one round of work, by all workers or by one |
 //! | `bucket_queue.rs` | vertices that wait for their bucket, without a lock |
+//! | `peers.rs` | what the ranks of a search tell each other between two rounds |
 //! | `edge_scan.rs` | all arcs of a rank once, in any order |
 //! | `pass_limit.rs` | a limit on the passes of a loop |
 
@@ -16,4 +17,5 @@ pub(crate) mod delta_stepping;
 pub(crate) mod direction_optimizing;
 pub(crate) mod edge_scan;
 pub(crate) mod pass_limit;
+pub(crate) mod peers;
 pub(crate) mod round;

@@ -11,6 +11,7 @@ use crate::cache::adjacency::AdjacencyLists;
 use crate::context::{ExecContext, run};
 use crate::error::EngineError;
 use crate::exec::in_memory::bucket_queue::{BucketQueue, VertexBlock};
+use crate::exec::in_memory::peers::SearchPeers;
 use crate::program::monotone::{Label, MonotoneProgram};
 
 /// The number of a label of a program.
@@ -37,6 +38,8 @@ pub(crate) struct RoundContext<'g, P: MonotoneProgram> {
     pub(crate) against: Option<&'g AdjacencyLists>,
     /// By vertex.
     pub(crate) labels: &'g [Atomic<P>],
+    /// `None` if there are no other ranks.
+    pub(crate) peers: Option<&'g SearchPeers<'g>>,
 }
 
 /// Vertices whose lists are on their way at a time.
@@ -49,6 +52,32 @@ const NEAR_BYTES: usize = 512 << 10;
 const EDGES_AHEAD: usize = 16;
 
 impl<P: MonotoneProgram> RoundContext<'_, P> {
+    /// Number of edges of a vertex of this rank, or an estimate.
+    #[inline(always)]
+    pub(crate) fn degree(&self, v: usize) -> u64 {
+        // With other ranks a vertex has edges in the lists of all, but its own rank has all edges into it.
+        match (self.peers, self.against) {
+            (Some(_), Some(against)) => against.degree(v),
+            _ => self.lists.degree(v),
+        }
+    }
+
+    /// Returns true if a vertex is of this rank; marks it if there are other ranks to tell of it.
+    #[inline(always)]
+    pub(crate) fn mark(&self, v: u32) -> bool {
+        let owns = self.owns(v);
+        if let Some(peers) = self.peers.filter(|_| owns) {
+            peers.mark(v as usize);
+        }
+        owns
+    }
+
+    /// True if this rank owns a vertex.
+    #[inline(always)]
+    pub(crate) fn owns(&self, v: u32) -> bool {
+        (self.peers).is_none_or(|peers| peers.own().contains(&(v as usize)))
+    }
+
     /// Prefetches the data of the edges of a few vertices.
     ///
     /// First come the beginnings of the lists, then the lists, then the labels they lead to unless these are few.
