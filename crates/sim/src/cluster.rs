@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use graphmill::advanced::SimulatedMachine;
+use graphmill::advanced::{EdgeResidency, SimulatedMachine};
 use graphmill::{
     CancelToken, CheckpointConfig, Config, Error, Machine, MachineConfig, Plan, Progress,
     ProgressFn, unwatched,
@@ -104,6 +104,9 @@ impl Scenario {
         }
         config.output = Some(PathBuf::from(RESULT));
         config.machine = machine;
+        if self.over_lists {
+            config.engine.edges = EdgeResidency::Memory;
+        }
         config.checkpoints = CheckpointConfig {
             folder: self.named.then(|| PathBuf::from(CHECKPOINTS)),
             every: self.every,

@@ -25,6 +25,8 @@ pub struct Scenario {
     pub threads: usize,
     /// Bytes of memory of a rank beyond the least that it needs.
     pub slack: u64,
+    /// True if edges belong in memory, where they fit: then searches and components run over lists.
+    pub over_lists: bool,
     /// True if each rank has its own disk.
     pub own_disks: bool,
     /// True if the run names a checkpoint directory.
@@ -100,7 +102,7 @@ impl Scenario {
             1 => CheckpointInterval::Time(Duration::from_millis(one_of(200))),
             _ => CheckpointInterval::Calls(1),
         };
-        Scenario {
+        let mut case = Scenario {
             seed,
             edges,
             import: ImportConfig {
@@ -123,12 +125,21 @@ impl Scenario {
             ranks,
             threads: 1 + one_of(3) as usize,
             slack: [0, 0, 1 << 16, 1 << 24][one_of(4) as usize],
+            over_lists: false,
             own_disks: one_of(2) == 0,
             named: one_of(3) > 0,
             every,
             keep: 1 + one_of(2) as usize,
             attempts: one_of(7) as usize,
+        };
+        case.over_lists = one_of(4) == 0;
+        if case.over_lists {
+            case.slack = 1 << 24;
+            if case.algorithm == "wcc" {
+                case.options.clear();
+            }
         }
+        case
     }
 }
 
@@ -137,13 +148,14 @@ impl fmt::Display for Scenario {
         let if_so = |is_so, text| if is_so { text } else { "" };
         write!(
             f,
-            "{} edges, {}{}, batches of {:?}, {} {:?}, {} ranks of {} threads{}, {:?}, {} kept",
+            "{} edges, {}{}, batches of {:?}, {} {:?}{}, {} ranks of {} threads{}, {:?}, {} kept",
             self.edges.len(),
             ["undirected", "directed"][usize::from(self.import.directed)],
             if_so(self.import.reverse, " both ways"),
             self.import.batch_size,
             self.algorithm,
             self.options,
+            if_so(self.over_lists, " over lists"),
             self.ranks,
             self.threads,
             if_so(self.own_disks, " with disks of their own"),
