@@ -103,7 +103,7 @@ fn json(text: &[u8]) -> Value {
     serde_json::from_slice(text).expect("JSON")
 }
 
-fn file(folder: &Path, name: &str) -> Value {
+pub(crate) fn file(folder: &Path, name: &str) -> Value {
     json(&std::fs::read(folder.join(name)).expect(name))
 }
 

@@ -15,6 +15,7 @@ mod generate;
 mod help;
 mod interrupt;
 mod kill_points;
+mod level_scan;
 mod limits;
 mod links;
 mod lost_ranks;

@@ -11,7 +11,7 @@
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, PageCache};
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, prefetch};
-use graphmill_storage::{DataKind, Lease};
+use graphmill_storage::{Buffer, DataKind, Lease};
 
 use crate::cache::cells::{CellCache, fits_nodes};
 use crate::context::{ExecContext, each_batch};
@@ -168,6 +168,17 @@ impl AdjacencyLists {
             kind,
             leases: [first, second],
         })
+    }
+
+    /// Returns lists of where they begin and of the other ends of their edges.
+    pub(crate) fn of_buffers(begins: Buffer, records: Buffer) -> Self {
+        let ((begins, first), (records, second)) = (begins.into_parts(), records.into_parts());
+        AdjacencyLists {
+            begins,
+            records,
+            kind: EdgeKind::None,
+            leases: [first, second],
+        }
     }
 
     /// True if the edges have their weights with them, or have none.

@@ -4,7 +4,7 @@ use graphmill_graph::EdgeKind;
 use graphmill_raw::AtomicScalar;
 use graphmill_storage::{Buffer, DataKind};
 
-use crate::cache::adjacency::with_words;
+use crate::cache::adjacency::{AdjacencyLists, with_words};
 use crate::config::{EdgeResidency, KernelChoice};
 use crate::context::ExecContext;
 use crate::driver::pass_list::listed;
@@ -46,23 +46,33 @@ impl Engine {
         let of_all = (self.graph().arcs(), self.vertices());
         let weighted = P::Edge::WEIGHTED;
         loop {
+            let mut scans = false;
             active = self.in_passes(program, labels, active, direction, |engine, active| {
-                engine.logged_decision("whether lists are there", |engine| {
+                let are_there = engine.logged_decision("whether lists are there", |engine| {
                     let is_worth_it =
                         !no_room && engine.lists_are_worth_it(weighted, direction, walked)?;
                     let are_there = is_worth_it
                         && engine.lists_for(weighted, direction, &labels, P::UNIT_STEP)?;
                     no_room |= is_worth_it && !are_there;
                     walked += active.len() * (of_all.0 / of_all.1 + 1);
-                    Ok(!are_there)
-                })
+                    Ok(are_there)
+                })?;
+                scans = !are_there
+                    && P::UNIT_STEP
+                    && engine.logged_decision("whether to scan for a level", |engine| {
+                        engine.scan_is_worth_it(&labels, active)
+                    })?;
+                Ok(!are_there && !scans)
             })?;
             if active.is_empty() {
                 return Ok(());
             }
             let name = call_name::<P>("run_to_fixpoint");
             let ((), [left]) = self.logged_many(&name, |engine| {
-                let left = engine.settle_in_memory(program, labels, &active, direction)?;
+                let left = match scans {
+                    true => engine.settle_by_scan(program, labels, &active)?,
+                    false => engine.settle_in_memory(program, labels, &active, direction, None)?,
+                };
                 Ok(((), [left]))
             })?;
             active = left;
@@ -239,7 +249,7 @@ impl Engine {
     }
 
     /// Returns the bytes that work over lists takes, without the lists and the labels of this rank.
-    fn work_over_lists(&self, label_bytes: usize) -> u64 {
+    pub(crate) fn work_over_lists(&self, label_bytes: usize) -> u64 {
         let vertices = self.vertices();
         let of_all = match self.common.ranks.alone() {
             true => 0,
@@ -285,17 +295,21 @@ impl Engine {
     }
 
     /// Runs labels to the fixpoint over lists; returns the vertices yet to send if it ended early.
-    fn settle_in_memory<P: MonotoneProgram>(
+    ///
+    /// `pending` are the lists of the vertices that are pending, if not all are in memory.
+    pub(crate) fn settle_in_memory<P: MonotoneProgram>(
         &mut self,
         program: &P,
         labels: VertexArray<P::Label>,
         active: &ActiveSet,
         direction: Direction,
+        pending: Option<&AdjacencyLists>,
     ) -> Result<ActiveSet, EngineError> {
         let transposed = self.goes_transposed(direction);
         let mut rows = self.common.arrays.take(labels.id())?;
         let mut left = self.active.empty();
-        let outcome = self.settle_rows(program, rows.all(), active, transposed, &left);
+        let sets = [active, &left];
+        let outcome = self.settle_rows(program, rows.all(), sets, transposed, pending);
         self.common.arrays.put(labels.id(), rows);
         self.broken = outcome.is_err();
         outcome.map_err(|error| self.too_small(error))?;
@@ -307,22 +321,23 @@ impl Engine {
         &mut self,
         program: &P,
         rows: &mut [u8],
-        active: &ActiveSet,
+        [active, left]: [&ActiveSet; 2],
         transposed: bool,
-        left: &ActiveSet,
+        pending: Option<&AdjacencyLists>,
     ) -> Result<(), EngineError> {
         let symmetric = self.graph().symmetric();
         let view = self.transposed.as_ref().filter(|_| transposed);
         let context = ExecContext::new(&self.common, view.unwrap_or(&self.stored));
         let cache = &self.cache;
-        let Some(lists) = &cache.orientation(transposed).lists else {
+        let cached = cache.orientation(transposed).lists.as_ref();
+        let Some(lists) = pending.or(cached) else {
             return Err(EngineError::NoReaders);
         };
         let peers = SearchPeers::new(&context)?;
         let against = match &peers {
-            Some(_) => &cache.orientation(transposed).incoming,
-            None if symmetric => &cache.orientation(transposed).lists,
-            None => &cache.orientation(!transposed).lists,
+            Some(_) => cache.orientation(transposed).incoming.as_ref(),
+            None if symmetric => Some(lists),
+            None => cache.orientation(!transposed).lists.as_ref(),
         };
         let own = elements_mut::<WordOf<P>>(rows);
         let mut of_all = match &peers {
@@ -337,7 +352,7 @@ impl Engine {
             context: &context,
             program,
             lists,
-            against: against.as_ref(),
+            against,
             labels: WordOf::<P>::shared(labels),
             peers: peers.as_ref(),
         };
@@ -369,9 +384,12 @@ impl Engine {
             left.add_own(vertices.filter(|v| ground.owns(*v)).map(u64::from))
         };
         let outcome = match P::UNIT_STEP {
-            true => with_words!(lists, |WORDS| direction_optimizing::settle::<P, WORDS>(
-                &ground, &store, first, tell, leave
-            )),
+            true => {
+                let first = (first, pending.is_some());
+                with_words!(lists, |WORDS| direction_optimizing::settle::<P, WORDS>(
+                    &ground, &store, first, tell, leave
+                ))
+            }
             false => with_words!(lists, |WORDS| delta_stepping::settle::<P, WORDS>(
                 &ground, &store, first, tell, leave
             )),

@@ -4,6 +4,7 @@ pub(crate) mod collect;
 pub(crate) mod components;
 pub(crate) mod fill;
 pub(crate) mod fixpoint;
+pub(crate) mod level_scan;
 pub(crate) mod mail;
 pub(crate) mod mailboxes;
 pub(crate) mod memory;

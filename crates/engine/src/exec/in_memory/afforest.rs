@@ -164,34 +164,32 @@ pub(crate) fn unite_cells<I: AtomicScalar, A: AtomicCell<I>>(
         forest.union(I::of_index(source), I::of_index(destination));
     };
     let unite_list = |list: SourceEdges<'_>| {
-        list.each(|destination| unite(list.source, destination));
+        (list.destinations()).for_each(|destination| unite(list.source, destination));
     };
     let lease = context.budget.lease(
         "the largest component",
         AtomicBitmap::bytes(vertices as u64),
     );
     let (Ok(_lease), true) = (lease, context.batches.len() >= BATCHES_MIN) else {
-        let pass = edge_scan::visit(context, cell_cache, wanted, unite_list)?;
+        let pass = edge_scan::visit(context, cell_cache, wanted, |_| true, unite_list)?;
         flatten(context, forest)?;
         tell(pass);
         return Ok(());
     };
     let is_early = |column: usize, cell: &Cell| [0, column].contains(&cell.source_batch());
     let early = |column: usize, cell: &Cell| wanted(column, cell) && is_early(column, cell);
-    let mut pass = edge_scan::visit(context, cell_cache, early, unite_list)?;
+    let mut pass = edge_scan::visit(context, cell_cache, early, |_| true, unite_list)?;
     flatten(context, forest)?;
     let largest = Members::of_largest(context, forest)?;
     let late = |column: usize, cell: &Cell| wanted(column, cell) && !is_early(column, cell);
-    let rest = edge_scan::visit(context, cell_cache, late, |list| {
+    let unite_outside = |list: SourceEdges<'_>| {
         if !largest.has(list.source) {
             return unite_list(list);
         }
-        list.each(|destination| {
-            if !largest.has(destination) {
-                unite(list.source, destination);
-            }
-        });
-    })?;
+        let outside = list.destinations().filter(|v| !largest.has(*v));
+        outside.for_each(|destination| unite(list.source, destination));
+    };
+    let rest = edge_scan::visit(context, cell_cache, late, |_| true, unite_outside)?;
     flatten(context, forest)?;
     pass.edges += rest.edges;
     pass.cells += rest.cells;

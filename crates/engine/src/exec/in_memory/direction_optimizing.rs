@@ -49,11 +49,12 @@ struct Bitmaps {
 
 /// Propagates the labels of the vertices in `first`, all the same, level by level.
 ///
-/// `tell` receives the metrics of each level and says whether to end after it. `leave` then takes the vertices of the next level.
+/// If `must_pull`, the first level is pulled. `tell` receives the metrics of each level and says whether to end after it.
+/// `leave` then takes the vertices of the next level.
 pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
     ground: &RoundContext<'_, P>,
     store: &BlockPool,
-    first: Vec<VertexBlock>,
+    (first, mut must_pull): (Vec<VertexBlock>, bool),
     mut tell: impl FnMut(PassMetrics) -> Result<bool, EngineError>,
     leave: impl FnOnce(&[VertexBlock]) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
@@ -83,7 +84,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
             return leave(&left(&piles));
         }
         let pulls = match context.options.kernel {
-            KernelChoice::Auto => edges > unseen / PULL_EDGES,
+            KernelChoice::Auto => std::mem::take(&mut must_pull) || edges > unseen / PULL_EDGES,
             KernelChoice::Gather => true,
             KernelChoice::Scatter => false,
         };

@@ -40,20 +40,22 @@ pub(crate) struct SourceEdges<'b> {
 }
 
 impl SourceEdges<'_> {
-    /// Calls `work` with each destination.
+    /// Returns the destinations, which ascend.
     #[inline(always)]
-    pub(crate) fn each(&self, work: impl Fn(u64)) {
-        for local in self.destinations {
-            work(self.first_destination + u64::from(*local));
-        }
+    pub(crate) fn destinations(&self) -> impl ExactSizeIterator<Item = u64> {
+        let global = |local: &u32| self.first_destination + u64::from(*local);
+        self.destinations.iter().map(global)
     }
 }
 
-/// Calls `visit` with the list of each source in each cell that is `wanted(column, cell)`.
+/// Calls `visit` with the list of each wanted source in each wanted cell.
+///
+/// `wanted` takes a column and a cell of it, `is_source` a vertex.
 pub(crate) fn visit(
     context: &ExecContext,
     cell_cache: &CellCache,
     wanted: impl Fn(usize, &Cell) -> bool + Sync,
+    is_source: impl Fn(u64) -> bool + Sync,
     visit: impl Fn(SourceEdges<'_>) + Sync,
 ) -> Result<PassMetrics, EngineError> {
     let workers = context.workers.count();
@@ -69,6 +71,7 @@ pub(crate) fn visit(
         context,
         cell_cache,
         wanted,
+        is_source,
         visit,
         stream,
         readers: (0..workers).map(|_| Mutex::new(None)).collect(),
@@ -88,10 +91,11 @@ pub(crate) fn visit(
 }
 
 /// Going through arcs as a job: each step is one column.
-struct EdgeScan<'p, W, V> {
+struct EdgeScan<'p, W, S, V> {
     context: &'p ExecContext<'p>,
     cell_cache: &'p CellCache,
     wanted: W,
+    is_source: S,
     visit: V,
     stream: StreamBuffers,
     /// By worker.
@@ -101,7 +105,12 @@ struct EdgeScan<'p, W, V> {
 /// The sources and destinations of a decoded block.
 type ScanScratch = [Box<[u32; BLOCK_EDGES_MAX]>; 2];
 
-impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan<'_, W, V> {
+impl<W, S, V> EdgeScan<'_, W, S, V>
+where
+    W: Fn(usize, &Cell) -> bool + Sync,
+    S: Fn(u64) -> bool + Sync,
+    V: Fn(SourceEdges<'_>) + Sync,
+{
     /// Scans a column; returns its edges, its cells, and the bytes read.
     fn column(&self, column: usize, worker: &mut Worker) -> Result<[u64; 3], EngineError> {
         let (context, graph) = (self.context, self.context.graph);
@@ -188,7 +197,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan
         block.for_each_group(
             destinations,
             sources,
-            |_| true,
+            |source| (self.is_source)(first + u64::from(source)),
             |group, list, _| {
                 let inside = list
                     .iter()

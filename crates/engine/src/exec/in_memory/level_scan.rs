@@ -1,0 +1,205 @@
+//! A level of a search by one scan of all cells, which keeps the edges of pending vertices for the levels after it.
+//!
+//! A search over cells on disk reads most of them again in each of its largest levels. After the first of these, few vertices are
+//! pending, and these have few edges, so their lists fit where the lists of all vertices do not. The graph is symmetric: the
+//! edges of a source are the edges into it too.
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use graphmill_graph::{DISK_PAGE_BYTES, PageCache};
+use graphmill_raw::{AtomicBitmap, AtomicScalar, lock};
+use graphmill_storage::{Buffer, DataKind};
+
+use crate::cache::adjacency::AdjacencyLists;
+use crate::cache::cells::CellCache;
+use crate::context::{ExecContext, each_batch};
+use crate::error::EngineError;
+use crate::exec::in_memory::edge_scan::{self, SourceEdges};
+use crate::metrics::run::PassMetrics;
+
+/// Codes of degrees.
+///
+/// A vertex without edges or with a label has 0. Others have their degree, or the last code if it is larger.
+const CODES: usize = 64;
+/// Bytes of a record: the index of the other end.
+const RECORD_BYTES: u64 = size_of::<u32>() as u64;
+/// Frames of degrees that a worker keeps.
+const DEGREE_FRAMES: usize = 2;
+
+/// What a scan found.
+pub(crate) struct LevelScan {
+    /// The vertices of the next level.
+    pub(crate) found: AtomicBitmap,
+    /// The lists of all vertices that are pending still; `None` if they do not fit.
+    pub(crate) lists: Option<AdjacencyLists>,
+    pub(crate) report: PassMetrics,
+}
+
+/// Returns the bytes of the budget that a scan takes, without the records of lists.
+pub(crate) fn memory(context: &ExecContext) -> u64 {
+    let (batches, workers) = (&context.batches, context.workers.count());
+    let vertices = batches.vertices();
+    let worker = 8 * batches.widest() + DEGREE_FRAMES as u64 * DISK_PAGE_BYTES;
+    let tables = (CODES * size_of::<u64>() * batches.len()) as u64;
+    let of_vertices = 9 * (vertices + 1) + 3 * 4096 + bitmaps(vertices);
+    of_vertices + tables + worker * workers as u64 + edge_scan::least(workers)
+}
+
+/// Bytes of the front and of the next level.
+fn bitmaps(vertices: u64) -> u64 {
+    2 * AtomicBitmap::bytes(vertices)
+}
+
+/// Finds the pending vertices with an edge to the front, and keeps the edges of vertices of few edges.
+///
+/// The kept records take at most `room` bytes.
+pub(crate) fn scan_level(
+    context: &ExecContext,
+    cell_cache: &CellCache,
+    front: &AtomicBitmap,
+    is_pending: impl Fn(usize) -> bool + Sync,
+    room: u64,
+) -> Result<LevelScan, EngineError> {
+    let vertices = context.batches.vertices();
+    let _lease = (context.budget).lease("a level of a search", bitmaps(vertices))?;
+    let found = AtomicBitmap::new(vertices);
+    let (codes, limit) = code_degrees(context, &is_pending, room)?;
+    let codes = &codes.typed::<u8>()[..vertices as usize];
+    let [mut begins, mut records] = make_lists(context, codes, limit)?;
+    let (ends, slots) = (
+        u64::shared(begins.typed_mut()),
+        u32::shared(records.typed_mut()),
+    );
+    let in_front = front.snapshot();
+    let code = |v: u64| codes.get(v as usize).copied().unwrap_or(0);
+    let wanted = |source| code(source) > 0;
+    let visit = |list: SourceEdges<'_>| {
+        let source = list.source as usize;
+        if code(list.source) <= limit
+            && let Some(end) = ends.get(source + 1)
+        {
+            let count = list.destinations().len();
+            let from = end.fetch_add(count as u64, Ordering::Relaxed) as usize;
+            let slots = slots.get(from..from + count).unwrap_or(&[]);
+            for (slot, destination) in slots.iter().zip(list.destinations()) {
+                slot.store(destination as u32, Ordering::Relaxed);
+            }
+        }
+        if !found.is_marked(source) && list.destinations().any(|v| in_front(v as usize)) {
+            found.set(source);
+        }
+    };
+    let report = edge_scan::visit(context, cell_cache, |_, _| true, wanted, visit)?;
+    if let Some(v) = first_wrong(begins.typed(), codes, limit) {
+        let batch = context.batches.batch_of(v);
+        return Err(context.graph.degrees_disagree(batch).into());
+    }
+    let is_left = |(v, code): (usize, &u8)| *code > limit && !found.is_marked(v);
+    let lacks = codes.iter().enumerate().any(is_left);
+    let lists = (!lacks).then(|| AdjacencyLists::of_buffers(begins, records));
+    Ok(LevelScan {
+        found,
+        lists,
+        report,
+    })
+}
+
+/// Returns the code of each vertex, and the largest code whose lists are kept.
+///
+/// The records of vertices up to that code fit `room` bytes together.
+fn code_degrees(
+    context: &ExecContext,
+    is_pending: &(impl Fn(usize) -> bool + Sync),
+    room: u64,
+) -> Result<(Buffer, u8), EngineError> {
+    let (batches, graph) = (&context.batches, &context.graph);
+    let vertices = batches.vertices() as usize;
+    let (tiers, budget) = (&context.tiers, &context.budget);
+    let mut codes = tiers.buffer(DataKind::Index, budget, "degrees of a search", vertices)?;
+    let mut rest = &mut codes[..vertices];
+    let parts = (0..batches.len()).map(|batch| {
+        let (part, later) = std::mem::take(&mut rest).split_at_mut(batches.span(batch) as usize);
+        rest = later;
+        Mutex::new(part)
+    });
+    let parts: Vec<_> = parts.collect();
+    let all: Vec<usize> = (0..batches.len()).collect();
+    let edges_by_code = each_batch(context, &all, |batch, _| {
+        let mut edges = [0_u64; CODES];
+        let mut codes = lock(&parts[batch]);
+        let mut degrees = vec![0_u64; batches.span(batch) as usize];
+        let mut frames = PageCache::new(graph, budget, DEGREE_FRAMES)?;
+        graph.degrees(graph.forward(), &mut frames, batch, &mut degrees)?;
+        context.arrays.count_read(frames.take_bytes_read());
+        let first = batches.start(batch) as usize;
+        for (i, (code, degree)) in codes.iter_mut().zip(degrees).enumerate() {
+            if is_pending(first + i) {
+                *code = degree.min(CODES as u64 - 1) as u8;
+                edges[usize::from(*code)] += degree;
+            }
+        }
+        Ok(edges)
+    })?;
+    let (mut limit, mut records) = (0, 0);
+    for code in 1..CODES - 1 {
+        records += edges_by_code.iter().map(|edges| edges[code]).sum::<u64>();
+        if records > room / RECORD_BYTES {
+            break;
+        }
+        limit = code as u8;
+    }
+    drop(parts);
+    Ok((codes, limit))
+}
+
+/// Returns where lists begin, for vertices with a code from 1 to `limit`, and room for their records.
+///
+/// The begin of a vertex is where its end belongs: each record that is added moves it.
+fn make_lists(context: &ExecContext, codes: &[u8], limit: u8) -> Result<[Buffer; 2], EngineError> {
+    let room = |kind, bytes| {
+        let (tiers, budget) = (&context.tiers, &context.budget);
+        tiers.buffer(kind, budget, "lists of a search", bytes)
+    };
+    let mut begins = room(DataKind::Index, size_of::<u64>() * (codes.len() + 1))?;
+    let mut records = 0;
+    let ends = begins.typed_mut::<u64>().iter_mut().skip(1);
+    for (end, code) in ends.zip(codes) {
+        *end = records;
+        records += kept(*code, limit);
+    }
+    Ok([
+        begins,
+        room(DataKind::Edges, (records * RECORD_BYTES) as usize)?,
+    ])
+}
+
+/// Number of edges that are kept of a vertex.
+fn kept(code: u8, limit: u8) -> u64 {
+    if code <= limit { code.into() } else { 0 }
+}
+
+/// Returns the first vertex whose list has not as many records as are kept of it.
+fn first_wrong(begins: &[u64], codes: &[u8], limit: u8) -> Option<u64> {
+    let mut lists = begins.array_windows().zip(codes);
+    let is_wrong = |([begin, end], code): (&[u64; 2], &u8)| {
+        end.checked_sub(*begin) != Some(kept(*code, limit))
+    };
+    lists.position(is_wrong).map(|v| v as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_with_other_lengths_than_degrees_are_found() {
+        let codes = [2, 0, 63, 5, 1];
+        assert_eq!(first_wrong(&[0, 2, 2, 2, 7, 8], &codes, 62), None);
+        assert_eq!(first_wrong(&[0, 2, 2, 2, 2, 3], &codes, 4), None);
+        assert_eq!(first_wrong(&[0, 2, 2, 2, 8, 8], &codes, 62), Some(3));
+        assert_eq!(first_wrong(&[0, 2, 3, 3, 8, 9], &codes, 62), Some(1));
+        assert_eq!(first_wrong(&[0, 2, 1, 1, 6, 7], &codes, 62), Some(1));
+        assert_eq!(first_wrong(&[0, 2, 2, 2, 7, 7], &codes, 62), Some(4));
+    }
+}
