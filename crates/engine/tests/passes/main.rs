@@ -4,6 +4,7 @@
 
 mod common;
 mod fixpoint;
+mod level_scan;
 mod misuse;
 mod pregel;
 mod random_programs;

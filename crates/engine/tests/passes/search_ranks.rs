@@ -10,7 +10,7 @@ use crate::{Memory, Mode, Plain, all, random, run};
 
 /// An arc further away with each arc.
 #[derive(Clone, Copy)]
-struct Levels;
+pub(crate) struct Levels;
 
 impl MonotoneProgram for Levels {
     type Label = u32;
@@ -39,7 +39,7 @@ impl MonotoneProgram for Lengths {
 }
 
 /// The labels of all vertices at rank 0, and the modes of the passes over edges.
-fn settled<P: MonotoneProgram>(
+pub(crate) fn settled<P: MonotoneProgram>(
     engine: &mut Engine,
     program: &P,
     [first, none]: [P::Label; 2],
