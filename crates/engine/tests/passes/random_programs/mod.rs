@@ -4,6 +4,7 @@
 //! `GRAPHMILL_SEED=n` begins at seed n. A failure names its seed.
 
 mod edge_programs;
+mod label_programs;
 mod script;
 mod vertex_programs;
 

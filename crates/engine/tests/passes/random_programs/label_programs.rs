@@ -1,0 +1,119 @@
+//! Random label programs, by levels and by lengths, against a naive simulation.
+
+use graphmill_engine::{Direction, MonotoneProgram, footprint_of};
+use graphmill_storage::SplitMix64;
+
+use crate::common::{Plain, all, run};
+use crate::random_programs::{for_seeds, random_graph, random_mode, with_stored};
+
+/// One more with each arc.
+#[derive(Clone, Copy)]
+struct Levels;
+
+impl MonotoneProgram for Levels {
+    type Label = u32;
+    type Edge = ();
+    const UNIT_STEP: bool = true;
+
+    fn on_edge(&self, label: u32, (): ()) -> u32 {
+        label + 1
+    }
+}
+
+/// As much more as an arc weighs, in buckets of a width.
+#[derive(Clone, Copy)]
+struct Lengths {
+    width: u64,
+}
+
+impl MonotoneProgram for Lengths {
+    type Label = u64;
+    type Edge = f32;
+
+    fn on_edge(&self, label: u64, weight: f32) -> u64 {
+        label + weight as u64
+    }
+    fn bucket(&self, label: u64) -> u64 {
+        label / self.width
+    }
+}
+
+/// Lowers labels along all arcs until none falls.
+fn by_hand<L: Copy + PartialOrd>(
+    graph: &Plain,
+    backward: bool,
+    mut labels: Vec<L>,
+    on_edge: impl Fn(L, f64) -> Option<L>,
+) -> Vec<L> {
+    let mut falls = true;
+    while std::mem::take(&mut falls) {
+        for &(source, destination, weight) in &graph.arcs {
+            let (from, to) = match backward {
+                true => (destination, source),
+                false => (source, destination),
+            };
+            if let Some(label) = on_edge(labels[from as usize], weight)
+                && label < labels[to as usize]
+            {
+                labels[to as usize] = label;
+                falls = true;
+            }
+        }
+    }
+    labels
+}
+
+fn check_program<P: MonotoneProgram>(
+    random: &mut SplitMix64,
+    (graph, program, none): (&Plain, P, P::Label),
+    first: impl Fn(&mut SplitMix64) -> P::Label,
+    expected: impl Fn(bool, Vec<P::Label>) -> Vec<P::Label>,
+) {
+    let mut labels = vec![none; graph.vertices as usize];
+    let sources: Vec<u64> = (0..1 + random.below(3))
+        .map(|_| random.below(graph.vertices))
+        .collect();
+    for v in &sources {
+        labels[*v as usize] = first(random);
+    }
+    let backward = random.below(4) == 0;
+    let direction = match backward {
+        true => Direction::Backward,
+        false => Direction::Forward,
+    };
+    let mode = random_mode(random, footprint_of::<P>());
+    let expected = expected(backward, labels.clone());
+    with_stored(graph, random, |path| {
+        let found = run(path, mode, |engine| {
+            let array = engine.vertex_array::<P::Label>("labels")?;
+            let of = |v: u64, label: &mut P::Label| *label = labels[v as usize];
+            engine.process_vertices(array.write(), None, of)?;
+            let mut active = engine.empty_set()?;
+            active.insert_each(sources.iter().copied())?;
+            engine.run_to_fixpoint(&program, array, active, direction)?;
+            Ok(all(engine, array))
+        });
+        assert!(found == expected, "labels, {direction:?}, {mode:?}");
+    });
+}
+
+fn check(seed: u64) {
+    let random = &mut SplitMix64::new(seed ^ 0x1abe1);
+    let graph = &random_graph(random);
+    if random.below(2) == 0 {
+        let program = (graph, Levels, u32::MAX);
+        let on_edge = |label: u32, _| label.checked_add(1);
+        let expected = |backward, labels| by_hand(graph, backward, labels, on_edge);
+        return check_program(random, program, |_| 5, expected);
+    }
+    let width = [1, 3, 1000][random.below(3) as usize];
+    let program = (graph, Lengths { width }, u64::MAX);
+    let on_edge = |label: u64, weight| label.checked_add(weight as u64);
+    let expected = |backward, labels| by_hand(graph, backward, labels, on_edge);
+    check_program(random, program, |random| random.below(9), expected);
+}
+
+#[test]
+fn random_label_programs_equal_a_naive_simulation() {
+    for_seeds(60, check);
+}
