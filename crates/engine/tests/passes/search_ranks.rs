@@ -1,11 +1,17 @@
 //! Searches over lists on several ranks: the labels of one rank, whatever the ranks, the network and the direction.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use graphmill_engine::{
     Direction, EdgeResidency, Engine, EngineError, KernelChoice, Mode as PassMode, MonotoneProgram,
+    SparseChoice,
 };
+use graphmill_fabric::{Fabric, FabricCompletion, FabricError, FabricOperation, local};
 use graphmill_storage::{IoChoice, open_disk};
 
-use crate::common::Ranks;
+use crate::common::{Ranks, engine_of};
 use crate::{Memory, Mode, Plain, all, random, run};
 
 /// An arc further away with each arc.
@@ -140,4 +146,93 @@ fn search_on_ranks_without_memory_for_lists_runs_in_passes() {
     assert_eq!(found, levels(Mode::USUAL).0);
     let over_lists = |mode: &PassMode| matches!(mode, PassMode::Push | PassMode::Pull);
     assert!(!modes.iter().any(over_lists), "{modes:?}");
+}
+
+/// A fabric that counts the frames that its rank sends.
+#[derive(Debug)]
+struct CountsFrames<F>(F, Arc<AtomicU64>);
+
+impl<F: Fabric> Fabric for CountsFrames<F> {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+    fn ranks(&self) -> usize {
+        self.0.ranks()
+    }
+    fn submit(&self, operation: FabricOperation, token: u64) {
+        let is_send = matches!(operation, FabricOperation::Send { .. });
+        self.1.fetch_add(u64::from(is_send), Ordering::Relaxed);
+        self.0.submit(operation, token);
+    }
+    fn poll(&self) -> Option<FabricCompletion> {
+        self.0.poll()
+    }
+    fn wait(&self, limit: Duration) -> Option<FabricCompletion> {
+        self.0.wait(limit)
+    }
+    fn in_flight(&self) -> usize {
+        self.0.in_flight()
+    }
+    fn lost(&self) -> Option<FabricError> {
+        self.0.lost()
+    }
+    fn fail(&self, cause: &str) {
+        self.0.fail(cause);
+    }
+    fn leave(&self) {
+        self.0.leave();
+    }
+}
+
+#[test]
+fn sparse_pass_of_few_sends_three_frames() {
+    const ARCS: u64 = 399;
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    // The path changes from rank to rank with each arc, so both read cells from the start.
+    let vertex = |i| i / 2 + i % 2 * ARCS.div_ceil(2);
+    let arcs = (0..ARCS).map(|i| (vertex(i), vertex(i + 1), 1.0));
+    Plain::undirected("path", ARCS + 1, arcs).store(&disk, &path, 37, 500, false);
+    let mode = Mode {
+        sparse: SparseChoice::Always,
+        threads: 1,
+        ranks: Ranks::Local(2),
+        ..Mode::USUAL
+    };
+    let frames = Arc::new(AtomicU64::new(0));
+    let search = |fabric: Arc<dyn Fabric>| {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut engine = engine_of(&path, scratch.path(), mode, 1 << 26, Some(fabric)).unwrap();
+        let labels = engine.vertex_array::<u32>("labels").unwrap();
+        let first = |v, label: &mut u32| *label = if v == 0 { 0 } else { u32::MAX };
+        engine
+            .process_vertices(labels.write(), None, first)
+            .unwrap();
+        let mut active = engine.empty_set().unwrap();
+        active.insert(0).unwrap();
+        let before = frames.load(Ordering::Relaxed);
+        let forward = Direction::Forward;
+        engine
+            .run_to_fixpoint_by_passes(&Levels, labels, active, forward)
+            .unwrap();
+        let sent = frames.load(Ordering::Relaxed) - before;
+        let reached = |_, label: &u32| u64::from(*label < u32::MAX);
+        let reached = engine.process_vertices(labels.read(), None, reached);
+        assert_eq!(reached.unwrap(), ARCS + 1);
+        sent
+    };
+    let sent = std::thread::scope(|scope| {
+        let counts = [Arc::clone(&frames), Arc::default()];
+        let fabrics = local(2, 1).into_iter().zip(counts);
+        let fabrics = fabrics.map(|(fabric, count)| CountsFrames(fabric, count));
+        let fabrics: Vec<Arc<dyn Fabric>> = fabrics.map(|fabric| Arc::new(fabric) as _).collect();
+        let ranks: Vec<_> = fabrics
+            .into_iter()
+            .map(|fabric| scope.spawn(|| search(fabric)))
+            .collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).max()
+    });
+    // The choice, the messages, the sums; one more in each of the first passes, until cells are in memory.
+    assert!(sent.unwrap() <= 3 * ARCS + ARCS / 2, "{sent:?} frames");
 }

@@ -33,6 +33,9 @@ const CLASSES_SHARE: u64 = 16;
 /// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
 const SPARSE_PASSES_BEFORE_LISTS: u32 = 16;
 
+/// Active vertices up to which ranks reserve the queues of a sparse pass before they choose it.
+const FEW: u64 = 64;
+
 impl<P: EdgeProgram> ColumnScratch<P> {
     /// Chooses the kernel of a pass, caches the cells that are worth it and evicts what it must.
     ///
@@ -93,8 +96,28 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let scanned = cache.orientation(false).in_memory(self.weighted).0.cells;
         let [guesses, lacks] = [cached.degrees.is_none(), !has_fanout].map(u64::from);
         let PassStats { edges, workers, .. } = facts;
-        let mine = [edges, workers, block_lists, cells, scanned, guesses, lacks];
-        let [edges, workers, block_lists, cells, scanned, guesses, lacks] = ranks.total(mine)?;
+        let unready = u64::from(!self.reserve_early(pass, transposed, cache)?);
+        let mine = [
+            edges,
+            workers,
+            block_lists,
+            cells,
+            scanned,
+            guesses,
+            lacks,
+            unready,
+        ];
+        let all = ranks.total(mine)?;
+        let [
+            edges,
+            workers,
+            block_lists,
+            cells,
+            scanned,
+            guesses,
+            lacks,
+            unready,
+        ] = all;
         self.sparse.placed = lacks > 0;
         let in_memory = CellBytes { block_lists, cells };
         let KernelPlan { mode, transposed } = choose_kernel(&PassStats {
@@ -108,6 +131,10 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             decoded: false,
             ..facts
         });
+        if mode == Mode::Sparse && unready == 0 && transposed == Self::goes_transposed(pass) {
+            return Ok(KernelPlan { mode, transposed });
+        }
+        self.sparse.reserved = None;
         if mode == Mode::Sparse {
             if cache.orientation(transposed).is_fully_cached().is_none()
                 && self.is_cache_worthwhile(orientations, transposed, cache)
@@ -132,6 +159,23 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             self.streams(&orientations.orientation(transposed))?;
         }
         Ok(KernelPlan { mode, transposed })
+    }
+
+    /// Reserves the queues of a sparse pass of few vertices; returns true if they fit.
+    ///
+    /// If they fit at every rank before the ranks choose, the choice needs no second agreement.
+    fn reserve_early(
+        &mut self,
+        pass: &Pass<'_, P>,
+        transposed: bool,
+        cache: &mut GraphCache,
+    ) -> Result<bool, EngineError> {
+        let cached = cache.orientation(transposed);
+        let is_possible = pass.active.len() <= FEW
+            && cached.is_fully_cached() == Some(true)
+            && cached.in_memory(self.weighted).1;
+        self.sparse.placed = false; // Every rank that reserves early has all fan-out lists.
+        Ok(is_possible && self.sparse(pass, transposed, u64::MAX, cache)?)
     }
 
     /// True if a pass follows transposed arcs, where the graph has them.

@@ -204,7 +204,7 @@ pub(crate) fn engine(
 }
 
 /// The engine of one rank.
-fn engine_of(
+pub(crate) fn engine_of(
     graph: &Path,
     scratch: &Path,
     mode: Mode,
