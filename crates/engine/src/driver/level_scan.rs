@@ -1,5 +1,6 @@
 //! Searches over cells on disk: a level by one scan, then the levels after it over the lists of pending vertices.
 
+use graphmill_graph::Cell;
 use graphmill_raw::{AtomicBitmap, AtomicCell, AtomicScalar};
 use graphmill_storage::DataKind;
 
@@ -38,21 +39,25 @@ impl Engine {
             && self.graph().symmetric()
             && AdjacencyLists::possible(&context)
             && common.arrays.in_memory(labels.id());
-        let all: u64 = context.all_own_cells().map(|cell| cell.data_bytes()).sum();
-        let is_on_disk = self.cache.cached_cell_bytes() < all / 2;
-        let Some(degrees) = &self.cache.orientation(false).degrees else {
+        let degrees = self.cache.orientation(false).degrees.as_ref();
+        let Some(degrees) = degrees.filter(|_| by_cost && is_possible) else {
             return Ok(false);
         };
-        if !(by_cost && is_possible && is_on_disk) {
+        // A small level returns before the cells are counted.
+        let many = self.graph().arcs() / 8;
+        let is_dense =
+            active.len() > self.vertices() / 16 || degrees.edges(&context, active, many)? > many;
+        let bytes = |cell: &Cell| cell.data_bytes();
+        let is_on_disk =
+            || self.cache.cached_cell_bytes() < context.all_own_cells().map(bytes).sum::<u64>() / 2;
+        if !is_dense || !is_on_disk() {
             return Ok(false);
         }
-        let is_dense = active.len() > self.vertices() / 16
-            || degrees.edges(&context, active, 0)? > self.graph().arcs() / 8;
         let work = self.work_over_lists(size_of::<T>());
         let needed = level_scan::memory(&context) + AtomicBitmap::bytes(self.vertices()) + work;
         let needed = needed + needed / (SHARE - 1);
         let budget = common.budget.clone();
-        if !is_dense || budget.available() + self.cache.leased_bytes() < needed {
+        if budget.available() + self.cache.leased_bytes() < needed {
             return Ok(false);
         }
         self.workspaces = None;

@@ -5,20 +5,7 @@ use graphmill_storage::SplitMix64;
 
 use crate::common::{Plain, all, run};
 use crate::random_programs::{for_seeds, random_graph, random_mode, with_stored};
-
-/// One more with each arc.
-#[derive(Clone, Copy)]
-struct Levels;
-
-impl MonotoneProgram for Levels {
-    type Label = u32;
-    type Edge = ();
-    const UNIT_STEP: bool = true;
-
-    fn on_edge(&self, label: u32, (): ()) -> u32 {
-        label + 1
-    }
-}
+use crate::search_ranks::Levels;
 
 /// As much more as an arc weighs, in buckets of a width.
 #[derive(Clone, Copy)]
