@@ -69,4 +69,4 @@ pub use placement::tier::Tier;
 pub use random_access_file::{ByteReader, RandomAccessFile};
 pub use tiers::Tiers;
 pub use work_dir::{WorkDir, is_missing, locks_unsupported, remove_dir_keeping_last};
-pub use worker_pool::{Job, Step, Worker, WorkerPool};
+pub use worker_pool::{Job, Step, Worker, WorkerPool, WorkerSubset};

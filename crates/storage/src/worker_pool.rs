@@ -131,20 +131,55 @@ impl WorkerPool {
     ///
     /// The other workers end their steps first.
     pub fn run(&self, job: &dyn Job) -> Result<(), StorageError> {
+        self.run_on(&self.workers, job)
+    }
+
+    /// Runs a job on these workers, which are the first ones.
+    fn run_on(&self, workers: &[Mutex<Worker>], job: &dyn Job) -> Result<(), StorageError> {
         let run = JobRun::default();
         match &self.order {
             StepOrder::Threads(team) => team.broadcast(&|index| {
-                if let Some(worker) = self.workers.get(index) {
+                if let Some(worker) = workers.get(index) {
                     self.threads[index].get_or_init(|| fs::read_link("/proc/thread-self").ok());
                     run.work(job, &mut lock(worker));
                 }
             }),
             StepOrder::Simulated { seed, random } => {
-                run.simulate(job, &self.workers, *seed, &mut lock(random))
+                run.simulate(job, workers, *seed, &mut lock(random))
             }
         }
         let failure = lock(&run.failure).take();
         failure.map_or(Ok(()), Err)
+    }
+}
+
+/// The first workers of a pool: a job runs on these alone, and takes memory for no others.
+#[derive(Clone, Debug)]
+pub struct WorkerSubset {
+    pool: Arc<WorkerPool>,
+    count: usize,
+}
+
+impl WorkerSubset {
+    /// The first `count` workers of a pool, at least 1 and at most all.
+    pub fn new(pool: &Arc<WorkerPool>, count: usize) -> Self {
+        WorkerSubset {
+            pool: Arc::clone(pool),
+            count: count.clamp(1, pool.count()),
+        }
+    }
+
+    /// Returns the number of workers.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Runs a job until each of these workers has finished.
+    ///
+    /// # Errors
+    /// As for [`WorkerPool::run`].
+    pub fn run(&self, job: &dyn Job) -> Result<(), StorageError> {
+        self.pool.run_on(&self.pool.workers[..self.count], job)
     }
 }
 
