@@ -78,14 +78,16 @@ pub fn run_parents<I: VertexIndex>(
 
 /// Returns the bytes that the passes hold for each vertex.
 pub(crate) fn sizes() -> ProgramFootprint {
-    footprint_of::<Depths>()
+    footprint_of::<Depths>().with_arrays(size_of::<u32>())
 }
 
 /// Returns the bytes that a search for parents holds for each vertex.
 ///
 /// The last pass has an id's ordinal and a depth as message and as accumulator.
 pub(crate) fn sizes_parents<I: VertexIndex>(order: Order) -> ProgramFootprint {
+    let arrays = size_of::<u32>() + size_of::<I>();
     let sizes = sizes().or(ProgramFootprint::of::<SetParent<I>>());
+    let sizes = sizes.with_arrays(arrays);
     match order {
         Order::Id => sizes,
         Order::Degree => sizes.with_rows::<(Read<u32>, Write<I>, IdOrdinal)>(),

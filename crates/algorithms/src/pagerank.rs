@@ -92,17 +92,20 @@ fn iterate<R: Real, S: State<R>>(
 
 /// Returns the bytes that the passes hold for each vertex.
 pub(crate) fn sizes<R: Real>(method: PageRankMethod, weighted: bool) -> ProgramFootprint {
-    fn of<R: Real, S: State<R>>(method: PageRankMethod) -> ProgramFootprint {
+    fn of<R: Real, S: State<R>>(method: PageRankMethod, scores: usize) -> ProgramFootprint {
         match method {
-            PageRankMethod::Passes => ProgramFootprint::of::<PageRankStep<R, S>>(),
+            PageRankMethod::Passes => {
+                ProgramFootprint::of::<PageRankStep<R, S>>().with_arrays(size_of::<S>() + scores)
+            }
             PageRankMethod::Pregel(version) => {
                 pregel_footprint::<pregel::RandomWalk<R, S>>(version)
             }
         }
     }
     match weighted {
-        false => of::<R, R>(method),
-        true => of::<R, Weighed>(method)
+        false => of::<R, R>(method, 0),
+        // The scores are copied from the states.
+        true => of::<R, Weighed>(method, size_of::<R>())
             .or(ProgramFootprint::of::<OutWeights>())
             .with_rows::<(Write<R>, Read<Weighed>)>(),
     }

@@ -108,7 +108,9 @@ pub(crate) fn check_weights(graph: &StoredGraph) -> Result<(), AlgorithmError> {
 pub(crate) fn sizes<R: Distance>(method: SsspMethod) -> ProgramFootprint {
     match method {
         SsspMethod::Pregel(mode) => pregel_footprint::<ShortestPaths<R>>(mode),
-        SsspMethod::Delta(_) | SsspMethod::BellmanFord => footprint_of::<Relax<R>>(),
+        SsspMethod::Delta(_) | SsspMethod::BellmanFord => {
+            footprint_of::<Relax<R>>().with_arrays(size_of::<R>())
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use graphmill_graph::{
     Batches, Cell, EdgeKind, FanoutTable, FileKind, FormatError, PageCache, StoredGraph,
 };
 use graphmill_raw::lock;
-use graphmill_storage::{DataKind, Job, JobError, Step, StorageError, Worker};
+use graphmill_storage::{DataKind, Job, JobError, Step, StorageError, Worker, WorkerSubset};
 
 use crate::comm::communicator::Communicator;
 use crate::comm::wire::Wire;
@@ -45,6 +45,8 @@ impl ColumnLayout for ExecContext<'_> {
 /// The engine state that does not depend on the direction of arcs.
 pub(crate) struct EngineState {
     pub(crate) settings: EngineConfig,
+    /// The workers whose buffers the budget holds.
+    pub(crate) workers: WorkerSubset,
     pub(crate) ranks: Arc<Communicator>,
     /// Frames to and from other ranks, where there are any.
     pub(crate) wire: Option<Mutex<Wire>>,
@@ -64,6 +66,24 @@ impl Deref for EngineState {
     #[inline(always)]
     fn deref(&self) -> &EngineConfig {
         &self.settings
+    }
+}
+
+impl EngineState {
+    /// True if rows of `bytes` more bytes stay in memory, as was decided when the engine opened.
+    pub(crate) fn stays_in_memory(&self, bytes: usize) -> bool {
+        let made: usize = self.arrays.row_bytes_made().iter().sum();
+        self.shape.rows_fit && made + bytes <= self.sizes.arrays
+    }
+
+    /// Returns the bytes of a row that may be on disk once `resident` more bytes of it are in memory.
+    pub(crate) fn on_disk_with(&self, resident: usize) -> usize {
+        let [in_memory, on_disk] = self.arrays.row_bytes_made();
+        let to_come = self
+            .sizes
+            .arrays
+            .saturating_sub(in_memory + on_disk + resident);
+        on_disk + to_come
     }
 }
 

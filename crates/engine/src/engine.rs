@@ -83,13 +83,15 @@ impl Engine {
         if let Some(array) = self.common.arrays.find(name) {
             return Ok(array);
         }
-        let reserve = self.common.shape.reserve();
         let bytes = self.common.arrays.vertices() * size_of::<T>() as u64;
+        let on_disk = self.common.on_disk_with(size_of::<T>());
+        let reserve = self.common.shape.reserve(self.common.sizes, on_disk);
+        let stays = self.common.stays_in_memory(size_of::<T>());
         if !self.common.arrays.has_room(bytes, reserve) {
             // Rows come before cells.
             self.release();
         }
-        let array = self.common.arrays.make(name, reserve)?;
+        let array = (self.common.arrays).make(name, if stays { 0 } else { reserve })?;
         if let Some(recovery) = &mut self.recovery {
             let is_paged = !self.common.arrays.all_resident();
             // What one rank has no room for is published by all.

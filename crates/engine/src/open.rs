@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{DISK_PAGE_BYTES, EdgeKind, GraphDims, PageCache, StoredGraph, partition};
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{DataKind, Open, StorageError, Tiers};
+use graphmill_storage::{DataKind, Open, StorageError, Tiers, WorkerSubset};
 
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
@@ -34,11 +34,10 @@ impl Engine {
     pub fn new(graph: Arc<StoredGraph>, settings: EngineConfig) -> Result<Self, EngineError> {
         let budget = settings.budget.clone();
         let used = budget.total() - budget.available();
-        let workers = settings.workers.count();
         let ranks = Self::ranks(&graph, &settings)?;
         let measure = graph.measure_of(settings.fabric.is_some().then(|| ranks.own()));
-        let enough = used + min_memory(&measure, workers, &settings.tiers, settings.sizes);
-        let least = GraphShape::of(&measure, workers).least(settings.sizes);
+        let enough = used + min_memory(&measure, &settings.tiers, settings.sizes);
+        let least = GraphShape::of(&measure).least(settings.sizes);
         let checked = settings.tiers.check_nodes(DataKind::Messages, least);
         checked.map_err(StorageError::from)?;
         Self::build(graph, settings, ranks, &measure, enough)
@@ -88,6 +87,11 @@ impl Engine {
         enough: u64,
     ) -> Result<Self, EngineError> {
         let ranks = Arc::new(ranks);
+        settings.sizes.weighted &= measure.edge != EdgeKind::None;
+        let threads = settings.workers.count();
+        let (tiers, free) = (&settings.tiers, settings.budget.available());
+        let shape = fitting_shape(measure, threads, tiers, settings.sizes, free);
+        let workers = WorkerSubset::new(&settings.workers, shape.workers);
         let batches = Arc::new(measure.batches.clone());
         let page_bytes = page_bytes(&batches);
         let now = settings.clock.now();
@@ -115,7 +119,7 @@ impl Engine {
         };
         let (disk, budget) = (settings.disk.as_ref(), &settings.budget);
         let io = |_| Ok(Mutex::new(RowFileIo::new(disk, budget, page_bytes)?));
-        let row_io = (0..settings.workers.count()).map(io);
+        let row_io = (0..workers.count()).map(io);
         let row_io = row_io.collect::<Result<_, EngineError>>()?;
         let frames = Mutex::new(PageCache::new(&graph, &settings.budget, FRAMES)?);
         let arrays = ArrayStore::new(
@@ -129,17 +133,17 @@ impl Engine {
             .transpose()
             .map(|graph| GraphView::new(Arc::new(graph), &settings.budget))
             .transpose()?;
-        let workers = settings.workers.count();
         let timing = (&settings.clock, &settings.stop);
         let wire = match ranks.alone() {
             true => None,
             false => Some(Wire::new(&settings.budget, ranks.count())?),
         };
         let common = EngineState {
-            traffic: MemoryTraffic::new(workers, settings.charge, &settings.tiers, timing),
+            traffic: MemoryTraffic::new(workers.count(), settings.charge, &settings.tiers, timing),
             wire: wire.map(Mutex::new),
             ranks: Arc::clone(&ranks),
-            shape: GraphShape::of(measure, workers).with_tiers(&settings.tiers),
+            shape,
+            workers,
             batches: Arc::clone(&batches),
             arrays,
             row_io,
@@ -175,34 +179,107 @@ impl Engine {
 
 /// Returns the minimum budget, in bytes, for programs of this footprint, excluding the open graph.
 ///
-/// It depends on the tiers of the data.
+/// It depends on the tiers of the data. One worker is enough.
 #[must_use]
-pub fn min_memory(
-    graph: &GraphDims,
-    workers: usize,
-    tiers: &Tiers,
-    sizes: ProgramFootprint,
-) -> u64 {
-    let shape = GraphShape::of(graph, workers).with_tiers(tiers);
-    let own = base_memory(graph, workers)
-        // Frames of degrees, and sets of the driver that exist before the first pass.
-        + RowFileIo::FRAMES_BYTES * workers as u64
-        + 2 * shape.set_of_vertices;
+pub fn min_memory(graph: &GraphDims, tiers: &Tiers, sizes: ProgramFootprint) -> u64 {
+    let shape = GraphShape::of(graph).with_tiers(tiers);
     let sizes = ProgramFootprint {
         weighted: sizes.weighted && graph.edge != EdgeKind::None,
         ..sizes
     };
+    memory_of(graph, &shape, shape.least(sizes))
+}
+
+/// Returns the shape with as many workers as passes use in `free` bytes, the open graph excluded.
+///
+/// They are as many of `threads` as leave all rows in memory. If one does not, they are as many as passes have memory for.
+pub(crate) fn fitting_shape(
+    graph: &GraphDims,
+    threads: usize,
+    tiers: &Tiers,
+    sizes: ProgramFootprint,
+    free: u64,
+) -> GraphShape {
+    let one = GraphShape::of(graph).with_tiers(tiers);
+    let most = |takes: &dyn Fn(&GraphShape) -> Option<u64>| {
+        let shapes = (1..=threads).rev().map(|workers| one.with_workers(workers));
+        let fits = |takes: u64, shape: &GraphShape| memory_of(graph, shape, takes) <= free;
+        shapes
+            .into_iter()
+            .find(|shape| takes(shape).is_some_and(|takes| fits(takes, shape)))
+    };
+    let resident = most(&|shape| shape.all_resident(sizes));
+    resident
+        .map(GraphShape::with_rows_in_memory)
+        .or_else(|| most(&|shape| Some(shape.least(sizes))))
+        .unwrap_or(one)
+}
+
+/// Returns the bytes of the budget that an engine takes whose programs take `takes`.
+fn memory_of(graph: &GraphDims, shape: &GraphShape, takes: u64) -> u64 {
     // Before the first pass a program may look for the vertex of most arcs.
     let degrees = AlignedBuffer::footprint(shape.widest * size_of::<u64>());
     let looking = LOOKING_FRAMES as u64 * DISK_PAGE_BYTES + degrees;
-    own + shape.least(sizes).max(looking)
+    base_memory(graph, shape) + shape.later() + takes.max(looking)
 }
 
 /// Bytes of the budget that an engine takes before anything is asked of it.
-pub(crate) fn base_memory(graph: &GraphDims, workers: usize) -> u64 {
-    RowFileIo::memory(page_bytes(&graph.batches)) * workers as u64
+pub(crate) fn base_memory(graph: &GraphDims, shape: &GraphShape) -> u64 {
+    RowFileIo::memory(page_bytes(&graph.batches)) * shape.workers as u64
         + (FRAMES as u64) * DISK_PAGE_BYTES
         + GraphView::memory(graph)
-        + GraphShape::of(graph, workers).wire
+        + shape.wire
         + Checkpointer::MEMORY
+}
+
+#[cfg(test)]
+mod tests {
+    use graphmill_graph::Batches;
+
+    use super::*;
+
+    #[test]
+    fn workers_are_most_that_leave_rows_in_memory() {
+        const THREADS: usize = 16;
+        let cuts = (0..=64).map(|batch| batch << 16).collect();
+        let graph = GraphDims {
+            batches: Batches::new(cuts).unwrap(),
+            strips: 64,
+            ..GraphDims::nothing()
+        };
+        let sizes = ProgramFootprint {
+            weighted: false,
+            ..ProgramFootprint::USUAL.with_arrays(16)
+        };
+        let tiers = Tiers::default();
+        let with = |workers: usize| GraphShape::of(&graph).with_workers(workers);
+        let takes = |shape: &GraphShape| {
+            let resident = shape.all_resident(sizes).unwrap();
+            [shape.least(sizes), resident].map(|takes| memory_of(&graph, shape, takes))
+        };
+        let least = min_memory(&graph, &tiers, sizes);
+        let [_, resident] = takes(&with(1));
+        let mut found = Vec::new();
+        for free in (least..).step_by(1 << 20) {
+            let shape = fitting_shape(&graph, THREADS, &tiers, sizes, free);
+            let which = usize::from(free >= resident);
+            assert!(takes(&shape)[which] <= free, "{free}");
+            let more = with(shape.workers + 1);
+            assert!(
+                takes(&more)[which] > free || shape.workers == THREADS,
+                "{free}"
+            );
+            found.push((which, shape.workers));
+            if found.last() == Some(&(1, THREADS)) {
+                break;
+            }
+        }
+        // More than one worker where rows are on disk, then one, then more again.
+        assert!(
+            found
+                .iter()
+                .any(|(which, workers)| *which == 0 && *workers > 1)
+        );
+        assert!(found.contains(&(1, 1)) && found.contains(&(1, THREADS)));
+    }
 }

@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::algorithms;
 use crate::error::Error;
 use crate::machine::resources::Machine;
-use crate::open::rows;
+use crate::summary::{TOP_ROWS, result_bytes};
 
 /// A request for an estimate.
 #[derive(Clone, Debug)]
@@ -310,6 +310,7 @@ impl EstimateRequest {
             threads: cluster.threads,
             memory: cluster.memory,
             sizes: (entry.sizes)(&outline.measure, &values),
+            results: [false, true].map(|rows| result_bytes(&outline.measure, rows, TOP_ROWS)),
             dispatch: self.dispatch,
             passes: iterations,
             tiers: &Tiers::planned(&self.placement),
@@ -319,13 +320,7 @@ impl EstimateRequest {
             graph: facts(&outline, disk_bytes),
             cluster,
             import: imported.map(|imported| import_facts(&imported, &cluster)),
-            run: run_facts(
-                entry.name,
-                iterations,
-                &run,
-                rows(&outline.measure, true),
-                &cluster,
-            ),
+            run: run_facts(entry.name, iterations, &run, &cluster),
         })
     }
 }
@@ -463,16 +458,20 @@ fn run_facts(
     algorithm: &'static str,
     iterations: u64,
     run: &[RunEstimate],
-    rows: u64,
     cluster: &Cluster,
 ) -> RunStats {
     let rate = cluster.pass_rate;
     let each: Vec<_> = run.iter().map(|rank| (rank.start, 0)).collect();
     let start = part("start", &each, rate, cluster);
     let pass_after = |passes: u64| {
-        let of_rank = |rank: &RunEstimate| match passes < rank.early_passes {
-            true => (rank.early, rank.arcs),
-            false => (rank.pass, rank.arcs),
+        let of_rank = |rank: &RunEstimate| {
+            // Fewer workers than threads take as long as all of them with more arcs.
+            let idle = cluster.threads as f64 / rank.workers as f64;
+            let arcs = (rank.arcs as f64 * idle) as u64;
+            match passes < rank.early_passes {
+                true => (rank.early, arcs),
+                false => (rank.pass, arcs),
+            }
         };
         let each: Vec<_> = run.iter().map(of_rank).collect();
         part("a pass", &each, rate, cluster)
@@ -490,7 +489,7 @@ fn run_facts(
     }
     let parts = passes.iter().map(|(part, times)| (part, *times));
     let all = in_all([(&start, 1)].into_iter().chain(parts), cluster.ranks);
-    let least_memory = run.iter().map(|rank| rank.least_memory).max().unwrap_or(0);
+    let least = |which: usize| run.iter().map(|rank| rank.least_memory[which]).max();
     let sum = |of: fn(&RunEstimate) -> u64| run.iter().map(of).fold(0, u64::saturating_add);
     RunStats {
         algorithm,
@@ -502,8 +501,8 @@ fn run_facts(
         messages_resident: run.iter().all(|rank| rank.messages_resident),
         cached_cell_bytes: sum(|rank| rank.cached_cell_bytes),
         cell_bytes: sum(|rank| rank.cell_bytes),
-        least_memory,
-        least_memory_with_rows: least_memory.saturating_add(rows),
+        least_memory: least(0).unwrap_or(0),
+        least_memory_with_rows: least(1).unwrap_or(0),
         temporary_bytes: sum(|rank| rank.temporary_bytes),
     }
 }

@@ -17,7 +17,6 @@ use graphmill_storage::{MemoryBudget, StorageError};
 use crate::error::Error;
 use crate::import_config::ImportConfig;
 use crate::machine::resources::Machine;
-use crate::result::rows::bytes_needed;
 
 /// What a stored graph is opened for.
 #[derive(Clone, Copy)]
@@ -28,8 +27,6 @@ pub(crate) enum OpenFor<'p> {
     Run {
         /// What its passes hold for each vertex.
         sizes: &'p dyn Fn(&GraphDims) -> ProgramFootprint,
-        /// Somebody wants the rows of its result.
-        wants_rows: bool,
     },
 }
 
@@ -45,18 +42,9 @@ impl OpenFor<'_> {
     fn bytes(self, graph: &GraphDims, machine: &Machine) -> u64 {
         match self {
             OpenFor::Inspect => 0,
-            OpenFor::Run { sizes, wants_rows } => {
-                let workers = machine.workers().count();
-                let run = job::min_memory(graph, workers, machine.tiers(), sizes(graph));
-                run + rows(graph, wants_rows)
-            }
+            OpenFor::Run { sizes } => job::min_memory(graph, machine.tiers(), sizes(graph)),
         }
     }
-}
-
-/// Bytes of the budget for the rows of a result on their way out.
-pub(crate) fn rows(graph: &GraphDims, wants_rows: bool) -> u64 {
-    if wants_rows { bytes_needed(graph) } else { 0 }
 }
 
 impl Machine {

@@ -1,8 +1,8 @@
 //! A plan carried out: open or import the graph, run the algorithm, write the result, account for it.
 //!
 //! Steps of [`Plan::run`]: 1. places that take no output are refused, and a stored graph is opened, from a cache where the input is edges;
-//! a budget too small for the run is refused here; 2. memory for the result's rows is set aside, so that it is there when the work is done; 3. the algorithm; 4. result file and highest values in one walk
-//! over the rows, or a part of the result from every rank; 5. metrics.
+//! a budget too small for the run or for its result is refused here; 2. the algorithm; 3. result file and highest values in one walk
+//! over the rows, or a part of the result from every rank; 4. metrics.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use graphmill_algorithms::{AlgorithmOptions, Output};
 use graphmill_engine::{Metrics, job};
 use graphmill_graph::{GraphDims, StoredGraph};
-use graphmill_storage::{CancelToken, Clock, Lease, StorageError};
+use graphmill_storage::{CancelToken, Clock, Lease};
 use serde::Serialize;
 
 use crate::checkpoint_dir::CheckpointDir;
@@ -23,11 +23,11 @@ use crate::open::OpenFor;
 use crate::plan::Plan;
 use crate::progress::{Progress, ProgressFn};
 use crate::result::block::Block;
-use crate::result::top_k::{TopK, TopRow};
+use crate::result::top_k::TopRow;
 use crate::session::Session;
 use crate::start::StartOptions;
-use crate::summary::{Summary, TOP_ROWS};
-use crate::{algorithms, info, open};
+use crate::summary::{Summary, TOP_ROWS, result_bytes};
+use crate::{algorithms, info};
 
 /// What a run took, and the highest values.
 #[derive(Debug, Clone)]
@@ -152,15 +152,18 @@ impl Plan {
             self.check_paths(machine)?;
         }
         let recording = (self.config.metrics.as_ref()).map(|_| Recording::begin(machine));
-        let wants_each = each.is_some();
-        let wants_rows = self.config.output.is_some() || wants_each;
+        let wants_rows = self.config.output.is_some() || each.is_some();
         let wants_summary = self.wants_summary();
-        let given = algorithms::values(self.entry, &self.config.options);
-        let sizes = |graph: &GraphDims| (self.entry.sizes)(graph, &given);
-        let purpose = OpenFor::Run {
-            sizes: &sizes,
-            wants_rows,
+        let count = match wants_summary {
+            true => self.config.top.max(TOP_ROWS),
+            false => 0,
         };
+        let given = algorithms::values(self.entry, &self.config.options);
+        let sizes = |graph: &GraphDims| {
+            let result = result_bytes(graph, wants_rows, count);
+            (self.entry.sizes)(graph, &given).with_result(result)
+        };
+        let purpose = OpenFor::Run { sizes: &sizes };
         let (graph, settings, _hold) = self.open_and_resolve(machine, purpose, watcher)?;
         // Another rank may have a disk of its own.
         if let Some(folder) = self.output_folder().filter(|_| !is_first) {
@@ -169,11 +172,6 @@ impl Plan {
         let measure = graph.measure();
         let opened = clock.now();
 
-        let count = match wants_summary {
-            true => self.config.top.max(TOP_ROWS),
-            false => 0,
-        };
-        let [set_aside, _highest] = set_aside(machine, &measure, wants_rows, count)?;
         let beside = self.output_file().unwrap_or(graph.path());
         let sizes = sizes(&measure);
         *checkpoints = self.checkpoints(machine, &graph, &machine.tmp(beside), watcher)?;
@@ -195,9 +193,8 @@ impl Plan {
         let sizes = group_sizes.map(|sizes| sizes(&mut session, &output));
         let sizes = sizes.transpose()?;
         job::end_calls(&mut session)?;
-        drop(set_aside);
         self.warn_of(&metrics, watcher);
-        let (result_bytes, summary, _long_ids) = self.write_result(
+        let (result_bytes, summary, _highest) = self.write_result(
             &mut session,
             (&output, sizes.as_ref()),
             &graph,
@@ -281,7 +278,7 @@ impl Plan {
 
     /// Writes the result, and hands its rows to `each`; all ranks call it.
     ///
-    /// Returns the bytes of the file or of all parts, the summary, and the leases for its long ids. `count` is the number of rows of the summary, `sizes` are the sizes of groups.
+    /// Returns the bytes of the file or of all parts, the summary, and the leases for its highest rows. `count` is the number of rows of the summary, `sizes` are the sizes of groups.
     fn write_result(
         &self,
         session: &mut Session,
@@ -291,6 +288,8 @@ impl Plan {
         each: Option<&mut dyn FnMut(&Block)>,
         watcher: &ProgressFn,
     ) -> Result<(Option<u64>, Summary, Vec<Lease>), Error> {
+        // The result has the memory of the passes.
+        job::release(session);
         let folder = self.output_folder();
         let mut done = 0;
         let mut note = |rows: u64, total: u64| {
@@ -314,9 +313,9 @@ impl Plan {
         if !is_first {
             job::serve(session)?;
         }
-        let (mut summary, mut long_ids) = (Summary::default(), Vec::new());
+        let (mut summary, mut highest) = (Summary::default(), Vec::new());
         if is_first && self.wants_summary() {
-            (summary, long_ids) = session.summarize(output, sizes, count)?;
+            (summary, highest) = session.summarize(output, sizes, count)?;
         }
         let path = self.config.output.as_ref();
         if let Some(path) = path.filter(|_| is_first && folder.is_none()) {
@@ -329,7 +328,7 @@ impl Plan {
         if is_first {
             job::stop_serving(session)?;
         }
-        Ok((result_bytes, summary, long_ids))
+        Ok((result_bytes, summary, highest))
     }
 
     fn write_metrics(&self, machine: &Machine, run: &Run, path: &Path) -> Result<(), Error> {
@@ -354,18 +353,4 @@ impl Plan {
         };
         machine.write_json(path, &account)
     }
-}
-
-/// Leases memory for the rows of the result, and for the `count` highest.
-fn set_aside(
-    machine: &Machine,
-    graph: &GraphDims,
-    wants_rows: bool,
-    count: usize,
-) -> Result<[Lease; 2], StorageError> {
-    let budget = machine.budget();
-    let rows = budget.lease("the rows of the result", open::rows(graph, wants_rows))?;
-    let highest = (count as u64).min(graph.batches.vertices());
-    let highest = budget.lease("the highest rows", TopK::memory(highest))?;
-    Ok([rows, highest])
 }

@@ -240,7 +240,7 @@ impl Session {
             .inspect_err(|error| parts.give_up(error))
     }
 
-    /// Computes the summary of a result, and returns the leases for its long ids.
+    /// Computes the summary of a result, and returns the leases for its highest rows.
     ///
     /// `sizes` are the sizes of the groups that it names, `count` the number of rows to keep.
     pub(crate) fn summarize(

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, check_stop};
 use crate::machine::resources::Machine;
-use crate::result::rows::are_vertices;
+use crate::result::rows::{self, are_vertices};
 use crate::result::top_k::{TEXT_BYTES, TopK, TopRow, json_number};
 use crate::result::values::ValueColumn;
 
@@ -81,7 +81,29 @@ impl Summary {
     }
 }
 
-/// Returns the bytes of the budget that a summary takes: fewer than the passes have freed by now.
+/// Returns the bytes of the budget that a run takes after its last pass.
+///
+/// They are for the rows of its result if they are wanted, and for a summary with the `count` highest.
+pub(crate) fn result_bytes(graph: &GraphDims, wants_rows: bool, count: usize) -> u64 {
+    let rows = if wants_rows {
+        rows::bytes_needed(graph)
+    } else {
+        0
+    };
+    match count {
+        0 => rows,
+        _ => rows
+            .max(bytes_needed(graph))
+            .saturating_add(highest_bytes(graph, count)),
+    }
+}
+
+/// Returns the bytes of the budget that the `count` highest rows take.
+fn highest_bytes(graph: &GraphDims, count: usize) -> u64 {
+    TopK::memory((count as u64).min(graph.batches.vertices()))
+}
+
+/// Returns the bytes of the budget that reading the values for a summary takes.
 fn bytes_needed(graph: &GraphDims) -> u64 {
     let value_bytes = size_of::<u64>() as u64;
     let columns = match graph.order {
@@ -94,7 +116,7 @@ fn bytes_needed(graph: &GraphDims) -> u64 {
 
 /// Reads all values of a result, or the sizes of its groups, and keeps the `count` highest.
 ///
-/// It also returns the leases for their long ids.
+/// It also returns the leases for these.
 ///
 /// # Errors
 /// The disk fails, the budget has no room for a batch, or work is to stop.
@@ -106,7 +128,9 @@ pub(crate) fn summarize(
     count: usize,
 ) -> Result<(Summary, Vec<Lease>), Error> {
     let budget = machine.budget();
-    let _lease = budget.lease("a summary of the result", bytes_needed(&graph.measure()))?;
+    let measure = graph.measure();
+    let _lease = budget.lease("a summary of the result", bytes_needed(&measure))?;
+    let highest = budget.lease("the highest rows", highest_bytes(&measure, count))?;
     let shown = sizes.unwrap_or(output);
     let has_order = !are_vertices(shown);
     let mut top = TopK::new(if has_order { count } else { 0 });
@@ -136,12 +160,12 @@ pub(crate) fn summarize(
     }
     let reached = top.reached;
     let mut reader = reader(graph, budget)?;
-    let mut long_ids = Vec::new();
+    let mut leases = vec![highest];
     let rows = top.into_rows().map(|(rank, value)| {
         let vertex = graph.id_of_rank(&mut reader, rank)?.to_string();
         if vertex.len() as u64 > TEXT_BYTES {
             let bytes = COPIES * vertex.len() as u64;
-            long_ids.push(budget.lease("long ids of the highest rows", bytes)?);
+            leases.push(budget.lease("long ids of the highest rows", bytes)?);
         }
         Ok(TopRow { vertex, value })
     });
@@ -159,7 +183,7 @@ pub(crate) fn summarize(
         top,
         convergence: engine.metrics().convergence,
     };
-    Ok((summary, long_ids))
+    Ok((summary, leases))
 }
 
 fn reader(graph: &Arc<StoredGraph>, budget: &MemoryBudget) -> Result<PageCache, Error> {

@@ -53,28 +53,28 @@ const CASES: [Case; 11] = [
         batch_size: Some(4096),
         ..kronecker(18, 16, 4, 16)
     },
-    // So do rows.
+    // So do messages, which all runs of columns need most of.
     Case {
-        batch_size: Some(4096),
-        resident: [false, true],
-        ..kronecker(16, 16, 1, 10)
+        batch_size: Some(8192),
+        resident: [true, false],
+        ..kronecker(18, 8, 1, 9)
     },
-    // And messages, which all runs of columns need most of.
+    // And rows.
     Case {
-        batch_size: Some(4096),
+        batch_size: Some(16_384),
         resident: [false, false],
-        ..kronecker(18, 16, 1, 10)
+        ..kronecker(18, 16, 1, 8)
     },
     // Or each needs few of them.
     Case {
         batch_size: Some(32_768),
         resident: [false, false],
         dispatched: true,
-        ..kronecker(21, 2, 1, 20)
+        ..kronecker(21, 2, 1, 12)
     },
     Case {
         batch_size: Some(32_768),
-        resident: [false, false],
+        resident: [true, false],
         dispatched: true,
         ..kronecker(21, 2, 4, 20)
     },

@@ -470,3 +470,83 @@ fn run_on_edges_names_memory_for_import_and_run() {
         }
     }
 }
+
+/// The metrics of a run, in exactly the memory that a refusal asks for, and that memory.
+fn metrics_at_least_memory(at: &Path, run: &[&str]) -> (u64, serde_json::Value) {
+    let run = [run, &["-q", "--metrics", "metrics.json"]].concat();
+    let least = asked_for(&fail(at, 1, &[&run[..], &["--memory", "1M"]].concat()));
+    succeed(at, &[&run[..], &["--memory", &least.to_string()]].concat());
+    let metrics = std::fs::read(at.join("metrics.json")).expect("metrics");
+    (least, serde_json::from_slice(&metrics).expect("JSON"))
+}
+
+#[test]
+fn least_memory_has_one_worker_and_rows_in_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let path = ["generate", "grid", "1", "200000", "-o", "path", "-q"];
+    succeed(at, &path);
+    let mut leasts = Vec::new();
+    for threads in ["1", "2", "16"] {
+        let run = ["run", "bfs", "path", "--source", "199960"];
+        let run = [&run[..], &["--threads", threads]].concat();
+        let (least, metrics) = metrics_at_least_memory(at, &run);
+        assert_eq!(metrics["vertex_state_resident"], true, "{threads} threads");
+        leasts.push(least);
+    }
+    // With one batch, borrowing its rows takes as much as having them in memory.
+    assert_eq!(leasts, [leasts[0]; 3], "threads ask for no more memory");
+}
+
+#[test]
+fn result_takes_the_memory_of_the_passes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let graph = [
+        "generate", "uniform", "1000000", "1000000", "-o", "graph", "-q",
+    ];
+    succeed(at, &graph);
+    let run = [
+        "run",
+        "pagerank",
+        "graph",
+        "--threads",
+        "1",
+        "--iterations",
+        "1",
+    ];
+    let least = |run: &[&str]| asked_for(&fail(at, 1, &[run, &["--memory", "1M"]].concat()));
+    let without = least(&run);
+    let run = [&run[..], &["-o", "r.parquet"]].concat();
+    let with = least(&run);
+    // The result takes 27 MiB alone: two values a vertex, a block of rows, and buffers.
+    assert!(
+        without <= with && with < without + (16 << 20),
+        "{without}, {with}"
+    );
+    does_with_what_it_asks_for(at, &run, "1M");
+}
+
+#[test]
+fn sparse_pass_moves_pages_of_its_rows_only() {
+    // Bytes of a page of rows, in large batches.
+    const PAGE: u64 = 256 << 10;
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let path = ["generate", "grid", "1", "2000000", "-o", "path", "-q"];
+    succeed(at, &[&path[..], &["--batch-size", "262144"]].concat());
+    let run = ["run", "sssp", "path", "--source", "1999960"];
+    let (_, metrics) = metrics_at_least_memory(at, &run);
+    assert_eq!(metrics["vertex_state_resident"], false);
+    let passes = metrics["passes"].as_array().expect("passes");
+    let sparse = passes.iter().filter(|pass| pass["mode"] == "sparse");
+    let sparse: Vec<_> = sparse.collect();
+    assert!(sparse.len() >= 39, "{}", sparse.len());
+    for pass in sparse {
+        // One row is active and one is reached. They are in one page, out of eight of the batch.
+        for moved in ["bytes_read", "bytes_written"] {
+            let bytes = pass[moved].as_u64().expect("bytes");
+            assert!(bytes <= 4 * PAGE, "{moved}: {bytes}");
+        }
+    }
+}

@@ -81,15 +81,15 @@ fn resume_after_kill_keeps_bytes() {
     let folder = folder.path();
     graph(folder);
     for run in [
-        "run pagerank graph --iterations 8 --memory 20M --threads 1",
+        "run pagerank graph --iterations 8 --memory 16M --threads 1",
         "run pagerank graph --iterations 8 --threads 2",
         "run pagerank graph --iterations 8 --ranks 3 --memory 62M --threads 3",
-        "run pagerank graph --iterations 8 --method pregel-pull --memory 23M --threads 2",
+        "run pagerank graph --iterations 8 --method pregel-pull --memory 18M --threads 2",
         "run bfs graph --source 0 --memory 19M --threads 1 --parents",
         "run bfs graph --source 0 --threads 2 --sparse always",
         "run wcc graph --method labels --memory 19M --threads 1",
         "run wcc graph --threads 2",
-        "run sssp graph --source 0 --memory 20M --threads 1",
+        "run sssp graph --source 0 --memory 16M --threads 1",
         "run sssp graph --source 0 --method bellman-ford --ranks 2 --memory 43M --threads 2",
         "run bfs graph --source 0 --threads 2 --place edges=dram --parents",
         "run sssp graph --source 0 --threads 2 --place edges=dram",
@@ -114,7 +114,7 @@ fn resume_continues_the_pass_count() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
-    let run = "run pagerank graph --iterations 12 --memory 20M --threads 1";
+    let run = "run pagerank graph --iterations 12 --memory 16M --threads 1";
     assert!(kill_after(folder, run, 4));
     let resume = "--checkpoint-dir checkpoints --checkpoint-every 1 --resume -o found.csv";
     let said = crate::told(folder, &words(run, resume));
@@ -132,7 +132,7 @@ fn checkpoints_of_another_run_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
-    let run = "run pagerank graph --iterations 8 --memory 20M --threads 1";
+    let run = "run pagerank graph --iterations 8 --memory 16M --threads 1";
     assert!(kill_after(folder, run, 2));
     for (other, said) in [
         (
@@ -145,7 +145,7 @@ fn checkpoints_of_another_run_are_refused() {
             "algorithm pagerank, not wcc",
         ),
         (
-            run.replace("20M --threads 1", "80M --threads 2 --ranks 2"),
+            run.replace("16M --threads 1", "80M --threads 2 --ranks 2"),
             "ranks 1, not 2",
         ),
     ] {
@@ -190,7 +190,7 @@ fn checkpoint_damage_is_detected() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
-    let run = "run pagerank graph --iterations 8 --memory 20M --threads 1";
+    let run = "run pagerank graph --iterations 8 --memory 16M --threads 1";
     succeed(folder, &words(run, "-q -o wanted.csv"));
     assert!(kill_after(folder, run, 3));
     let of_rank = folder.join("checkpoints/rank-00000");
@@ -274,7 +274,7 @@ fn checkpoint_directory_in_use_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
-    let run = "run pagerank graph --iterations 4 --memory 20M --threads 1 -o found.csv";
+    let run = "run pagerank graph --iterations 4 --memory 16M --threads 1 -o found.csv";
     let long = run.replace("4 ", "100000 ");
     let theirs = folder.join("checkpoints/rank-00000/theirs.txt");
     let elsewhere = folder.join("elsewhere");
@@ -363,7 +363,7 @@ fn resume_on_disk_takes_the_same_command_only() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
-    let run = "run pagerank graph --iterations 60 --memory 20M --threads 1";
+    let run = "run pagerank graph --iterations 60 --memory 16M --threads 1";
     succeed(folder, &words(run, "-q -o wanted.csv"));
     assert_eq!(
         unnamed(folder),
@@ -414,7 +414,7 @@ fn resume_lists_other_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
-    let run = "run pagerank graph --iterations 100000000 --memory 20M --threads 1";
+    let run = "run pagerank graph --iterations 100000000 --memory 16M --threads 1";
     let mut child = graphmill()
         .args(words(run, "-q -o found.csv"))
         .current_dir(folder)
@@ -450,7 +450,7 @@ fn resume_after_signal_keeps_bytes() {
     graph(folder);
     for (run, again) in [
         (
-            "run pagerank graph --iterations 40 --memory 20M --threads 1",
+            "run pagerank graph --iterations 40 --memory 16M --threads 1",
             "",
         ),
         (
@@ -486,7 +486,7 @@ fn checkpoint_directory_takes_one_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
-    let run = "run pagerank graph --iterations 100000000 --memory 20M --threads 1";
+    let run = "run pagerank graph --iterations 100000000 --memory 16M --threads 1";
     let named = "-o found.csv --checkpoint-dir checkpoints";
     let first = start(folder, &words(run, named));
     while !folder.join("checkpoints/rank-00000/run.json").exists() {
@@ -498,7 +498,7 @@ fn checkpoint_directory_takes_one_run() {
         "{said}"
     );
     // A directory that no user named is left to its holder.
-    let short = "run pagerank graph --iterations 3 --memory 20M --threads 1";
+    let short = "run pagerank graph --iterations 3 --memory 16M --threads 1";
     succeed(folder, &words(short, "-q -o wanted.csv"));
     let said = end_in_pass(first, &["INT", "INT"]);
     assert!(said.contains("interrupted"), "{said}");
@@ -509,7 +509,7 @@ fn checkpoints_disabled_write_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
-    let run = "run pagerank graph --iterations 100000000 --memory 20M --threads 1 --checkpoints 0";
+    let run = "run pagerank graph --iterations 100000000 --memory 16M --threads 1 --checkpoints 0";
     let said = end_in_pass(start(folder, &words(run, "-o found.csv")), &["INT"]);
     assert!(said.contains("nothing was left behind"), "{said}");
     assert_eq!(names(folder), ["graph"]);

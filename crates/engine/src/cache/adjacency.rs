@@ -70,8 +70,6 @@ impl AdjacencyLists {
         let arcs = own_arcs(context);
         let begins = AlignedBuffer::footprint(8 * (batches.vertices() as usize + 1));
         let records = arcs.saturating_mul(record).saturating_add(4096);
-        let worker =
-            8 * batches.widest() + (DEGREE_FRAMES as u64) * DISK_PAGE_BYTES + SCRATCH_BYTES;
         let starts = 5 * 8 * batches.len() as u64;
         if !fits_nodes(context, begins, records) {
             return (u64::MAX, 0);
@@ -80,8 +78,14 @@ impl AdjacencyLists {
         let records = context.tiers.leased(DataKind::Edges, records);
         (
             begins.saturating_add(records),
-            worker * context.workers.count() as u64 + starts,
+            Self::loading_by_worker(context) * context.workers.count() as u64 + starts,
         )
+    }
+
+    /// Returns the bytes that a worker takes to load lists.
+    pub(crate) fn loading_by_worker(context: &ExecContext) -> u64 {
+        let widest = context.batches.widest();
+        8 * widest + (DEGREE_FRAMES as u64) * DISK_PAGE_BYTES + SCRATCH_BYTES
     }
 
     /// True if destinations fit a word.

@@ -294,7 +294,7 @@ impl Checkpointer {
         pages.stays = true;
         let mut io = RowFileIo::new(&*self.disk, &self.budget, page_bytes)?;
         let mut entries = vec![0; log.pages.len() * page_bytes];
-        let mut read = io.load(&pages, &log.pages, &mut entries);
+        let mut read = io.load(&pages, &log.pages, None, &mut entries);
         let arrays = record.arrays.iter();
         for pages_of in arrays.flat_map(|array| array.pages.chunks(CHECKED)) {
             if self.stop.is_cancelled() {

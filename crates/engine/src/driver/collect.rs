@@ -61,7 +61,7 @@ impl Engine {
         }
         let io = (self.common.row_io.first()).ok_or(EngineError::ForeignArray)?;
         let needs = [ColumnAccess::Read(id)];
-        let open = (self.common.arrays).open(batch, &needs, &mut lock(io))?;
+        let open = (self.common.arrays).open(batch, &needs, None, &mut lock(io))?;
         show(&open.guards[0], self.common.batches.span(batch) as usize);
         Ok(())
     }

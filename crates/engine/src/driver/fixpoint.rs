@@ -5,6 +5,7 @@ use graphmill_raw::AtomicScalar;
 use graphmill_storage::{Buffer, DataKind};
 
 use crate::cache::adjacency::{AdjacencyLists, with_words};
+use crate::cache::cells::CellCache;
 use crate::config::{EdgeResidency, KernelChoice};
 use crate::context::ExecContext;
 use crate::driver::pass_list::listed;
@@ -23,6 +24,7 @@ use crate::metrics::traffic::Access;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
 use crate::program::monotone::{Label, MonotoneProgram};
+use crate::state::row_file::RowFileIo;
 use crate::state::rows::{Read, Write};
 use crate::state::vertex_array::{VertexArray, elements_mut};
 use crate::value::{EdgeValue, Reduce};
@@ -248,6 +250,15 @@ impl Engine {
         Ok(self.common.budget.available() >= work)
     }
 
+    /// Returns the bytes that `workers` workers take for work over lists.
+    fn buffers_over_lists(&self, workers: usize) -> u64 {
+        let rows = RowFileIo::memory(self.common.arrays.pages().page_bytes());
+        let lists = AdjacencyLists::loading_by_worker(&self.context(false));
+        BlockPool::memory(self.vertices(), workers)
+            + CellCache::loading_by(workers)
+            + workers as u64 * (rows + lists)
+    }
+
     /// Returns the bytes that work over lists takes, without the lists and the labels of this rank.
     pub(crate) fn work_over_lists(&self, label_bytes: usize) -> u64 {
         let vertices = self.vertices();
@@ -426,8 +437,12 @@ pub fn adjacency_min_memory<T>(engine: &Engine, labels: &VertexArray<T>) -> Opti
     if !engine.common.arrays.in_memory(labels.id()) {
         return None;
     }
+    // A larger budget may have more workers, up to all threads.
+    let common = &engine.common;
+    let workers = [common.settings.workers.count(), common.workers.count()];
+    let [all, now] = workers.map(|workers| engine.buffers_over_lists(workers));
     let work = engine.work_over_lists(size_of::<T>());
-    let leave = work.max(engine.borrowed);
+    let leave = work.max(engine.borrowed) + all - now;
     let lack = (engine.cache).adjacency_shortfall(&engine.context(false), false, false, leave);
     let lack = lack.filter(|bytes| *bytes > 0)?;
     Some(engine.common.budget.total().saturating_add(lack))

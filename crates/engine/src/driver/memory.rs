@@ -46,7 +46,9 @@ impl Engine {
         if self.broken {
             return Err(EngineError::Broken);
         }
-        let reserve = self.common.shape.reserve_with_degrees();
+        let on_disk = self.common.on_disk_with(0);
+        let shape = &self.common.shape;
+        let reserve = shape.reserve_with_degrees(self.common.sizes, on_disk);
         let before = self.common.budget.available();
         let done = self.common.arrays.load(needs, reserve);
         if self.common.budget.available() < before {

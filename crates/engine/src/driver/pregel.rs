@@ -194,7 +194,9 @@ pub fn pregel_footprint<P: VertexProgram>(version: PregelMode) -> ProgramFootpri
     let passes = ProgramFootprint::of::<Everywhere<P>>().or(ProgramFootprint::of::<Deliver<P>>());
     match version {
         // What `Compute` looks at.
-        PregelMode::Pull => passes.with_rows::<<Compute<P> as MessageProgram>::SendRows>(),
+        PregelMode::Pull => passes
+            .with_rows::<<Compute<P> as MessageProgram>::SendRows>()
+            .with_arrays(size_of::<P::Value>() + 2 * size_of::<P::Message>()),
         PregelMode::Push => pregel_push::sizes::<P>(passes),
     }
 }

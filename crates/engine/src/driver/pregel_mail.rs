@@ -173,7 +173,10 @@ impl Engine {
         let own = self.common.ranks.own();
         let all: u64 = own.clone().map(bytes).sum();
         let widest = own.clone().map(bytes).max().unwrap_or(0);
-        let reserve = self.common.shape.reserve();
+        let on_disk = self.common.on_disk_with(0);
+        // The result comes after the mailboxes.
+        let sizes = self.common.sizes.with_result(0);
+        let reserve = self.common.shape.reserve(sizes, on_disk);
         let wanted = all.min(self.common.budget.total() / 4).max(widest);
         self.evict_to_free(reserve.saturating_add(wanted));
         if self.common.budget.available() < reserve.saturating_add(widest) {

@@ -20,7 +20,6 @@ use crate::driver::pregel_step::{AggregateSum, PregelStep, combining, message_in
 use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::exec::vertex_pass::close;
 use crate::frontier::active_set::ActiveSet;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
@@ -29,6 +28,7 @@ use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
 use crate::program::vertex::VertexProgram;
 use crate::schedule::numa::NumaQueue;
+use crate::state::row_set::RowSet;
 use crate::state::rows::{ColumnAccess, OutDegree, Rows, Write};
 use crate::state::vertex_array::VertexArray;
 use crate::value::{Accumulator, EdgeValue, Reduce};
@@ -223,7 +223,8 @@ impl Engine {
             .check_nodes(DataKind::Messages, all_sets)
             .map_err(StorageError::from)?;
         let boxes = SETS as u64 * one_set + of_mail;
-        let besides = self.common.shape.reserve();
+        // The result comes after the mailboxes.
+        let besides = (self.common.shape).reserve(self.common.sizes.with_result(0), 0);
         if self.common.budget.available() < boxes + besides {
             self.release();
         }
@@ -305,7 +306,8 @@ impl Engine {
             .sum::<usize>() as u64;
         let leased = self.common.tiers.leased(DataKind::Messages, bytes);
         let of_nodes = self.common.tiers.free_on_nodes(DataKind::Messages);
-        let least = leased.saturating_add(self.common.shape.reserve());
+        let sizes = self.common.sizes.with_result(0);
+        let least = leased.saturating_add(self.common.shape.reserve(sizes, 0));
         if self.common.budget.available() < least || of_nodes < bytes {
             self.release();
         }
@@ -372,7 +374,9 @@ impl<P: VertexProgram> Pushing<'_, P> {
         let batch = self.batches[position];
         let start = context.batches.start(batch);
         let mut io = lock(&context.row_io[worker]);
-        let mut open = context.arrays.open(batch, self.needs, &mut io)?;
+        let waken = self.waken.batch(batch)?;
+        let some = RowSet::of(&waken);
+        let mut open = (context.arrays).open(batch, self.needs, some.as_ref(), &mut io)?;
         let mut reached = lock(&self.reached.by_worker[worker]);
         let mut tally = <(AggregateSum<P::Aggregate>, u64)>::ZERO;
         {
@@ -381,7 +385,7 @@ impl<P: VertexProgram> Pushing<'_, P> {
             let mut callers = waits.then(|| self.callers.batch(batch)).transpose()?;
             let mut rows = <(Write<P::Value>, OutDegree)>::slices(&mut open.guards);
             let current = CurrentCall::new();
-            self.waken.batch(batch)?.for_each(|i| {
+            waken.for_each(|i| {
                 let v = start as usize + i;
                 current.at(v as u64);
                 let (value, degree) = <(Write<P::Value>, OutDegree)>::row(&mut rows, i);
@@ -443,7 +447,7 @@ impl<P: VertexProgram> Pushing<'_, P> {
             }
         }
         traffic.change(DataKind::Messages, Access::Random, edges * one_box);
-        close(context, open, self.needs, Some(self.waken), batch, &mut io)
+        (context.arrays).close(open, self.needs, None, &mut io)
     }
 }
 

@@ -35,6 +35,8 @@ pub struct RunEstimateRequest<'q> {
     pub memory: u64,
     /// What the program holds for each vertex.
     pub sizes: ProgramFootprint,
+    /// Bytes that the caller takes after the last pass, without the rows of the result and with them.
+    pub results: [u64; 2],
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
     /// Passes over all edges.
@@ -89,8 +91,10 @@ pub struct RunEstimate {
     pub cached_cell_bytes: u64,
     /// See there.
     pub cell_bytes: u64,
-    /// The least memory that a rank can do with.
-    pub least_memory: u64,
+    /// The least memory of a rank, in bytes, without the rows of a result and with them.
+    pub least_memory: [u64; 2],
+    /// Workers whose buffers the memory holds, at most all threads.
+    pub workers: usize,
     /// Bytes of temporary files at most.
     pub temporary_bytes: u64,
 }
@@ -102,7 +106,7 @@ pub(crate) struct RankEstimator<'q> {
     pub(crate) own: Range<usize>,
     pub(crate) shape: GraphShape,
     pub(crate) sizes: ProgramFootprint,
-    pub(crate) least: u64,
+    pub(crate) least: [u64; 2],
     pub(crate) free: u64,
 }
 

@@ -1,6 +1,6 @@
 //! What passes over all edges would move, before they are done: bytes read, written and sent by each rank (DFOGraph, section 4.5).
 //!
-//! The code that decides in a run which data stays in memory ([`GraphShape`], [`PassMemory`]) decides it here too, from the same
+//! The code that decides in a run which data stays in memory ([`fitting_shape`], [`PassMemory`]) decides it here too, from the same
 //! counts of a graph. This file adds how often a pass reads the data that does not stay:
 //!
 //! | what | signal | pass | slot |
@@ -29,12 +29,12 @@ use crate::estimate::routing::{RoutingEstimate, made};
 use crate::estimate::spill::{SpillEstimate, count_pieces};
 use crate::exchange::filter::{filter_budgets, is_worthwhile, lists_memory, selected_bytes};
 use crate::exchange::frame::{frames_bytes, messages_bytes};
-use crate::memory::plan::{GraphShape, PassMemory};
+use crate::memory::plan::PassMemory;
 use crate::memory::run_bytes;
 use crate::messages::routing::Routing;
 use crate::messages::routing_table::list_bytes;
 use crate::messages::run_codec;
-use crate::open::{base_memory, min_memory};
+use crate::open::{base_memory, fitting_shape, min_memory};
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::{ColumnLayout, mean};
 use crate::state::row_file::{RowFileIo, page_bytes};
@@ -62,14 +62,18 @@ impl<'q> RankEstimator<'q> {
             own: (cuts.len() > 2).then(|| own.clone()),
             ..outline.measure.clone()
         };
-        let sizes = ProgramFootprint {
+        let sizes = |result: u64| ProgramFootprint {
             weighted: question.sizes.weighted && measure.edge != EdgeKind::None,
-            ..question.sizes
+            ..question.sizes.with_result(result)
         };
-        let least = outline.open_bytes + min_memory(&measure, threads, question.tiers, sizes);
-        let shape = GraphShape::of(&measure, threads).with_tiers(question.tiers);
+        let tiers = question.tiers;
+        let least = |result| outline.open_bytes + min_memory(&measure, tiers, sizes(result));
+        let least = question.results.map(least);
+        let sizes = sizes(question.results[0]);
+        let free = question.memory.saturating_sub(outline.open_bytes);
+        let shape = fitting_shape(&measure, threads, tiers, sizes, free);
         // The engine has its buffers, and the driver the set of all vertices.
-        let taken = outline.open_bytes + base_memory(&measure, threads) + shape.set_of_vertices;
+        let taken = outline.open_bytes + base_memory(&measure, &shape) + shape.set_of_vertices;
         let looking = RankEstimator {
             question,
             rank,
@@ -79,7 +83,7 @@ impl<'q> RankEstimator<'q> {
             least,
             free: question.memory.saturating_sub(taken),
         };
-        match least > question.memory {
+        match least[0] > question.memory {
             true => Err(looking.too_small()),
             false => Ok(looking),
         }
@@ -88,7 +92,7 @@ impl<'q> RankEstimator<'q> {
     fn too_small(&self) -> EngineError {
         EngineError::TooSmall {
             what: "a run",
-            least: self.least,
+            least: self.least[0],
             budget: self.question.memory,
         }
     }
@@ -123,15 +127,18 @@ impl<'q> RankEstimator<'q> {
     /// Divides the memory and sums all traffic but messages and cells.
     fn share(mut self) -> Result<PlannedRank<'q>, EngineError> {
         let touched = self.sizes.signal.or(self.sizes.apply);
-        let (vertices, reserve) = (self.own_vertices(), self.shape.reserve());
-        let vertex_state_resident =
-            self.keep(vertices.saturating_mul(touched.read as u64), reserve);
+        let (vertices, sizes) = (self.own_vertices(), self.sizes);
+        let rows = touched.read.max(sizes.arrays);
+        let reserve = self.shape.reserve(sizes, 0);
+        let reserve = if self.shape.rows_fit { 0 } else { reserve };
+        let vertex_state_resident = self.keep(vertices.saturating_mul(rows as u64), reserve);
         let degrees_bytes = vertices.saturating_mul(size_of::<u32>() as u64);
-        let degrees_resident =
-            !touched.degrees || self.keep(degrees_bytes, self.shape.reserve_with_degrees());
+        let on_disk = if vertex_state_resident { 0 } else { rows };
+        let reserve = self.shape.reserve_with_degrees(sizes, on_disk);
+        let degrees_resident = !touched.degrees || self.keep(degrees_bytes, reserve);
         if !degrees_resident {
             // Workers keep what they unpack them from.
-            let frames = RowFileIo::FRAMES_BYTES * self.question.threads as u64;
+            let frames = RowFileIo::FRAMES_BYTES * self.shape.workers as u64;
             self.free = self.free.saturating_sub(frames);
         }
         let (mut start, mut pass) = (PassTraffic::default(), PassTraffic::default());
@@ -193,7 +200,7 @@ impl<'q> RankEstimator<'q> {
         if resident {
             return [here, 0];
         }
-        let workers = self.question.threads as u64;
+        let workers = self.shape.workers as u64;
         let of_batch = here / (self.own.len() as u64).max(1);
         // Each worker on a batch reads its frame again, if several batches share the frame; two large batches read a shared frame twice.
         let again = (DISK_PAGE_BYTES / of_batch.max(1)).clamp(1, workers);
@@ -328,7 +335,7 @@ impl<'q> RankEstimator<'q> {
         let block_lists = sum(|column| column.block_list_bytes);
         let bitmaps = sum(|column| column.bitmap_bytes);
         let fanout = self.question.outline.files.fanout;
-        let besides = CellCache::loading_by(self.question.threads)
+        let besides = CellCache::loading_by(self.shape.workers)
             + (self.own.len() * STRETCHES * 32) as u64
             + 5 * 4096;
         let left = (self.free).saturating_sub(room.messages + room.besides + graph + besides);
@@ -468,6 +475,7 @@ impl PlannedRank<'_> {
             cached_cell_bytes: cell_cache.pinned,
             cell_bytes: looking.cell_bytes(),
             least_memory: looking.least,
+            workers: looking.shape.workers,
             temporary_bytes: files,
         }
     }

@@ -50,7 +50,7 @@ impl RankEstimator<'_> {
         let cells = self.columns().iter().map(|column| column.cells).sum();
         let table = |group| {
             let groups = column_groups(self, group).len();
-            table_bytes(self.batches(), self.question.threads, cells, groups)
+            table_bytes(self.batches(), self.shape.workers, cells, groups)
         };
         let choice = self.question.dispatch;
         let beside = routing_budget(choice, &self.shape, sizes, room, self.free, table)?;

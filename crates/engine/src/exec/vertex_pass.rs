@@ -7,8 +7,7 @@ use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::Activate;
-use crate::state::array_store::BatchRows;
-use crate::state::row_file::RowFileIo;
+use crate::state::row_set::RowSet;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::value::Reduce;
 
@@ -50,7 +49,9 @@ impl RowPass<'_> {
     ) -> Result<A, EngineError> {
         let (context, needs) = (self.context, self.needs);
         let row_io = || lock(&context.row_io[worker]);
-        let mut open = context.arrays.open(batch, needs, &mut row_io())?;
+        let set = self.active.map(|active| active.batch(batch)).transpose()?;
+        let some = set.as_deref().and_then(RowSet::of);
+        let mut open = (context.arrays).open(batch, needs, some.as_ref(), &mut row_io())?;
         let start = context.batches.start(batch);
         let span = context.batches.span(batch);
         let count = self.active.map_or(span, |active| active.count_in(batch));
@@ -67,26 +68,13 @@ impl RowPass<'_> {
                     next.insert(i);
                 }
             };
-            match self.active {
+            match &set {
                 None => (0..span as usize).for_each(one),
-                Some(active) => active.batch(batch)?.for_each(one),
+                Some(set) => set.for_each(one),
             }
         }
         context.count_rows(worker, needs, count, count == span);
-        close(context, open, needs, self.active, batch, &mut row_io())?;
+        (context.arrays).close(open, needs, None, &mut row_io())?;
         Ok(sum)
     }
-}
-
-/// Ends the borrow of a batch's rows after the work on its active vertices, or on all.
-pub(crate) fn close(
-    context: &ExecContext,
-    open: BatchRows<'_>,
-    needs: &[ColumnAccess],
-    active: Option<&ActiveSet>,
-    batch: usize,
-    io: &mut RowFileIo,
-) -> Result<(), EngineError> {
-    let set = active.map(|active| active.batch(batch)).transpose()?;
-    context.arrays.close(open, needs, set.as_deref(), io)
 }

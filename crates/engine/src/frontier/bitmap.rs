@@ -132,6 +132,19 @@ impl HierarchicalBitmap {
         });
     }
 
+    /// The vertices of a part in ascending order.
+    pub(crate) fn for_each_in(&self, part: Range<usize>, mut f: impl FnMut(usize)) {
+        let of_words = part.start / WORD..part.end.div_ceil(WORD);
+        let of_summary = of_words.start / WORD..of_words.end.div_ceil(WORD);
+        for (t, mask) in parts(of_summary) {
+            bits(&[self.top[t] & mask], t * WORD, |s| {
+                bits(&[self.summary[s] & only(s, &of_words)], s * WORD, |w| {
+                    bits(&[self.words[w] & only(w, &part)], w * WORD, &mut f);
+                });
+            });
+        }
+    }
+
     /// Walks and empties the set.
     #[inline(always)]
     pub(crate) fn drain(&mut self, mut f: impl FnMut(usize)) {
@@ -289,6 +302,9 @@ mod tests {
                 let (below, above): (Vec<_>, Vec<_>) = all.iter().copied().partition(|i| *i < cut);
                 assert_eq!(mine.has_in(0..cut), !below.is_empty());
                 assert_eq!(mine.has_in(cut..span), !above.is_empty());
+                let mut walked = Vec::new();
+                mine.for_each_in(cut..span, |i| walked.push(i));
+                assert_eq!(walked, above, "{cut} of {span}");
                 let mut drained = Vec::new();
                 mine.drain_part(cut..span, |i| drained.push(i));
                 assert_eq!(drained, above, "{cut} of {span}");

@@ -45,7 +45,10 @@ const SMALL: u64 = 1 << 20;
 /// The properties of a graph that its passes' memory depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GraphShape {
-    workers: usize,
+    /// Workers whose buffers the budget holds.
+    pub(crate) workers: usize,
+    /// The budget holds all rows of the program beside its passes.
+    pub(crate) rows_fit: bool,
     batches: usize,
     vertices: u64,
     /// Vertices whose rows this rank has.
@@ -93,12 +96,14 @@ pub(crate) struct PassMemory {
 }
 
 impl GraphShape {
-    pub(crate) fn of(graph: &GraphDims, workers: usize) -> Self {
+    /// The shape for passes of one worker.
+    pub(crate) fn of(graph: &GraphDims) -> Self {
         let batches = &graph.batches;
         let each = || 0..batches.len();
         let own = graph.own.clone().unwrap_or(each());
         GraphShape {
-            workers,
+            workers: 1,
+            rows_fit: false,
             batches: batches.len(),
             vertices: batches.vertices(),
             own: batches.cut(own.end) - batches.cut(own.start),
@@ -116,6 +121,19 @@ impl GraphShape {
         }
     }
 
+    /// The same for passes of `workers` workers.
+    pub(crate) fn with_workers(self, workers: usize) -> Self {
+        GraphShape { workers, ..self }
+    }
+
+    /// The same where all rows of the program are in memory.
+    pub(crate) fn with_rows_in_memory(self) -> Self {
+        GraphShape {
+            rows_fit: true,
+            ..self
+        }
+    }
+
     /// The same where data lies on such tiers.
     pub(crate) fn with_tiers(self, tiers: &Tiers) -> Self {
         GraphShape {
@@ -125,19 +143,43 @@ impl GraphShape {
         }
     }
 
-    /// Returns the bytes that vertex arrays leave free: the minimum for a pass.
+    /// Returns the bytes that rows in memory leave free.
     ///
-    /// Rows matter more than long reads. The programs to come are not known yet.
-    pub(crate) fn reserve(&self) -> u64 {
-        self.pass(ProgramFootprint::USUAL)
+    /// They are the least of a pass, or the bytes of the result if it takes more.
+    /// `on_disk` bytes of a row are on disk, and workers borrow them.
+    pub(crate) fn reserve(&self, sizes: ProgramFootprint, on_disk: usize) -> u64 {
+        let later = if sizes.arrays > 0 { self.later() } else { 0 };
+        self.beside_rows(sizes, on_disk).saturating_add(later)
     }
 
-    /// Returns the bytes that degrees in memory leave free: a pass, and messages of up to 8 bytes.
+    fn beside_rows(&self, sizes: ProgramFootprint, on_disk: usize) -> u64 {
+        let rows = sizes.borrowed_bytes(on_disk, true);
+        let pass = self.pass(ProgramFootprint { rows, ..sizes });
+        pass.max(sizes.result)
+    }
+
+    /// Returns the bytes that are taken between the first rows and the first pass.
+    ///
+    /// These are frames of degrees, and two sets of the driver.
+    pub(crate) fn later(&self) -> u64 {
+        RowFileIo::FRAMES_BYTES * self.workers as u64 + 2 * self.set_of_vertices
+    }
+
+    /// Returns the bytes that degrees in memory leave free: a pass whose messages are in memory.
     ///
     /// Messages profit more from memory, as degrees are read once a pass.
-    pub(crate) fn reserve_with_degrees(&self) -> u64 {
-        self.reserve()
-            .saturating_add(self.vertices.saturating_mul(8))
+    pub(crate) fn reserve_with_degrees(&self, sizes: ProgramFootprint, on_disk: usize) -> u64 {
+        let rows = sizes.borrowed_bytes(on_disk, false);
+        let need = self.need(ProgramFootprint { rows, ..sizes }, CHUNK_BYTES_MIN);
+        need.in_memory.max(sizes.result)
+    }
+
+    /// Returns the bytes that a program takes with all its rows in memory, if they are known.
+    pub(crate) fn all_resident(&self, sizes: ProgramFootprint) -> Option<u64> {
+        let leased = u64::from(self.rows_leased);
+        let rows = self.own.saturating_mul(sizes.arrays as u64 * leased);
+        let takes = rows.saturating_add(self.beside_rows(sizes, 0));
+        (sizes.arrays > 0).then(|| takes.max(self.least(sizes)))
     }
 
     /// Returns the bytes that a vertex pass stages if rows are on disk.
@@ -172,13 +214,14 @@ impl GraphShape {
     /// The least free bytes that a program can do with.
     pub(crate) fn least(&self, sizes: ProgramFootprint) -> u64 {
         let leased = [self.rows_leased, self.messages_leased];
-        let kept = sizes.kept.iter().zip(leased).filter(|(_, leased)| *leased);
-        let kept: u64 = kept.map(|(bytes, _)| *bytes as u64 * self.own).sum();
-        match sizes.kept {
-            [0, 0] => self.pass(sizes),
+        let bytes = |kind: usize| sizes.kept[kind] as u64 * self.own * u64::from(leased[kind]);
+        let small = match sizes.kept {
+            [0, 0] => 0,
             // Rows are in memory only where they leave as much as this free, and buffers are whole pages.
-            _ => self.pass(sizes).max(self.reserve()) + kept + SMALL,
-        }
+            _ => SMALL,
+        };
+        let [rows, messages] = [0, 1].map(bytes);
+        rows + (self.pass(sizes) + messages + small).max(sizes.result)
     }
 
     /// The least free bytes that a pass can do with.
@@ -359,6 +402,7 @@ mod tests {
 
     fn shape() -> GraphShape {
         GraphShape {
+            rows_fit: false,
             workers: 2,
             batches: 65,
             vertices: 65 << 19,

@@ -82,7 +82,7 @@ mod tests {
             strips: BATCHES as usize,
             ..GraphDims::nothing()
         };
-        GraphShape::of(&measure, 2)
+        GraphShape::of(&measure).with_workers(2)
     }
 
     fn table(group_strips: usize) -> TableMemory {

@@ -11,6 +11,8 @@ pub struct ProgramFootprint {
     pub(crate) accumulator: usize,
     /// Of the rows that a worker borrows from disk.
     pub(crate) rows: usize,
+    /// Of these, values that the graph keeps.
+    pub(crate) graph_values: usize,
     /// Weights are read too.
     pub(crate) weighted: bool,
     /// A gather holds the rows of all strips that it folds side by side, to ask who wants messages.
@@ -22,6 +24,10 @@ pub struct ProgramFootprint {
     pub(crate) apply: RowBytes,
     /// In memory for every vertex of the graph, or the program does not run: rows, and messages.
     pub(crate) kept: [usize; 2],
+    /// Of the rows of all its vertex arrays; 0 if they are not known.
+    pub(crate) arrays: usize,
+    /// Bytes that its caller takes after the last pass, beside the rows.
+    pub(crate) result: u64,
 }
 
 impl ProgramFootprint {
@@ -30,12 +36,15 @@ impl ProgramFootprint {
         message: 8,
         accumulator: 8,
         rows: 24,
+        graph_values: 8,
         weighted: true,
         pulls: true,
         exact: false,
         signal: RowBytes::NONE,
         apply: RowBytes::NONE,
         kept: [0; 2],
+        arrays: 0,
+        result: 0,
     };
 
     /// Of a program whose rows are on disk.
@@ -45,14 +54,33 @@ impl ProgramFootprint {
         ProgramFootprint {
             message: size_of::<P::Message>(),
             accumulator: size_of::<P::Accumulator>(),
-            rows: if signal > apply { signal } else { apply },
+            rows: signal.max(apply),
+            graph_values: P::SignalRows::GRAPH_BYTES.max(P::ApplyRows::GRAPH_BYTES),
             weighted: P::Edge::WEIGHTED,
             pulls: P::EARLY_EXIT,
             exact: P::ORDER_INDEPENDENT,
             signal: P::SignalRows::TOUCHED,
             apply: P::ApplyRows::TOUCHED,
             kept: [0; 2],
+            arrays: 0,
+            result: 0,
         }
+    }
+
+    /// States the bytes of a row in all vertex arrays that the program makes.
+    ///
+    /// Rows in memory then leave less of the budget free: room to borrow rows only for arrays that may be on disk.
+    #[must_use]
+    pub fn with_arrays(self, arrays: usize) -> ProgramFootprint {
+        ProgramFootprint { arrays, ..self }
+    }
+
+    /// States the bytes of the budget that the caller takes after the last pass, beside the rows.
+    ///
+    /// Rows in memory leave them free. All else that the passes took is free again after the last pass.
+    #[must_use]
+    pub fn with_result(self, result: u64) -> ProgramFootprint {
+        ProgramFootprint { result, ..self }
     }
 
     /// Adds the bytes of rows and of messages that the program keeps in memory for every vertex.
@@ -69,7 +97,19 @@ impl ProgramFootprint {
     pub fn with_rows<R: Rows>(self) -> ProgramFootprint {
         ProgramFootprint {
             rows: self.rows.max(R::BYTES),
+            graph_values: self.graph_values.max(R::GRAPH_BYTES),
             ..self
+        }
+    }
+
+    /// Returns the most bytes of a row that a worker borrows, if `on_disk` bytes of it are on disk.
+    ///
+    /// `unpacked` says whether the values that the graph keeps are borrowed too.
+    pub(crate) fn borrowed_bytes(&self, on_disk: usize, unpacked: bool) -> usize {
+        let graph_values = if unpacked { self.graph_values } else { 0 };
+        match self.arrays {
+            0 => self.rows,
+            _ => self.rows.min(on_disk + graph_values),
         }
     }
 
@@ -80,12 +120,15 @@ impl ProgramFootprint {
             message: self.message.max(other.message),
             accumulator: self.accumulator.max(other.accumulator),
             rows: self.rows.max(other.rows),
+            graph_values: self.graph_values.max(other.graph_values),
             weighted: self.weighted || other.weighted,
             pulls: self.pulls || other.pulls,
             exact: self.exact && other.exact,
             signal: self.signal.or(other.signal),
             apply: self.apply.or(other.apply),
             kept: [0, 1].map(|kind| self.kept[kind].max(other.kept[kind])),
+            arrays: self.arrays.max(other.arrays),
+            result: self.result.max(other.result),
         }
     }
 }

@@ -16,12 +16,12 @@ use graphmill_raw::{AlignedBuffer, BorrowedSegments, Element, failpoint, lock};
 use graphmill_storage::{DataKind, Lease, MemoryBudget, Tiers};
 
 use crate::error::EngineError;
-use crate::frontier::bitmap::HierarchicalBitmap;
-use crate::state::checkpoint_copy::{CheckpointCopy, SavedColumn, pages_of};
+use crate::state::checkpoint_copy::{CheckpointCopy, SavedColumn};
 use crate::state::graph_values::{GraphValue, ValueStorage};
 use crate::state::row_file::{PageTable, PinnedSlots, RowFile, RowFileIo, SlotRef};
+use crate::state::row_set::RowSet;
 use crate::state::rows::ColumnAccess;
-use crate::state::vertex_array::{ArrayId, ColumnGuard, VertexArray, own_cuts};
+use crate::state::vertex_array::{ArrayId, BatchRows, ColumnGuard, VertexArray, own_cuts};
 
 /// Stores of arrays made so far.
 static STORES: AtomicU32 = AtomicU32::new(0);
@@ -35,6 +35,13 @@ struct Array {
 }
 
 impl Array {
+    /// True if its pages are read or written: it is on disk, or in checkpoints.
+    fn has_pages(&self) -> bool {
+        !matches!(self.rows, ColumnStorage::Memory { copies: None, .. })
+    }
+    fn is_on_disk(&self) -> bool {
+        matches!(self.rows, ColumnStorage::Disk { .. })
+    }
     fn busy(&self) -> EngineError {
         let name = self.name.clone();
         EngineError::BusyArray { name }
@@ -77,12 +84,6 @@ pub(crate) struct ArrayStore {
     degree_bytes: AtomicU64,
     budget: MemoryBudget,
     tiers: Tiers,
-}
-
-/// The rows of one batch, borrowed for a pass.
-pub(crate) struct BatchRows<'s> {
-    pub(crate) guards: Vec<ColumnGuard<'s>>,
-    batch: usize,
 }
 
 impl ArrayStore {
@@ -253,8 +254,16 @@ impl ArrayStore {
 
     /// True if an array is in memory.
     pub(crate) fn in_memory(&self, id: ArrayId) -> bool {
-        let rows = self.get(id).map(|array| &array.rows);
-        matches!(rows, Some(ColumnStorage::Memory { .. }))
+        self.get(id).is_some_and(|array| !array.is_on_disk())
+    }
+
+    /// Returns the bytes of a row in all arrays in memory, and in all arrays on disk.
+    pub(crate) fn row_bytes_made(&self) -> [usize; 2] {
+        let mut bytes = [0; 2];
+        for array in &self.arrays {
+            bytes[usize::from(array.is_on_disk())] += array.element_bytes;
+        }
+        bytes
     }
 
     /// True if all these arrays are in memory.
@@ -297,25 +306,32 @@ impl ArrayStore {
         staged.map(|need| self.row_bytes(*need)).sum()
     }
 
-    /// Borrows the rows of a batch.
+    /// Borrows rows of a batch: some, or all.
+    ///
+    /// If only some are borrowed, only their pages are read, and no other row may be looked at.
     pub(crate) fn open(
         &self,
         batch: usize,
         needs: &[ColumnAccess],
+        some: Option<&RowSet<'_>>,
         io: &mut RowFileIo,
     ) -> Result<BatchRows<'_>, EngineError> {
         let mut guards = Vec::with_capacity(needs.len());
+        let mut pages = Vec::with_capacity(needs.len());
         let span = self.batches.span(batch) as usize;
         for need in needs {
             let id = match need {
                 ColumnAccess::Read(id) | ColumnAccess::Write(id) => *id,
                 ColumnAccess::Graph(value) => {
                     guards.push(self.open_value(*value, batch, io)?);
+                    pages.push(None);
                     continue;
                 }
             };
             let array = self.get(id).ok_or(EngineError::ForeignArray)?;
             let busy = || array.busy();
+            let pages_of = |some: &RowSet| some.pages(array.element_bytes, self.pages.page_bytes());
+            let wanted = some.filter(|_| array.has_pages()).map(pages_of);
             guards.push(match (&array.rows, need) {
                 (ColumnStorage::Memory { rows, .. }, ColumnAccess::Write(_)) => {
                     ColumnGuard::Exclusive(rows.write(batch).ok_or_else(busy)?)
@@ -327,13 +343,18 @@ impl ArrayStore {
                     let bytes = span * array.element_bytes;
                     let mut rows = self.budget.buffer("paged vertex rows", bytes)?;
                     let table = table.read().unwrap_or_else(PoisonError::into_inner);
-                    let pages = &table[first[batch]..first[batch + 1]];
-                    io.load(&self.pages, pages, &mut rows[..bytes])?;
+                    let slots = &table[first[batch]..first[batch + 1]];
+                    io.load(&self.pages, slots, wanted.as_deref(), &mut rows[..bytes])?;
                     ColumnGuard::Paged(rows)
                 }
             });
+            pages.push(wanted);
         }
-        Ok(BatchRows { guards, batch })
+        Ok(BatchRows {
+            guards,
+            batch,
+            pages,
+        })
     }
 
     /// Borrows the values of a batch that the graph keeps, or unpacks them.
@@ -358,32 +379,31 @@ impl ArrayStore {
 
     /// Ends a borrow: writes the pages with changed rows to new slots.
     ///
-    /// It does so for the arrays on disk that were open for writing. `dirty` walks the changed rows in ascending order; without
-    /// it all rows have changed.
+    /// It does so for the arrays on disk that were open for writing. Without `dirty` all borrowed rows have changed.
     pub(crate) fn close(
         &self,
         open: BatchRows<'_>,
         needs: &[ColumnAccess],
-        dirty: Option<&HierarchicalBitmap>,
+        dirty: Option<&RowSet<'_>>,
         io: &mut RowFileIo,
     ) -> Result<(), EngineError> {
         let batch = open.batch;
         let span = self.batches.span(batch) as usize;
-        for (need, guard) in needs.iter().zip(&open.guards) {
+        for ((need, guard), borrowed) in needs.iter().zip(&open.guards).zip(open.pages) {
             let ColumnAccess::Write(id) = need else {
                 continue;
             };
             let Some(array) = self.get(*id) else { continue };
-            let page_bytes = self.pages.page_bytes();
-            let changed = |first: &[usize]| match dirty {
-                None => (0..first[batch + 1] - first[batch]).collect(),
-                Some(dirty) => pages_of(dirty, array.element_bytes, page_bytes),
+            let pages_of = |some: &RowSet| some.pages(array.element_bytes, self.pages.page_bytes());
+            let changed = |first: &[usize]| {
+                let some = dirty.map(pages_of).or(borrowed);
+                some.unwrap_or_else(|| (0..first[batch + 1] - first[batch]).collect())
             };
             match (&array.rows, guard) {
                 (ColumnStorage::Disk { first, written, .. }, ColumnGuard::Paged(rows)) => {
                     let rows = &rows[..span * array.element_bytes];
-                    let changed: Vec<usize> = changed(first);
-                    io.store(&self.pages, rows, changed.into_iter(), |page, slot| {
+                    let changed = changed(first).into_iter();
+                    io.store(&self.pages, rows, changed, |page, slot| {
                         lock(written).push((first[batch] + page, slot));
                     })?;
                 }
@@ -510,8 +530,7 @@ impl ArrayStore {
 
     /// True if the rows of all arrays are in memory.
     pub(crate) fn all_resident(&self) -> bool {
-        let is_resident = |array: &Array| matches!(array.rows, ColumnStorage::Memory { .. });
-        self.arrays.iter().all(is_resident)
+        self.row_bytes_made()[1] == 0
     }
 
     /// Has the page file go with the engine again.
@@ -548,7 +567,7 @@ impl ArrayStore {
                     for batch in self.own.clone() {
                         let range = copies.first[batch]..copies.first[batch + 1];
                         let mut rows = rows.write(batch).ok_or_else(other)?;
-                        io.load(&self.pages, &saved.pages[range], &mut rows)?;
+                        io.load(&self.pages, &saved.pages[range], None, &mut rows)?;
                     }
                     lock(&copies.table).clone_from(&saved.pages);
                 }

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::state::row_file::PageTable;
 
 /// An array in a checkpoint.
@@ -51,54 +50,5 @@ impl CheckpointCopy {
         };
         let pages = range.clone().filter(take);
         pages.map(|page| page - range.start).collect()
-    }
-}
-
-/// Returns the pages of a batch that hold changed rows, of elements of `size` bytes.
-pub(crate) fn pages_of(
-    dirty: &HierarchicalBitmap,
-    element_bytes: usize,
-    page_bytes: usize,
-) -> Vec<usize> {
-    let mut changed = Vec::new();
-    // Rows before this one are in pages already reported: a division for each page, not for each row.
-    let mut copied = 0;
-    dirty.for_each(|i| {
-        if i >= copied {
-            let from = i * element_bytes / page_bytes;
-            let to = ((i + 1) * element_bytes - 1) / page_bytes;
-            let is_told = changed.last() == Some(&from);
-            changed.extend(from + usize::from(is_told)..=to);
-            copied = (to + 1) * page_bytes / element_bytes;
-        }
-    });
-    changed
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use graphmill_storage::MemoryBudget;
-
-    use super::*;
-
-    #[test]
-    fn changed_row_marks_its_pages() {
-        const PAGE_BYTES: usize = 64;
-        for element_bytes in [1, 4, 12, 48, 64, 100, 200] {
-            for step in [1, 3, 17, 50] {
-                let mut dirty = HierarchicalBitmap::default();
-                dirty.reserve(300, &MemoryBudget::new(1 << 20)).unwrap();
-                let mut pages = BTreeSet::new();
-                for i in (0..300).step_by(step) {
-                    dirty.insert(i);
-                    let bytes = i * element_bytes..(i + 1) * element_bytes;
-                    pages.extend(bytes.map(|byte| byte / PAGE_BYTES));
-                }
-                let found = pages_of(&dirty, element_bytes, PAGE_BYTES);
-                assert_eq!(found, Vec::from_iter(pages), "{element_bytes} bytes");
-            }
-        }
     }
 }

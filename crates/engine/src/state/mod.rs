@@ -4,5 +4,6 @@ pub(crate) mod array_store;
 pub(crate) mod checkpoint_copy;
 pub(crate) mod graph_values;
 pub(crate) mod row_file;
+pub(crate) mod row_set;
 pub(crate) mod rows;
 pub(crate) mod vertex_array;

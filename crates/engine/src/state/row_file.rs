@@ -231,14 +231,22 @@ impl RowFileIo {
         })
     }
 
-    /// Reads pages into `rows`, one after the other; a page without a slot is zeros.
+    /// Reads pages into `rows`, each to its place there; a page without a slot is zeros.
+    ///
+    /// It reads the `wanted` ones, or all.
     pub(crate) fn load(
         &mut self,
         file: &RowFile,
         pages: &[Option<SlotRef>],
+        wanted: Option<&[usize]>,
         rows: &mut [u8],
     ) -> Result<(), EngineError> {
-        self.read(file, pages, |page, bytes| {
+        let (all, some) = match wanted {
+            Some(wanted) => (0..0, wanted),
+            None => (0..pages.len(), &[][..]),
+        };
+        let wanted = all.chain(some.iter().copied());
+        self.read(file, pages, wanted, |page, bytes| {
             let end = rows.len().min((page + 1) * file.page_bytes);
             let into = &mut rows[page * file.page_bytes..end];
             let (there, zeros) = into.split_at_mut(bytes.len().min(into.len()));
@@ -254,7 +262,7 @@ impl RowFileIo {
         file: &RowFile,
         pages: &[Option<SlotRef>],
     ) -> Result<(), EngineError> {
-        self.read(file, pages, |_, _| ())
+        self.read(file, pages, 0..pages.len(), |_, _| ())
             .inspect_err(|_| self.settle())
     }
 
@@ -270,22 +278,23 @@ impl RowFileIo {
         &mut self,
         file: &RowFile,
         pages: &[Option<SlotRef>],
+        wanted: impl Iterator<Item = usize>,
         mut take: impl FnMut(usize, &[u8]),
     ) -> Result<(), EngineError> {
         let page_bytes = file.page_bytes;
-        let (mut next, mut arrived) = (0, 0);
-        while arrived < pages.len() {
-            if next < pages.len()
+        let mut wanted = wanted.peekable();
+        let mut on_way = 0;
+        while wanted.peek().is_some() || on_way > 0 {
+            if let Some(page) = wanted.peek().copied()
                 && let Some(buffer) = self.free.pop()
             {
-                let page = next;
-                next += 1;
+                wanted.next();
                 let Some(slot) = pages[page] else {
                     take(page, &[]);
                     self.free.push(buffer);
-                    arrived += 1;
                     continue;
                 };
+                on_way += 1;
                 let operation = Operation::Read {
                     file: file.file.clone(),
                     offset: slot.number * page_bytes as u64,
@@ -317,7 +326,7 @@ impl RowFileIo {
             }
             file.bytes_read
                 .fetch_add(page_bytes as u64, Ordering::Relaxed);
-            arrived += 1;
+            on_way -= 1;
         }
         Ok(())
     }

@@ -76,6 +76,9 @@ pub trait Rows: Sealed {
     /// Bytes of a row on disk.
     #[doc(hidden)]
     const BYTES: usize;
+    /// Bytes of a row that are values which the graph keeps.
+    #[doc(hidden)]
+    const GRAPH_BYTES: usize = 0;
     /// Returns the bytes that a pass moves of them.
     #[doc(hidden)]
     const TOUCHED: RowBytes;
@@ -180,6 +183,7 @@ macro_rules! graph_values {
             type Row<'r> = u64;
             type Slices<'b> = GraphValues<'b>;
             const BYTES: usize = size_of::<u64>();
+            const GRAPH_BYTES: usize = size_of::<u64>();
             const TOUCHED: RowBytes = $touched;
             fn needs(&self, out: &mut Vec<ColumnAccess>) {
                 out.push(ColumnAccess::Graph(GraphValue::$value));
@@ -226,6 +230,7 @@ macro_rules! tuples {
             type Row<'r> = ($($t::Row<'r>,)+);
             type Slices<'b> = ($($t::Slices<'b>,)+);
             const BYTES: usize = 0 $(+ $t::BYTES)+;
+            const GRAPH_BYTES: usize = 0 $(+ $t::GRAPH_BYTES)+;
             const TOUCHED: RowBytes = RowBytes::NONE$(.and($t::TOUCHED))+;
             fn needs(&self, out: &mut Vec<ColumnAccess>) {
                 $(self.$i.needs(out);)+

@@ -37,6 +37,14 @@ impl<T> VertexArray<T> {
     }
 }
 
+/// The rows of one batch, borrowed for a pass.
+pub(crate) struct BatchRows<'s> {
+    pub(crate) guards: Vec<ColumnGuard<'s>>,
+    pub(crate) batch: usize,
+    /// The pages with the borrowed rows of each array; `None` if all rows are borrowed.
+    pub(crate) pages: Vec<Option<Vec<usize>>>,
+}
+
 /// The borrowed elements of one array in one batch.
 pub enum ColumnGuard<'s> {
     /// Resident, shared.

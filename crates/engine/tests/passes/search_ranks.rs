@@ -129,8 +129,9 @@ fn search_on_ranks_without_memory_for_lists_runs_in_passes() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
-    let graph = Plain::undirected("random", 1000, random(1, 1000, 6000));
-    graph.store(&disk, &path, 37, 500, false);
+    // Lists of 4 MB a rank: the least memory of small graphs holds theirs.
+    let graph = Plain::undirected("random", 10_000, random(1, 10_000, 1_000_000));
+    graph.store(&disk, &path, 1000, 50_000, false);
     let mode = Mode {
         edges: EdgeResidency::Memory,
         memory: Memory::LeastAnd(0),

@@ -99,6 +99,6 @@ pub(crate) fn load(
     let whole = (end - first) * page_bytes;
     let mut bytes = context.budget.buffer("sent messages", whole)?;
     let slots = slots.get(first..end).unwrap_or(&[]);
-    io.load(pages, slots, &mut bytes[..whole])?;
+    io.load(pages, slots, None, &mut bytes[..whole])?;
     Ok((bytes, range.start - first * page_bytes))
 }

@@ -27,6 +27,7 @@ use crate::program::current_call::CurrentCall;
 use crate::program::edge::Activate;
 use crate::program::message::MessageProgram;
 use crate::program::outbox::{FullBox, Outbox};
+use crate::state::row_set::RowSet;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::value::Reduce;
 
@@ -314,7 +315,8 @@ impl<P: MessageProgram> ReceivePhase<'_, P> {
                 }
             }
         }
-        let mut open = context.arrays.open(batch, self.needs, &mut io)?;
+        let some = RowSet::of(&folded);
+        let mut open = (context.arrays).open(batch, self.needs, some.as_ref(), &mut io)?;
         let (mut sum, mut applied) = (P::Sum::ZERO, 0);
         {
             let mut next = self.reached.batch(batch)?;
@@ -334,7 +336,7 @@ impl<P: MessageProgram> ReceivePhase<'_, P> {
         context.count_rows(worker, self.needs, applied, false);
         let bytes = applied * size_of::<P::Accumulator>() as u64;
         traffic.change(DataKind::Messages, Access::Random, bytes);
-        (context.arrays).close(open, self.needs, Some(&folded), &mut io)?;
+        (context.arrays).close(open, self.needs, None, &mut io)?;
         Ok(sum)
     }
 }

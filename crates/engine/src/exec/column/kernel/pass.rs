@@ -13,6 +13,7 @@ use crate::metrics::traffic::Access;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::state::row_file::RowFileIo;
+use crate::state::row_set::RowSet;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::value::{Accumulator, Reduce};
 
@@ -74,16 +75,12 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     output: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     let (context, program, needs) = (pass.context, pass.program, pass.apply);
-    let mut batch_rows = context.arrays.open(batch, needs, io)?;
     let start = context.batches.start(batch);
     let (mut sum, mut applied) = (P::Sum::ZERO, 0);
     let span = context.batches.span(batch) as usize;
+    let some = RowSet::of_part(reached, places.start..places.end.min(places.start + span));
+    let mut batch_rows = context.arrays.open(batch, needs, Some(&some), io)?;
     let mut outside = None;
-    let mut dirty = HierarchicalBitmap::default();
-    let is_tracked = !context.arrays.resident(needs);
-    if is_tracked {
-        dirty.reserve(span, &context.budget)?;
-    }
     {
         let current = CurrentCall::new();
         let mut next = output.activated.batch(batch)?;
@@ -106,9 +103,6 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
             if activate == Activate::Yes {
                 next.insert(i);
             }
-            if is_tracked {
-                dirty.insert(i);
-            }
         });
     }
     // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
@@ -122,5 +116,5 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     traffic.change(DataKind::Messages, Access::Random, bytes);
     output.activated.recount(batch);
     output.sums.push(sum);
-    (context.arrays).close(batch_rows, needs, is_tracked.then_some(&dirty), io)
+    (context.arrays).close(batch_rows, needs, None, io)
 }

@@ -11,6 +11,7 @@ use crate::metrics::traffic::Access;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::EdgeProgram;
 use crate::schedule::numa::NumaQueue;
+use crate::state::row_set::RowSet;
 use crate::state::rows::Rows;
 
 /// One signal phase as a job: each step is one batch with active vertices.
@@ -43,10 +44,11 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
         let (context, program, needs) = (self.pass.context, self.pass.program, self.pass.signal);
         let active = self.pass.active;
         let mut io = lock(&context.row_io[worker]);
-        let mut batch_rows = context.arrays.open(batch, needs, &mut io)?;
+        let active_here = active.batch(batch)?;
+        let some = RowSet::of(&active_here);
+        let mut batch_rows = context.arrays.open(batch, needs, some.as_ref(), &mut io)?;
         let mut writer = self.messages.open_writer(batch, worker)?;
         let start = context.batches.start(batch);
-        let active_here = active.batch(batch)?;
         let mut count = 0;
         {
             let mut rows = P::SignalRows::slices(&mut batch_rows.guards);
@@ -88,9 +90,7 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
             traffic.write(DataKind::Messages, Access::of(full), bytes);
         }
         self.messages.commit(batch, writer, count, worker)?;
-        context
-            .arrays
-            .close(batch_rows, needs, Some(&active_here), &mut io)
+        context.arrays.close(batch_rows, needs, None, &mut io)
     }
 }
 

@@ -13,8 +13,9 @@ use crate::metrics::traffic::Access;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::{Activate, ApplyTo, EdgeProgram};
 use crate::schedule::tasks::StripRef;
-use crate::state::array_store::BatchRows;
+use crate::state::row_set::RowSet;
 use crate::state::rows::Rows;
+use crate::state::vertex_array::BatchRows;
 use crate::value::{Accumulator, Reduce};
 
 impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
@@ -103,7 +104,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let mut io = lock(&context.row_io[worker]);
         let mut batch_rows = match rows {
             Some(batch_rows) => batch_rows,
-            None => context.arrays.open(batch, self.needs, &mut io)?,
+            None => context.arrays.open(batch, self.needs, None, &mut io)?,
         };
         let start = context.batches.start(batch);
         let span = context.batches.span(batch) as usize;
@@ -153,7 +154,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         (context.arrays).close(
             batch_rows,
             self.needs,
-            is_tracked.then_some(&reached),
+            RowSet::of(&reached).filter(|_| is_tracked).as_ref(),
             &mut io,
         )
     }

@@ -16,8 +16,8 @@ use crate::metrics::traffic::Access;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::EdgeProgram;
 use crate::schedule::tasks::{ColumnLayout, FoldSide, StripRef};
-use crate::state::array_store::BatchRows;
 use crate::state::rows::Rows;
+use crate::state::vertex_array::BatchRows;
 use crate::value::EdgeValue;
 
 impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
@@ -207,7 +207,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         // Workers that fold strips of the same batch cannot share its rows.
         if P::EARLY_EXIT && rows.is_none() && context.strips(batch) == 1 {
             let mut io = lock(&context.row_io[worker]);
-            *rows = Some(context.arrays.open(batch, self.needs, &mut io)?);
+            *rows = Some(context.arrays.open(batch, self.needs, None, &mut io)?);
         }
         let Some(batch_rows) = rows else {
             let is_wanted = |_| true;

@@ -13,7 +13,7 @@ use crate::messages::batch::BatchMessages;
 use crate::messages::buffer::MessageBuffer;
 use crate::program::edge::EdgeProgram;
 use crate::schedule::tasks::StripRef;
-use crate::state::array_store::BatchRows;
+use crate::state::vertex_array::BatchRows;
 
 /// The progress of a step on a group.
 pub(crate) enum TaskProgress {

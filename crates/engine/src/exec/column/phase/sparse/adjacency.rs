@@ -16,6 +16,7 @@ use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::traffic::Access;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::EdgeProgram;
+use crate::state::row_set::RowSet;
 use crate::state::rows::Rows;
 
 /// The scratch memory that sparse passes over adjacency lists reuse.
@@ -69,7 +70,10 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
         context.ranks.check_stop()?;
         let active = pass.active.batch(batch)?;
         let start = context.batches.start(batch);
-        let mut batch_rows = context.arrays.open(batch, pass.signal, io)?;
+        let mut batch_rows =
+            context
+                .arrays
+                .open(batch, pass.signal, RowSet::of(&active).as_ref(), io)?;
         {
             let mut rows = P::SignalRows::slices(&mut batch_rows.guards);
             let mut sources = PrefetchBatch::new();
@@ -107,9 +111,7 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
             pass.active.count_in(batch),
             active.is_full(),
         );
-        context
-            .arrays
-            .close(batch_rows, pass.signal, Some(&active), io)?;
+        context.arrays.close(batch_rows, pass.signal, None, io)?;
     }
     let (sources, edges) = (report.messages, report.edges);
     let traffic = context.traffic.of(0);

@@ -31,6 +31,7 @@ use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::EdgeProgram;
+use crate::state::row_set::RowSet;
 use crate::state::rows::Rows;
 use crate::value::{EdgeValue, edge_value};
 
@@ -381,7 +382,8 @@ fn signal<P: EdgeProgram>(
     for batch in active.batches() {
         let set = active.batch(batch)?;
         let start = context.batches.start(batch);
-        let mut batch_rows = context.arrays.open(batch, needs, io)?;
+        let some = RowSet::of(&set);
+        let mut batch_rows = context.arrays.open(batch, needs, some.as_ref(), io)?;
         let mut failed = None;
         let mut frames = lock(&context.frames);
         {
@@ -405,7 +407,7 @@ fn signal<P: EdgeProgram>(
         report.bytes_read += frames.take_bytes_read();
         drop(frames);
         context.count_rows(0, needs, active.count_in(batch), set.is_full());
-        context.arrays.close(batch_rows, needs, Some(&set), io)?;
+        context.arrays.close(batch_rows, needs, None, io)?;
     }
     Ok(())
 }
