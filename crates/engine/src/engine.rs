@@ -1,11 +1,11 @@
 //! The engine: a stored graph, its vertex arrays, and the passes over them.
 
-use std::any::{Any, TypeId};
+use std::any::{Any, TypeId, type_name};
 use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_fabric::protocol_error;
-use graphmill_graph::{Column, FormatError, StoredGraph};
+use graphmill_graph::{Column, EdgeKind, FieldType, FormatError, StoredGraph};
 use graphmill_raw::{Element, lock};
 use graphmill_storage::{MemoryBudget, StorageError};
 
@@ -26,7 +26,7 @@ use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::message::MessageProgram;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::state::vertex_array::VertexArray;
-use crate::value::Reduce;
+use crate::value::{EdgeValue, Reduce};
 
 /// Number of frames that are cached while all degrees are read in order.
 pub(crate) const LOOKING_FRAMES: usize = 2;
@@ -229,11 +229,44 @@ impl Engine {
         active: &ActiveSet,
         direction: Direction,
     ) -> Result<(P::Sum, ActiveSet), EngineError> {
+        self.check_edges::<P::Edge, P>()?;
         let name = call_name::<P>("process_edges");
         let (sum, [activated]) = self.logged_passes(1, &name, |engine| {
             engine.edges_pass(program, signal_rows, apply_rows, active, direction)
         })?;
         Ok((sum, activated))
+    }
+
+    /// Fails unless the edges carry what the edge values of program `P` are made from.
+    pub(crate) fn check_edges<E: EdgeValue, P: 'static>(&self) -> Result<(), EngineError> {
+        let graph = self.graph();
+        let list = |fields: &[(&str, FieldType)]| {
+            let texts = fields.iter().map(|(name, kind)| format!("{name}:{kind}"));
+            texts.collect::<Vec<_>>().join(",")
+        };
+        let (fields, stored) = (graph.edge_fields().list().iter(), graph.edge_kind());
+        let fields: Vec<_> = fields.map(|field| (&*field.name, field.kind)).collect();
+        if fields == E::FIELDS || E::FIELDS.is_empty() && !E::WEIGHTED {
+            return Ok(());
+        }
+        let (reads, option) = match list(E::FIELDS) {
+            wanted if wanted.is_empty() => ("a weight".into(), "--weights f32 or f64".into()),
+            wanted => (
+                format!("the record {wanted}"),
+                format!("--edge-data {wanted}"),
+            ),
+        };
+        Err(EngineError::EdgeData {
+            program: type_name::<P>(),
+            graph: graph.path().to_path_buf(),
+            reads,
+            carried: match stored {
+                EdgeKind::None => "nothing".into(),
+                EdgeKind::F32 | EdgeKind::F64 => "a weight".into(),
+                EdgeKind::Record(_) => format!("the record {}", list(&fields)),
+            },
+            option,
+        })
     }
 
     fn edges_pass<P: EdgeProgram + 'static>(

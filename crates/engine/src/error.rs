@@ -277,6 +277,23 @@ pub enum EngineError {
         /// The cause and a hint.
         what: &'static str,
     },
+    /// The edges of a graph carry other data than a program reads.
+    #[error(
+        "cannot run {program} on {}: it reads {reads} of each edge, but the edges carry {carried}; import the graph with {option}",
+        graph.display()
+    )]
+    EdgeData {
+        /// The type of the program.
+        program: &'static str,
+        /// The stored graph.
+        graph: PathBuf,
+        /// What the program reads.
+        reads: String,
+        /// What the edges carry.
+        carried: String,
+        /// The option of an import that fits.
+        option: String,
+    },
     /// An earlier pass failed, and left its arrays and buffers in an unknown state.
     #[error("cannot run a pass: an earlier pass of this engine failed; make a new engine")]
     Broken,

@@ -35,6 +35,7 @@
 //! | `metrics/` | [`Metrics`]: the counters of passes, with the bytes that they moved in memory ([`TierBytes`]); [`TierModel`]: the cost of a slow tier |
 //! | `schedule/` | column groups (the strips that one worker folds together), and NUMA nodes |
 //! | `graph_view.rs` | a stored graph, as stored or transposed |
+//! | `edge_record.rs` | [`edge_record!`]: a struct as the record of an edge |
 //! | `value.rs` | [`Accumulator`], [`EdgeValue`], [`Reduce`]: the values that programs compute with |
 //! | `error.rs` | [`EngineError`] |
 //! | `fuzzing.rs` | entry points of fuzz targets |
@@ -48,6 +49,7 @@ mod config;
 mod context;
 mod driver;
 mod driver_log;
+mod edge_record;
 mod engine;
 mod error;
 mod estimate;
@@ -77,12 +79,14 @@ pub use config::{
 pub use driver::components::ComponentsMethod;
 pub use driver::fixpoint::footprint_of;
 pub use driver::pregel::{PregelMode, pregel_footprint};
+pub use edge_record::FieldValue;
 pub use engine::Engine;
 pub use error::EngineError;
 pub use estimate::model::{PassTraffic, RunEstimate, RunEstimateRequest};
 pub use estimate::rank_estimator::estimate_run;
 pub use exec::in_memory::pass_limit::PassLimit;
 pub use frontier::active_set::ActiveSet;
+pub use graphmill_graph::FieldType;
 pub use graphmill_raw::{AtomicScalar, Element};
 pub use metrics::run::{
     Convergence, LISTED_MAX, Metrics, Mode, PassMetrics, RankMetrics, TruncatedPasses,

@@ -1,6 +1,6 @@
-//! The values that programs compute with: weights of edges, accumulators and sums.
+//! The values that programs compute with: weights and records of edges, accumulators and sums.
 
-use graphmill_graph::EdgeKind;
+use graphmill_graph::{EdgeKind, FieldType};
 use graphmill_raw::Element;
 
 /// An edge's value as a program sees it.
@@ -9,13 +9,20 @@ pub trait EdgeValue: Copy + Send + Sync + 'static {
     const WEIGHTED: bool;
     /// The value on a graph without weights.
     const ONE: Self;
+    /// The names and types of the fields of its record; none for weights.
+    const FIELDS: &'static [(&'static str, FieldType)] = &[];
     /// From a stored `f32`.
     fn of_f32(weight: f32) -> Self;
     /// From a stored `f64`.
     fn of_f64(weight: f64) -> Self;
+    /// From the bytes of a stored record with these [fields](EdgeValue::FIELDS).
+    #[inline(always)]
+    fn of_record(_record: &[u8]) -> Self {
+        Self::ONE
+    }
 }
 
-/// The value of edge `i`, whose weight lies among `weights`, bytes as the graph keeps them.
+/// The value of edge `i`, whose data lies among `weights`, bytes as the graph keeps them.
 #[inline(always)]
 pub(crate) fn edge_value<E: EdgeValue>(kind: EdgeKind, weights: &[u8], i: usize) -> E {
     match kind {
@@ -27,14 +34,26 @@ pub(crate) fn edge_value<E: EdgeValue>(kind: EdgeKind, weights: &[u8], i: usize)
             let weight = weights.as_chunks().0.get(i);
             E::of_f64(f64::from_le_bytes(weight.copied().unwrap_or_default()))
         }
+        EdgeKind::Record(bytes) if !E::FIELDS.is_empty() => {
+            let bytes = usize::from(bytes);
+            let record = weights.get(i * bytes..(i + 1) * bytes);
+            E::of_record(record.unwrap_or_default())
+        }
         _ => E::ONE,
     }
 }
 
-/// The value of the edge of a record: the index of the other end, then the weight.
+/// The value of the edge of a record: the index of the other end, then the data.
 #[inline(always)]
 pub(crate) fn value_in<E: EdgeValue>(record: &[u32]) -> E {
     match record.get(1..) {
+        Some(words) if !E::FIELDS.is_empty() => {
+            let mut bytes = [[0; 4]; 4];
+            for (bytes, word) in bytes.iter_mut().zip(words) {
+                *bytes = word.to_le_bytes();
+            }
+            E::of_record(bytes.as_flattened())
+        }
         Some([weight]) if E::WEIGHTED => E::of_f32(f32::from_bits(*weight)),
         Some([low, high]) if E::WEIGHTED => {
             E::of_f64(f64::from_bits(u64::from(*low) | u64::from(*high) << 32))

@@ -86,6 +86,7 @@ fn main() {
         dropped: BTreeMap::new(),
         options: BTreeMap::new(),
         program: "bench".into(),
+        edge_fields: Default::default(),
     };
     assert_ne!(facts.ids, IdsSummary::dense(vertices));
     writer.finish(facts).expect("a graph");

@@ -10,6 +10,7 @@
 //! | `partition.rs` | [`partition()`]: divides the batches among ranks |
 //! | `spec.rs` | [`GraphSpec`]: the layout of a graph, known before its arcs are written |
 //! | `manifest.rs` | [`Manifest`]: the content of `graph.json` |
+//! | `edge_fields.rs` | [`EdgeFields`]: the fields of a record that an edge carries |
 //! | `weight_range.rs` | [`WeightRange`]: the least and the greatest weight |
 //! | `codec/` | [`BlockView`]: a block of at most 4,096 arcs of a cell, encoded together; integers of variable length (LEB128) |
 //! | `file/` | [`FileId`]: the name of a file of a graph; pages and their checksums |
@@ -28,6 +29,7 @@ extern crate self as graphmill_graph;
 mod batches;
 mod cell;
 mod codec;
+mod edge_fields;
 mod error;
 mod file;
 mod manifest;
@@ -48,6 +50,7 @@ pub use codec::block::encode::BlockEncoder;
 pub use codec::block::group::Group;
 pub use codec::block::layout::{BLOCK_EDGES_MAX, Codec};
 pub use codec::block::view::{BlockView, GroupWalk};
+pub use edge_fields::{EdgeField, EdgeFields, FieldType, RECORD_BYTES_MAX};
 pub use error::FormatError;
 pub use file::extent::{CHUNK_BYTES, Extent};
 pub use file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileSide};

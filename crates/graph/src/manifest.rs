@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use graphmill_storage::{Disk, Lease, MemoryBudget};
 use serde::{Deserialize, Serialize};
 
+use crate::edge_fields::EdgeFields;
 use crate::error::FormatError;
 use crate::file::page::FileRoot;
 use crate::spec::EdgeKind;
@@ -73,6 +74,9 @@ pub struct Manifest {
     pub options: BTreeMap<String, String>,
     /// What an edge carries.
     pub edge: EdgeKind,
+    /// The fields of its record; none if it carries a weight or nothing.
+    #[serde(default, skip_serializing_if = "has_no_fields")]
+    pub edge_fields: EdgeFields,
     /// False when every edge is stored both ways.
     pub directed: bool,
     /// Edges of a strip, at most, unless it is one cell.
@@ -93,6 +97,10 @@ pub struct Manifest {
     /// Of the file; checked before the other fields are read.
     #[serde(skip_serializing)]
     pub(crate) checksum: String,
+}
+
+fn has_no_fields(fields: &EdgeFields) -> bool {
+    fields.list().is_empty()
 }
 
 /// What tells formats apart.
@@ -215,6 +223,7 @@ mod tests {
             dropped: [("duplicates \"x\"".into(), 1)].into(),
             options: [("ids".into(), "auto".into())].into(),
             edge: EdgeKind::F32,
+            edge_fields: EdgeFields::default(),
             directed: true,
             strip_edges_max: 5,
             csr_ratio: 32,

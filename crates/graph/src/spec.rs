@@ -18,16 +18,28 @@ pub enum EdgeKind {
     F32,
     /// A 64-bit float.
     F64,
+    /// A record of [fields](crate::EdgeFields), which has 1 to 16 bytes.
+    #[cfg_attr(feature = "clap", value(skip))]
+    Record(u8),
 }
 
 impl EdgeKind {
-    /// Bytes of one edge's weight: 0, 4 or 8.
+    /// Bytes of the data of one edge: 0 to 16.
     pub fn bytes(self) -> usize {
         match self {
             EdgeKind::None => 0,
             EdgeKind::F32 => 4,
             EdgeKind::F64 => 8,
+            EdgeKind::Record(bytes) => bytes.into(),
         }
+    }
+    /// True if it is a record of fields.
+    pub fn is_record(self) -> bool {
+        matches!(self, EdgeKind::Record(_))
+    }
+    /// True if the data of an edge is a number.
+    pub fn is_weight(self) -> bool {
+        matches!(self, EdgeKind::F32 | EdgeKind::F64)
     }
 }
 
@@ -89,7 +101,8 @@ impl GraphSpec {
             }
         };
         self.batches.cuts().iter().for_each(|&cut| add(cut));
-        add(self.edge.bytes() as u64);
+        // A record and a weight of the same bytes are told apart.
+        add(u64::from(self.edge.is_record()) << 8 | self.edge.bytes() as u64);
         add(u64::from(self.directed));
         add(self.strip_edges_max);
         add(u64::from(self.csr_ratio));

@@ -24,7 +24,7 @@ impl WeightRange {
     /// It ignores a weight that is not a number.
     pub(crate) fn of(bytes: &[u8], kind: EdgeKind) -> Option<Self> {
         match kind {
-            EdgeKind::None => None,
+            EdgeKind::None | EdgeKind::Record(_) => None,
             EdgeKind::F32 => {
                 let weights = bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b));
                 let ends = (f32::INFINITY, f32::NEG_INFINITY);
@@ -51,7 +51,7 @@ impl WeightRange {
         let open = |end: f64, last: f64| if end == last { last * 2.0 } else { end };
         let ends = (open(least, f64::MIN), open(greatest, f64::MAX));
         match kind {
-            EdgeKind::None => true,
+            EdgeKind::None | EdgeKind::Record(_) => true,
             EdgeKind::F32 => {
                 let ends = (ends.0 as f32, ends.1 as f32);
                 let weights = bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b));

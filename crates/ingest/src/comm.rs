@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_fabric::{Fabric, FramedSender, all_gather, all_reduce, protocol_error, receive_all};
-use graphmill_graph::EdgeKind;
+use graphmill_graph::{EdgeFields, EdgeKind};
 use graphmill_storage::{CancelToken, Disk, MemoryBudget};
 
 use crate::error::IngestError;
@@ -217,6 +217,9 @@ impl EdgeSource for SourcePart<'_> {
     }
     fn weights(&self) -> EdgeKind {
         self.source.weights()
+    }
+    fn fields(&self) -> EdgeFields {
+        self.source.fields()
     }
     fn vertices(&self) -> Option<u64> {
         self.source.vertices()

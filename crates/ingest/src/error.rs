@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use graphmill_fabric::FabricError;
-use graphmill_graph::FormatError;
+use graphmill_graph::{FieldType, FormatError};
 use graphmill_storage::{BudgetError, CancelToken, MemoryBudget, StorageError};
 
 /// Why an input could not be read, or a graph not be written.
@@ -325,6 +325,22 @@ pub enum LineProblem {
         /// The column, from 1.
         column: usize,
     },
+    /// The text of a field is no number of its type.
+    #[error("column {column} is no number of type {kind} (--edge-data names columns and types)")]
+    NotField {
+        /// The column, from 1.
+        column: usize,
+        /// The type of the field.
+        kind: FieldType,
+    },
+    /// The number of a field is beyond its type.
+    #[error("column {column} does not fit {kind} (--edge-data names columns and types)")]
+    FieldOutOfRange {
+        /// The column, from 1.
+        column: usize,
+        /// The type of the field.
+        kind: FieldType,
+    },
     /// Quotes that do not enclose a column as a whole.
     #[error(
         "column {column} has quotes that do not enclose it (--quote none takes quotes as text)"
@@ -379,6 +395,12 @@ pub enum CellProblem {
         crate::limits::ID_BYTES_MAX
     )]
     NoId,
+    /// The value does not fit the type of its field.
+    #[error("does not fit {kind} (--edge-data names columns and types)")]
+    NotField {
+        /// The type of the field.
+        kind: FieldType,
+    },
     /// The value is no finite number of the precision.
     #[error("is no finite number of the precision asked for")]
     NotWeight,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use graphmill_graph::EdgeKind;
 use graphmill_storage::{CancelToken, Disk, MemoryBudget, RandomAccessFile, RecordReader, SimDisk};
 
+use crate::edge_data::EdgeData;
 use crate::error::IngestError;
 use crate::external::bucket_file::{BucketFile, ChunkReader};
 use crate::external::edge_file::{EdgeBatchSink, OrderedEdgeFile};
@@ -22,10 +23,10 @@ const CHUNK_BYTES_MAX: usize = 1 << 20;
 struct DiscardBatches;
 
 impl EdgeBatchSink for DiscardBatches {
-    fn integers(&mut self, _: &[(u64, u64)], _: &[f64], _: u64) -> Result<(), IngestError> {
+    fn integers(&mut self, _: &[(u64, u64)], _: EdgeData<'_>, _: u64) -> Result<(), IngestError> {
         Ok(())
     }
-    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64], _: u64) -> Result<(), IngestError> {
+    fn texts(&mut self, _: &[(&[u8], &[u8])], _: EdgeData<'_>, _: u64) -> Result<(), IngestError> {
         Ok(())
     }
 }
@@ -58,7 +59,13 @@ pub fn record(kind: u8, record: &[u8], file: &[u8]) {
             }
         }
         1..=3 => {
-            let weights = [EdgeKind::None, EdgeKind::F32, EdgeKind::F64][usize::from(kind) - 1];
+            // Fields take the place of nothing where the first byte asks for a record.
+            let weights = match (kind, record.first()) {
+                (1, Some(bytes @ 1..=16)) => EdgeKind::Record(*bytes),
+                (1, _) => EdgeKind::None,
+                (2, _) => EdgeKind::F32,
+                _ => EdgeKind::F64,
+            };
             let taken = OrderedEdgeFile::decode(&*disk, &budget, (temporary, weights), &mut from);
             if let Ok(edge_file) = taken
                 && let Ok(mut chunk_reader) = chunk_reader(edge_file.chunk_bytes)

@@ -18,6 +18,7 @@
 //! | `options.rs` | [`ImportOptions`] |
 //! | `progress.rs` | [`ImportProgress`] |
 //! | `report.rs` | [`ImportReport`] |
+//! | `edge_data.rs` | [`EdgeData`]: weights and records of fields as stored bits |
 //! | `source.rs` | [`EdgeSource`] produces edges, [`EdgeSink`] takes them |
 //! | `limits.rs` | the greatest length of an id; how many edges a sink takes at once |
 //! | `error.rs` | [`IngestError`] |
@@ -28,6 +29,7 @@
 mod build;
 mod checkpoint;
 mod comm;
+mod edge_data;
 mod error;
 mod estimate;
 mod external;
@@ -44,6 +46,7 @@ mod readers;
 mod report;
 mod source;
 
+pub use edge_data::{EdgeData, EdgeDataBatch, weight_bits};
 pub use error::{CellProblem, IngestError, LineProblem};
 pub use estimate::{ImportEstimate, ImportEstimateRequest, Input, Phase, estimate};
 pub use generate::{Generated, GraphRule};
@@ -52,8 +55,8 @@ pub use options::{Duplicates, ImportOptions, ImportResources, SelfLoops};
 pub use pipeline::{check_memory, check_space, generate, import};
 pub use progress::{ImportProgress, NoProgress};
 pub use readers::{
-    Comments, Delimiter, FileSource, Format, Header, InputFile, OnError, Quote, ReadNotice,
-    ReadOptions, TextOptions, content_mismatch, input_files,
+    Comments, Delimiter, EdgeColumns, FileSource, Format, Header, InputFile, OnError, Quote,
+    ReadNotice, ReadOptions, TextOptions, content_mismatch, input_files,
 };
 pub use report::{ImportReport, ImportTraffic};
 pub use source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};

@@ -10,9 +10,10 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use graphmill_graph::EdgeKind;
+use graphmill_graph::{EdgeFields, EdgeKind};
 use graphmill_storage::{CancelToken, Disk, MemoryBudget};
 
+use crate::edge_data::EdgeData;
 use crate::error::IngestError;
 
 /// The sign bit of integers; with it flipped, signed integers have the order of unsigned ones.
@@ -37,8 +38,13 @@ pub trait EdgeSource: Debug + Send + Sync {
     /// Returns the type of the ids, which selects the method of the sink that is called.
     fn ids(&self) -> Ids;
 
-    /// The type of the edges' weights. Weights are finite; weights of kind `F32` fit an `f32` exactly.
+    /// What edges carry. Weights are finite.
     fn weights(&self) -> EdgeKind;
+
+    /// The fields of the record that edges carry; none if they carry a weight or nothing.
+    fn fields(&self) -> EdgeFields {
+        EdgeFields::default()
+    }
 
     /// `Some(n)`: the vertices are exactly the integers below `n`, whether or not an edge names them.
     fn vertices(&self) -> Option<u64>;
@@ -105,17 +111,17 @@ pub trait PieceReader: Send {
 pub trait EdgeSink {
     /// Takes 1 to [`BATCH_EDGES_MAX`](crate::BATCH_EDGES_MAX) consecutive edges (source, destination).
     ///
-    /// `weights` has one weight an edge, or none if the source has none.
+    /// `data` has the stored bits of each edge, or none if edges carry nothing.
     ///
     /// # Errors
     /// The errors of the sink; the reader passes them on.
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError>;
+    fn integers(&mut self, edges: &[(u64, u64)], data: EdgeData<'_>) -> Result<(), IngestError>;
 
     /// Takes consecutive edges between text ids.
     ///
     /// # Errors
     /// As above.
-    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError>;
+    fn texts(&mut self, edges: &[(&[u8], &[u8])], data: EdgeData<'_>) -> Result<(), IngestError>;
 
     /// Reports that the reader has read `amount` more: bytes of files on disk, or edges of generators.
     ///

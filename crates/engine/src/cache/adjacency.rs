@@ -6,8 +6,8 @@
 //! They take more memory than cells, and are gone to by vertex at the cost of one look-up: for work that jumps about.
 //! Passes over all edges do not use them: packed blocks move fewer bytes.
 //!
-//! A list is in ascending order of destinations. A record is the destination's index in one word of 32 bits; where weights
-//! were asked for, one or two words more hold the edge's.
+//! A list is in ascending order of destinations. A record is the destination's index in one word of 32 bits; where data
+//! was asked for, one, two or four words more hold the edge's.
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, PageCache};
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, prefetch};
@@ -34,25 +34,34 @@ pub(crate) struct AdjacencyLists {
     leases: [Lease; 2],
 }
 
-/// Words of a record.
+/// Words of a record: the destination, and 0, 1, 2 or 4 words of data.
 fn words(kind: EdgeKind) -> usize {
-    1 + kind.bytes() / size_of::<u32>()
+    match kind.bytes() {
+        0 => 1,
+        1..=4 => 2,
+        5..=8 => 3,
+        _ => 5,
+    }
 }
 
 /// Gives `$body` the words of a record as a constant.
 macro_rules! with_words {
     ($lists:expr, |$words:ident| $body:expr) => {
-        match $lists.kind {
-            graphmill_graph::EdgeKind::None => {
+        match $lists.words() {
+            1 => {
                 const $words: usize = 1;
                 $body
             }
-            graphmill_graph::EdgeKind::F32 => {
+            2 => {
                 const $words: usize = 2;
                 $body
             }
-            graphmill_graph::EdgeKind::F64 => {
+            3 => {
                 const $words: usize = 3;
+                $body
+            }
+            _ => {
+                const $words: usize = 5;
                 $body
             }
         }
@@ -185,6 +194,11 @@ impl AdjacencyLists {
         }
     }
 
+    /// Words of a record.
+    pub(crate) fn words(&self) -> usize {
+        words(self.kind)
+    }
+
     /// True if the edges have their weights with them, or have none.
     pub(crate) fn suits(&self, context: &ExecContext, weighted: bool) -> bool {
         !weighted || self.kind == context.graph.edge_kind()
@@ -299,6 +313,27 @@ pub(crate) fn value_of<E: EdgeValue, const WORDS: usize>(record: &[u32; WORDS]) 
 /// The scratch memory of a worker that decodes blocks.
 const SCRATCH_BYTES: u64 = 2 * (BLOCK_EDGES_MAX * size_of::<u32>()) as u64;
 
+/// Puts the data of edges, `width` bytes each, behind the destinations of their records.
+#[inline(always)]
+fn put_data<const WORDS: usize>(records: &mut [[u32; WORDS]], data: &[u8], width: usize) {
+    if width == size_of::<u32>() * (WORDS - 1) {
+        let mut words = data.as_chunks().0.iter();
+        for record in records {
+            for (word, bytes) in record[1..].iter_mut().zip(&mut words) {
+                *word = u32::from_le_bytes(*bytes);
+            }
+        }
+        return;
+    }
+    for (record, data) in records.iter_mut().zip(data.chunks_exact(width)) {
+        for (word, data) in record[1..].iter_mut().zip(data.chunks(size_of::<u32>())) {
+            let mut bytes = [0; size_of::<u32>()];
+            bytes[..data.len()].copy_from_slice(data);
+            *word = u32::from_le_bytes(bytes);
+        }
+    }
+}
+
 /// Loading as a job: each step is one source batch.
 struct Loading<'p> {
     context: &'p ExecContext<'p>,
@@ -319,6 +354,10 @@ fn own_arcs(context: &ExecContext) -> u64 {
 }
 
 impl Loading<'_> {
+    fn words(&self) -> usize {
+        words(self.kind)
+    }
+
     /// Decodes the lists of the sources of a batch.
     fn sources(&self, batch: usize) -> Result<(), EngineError> {
         with_words!(self, |WORDS| self.sources_of::<WORDS>(batch))
@@ -330,7 +369,7 @@ impl Loading<'_> {
         let degrees = |degrees: &mut [u64]| {
             if !context.ranks.alone() {
                 // The file has the degrees of all arcs, wherever they lead.
-                return self.each_list::<WORDS>(cells(), |list| {
+                return self.each_list(cells(), |list| {
                     let degree = degrees.get_mut(list.source as usize);
                     let more = list.destinations.len() as u64;
                     degree.map(|degree| *degree += more).is_some()
@@ -343,7 +382,7 @@ impl Loading<'_> {
         };
         self.fill(batch, degrees, |cursors, records| {
             let (records, _) = records.as_chunks_mut::<WORDS>();
-            self.each_list::<WORDS>(cells(), |list| {
+            self.each_list(cells(), |list| {
                 let Some(cursor) = cursors.get_mut(list.source as usize) else {
                     return false;
                 };
@@ -352,13 +391,10 @@ impl Loading<'_> {
                 let Some(into) = records.get_mut(from..*cursor as usize) else {
                     return false;
                 };
-                for (i, (record, local)) in into.iter_mut().zip(list.destinations).enumerate() {
+                for (record, local) in into.iter_mut().zip(list.destinations) {
                     record[0] = list.first_destination + *local;
-                    let weight = list.weights.iter().skip(i * (WORDS - 1));
-                    for (word, bytes) in record.iter_mut().skip(1).zip(weight) {
-                        *word = u32::from_le_bytes(*bytes);
-                    }
                 }
+                put_data(into, list.data, self.kind.bytes());
                 true
             })
         })
@@ -372,7 +408,7 @@ impl Loading<'_> {
             cells.map(|(position, cell)| (batch, position, cell))
         };
         let degrees = |degrees: &mut [u64]| {
-            self.each_list::<1>(cells(), |list| {
+            self.each_list(cells(), |list| {
                 let mut locals = list.destinations.iter();
                 locals.all(|local| {
                     let degree = degrees.get_mut(*local as usize);
@@ -381,7 +417,7 @@ impl Loading<'_> {
             })
         };
         self.fill(batch, degrees, |cursors, records| {
-            self.each_list::<1>(cells(), |list| {
+            self.each_list(cells(), |list| {
                 let source = list.first_source + list.source;
                 let mut locals = list.destinations.iter();
                 locals.all(|local| {
@@ -439,19 +475,19 @@ impl Loading<'_> {
     /// Calls `visit` with the list of each source in each of some cells.
     ///
     /// `visit` returns `false` if a list makes no sense.
-    fn each_list<'c, const WORDS: usize>(
+    fn each_list<'c>(
         &self,
         cells: impl Iterator<Item = (usize, usize, &'c Cell)>,
         mut visit: impl FnMut(CellList<'_>) -> bool,
     ) -> Result<(), EngineError> {
         let context = self.context;
+        let width = self.kind.bytes();
         let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
         let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
         for (column, position, cell) in cells {
             let broken = || context.graph.corrupt_cell(column, cell);
             let pinned = self.cell_cache.cell(context, column, position);
             let (mut bytes, weights) = pinned.ok_or_else(broken)?;
-            let (weights, _) = weights.as_chunks::<4>();
             let span = context.batches.span(column) as u32;
             let from = cell.source_batch();
             let [first_source, first_destination] =
@@ -470,16 +506,16 @@ impl Loading<'_> {
                     &sources[..count],
                     |_| true,
                     |group, destinations, first| {
-                        let first = (edges + first) * (WORDS - 1);
-                        let weights = weights.get(first..first + destinations.len() * (WORDS - 1));
+                        let first = edges + first;
+                        let data = first * width..(first + destinations.len()) * width;
                         fits &= destinations.iter().all(|local| *local < span);
-                        fits &= weights.is_some_and(|weights| {
+                        fits &= weights.get(data).is_some_and(|data| {
                             visit(CellList {
                                 first_source,
                                 source: sources[group],
                                 first_destination,
                                 destinations,
-                                weights,
+                                data,
                             })
                         });
                     },
@@ -493,12 +529,12 @@ impl Loading<'_> {
     }
 }
 
-/// The edges of one source in one block of a cell, with their weights.
+/// The edges of one source in one block of a cell, with their data.
 struct CellList<'b> {
     /// The vertex that `source` is counted from, and that `destinations` are.
     first_source: u32,
     source: u32,
     first_destination: u32,
     destinations: &'b [u32],
-    weights: &'b [[u8; 4]],
+    data: &'b [u8],
 }

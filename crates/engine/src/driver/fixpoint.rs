@@ -113,6 +113,7 @@ impl Engine {
         direction: Direction,
         mut goes_on: impl FnMut(&mut Engine, &ActiveSet) -> Result<bool, EngineError>,
     ) -> Result<ActiveSet, EngineError> {
+        self.check_edges::<P::Edge, P>()?;
         self.common.arrays.check_own(labels.id())?;
         let mut level = None;
         let mut limit = self.pass_limit("a label program");

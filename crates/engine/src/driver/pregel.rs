@@ -50,6 +50,7 @@ impl Engine {
         version: PregelMode,
         supersteps: Option<u64>,
     ) -> Result<P::Aggregate, EngineError> {
+        self.check_edges::<P::Edge, P>()?;
         let mut step = PregelStep {
             program: Arc::new(program),
             facts: SuperstepInfo {

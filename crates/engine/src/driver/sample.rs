@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{EdgeKind, Order, PAGE_VERTICES, PageCache};
+use graphmill_graph::{Order, PAGE_VERTICES, PageCache};
 use graphmill_raw::lock;
 
 use crate::engine::{Engine, LOOKING_FRAMES};
@@ -94,7 +94,7 @@ impl Engine {
     fn sample_weights(&self) -> Result<Option<f64>, EngineError> {
         let graph = self.graph();
         let kind = graph.edge_kind();
-        if kind == EdgeKind::None {
+        if !kind.is_weight() {
             return Ok(None);
         }
         let columns = graph.forward().columns();

@@ -11,6 +11,7 @@ use graphmill_storage::{Disk, FileHandle, Lease, MemoryBudget, Open};
 
 use crate::batches::Batches;
 use crate::cell::directory::{self, Column};
+use crate::edge_fields::EdgeFields;
 use crate::error::FormatError;
 use crate::file::extent::Extent;
 use crate::file::page::{
@@ -93,7 +94,12 @@ impl StoredGraph {
             let what = format!("its batches end at {end} of {vertices} vertices");
             return Err(describe(what));
         }
-        let has_weights = meta.edge != EdgeKind::None && meta.arcs > 0;
+        let fields = EdgeFields::new(meta.edge_fields.list().to_vec()).map_err(describe)?;
+        if fields.kind() != Some(meta.edge).filter(|edge| edge.is_record()) {
+            let what = "its edge_fields are not those of its edges";
+            return Err(describe(what.into()));
+        }
+        let has_weights = meta.edge.is_weight() && meta.arcs > 0;
         if meta.weights.is_some() != has_weights {
             let what = "its range of weights is not that of its edges";
             return Err(describe(what.into()));
@@ -171,6 +177,10 @@ impl StoredGraph {
     /// What an edge carries.
     pub fn edge_kind(&self) -> EdgeKind {
         self.meta.edge
+    }
+    /// The fields of the record that an edge carries; none if it carries a weight or nothing.
+    pub fn edge_fields(&self) -> &EdgeFields {
+        &self.meta.edge_fields
     }
     /// Whether edges have a direction.
     pub fn directed(&self) -> bool {

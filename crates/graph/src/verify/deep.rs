@@ -235,11 +235,19 @@ impl<'g> DeepVerifier<'g> {
             return;
         };
         for (i, key) in keys.iter().enumerate() {
-            let weight = self.stored.get(i * width..(i + 1) * width).unwrap_or(&[]);
-            let weight = (weight.iter().rev()).fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+            let data = self.stored.get(i * width..(i + 1) * width).unwrap_or(&[]);
+            let bits = |bytes: &[u8]| {
+                (bytes.iter().rev()).fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+            };
+            let (low, high) = data.split_at(width.min(8));
+            let data = match high {
+                [] => bits(low),
+                // A keyed hash of more than one word.
+                high => self.key.hash([bits(low), bits(high), 2]) as u64,
+            };
             let source = starts[0] + (key >> 32);
             let destination = starts[1] + (key & u64::from(u32::MAX));
-            let hash = |ends: [u64; 2]| self.key.hash([ends[0], ends[1], weight]);
+            let hash = |ends: [u64; 2]| self.key.hash([ends[0], ends[1], data]);
             arcs.stored = arcs.stored.wrapping_add(hash([source, destination]));
             arcs.turned = arcs.turned.wrapping_add(hash([destination, source]));
             arcs.loops += u64::from(source == destination);

@@ -222,7 +222,7 @@ fn deep_verify_accepts_graphs_as_written() {
     symmetric.edges.sort_by(|a, b| a.partial_cmp(b).unwrap());
     (symmetric.reverse, symmetric.directed) = (false, false);
     models.push(symmetric.clone());
-    for edge in [EdgeKind::None, EdgeKind::F64] {
+    for edge in [EdgeKind::None, EdgeKind::F64, EdgeKind::Record(13)] {
         let mut model = Model::random(5, 70_000, 9000, 40_000);
         (model.edge, model.reverse, model.file_batches) = (edge, true, 2);
         let text = |id: u64| VertexId::Text(format!("vertex {id:09}").into_bytes());

@@ -16,6 +16,7 @@ use graphmill_storage::{Disk, MemoryBudget};
 use crate::batches::Batches;
 use crate::cell::directory::{self, CellSizes};
 use crate::codec::varint;
+use crate::edge_fields::EdgeFields;
 use crate::error::FormatError;
 use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileSide};
 use crate::file::page_writer::PagedWriter;
@@ -40,6 +41,8 @@ pub struct FinishInfo {
     pub options: BTreeMap<String, String>,
     /// Name and version of the program that writes.
     pub program: String,
+    /// The fields of the record that an edge carries; none if it carries a weight or nothing.
+    pub edge_fields: EdgeFields,
 }
 
 /// Removes the temporary files of column files in a directory, once the graph there is finished.
@@ -174,6 +177,10 @@ impl GraphWriter {
             let what = format!("{ids} ids for {vertices} vertices");
             return Err(FormatError::misuse(what));
         }
+        if facts.edge_fields.kind() != Some(shape.edge).filter(|edge| edge.is_record()) {
+            let what = format!("fields {} for edges of {:?}", facts.edge_fields, shape.edge);
+            return Err(FormatError::misuse(what));
+        }
         let (columns, arcs, weights) = self.columns(FileSide::Forward)?;
         let reverse = shape.reverse_files.as_ref();
         let reverse = reverse
@@ -198,6 +205,7 @@ impl GraphWriter {
             dropped: facts.dropped,
             options: facts.options,
             edge: shape.edge,
+            edge_fields: facts.edge_fields,
             directed: shape.directed,
             strip_edges_max: shape.strip_edges_max,
             csr_ratio: shape.csr_ratio,

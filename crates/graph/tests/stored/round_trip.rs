@@ -91,7 +91,7 @@ fn random_graph_round_trips_in_any_batches() {
 
 #[test]
 fn weights_and_transpose_round_trip() {
-    for edge in [EdgeKind::F32, EdgeKind::F64] {
+    for edge in [EdgeKind::F32, EdgeKind::F64, EdgeKind::Record(13)] {
         let mut model = Model::random(7, 2000, 300, 30_000);
         (model.edge, model.reverse, model.run) = (edge, true, 4096);
         check(&model);

@@ -6,20 +6,20 @@
 
 use graphmill_graph::EdgeKind;
 
+use crate::edge_data::{weight_bits, weight_of_bits};
 use crate::error::IngestError;
 use crate::external::radix_sort::SortRecord;
-use crate::external::weight_bits::{bits, value};
 use crate::options::Duplicates;
 
-/// A record of a key, and of a weight and a sequence number where it has them.
+/// A record of a key, and of data and a sequence number where it has them.
 pub(crate) trait ArcRecord: SortRecord {
     /// The record.
-    fn new(key: u64, weight: u64, sequence: u64) -> Self;
-    /// The bits of the weight: of an f32 or an f64.
-    fn weight(&self) -> u64 {
+    fn new(key: u64, data: u128, sequence: u64) -> Self;
+    /// The data of the arc.
+    fn data(&self) -> u128 {
         0
     }
-    /// Replaces the weight.
+    /// Replaces the bits of a weight.
     fn set_weight(&mut self, _bits: u64) {}
     /// The number of the edge in the input.
     fn sequence(&self) -> u64 {
@@ -29,18 +29,18 @@ pub(crate) trait ArcRecord: SortRecord {
 
 impl ArcRecord for u64 {
     #[inline(always)]
-    fn new(key: u64, _weight: u64, _sequence: u64) -> Self {
+    fn new(key: u64, _data: u128, _sequence: u64) -> Self {
         key
     }
 }
 
 impl ArcRecord for [u64; 2] {
     #[inline(always)]
-    fn new(key: u64, weight: u64, _sequence: u64) -> Self {
-        [key, weight]
+    fn new(key: u64, data: u128, _sequence: u64) -> Self {
+        [key, data as u64]
     }
-    fn weight(&self) -> u64 {
-        self[1]
+    fn data(&self) -> u128 {
+        self[1].into()
     }
     fn set_weight(&mut self, bits: u64) {
         self[1] = bits;
@@ -49,17 +49,31 @@ impl ArcRecord for [u64; 2] {
 
 impl ArcRecord for [u64; 3] {
     #[inline(always)]
-    fn new(key: u64, weight: u64, sequence: u64) -> Self {
-        [key, weight, sequence]
+    fn new(key: u64, data: u128, sequence: u64) -> Self {
+        [key, data as u64, sequence]
     }
-    fn weight(&self) -> u64 {
-        self[1]
+    fn data(&self) -> u128 {
+        self[1].into()
     }
     fn set_weight(&mut self, bits: u64) {
         self[1] = bits;
     }
     fn sequence(&self) -> u64 {
         self[2]
+    }
+}
+
+/// Records with data of more than 8 bytes; without a sequence number that is 0.
+impl ArcRecord for [u64; 4] {
+    #[inline(always)]
+    fn new(key: u64, data: u128, sequence: u64) -> Self {
+        [key, data as u64, (data >> u64::BITS) as u64, sequence]
+    }
+    fn data(&self) -> u128 {
+        u128::from(self[2]) << u64::BITS | u128::from(self[1])
+    }
+    fn sequence(&self) -> u64 {
+        self[3]
     }
 }
 
@@ -93,7 +107,7 @@ pub(crate) fn resolve<R: ArcRecord>(
         }
         let group = &mut records[read..end];
         if policy == Duplicates::Keep {
-            group.sort_unstable_by_key(R::weight);
+            group.sort_unstable_by_key(R::data);
             records.copy_within(read..end, kept);
             (kept, read) = (kept + end - read, end);
             continue;
@@ -107,18 +121,20 @@ pub(crate) fn resolve<R: ArcRecord>(
                     survivor = first.unwrap_or(survivor);
                 }
                 Duplicates::Sum => {
-                    group.sort_unstable_by_key(R::weight);
-                    let weights = group.iter().map(|record| value(record.weight(), kind));
+                    group.sort_unstable_by_key(R::data);
+                    let weights = group
+                        .iter()
+                        .map(|record| weight_of_bits(record.data(), kind));
                     let sum: f64 = weights.sum();
-                    survivor.set_weight(bits(sum, kind));
-                    if !value(survivor.weight(), kind).is_finite() {
+                    survivor.set_weight(weight_bits(sum, kind));
+                    if !weight_of_bits(survivor.data(), kind).is_finite() {
                         return Err(IngestError::SumTooLarge);
                     }
                 }
                 Duplicates::Min | Duplicates::Max => {
+                    let weight = |record: &R| weight_of_bits(record.data(), kind);
                     for record in group.iter() {
-                        let order =
-                            value(record.weight(), kind).total_cmp(&value(survivor.weight(), kind));
+                        let order = weight(record).total_cmp(&weight(&survivor));
                         if order.is_lt() == (policy == Duplicates::Min) && order.is_ne() {
                             survivor = *record;
                         }
@@ -140,7 +156,7 @@ mod tests {
     fn records(list: &[(u64, f64)]) -> Vec<[u64; 3]> {
         list.iter()
             .enumerate()
-            .map(|(i, &(key, weight))| [key, bits(weight, EdgeKind::F32), 100 - i as u64])
+            .map(|(i, &(key, weight))| [key, weight_bits(weight, EdgeKind::F32), 100 - i as u64])
             .collect()
     }
 
@@ -159,7 +175,7 @@ mod tests {
         (
             list[..kept]
                 .iter()
-                .map(|r| (r[0], value(r[1], EdgeKind::F32)))
+                .map(|r| (r[0], weight_of_bits(r[1].into(), EdgeKind::F32)))
                 .collect(),
             lost,
         )

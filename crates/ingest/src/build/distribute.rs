@@ -9,10 +9,10 @@ use graphmill_graph::EdgeKind;
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Buffer, MemoryBudget};
 
+use crate::edge_data::{EdgeData, HALF_BYTES};
 use crate::error::IngestError;
 use crate::external::bucket_file::BucketWriter;
 use crate::external::edge_file::EdgeBatchSink;
-use crate::external::weight_bits::bits;
 use crate::ids::index_map::IndexLookup;
 use crate::layout::edge_key::{ColumnFiles, EdgeKeyLayout, RecordPacking};
 use crate::options::{Duplicates, SelfLoops};
@@ -86,6 +86,11 @@ impl DistributionPlan {
     }
 }
 
+/// The payload of arcs: nothing; data of at most 8 bytes and a sequence number; or more data.
+const NONE: u8 = 0;
+const LOW: u8 = 1;
+const WIDE: u8 = 2;
+
 /// One worker's share of the distribution.
 #[derive(Debug)]
 pub(crate) struct Distributor<'a> {
@@ -93,9 +98,10 @@ pub(crate) struct Distributor<'a> {
     indices: IndexLookup<'a>,
     meter: &'a Meter<'a>,
     writer: BucketWriter<'a>,
-    /// Per bucket a line of keys, and where arcs have a payload of weights and of sequence numbers.
+    /// Per bucket a line of keys, and where arcs have a payload of the halves of their data and of sequence numbers.
     keys: Buffer,
-    weights: Buffer,
+    low: Buffer,
+    high: Buffer,
     sequences: Buffer,
     fill: Vec<u32>,
     /// Per bucket the counts of its parts.
@@ -106,7 +112,11 @@ pub(crate) struct Distributor<'a> {
 
 /// Bytes that a worker leases in addition to its chunks.
 pub(crate) fn fixed_bytes(buckets: usize, parts: usize, packing: RecordPacking) -> u64 {
-    let lines = if packing.has_payload() { 3 } else { 1 };
+    let lines = match packing.data_bytes {
+        0 if !packing.has_payload() => 1,
+        0..=HALF_BYTES => 3,
+        _ => 4,
+    };
     lines * AlignedBuffer::footprint(buckets * LINE * size_of::<u64>())
         + counts_bytes(buckets, parts)
 }
@@ -139,7 +149,8 @@ impl<'a> Distributor<'a> {
             meter,
             writer,
             keys: lines(true)?,
-            weights: lines(plan.packing.has_payload())?,
+            low: lines(plan.packing.has_payload())?,
+            high: lines(plan.packing.data_bytes > HALF_BYTES)?,
             sequences: lines(plan.packing.has_payload())?,
             fill: vec![0; buckets],
             counts: budget.buffer("counts of arcs", buckets * plan.parts * size_of::<u64>())?,
@@ -152,7 +163,8 @@ impl<'a> Distributor<'a> {
         WriteCombiner {
             plan: self.plan,
             keys: self.keys.typed_mut(),
-            weights: self.weights.typed_mut(),
+            low: self.low.typed_mut(),
+            high: self.high.typed_mut(),
             sequences: self.sequences.typed_mut(),
             fill: &mut self.fill,
             counts: self.counts.typed_mut(),
@@ -164,7 +176,7 @@ impl<'a> Distributor<'a> {
     pub(crate) fn take(
         &mut self,
         edges: &[(u64, u64)],
-        weights: &[f64],
+        data: EdgeData<'_>,
         sequence: impl Fn(usize) -> u64,
     ) -> Result<(), IngestError> {
         self.edges += edges.len() as u64;
@@ -177,17 +189,24 @@ impl<'a> Distributor<'a> {
             if last >= plan.vertices {
                 return Err(IngestError::input_changed());
             }
-            if plan.packing.has_payload() {
-                let first = block * BLOCK;
-                for (i, &(source, destination)) in mapped.iter().enumerate() {
-                    let weight = weights
-                        .get(first + i)
-                        .map_or(0, |&weight| bits(weight, plan.weights));
-                    lines.edge::<true>(source, destination, weight, sequence(first + i))?;
+            let data = data.skip(block * BLOCK);
+            let sequence = |i| sequence(block * BLOCK + i);
+            match plan.packing.data_bytes {
+                0 if !plan.packing.has_payload() => {
+                    for &(source, destination) in mapped.iter() {
+                        lines.edge::<NONE>(source, destination, 0, 0)?;
+                    }
                 }
-            } else {
-                for &(source, destination) in mapped.iter() {
-                    lines.edge::<false>(source, destination, 0, 0)?;
+                0..=HALF_BYTES => {
+                    let low = |i: usize| u128::from(data.low.get(i).copied().unwrap_or_default());
+                    for (i, &(source, destination)) in mapped.iter().enumerate() {
+                        lines.edge::<LOW>(source, destination, low(i), sequence(i))?;
+                    }
+                }
+                _ => {
+                    for (i, &(source, destination)) in mapped.iter().enumerate() {
+                        lines.edge::<WIDE>(source, destination, data.get(i), sequence(i))?;
+                    }
                 }
             }
         }
@@ -213,7 +232,8 @@ impl<'a> Distributor<'a> {
 struct WriteCombiner<'l, 'a> {
     plan: &'a DistributionPlan,
     keys: &'l mut [u64],
-    weights: &'l mut [u64],
+    low: &'l mut [u64],
+    high: &'l mut [u64],
     sequences: &'l mut [u64],
     fill: &'l mut [u32],
     counts: &'l mut [u64],
@@ -222,43 +242,46 @@ struct WriteCombiner<'l, 'a> {
 
 impl WriteCombiner<'_, '_> {
     #[inline(always)]
-    fn edge<const PAYLOAD: bool>(
+    fn edge<const PAYLOAD: u8>(
         &mut self,
         source: u64,
         destination: u64,
-        weight: u64,
+        data: u128,
         sequence: u64,
     ) -> Result<(), IngestError> {
         let plan = self.plan;
         if source == destination && plan.self_loops == SelfLoops::Drop {
             return Ok(());
         }
-        self.arc::<PAYLOAD>(&plan.forward, source, destination, weight, sequence)?;
+        self.arc::<PAYLOAD>(&plan.forward, source, destination, data, sequence)?;
         if !plan.directed && source != destination {
-            self.arc::<PAYLOAD>(&plan.forward, destination, source, weight, sequence)?;
+            self.arc::<PAYLOAD>(&plan.forward, destination, source, data, sequence)?;
         }
         if let Some(reverse) = &plan.reverse {
-            self.arc::<PAYLOAD>(reverse, destination, source, weight, sequence)?;
+            self.arc::<PAYLOAD>(reverse, destination, source, data, sequence)?;
         }
         Ok(())
     }
 
     #[inline(always)]
-    fn arc<const PAYLOAD: bool>(
+    fn arc<const PAYLOAD: u8>(
         &mut self,
         columns: &ColumnFiles,
         source: u64,
         destination: u64,
-        weight: u64,
+        data: u128,
         sequence: u64,
     ) -> Result<(), IngestError> {
         let (bucket, key) = self.plan.layout.locate(columns, source, destination);
         let fill = self.fill[bucket] as usize;
         let at = bucket * LINE + fill;
         self.keys[at] = key;
-        if PAYLOAD {
-            self.weights[at] = weight;
+        if PAYLOAD != NONE {
+            self.low[at] = data as u64;
             self.sequences[at] = sequence;
+        }
+        if PAYLOAD == WIDE {
+            self.high[at] = (data >> u64::BITS) as u64;
         }
         self.fill[bucket] = fill as u32 + 1;
         if fill + 1 == LINE {
@@ -284,12 +307,11 @@ impl WriteCombiner<'_, '_> {
             0..0
         };
         let out = self.writer.reserve(bucket, count * plan.packing.bytes())?;
-        plan.packing.pack(
-            keys,
-            &self.weights[payload.clone()],
-            &self.sequences[payload],
-            out,
-        );
+        let data = EdgeData {
+            low: &self.low[payload.clone()],
+            high: self.high.get(payload.clone()).unwrap_or_default(),
+        };
+        plan.packing.pack(keys, data, &self.sequences[payload], out);
         Ok(())
     }
 }
@@ -298,9 +320,9 @@ impl EdgeBatchSink for Distributor<'_> {
     fn integers(
         &mut self,
         edges: &[(u64, u64)],
-        weights: &[f64],
+        data: EdgeData<'_>,
         sequence: u64,
     ) -> Result<(), IngestError> {
-        self.take(edges, weights, |edge| sequence + edge as u64)
+        self.take(edges, data, |edge| sequence + edge as u64)
     }
 }

@@ -8,9 +8,9 @@ use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget};
 
 use super::distribute::{DistributionPlan, Distributor};
+use crate::edge_data::EdgeDataBatch;
 use crate::error::IngestError;
 use crate::external::bucket_file::{BucketFile, ChunkReader};
-use crate::external::weight_bits::value;
 use crate::ids::order_window::OrderWindow;
 
 /// Chunks that are read as one task, and chunks of it on their way.
@@ -18,8 +18,8 @@ const UNIT_CHUNKS: usize = 16;
 const AHEAD: usize = 4;
 /// Edges that are relabelled together.
 const BLOCK: usize = 1024;
-/// Bytes of their lists: two ends, a weight and a number in the input for each.
-const LISTS_BYTES: u64 = (BLOCK * 4 * size_of::<u64>()) as u64;
+/// Bytes of their lists: two ends, two words of data and a number in the input for each.
+const LISTS_BYTES: u64 = (BLOCK * 5 * size_of::<u64>()) as u64;
 
 /// Edges that are gathered.
 pub(crate) struct Gathered<'a> {
@@ -31,7 +31,7 @@ pub(crate) struct Gathered<'a> {
 pub(crate) struct GatheredReader {
     chunk_reader: ChunkReader,
     edges: Vec<(u64, u64)>,
-    weights: Vec<f64>,
+    data: EdgeDataBatch,
     sequences: Vec<u64>,
     _lists: Lease,
 }
@@ -51,7 +51,7 @@ impl GatheredReader {
         Ok(Self {
             chunk_reader: ChunkReader::new(disk, budget, chunk_bytes, AHEAD)?,
             edges: Vec::with_capacity(BLOCK),
-            weights: Vec::with_capacity(BLOCK),
+            data: EdgeDataBatch::with_capacity(BLOCK, gathered.plan.weights),
             sequences: Vec::with_capacity(BLOCK),
             _lists: budget.lease("edges on their way", LISTS_BYTES)?,
         })
@@ -87,17 +87,17 @@ impl Gathered<'_> {
         let block_bytes = BLOCK * packing.bytes();
         let mut take = |records: &[u8]| {
             reader.edges.clear();
-            reader.weights.clear();
+            reader.data.clear();
             reader.sequences.clear();
-            packing.unpack(records, |key, weight, sequence| {
+            packing.unpack(records, |key, data, sequence| {
                 let (_, source, offset) = layout.parts(key);
                 reader.edges.push((indices.index(start + offset), source));
                 if packing.has_payload() {
-                    reader.weights.push(value(weight, self.plan.weights));
+                    reader.data.push(data, self.plan.weights);
                     reader.sequences.push(sequence);
                 }
             });
-            sink.take(&reader.edges, &reader.weights, |edge| {
+            sink.take(&reader.edges, reader.data.data(), |edge| {
                 reader.sequences.get(edge).copied().unwrap_or(0)
             })
         };

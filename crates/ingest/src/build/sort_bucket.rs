@@ -12,10 +12,10 @@ use graphmill_storage::{Buffer, CancelToken};
 
 use super::dedup::{ArcRecord, resolve};
 use super::distribute::DistributionPlan;
+use crate::edge_data::{HALF_BYTES, weight_bits, weight_of_bits};
 use crate::error::IngestError;
 use crate::external::bucket_file::{BucketFile, ChunkReader};
 use crate::external::radix_sort;
-use crate::external::weight_bits::{bits, value};
 use crate::layout::edge_key::low_bits;
 use crate::options::Duplicates;
 
@@ -23,8 +23,8 @@ use crate::options::Duplicates;
 const RUN: usize = 4096;
 /// Bits of the number of parts a part is counted in when it does not fit.
 const REFINE_BITS: u32 = 9;
-/// Ranges of weights that too many arcs of one key are counted in.
-const WEIGHT_PARTS: u64 = 512;
+/// Ranges of data that too many arcs of one key are counted in.
+const DATA_PARTS: u128 = 512;
 
 /// Arcs that were dropped as duplicates, and those that were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +54,7 @@ pub(crate) struct SortScratch {
 pub(crate) fn record_bytes(weights: EdgeKind, duplicates: Duplicates) -> usize {
     match (weights, duplicates) {
         (EdgeKind::None, _) => size_of::<u64>(),
+        (kind, _) if kind.bytes() > HALF_BYTES => size_of::<[u64; 4]>(),
         (_, Duplicates::First) => size_of::<[u64; 3]>(),
         _ => size_of::<[u64; 2]>(),
     }
@@ -99,7 +100,8 @@ impl BucketSort<'_> {
         match record_bytes(self.plan.weights, self.plan.duplicates) {
             8 => self.parts::<u64>(parts, lane, &mut out)?,
             16 => self.parts::<[u64; 2]>(parts, lane, &mut out)?,
-            _ => self.parts::<[u64; 3]>(parts, lane, &mut out)?,
+            24 => self.parts::<[u64; 3]>(parts, lane, &mut out)?,
+            _ => self.parts::<[u64; 4]>(parts, lane, &mut out)?,
         }
         Ok(out.kept)
     }
@@ -166,7 +168,7 @@ impl BucketSort<'_> {
         self.parts::<R>(parts, lane, out)
     }
 
-    /// `count` arcs of one key, too many for memory: if they have weights, it reads the bucket again.
+    /// `count` arcs of one key, too many for memory: if they have data, it reads the bucket again.
     fn emit_repeated<R: ArcRecord>(
         &self,
         key: u64,
@@ -184,29 +186,29 @@ impl BucketSort<'_> {
                 return out.repeat(R::new(key, 0, 0), count);
             }
             Duplicates::Keep => {
-                return self.weights(key, count, lane, &mut |weight, times| {
-                    out.repeat(R::new(key, weight, 0), times)
+                return self.each_data(key, count, lane, &mut |data, times| {
+                    out.repeat(R::new(key, data, 0), times)
                 });
             }
             _ if kind == EdgeKind::None => R::new(key, 0, 0),
             Duplicates::Sum => {
                 // As `resolve` adds them: in ascending order of their bits, from the empty sum.
                 let mut sum: f64 = std::iter::empty::<f64>().sum();
-                self.weights(key, count, lane, &mut |weight, times| {
-                    (0..times).for_each(|_| sum += value(weight, kind));
+                self.each_data(key, count, lane, &mut |data, times| {
+                    (0..times).for_each(|_| sum += weight_of_bits(data, kind));
                     Ok(())
                 })?;
-                let weight = bits(sum, kind);
-                if !value(weight, kind).is_finite() {
+                let weight = u128::from(weight_bits(sum, kind));
+                if !weight_of_bits(weight, kind).is_finite() {
                     return Err(IngestError::SumTooLarge);
                 }
                 R::new(key, weight, 0)
             }
             Duplicates::First | Duplicates::Min | Duplicates::Max => {
                 let mut survivor: Option<R> = None;
-                self.for_each_arc(&mut lane.chunk_reader, |found, weight, sequence| {
+                self.for_each_arc(&mut lane.chunk_reader, |found, data, sequence| {
                     if found == key {
-                        let mut two = [R::new(key, weight, sequence); 2];
+                        let mut two = [R::new(key, data, sequence); 2];
                         two[1] = survivor.unwrap_or(two[0]);
                         // Of two of one key, which it leaves at the front.
                         let _ = resolve(&mut two, duplicates, kind, |_, _| {});
@@ -220,39 +222,37 @@ impl BucketSort<'_> {
         out.emit(&[survivor])
     }
 
-    /// Passes each weight of the `count` arcs of one key to `each`, ascending by bits, with its frequency.
+    /// Passes the data of each of the `count` arcs of one key to `each`, ascending, with its frequency.
     ///
-    /// One reading of the bucket yields as many weights as the worker's memory holds.
-    fn weights(
+    /// One reading of the bucket yields as many as the worker's memory holds.
+    fn each_data(
         &self,
         key: u64,
         count: u64,
         lane: &mut SortScratch,
-        each: &mut dyn FnMut(u64, u64) -> Result<(), IngestError>,
+        each: &mut dyn FnMut(u128, u64) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let highest = match self.plan.packing.weight_bytes {
-            4 => u64::from(u32::MAX),
-            _ => u64::MAX,
-        };
-        // Ranges of weights that are still to come, the lowest last.
+        let unused = u128::BITS - 8 * self.plan.packing.data_bytes as u32;
+        let highest = u128::MAX.checked_shr(unused).unwrap_or(0);
+        // Ranges of data that are still to come, the lowest last.
         let mut ranges = vec![(0, highest, count)];
         while let Some((low, high, count)) = ranges.pop() {
             if low == high {
                 each(low, count)?;
                 continue;
             }
-            let is_of_range = |found, weight: &u64| found == key && (low..=high).contains(weight);
-            let capacity = lane.records.typed::<u64>().len() as u64;
+            let is_of_range = |found, data: &u128| found == key && (low..=high).contains(data);
+            let capacity = lane.records.typed::<[u64; 2]>().len() as u64;
             if count > capacity {
-                let width = (high - low) / WEIGHT_PARTS + 1;
-                let mut counts = [0; WEIGHT_PARTS as usize];
-                self.for_each_arc(&mut lane.chunk_reader, |found, weight, _| {
-                    if is_of_range(found, &weight) {
-                        counts[((weight - low) / width) as usize] += 1;
+                let width = (high - low) / DATA_PARTS + 1;
+                let mut counts = [0; DATA_PARTS as usize];
+                self.for_each_arc(&mut lane.chunk_reader, |found, data, _| {
+                    if is_of_range(found, &data) {
+                        counts[((data - low) / width) as usize] += 1;
                     }
                 })?;
-                let mut parts: Vec<(u64, u64, u64)> = Vec::new();
-                for (part, count) in (0..WEIGHT_PARTS).zip(counts).filter(|part| part.1 > 0) {
+                let mut parts: Vec<(u128, u128, u64)> = Vec::new();
+                for (part, count) in (0..DATA_PARTS).zip(counts).filter(|part| part.1 > 0) {
                     let low = low + part * width;
                     let high = low.saturating_add(width - 1).min(high);
                     match parts.last_mut() {
@@ -269,11 +269,11 @@ impl BucketSort<'_> {
                 chunk_reader,
                 records,
             } = &mut *lane;
-            let (list, mut found_here) = (records.typed_mut::<u64>(), 0);
-            self.for_each_arc(chunk_reader, |found, weight, _| {
-                if is_of_range(found, &weight) {
+            let (list, mut found_here) = (records.typed_mut::<[u64; 2]>(), 0);
+            self.for_each_arc(chunk_reader, |found, data, _| {
+                if is_of_range(found, &data) {
                     if let Some(place) = list.get_mut(found_here) {
-                        *place = weight;
+                        *place = [(data >> u64::BITS) as u64, data as u64];
                     }
                     found_here += 1;
                 }
@@ -285,17 +285,18 @@ impl BucketSort<'_> {
             }
             list[..found_here].sort_unstable();
             for equal in list[..found_here].chunk_by(|one, other| one == other) {
-                each(equal[0], equal.len() as u64)?;
+                let [high, low] = equal[0].map(u128::from);
+                each(high << u64::BITS | low, equal.len() as u64)?;
             }
         }
         Ok(())
     }
 
-    /// Reads the bucket, and hands out the key, the weight and the sequence number of each arc.
+    /// Reads the bucket, and hands out the key, the data and the sequence number of each arc.
     fn for_each_arc(
         &self,
         chunk_reader: &mut ChunkReader,
-        mut each: impl FnMut(u64, u64, u64),
+        mut each: impl FnMut(u64, u128, u64),
     ) -> Result<(), IngestError> {
         self.bucket_file
             .read(self.bucket, chunk_reader, self.stop, |packed| {
@@ -325,13 +326,13 @@ impl BucketSort<'_> {
         let mut lost = false;
         self.bucket_file
             .read(self.bucket, &mut lane.chunk_reader, self.stop, |packed| {
-                self.plan.packing.unpack(packed, |found, weight, sequence| {
+                self.plan.packing.unpack(packed, |found, data, sequence| {
                     let part = found.wrapping_sub(key) >> parts.shift;
                     let Some(slot) = at.get_mut(part as usize) else {
                         return;
                     };
                     match records.get_mut(*slot) {
-                        Some(record) => *record = R::new(found, weight, sequence),
+                        Some(record) => *record = R::new(found, data, sequence),
                         None => lost = true,
                     }
                     *slot += 1;
@@ -395,8 +396,9 @@ impl ArcOutput<'_> {
         let bits = layout.destination_bits;
         let mask = low_bits(bits);
         let mut keys = [0u64; RUN];
-        let mut weights = [0u8; RUN * size_of::<u64>()];
-        let weight_bytes = self.plan.packing.weight_bytes;
+        let mut data = [0u8; RUN * HALF_BYTES];
+        let data_bytes = self.plan.packing.data_bytes;
+        let most = RUN * HALF_BYTES / data_bytes.max(HALF_BYTES);
         self.kept.arcs += arcs.len() as u64;
         while let Some(first) = arcs.first() {
             let (batch, source, _) = layout.parts(first.key());
@@ -406,31 +408,32 @@ impl ArcOutput<'_> {
             let end = start + (cuts[source_batch + 1] - cuts[source_batch]);
             let cell = arcs.partition_point(|arc| arc.key() >> bits < end);
             let (now, rest) = arcs.split_at(cell);
-            for run in now.chunks(RUN) {
+            for run in now.chunks(most) {
                 for (key, arc) in keys.iter_mut().zip(run) {
                     *key = ((arc.key() >> bits) - start) << 32 | arc.key() & mask;
                 }
-                match weight_bytes {
+                match data_bytes {
                     0 => {}
                     4 => {
-                        let weights = weights.as_chunks_mut::<4>().0.iter_mut();
-                        let put = |(weight, arc): (&mut [u8; 4], &R)| {
-                            *weight = (arc.weight() as u32).to_le_bytes();
-                        };
-                        weights.zip(run).for_each(put);
+                        let data = data.as_chunks_mut::<4>().0.iter_mut();
+                        data.zip(run)
+                            .for_each(|(out, arc)| *out = (arc.data() as u32).to_le_bytes());
+                    }
+                    8 => {
+                        let data = data.as_chunks_mut::<8>().0.iter_mut();
+                        data.zip(run)
+                            .for_each(|(out, arc)| *out = (arc.data() as u64).to_le_bytes());
                     }
                     _ => {
-                        let weights = weights.as_chunks_mut::<8>().0.iter_mut();
-                        let put = |(weight, arc): (&mut [u8; 8], &R)| {
-                            *weight = arc.weight().to_le_bytes();
-                        };
-                        weights.zip(run).for_each(put);
+                        for (out, arc) in data.chunks_exact_mut(data_bytes).zip(run) {
+                            out.copy_from_slice(&arc.data().to_le_bytes()[..data_bytes]);
+                        }
                     }
                 }
-                let weights = &weights[..run.len() * weight_bytes];
+                let data = &data[..run.len() * data_bytes];
                 let batch = self.batch_first + batch;
                 self.writer
-                    .edges(batch, source_batch, &keys[..run.len()], weights)?;
+                    .edges(batch, source_batch, &keys[..run.len()], data)?;
             }
             arcs = rest;
         }

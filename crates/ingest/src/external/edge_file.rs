@@ -1,7 +1,7 @@
 //! Edges kept in a temporary file in a compact binary form, so that text is parsed, and a generator run, only once.
 //!
 //! A chunk holds edges that follow each other in the input; which ones, memory knows. Integer ids take 4 bytes each in
-//! a chunk where all fit, else 8; text ids their length and their bytes. Weights follow the ids of their edge.
+//! a chunk where all fit, else 8; text ids their length and their bytes. The data of an edge follows its ids.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use graphmill_storage::{
 use super::bucket_file::{
     ChunkReader, ChunkWriter, HEADER_BYTES, decode_chunk_bytes, lease_table, seal_chunk,
 };
-use super::weight_bits::{bits, value};
+use crate::edge_data::{EdgeData, EdgeDataBatch};
 use crate::error::IngestError;
 
 /// Bytes of a chunk at most.
@@ -66,18 +66,18 @@ struct ChunkTable {
 
 /// A receiver of the edges of an edge file, a run at a time, with the first edge's number in the input.
 pub(crate) trait EdgeBatchSink {
-    /// Edges between integer ids; `weights` is empty for graphs without.
+    /// Edges between integer ids, with their data.
     fn integers(
         &mut self,
         edges: &[(u64, u64)],
-        weights: &[f64],
+        data: EdgeData<'_>,
         sequence: u64,
     ) -> Result<(), IngestError>;
     /// Edges between text ids; an error where edges are between indices.
     fn texts(
         &mut self,
         _edges: &[(&[u8], &[u8])],
-        _weights: &[f64],
+        _data: EdgeData<'_>,
         _sequence: u64,
     ) -> Result<(), IngestError> {
         Err(IngestError::internal("text ids where indices are expected"))
@@ -229,11 +229,11 @@ impl OrderedEdgeFile {
         sink: &mut impl EdgeBatchSink,
     ) -> Result<(), IngestError> {
         let damaged = || IngestError::damaged(self.file.path(), chunk.offset);
-        let weight_bytes = self.weights.bytes();
+        let data_bytes = self.weights.bytes();
         let mut left = ByteCursor(records);
         let mut at = chunk.first;
         let end = at.checked_add(chunk.edges.into()).ok_or_else(damaged)?;
-        let mut weights = Vec::with_capacity(DECODE);
+        let mut data = EdgeDataBatch::with_capacity(DECODE, self.weights);
         let width = match chunk.width {
             IdEncoding::Four => 4,
             IdEncoding::Eight => 8,
@@ -241,70 +241,68 @@ impl OrderedEdgeFile {
                 let mut edges: Vec<(&[u8], &[u8])> = Vec::with_capacity(DECODE);
                 while at < end {
                     edges.clear();
-                    weights.clear();
+                    data.clear();
                     for _ in 0..(end - at).min(DECODE as u64) {
                         let source = left.text().ok_or_else(damaged)?;
                         edges.push((source, left.text().ok_or_else(damaged)?));
-                        if weight_bytes > 0 {
-                            let weight = left.take(weight_bytes).map(word).ok_or_else(damaged)?;
-                            weights.push(value(weight, self.weights));
-                        }
+                        let bytes = left.take(data_bytes).ok_or_else(damaged)?;
+                        data.push(wide_word(bytes), self.weights);
                     }
-                    sink.texts(&edges, &weights, at)?;
+                    sink.texts(&edges, data.data(), at)?;
                     at += edges.len() as u64;
                 }
                 return Ok(());
             }
         };
-        let record_bytes = 2 * width + weight_bytes;
+        let record_bytes = 2 * width + data_bytes;
         let mut edges = Vec::with_capacity(DECODE);
         while at < end {
             edges.clear();
-            weights.clear();
+            data.clear();
             let count = (end - at).min(DECODE as u64) as usize;
             let run = left.take(count * record_bytes).ok_or_else(damaged)?;
-            match (width, weight_bytes) {
-                (4, 0) => decode_records::<4, 8>(run, &mut edges, &mut weights),
-                (4, 4) => decode_records::<4, 12>(run, &mut edges, &mut weights),
-                (4, _) => decode_records::<4, 16>(run, &mut edges, &mut weights),
-                (_, 0) => decode_records::<8, 16>(run, &mut edges, &mut weights),
-                (_, 4) => decode_records::<8, 20>(run, &mut edges, &mut weights),
-                (_, _) => decode_records::<8, 24>(run, &mut edges, &mut weights),
+            match (width, data_bytes) {
+                (4, 0) => decode_records::<4, 8>(run, &mut edges, &mut data),
+                (4, 4) => decode_records::<4, 12>(run, &mut edges, &mut data),
+                (4, 8) => decode_records::<4, 16>(run, &mut edges, &mut data),
+                (8, 0) => decode_records::<8, 16>(run, &mut edges, &mut data),
+                (8, 4) => decode_records::<8, 20>(run, &mut edges, &mut data),
+                (8, 8) => decode_records::<8, 24>(run, &mut edges, &mut data),
+                _ => {
+                    for record in run.chunks_exact(record_bytes) {
+                        let (ends, bytes) = record.split_at(2 * width);
+                        edges.push((word(&ends[..width]), word(&ends[width..])));
+                        data.push(wide_word(bytes), self.weights);
+                    }
+                }
             }
-            sink.integers(&edges, &weights, at)?;
+            sink.integers(&edges, data.data(), at)?;
             at += count as u64;
         }
         Ok(())
     }
 }
 
-/// Appends the edges of records of `BYTES` bytes: two ids of `ID` bytes, and a weight or none.
+/// Appends the edges of records of `BYTES` bytes: two ids of `ID` bytes, and data or none.
 #[inline(always)]
 fn decode_records<const ID: usize, const BYTES: usize>(
     records: &[u8],
     edges: &mut Vec<(u64, u64)>,
-    weights: &mut Vec<f64>,
+    data: &mut EdgeDataBatch,
 ) {
     let records = records.as_chunks::<BYTES>().0;
     let ends = |record: &[u8; BYTES]| (word(&record[..ID]), word(&record[ID..2 * ID]));
     edges.extend(records.iter().map(ends));
-    let kind = match BYTES - 2 * ID {
-        0 => return,
-        4 => EdgeKind::F32,
-        _ => EdgeKind::F64,
-    };
-    weights.extend(
-        records
-            .iter()
-            .map(|record| value(word(&record[2 * ID..]), kind)),
-    );
+    if BYTES > 2 * ID {
+        data.extend_low(records.iter().map(|record| word(&record[2 * ID..])));
+    }
 }
 
 /// Writes edges to records of `BYTES` bytes, as [`decode_records`] reads them.
 #[inline(always)]
 fn encode_records<const ID: usize, const BYTES: usize>(
     edges: &[(u64, u64)],
-    weights: &[f64],
+    data: EdgeData<'_>,
     out: &mut [u8],
 ) {
     let records = out.as_chunks_mut::<BYTES>().0;
@@ -312,12 +310,8 @@ fn encode_records<const ID: usize, const BYTES: usize>(
         record[..ID].copy_from_slice(&edge.0.to_le_bytes()[..ID]);
         record[ID..2 * ID].copy_from_slice(&edge.1.to_le_bytes()[..ID]);
     }
-    for (record, &weight) in records.iter_mut().zip(weights) {
-        match BYTES - 2 * ID {
-            0 => {}
-            4 => record[2 * ID..].copy_from_slice(&(weight as f32).to_le_bytes()),
-            _ => record[2 * ID..].copy_from_slice(&weight.to_le_bytes()),
-        }
+    for (record, data) in records.iter_mut().zip(data.low) {
+        record[2 * ID..].copy_from_slice(&data.to_le_bytes()[..BYTES - 2 * ID]);
     }
 }
 
@@ -344,6 +338,13 @@ pub(crate) fn word(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(word)
+}
+
+/// A little-endian number of at most 16 bytes.
+fn wide_word(bytes: &[u8]) -> u128 {
+    let mut word = [0; 16];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u128::from_le_bytes(word)
 }
 
 /// One worker's way into a [`TempEdgeFile`].
@@ -391,9 +392,9 @@ impl<'a> EdgeFileWriter<'a> {
         piece: u64,
         first: u64,
         edges: &[(u64, u64)],
-        weights: &[f64],
+        data: EdgeData<'_>,
     ) -> Result<(), IngestError> {
-        let weight_bytes = self.edge_file.weights.bytes();
+        let data_bytes = self.edge_file.weights.bytes();
         for (block, edges) in edges.chunks(ENCODE).enumerate() {
             let from = block * ENCODE;
             let all = edges.iter().fold(0, |all, edge| all | edge.0 | edge.1);
@@ -404,17 +405,27 @@ impl<'a> EdgeFileWriter<'a> {
                 true => (IdEncoding::Four, 4),
                 false => (IdEncoding::Eight, 8),
             };
-            let record_bytes = 2 * bytes + weight_bytes;
+            let record_bytes = 2 * bytes + data_bytes;
             let first = first + from as u64;
             let out = self.reserve(piece, first, width, edges.len() * record_bytes)?;
-            let weights = weights.get(from..).unwrap_or_default();
-            match (narrow, weight_bytes) {
-                (true, 0) => encode_records::<4, 8>(edges, weights, out),
-                (true, 4) => encode_records::<4, 12>(edges, weights, out),
-                (true, _) => encode_records::<4, 16>(edges, weights, out),
-                (false, 0) => encode_records::<8, 16>(edges, weights, out),
-                (false, 4) => encode_records::<8, 20>(edges, weights, out),
-                (false, _) => encode_records::<8, 24>(edges, weights, out),
+            let data = data.skip(from);
+            match (bytes, data_bytes) {
+                (4, 0) => encode_records::<4, 8>(edges, data, out),
+                (4, 4) => encode_records::<4, 12>(edges, data, out),
+                (4, 8) => encode_records::<4, 16>(edges, data, out),
+                (8, 0) => encode_records::<8, 16>(edges, data, out),
+                (8, 4) => encode_records::<8, 20>(edges, data, out),
+                (8, 8) => encode_records::<8, 24>(edges, data, out),
+                _ => {
+                    for (i, (out, edge)) in
+                        out.chunks_exact_mut(record_bytes).zip(edges).enumerate()
+                    {
+                        let (ends, out) = out.split_at_mut(2 * bytes);
+                        ends[..bytes].copy_from_slice(&edge.0.to_le_bytes()[..bytes]);
+                        ends[bytes..].copy_from_slice(&edge.1.to_le_bytes()[..bytes]);
+                        out.copy_from_slice(&data.get(i).to_le_bytes()[..data_bytes]);
+                    }
+                }
             }
             self.count(edges.len());
         }
@@ -427,12 +438,11 @@ impl<'a> EdgeFileWriter<'a> {
         piece: u64,
         first: u64,
         edges: &[(&[u8], &[u8])],
-        weights: &[f64],
+        data: EdgeData<'_>,
     ) -> Result<(), IngestError> {
-        let kind = self.edge_file.weights;
-        let weight_bytes = kind.bytes();
+        let data_bytes = self.edge_file.weights.bytes();
         for (i, (source, target)) in edges.iter().enumerate() {
-            let bytes = 4 + source.len() + target.len() + weight_bytes;
+            let bytes = 4 + source.len() + target.len() + data_bytes;
             let mut out = self.reserve(piece, first + i as u64, IdEncoding::Text, bytes)?;
             for id in [source, target] {
                 let (length, rest) = out.split_at_mut(2);
@@ -441,7 +451,7 @@ impl<'a> EdgeFileWriter<'a> {
                 text.copy_from_slice(id);
                 out = rest;
             }
-            put_weight(out, weights.get(i), kind);
+            out.copy_from_slice(&data.get(i).to_le_bytes()[..data_bytes]);
             self.count(1);
         }
         Ok(())
@@ -524,9 +534,4 @@ impl<'a> EdgeFileWriter<'a> {
         lock(&self.edge_file.table).chunks.append(&mut self.chunks);
         self.chunk_writer.drain()
     }
-}
-
-fn put_weight(out: &mut [u8], weight: Option<&f64>, kind: EdgeKind) {
-    let weight = bits(weight.copied().unwrap_or_default(), kind).to_le_bytes();
-    out.copy_from_slice(&weight[..out.len()]);
 }

@@ -6,4 +6,3 @@ pub(crate) mod parallel;
 pub(crate) mod radix_sort;
 pub(crate) mod reread;
 pub(crate) mod shuffle;
-pub(crate) mod weight_bits;

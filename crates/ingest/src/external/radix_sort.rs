@@ -6,7 +6,7 @@
 
 use graphmill_raw::Element;
 
-/// A record to sort: a key, optionally followed by a weight and a sequence number.
+/// A record to sort: a key, optionally followed by data and a sequence number.
 pub(crate) trait SortRecord: Element + Default {
     /// Orders the records.
     fn key(&self) -> u64;
@@ -27,6 +27,13 @@ impl SortRecord for [u64; 2] {
 }
 
 impl SortRecord for [u64; 3] {
+    #[inline(always)]
+    fn key(&self) -> u64 {
+        self[0]
+    }
+}
+
+impl SortRecord for [u64; 4] {
     #[inline(always)]
     fn key(&self) -> u64 {
         self[0]

@@ -8,6 +8,7 @@ use graphmill_storage::{CancelToken, Disk, MemoryBudget, RecordReader, RecordWri
 
 use super::bucket_file::ChunkReader;
 use super::edge_file::{EDGE_CHUNK_BYTES_MAX, EdgeBatchSink, OrderedEdgeFile};
+use crate::edge_data::EdgeData;
 use crate::error::IngestError;
 use crate::source::{EdgeSink, EdgeSource, PieceReader};
 
@@ -166,15 +167,15 @@ struct WithSequence<'a, S> {
 }
 
 impl<S: EdgeBatchSink> EdgeSink for WithSequence<'_, S> {
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
+    fn integers(&mut self, edges: &[(u64, u64)], data: EdgeData<'_>) -> Result<(), IngestError> {
         let sequence = self.sequence;
         self.sequence += edges.len() as u64;
-        self.sink.integers(edges, weights, sequence)
+        self.sink.integers(edges, data, sequence)
     }
 
-    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError> {
+    fn texts(&mut self, edges: &[(&[u8], &[u8])], data: EdgeData<'_>) -> Result<(), IngestError> {
         let sequence = self.sequence;
         self.sequence += edges.len() as u64;
-        self.sink.texts(edges, weights, sequence)
+        self.sink.texts(edges, data, sequence)
     }
 }

@@ -7,13 +7,14 @@ use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget};
 
 use super::edge_at::EdgeGenerator;
 use super::rule::Generated;
+use crate::edge_data::EdgeDataBatch;
 use crate::error::IngestError;
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
 
 impl Generated {
     /// Bytes of the budget that a reader takes.
-    pub(crate) const READER_BYTES: u64 = (BATCH_EDGES_MAX * size_of::<(u64, u64, f64)>()) as u64;
+    pub(crate) const READER_BYTES: u64 = (BATCH_EDGES_MAX * size_of::<(u64, u64, u64)>()) as u64;
 }
 
 impl EdgeSource for Generated {
@@ -54,7 +55,7 @@ impl EdgeSource for Generated {
             _lease: budget.lease("drawing edges", Self::READER_BYTES)?,
             generator: EdgeGenerator::new(*self),
             edges: Vec::with_capacity(BATCH_EDGES_MAX),
-            weights: Vec::with_capacity(BATCH_EDGES_MAX),
+            weights: EdgeDataBatch::with_capacity(BATCH_EDGES_MAX, self.weights),
         }))
     }
 }
@@ -63,7 +64,7 @@ impl EdgeSource for Generated {
 struct GeneratorReader {
     generator: EdgeGenerator,
     edges: Vec<(u64, u64)>,
-    weights: Vec<f64>,
+    weights: EdgeDataBatch,
     _lease: Lease,
 }
 
@@ -86,7 +87,7 @@ impl PieceReader for GeneratorReader {
             let to = end.min(from + BATCH_EDGES_MAX as u64);
             self.generator
                 .draw(from, to, &mut self.edges, &mut self.weights);
-            sink.integers(&self.edges, &self.weights)?;
+            sink.integers(&self.edges, self.weights.data())?;
             sink.progress(to - from);
             report.edges += to - from;
             from = to;

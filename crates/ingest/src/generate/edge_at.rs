@@ -5,6 +5,7 @@ use graphmill_graph::EdgeKind;
 use super::counter_rng::{CounterRng, Permutation, RngStream, below};
 use super::kronecker::RmatWalk;
 use super::rule::{Generated, GraphRule};
+use crate::edge_data::{EdgeDataBatch, weight_bits};
 
 /// The greatest weight that is drawn; the least is 1, as in the GAP benchmark suite.
 const WEIGHT_MAX: u64 = 255;
@@ -56,7 +57,7 @@ impl EdgeGenerator {
         from: u64,
         to: u64,
         edges: &mut Vec<(u64, u64)>,
-        weights: &mut Vec<f64>,
+        weights: &mut EdgeDataBatch,
     ) {
         edges.clear();
         weights.clear();
@@ -99,8 +100,9 @@ impl EdgeGenerator {
                 edges.extend(graph.into_iter().flat_map(|graph| graph.edges(from, to)));
             }
         }
-        if self.graph.weights != EdgeKind::None {
-            weights.extend((from..to).map(|e| self.weights.weight(e)));
+        let kind = self.graph.weights;
+        if kind != EdgeKind::None {
+            weights.extend_low((from..to).map(|e| weight_bits(self.weights.weight(e), kind)));
         }
     }
 }

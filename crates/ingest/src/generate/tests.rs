@@ -8,12 +8,21 @@ use super::circulant::Circulant;
 use super::edge_at::EdgeGenerator;
 use super::rule::{Generated, GraphRule};
 use super::sorted_arcs::{ArcDirections, SortedArcs};
+use crate::edge_data::EdgeDataBatch;
 use crate::options::SelfLoops;
+
+/// Edges number `from` up to `to`, with their weights.
+fn some(graph: Generated, from: u64, to: u64) -> (Vec<(u64, u64)>, Vec<f64>) {
+    let (mut edges, mut drawn) = (Vec::new(), EdgeDataBatch::default());
+    EdgeGenerator::new(graph).draw(from, to, &mut edges, &mut drawn);
+    let weights = (0..edges.len()).map_while(|i| drawn.data().weight(i, EdgeKind::F32));
+    let weights = weights.collect();
+    (edges, weights)
+}
 
 fn all(rule: GraphRule, seed: u64) -> (Vec<(u64, u64)>, Vec<f64>) {
     let graph = Generated::new(rule, seed, EdgeKind::F32).unwrap();
-    let (mut edges, mut weights) = (Vec::new(), Vec::new());
-    EdgeGenerator::new(graph).draw(0, graph.edges, &mut edges, &mut weights);
+    let (edges, weights) = some(graph, 0, graph.edges);
     assert_eq!(
         (edges.len() as u64, weights.len()),
         (graph.edges, edges.len())
@@ -54,8 +63,7 @@ fn edge_depends_on_its_number_and_seed_only() {
     ] {
         let (edges, weights) = all(rule, 1);
         let graph = Generated::new(rule, 1, EdgeKind::F32).unwrap();
-        let (mut some, mut their) = (Vec::new(), Vec::new());
-        EdgeGenerator::new(graph).draw(100, 230, &mut some, &mut their);
+        let (some, their) = some(graph, 100, 230);
         assert_eq!(
             (some.as_slice(), their.as_slice()),
             (&edges[100..230], &weights[100..230])

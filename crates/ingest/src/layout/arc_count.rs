@@ -3,6 +3,7 @@
 
 use super::histogram::ArcHistograms;
 use crate::comm::ImportCommunicator;
+use crate::edge_data::EdgeData;
 use crate::error::IngestError;
 use crate::external::edge_file::EdgeBatchSink;
 use crate::external::parallel;
@@ -95,7 +96,7 @@ impl EdgeBatchSink for ArcCountSink<'_> {
     fn integers(
         &mut self,
         edges: &[(u64, u64)],
-        _weights: &[f64],
+        _data: EdgeData<'_>,
         _sequence: u64,
     ) -> Result<(), IngestError> {
         let count = self.count;

@@ -18,6 +18,7 @@ use graphmill_storage::{Buffer, Disk, MemoryBudget, RecordReader, RecordWriter, 
 
 use super::arc_count::CountContext;
 use crate::comm::ImportCommunicator;
+use crate::edge_data::EdgeData;
 use crate::error::IngestError;
 use crate::external::bucket_file::{BucketFile, BucketWriter, ChunkReader, GRAIN, SLABS};
 use crate::external::edge_file::EdgeBatchSink;
@@ -299,7 +300,7 @@ impl EdgeBatchSink for DegreeSink<'_> {
     fn integers(
         &mut self,
         edges: &[(u64, u64)],
-        _weights: &[f64],
+        _data: EdgeData<'_>,
         _sequence: u64,
     ) -> Result<(), IngestError> {
         let count = self.count;

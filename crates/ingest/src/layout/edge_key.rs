@@ -10,6 +10,7 @@ use graphmill_graph::EdgeKind;
 
 use super::batch_cut::{BatchLookup, destination_bits};
 use super::histogram::bits_of;
+use crate::edge_data::{EdgeData, HALF_BYTES};
 use crate::external::edge_file::word;
 
 /// One set of columns: forward, or reversed.
@@ -139,13 +140,13 @@ pub(crate) fn low_bits(bits: u32) -> u64 {
     shr(u64::MAX, u64::BITS - bits)
 }
 
-/// The encoding of arcs in temporary files: the low bytes of key, weight and sequence number.
+/// The encoding of arcs in temporary files: the low bytes of key, data and sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordPacking {
     /// 1 to 8.
     pub(crate) key_bytes: usize,
-    /// 0, 4 or 8.
-    pub(crate) weight_bytes: usize,
+    /// 0 to 16.
+    pub(crate) data_bytes: usize,
     /// 0 or 8.
     pub(crate) sequence_bytes: usize,
 }
@@ -155,27 +156,27 @@ impl RecordPacking {
     pub(crate) fn new(key_bits: u32, weights: EdgeKind, sequenced: bool) -> Self {
         Self {
             key_bytes: key_bits.div_ceil(8).max(1) as usize,
-            weight_bytes: weights.bytes(),
+            data_bytes: weights.bytes(),
             sequence_bytes: if sequenced { 8 } else { 0 },
         }
     }
 
     /// Bytes of one arc.
     pub(crate) fn bytes(&self) -> usize {
-        self.key_bytes + self.weight_bytes + self.sequence_bytes
+        self.key_bytes + self.data_bytes + self.sequence_bytes
     }
 
     /// True if a record holds more than the key.
     #[inline(always)]
     pub(crate) fn has_payload(&self) -> bool {
-        self.weight_bytes + self.sequence_bytes > 0
+        self.data_bytes + self.sequence_bytes > 0
     }
 
     /// Packs arcs into `out`, which has space for exactly as many.
     ///
-    /// The function ignores weights and sequence numbers that the packing does not hold.
+    /// The function ignores data and sequence numbers that the packing does not hold.
     #[inline]
-    pub(crate) fn pack(&self, keys: &[u64], weights: &[u64], sequences: &[u64], out: &mut [u8]) {
+    pub(crate) fn pack(&self, keys: &[u64], data: EdgeData<'_>, sequences: &[u64], out: &mut [u8]) {
         if !self.has_payload() {
             match self.key_bytes {
                 1 => pack_keys::<1>(keys, out),
@@ -189,12 +190,29 @@ impl RecordPacking {
             }
             return;
         }
+        match self.data_bytes {
+            0..=HALF_BYTES => self.pack_payload::<false>(keys, data, sequences, out),
+            _ => self.pack_payload::<true>(keys, data, sequences, out),
+        }
+    }
+
+    #[inline(always)]
+    fn pack_payload<const WIDE: bool>(
+        &self,
+        keys: &[u64],
+        data: EdgeData<'_>,
+        sequences: &[u64],
+        out: &mut [u8],
+    ) {
         // A whole word for each part: the next part, or the next record, overwrites the bytes that it does not have.
         let put = |record: &mut [u8; RECORD_BYTES_MAX], i: usize| {
             put_word(record, 0, keys[i]);
-            put_word(record, self.key_bytes, weights[i]);
+            put_word(record, self.key_bytes, data.low[i]);
+            if WIDE {
+                put_word(record, self.key_bytes + HALF_BYTES, data.high[i]);
+            }
             if self.sequence_bytes > 0 {
-                put_word(record, self.key_bytes + self.weight_bytes, sequences[i]);
+                put_word(record, self.key_bytes + self.data_bytes, sequences[i]);
             }
         };
         let mut rest = out;
@@ -212,9 +230,9 @@ impl RecordPacking {
         }
     }
 
-    /// Calls `each(key, weight, sequence)` for every packed arc.
+    /// Calls `each(key, data, sequence)` for every packed arc.
     #[inline(always)]
-    pub(crate) fn unpack(&self, records: &[u8], mut each: impl FnMut(u64, u64, u64)) {
+    pub(crate) fn unpack(&self, records: &[u8], mut each: impl FnMut(u64, u128, u64)) {
         if !self.has_payload() {
             match self.key_bytes {
                 1 => unpack_keys::<1>(records, |key| each(key, 0, 0)),
@@ -228,13 +246,32 @@ impl RecordPacking {
             }
             return;
         }
+        match self.data_bytes {
+            0..=HALF_BYTES => self.unpack_payload::<false>(records, each),
+            _ => self.unpack_payload::<true>(records, each),
+        }
+    }
+
+    #[inline(always)]
+    fn unpack_payload<const WIDE: bool>(
+        &self,
+        records: &[u8],
+        mut each: impl FnMut(u64, u128, u64),
+    ) {
         let mask = |bytes: usize| low_bits(8 * bytes as u32);
-        let masks = [self.key_bytes, self.weight_bytes, self.sequence_bytes].map(mask);
+        let low_bytes = self.data_bytes.min(HALF_BYTES);
+        let high_mask = mask(self.data_bytes - low_bytes);
+        let masks = [self.key_bytes, low_bytes, self.sequence_bytes].map(mask);
         let mut each = |record: &[u8; RECORD_BYTES_MAX]| {
+            let mut data = u128::from(word_at(record, self.key_bytes) & masks[1]);
+            if WIDE {
+                let high = word_at(record, self.key_bytes + HALF_BYTES) & high_mask;
+                data |= u128::from(high) << u64::BITS;
+            }
             each(
                 word_at(record, 0) & masks[0],
-                word_at(record, self.key_bytes) & masks[1],
-                word_at(record, self.key_bytes + self.weight_bytes) & masks[2],
+                data,
+                word_at(record, self.key_bytes + self.data_bytes) & masks[2],
             );
         };
         let mut rest = records;
@@ -250,17 +287,17 @@ impl RecordPacking {
     }
 }
 
-/// Bytes of the longest record: key, weight and sequence number.
-const RECORD_BYTES_MAX: usize = 24;
+/// Bytes of the longest record: key, data and sequence number.
+const RECORD_BYTES_MAX: usize = 32;
 
-/// The 8 bytes at `at`, at most 16.
+/// The 8 bytes at `at`, at most 24.
 #[inline(always)]
 fn word_at(record: &[u8; RECORD_BYTES_MAX], at: usize) -> u64 {
     let bytes = record.get(at..).and_then(|rest| rest.first_chunk());
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Writes the 8 bytes at `at`, at most 16.
+/// Writes the 8 bytes at `at`, at most 24.
 #[inline(always)]
 fn put_word(record: &mut [u8; RECORD_BYTES_MAX], at: usize, word: u64) {
     if let Some(out) = record.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
@@ -298,6 +335,7 @@ fn unpack_keys<const BYTES: usize>(mut records: &[u8], mut each: impl FnMut(u64)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edge_data::EdgeDataBatch;
     use graphmill_storage::SplitMix64;
 
     #[test]
@@ -347,25 +385,35 @@ mod tests {
                 (EdgeKind::F64, false),
                 (EdgeKind::F32, true),
                 (EdgeKind::F64, true),
+                (EdgeKind::Record(1), false),
+                (EdgeKind::Record(7), true),
+                (EdgeKind::Record(9), false),
+                (EdgeKind::Record(13), true),
+                (EdgeKind::Record(16), true),
             ] {
                 let packing = RecordPacking::new(bits, kind, sequenced);
                 let keys: Vec<u64> = (0..100).map(|_| random.next_u64() >> (64 - bits)).collect();
-                let weights: Vec<u64> = (0..100)
-                    .map(|_| random.next_u64() & low_bits(8 * packing.weight_bytes as u32))
-                    .collect();
+                let mut data = EdgeDataBatch::default();
+                for _ in 0..100 {
+                    let [low, high] = [(); 2].map(|()| u128::from(random.next_u64()));
+                    let unused = 128 - 8 * kind.bytes() as u32;
+                    let bits = (high << 64 | low).checked_shr(unused).unwrap_or(0);
+                    data.push(bits, EdgeKind::Record(16));
+                }
+                let all: Vec<u128> = (0..100).map(|i| data.data().get(i)).collect();
                 let sequences: Vec<u64> = keys
                     .iter()
                     .map(|_| if sequenced { random.next_u64() } else { 0 })
                     .collect();
                 let mut out = vec![0; packing.bytes() * keys.len()];
-                packing.pack(&keys, &weights, &sequences, &mut out);
+                packing.pack(&keys, data.data(), &sequences, &mut out);
                 let mut back = (Vec::new(), Vec::new(), Vec::new());
-                packing.unpack(&out, |key, weight, sequence| {
+                packing.unpack(&out, |key, data, sequence| {
                     back.0.push(key);
-                    back.1.push(weight);
+                    back.1.push(data);
                     back.2.push(sequence);
                 });
-                assert_eq!(back, (keys, weights, sequences), "{packing:?}");
+                assert_eq!(back, (keys, all, sequences), "{packing:?}");
             }
         }
     }

@@ -4,6 +4,7 @@
 
 use super::histogram::ArcHistograms;
 use crate::comm::ImportCommunicator;
+use crate::edge_data::EdgeData;
 use crate::error::IngestError;
 use crate::external::edge_file::{EdgeFileWriter, TempEdgeFile};
 use crate::external::parallel;
@@ -119,7 +120,7 @@ struct ScanSink<'a> {
 }
 
 impl EdgeSink for ScanSink<'_> {
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
+    fn integers(&mut self, edges: &[(u64, u64)], data: EdgeData<'_>) -> Result<(), IngestError> {
         let scan = self.scan;
         let id_max = edges
             .iter()
@@ -149,13 +150,13 @@ impl EdgeSink for ScanSink<'_> {
         }
         self.loops += self.arcs.count(edges, scan.options);
         if let Some(edge_file) = &mut self.edge_file {
-            edge_file.integers(self.piece, self.first, edges, weights)?;
+            edge_file.integers(self.piece, self.first, edges, data)?;
         }
         self.first += edges.len() as u64;
         Ok(())
     }
 
-    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError> {
+    fn texts(&mut self, edges: &[(&[u8], &[u8])], data: EdgeData<'_>) -> Result<(), IngestError> {
         for (source, destination) in edges {
             self.loops += u64::from(source == destination);
         }
@@ -164,7 +165,7 @@ impl EdgeSink for ScanSink<'_> {
             self.sample.offer(edge.1);
         }
         if let Some(edge_file) = &mut self.edge_file {
-            edge_file.texts(self.piece, self.first, edges, weights)?;
+            edge_file.texts(self.piece, self.first, edges, data)?;
         }
         self.first += edges.len() as u64;
         Ok(())

@@ -16,10 +16,10 @@ use super::resume::CompletedFiles;
 use super::write::{self, TABLES_BYTES};
 use crate::build::distribute::DistributionPlan;
 use crate::build::sort_bucket::ArcCounts;
+use crate::edge_data::weight_bits;
 use crate::error::IngestError;
 use crate::external::bucket_file::GRAIN;
 use crate::external::parallel;
-use crate::external::weight_bits::bits;
 use crate::generate::edge_at::WeightRng;
 use crate::generate::rule::DirectSource;
 use crate::generate::sorted_arcs::{ArcDirections, RangeArcs, SortedArcs, SourceArcs};
@@ -309,7 +309,8 @@ impl<'a> CellBuffer<'a> {
             let width = kind.bytes();
             let weights = &mut self.weights[range.start * width..range.end * width];
             for (out, edge) in weights.chunks_exact_mut(width).zip(arcs.edges()) {
-                out.copy_from_slice(&bits(self.drawn.weight(edge), kind).to_le_bytes()[..width]);
+                let bits = weight_bits(self.drawn.weight(edge), kind).to_le_bytes();
+                out.copy_from_slice(&bits[..width]);
             }
         }
     }

@@ -56,6 +56,7 @@ impl ImportContext<'_> {
                     dropped,
                     options: notes,
                     program: concat!("graphmill ", env!("CARGO_PKG_VERSION")).into(),
+                    edge_fields: self.source.fields(),
                 })?;
                 None
             }

@@ -4,6 +4,7 @@ use graphmill_storage::CancelToken;
 
 use super::input_file::{IdWidth, InputFile};
 use super::read_ahead::ByteRuns;
+use crate::edge_data::EdgeData;
 use crate::error::IngestError;
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, PieceReport};
@@ -40,7 +41,7 @@ pub(crate) fn pairs(
                     (pair as u64, (pair >> 64) as u64)
                 })),
             }
-            sink.integers(&edges, &[])?;
+            sink.integers(&edges, EdgeData::default())?;
             report.edges += edges.len() as u64;
         }
         limit -= whole.len() as u64;

@@ -14,7 +14,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_graph::EdgeKind;
 use graphmill_storage::{Disk, MemoryBudget, Open};
 
 use super::compression::{Compression, Unpacker, has_ending};
@@ -208,7 +207,7 @@ impl<'a> Finder<'a> {
                 FileFormat::Pairs(_) | FileFormat::Parquet => Syntax::Text,
             },
             columns,
-            weighted: self.options.weights != EdgeKind::None,
+            weighted: self.options.edge_kind().is_weight(),
             skips: self.options.on_error == OnError::Skip,
             options: &self.options.text,
             before: before.map(Arc::as_ref),

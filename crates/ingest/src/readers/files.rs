@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use graphmill_graph::EdgeKind;
+use graphmill_graph::{EdgeFields, EdgeKind};
 use graphmill_storage::{GRAIN_BYTES, Lease, MemoryBudget};
 
 use super::compression::Compression;
@@ -36,6 +36,8 @@ pub struct ReadOptions {
     /// [`Ids::Integer`] stands for signed integers too, if one of those ids is negative.
     pub ids: Option<Ids>,
     /// The type of the weights: a column of finite numbers, also negative, is rounded to this type.
+    ///
+    /// It is ignored if the options of text name [columns of a record](TextOptions::edge_data).
     pub weights: EdgeKind,
     /// The options of text files.
     pub text: TextOptions,
@@ -58,6 +60,15 @@ impl Default for ReadOptions {
     }
 }
 
+impl ReadOptions {
+    /// What edges carry: a record of fields, else a weight, else nothing.
+    #[must_use]
+    pub fn edge_kind(&self) -> EdgeKind {
+        let record = self.text.edge_data.fields().kind();
+        record.unwrap_or(self.weights)
+    }
+}
+
 /// Edge files, or a list of vertices.
 #[derive(Debug)]
 pub struct FileSource {
@@ -65,6 +76,7 @@ pub struct FileSource {
     pub(super) columns: RecordKind,
     pub(super) ids: Ids,
     pub(super) weights: EdgeKind,
+    pub(super) fields: EdgeFields,
     pub(super) skip: bool,
     pub(super) piece_bytes: u64,
     /// The number of the first piece of each file, and of all pieces.
@@ -124,7 +136,8 @@ impl FileSource {
             input,
             columns,
             ids: options.ids.unwrap_or(Ids::Integer),
-            weights: options.weights,
+            weights: options.edge_kind(),
+            fields: options.text.edge_data.fields().clone(),
             skip: options.on_error == OnError::Skip,
             piece_bytes,
             first_pieces,

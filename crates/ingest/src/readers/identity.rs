@@ -24,9 +24,12 @@ impl FileSource {
             Ids::Text => "text",
         };
         let malformed = if self.skip { "skipped" } else { "refused" };
+        let data = match self.fields.kind() {
+            Some(_) => format!("records {}", self.fields),
+            None => format!("weights of {} bytes", self.weights.bytes()),
+        };
         let mut text = format!(
-            "{records}, ids {ids}, weights of {} bytes, malformed lines {malformed}, pieces of {} bytes",
-            self.weights.bytes(),
+            "{records}, ids {ids}, {data}, malformed lines {malformed}, pieces of {} bytes",
             self.piece_bytes
         );
         for file in &self.input.edges {
@@ -78,8 +81,13 @@ fn content_text(content: &FileContent) -> String {
         Quotes::Within => "within",
         Quotes::Text => "text",
     };
+    let data: Vec<usize> = dialect.data.iter().map(|data| data.column).collect();
+    let data = match &data[..] {
+        [] => String::new(),
+        data => format!("data {data:?}, "),
+    };
     format!(
-        "{syntax} from {}, columns {:?} of {:?}, delimiter {} ({}, {}), quotes {quotes}, comments {comments}",
+        "{syntax} from {}, {data}columns {:?} of {:?}, delimiter {} ({}, {}), quotes {quotes}, comments {comments}",
         head.bytes,
         dialect.wanted,
         dialect.columns,

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `input_file.rs` | the files of an input, and what each is: [`Format`], [`InputFile`] |
 //! | `detect.rs` | which files an input is made of, found by names and first bytes |
+//! | `edge_columns.rs` | [`EdgeColumns`]: the columns of records of fields |
 //! | `files.rs` | [`FileSource`]: the files, cut in pieces; [`ReadOptions`] |
 //! | `open.rs`, `notices.rs` | how files are opened; how they are read, in words |
 //! | `identity.rs` | the text that tells an input from others |
@@ -18,6 +19,7 @@
 mod binary;
 mod compression;
 mod detect;
+mod edge_columns;
 pub(crate) mod files;
 mod foreign;
 mod identity;
@@ -33,6 +35,7 @@ mod text;
 mod thrift;
 
 pub use detect::{content_mismatch, input_files};
+pub use edge_columns::EdgeColumns;
 pub use files::{FileSource, OnError, ReadNotice, ReadOptions};
 pub use input_file::{Format, InputFile};
 pub use parquet_bytes::{column_reader, footer, guarded, pages_bytes};

@@ -67,7 +67,9 @@ impl FileSource {
         }
         let taken = match self.columns {
             RecordKind::Vertex => 1,
-            RecordKind::Edge => 2 + usize::from(self.weights != EdgeKind::None),
+            RecordKind::Edge => {
+                2 + usize::from(self.weights.is_weight()) + self.fields.list().len()
+            }
         };
         line += &ignored(dialect.columns.map_or(0, |all| all.saturating_sub(taken)));
         if comments > 0 {
@@ -97,6 +99,7 @@ impl FileSource {
         match self.weights {
             EdgeKind::None => columns,
             EdgeKind::F32 | EdgeKind::F64 => format!("{columns}, weights {weight}"),
+            EdgeKind::Record(_) => format!("{columns}, data {}", self.fields),
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_graph::EdgeKind;
+use graphmill_graph::{EdgeFields, EdgeKind};
 use graphmill_storage::{CancelToken, Disk, MemoryBudget};
 
 use super::compression::Compression;
 use super::detect::Finder;
+use super::edge_columns::EdgeColumns;
 use super::files::{FileSource, FirstText, ReadOptions};
 use super::input_file::{FileContent, Format, InputFile};
 use super::parquet::ParquetFile;
@@ -17,6 +18,7 @@ use super::text::dialect::{Comments, RecordKind, TextOptions};
 use super::text::fault::{LineFault, ParseError};
 use super::text::parser::{Malformed, Parser};
 use super::text::record::{LexState, Quotes};
+use crate::edge_data::EdgeData;
 use crate::error::{IngestError, LineProblem};
 use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader};
 
@@ -59,8 +61,8 @@ impl FileSource {
             _ => Ok(()),
         };
         raw_unless(
-            options.weights == EdgeKind::None,
-            "raw pairs have no weights (--weights none)",
+            options.edge_kind() == EdgeKind::None,
+            "raw pairs have no weights and no data (--weights none, no --edge-data)",
         )?;
         raw_unless(
             options.ids != Some(Ids::Text),
@@ -102,6 +104,7 @@ impl FileSource {
             source_column: None,
             target_column: None,
             weight_column: None,
+            edge_data: EdgeColumns::default(),
             ..options.text.clone()
         };
         let options = ReadOptions {
@@ -283,11 +286,11 @@ fn states_of_pieces(
 struct DiscardEdges;
 
 impl EdgeSink for DiscardEdges {
-    fn integers(&mut self, _: &[(u64, u64)], _: &[f64]) -> Result<(), IngestError> {
+    fn integers(&mut self, _: &[(u64, u64)], _: EdgeData<'_>) -> Result<(), IngestError> {
         Ok(())
     }
 
-    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64]) -> Result<(), IngestError> {
+    fn texts(&mut self, _: &[(&[u8], &[u8])], _: EdgeData<'_>) -> Result<(), IngestError> {
         Ok(())
     }
 }
@@ -303,6 +306,10 @@ impl EdgeSource for FileSource {
 
     fn weights(&self) -> EdgeKind {
         self.weights
+    }
+
+    fn fields(&self) -> EdgeFields {
+        self.fields.clone()
     }
 
     fn vertices(&self) -> Option<u64> {

@@ -14,9 +14,10 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescriptor;
 
+use super::edge_columns::DataColumn;
 use super::parquet_bytes::{column_reader, footer, guarded, pages_bytes};
 use super::parquet_rows::{EdgeBatch, ParquetType, RowRequest, cells};
-use super::text::columns::choose;
+use super::text::columns::{called, choose};
 use super::text::dialect::{DialectRequest, RecordKind};
 use crate::error::IngestError;
 use crate::source::{EdgeSink, Ids, PieceReport};
@@ -29,9 +30,13 @@ const CHUNK_BYTES: usize = 256 << 10;
 pub(crate) struct ParquetFile {
     metadata: ParquetMetaData,
     _lease: Lease,
-    /// Columns of source, destination and, where wanted, weight.
+    /// Columns of source, destination and, where wanted, weight or fields.
     pub(super) wanted: Vec<usize>,
     kinds: Vec<ParquetType>,
+    /// The names of those columns.
+    wanted_names: Vec<String>,
+    /// The fields of a record.
+    data: Vec<DataColumn>,
     pub(crate) names: [String; 3],
     pub(crate) ignored: usize,
     columns: RecordKind,
@@ -64,7 +69,13 @@ impl ParquetFile {
             (RecordKind::Edge, false) => 2,
             (RecordKind::Edge, true) => 3,
         };
-        let wanted = chosen.columns[..count].to_vec();
+        let mut wanted = chosen.columns[..count].to_vec();
+        wanted.extend(&chosen.data);
+        let data = DataColumn::all(request.options.edge_data.fields(), &chosen.data);
+        let is_integer = |place: usize| {
+            let field = place.checked_sub(2).and_then(|field| data.get(field));
+            field.is_some_and(|field| field.kind.integers().is_some())
+        };
         for (place, &column) in wanted.iter().enumerate() {
             let Some(name) = names.get(column) else {
                 let (all, number) = (names.join(", "), column + 1);
@@ -73,7 +84,16 @@ impl ParquetFile {
             };
             let problem = match kinds[column] {
                 ParquetType::Float if place < 2 => "holds floats: cast its ids to integers or text",
-                ParquetType::Text if place == 2 => "holds text, and weights are numbers",
+                ParquetType::Text if place >= 2 && data.is_empty() => {
+                    "holds text, and weights are numbers"
+                }
+                ParquetType::Text if place >= 2 => "holds text, and fields are numbers",
+                ParquetType::Float if is_integer(place) => {
+                    "holds floats, and its field is an integer: use f32 or f64 in --edge-data"
+                }
+                ParquetType::Other if place >= 2 && !data.is_empty() => {
+                    "holds neither integers nor floats: cast it to either, or leave it out of --edge-data"
+                }
                 ParquetType::Other => {
                     "holds neither integers nor text: cast its ids to either (in DuckDB: CAST(x AS VARCHAR)), or name another column with --source-column and --target-column"
                 }
@@ -84,7 +104,11 @@ impl ParquetFile {
         check_chunks(path, &metadata, &wanted, bytes)?;
         Ok(Self {
             kinds: wanted.iter().map(|&column| kinds[column]).collect(),
-            ignored: names.len() - wanted.len(),
+            ignored: (0..names.len())
+                .filter(|column| !wanted.contains(column))
+                .count(),
+            wanted_names: (wanted.iter().map(|&column| called(column, Some(&names)))).collect(),
+            data,
             wanted,
             metadata,
             _lease: lease,
@@ -187,14 +211,15 @@ impl ParquetFile {
             }
             for row in 0..count {
                 let column = |place: usize| cells.get(place).map(|column| &column[row]);
-                let (Some(source), destination, weight) = (column(0), column(1), column(2)) else {
+                let (Some(source), destination) = (column(0), column(1)) else {
                     break;
                 };
                 let destination = match self.columns {
                     RecordKind::Vertex => source,
                     RecordKind::Edge => destination.unwrap_or(source),
                 };
-                if let Err((place, problem)) = batch.push(source, destination, weight) {
+                let data = cells.iter().skip(2).map(|column| &column[row]);
+                if let Err((place, problem)) = batch.push(source, destination, data, &self.data) {
                     if want.skips {
                         report.skipped += 1;
                         continue;
@@ -202,7 +227,7 @@ impl ParquetFile {
                     return Err(IngestError::Row {
                         path: path.to_path_buf(),
                         row: rows_before as u64 + done + row as u64 + 1,
-                        column: self.names[place].clone(),
+                        column: self.wanted_names[place].clone(),
                         problem,
                     });
                 }

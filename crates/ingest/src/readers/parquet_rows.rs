@@ -5,7 +5,9 @@ use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
+use super::edge_columns::{DataColumn, OutOfRange, float_bits, integer_bits};
 use super::text::values::{integer, integer_id, text_id};
+use crate::edge_data::{EdgeDataBatch, weight_bits};
 use crate::error::{CellProblem, IngestError};
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, Ids};
@@ -44,7 +46,7 @@ pub(super) struct EdgeBatch {
     want: RowRequest,
     integers: Vec<(u64, u64)>,
     texts: Vec<(TextId, TextId)>,
-    weights: Vec<f64>,
+    data: EdgeDataBatch,
 }
 
 /// A text id: of the page, or of a number.
@@ -68,20 +70,28 @@ impl EdgeBatch {
             want,
             integers: Vec::with_capacity(BATCH_EDGES_MAX),
             texts: Vec::new(),
-            weights: Vec::new(),
+            data: EdgeDataBatch::default(),
         }
     }
 
-    /// Adds an edge; the error names the wrong cell.
-    pub(super) fn push(
+    /// Adds an edge with the cells of its `data`; the error names the wrong cell.
+    pub(super) fn push<'c>(
         &mut self,
         source: &CellValue,
         destination: &CellValue,
-        weight: Option<&CellValue>,
+        data: impl Iterator<Item = &'c CellValue>,
+        fields: &[DataColumn],
     ) -> Result<(), (usize, CellProblem)> {
         let at = |place| move |problem| (place, problem);
-        let weight = weight.map(|weight| weight_of(weight, self.want.weights));
-        let weight = weight.transpose().map_err(at(2))?;
+        let kind = self.want.weights;
+        let mut bits = 0;
+        for (i, cell) in data.enumerate() {
+            bits |= match fields.get(i) {
+                Some(field) => field_of(cell, *field),
+                None => weight_of(cell, kind).map(|weight| weight_bits(weight, kind).into()),
+            }
+            .map_err(at(2 + i))?;
+        }
         match self.want.ids {
             Ids::Text => {
                 let source = text_of(source).map_err(at(0))?;
@@ -94,24 +104,24 @@ impl EdgeBatch {
                 self.integers.push((source, destination));
             }
         }
-        self.weights.extend(weight);
+        self.data.push(bits, kind);
         Ok(())
     }
 
     pub(super) fn deliver(&mut self, sink: &mut dyn EdgeSink) -> Result<(), IngestError> {
         if !self.integers.is_empty() {
-            sink.integers(&self.integers, &self.weights)?;
+            sink.integers(&self.integers, self.data.data())?;
         }
         if !self.texts.is_empty() {
             let texts = self.texts.iter();
             let texts: Vec<(&[u8], &[u8])> = texts
                 .map(|(source, destination)| (source.bytes(), destination.bytes()))
                 .collect();
-            sink.texts(&texts, &self.weights)?;
+            sink.texts(&texts, self.data.data())?;
         }
         self.integers.clear();
         self.texts.clear();
-        self.weights.clear();
+        self.data.clear();
         Ok(())
     }
 }
@@ -153,10 +163,23 @@ fn weight_of(cell: &CellValue, kind: EdgeKind) -> Result<f64, CellProblem> {
     };
     let rounded = match kind {
         EdgeKind::F32 => f64::from(weight as f32),
-        EdgeKind::F64 | EdgeKind::None => weight,
+        EdgeKind::F64 | EdgeKind::None | EdgeKind::Record(_) => weight,
     };
     let finite = rounded.is_finite().then_some(rounded);
     finite.ok_or(CellProblem::NotWeight)
+}
+
+fn field_of(cell: &CellValue, field: DataColumn) -> Result<u128, CellProblem> {
+    let problem = CellProblem::NotField { kind: field.kind };
+    let bits = match cell {
+        CellValue::Null => return Err(CellProblem::Null),
+        CellValue::Signed(number) => integer_bits((*number).into(), field.kind),
+        CellValue::Unsigned(number) => integer_bits((*number).into(), field.kind),
+        CellValue::Float(number) => float_bits(*number, field.kind).ok_or(problem)?,
+        CellValue::Text(_) => return Err(problem),
+    };
+    bits.map(|bits| field.part(bits))
+        .map_err(|OutOfRange| problem)
 }
 
 /// The next cells of a column, at most a batch.

@@ -19,8 +19,8 @@ use crate::error::IngestError;
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, PieceReader, PieceReport};
 
-/// Bytes of a batch: ids or references to them, and weights.
-const BATCH_BYTES: u64 = (BATCH_EDGES_MAX * (4 + 1) * size_of::<u64>()) as u64;
+/// Bytes of a batch: ids or references to them, and the data of edges.
+const BATCH_BYTES: u64 = (BATCH_EDGES_MAX * (4 + 2) * size_of::<u64>()) as u64;
 /// Bytes of a reader, without the memory of unpacking.
 pub(super) const READER_BYTES: u64 = ReadAhead::LEASED_BYTES + BATCH_BYTES;
 

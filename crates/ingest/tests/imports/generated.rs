@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::common::{Bench, Memory, naive};
 use graphmill_graph::{EdgeKind, Order, VertexId};
 use graphmill_ingest::{
-    Duplicates, EdgeSink, EdgeSource, Generated, GraphRule, Ids, ImportOptions, IngestError,
-    SelfLoops,
+    Duplicates, EdgeData, EdgeSink, EdgeSource, Generated, GraphRule, Ids, ImportOptions,
+    IngestError, SelfLoops,
 };
 use graphmill_storage::{Fault, FaultKind, MemoryBudget, On, SplitMix64};
 
@@ -49,16 +49,16 @@ fn circulants() -> Vec<(GraphRule, Vec<(u64, u64)>)> {
 #[derive(Default)]
 struct Collect {
     edges: Vec<(u64, u64)>,
-    weights: Vec<f64>,
+    weights: Vec<u64>,
 }
 
 impl EdgeSink for Collect {
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
+    fn integers(&mut self, edges: &[(u64, u64)], data: EdgeData<'_>) -> Result<(), IngestError> {
         self.edges.extend_from_slice(edges);
-        self.weights.extend_from_slice(weights);
+        self.weights.extend_from_slice(data.low);
         Ok(())
     }
-    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64]) -> Result<(), IngestError> {
+    fn texts(&mut self, _: &[(&[u8], &[u8])], _: EdgeData<'_>) -> Result<(), IngestError> {
         unreachable!("generated vertices are integers")
     }
 }
@@ -88,7 +88,10 @@ fn check(
     if let Some(edges) = edges {
         assert_eq!(drawn.edges, edges, "{what}");
     }
-    let weight = |i: usize| drawn.weights.get(i).copied().unwrap_or(0.0);
+    let weight = |i: usize| {
+        let (low, high) = (&drawn.weights[..], &[][..]);
+        EdgeData { low, high }.weight(i, weights).unwrap_or(0.0)
+    };
     let edge = |(i, &(s, d))| (VertexId::Integer(s), VertexId::Integer(d), weight(i));
     let memory = Memory {
         pieces: vec![drawn.edges.iter().enumerate().map(edge).collect()],

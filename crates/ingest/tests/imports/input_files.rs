@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_ingest::{
-    EdgeSink, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportProgress, ImportResources,
-    IngestError, PieceReport, ReadOptions, import,
+    EdgeData, EdgeSink, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportProgress,
+    ImportResources, IngestError, PieceReport, ReadOptions, import,
 };
 use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, SystemClock, WorkerPool};
 
@@ -86,11 +86,11 @@ fn directory_without_ldbc_files_is_read_by_name() {
 struct Nowhere;
 
 impl EdgeSink for Nowhere {
-    fn integers(&mut self, _: &[(u64, u64)], _: &[f64]) -> Result<(), IngestError> {
+    fn integers(&mut self, _: &[(u64, u64)], _: EdgeData<'_>) -> Result<(), IngestError> {
         Ok(())
     }
 
-    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64]) -> Result<(), IngestError> {
+    fn texts(&mut self, _: &[(&[u8], &[u8])], _: EdgeData<'_>) -> Result<(), IngestError> {
         Ok(())
     }
 }

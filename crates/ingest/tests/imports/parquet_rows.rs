@@ -5,8 +5,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_graph::EdgeKind;
-use graphmill_ingest::{EdgeSink, EdgeSource, FileSource, Ids, IngestError, OnError, ReadOptions};
+use crate::text_files::record_text;
+use graphmill_graph::{EdgeFields, EdgeKind};
+use graphmill_ingest::{
+    EdgeData, EdgeSink, EdgeSource, FileSource, Ids, IngestError, OnError, ReadOptions,
+};
 use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
@@ -88,30 +91,39 @@ fn file(
 #[derive(Default)]
 struct Edges {
     signed: bool,
+    kind: Option<EdgeKind>,
+    fields: EdgeFields,
     found: Vec<String>,
 }
 
+impl Edges {
+    /// The weight or the record of edge `at`, as text after a colon.
+    fn text(&self, data: EdgeData<'_>, at: usize) -> String {
+        let kind = self.kind.unwrap();
+        match kind.is_record() {
+            true => format!(":{}", record_text(&self.fields, data.get(at))),
+            false => (data.weight(at, kind)).map_or(String::new(), |weight| format!(":{weight}")),
+        }
+    }
+}
+
 impl EdgeSink for Edges {
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
+    fn integers(&mut self, edges: &[(u64, u64)], data: EdgeData<'_>) -> Result<(), IngestError> {
         let text = |id: u64| match self.signed {
             true => ((id ^ 1 << 63) as i64).to_string(),
             false => id.to_string(),
         };
         for (at, edge) in edges.iter().enumerate() {
-            let weight = weights
-                .get(at)
-                .map_or(String::new(), |weight| format!(":{weight}"));
+            let weight = self.text(data, at);
             self.found
                 .push(format!("{}>{}{weight}", text(edge.0), text(edge.1)));
         }
         Ok(())
     }
 
-    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError> {
+    fn texts(&mut self, edges: &[(&[u8], &[u8])], data: EdgeData<'_>) -> Result<(), IngestError> {
         for (at, edge) in edges.iter().enumerate() {
-            let weight = weights
-                .get(at)
-                .map_or(String::new(), |weight| format!(":{weight}"));
+            let weight = self.text(data, at);
             let [source, target] =
                 [edge.0, edge.1].map(|id| String::from_utf8_lossy(id).into_owned());
             self.found.push(format!("{source}>{target}{weight}"));
@@ -138,6 +150,8 @@ fn read_within(
     .map_err(say)?;
     let mut edges = Edges {
         signed: source.ids() == Ids::Signed,
+        kind: Some(source.weights()),
+        fields: source.fields(),
         ..Edges::default()
     };
     let mut reader = source.reader(&disk, budget).map_err(say)?;
@@ -321,4 +335,75 @@ fn row_group_is_charged_to_the_budget() {
     let error =
         read_within(&bytes, &ReadOptions::default(), &MemoryBudget::new(3 << 20)).unwrap_err();
     assert!(error.contains("row group"), "{error}");
+}
+
+/// Options for a record of fields.
+fn records(columns: &str) -> ReadOptions {
+    let mut options = ReadOptions::default();
+    options.text.edge_data = columns.parse().unwrap();
+    options
+}
+
+const TRIPS: &str = "message m { REQUIRED INT64 src; REQUIRED INT32 dst; REQUIRED DOUBLE amount; \
+    REQUIRED INT32 day (UINT_16); REQUIRED INT64 at; REQUIRED BINARY who (UTF8); }";
+
+fn trips() -> Vec<u8> {
+    let one: &[Column<'_>] = &[
+        Column::Int64(&[1, 2]),
+        Column::Int32(&[3, 4]),
+        Column::Double(&[0.1, -2.5]),
+        Column::Int32(&[7, 65535]),
+        Column::Int64(&[-1, i64::MIN]),
+        Column::Text(&["a", "b"]),
+    ];
+    let two: &[Column<'_>] = &[
+        Column::Int64(&[5]),
+        Column::Int32(&[6]),
+        Column::Double(&[1e300]),
+        Column::Int32(&[256]),
+        Column::Int64(&[i64::MAX]),
+        Column::Text(&["c"]),
+    ];
+    file(TRIPS, &[one, two], Compression::SNAPPY, true)
+}
+
+#[test]
+fn records_of_columns_are_read() {
+    let (edges, notice) = read(&trips(), &records("when=day:u16,amount:f64,kind=4:u32")).unwrap();
+    assert_eq!(
+        edges,
+        format!("1>3:7/0.1/7 2>4:65535/-2.5/65535 5>6:256/{}/256", 1e300)
+    );
+    assert_eq!(
+        notice,
+        "a.parquet: columns src -> dst, data when:u16,amount:f64,kind:u32, ids int, directed; 2 columns ignored"
+    );
+    let (edges, _) = read(&trips(), &records("at:i64,day:f32")).unwrap();
+    let [least, greatest] = [i64::MIN, i64::MAX];
+    assert_eq!(
+        edges,
+        format!("1>3:-1/7 2>4:{least}/65535 5>6:{greatest}/256")
+    );
+}
+
+#[test]
+fn rows_that_do_not_fit_their_record_are_refused() {
+    for (columns, problem) in [
+        ("at:i32", "row 2: column at does not fit i32"),
+        ("at:u64", "row 1: column at does not fit u64"),
+        ("day:u8", "row 2: column day does not fit u8"),
+        ("amount:f32", "row 3: column amount does not fit f32"),
+        ("amount:u8", "column amount holds floats"),
+        ("who:u8", "column who holds text"),
+        ("color:u8", "--edge-data color: there is no such column"),
+        ("9:u8", "it has no column 9"),
+    ] {
+        let error = read(&trips(), &records(columns)).unwrap_err();
+        assert!(error.contains(problem), "{columns}: {error}");
+    }
+    let skipping = ReadOptions {
+        on_error: OnError::Skip,
+        ..records("day:u8")
+    };
+    assert_eq!(read(&trips(), &skipping).unwrap().0, "1>3:7");
 }

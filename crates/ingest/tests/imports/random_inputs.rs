@@ -89,6 +89,16 @@ fn check_with(
     }
 }
 
+/// What edges carry.
+fn kinds(random: &mut SplitMix64) -> EdgeKind {
+    match random.below(6) {
+        0 => EdgeKind::None,
+        1 => EdgeKind::F32,
+        2 => EdgeKind::F64,
+        _ => EdgeKind::Record(1 + random.below(16) as u8),
+    }
+}
+
 #[test]
 fn import_of_random_inputs_equals_naive() {
     let looks = [
@@ -108,14 +118,14 @@ fn import_of_random_inputs_equals_naive() {
     let sizes = [None, Some(1), Some(7), Some(64), Some(1024)];
     for seed in 0..60u64 {
         let mut random = SplitMix64::new(seed);
-        let weights = [EdgeKind::None, EdgeKind::F32, EdgeKind::F64][random.below(3) as usize];
+        let weights = kinds(&mut random);
         let look = looks[(seed % 5) as usize];
         let vertices = 1 + random.below(300);
         let edges = random.below(3000) as usize;
         let source = random_source(seed, look, vertices, edges, weights, random.below(2) == 0);
         let options = ImportOptions {
             directed: random.below(2) == 0,
-            duplicates: duplicates[random.below(5) as usize],
+            duplicates: duplicates[random.below(if weights.is_record() { 2 } else { 5 }) as usize],
             self_loops: if random.below(2) == 0 {
                 SelfLoops::Keep
             } else {

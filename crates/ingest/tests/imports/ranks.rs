@@ -30,7 +30,13 @@ fn ranks_import_the_graph_of_one() {
     for seed in 0..60u64 {
         let mut random = SplitMix64::new(seed);
         let mut below = |end: usize| random.below(end as u64) as usize;
-        let weights = [EdgeKind::None, EdgeKind::F32, EdgeKind::F64][below(3)];
+        let weights = [
+            EdgeKind::None,
+            EdgeKind::F32,
+            EdgeKind::F64,
+            EdgeKind::Record(3),
+            EdgeKind::Record(13),
+        ][below(5)];
         let look = looks[(seed % 5) as usize];
         // One in some has nothing, or less than a piece for each rank.
         let edges = [0, 3, 200, 3000, 40_000][below(5)];
@@ -38,7 +44,7 @@ fn ranks_import_the_graph_of_one() {
         let source = random_source(seed, look, vertices, edges, weights, below(2) == 0);
         let options = ImportOptions {
             directed: below(2) == 0,
-            duplicates: duplicates[below(5)],
+            duplicates: duplicates[below(if weights.is_record() { 2 } else { 5 })],
             self_loops: [SelfLoops::Keep, SelfLoops::Drop][below(2)],
             reverse: below(2) == 0,
             batch_size: sizes[below(4)],

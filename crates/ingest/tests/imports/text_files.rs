@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_graph::EdgeKind;
+use graphmill_graph::{EdgeFields, EdgeKind, FieldType};
 use graphmill_ingest::{
-    Comments, Delimiter, EdgeSink, EdgeSource, FileSource, Format, Header, Ids, IngestError,
-    OnError, Quote, ReadOptions,
+    Comments, Delimiter, EdgeData, EdgeSink, EdgeSource, FileSource, Format, Header, Ids,
+    IngestError, OnError, Quote, ReadOptions,
 };
 use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk};
 
@@ -16,33 +16,70 @@ use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk};
 #[derive(Default)]
 struct Edges {
     signed: bool,
+    kind: Option<EdgeKind>,
+    fields: EdgeFields,
     found: Vec<String>,
 }
 
 impl Edges {
-    fn push(&mut self, ends: [String; 2], weight: Option<&f64>) {
-        let weight = weight.map_or(String::new(), |weight| format!(":{weight}"));
-        self.found.push(format!("{}>{}{weight}", ends[0], ends[1]));
+    fn push(&mut self, ends: [String; 2], data: Option<String>) {
+        let data = data.map_or(String::new(), |data| format!(":{data}"));
+        self.found.push(format!("{}>{}{data}", ends[0], ends[1]));
+    }
+}
+
+/// The fields of a record as text, decoded one by one.
+pub(crate) fn record_text(fields: &EdgeFields, data: u128) -> String {
+    let (bytes, mut at) = (data.to_le_bytes(), 0);
+    let mut texts = Vec::new();
+    for field in fields.list() {
+        let rest = &bytes[at..];
+        at += field.kind.bytes();
+        texts.push(match field.kind {
+            FieldType::U8 => rest[0].to_string(),
+            FieldType::I8 => (rest[0] as i8).to_string(),
+            FieldType::U16 => u16::from_le_bytes([rest[0], rest[1]]).to_string(),
+            FieldType::I16 => i16::from_le_bytes([rest[0], rest[1]]).to_string(),
+            FieldType::U32 => u32::from_le_bytes(*rest.first_chunk().unwrap()).to_string(),
+            FieldType::I32 => i32::from_le_bytes(*rest.first_chunk().unwrap()).to_string(),
+            FieldType::U64 => u64::from_le_bytes(*rest.first_chunk().unwrap()).to_string(),
+            FieldType::I64 => i64::from_le_bytes(*rest.first_chunk().unwrap()).to_string(),
+            FieldType::F32 => f32::from_le_bytes(*rest.first_chunk().unwrap()).to_string(),
+            FieldType::F64 => f64::from_le_bytes(*rest.first_chunk().unwrap()).to_string(),
+        });
+    }
+    assert!(bytes[at..].iter().all(|byte| *byte == 0));
+    texts.join("/")
+}
+
+impl Edges {
+    /// The weight or the record of edge `at`, as text.
+    fn text(&self, data: EdgeData<'_>, at: usize) -> Option<String> {
+        let kind = self.kind?;
+        match kind.is_record() {
+            true => Some(record_text(&self.fields, data.get(at))),
+            false => data.weight(at, kind).map(|weight| weight.to_string()),
+        }
     }
 }
 
 impl EdgeSink for Edges {
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
+    fn integers(&mut self, edges: &[(u64, u64)], data: EdgeData<'_>) -> Result<(), IngestError> {
         let signed = self.signed;
         let text = |id: u64| match signed {
             true => ((id ^ 1 << 63) as i64).to_string(),
             false => id.to_string(),
         };
         for (at, edge) in edges.iter().enumerate() {
-            self.push([text(edge.0), text(edge.1)], weights.get(at));
+            self.push([text(edge.0), text(edge.1)], self.text(data, at));
         }
         Ok(())
     }
 
-    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError> {
+    fn texts(&mut self, edges: &[(&[u8], &[u8])], data: EdgeData<'_>) -> Result<(), IngestError> {
         for (at, edge) in edges.iter().enumerate() {
             let text = |id: &[u8]| String::from_utf8(id.to_vec()).unwrap();
-            self.push([text(edge.0), text(edge.1)], weights.get(at));
+            self.push([text(edge.0), text(edge.1)], self.text(data, at));
         }
         Ok(())
     }
@@ -67,6 +104,8 @@ fn read_all(disk: &Arc<dyn Disk>, options: &ReadOptions) -> Result<(String, Stri
         .map_err(say)?;
     let mut edges = Edges {
         signed: source.ids() == Ids::Signed,
+        kind: Some(source.weights()),
+        fields: source.fields(),
         ..Edges::default()
     };
     let mut reader = source.reader(disk, &budget).map_err(say)?;
@@ -106,6 +145,7 @@ fn options(words: &str) -> ReadOptions {
                 text.weight_column = Some(value);
                 options.weights = EdgeKind::F64;
             }
+            "data" => text.edge_data = value.parse().unwrap(),
             "weights" => options.weights = EdgeKind::F64,
             "header" => {
                 text.header = if value == "yes" {
@@ -898,4 +938,116 @@ fn utf_16_is_refused_with_advice() {
 fn skipped_lines_are_counted_not_read() {
     let (edges, _) = read("a.csv", b"1,2\n3\n4,5,6\n7,8\n", &options("skip=1")).unwrap();
     assert_eq!(edges, "1>2 7>8");
+}
+
+#[test]
+fn records_of_columns_are_read() {
+    let trips = "from,to,amount,day,kind\n1,2,0.1,7,255\n3,4,-2.5e3,65535,0\n";
+    all_are_read(&[
+        (
+            "trips.csv",
+            "data=amount:f32,day:u16,kind:u8",
+            trips,
+            "1>2:0.1/7/255 3>4:-2500/65535/0",
+            "columns from -> to, data amount:f32,day:u16,kind:u8",
+        ),
+        // Fields in another order than columns, a column twice, and by number.
+        (
+            "trips.csv",
+            "data=kind:u8,a=3:f64,b=AMOUNT:f32",
+            trips,
+            "1>2:255/0.1/0.1 3>4:0/-2500/-2500",
+            "1 column ignored",
+        ),
+        // A field may stand before the ids, or be one.
+        (
+            "a.tsv",
+            "source=2 target=3 data=x=1:i8,id=2:u64",
+            "-128\t8\t9\n+7\t9\t8\n",
+            "8>9:-128/8 9>8:7/9",
+            "",
+        ),
+        (
+            "a.txt",
+            "data=w=3:i64",
+            "a b -9223372036854775808\nb c 007\n",
+            "a>b:-9223372036854775808 b>c:7",
+            "data w:i64",
+        ),
+        (
+            "a.csv",
+            "data=w:u8",
+            "a,b,w\n\"x, y\",z,\"4\"\n\"a \"\"b\"\"\",z, 5 \n",
+            "x, y>z:4 a \"b\">z:5",
+            "",
+        ),
+        ("a.gr", "data=w=4:u8", "p sp 2 1\na 1 2 9\n", "1>2:9", ""),
+    ]);
+}
+
+#[test]
+fn lines_that_do_not_fit_their_record_are_refused() {
+    all_are_refused(&[
+        (
+            "a.csv",
+            "data=w:u8",
+            "a,b,w\n1,2,3\n1,2,256\n",
+            "line 3: column 3 does not fit u8",
+        ),
+        ("a.csv", "data=w:u8", "a,b,w\n1,2,-1\n", "does not fit u8"),
+        (
+            "a.csv",
+            "data=w:i16",
+            "a,b,w\n1,2,-32769\n",
+            "does not fit i16",
+        ),
+        (
+            "a.csv",
+            "data=w:u64",
+            "a,b,w\n1,2,999999999999999999999999999999999999999999999999\n",
+            "does not fit u64",
+        ),
+        (
+            "a.csv",
+            "data=w:f32",
+            "a,b,w\n1,2,1e39\n",
+            "does not fit f32",
+        ),
+        (
+            "a.csv",
+            "data=w:f64",
+            "a,b,w\n1,2,inf\n",
+            "no number of type f64",
+        ),
+        (
+            "a.csv",
+            "data=w:u8",
+            "a,b,w\n1,2,1.0\n",
+            "column 3 is no number of type u8",
+        ),
+        (
+            "a.csv",
+            "data=w:u8",
+            "a,b,w\n1,2,x\n",
+            "no number of type u8",
+        ),
+        ("a.csv", "data=w:u8", "a,b,w\n1,2,\n", "column 3 is empty"),
+        (
+            "a.csv",
+            "data=x:u8",
+            "a,b,w\n1,2,3\n",
+            "--edge-data x: there is no such column",
+        ),
+        ("a.csv", "data=x=4:u8", "a,b,w\n1,2,3\n", "no column 4"),
+        ("a.gr", "data=w:u8", "a 1 2 9\n", "DIMACS has no header"),
+        (
+            "a.u32",
+            "data=w:u8",
+            "abcdefgh",
+            "raw pairs have no weights and no data",
+        ),
+    ]);
+    let skip = options("skip=1 data=w:u8");
+    let (edges, _) = read("a.csv", b"a,b,w\n1,2,3\n1,3,256\n1,4,x\n1,5,6\n", &skip).unwrap();
+    assert_eq!(edges, "1>2:3 1>5:6");
 }

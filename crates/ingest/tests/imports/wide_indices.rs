@@ -36,7 +36,7 @@ type Cell = (Vec<u8>, Vec<u8>, Vec<u8>);
 /// The stored content of such a graph, with batches and vertices counted from `first` on.
 struct Stored {
     cells: BTreeMap<(usize, usize), Cell>,
-    arcs: Vec<(u64, u64, u64)>,
+    arcs: Vec<(u64, u64, u128)>,
 }
 
 fn store(first: u64) -> Stored {

@@ -70,6 +70,7 @@ fn store(disk: &Arc<dyn Disk>, path: &Path) {
         dropped: Default::default(),
         options: Default::default(),
         program: "a test".into(),
+        edge_fields: Default::default(),
     };
     writer.finish(facts).expect("a graph");
 }

@@ -99,6 +99,7 @@ impl Plain {
             dropped: Default::default(),
             options: Default::default(),
             program: "a test".into(),
+            edge_fields: Default::default(),
         };
         writer.finish(facts).unwrap();
     }

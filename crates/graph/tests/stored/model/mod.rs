@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_graph::{
-    BLOCK_EDGES_MAX, Batches, BlockView, EdgeKind, Extent, ExtentReader, FanoutTable, FileSide,
-    FinishInfo, FormatError, GraphSpec, GraphWriter, Group, GroupWalk, IdCursor, IdKind,
-    IdsSummary, IdsWriter, PageCache, SourceIndex, StoredGraph, VertexId,
+    BLOCK_EDGES_MAX, Batches, BlockView, EdgeField, EdgeFields, EdgeKind, Extent, ExtentReader,
+    FanoutTable, FieldType, FileSide, FinishInfo, FormatError, GraphSpec, GraphWriter, Group,
+    GroupWalk, IdCursor, IdKind, IdsSummary, IdsWriter, PageCache, SourceIndex, StoredGraph,
+    VertexId,
 };
 use graphmill_storage::{Disk, MemoryBudget, SplitMix64, Tiers};
 
@@ -97,6 +98,10 @@ impl Model {
             dropped: BTreeMap::from([("loops".into(), 7)]),
             options: BTreeMap::from([("ids".into(), "auto".into())]),
             program: "a test".into(),
+            edge_fields: match self.edge {
+                EdgeKind::Record(_) => record_fields(),
+                _ => EdgeFields::default(),
+            },
         }
     }
     pub(crate) fn write(
@@ -168,6 +173,7 @@ impl Model {
                         EdgeKind::None => {}
                         EdgeKind::F32 => weights.extend((edge.2 as f32).to_le_bytes()),
                         EdgeKind::F64 => weights.extend(edge.2.to_le_bytes()),
+                        EdgeKind::Record(_) => weights.extend(record_of(edge.2)),
                     }
                 }
                 writer.edges(destination, source, &keys, &weights)?;
@@ -222,6 +228,26 @@ impl Model {
             },
         }
     }
+}
+
+/// The fields of a record of 13 bytes.
+pub(crate) fn record_fields() -> EdgeFields {
+    let field = |(name, kind): (&str, FieldType)| EdgeField {
+        name: name.into(),
+        kind,
+    };
+    let list = [
+        ("value", FieldType::F64),
+        ("low", FieldType::U32),
+        ("high", FieldType::I8),
+    ];
+    EdgeFields::new(list.map(field).to_vec()).unwrap()
+}
+
+/// A record of those fields that follows from one number.
+fn record_of(value: f64) -> [u8; 13] {
+    let bytes = value.to_le_bytes();
+    std::array::from_fn(|i| bytes[i % 8] ^ (i / 8) as u8)
 }
 
 /// The inverse of a permutation.
@@ -373,6 +399,11 @@ fn read_side(
                         {
                             edge.2 = match weight.len() {
                                 4 => f64::from(f32::from_le_bytes(weight.try_into().unwrap())),
+                                13 => {
+                                    let value = f64::from_le_bytes(weight[..8].try_into().unwrap());
+                                    assert_eq!(weight, record_of(value));
+                                    value
+                                }
                                 _ => f64::from_le_bytes(weight.try_into().unwrap()),
                             };
                         }

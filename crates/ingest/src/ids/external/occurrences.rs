@@ -13,6 +13,7 @@ use graphmill_storage::CancelToken;
 use super::context::SortContext;
 use super::splitters::{IdSample, Splitters};
 use crate::comm::ImportCommunicator;
+use crate::edge_data::EdgeData;
 use crate::error::IngestError;
 use crate::external::bucket_file::{BucketFile, BucketWriter, ChunkReader};
 use crate::external::edge_file::EdgeBatchSink;
@@ -209,7 +210,7 @@ impl EdgeBatchSink for OccurrenceSink<'_> {
     fn integers(
         &mut self,
         edges: &[(u64, u64)],
-        _weights: &[f64],
+        _data: EdgeData<'_>,
         sequence: u64,
     ) -> Result<(), IngestError> {
         let edges = edges.iter();
@@ -220,7 +221,7 @@ impl EdgeBatchSink for OccurrenceSink<'_> {
     fn texts(
         &mut self,
         edges: &[(&[u8], &[u8])],
-        _weights: &[f64],
+        _data: EdgeData<'_>,
         sequence: u64,
     ) -> Result<(), IngestError> {
         self.edges(edges.iter().copied(), sequence)

@@ -12,6 +12,7 @@ use graphmill_graph::EdgeKind;
 
 use super::context::{EdgeEnds, SortContext, WRITE_AHEAD};
 use crate::comm::ImportCommunicator;
+use crate::edge_data::EdgeData;
 use crate::error::IngestError;
 use crate::external::bucket_file::BucketFile;
 use crate::external::edge_file::{EdgeBatchSink, EdgeFileWriter, OrderedEdgeFile, TempEdgeFile};
@@ -143,7 +144,7 @@ pub(super) fn join(
     )?;
     let unit_starts = match ends.weights {
         EdgeKind::None => Vec::new(),
-        EdgeKind::F32 | EdgeKind::F64 => ends.source.unit_starts(),
+        EdgeKind::F32 | EdgeKind::F64 | EdgeKind::Record(_) => ends.source.unit_starts(),
     };
     let rank = context.comm.rank();
     let buckets = owners.partition_point(|owner| *owner < rank)
@@ -188,7 +189,7 @@ pub(super) fn join(
             writer,
         };
         if ends.weights == EdgeKind::None {
-            return sink.take((end - start) as usize, &[], start);
+            return sink.take((end - start) as usize, EdgeData::default(), start);
         }
         let from = unit_starts.partition_point(|&unit| unit < start);
         let to = unit_starts.partition_point(|&unit| unit < end);
@@ -209,7 +210,7 @@ struct JoinSink<'a, 'b> {
 
 impl JoinSink<'_, '_> {
     /// The `count` edges from number `sequence` on.
-    fn take(&mut self, count: usize, weights: &[f64], sequence: u64) -> Result<(), IngestError> {
+    fn take(&mut self, count: usize, data: EdgeData<'_>, sequence: u64) -> Result<(), IngestError> {
         let mut edges = [(0, 0); 256];
         let from = 2 * (sequence - self.start) as usize;
         let list = self.list.get(from..from + 2 * count);
@@ -220,9 +221,8 @@ impl JoinSink<'_, '_> {
             for (edge, ends) in edges.iter_mut().zip(list.chunks_exact(2)) {
                 *edge = (ends[0], ends[1]);
             }
-            let weights = weights.get(done..).unwrap_or(&[]);
             self.writer
-                .integers(0, sequence + done as u64, &edges[..count], weights)?;
+                .integers(0, sequence + done as u64, &edges[..count], data.skip(done))?;
         }
         Ok(())
     }
@@ -232,18 +232,18 @@ impl EdgeBatchSink for JoinSink<'_, '_> {
     fn integers(
         &mut self,
         edges: &[(u64, u64)],
-        weights: &[f64],
+        data: EdgeData<'_>,
         sequence: u64,
     ) -> Result<(), IngestError> {
-        self.take(edges.len(), weights, sequence)
+        self.take(edges.len(), data, sequence)
     }
 
     fn texts(
         &mut self,
         edges: &[(&[u8], &[u8])],
-        weights: &[f64],
+        data: EdgeData<'_>,
         sequence: u64,
     ) -> Result<(), IngestError> {
-        self.take(edges.len(), weights, sequence)
+        self.take(edges.len(), data, sequence)
     }
 }

@@ -8,6 +8,8 @@ use crate::error::IngestError;
 /// The columns of source, destination and weight, and their names: by a header, else by number from 1.
 pub(crate) struct Chosen {
     pub(crate) columns: [usize; 3],
+    /// The columns of the fields of a record.
+    pub(crate) data: Vec<usize>,
     pub(crate) names: [String; 3],
 }
 
@@ -20,7 +22,7 @@ pub(super) fn column_index(column: &str, names: Option<&[String]>) -> Option<usi
 }
 
 /// Returns the name of a column: of the header, or its number from 1.
-fn called(column: usize, names: Option<&[String]>) -> String {
+pub(crate) fn called(column: usize, names: Option<&[String]>) -> String {
     match names.and_then(|names| names.get(column)) {
         Some(name) if !name.is_empty() => {
             let shown = |c: char| match c.is_control() {
@@ -68,12 +70,14 @@ pub(crate) fn choose(
             ))),
         },
     };
-    let chosen = |columns: [usize; 3]| Chosen {
+    let chosen = |columns: [usize; 3], data| Chosen {
         columns,
+        data,
         names: columns.map(|column| called(column, names)),
     };
     if request.columns == RecordKind::Vertex {
-        return Ok(chosen([names.and_then(known_vertex).unwrap_or(index); 3]));
+        let vertex = names.and_then(known_vertex).unwrap_or(index);
+        return Ok(chosen([vertex; 3], Vec::new()));
     }
     if let (Some(names), None, None) = (names, &options.source_column, &options.target_column)
         && let Some(column) = ids_of_datasets(names)
@@ -118,10 +122,12 @@ pub(crate) fn choose(
             .and_then(|names| known_weight(names, ends))
             .unwrap_or(ends[0].max(ends[1]) + 1),
     };
-    let needed = match request.weighted {
-        true => ends[0].max(ends[1]).max(weight),
-        false => ends[0].max(ends[1]),
-    };
+    let data = options.edge_data.columns().iter();
+    let data = data.map(|column| Ok(find(&Some(column.clone()), "--edge-data")?.unwrap_or(0)));
+    let data = data.collect::<Result<Vec<usize>, IngestError>>()?;
+    let weight_needed = request.weighted.then_some(weight);
+    let needed = ends.iter().chain(&weight_needed).chain(&data);
+    let needed = needed.copied().max().unwrap_or(0);
     if let Some(names) = names
         && width < usize::MAX
         && needed >= width.max(names.len())
@@ -132,7 +138,7 @@ pub(crate) fn choose(
             names.join(", ")
         )));
     }
-    Ok(chosen([ends[0], ends[1], weight]))
+    Ok(chosen([ends[0], ends[1], weight], data))
 }
 
 /// Returns the names in the cells of a header.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::super::edge_columns::{DataColumn, EdgeColumns};
 use super::comments::past_mark;
 use super::record::{Delimiter, LexState, RecordFormat};
 use crate::source::PieceReport;
@@ -74,6 +75,8 @@ pub struct TextOptions {
     pub target_column: Option<String>,
     /// The column of the weights.
     pub weight_column: Option<String>,
+    /// The columns of a record of fields that edges carry in place of a weight.
+    pub edge_data: EdgeColumns,
     /// Whether the first line is a header.
     pub header: Header,
     /// The separator of columns.
@@ -92,6 +95,8 @@ pub(crate) struct Dialect {
     pub(crate) comments: Comments,
     /// The columns of source, destination and weight, from 0.
     pub(crate) wanted: [usize; 3],
+    /// The columns of the fields of a record.
+    pub(crate) data: Vec<DataColumn>,
     /// Columns of every record, where the sample has one number of them.
     pub(crate) columns: Option<usize>,
     /// True if there are lines below the first, and all their ids are integers.

@@ -109,7 +109,8 @@ impl Sniff<'_> {
     fn is_named(&self, names: &[String]) -> bool {
         let options = self.request.options;
         let ends = [&options.source_column, &options.target_column];
-        let mut columns = ends.into_iter().chain([&options.weight_column]).flatten();
+        let ends = ends.into_iter().chain([&options.weight_column]).flatten();
+        let mut columns = ends.chain(options.edge_data.columns());
         columns.any(|column| {
             column.parse::<usize>().is_err() && column_index(column, Some(names)).is_some()
         })

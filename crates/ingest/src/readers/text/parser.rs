@@ -8,7 +8,8 @@ use super::dialect::{Comments, Dialect, Syntax};
 use super::fault::{LineFault, ParseError, shown};
 use super::record::{Delimiter, Field, LexState, NoRecord, Quotes, line_ends, trim};
 use super::swar::{F32, F64, NONE, id_at, weight_at};
-use super::values::{FieldKind, integer, integer_id, text_id, weight};
+use super::values::{FieldKind, data, integer, integer_id, text_id, weight};
+use crate::edge_data::{EdgeDataBatch, weight_bits};
 use crate::error::{IngestError, LineProblem};
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, Ids, PieceReport, SIGN};
@@ -51,7 +52,7 @@ pub(crate) struct Parser<'d> {
     /// True if an id is negative.
     pub(crate) negative: bool,
     edges: Vec<(u64, u64)>,
-    weight_batch: Vec<f64>,
+    data: EdgeDataBatch,
 }
 
 /// The wanted fields of a record.
@@ -59,6 +60,8 @@ pub(crate) struct Parser<'d> {
 struct ParsedRow<'a> {
     ends: [Field<'a>; 2],
     weight: &'a [u8],
+    /// A record of fields.
+    record: u128,
 }
 
 impl<'d> Parser<'d> {
@@ -79,21 +82,28 @@ impl<'d> Parser<'d> {
             separators[usize::from(mark)] = true;
         }
         let [source, destination, weight] = dialect.wanted;
-        let weight_last = match weights {
+        let data_last = match weights {
             EdgeKind::F32 | EdgeKind::F64 => weight,
+            EdgeKind::Record(_) => dialect
+                .data
+                .iter()
+                .map(|data| data.column)
+                .max()
+                .unwrap_or(0),
             EdgeKind::None => 0,
         };
         let first = usize::from(dialect.syntax == Syntax::Dimacs);
         let is_plain = [source, destination] == [first, first + 1]
             && (weights == EdgeKind::None || weight == first + 2)
             && !(dialect.columns == Some(2) && weights != EdgeKind::None)
+            && !weights.is_record()
             && !matches!(dialect.comments, Comments::Prefix(_));
         Self {
             dialect,
             ids,
             weights,
             malformed,
-            last: source.max(destination).max(weight_last),
+            last: source.max(destination).max(data_last),
             is_plain,
             separators,
             within,
@@ -103,7 +113,7 @@ impl<'d> Parser<'d> {
             has_zeros: false,
             negative: false,
             edges: Vec::with_capacity(BATCH_EDGES_MAX),
-            weight_batch: Vec::with_capacity(BATCH_EDGES_MAX),
+            data: EdgeDataBatch::with_capacity(BATCH_EDGES_MAX, weights),
         }
     }
 
@@ -174,7 +184,7 @@ impl<'d> Parser<'d> {
         while at < limit {
             if self.is_plain {
                 at = match self.weights {
-                    EdgeKind::None => self.easy::<NONE>(bytes, at, limit),
+                    EdgeKind::None | EdgeKind::Record(_) => self.easy::<NONE>(bytes, at, limit),
                     EdgeKind::F32 => self.easy::<F32>(bytes, at, limit),
                     EdgeKind::F64 => self.easy::<F64>(bytes, at, limit),
                 };
@@ -184,11 +194,9 @@ impl<'d> Parser<'d> {
                     break;
                 };
                 match self.integers_of(line) {
-                    Ok(Some((edge, weight))) => {
+                    Ok(Some((edge, data))) => {
                         self.edges.push(edge);
-                        if self.weights != EdgeKind::None {
-                            self.weight_batch.push(weight);
-                        }
+                        self.data.push(data, self.weights);
                     }
                     Ok(None) => {}
                     Err(problem) => self.malformed(problem, line, at)?,
@@ -226,9 +234,9 @@ impl<'d> Parser<'d> {
 
     fn flush(&mut self, sink: &mut dyn EdgeSink) -> Result<(), IngestError> {
         if !self.edges.is_empty() {
-            sink.integers(&self.edges, &self.weight_batch)?;
+            sink.integers(&self.edges, self.data.data())?;
             self.edges.clear();
-            self.weight_batch.clear();
+            self.data.clear();
         }
         Ok(())
     }
@@ -281,8 +289,10 @@ impl<'d> Parser<'d> {
                 Some(_) | None => return None,
             };
             self.edges.push((source ^ sign, destination ^ sign));
-            if KIND != NONE {
-                self.weight_batch.push(weight);
+            match KIND {
+                NONE => {}
+                F32 => self.data.push_low(weight_bits(weight, EdgeKind::F32)),
+                _ => self.data.push_low(weight_bits(weight, EdgeKind::F64)),
             }
             Some((next, self.edges.len() == BATCH_EDGES_MAX))
         };
@@ -312,10 +322,8 @@ impl<'d> Parser<'d> {
                 break;
             };
             match self.texts_of(line) {
-                Ok(Some((ends, weight))) => {
-                    if self.weights != EdgeKind::None {
-                        self.weight_batch.push(weight);
-                    }
+                Ok(Some((ends, data))) => {
+                    self.data.push(data, self.weights);
                     match ends {
                         [source, destination] if !source.doubled && !destination.doubled => {
                             edges.push((source.bytes, destination.bytes));
@@ -347,9 +355,9 @@ impl<'d> Parser<'d> {
         sink: &mut dyn EdgeSink,
     ) -> Result<(), IngestError> {
         if !edges.is_empty() {
-            sink.texts(edges, &self.weight_batch)?;
+            sink.texts(edges, self.data.data())?;
             edges.clear();
-            self.weight_batch.clear();
+            self.data.clear();
         }
         Ok(())
     }
@@ -359,12 +367,22 @@ impl<'d> Parser<'d> {
         let Some(row) = self.row(line)? else {
             return Ok(None);
         };
-        let [source, destination, weight_column] = self.dialect.wanted;
+        let [source, destination, _] = self.dialect.wanted;
         let source = self.integer(row.ends[0], source + 1)?;
         let destination = self.integer(row.ends[1], destination + 1)?;
-        let weight = weight(row.weight, self.weights, weight_column + 1)?;
+        let data = self.data_of(&row)?;
         self.report.edges += 1;
-        Ok(Some(((source, destination), weight)))
+        Ok(Some(((source, destination), data)))
+    }
+
+    /// Returns the data of an edge.
+    fn data_of(&self, row: &ParsedRow<'_>) -> Result<u128, LineProblem> {
+        let kind = self.weights;
+        if !kind.is_weight() {
+            return Ok(row.record);
+        }
+        let weight = weight(row.weight, kind, self.dialect.wanted[2] + 1)?;
+        Ok(weight_bits(weight, kind).into())
     }
 
     fn integer(&mut self, field: Field<'_>, column: usize) -> Result<u64, LineProblem> {
@@ -390,16 +408,16 @@ impl<'d> Parser<'d> {
         let Some(row) = self.row(line)? else {
             return Ok(None);
         };
-        let [source, destination, weight_column] = self.dialect.wanted;
+        let [source, destination, _] = self.dialect.wanted;
         for (end, column) in row.ends.iter().zip([source + 1, destination + 1]) {
             text_id(end.bytes, column)?;
             if self.has_zeros && end.bytes.contains(&0) {
                 return Err(LineProblem::ZeroByte { column });
             }
         }
-        let weight = weight(row.weight, self.weights, weight_column + 1)?;
+        let data = self.data_of(&row)?;
         self.report.edges += 1;
-        Ok(Some((row.ends, weight)))
+        Ok(Some((row.ends, data)))
     }
 
     /// The wanted fields of a record, if it holds an edge; records of other kinds are counted.
@@ -468,7 +486,11 @@ impl<'d> Parser<'d> {
                     row.ends[1] = field;
                 }
             }
-            if column == weight && self.weights != EdgeKind::None {
+            if self.weights.is_record() {
+                for field_at in dialect.data.iter().filter(|data| data.column == column) {
+                    row.record |= data(field.bytes, *field_at)?;
+                }
+            } else if column == weight && self.weights != EdgeKind::None {
                 if trim(field.bytes).is_empty() {
                     return Err(LineProblem::EmptyColumn { column: column + 1 });
                 }
@@ -505,8 +527,8 @@ impl<'d> Parser<'d> {
     }
 }
 
-/// The ends and the weight of an edge between integers.
-type IntegerEdge = ((u64, u64), f64);
+/// The ends and the data of an edge between integers.
+type IntegerEdge = ((u64, u64), u128);
 
-/// Two ids and a weight.
-type TextEdge<'a> = ([Field<'a>; 2], f64);
+/// Two ids and the data of an edge.
+type TextEdge<'a> = ([Field<'a>; 2], u128);

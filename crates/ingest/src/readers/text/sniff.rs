@@ -9,7 +9,8 @@
 
 use std::cell;
 
-use super::columns::{choose, names_of, width_of};
+use super::super::edge_columns::DataColumn;
+use super::columns::{choose, column_index, names_of, width_of};
 use super::dialect::{Comments, Dialect, DialectRequest, Header, Preamble, RecordKind, Syntax};
 use super::record::{Delimiter, Quotes, RecordFormat, line_ends};
 use super::sample::{SampleRecord, Sniff};
@@ -39,7 +40,7 @@ impl Sniff<'_> {
     ) -> Result<(Dialect, Preamble), IngestError> {
         let lines = self.lines(given, whole)?;
         if self.request.syntax == Syntax::Dimacs {
-            return Ok((self.dimacs(), Preamble::default()));
+            return Ok((self.dimacs()?, Preamble::default()));
         }
         let is_given = given.is_some();
         let mut first = 0;
@@ -173,7 +174,10 @@ impl Sniff<'_> {
         };
         let integers_below = rows.len() > 1 && rows[1..].iter().all(is_edge);
         let before = self.before_as(&cut, width, names.is_some());
+        let fields = self.request.options.edge_data.fields();
+        let mut data = DataColumn::all(fields, &chosen.data);
         if let Some(before) = before {
+            data.clone_from(&before.data);
             (chosen.columns, chosen.names) = (before.wanted, before.names.clone());
         }
         let dialect = Dialect {
@@ -181,6 +185,7 @@ impl Sniff<'_> {
             cut,
             comments: self.request.options.comments.clone(),
             wanted: chosen.columns,
+            data,
             columns: width,
             integers_below,
             named: names.is_some() || before.is_some(),
@@ -291,8 +296,14 @@ impl Sniff<'_> {
         Ok(width)
     }
 
-    fn dimacs(&self) -> Dialect {
-        Dialect {
+    fn dimacs(&self) -> Result<Dialect, IngestError> {
+        let options = &self.request.options.edge_data;
+        let columns = options.columns().iter().map(|column| {
+            let problem = || format!("--edge-data {column}: DIMACS has no header; give a number");
+            column_index(column, None).ok_or_else(|| self.refuse(problem()))
+        });
+        let columns = columns.collect::<Result<Vec<usize>, IngestError>>()?;
+        Ok(Dialect {
             syntax: Syntax::Dimacs,
             cut: RecordFormat {
                 delimiter: Delimiter::Blanks,
@@ -302,13 +313,14 @@ impl Sniff<'_> {
             },
             comments: Comments::None,
             wanted: [1, 2, 3],
+            data: DataColumn::all(options.fields(), &columns),
             columns: None,
             integers_below: false,
             named: false,
             header: None,
             names: ["2".into(), "3".into(), "4".into()],
             doubt: None,
-        }
+        })
     }
 }
 

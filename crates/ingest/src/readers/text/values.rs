@@ -1,7 +1,8 @@
 //! Fields to ids and weights: the one place that decides what an integer is.
 
-use graphmill_graph::EdgeKind;
+use graphmill_graph::{EdgeKind, FieldType};
 
+use super::super::edge_columns::{DataColumn, OutOfRange, float_bits, integer_bits};
 use super::record::trim;
 use crate::error::LineProblem;
 use crate::limits::ID_BYTES_MAX;
@@ -102,7 +103,7 @@ pub(super) fn weight(bytes: &[u8], kind: EdgeKind, column: usize) -> Result<f64,
     // Spelled-out infinities are refused; numbers that are too large are another error.
     let is_number = bytes.iter().any(u8::is_ascii_digit);
     let weight = match kind {
-        EdgeKind::None => return Ok(0.0),
+        EdgeKind::None | EdgeKind::Record(_) => return Ok(0.0),
         EdgeKind::F32 => text.parse::<f32>().map(f64::from),
         EdgeKind::F64 => text.parse::<f64>(),
     };
@@ -111,6 +112,43 @@ pub(super) fn weight(bytes: &[u8], kind: EdgeKind, column: usize) -> Result<f64,
         Ok(_) if is_number => Err(LineProblem::WeightTooLarge { column }),
         _ => Err(LineProblem::NotWeight { column }),
     }
+}
+
+/// The part of a record that `bytes` say, the text of one field.
+pub(super) fn data(bytes: &[u8], field: DataColumn) -> Result<u128, LineProblem> {
+    let (column, kind) = (field.column + 1, field.kind);
+    let bytes = trim(bytes);
+    if bytes.is_empty() {
+        return Err(LineProblem::EmptyColumn { column });
+    }
+    let no_number = LineProblem::NotField { column, kind };
+    let text = std::str::from_utf8(bytes).map_err(|_| no_number)?;
+    let digits = bytes
+        .strip_prefix(b"-")
+        .or(bytes.strip_prefix(b"+"))
+        .unwrap_or(bytes);
+    let bits = if kind.integers().is_some() {
+        if !digits.iter().all(u8::is_ascii_digit) || digits.is_empty() {
+            return Err(no_number);
+        }
+        // A number that 128 bits do not hold is out of any range.
+        text.parse()
+            .map_or(Err(OutOfRange), |number| integer_bits(number, kind))
+    } else {
+        // Spelled-out infinities are refused; numbers that are too large are another error.
+        if !digits.iter().any(u8::is_ascii_digit) {
+            return Err(no_number);
+        }
+        let number = match kind {
+            // Rounding twice can differ from rounding once.
+            FieldType::F32 => text.parse::<f32>().map(f64::from),
+            _ => text.parse::<f64>(),
+        };
+        let number = number.map_err(|_| no_number)?;
+        float_bits(number, kind).unwrap_or(Err(OutOfRange))
+    };
+    let bits = bits.map_err(|OutOfRange| LineProblem::FieldOutOfRange { column, kind })?;
+    Ok(field.part(bits))
 }
 
 #[cfg(test)]

@@ -212,7 +212,7 @@ impl Bench {
             ids.push(id.to_owned());
         }
         let ranks = ranks(&graph, &budget);
-        let by_rank = |mut arcs: Vec<(u64, u64, u64)>| {
+        let by_rank = |mut arcs: Vec<(u64, u64, u128)>| {
             for arc in &mut arcs {
                 (arc.0, arc.1) = (ranks[arc.0 as usize], ranks[arc.1 as usize]);
             }
@@ -251,7 +251,7 @@ fn checked_arcs(
     graph: &Arc<StoredGraph>,
     set: &ColumnSet,
     budget: &MemoryBudget,
-) -> Vec<(u64, u64, u64)> {
+) -> Vec<(u64, u64, u128)> {
     let arcs = arcs(graph, set, budget);
     let mut reader = PageCache::new(graph, budget, 8).unwrap();
     let batches = graph.batches();
@@ -277,7 +277,7 @@ pub(crate) fn arcs(
     graph: &Arc<StoredGraph>,
     set: &ColumnSet,
     budget: &MemoryBudget,
-) -> Vec<(u64, u64, u64)> {
+) -> Vec<(u64, u64, u128)> {
     let mut reader = PageCache::new(graph, budget, 8).unwrap();
     let batches = graph.batches();
     let mut arcs = Vec::new();
@@ -301,13 +301,13 @@ pub(crate) fn arcs(
                 let (block, used) = BlockView::parse(&data[at..], offset).unwrap().unwrap();
                 block.sources(&mut sources);
                 block.for_each_edge(&mut scratch, |group, local, edge| {
-                    let mut weight = [0; 8];
+                    let mut weight = [0; 16];
                     let from = (edge_number + edge) * width;
                     weight[..width].copy_from_slice(&weights[from..from + width]);
                     arcs.push((
                         batches.start(source) + u64::from(sources[group]),
                         batches.start(destination) + u64::from(local),
-                        u64::from_le_bytes(weight),
+                        u128::from_le_bytes(weight),
                     ));
                 });
                 edge_number += block.edges();

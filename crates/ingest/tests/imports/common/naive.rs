@@ -6,15 +6,16 @@ use graphmill_graph::{EdgeKind, VertexId};
 use graphmill_ingest::{Duplicates, ImportOptions, SelfLoops};
 
 use super::Memory;
+use super::source::data_of;
 
-/// A graph as a test sees it: ids in order, and sorted arcs (source, destination, weight bits).
+/// A graph as a test sees it: ids in order, and sorted arcs (source, destination, bits of the data).
 ///
 /// The ends of arcs are ranks of ids.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plain {
     pub(crate) ids: Vec<VertexId>,
-    pub(crate) arcs: Vec<(u64, u64, u64)>,
-    pub(crate) reverse: Option<Vec<(u64, u64, u64)>>,
+    pub(crate) arcs: Vec<(u64, u64, u128)>,
+    pub(crate) reverse: Option<Vec<(u64, u64, u128)>>,
     pub(crate) dropped_duplicates: u64,
     pub(crate) dropped_self_loops: u64,
 }
@@ -78,11 +79,7 @@ pub(crate) fn naive(source: &Memory, vertices: Option<&Memory>, options: &Import
             .or_default()
             .push(*weight);
     }
-    let bits = |weight: f64| match source.weights {
-        EdgeKind::None => 0,
-        EdgeKind::F32 => u64::from((weight as f32).to_bits()),
-        EdgeKind::F64 => weight.to_bits(),
-    };
+    let bits = |weight: f64| data_of(weight, source.weights);
     let value = |weight: f64| {
         if source.weights == EdgeKind::F32 {
             f64::from(weight as f32)

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use graphmill_graph::{EdgeKind, VertexId};
+use graphmill_graph::{EdgeField, EdgeFields, EdgeKind, FieldType, VertexId};
 use graphmill_ingest::{
-    BATCH_EDGES_MAX, EdgeSink, EdgeSource, Ids, IngestError, PieceReader, PieceReport,
+    BATCH_EDGES_MAX, EdgeDataBatch, EdgeSink, EdgeSource, Ids, IngestError, PieceReader,
+    PieceReport,
 };
 use graphmill_storage::{CancelToken, Disk, MemoryBudget, SplitMix64};
 
@@ -30,6 +31,14 @@ impl EdgeSource for Memory {
     }
     fn weights(&self) -> EdgeKind {
         self.weights
+    }
+    fn fields(&self) -> EdgeFields {
+        let bytes = self.weights.bytes() * usize::from(self.weights.is_record());
+        let field = |i| EdgeField {
+            name: format!("byte {i}"),
+            kind: FieldType::U8,
+        };
+        EdgeFields::new((0..bytes).map(field).collect()).unwrap()
     }
     fn vertices(&self) -> Option<u64> {
         self.vertices
@@ -73,25 +82,23 @@ impl PieceReader for &Memory {
             let (now, later) = rest
                 .split_at((1 + random.below(BATCH_EDGES_MAX as u64 / 8) as usize).min(rest.len()));
             rest = later;
-            let weights: Vec<f64> = if self.weights == EdgeKind::None {
-                vec![]
-            } else {
-                now.iter().map(|edge| edge.2).collect()
-            };
+            let mut data = EdgeDataBatch::default();
+            now.iter()
+                .for_each(|edge| data.push(data_of(edge.2, self.weights), self.weights));
             match self.ids {
                 Ids::Integer | Ids::Signed => {
                     let pairs: Vec<(u64, u64)> = now
                         .iter()
                         .map(|edge| (number(&edge.0), number(&edge.1)))
                         .collect();
-                    sink.integers(&pairs, &weights)?;
+                    sink.integers(&pairs, data.data())?;
                 }
                 Ids::Text => {
                     let pairs: Vec<(&[u8], &[u8])> = now
                         .iter()
                         .map(|edge| (text(&edge.0), text(&edge.1)))
                         .collect();
-                    sink.texts(&pairs, &weights)?;
+                    sink.texts(&pairs, data.data())?;
                 }
             }
             sink.progress(now.len() as u64);
@@ -117,6 +124,20 @@ fn text(id: &VertexId) -> &[u8] {
     match id {
         VertexId::Text(id) => id,
         VertexId::Integer(_) | VertexId::Signed(_) => panic!("a number where a text is expected"),
+    }
+}
+
+/// The stored bits of an edge with this weight; those of a record follow from the weight.
+pub(crate) fn data_of(weight: f64, kind: EdgeKind) -> u128 {
+    match kind {
+        EdgeKind::None => 0,
+        EdgeKind::F32 => (weight as f32).to_bits().into(),
+        EdgeKind::F64 => weight.to_bits().into(),
+        EdgeKind::Record(bytes) => {
+            let mixed = SplitMix64::new(weight.to_bits()).next_u64();
+            let all = u128::from(weight.to_bits()) << 64 | u128::from(mixed);
+            all >> (128 - 8 * u32::from(bytes))
+        }
     }
 }
 

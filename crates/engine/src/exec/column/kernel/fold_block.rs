@@ -18,6 +18,8 @@ pub(crate) enum BlockWeights<'w> {
     None,
     F32(&'w [[u8; 4]]),
     F64(&'w [[u8; 8]]),
+    /// Records, one after the other; programs without fields have none.
+    Records(&'w [u8]),
 }
 
 /// Scratch memory for one decoded block.
@@ -53,10 +55,21 @@ pub(crate) struct FoldInput<'b, M> {
     pub(crate) starts: [u64; 2],
 }
 
-/// Gives the loop its way to an edge's value, one copy of the loop for each kind of weight.
+/// Gives the loop its way to an edge's value, one copy of the loop for each kind of data that the program can have.
 macro_rules! with_edges {
     ($program:ty, $weights:expr, |$edge:ident| $body:expr) => {
         match $weights {
+            BlockWeights::Records(records) => {
+                if !<$program>::Edge::FIELDS.is_empty() {
+                    let bytes = record_bytes::<<$program>::Edge>();
+                    let $edge = |i: usize| {
+                        let record = records.get(i * bytes..(i + 1) * bytes);
+                        <$program>::Edge::of_record(record.unwrap_or_default())
+                    };
+                    $body
+                }
+            }
+            _ if !<$program>::Edge::FIELDS.is_empty() => {}
             BlockWeights::None => {
                 let $edge = |_: usize| <$program>::Edge::ONE;
                 $body
@@ -71,6 +84,12 @@ macro_rules! with_edges {
             }
         }
     };
+}
+
+/// Bytes of the record of an edge value.
+#[inline(always)]
+fn record_bytes<E: EdgeValue>() -> usize {
+    E::FIELDS.iter().map(|(_, kind)| kind.bytes()).sum()
 }
 
 /// Folds the messages of a block's sources into the accumulators of its destinations.

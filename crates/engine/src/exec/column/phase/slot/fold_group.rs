@@ -286,6 +286,10 @@ fn weights_of<'w, P: EdgeProgram>(
         EdgeKind::None => BlockWeights::None,
         EdgeKind::F32 => BlockWeights::F32(bytes.as_chunks().0.get(from..from + edges)?),
         EdgeKind::F64 => BlockWeights::F64(bytes.as_chunks().0.get(from..from + edges)?),
+        EdgeKind::Record(width) => {
+            let width = usize::from(width);
+            BlockWeights::Records(bytes.get(from * width..(from + edges) * width)?)
+        }
     })
 }
 
