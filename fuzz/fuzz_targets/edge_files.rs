@@ -10,8 +10,8 @@ use std::sync::Arc;
 use graphmill_fuzz as _;
 use graphmill_graph::{EdgeKind, StoredGraph, verify};
 use graphmill_ingest::{
-    EdgeSink, EdgeSource, FileSource, Ids, ImportOptions, ImportResources, IngestError, NoProgress,
-    OnError, PieceReport, ReadOptions, import,
+    EdgeData, EdgeSink, EdgeSource, FileSource, Ids, ImportOptions, ImportResources, IngestError,
+    NoProgress, OnError, PieceReport, ReadOptions, TextOptions, import,
 };
 use graphmill_storage::{CancelToken, Disk, MemoryBudget, SimDisk, SystemClock, WorkerPool};
 use libfuzzer_sys::fuzz_target;
@@ -41,7 +41,12 @@ fuzz_target!(|input: &[u8]| {
     disk.write_small(&path, file).expect("a disk takes a file");
     let vertices = path == Path::new("x.v");
     let ids = [None, Some(Ids::Integer), Some(Ids::Text), None][usize::from(how & 3)];
+    let mut text = TextOptions::default();
+    if how >> 2 & 3 == 3 {
+        text.edge_data = "a=3:i16,b=3:f64".parse().expect("fields");
+    }
     let options = ReadOptions {
+        text,
         ids: if vertices {
             ids.or(Some(Ids::Text))
         } else {
@@ -80,26 +85,36 @@ fuzz_target!(|input: &[u8]| {
 });
 
 /// What was read of a file, to be compared.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, PartialEq)]
 struct Edges {
     integers: Vec<(u64, u64)>,
     texts: Vec<(Vec<u8>, Vec<u8>)>,
-    weights: Vec<f64>,
+    data: Vec<u128>,
     report: PieceReport,
+    kind: EdgeKind,
 }
 
 impl Edges {
     fn count(&self) -> u64 {
         (self.integers.len() + self.texts.len()) as u64
     }
+
+    fn take(&mut self, data: EdgeData<'_>, edges: usize) {
+        assert!(data.low.is_empty() || data.low.len() == edges);
+        assert!(data.high.is_empty() || data.high.len() == edges);
+        for i in 0..data.low.len() {
+            let weight = data.weight(i, self.kind);
+            assert!(weight.is_none_or(f64::is_finite));
+            self.data.push(data.get(i));
+        }
+    }
 }
 
 impl EdgeSink for Edges {
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
-        assert!(!edges.is_empty() && (weights.is_empty() || weights.len() == edges.len()));
-        assert!(weights.iter().all(|weight| weight.is_finite()));
+    fn integers(&mut self, edges: &[(u64, u64)], data: EdgeData<'_>) -> Result<(), IngestError> {
+        assert!(!edges.is_empty());
+        self.take(data, edges.len());
         self.integers.extend_from_slice(edges);
-        self.weights.extend_from_slice(weights);
         // What unpacks a small file to a huge one is not to fill the memory here.
         if self.integers.len() > 1 << 18 {
             return Err(IngestError::Stopped);
@@ -107,15 +122,15 @@ impl EdgeSink for Edges {
         Ok(())
     }
 
-    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError> {
-        assert!(!edges.is_empty() && (weights.is_empty() || weights.len() == edges.len()));
+    fn texts(&mut self, edges: &[(&[u8], &[u8])], data: EdgeData<'_>) -> Result<(), IngestError> {
+        assert!(!edges.is_empty());
+        self.take(data, edges.len());
         for (source, destination) in edges {
             for id in [source, destination] {
                 assert!(std::str::from_utf8(id).is_ok() && !id.is_empty());
             }
             self.texts.push((source.to_vec(), destination.to_vec()));
         }
-        self.weights.extend_from_slice(weights);
         if self.texts.len() > 1 << 18 {
             return Err(IngestError::Stopped);
         }
@@ -141,7 +156,13 @@ fn read(disk: &Arc<dyn Disk>, path: &Path, options: &ReadOptions) -> Result<Edge
     let budget = MemoryBudget::new(BUDGET);
     let source = open(disk, &budget, path, options)?;
     let mut reader = source.reader(disk, &budget)?;
-    let mut edges = Edges::default();
+    let mut edges = Edges {
+        integers: Vec::new(),
+        texts: Vec::new(),
+        data: Vec::new(),
+        report: PieceReport::default(),
+        kind: source.weights(),
+    };
     for piece in 0..source.pieces() {
         let report = reader.read(piece, &CancelToken::new(), &mut edges)?;
         edges.report.add(report);

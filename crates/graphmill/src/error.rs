@@ -256,6 +256,22 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// Edges are to carry a weight and a record of fields.
+    #[error("--edge-data conflicts with --weights: name the column of the weights in --edge-data")]
+    TwoKindsOfData,
+    /// An algorithm goes by weights, and edges carry records.
+    #[error(
+        "cannot run {algorithm} on {}: it goes by weights, but the edges carry the record {fields}; import them with --weights f32 or f64 (--weight-column names the column)",
+        graph.display()
+    )]
+    NoWeights {
+        /// The name of the algorithm.
+        algorithm: &'static str,
+        /// The stored graph.
+        graph: PathBuf,
+        /// The fields of the record.
+        fields: String,
+    },
     /// An option requires another.
     #[error("{option} requires {needs}: leave it out, or give both")]
     Meaningless {
@@ -449,6 +465,8 @@ impl Error {
                 | Error::NoFolder { .. }
                 | Error::OutputIs { .. }
                 | Error::Meaningless { .. }
+                | Error::TwoKindsOfData
+                | Error::NoWeights { .. }
                 | Error::BothOnStdout { .. }
                 | Error::StdinOfRanks
                 | Error::StdinTwice

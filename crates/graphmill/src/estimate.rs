@@ -336,7 +336,7 @@ impl Expected {
         };
         if self.weights != EdgeKind::None && self.input != Input::Drawn {
             return Err(Error::Meaningless {
-                option: "--weights",
+                option: "--weights or --edge-data",
                 needs: "generated edges (--input generated), since raw pairs carry none",
             });
         }

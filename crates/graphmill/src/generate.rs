@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use graphmill_graph::EdgeKind;
-use graphmill_ingest::{EdgeSink, EdgeSource, ImportReport, IngestError, check_space};
+use graphmill_ingest::{EdgeData, EdgeSink, EdgeSource, ImportReport, IngestError, check_space};
 pub use graphmill_ingest::{Generated, GraphRule};
 use graphmill_storage::AtomicFile;
 
@@ -173,6 +173,7 @@ impl Machine {
         let mut writing = Writing {
             file: &mut file,
             kind,
+            weights: graph.weights(),
             bytes: Vec::new(),
             failed: None,
         };
@@ -202,13 +203,14 @@ impl Machine {
 struct Writing<'f> {
     file: &'f mut AtomicFile,
     kind: EdgeFileFormat,
+    weights: EdgeKind,
     bytes: Vec<u8>,
     /// Why the file could not be written; a sink can only report that it stopped.
     failed: Option<std::io::Error>,
 }
 
 impl EdgeSink for Writing<'_> {
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
+    fn integers(&mut self, edges: &[(u64, u64)], data: EdgeData<'_>) -> Result<(), IngestError> {
         self.bytes.clear();
         for (i, (source, destination)) in edges.iter().enumerate() {
             match self.kind {
@@ -224,7 +226,7 @@ impl EdgeSink for Writing<'_> {
                 }
                 EdgeFileFormat::Text => {
                     // Writing to memory does not fail.
-                    let _ = match weights.get(i) {
+                    let _ = match data.weight(i, self.weights) {
                         Some(weight) => writeln!(self.bytes, "{source} {destination} {weight}"),
                         None => writeln!(self.bytes, "{source} {destination}"),
                     };
@@ -237,7 +239,7 @@ impl EdgeSink for Writing<'_> {
         })
     }
 
-    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64]) -> Result<(), IngestError> {
+    fn texts(&mut self, _: &[(&[u8], &[u8])], _: EdgeData<'_>) -> Result<(), IngestError> {
         // Generated vertices are integers.
         Ok(())
     }

@@ -148,7 +148,7 @@ impl Machine {
         config: &ImportConfig,
         watcher: &ProgressFn,
     ) -> Result<ImportReport, Error> {
-        config.check(config.weights)?;
+        config.check(config.edge_kind())?;
         self.check_tmp()?;
         for list in &config.vertices {
             self.input(list)?;
@@ -225,7 +225,7 @@ impl Machine {
             self.budget(),
             self.workers(),
             FileSource::reader_bytes_by_name(listed),
-            config.weights,
+            config.edge_kind(),
             !config.vertices.is_empty(),
             &self.import_options(graph, config),
         );

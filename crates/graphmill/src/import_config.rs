@@ -15,9 +15,11 @@ pub struct ImportConfig {
     pub format: Format,
     /// What the ids are; absent: integers if all in the first 64 MiB are, else text.
     pub ids: Option<Ids>,
-    /// Whether and how weights are kept.
+    /// Whether and how weights are kept; `None` with a record of fields ([`TextOptions::edge_data`]).
     pub weights: EdgeKind,
-    /// How lines of text are read: columns, header, separator, quotes, comments.
+    /// How lines of text are read: columns, header, separator, quotes, comments; and the fields of a record.
+    ///
+    /// The columns are those of Parquet files too.
     pub text: TextOptions,
     /// What to do with a malformed line.
     pub on_error: OnError,
@@ -74,8 +76,19 @@ impl Default for ImportConfig {
 }
 
 impl ImportConfig {
-    /// Refuses to merge weights of edges that have none.
+    /// What edges carry: a record of fields, else a weight, else nothing.
+    #[must_use]
+    pub fn edge_kind(&self) -> EdgeKind {
+        let record = self.text.edge_data.fields().kind();
+        record.unwrap_or(self.weights)
+    }
+
+    /// Refuses weights beside a record of fields, and to merge weights of edges that have none.
     pub(crate) fn check(&self, weights: EdgeKind) -> Result<(), Error> {
+        let has_weights = self.weights.is_weight() || self.text.weight_column.is_some();
+        if has_weights && self.edge_kind().is_record() {
+            return Err(Error::TwoKindsOfData);
+        }
         let option = match self.duplicates {
             Duplicates::Sum => "--duplicates sum",
             Duplicates::Min => "--duplicates min",
@@ -83,7 +96,7 @@ impl ImportConfig {
             Duplicates::Keep | Duplicates::First => return Ok(()),
         };
         match weights {
-            EdgeKind::None => Err(Error::Meaningless {
+            EdgeKind::None | EdgeKind::Record(_) => Err(Error::Meaningless {
                 option,
                 needs: "weights (--weights f32 or f64)",
             }),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use graphmill_graph::{EdgeKind, FileKind, IdKind, Order, WeightRange};
+use graphmill_graph::{EdgeFields, EdgeKind, FileKind, IdKind, Order, WeightRange};
 use graphmill_storage::{Open, StorageError};
 use serde::Serialize;
 
@@ -31,6 +31,8 @@ pub struct GraphInfo {
     pub directed: bool,
     /// What an edge carries.
     pub edge: EdgeKind,
+    /// The fields of the record that an edge carries; none if it carries a weight or nothing.
+    pub edge_fields: EdgeFields,
     /// From the least to the greatest weight.
     pub weights: Option<WeightRange>,
     /// How vertices are named.
@@ -45,7 +47,7 @@ pub struct GraphInfo {
     pub block_bytes: u64,
     /// Bytes of the indices of cells, with their bitmaps.
     pub index_bytes: u64,
-    /// Bytes of the weights.
+    /// Bytes of the weights or records.
     pub weight_bytes: u64,
     /// Bytes of all files: the above, degrees, fan-out, ids, checksums and padding.
     pub disk_bytes: u64,
@@ -85,6 +87,7 @@ impl Machine {
             dropped: meta.dropped.clone(),
             directed: graph.directed(),
             edge: graph.edge_kind(),
+            edge_fields: meta.edge_fields.clone(),
             weights: meta.weights,
             ids: graph.id_kind(),
             order: graph.order(),

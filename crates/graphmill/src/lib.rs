@@ -188,10 +188,12 @@ pub use config::{CheckpointConfig, Config};
 pub use error::Error;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
 pub use graphmill_engine::{CheckpointInterval, Convergence, EngineOptions, Metrics};
-pub use graphmill_graph::{EdgeKind, Id, IdKind, Order, StoredGraph, VertexId};
+pub use graphmill_graph::{
+    EdgeField, EdgeFields, EdgeKind, FieldType, Id, IdKind, Order, StoredGraph, VertexId,
+};
 pub use graphmill_ingest::{
-    Comments, Delimiter, Duplicates, Format, Header, Ids, ImportReport, OnError, Quote, SelfLoops,
-    TextOptions,
+    Comments, Delimiter, Duplicates, EdgeColumns, Format, Header, Ids, ImportReport, OnError,
+    Quote, SelfLoops, TextOptions,
 };
 pub use graphmill_storage::CancelToken;
 pub use import_config::ImportConfig;
@@ -232,6 +234,7 @@ pub use graphmill_raw::zerocopy;
 /// Types of a program of one's own.
 pub mod prelude {
     pub use graphmill_algorithms::{Output, OutputValues};
+    pub use graphmill_engine::edge_record;
     pub use graphmill_engine::{
         Accumulator, Activate, ActiveSet, ApplyTo, Direction, EdgeProgram, EdgeValue, Element,
         Engine, Greatest, IdOrdinal, Label, Least, MessageProgram, MonotoneProgram, OutDegree,

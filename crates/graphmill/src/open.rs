@@ -132,7 +132,7 @@ impl Machine {
         }
         let largest = largest(bytes, import, self.ranks())?;
         let opening = OPENING_BYTES + bytes / 1024;
-        let (readers, weights) = (FileSource::reader_bytes_by_name(files), import.weights);
+        let (readers, weights) = (FileSource::reader_bytes_by_name(files), import.edge_kind());
         let options = self.import_options(Path::new(""), import);
         let nothing = MemoryBudget::new(0);
         let imported = check_memory(&nothing, self.workers(), readers, weights, true, &options);
@@ -191,7 +191,7 @@ fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Gr
         own: ranks.map(|ranks| 0..count.div_ceil(ranks)),
         ids,
         order: import.order,
-        edge: import.weights,
+        edge: import.edge_kind(),
         orientations,
         cells: ((count * count * orientations) as u64).min(bytes / 2),
         strips: count,

@@ -42,6 +42,13 @@ impl Plan {
             EdgeKind::F32 | EdgeKind::F64 if self.entry.can_be_weighted() && !is_weighted => {
                 "the weights of the graph are ignored, each arc counts 1 (--weighted goes by them)"
             }
+            EdgeKind::Record(_) if is_weighted => {
+                return Err(Error::NoWeights {
+                    algorithm: self.entry.name,
+                    graph: graph.path().to_path_buf(),
+                    fields: graph.edge_fields().to_string(),
+                });
+            }
             _ => "",
         };
         if !notice.is_empty() {

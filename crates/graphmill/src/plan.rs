@@ -52,7 +52,7 @@ impl Plan {
                 needs: "--method pregel-push",
             });
         }
-        config.import.check(config.import.weights)?;
+        config.import.check(config.import.edge_kind())?;
         let streams = *placement.at(DataKind::Edges) == Tier::Stream
             || config.engine.edges == EdgeResidency::Disk;
         if method == Some("afforest") && streams {

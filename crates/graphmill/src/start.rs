@@ -106,6 +106,7 @@ impl StartOptions {
                     source_column,
                     target_column,
                     weight_column,
+                    edge_data,
                     header,
                     delimiter,
                     quote,
@@ -128,6 +129,7 @@ impl StartOptions {
         self.add("--source-column", source_column);
         self.add("--target-column", target_column);
         self.add("--weight-column", weight_column);
+        self.add("--edge-data", edge_data);
         self.add("--header", header);
         self.add("--delimiter", delimiter);
         self.add("--quote", quote);

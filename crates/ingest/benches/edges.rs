@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
 use graphmill_ingest::{
-    EdgeSink, EdgeSource, FileSource, Generated, GraphRule, Ids, IngestError, ReadOptions,
+    EdgeData, EdgeSink, EdgeSource, FileSource, Generated, GraphRule, Ids, IngestError, ReadOptions,
 };
 use graphmill_storage::{CancelToken, Clock, Disk, IoChoice, MemoryBudget, SystemClock, open_disk};
 
@@ -19,14 +19,14 @@ use graphmill_storage::{CancelToken, Clock, Disk, IoChoice, MemoryBudget, System
 struct Reduce(u64);
 
 impl EdgeSink for Reduce {
-    fn integers(&mut self, edges: &[(u64, u64)], _: &[f64]) -> Result<(), IngestError> {
+    fn integers(&mut self, edges: &[(u64, u64)], _: EdgeData<'_>) -> Result<(), IngestError> {
         let sum = edges.iter().fold(0u64, |sum, edge| {
             sum.wrapping_add(edge.0).wrapping_add(edge.1)
         });
         self.0 = self.0.wrapping_add(sum);
         Ok(())
     }
-    fn texts(&mut self, edges: &[(&[u8], &[u8])], _: &[f64]) -> Result<(), IngestError> {
+    fn texts(&mut self, edges: &[(&[u8], &[u8])], _: EdgeData<'_>) -> Result<(), IngestError> {
         let sum: usize = edges.iter().map(|edge| edge.0.len() + edge.1.len()).sum();
         self.0 = self.0.wrapping_add(sum as u64);
         Ok(())
@@ -40,11 +40,15 @@ struct Save<W: Write> {
 }
 
 impl<W: Write> EdgeSink for Save<W> {
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
+    fn integers(&mut self, edges: &[(u64, u64)], data: EdgeData<'_>) -> Result<(), IngestError> {
         for (i, (u, v)) in edges.iter().enumerate() {
             match self.kind {
                 "u32" => self.to.write_all(&(u | v << 32).to_le_bytes()),
-                "wel" => writeln!(self.to, "{u} {v} {}", weights[i]),
+                "wel" => writeln!(
+                    self.to,
+                    "{u} {v} {}",
+                    data.weight(i, EdgeKind::F32).unwrap_or(1.0)
+                ),
                 "names" => writeln!(self.to, "vertex-{u:x}\tvertex-{v:x}"),
                 _ => writeln!(self.to, "{u}\t{v}"),
             }
@@ -52,7 +56,7 @@ impl<W: Write> EdgeSink for Save<W> {
         }
         Ok(())
     }
-    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64]) -> Result<(), IngestError> {
+    fn texts(&mut self, _: &[(&[u8], &[u8])], _: EdgeData<'_>) -> Result<(), IngestError> {
         Ok(())
     }
 }

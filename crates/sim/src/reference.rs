@@ -50,7 +50,7 @@ fn arcs(case: &Scenario) -> Vec<(u64, u64, f64)> {
     let mut arcs = Vec::new();
     for (from, to, weight) in &case.edges {
         let weight = match case.import.weights {
-            EdgeKind::None => 1.0,
+            EdgeKind::None | EdgeKind::Record(_) => 1.0,
             _ => f64::from(*weight),
         };
         arcs.push((*from, *to, weight));

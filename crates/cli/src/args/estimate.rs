@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use graphmill::EdgeKind;
 use graphmill::advanced::DispatchChoice;
 use graphmill::estimate::DegreeModel;
+use graphmill::{EdgeColumns, EdgeKind};
 
 use crate::args::tuning::PlaceArgs;
 use crate::{count, size};
@@ -65,6 +65,9 @@ pub(crate) struct ExpectedGraphArgs {
     /// Weights of generated edges
     #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t = EdgeKind::None)]
     pub(crate) weights: EdgeKind,
+    /// Fields of the record of generated edges, as for import
+    #[arg(long, value_name = "FIELDS", conflicts_with = "weights")]
+    pub(crate) edge_data: Option<EdgeColumns>,
     /// Vertices of a batch, as for import [default: by a cost rule]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use graphmill::{EdgeKind, Format, Header, Ids, OnError};
+use graphmill::{EdgeColumns, EdgeKind, Format, Header, Ids, OnError};
 
 use super::edges::EdgeArgs;
 
@@ -41,6 +41,12 @@ pub(crate) struct ReadArgs {
     /// Column of the weights
     #[arg(long, value_name = "COLUMN")]
     pub(crate) weight_column: Option<String>,
+    /// Keep a record of fields with each edge, for programs of your own
+    ///
+    /// Each field is COLUMN:TYPE or NAME=COLUMN:TYPE: a column by name or number from 1, and u8, u16, u32, u64, i8, i16, i32, i64, f32 or
+    /// f64. A record has at most 16 bytes. Example: amount:f32,day:u16,kind=7:u8.
+    #[arg(long, value_name = "FIELDS", conflicts_with_all = ["weights", "weight_column"])]
+    pub(crate) edge_data: Option<EdgeColumns>,
     /// Read column names from the first line
     ///
     /// With auto the content of that line decides.

@@ -53,7 +53,9 @@ fn expected(args: &ExpectedGraphArgs) -> Expected {
             ExpectedInput::Files => Input::Pairs(pair_bytes),
             ExpectedInput::Generated => Input::Drawn,
         },
-        weights: args.weights,
+        weights: (args.edge_data.as_ref())
+            .and_then(|data| data.fields().kind())
+            .unwrap_or(args.weights),
         batch_size: args.batch_size,
         csr_ratio: args.csr_ratio,
     }

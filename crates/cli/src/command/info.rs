@@ -28,10 +28,13 @@ pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<ExitCode
     };
     line("direction", direction.to_string())?;
     let weights = match info.edge {
-        EdgeKind::None => "none",
+        EdgeKind::None | EdgeKind::Record(_) => "none",
         EdgeKind::F32 => "32-bit floats",
         EdgeKind::F64 => "64-bit floats",
     };
+    if info.edge.is_record() {
+        line("edge data", printable(&info.edge_fields.to_string()))?;
+    }
     let range = info.weights.map(|range| format!(", {range}"));
     line("weights", weights.to_string() + &range.unwrap_or_default())?;
     let ids = match info.ids {
@@ -61,7 +64,14 @@ pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<ExitCode
     let parts = [
         ("blocks", info.block_bytes),
         ("indices", info.index_bytes),
-        ("weights", info.weight_bytes),
+        (
+            if info.edge.is_record() {
+                "edge data"
+            } else {
+                "weights"
+            },
+            info.weight_bytes,
+        ),
     ];
     for (part, bytes) in parts {
         line("", format!("{} of {part}", size::text(bytes)))?;

@@ -62,6 +62,7 @@ pub(super) fn reading(args: &ReadArgs) -> ImportConfig {
             source_column: args.source_column.clone(),
             target_column: args.target_column.clone(),
             weight_column: args.weight_column.clone(),
+            edge_data: args.edge_data.clone().unwrap_or_default(),
             header: args.header,
             delimiter: args.delimiter,
             quote: args.quote,

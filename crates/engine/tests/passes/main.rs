@@ -8,6 +8,7 @@ mod level_scan;
 mod misuse;
 mod pregel;
 mod random_programs;
+mod records;
 mod search_ranks;
 mod slot;
 mod tiers;

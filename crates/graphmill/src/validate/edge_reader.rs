@@ -40,7 +40,7 @@ impl ArcReader {
     ) -> Result<ArcReader, Error> {
         let lists = budget.lease("blocks of edges", LIST_BYTES)?;
         let pages = || PageCache::new(graph, budget, FRAMES);
-        let has_weights = wants_weights && graph.edge_kind() != EdgeKind::None;
+        let has_weights = wants_weights && graph.edge_kind().is_weight();
         Ok(ArcReader {
             graph: Arc::clone(graph),
             cells: pages()?,
@@ -140,7 +140,7 @@ fn weight(kind: EdgeKind, weights: &[u8], edge: usize) -> f64 {
     let weight = match kind {
         EdgeKind::F32 => singles.get(edge).map(|of| f32::from_le_bytes(*of).into()),
         EdgeKind::F64 => doubles.get(edge).map(|of| f64::from_le_bytes(*of)),
-        EdgeKind::None => None,
+        EdgeKind::None | EdgeKind::Record(_) => None,
     };
     weight.unwrap_or(1.0)
 }

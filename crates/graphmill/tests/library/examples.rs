@@ -13,6 +13,12 @@ use crate::common::{import, on_ranks, values};
     dead_code,
     reason = "the tests call the program, not its main function"
 )]
+#[path = "../../examples/day_trips.rs"]
+mod day_trips;
+#[expect(
+    dead_code,
+    reason = "the tests call the program, not its main function"
+)]
 #[path = "../../examples/hash_min.rs"]
 mod hash_min;
 #[expect(
@@ -241,4 +247,53 @@ fn guide_has_the_code_of_the_example() {
         blocks > 0 && rest.trim().is_empty(),
         "not in the guide: {rest}"
     );
+}
+
+#[test]
+fn day_trips_example_equals_relaxation() {
+    // The hour of a trip follows from its length; each goes both ways.
+    let hour = |length: f64| (length * 4.0) as u8 % 24;
+    let all = edges();
+    let lines = all
+        .iter()
+        .map(|((u, v), w)| format!("{u},{v},{},{w}\n", hour(*w)));
+    let lines = format!("from,to,hour,fare\n{}", lines.collect::<String>());
+    let graph = neighbours(&all);
+    let source = *graph.keys().next().expect("a vertex");
+    let mut expected: BTreeMap<u64, f64> = graph.keys().map(|v| (*v, f64::INFINITY)).collect();
+    expected.insert(source, 0.0);
+    loop {
+        let before = expected.clone();
+        for ((u, v), fare) in all.iter().filter(|(_, w)| (6..22).contains(&hour(**w))) {
+            for (from, to) in [(u, v), (v, u)] {
+                let offer = expected[from] + fare;
+                if offer < expected[to] {
+                    expected.insert(*to, offer);
+                }
+            }
+        }
+        if expected == before {
+            break;
+        }
+    }
+    for order in [Order::Id, Order::Degree] {
+        let folder = TempDir::new().expect("a folder");
+        let mut options = ImportConfig {
+            directed: false,
+            order,
+            ..ImportConfig::default()
+        };
+        options.text.edge_data = "fare:f32,hour:u8".parse().expect("fields");
+        let graph = import(folder.path(), &lines, options);
+        for ranks in [1, 3] {
+            let found = on_ranks(&graph, ranks, |mut session| {
+                let fares = day_trips::day_trips(&mut session, &source.to_string())?;
+                values(&mut session, fares)
+            });
+            let found: BTreeMap<u64, f64> = (found.expect("a run").into_iter())
+                .map(|(id, value)| (id.parse().expect("an id"), value))
+                .collect();
+            assert!(found == expected, "{order:?}, {ranks} ranks: {found:?}");
+        }
+    }
 }

@@ -87,9 +87,12 @@ impl Generated {
     /// Weights are integers from 1 to 255, drawn uniformly, for either precision.
     ///
     /// # Errors
-    /// There are no vertices to draw edges between, or too few, or more vertices or edges than 64 bits count.
+    /// Edges are to carry a record; there are no vertices to draw edges between, or too few, or more vertices or edges than 64 bits count.
     pub fn new(rule: GraphRule, seed: u64, weights: EdgeKind) -> Result<Self, IngestError> {
         let refuse = |problem| Err(IngestError::Generator { problem });
+        if weights.is_record() {
+            return refuse("generated edges carry a weight or nothing, and no record");
+        }
         let counts = match rule {
             GraphRule::Kronecker { scale, .. } if !(1..=48).contains(&scale) => {
                 return refuse("a Kronecker graph has a scale of 1 to 48");

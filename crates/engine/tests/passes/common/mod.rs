@@ -11,8 +11,8 @@ use graphmill_engine::{
 };
 use graphmill_fabric::{Fabric, NetworkModel, local, simulated};
 use graphmill_graph::{
-    Batches, ColumnFileWriter, EdgeKind, FinishInfo, GraphSpec, GraphWriter, IdsSummary,
-    StoredGraph,
+    Batches, ColumnFileWriter, EdgeField, EdgeFields, EdgeKind, FieldType, FinishInfo, GraphSpec,
+    GraphWriter, IdsSummary, StoredGraph,
 };
 use graphmill_storage::{
     CancelToken, Disk, IoChoice, MemoryBudget, SplitMix64, SystemClock, Tiers, WorkerPool,
@@ -21,12 +21,32 @@ use graphmill_storage::{
 
 pub(crate) type Edge = (u64, u64, f64);
 
+/// Records that edges carry in place of weights: the fields, and the record of an edge of a weight.
+#[allow(dead_code, reason = "the tests of algorithms store weights")]
+#[derive(Clone, Copy)]
+pub(crate) struct Records {
+    pub(crate) fields: &'static [(&'static str, FieldType)],
+    pub(crate) of_weight: fn(f64) -> Vec<u8>,
+}
+
+impl Records {
+    fn fields(self) -> EdgeFields {
+        let field = |(name, kind): &(&str, FieldType)| EdgeField {
+            name: (*name).into(),
+            kind: *kind,
+        };
+        EdgeFields::new(self.fields.iter().map(field).collect()).unwrap()
+    }
+}
+
 /// A graph to be stored.
 pub(crate) struct Plain {
     pub(crate) name: &'static str,
     pub(crate) vertices: u64,
     pub(crate) symmetric: bool,
     pub(crate) arcs: Vec<Edge>,
+    /// `None`: weights of 32 bits.
+    pub(crate) records: Option<Records>,
 }
 
 impl Plain {
@@ -40,6 +60,7 @@ impl Plain {
             vertices,
             symmetric: false,
             arcs: edges.into_iter().collect(),
+            records: None,
         }
     }
     pub(crate) fn undirected(
@@ -56,6 +77,7 @@ impl Plain {
             vertices,
             symmetric: true,
             arcs: arcs.collect(),
+            records: None,
         }
     }
 
@@ -74,9 +96,14 @@ impl Plain {
             .collect();
         let batches = Batches::new(cuts).unwrap();
         let files: Vec<_> = (0..batches.len()).map(|b| b..b + 1).collect();
+        let fields = self.records.map(Records::fields).unwrap_or_default();
+        let data = |weight: f64| match self.records {
+            Some(records) => (records.of_weight)(weight),
+            None => (weight as f32).to_le_bytes().to_vec(),
+        };
         let shape = GraphSpec {
             batches: batches.clone(),
-            edge: EdgeKind::F32,
+            edge: fields.kind().unwrap_or(EdgeKind::F32),
             directed: !self.symmetric,
             strip_edges_max,
             csr_ratio: 32,
@@ -84,12 +111,12 @@ impl Plain {
             reverse_files: reverse.then_some(files),
         };
         let writer = GraphWriter::create(disk.clone(), budget.clone(), path, shape).unwrap();
-        columns(&batches, self.arcs.clone(), |batch| {
+        columns(&batches, self.arcs.clone(), data, |batch| {
             writer.column_file(batch).unwrap()
         });
         if reverse {
             let turned = self.arcs.iter().map(|&(s, d, w)| (d, s, w));
-            columns(&batches, turned.collect(), |batch| {
+            columns(&batches, turned.collect(), data, |batch| {
                 writer.reverse_column_file(batch).unwrap()
             });
         }
@@ -99,7 +126,7 @@ impl Plain {
             dropped: Default::default(),
             options: Default::default(),
             program: "a test".into(),
-            edge_fields: Default::default(),
+            edge_fields: fields,
         };
         writer.finish(facts).unwrap();
     }
@@ -109,7 +136,12 @@ impl Plain {
 }
 
 /// Writes the arcs of one side of a graph, a column in each file.
-fn columns(batches: &Batches, mut arcs: Vec<Edge>, open: impl Fn(usize) -> ColumnFileWriter) {
+fn columns(
+    batches: &Batches,
+    mut arcs: Vec<Edge>,
+    data: impl Fn(f64) -> Vec<u8>,
+    open: impl Fn(usize) -> ColumnFileWriter,
+) {
     let key = |&(s, d, _): &Edge| (batches.batch_of(d), batches.batch_of(s), s, d);
     arcs.sort_by(|a, b| key(a).cmp(&key(b)).then(a.2.total_cmp(&b.2)));
     let mut rest = &arcs[..];
@@ -123,10 +155,7 @@ fn columns(batches: &Batches, mut arcs: Vec<Edge>, open: impl Fn(usize) -> Colum
                 .iter()
                 .map(|(s, d, _)| (s - batches.start(source)) << 32 | (d - batches.start(batch)))
                 .collect();
-            let weights: Vec<u8> = cell
-                .iter()
-                .flat_map(|(_, _, w)| (*w as f32).to_le_bytes())
-                .collect();
+            let weights: Vec<u8> = cell.iter().flat_map(|(_, _, w)| data(*w)).collect();
             file.edges(batch, source, &keys, &weights).unwrap();
         }
         file.finish().unwrap();

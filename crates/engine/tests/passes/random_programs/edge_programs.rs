@@ -4,9 +4,10 @@ use std::marker::PhantomData;
 
 use graphmill_engine::{
     Activate, ApplyTo, EdgeProgram, EdgeValue, IdOrdinal, Least, MessageProgram, OutDegree, Outbox,
-    Read, VertexArray, Write,
+    Read, VertexArray, Write, edge_record,
 };
 
+use crate::common::Records;
 use crate::random_programs::mix;
 
 /// The vertex arrays that programs name.
@@ -40,7 +41,73 @@ pub(crate) trait Scripted: EdgeProgram<Edge: AsInteger> + 'static {
 
 /// What an edge's value is in the arithmetic of these programs.
 pub(crate) trait AsInteger: EdgeValue {
+    /// The records that edges carry, if it is made from one.
+    const RECORDS: Option<Records> = None;
     fn as_integer(self) -> u64;
+    /// The value of an edge of a weight.
+    fn of_weight(weight: f64) -> Self {
+        Self::of_f32(weight as f32)
+    }
+}
+
+edge_record! {
+    /// Of 7 bytes, in no multiple of words.
+    pub(crate) struct Short {
+        a: u16,
+        b: f32,
+        c: i8,
+    }
+}
+
+edge_record! {
+    /// Of 13 bytes.
+    pub(crate) struct Long {
+        a: f64,
+        b: i32 = "the second",
+        c: u8,
+    }
+}
+
+impl AsInteger for Short {
+    const RECORDS: Option<Records> = Some(Records {
+        fields: Short::FIELDS,
+        of_weight: |weight| {
+            let Short { a, b, c } = Short::of_weight(weight);
+            [&a.to_le_bytes()[..], &b.to_le_bytes(), &c.to_le_bytes()].concat()
+        },
+    });
+    fn as_integer(self) -> u64 {
+        u64::from(self.a) ^ u64::from(self.b.to_bits()) << 16 ^ (self.c as u64) << 48
+    }
+    fn of_weight(weight: f64) -> Short {
+        let (a, b, c) = (
+            weight as u16 * 20_001,
+            -weight as f32 / 3.0,
+            -7 - weight as i8,
+        );
+        Short { a, b, c }
+    }
+}
+
+impl AsInteger for Long {
+    const RECORDS: Option<Records> = Some(Records {
+        fields: Long::FIELDS,
+        of_weight: |weight| {
+            let Long { a, b, c } = Long::of_weight(weight);
+            [&a.to_le_bytes()[..], &b.to_le_bytes(), &c.to_le_bytes()].concat()
+        },
+    });
+    fn as_integer(self) -> u64 {
+        self.a.to_bits() ^ (self.b as u64) << 8 ^ u64::from(self.c) << 56
+    }
+    fn of_weight(weight: f64) -> Long {
+        let (a, b, c) = (
+            weight / 7.0,
+            -1 - weight as i32 * 70_001,
+            250 + weight as u8,
+        );
+        Long { a, b, c }
+    }
 }
 impl AsInteger for () {
     fn as_integer(self) -> u64 {
@@ -130,14 +197,15 @@ pub(crate) fn activate_if(is_active: bool) -> Activate {
 }
 
 /// Adds up small messages in any order.
-pub(crate) struct Add {
+pub(crate) struct Add<W> {
     pub(crate) seed: u64,
+    pub(crate) edge: PhantomData<W>,
 }
 
-impl EdgeProgram for Add {
+impl<W: AsInteger> EdgeProgram for Add<W> {
     type SignalRows = (Read<u32>,);
     type ApplyRows = (Write<u64>, Write<u32>);
-    type Edge = f32;
+    type Edge = W;
     type Message = u32;
     type EdgeMessage = u64;
     type Accumulator = u64;
@@ -149,8 +217,8 @@ impl EdgeProgram for Add {
         let message = mix(self.seed ^ v ^ u64::from(*b)) as u32;
         (!message.is_multiple_of(3)).then_some(message)
     }
-    fn on_edge(&self, message: u32, edge: f32) -> u64 {
-        u64::from(message) * 8 + edge as u64 + 1
+    fn on_edge(&self, message: u32, edge: W) -> u64 {
+        (u64::from(message) * 8 + 1).wrapping_add(edge.as_integer())
     }
     fn fold(&self, accumulator: &mut u64, carried: u64) {
         *accumulator = accumulator.wrapping_add(carried);
@@ -171,7 +239,7 @@ impl EdgeProgram for Add {
     }
 }
 
-impl Scripted for Add {
+impl<W: AsInteger> Scripted for Add<W> {
     fn rows(of: Arrays) -> (Self::SignalRows, Self::ApplyRows) {
         ((of.b.read(),), (of.a.write(), of.b.write()))
     }

@@ -3,14 +3,14 @@
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Accumulator, Activate, ActiveSet, ApplyTo, Direction, EdgeValue, Engine, EngineError,
-    MessageProgram, ProgramFootprint, Reduce,
+    Accumulator, Activate, ActiveSet, ApplyTo, Direction, Engine, EngineError, MessageProgram,
+    ProgramFootprint, Reduce,
 };
 use graphmill_storage::SplitMix64;
 
 use crate::common::{Edge, Plain, all, run};
 use crate::random_programs::edge_programs::{
-    Add, Arrays, Compose, Letters, Lower, PlainRows, Scripted, Wide,
+    Add, Arrays, AsInteger, Compose, Letters, Long, Lower, PlainRows, Scripted, Short, Wide,
 };
 use crate::random_programs::{for_seeds, mix, one_of, random_graph, random_mode, with_stored};
 
@@ -49,7 +49,8 @@ enum SetChange {
     Remove,
 }
 
-fn random_script(random: &mut SplitMix64, vertices: u64) -> Vec<Call> {
+/// Draws calls; `kind` says what the edges of the graph carry: a weight (0), or records.
+fn random_script(random: &mut SplitMix64, vertices: u64, kind: u64) -> Vec<Call> {
     let length = 2 + random.below(9);
     (0..length)
         .map(|_| {
@@ -65,7 +66,7 @@ fn random_script(random: &mut SplitMix64, vertices: u64) -> Vec<Call> {
                 3 => Call::Touch { seed, of_all },
                 4 => Call::Letters { seed, of_all },
                 _ => Call::Edges {
-                    program: random.below(8),
+                    program: 8 * kind + random.below(8),
                     seed,
                     of_all,
                     direction: one_of(random, [Direction::Forward, Direction::Backward]),
@@ -146,15 +147,42 @@ fn edge_pass(
                 then,
             )
         }
-        3 | 4 => passes.edges(&Add { seed }, of_all, direction, then),
+        3 | 4 => {
+            let edge = PhantomData::<f32>;
+            passes.edges(&Add { seed, edge }, of_all, direction, then)
+        }
         5 | 6 => passes.edges(&Lower { seed }, of_all, direction, then),
-        _ => passes.edges(&Wide { seed }, of_all, direction, then),
+        7 => passes.edges(&Wide { seed }, of_all, direction, then),
+        8..16 => record_pass::<Short>(passes, number, seed, (of_all, direction, then)),
+        _ => record_pass::<Long>(passes, number, seed, (of_all, direction, then)),
+    }
+}
+
+/// Runs the edge pass of a call over edges that carry records.
+fn record_pass<R: AsInteger>(
+    passes: &mut impl Passes,
+    number: u64,
+    seed: u64,
+    (of_all, direction, then): (bool, Direction, SetChange),
+) -> Result<(), EngineError> {
+    let edge = PhantomData::<R>;
+    match number % 8 {
+        0 => {
+            let edge = PhantomData::<()>;
+            let program = Compose::<(), false> { seed, edge };
+            passes.edges(&program, of_all, direction, then)
+        }
+        1 | 2 => passes.edges(&Compose::<R, true> { seed, edge }, of_all, direction, then),
+        3 | 4 => passes.edges(&Compose::<R, false> { seed, edge }, of_all, direction, then),
+        5 | 6 => passes.edges(&Add { seed, edge }, of_all, direction, then),
+        _ => passes.edges(&Lower { seed }, of_all, direction, then),
     }
 }
 
 fn footprint() -> ProgramFootprint {
     ProgramFootprint::of::<Compose<f64, false>>()
-        .or(ProgramFootprint::of::<Add>())
+        .or(ProgramFootprint::of::<Add<f32>>())
+        .or(ProgramFootprint::of::<Add<Long>>())
         .or(ProgramFootprint::of::<Lower>())
         .or(ProgramFootprint::of::<Wide>())
         .with_rows::<<Letters as MessageProgram>::ApplyRows>()
@@ -370,7 +398,7 @@ impl Passes for ByHand<'_> {
         let mut accumulators = vec![P::IDENTITY; vertices];
         for (source, destination, weight) in arcs {
             if let Some(message) = messages[source as usize] {
-                let carried = program.on_edge(message, P::Edge::of_f32(weight as f32));
+                let carried = program.on_edge(message, P::Edge::of_weight(weight));
                 program.fold(&mut accumulators[destination as usize], carried);
             }
         }
@@ -407,8 +435,10 @@ fn touch(seed: u64, v: u64, a: &mut u64, b: &mut u32) -> u64 {
 
 fn check(seed: u64) {
     let mut random = SplitMix64::new(seed);
-    let graph = random_graph(&mut random);
-    let script = random_script(&mut random, graph.vertices);
+    let mut graph = random_graph(&mut random);
+    let kind = [0, 0, 1, 2][random.below(4) as usize];
+    graph.records = [None, Short::RECORDS, Long::RECORDS][kind];
+    let script = random_script(&mut random, graph.vertices, kind as u64);
     let mode = random_mode(&mut random, footprint());
     let mut by_hand = ByHand::new(&graph);
     for call in &script {

@@ -7,7 +7,7 @@ use graphmill_storage::SplitMix64;
 
 use crate::common::vertex_programs::VERSIONS;
 use crate::common::{Plain, all, run};
-use crate::random_programs::edge_programs::AsInteger;
+use crate::random_programs::edge_programs::{AsInteger, Long, Short};
 use crate::random_programs::{for_seeds, mix, random_graph, random_mode, with_stored};
 
 /// The program reads each message by itself.
@@ -101,7 +101,7 @@ impl<W: AsInteger, const LEAST: bool, const SENDS: bool, const READS: u8>
                 }
                 is_over = false;
                 let arcs = &arcs[begins[v]..begins[v + 1]];
-                let edges = || arcs.iter().map(|arc| (arc.1, W::of_f32(arc.2 as f32)));
+                let edges = || arcs.iter().map(|arc| (arc.1, W::of_weight(arc.2)));
                 let known = (superstep, graph.vertices, arcs.len() as u64, aggregated);
                 let seen = edges().take(if Self::HAS_NEIGHBOURS { usize::MAX } else { 0 });
                 let actions = self.act(v as u64, known, &mut values[v], (&mail, seen));
@@ -178,13 +178,14 @@ fn check_program<W: AsInteger, const LEAST: bool, const SENDS: bool, const READS
     seed: u64,
     random: &mut SplitMix64,
 ) {
-    let graph = random_graph(random);
+    let mut graph = random_graph(random);
+    graph.records = W::RECORDS;
     let program = || Random::<W, LEAST, SENDS, READS> {
         seed,
         rarity: [1, 2, 5, 100][seed as usize / 7 % 4],
         edge: PhantomData,
     };
-    let supersteps = 1 + random.below(9);
+    let supersteps = 1 + random.below(11);
     let version = VERSIONS[random.below(2) as usize];
     let mode = random_mode(
         random,
@@ -217,7 +218,7 @@ fn check_program<W: AsInteger, const LEAST: bool, const SENDS: bool, const READS
 
 fn check(seed: u64) {
     let random = &mut SplitMix64::new(seed ^ 0x5eed);
-    match random.below(9) {
+    match random.below(11) {
         0 => check_program::<(), false, false, 0>(seed, random),
         1 => check_program::<f32, false, true, 0>(seed, random),
         2 => check_program::<f64, true, false, 0>(seed, random),
@@ -226,6 +227,8 @@ fn check(seed: u64) {
         5 => check_program::<f32, true, false, UNCOMBINED>(seed, random),
         6 => check_program::<(), false, true, UNCOMBINED>(seed, random),
         7 => check_program::<f64, true, true, { UNCOMBINED | NEIGHBOURS }>(seed, random),
+        8 => check_program::<Short, true, true, NEIGHBOURS>(seed, random),
+        9 => check_program::<Long, false, false, UNCOMBINED>(seed, random),
         _ => check_program::<(), false, true, 0>(seed, random),
     }
 }
