@@ -108,7 +108,7 @@ pub struct EdgeField {
     pub kind: FieldType,
 }
 
-/// The fields of a record, which lie back to back in this order; none if edges carry a weight or nothing.
+/// The fields of a record, back to back in this order; none if edges carry no record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EdgeFields(Vec<EdgeField>);

@@ -101,7 +101,7 @@ impl GraphSpec {
             }
         };
         self.batches.cuts().iter().for_each(|&cut| add(cut));
-        // A record and a weight of the same bytes are told apart.
+        // A record has another number than a weight of the same bytes.
         add(u64::from(self.edge.is_record()) << 8 | self.edge.bytes() as u64);
         add(u64::from(self.directed));
         add(self.strip_edges_max);

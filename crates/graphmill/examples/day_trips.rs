@@ -32,7 +32,7 @@ impl MonotoneProgram for ByDay {
     }
 }
 
-/// Returns the least fare from the station with the id `source` to each station; infinity without a way.
+/// Returns the least fare from station `source` to each station; infinity without a way.
 ///
 /// # Errors
 /// The graph has no such station, or edges with other fields; disk or budget failed.

@@ -17,9 +17,9 @@ pub struct ImportConfig {
     pub ids: Option<Ids>,
     /// Whether and how weights are kept; `None` with a record of fields ([`TextOptions::edge_data`]).
     pub weights: EdgeKind,
-    /// How lines of text are read: columns, header, separator, quotes, comments; and the fields of a record.
+    /// How lines of text are read: columns, fields of a record, header, separator, quotes, comments.
     ///
-    /// The columns are those of Parquet files too.
+    /// Columns and fields are for Parquet files too.
     pub text: TextOptions,
     /// What to do with a malformed line.
     pub on_error: OnError,

@@ -28,6 +28,7 @@ mod output;
 mod parts;
 mod placement;
 mod ranks;
+mod records;
 mod results;
 mod resume;
 mod same_bytes;

@@ -242,7 +242,7 @@ impl<'g> DeepVerifier<'g> {
             let (low, high) = data.split_at(width.min(8));
             let data = match high {
                 [] => bits(low),
-                // A keyed hash of more than one word.
+                // Two words make one.
                 high => self.key.hash([bits(low), bits(high), 2]) as u64,
             };
             let source = starts[0] + (key >> 32);

@@ -98,7 +98,7 @@ pub(crate) struct Distributor<'a> {
     indices: IndexLookup<'a>,
     meter: &'a Meter<'a>,
     writer: BucketWriter<'a>,
-    /// Per bucket a line of keys, and where arcs have a payload of the halves of their data and of sequence numbers.
+    /// Per bucket a line of keys; of arcs with a payload also of halves of data and sequence numbers.
     keys: Buffer,
     low: Buffer,
     high: Buffer,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use graphmill_graph::{EdgeField, EdgeFields, FieldType};
 
-/// The columns of the fields of a record, in the order of its bytes; none if edges carry a weight or nothing.
+/// The columns of the fields of a record, in the order of its bytes; none without a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EdgeColumns {
     /// Names, or numbers from 1.
@@ -27,7 +27,9 @@ impl EdgeColumns {
     }
 }
 
-/// Parses `amount:f32,day:u16` or `amount=3:f32,day=4:u16`: name, column (the name where it is left out) and type of each field.
+/// Parses `amount:f32,day=4:u16`: the name, the column and the type of each field.
+///
+/// The name is that of the column where it is left out.
 impl FromStr for EdgeColumns {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
@@ -110,7 +112,7 @@ pub(crate) fn integer_bits(number: i128, kind: FieldType) -> Result<u64, OutOfRa
     }
 }
 
-/// Returns the bits of a float as a field of type `kind`, rounded; `None` if that is a type of integers.
+/// Returns the bits of a float as a field of type `kind`, rounded; `None` for types of integers.
 pub(crate) fn float_bits(number: f64, kind: FieldType) -> Option<Result<u64, OutOfRange>> {
     let (bits, is_finite) = match kind {
         FieldType::F32 => {

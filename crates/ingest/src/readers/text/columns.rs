@@ -35,6 +35,37 @@ pub(crate) fn called(column: usize, names: Option<&[String]>) -> String {
     }
 }
 
+/// Finds the column that option `what` names, by name or number from 1.
+fn find_column(
+    request: &DialectRequest<'_>,
+    names: Option<&[String]>,
+    width: usize,
+    column: &str,
+    what: &str,
+) -> Result<usize, IngestError> {
+    let problem = match (column_index(column, names), column.parse::<usize>()) {
+        (Some(column_index), Ok(number))
+            if column_index + 1 != number && (1..=width).contains(&number) =>
+        {
+            format!(
+                "{what} {column}: column {} has that name and another that number: rename it",
+                column_index + 1
+            )
+        }
+        (Some(column_index), _) => return Ok(column_index),
+        (None, _) => {
+            let have = match names {
+                Some(names) => format!("it has {}", names.join(", ")),
+                None => {
+                    "it has no header (--header yes if the first line is one); give a number".into()
+                }
+            };
+            format!("{what} {column}: there is no such column; {have}")
+        }
+    };
+    Err(IngestError::input(request.path, problem))
+}
+
 /// Chooses the requested columns: by option, by name, else from `index` on.
 ///
 /// Rows have `width` columns; `is_fraction` returns true for columns of fractions, which are no ids.
@@ -48,27 +79,11 @@ pub(crate) fn choose(
     let (options, refuse) = (request.options, |problem| {
         IngestError::input(request.path, problem)
     });
-    let have = || match names {
-        Some(names) => format!("it has {}", names.join(", ")),
-        None => "it has no header (--header yes if the first line is one); give a number".into(),
-    };
-    let find = |option: &Option<String>, what: &str| match option {
-        None => Ok(None),
-        Some(column) => match (column_index(column, names), column.parse::<usize>()) {
-            (Some(column_index), Ok(number))
-                if column_index + 1 != number && (1..=width).contains(&number) =>
-            {
-                Err(refuse(format!(
-                    "{what} {column}: column {} has that name and another that number: rename it",
-                    column_index + 1
-                )))
-            }
-            (Some(column_index), _) => Ok(Some(column_index)),
-            (None, _) => Err(refuse(format!(
-                "{what} {column}: there is no such column; {}",
-                have()
-            ))),
-        },
+    let find = |option: &Option<String>, what: &str| {
+        let column = option.as_deref();
+        column
+            .map(|column| find_column(request, names, width, column, what))
+            .transpose()
     };
     let chosen = |columns: [usize; 3], data| Chosen {
         columns,
@@ -123,7 +138,7 @@ pub(crate) fn choose(
             .unwrap_or(ends[0].max(ends[1]) + 1),
     };
     let data = options.edge_data.columns().iter();
-    let data = data.map(|column| Ok(find(&Some(column.clone()), "--edge-data")?.unwrap_or(0)));
+    let data = data.map(|column| find_column(request, names, width, column, "--edge-data"));
     let data = data.collect::<Result<Vec<usize>, IngestError>>()?;
     let weight_needed = request.weighted.then_some(weight);
     let needed = ends.iter().chain(&weight_needed).chain(&data);

@@ -127,7 +127,7 @@ fn text(id: &VertexId) -> &[u8] {
     }
 }
 
-/// The stored bits of an edge with this weight; those of a record follow from the weight.
+/// The stored bits of an edge with this weight, from which a record follows too.
 pub(crate) fn data_of(weight: f64, kind: EdgeKind) -> u128 {
     match kind {
         EdgeKind::None => 0,

@@ -55,7 +55,7 @@ pub(crate) struct FoldInput<'b, M> {
     pub(crate) starts: [u64; 2],
 }
 
-/// Gives the loop its way to an edge's value, one copy of the loop for each kind of data that the program can have.
+/// Gives the loop its way to an edge's value, one copy of the loop for each kind of data.
 macro_rules! with_edges {
     ($program:ty, $weights:expr, |$edge:ident| $body:expr) => {
         match $weights {
