@@ -1,5 +1,7 @@
 //! Describes in words how files are read.
 
+use std::collections::BTreeSet;
+
 use graphmill_graph::EdgeKind;
 
 use super::files::{FileSource, ReadNotice};
@@ -68,7 +70,10 @@ impl FileSource {
         let taken = match self.columns {
             RecordKind::Vertex => 1,
             RecordKind::Edge => {
-                2 + usize::from(self.weights.is_weight()) + self.fields.list().len()
+                let weight = usize::from(self.weights.is_weight());
+                let data = dialect.data.iter().map(|data| data.column);
+                let columns = dialect.wanted.into_iter().take(2 + weight).chain(data);
+                columns.collect::<BTreeSet<usize>>().len()
             }
         };
         line += &ignored(dialect.columns.map_or(0, |all| all.saturating_sub(taken)));

@@ -992,7 +992,7 @@ fn lines_that_do_not_fit_their_record_are_refused() {
             "a.csv",
             "data=w:u8",
             "a,b,w\n1,2,3\n1,2,256\n",
-            "line 3: column 3 does not fit u8",
+            "line 3, \"1,2,256\": column 3 does not fit u8",
         ),
         ("a.csv", "data=w:u8", "a,b,w\n1,2,-1\n", "does not fit u8"),
         (
