@@ -3,11 +3,12 @@
 use graphmill_graph::EdgeKind;
 use memchr::memchr;
 
+use super::super::edge_columns::DataColumn;
 use super::comments::{is_spaced_comment, past_mark};
 use super::dialect::{Comments, Dialect, Syntax};
 use super::fault::{LineFault, ParseError, shown};
 use super::record::{Delimiter, Field, LexState, NoRecord, Quotes, line_ends, trim};
-use super::swar::{F32, F64, NONE, id_at, weight_at};
+use super::swar::{F32, F64, NONE, RECORD, field_at, id_at, weight_at};
 use super::values::{FieldKind, data, integer, integer_id, text_id, weight};
 use crate::edge_data::{EdgeDataBatch, weight_bits};
 use crate::error::{IngestError, LineProblem};
@@ -38,6 +39,8 @@ pub(crate) struct Parser<'d> {
     last: usize,
     /// Wanted columns are the first ones, in order: the short loop knows them.
     is_plain: bool,
+    /// The fields of a record, in the order of their columns.
+    fields: Vec<DataColumn>,
     /// Bytes that separate columns in the short loop.
     separators: [bool; 256],
     /// The bytes begin within a record, at such a place.
@@ -82,21 +85,20 @@ impl<'d> Parser<'d> {
             separators[usize::from(mark)] = true;
         }
         let [source, destination, weight] = dialect.wanted;
+        let mut fields = dialect.data.clone();
+        fields.sort_by_key(|field| field.column);
         let data_last = match weights {
             EdgeKind::F32 | EdgeKind::F64 => weight,
-            EdgeKind::Record(_) => dialect
-                .data
-                .iter()
-                .map(|data| data.column)
-                .max()
-                .unwrap_or(0),
+            EdgeKind::Record(_) => fields.last().map_or(0, |field| field.column),
             EdgeKind::None => 0,
         };
         let first = usize::from(dialect.syntax == Syntax::Dimacs);
         let is_plain = [source, destination] == [first, first + 1]
-            && (weights == EdgeKind::None || weight == first + 2)
+            && (!weights.is_weight() || weight == first + 2)
+            && (first + 2..)
+                .zip(&fields)
+                .all(|(column, field)| column == field.column)
             && !(dialect.columns == Some(2) && weights != EdgeKind::None)
-            && !weights.is_record()
             && !matches!(dialect.comments, Comments::Prefix(_));
         Self {
             dialect,
@@ -105,6 +107,7 @@ impl<'d> Parser<'d> {
             malformed,
             last: source.max(destination).max(data_last),
             is_plain,
+            fields,
             separators,
             within,
             report: PieceReport::default(),
@@ -184,7 +187,8 @@ impl<'d> Parser<'d> {
         while at < limit {
             if self.is_plain {
                 at = match self.weights {
-                    EdgeKind::None | EdgeKind::Record(_) => self.easy::<NONE>(bytes, at, limit),
+                    EdgeKind::None => self.easy::<NONE>(bytes, at, limit),
+                    EdgeKind::Record(_) => self.easy::<RECORD>(bytes, at, limit),
                     EdgeKind::F32 => self.easy::<F32>(bytes, at, limit),
                     EdgeKind::F64 => self.easy::<F64>(bytes, at, limit),
                 };
@@ -271,12 +275,22 @@ impl<'d> Parser<'d> {
                 return None;
             }
             let (destination, mut end) = id_at(bytes, end + 1)?;
-            let mut weight = 0.0;
-            if KIND != NONE {
+            let mut data = 0;
+            if KIND == RECORD {
+                for field in &self.fields {
+                    if !separates(end) {
+                        return None;
+                    }
+                    let (bits, past) = field_at(bytes, end + 1, field.kind)?;
+                    (data, end) = (data | field.part(bits), past);
+                }
+            } else if KIND != NONE {
                 if !separates(end) {
                     return None;
                 }
-                (weight, end) = weight_at::<KIND>(bytes, end + 1)?;
+                let (weight, past) = weight_at::<KIND>(bytes, end + 1)?;
+                let kind = [EdgeKind::F64, EdgeKind::F32][usize::from(KIND == F32)];
+                (data, end) = (weight_bits(weight, kind).into(), past);
             }
             let line_end = |end: usize| match bytes.get(end)? {
                 b'\n' => Some(end + 1),
@@ -291,8 +305,8 @@ impl<'d> Parser<'d> {
             self.edges.push((source ^ sign, destination ^ sign));
             match KIND {
                 NONE => {}
-                F32 => self.data.push_low(weight_bits(weight, EdgeKind::F32)),
-                _ => self.data.push_low(weight_bits(weight, EdgeKind::F64)),
+                RECORD => self.data.push(data, self.weights),
+                _ => self.data.push_low(data as u64),
             }
             Some((next, self.edges.len() == BATCH_EDGES_MAX))
         };
@@ -487,8 +501,8 @@ impl<'d> Parser<'d> {
                 }
             }
             if self.weights.is_record() {
-                for field_at in dialect.data.iter().filter(|data| data.column == column) {
-                    row.record |= data(field.bytes, *field_at)?;
+                for wanted in self.fields.iter().filter(|wanted| wanted.column == column) {
+                    row.record |= data(field.bytes, *wanted)?;
                 }
             } else if column == weight && self.weights != EdgeKind::None {
                 if trim(field.bytes).is_empty() {

@@ -2,6 +2,10 @@
 //!
 //! This file handles only common and exact cases; for all others it returns `None`, and the rules read the line again.
 
+use graphmill_graph::FieldType;
+
+use super::super::edge_columns::integer_bits;
+
 /// Number of decimal digits that eight bytes of text start with, and the eight bytes less `'0'` each.
 #[inline(always)]
 fn digits_of(bytes: &[u8; 8]) -> (u32, u64) {
@@ -81,6 +85,30 @@ pub(super) fn weight_at<const KIND: u8>(bytes: &[u8], at: usize) -> Option<(f64,
     }
 }
 
+/// Returns the bits of the field of type `kind` at `at`, and its end.
+///
+/// `None` if there is none, it does not fit the type, or it ends with `bytes`.
+#[inline(always)]
+pub(super) fn field_at(bytes: &[u8], at: usize, kind: FieldType) -> Option<(u64, usize)> {
+    match kind {
+        FieldType::F32 => {
+            let (number, end) = weight_at::<F32>(bytes, at)?;
+            Some(((number as f32).to_bits().into(), end))
+        }
+        FieldType::F64 => {
+            let (number, end) = weight_at::<F64>(bytes, at)?;
+            Some((number.to_bits(), end))
+        }
+        _ => {
+            let negative = bytes.get(at) == Some(&b'-');
+            let (number, end) = number_at(bytes, at + usize::from(negative))?;
+            let number = i128::from(number);
+            let number = if negative { -number } else { number };
+            Some((integer_bits(number, kind).ok()?, end))
+        }
+    }
+}
+
 /// Returns the decimal number that begins at `at`, without an exponent, if two exact operands give it.
 ///
 /// Its digits make an integer that an f64 holds exactly, divided by a power of ten that it holds exactly too (Clinger, "How to
@@ -133,6 +161,7 @@ fn is_of_number(byte: u8) -> bool {
 pub(super) const NONE: u8 = 0;
 pub(super) const F32: u8 = 1;
 pub(super) const F64: u8 = 2;
+pub(super) const RECORD: u8 = 3;
 
 #[cfg(test)]
 mod tests {

@@ -58,29 +58,33 @@ pub(crate) struct FoldInput<'b, M> {
 /// Gives the loop its way to an edge's value, one copy of the loop for each kind of data.
 macro_rules! with_edges {
     ($program:ty, $weights:expr, |$edge:ident| $body:expr) => {
-        match $weights {
-            BlockWeights::Records(records) => {
-                if !<$program>::Edge::FIELDS.is_empty() {
-                    let bytes = record_bytes::<<$program>::Edge>();
-                    let $edge = |i: usize| {
-                        let record = records.get(i * bytes..(i + 1) * bytes);
-                        <$program>::Edge::of_record(record.unwrap_or_default())
-                    };
+        if !<$program>::Edge::WEIGHTED {
+            let $edge = |_: usize| <$program>::Edge::ONE;
+            $body
+        } else if !<$program>::Edge::FIELDS.is_empty() {
+            if let BlockWeights::Records(records) = $weights {
+                let bytes = record_bytes::<<$program>::Edge>();
+                let $edge = |i: usize| {
+                    let record = records.get(i * bytes..(i + 1) * bytes);
+                    <$program>::Edge::of_record(record.unwrap_or_default())
+                };
+                $body
+            }
+        } else {
+            match $weights {
+                BlockWeights::None => {
+                    let $edge = |_: usize| <$program>::Edge::ONE;
                     $body
                 }
-            }
-            _ if !<$program>::Edge::FIELDS.is_empty() => {}
-            BlockWeights::None => {
-                let $edge = |_: usize| <$program>::Edge::ONE;
-                $body
-            }
-            BlockWeights::F32(weights) => {
-                let $edge = |i: usize| <$program>::Edge::of_f32(f32::from_le_bytes(weights[i]));
-                $body
-            }
-            BlockWeights::F64(weights) => {
-                let $edge = |i: usize| <$program>::Edge::of_f64(f64::from_le_bytes(weights[i]));
-                $body
+                BlockWeights::F32(weights) => {
+                    let $edge = |i: usize| <$program>::Edge::of_f32(f32::from_le_bytes(weights[i]));
+                    $body
+                }
+                BlockWeights::F64(weights) => {
+                    let $edge = |i: usize| <$program>::Edge::of_f64(f64::from_le_bytes(weights[i]));
+                    $body
+                }
+                BlockWeights::Records(_) => {}
             }
         }
     };
