@@ -220,7 +220,8 @@ impl Engine {
     /// Returns the sum of what `apply` returned, batch by batch, and the vertices it activated.
     ///
     /// # Errors
-    /// Disk, budget or the stored graph failed, or the user asked to stop.
+    /// Disk, budget or the stored graph failed, the user asked to stop, or edges carry other data than the
+    /// program reads.
     pub fn process_edges<P: EdgeProgram + 'static>(
         &mut self,
         program: &P,

@@ -36,7 +36,8 @@ impl Engine {
     /// fit and are worth loading; otherwise it runs in passes.
     ///
     /// # Errors
-    /// Disk, budget or the stored graph failed, or the user asked to stop.
+    /// Disk, budget or the stored graph failed, the user asked to stop, or edges carry other data than the
+    /// program reads.
     pub fn run_to_fixpoint<P: MonotoneProgram>(
         &mut self,
         program: &P,
@@ -92,7 +93,7 @@ impl Engine {
     /// In each pass, the vertices whose labels the pass before lowered send.
     ///
     /// # Errors
-    /// Disk, budget or the stored graph failed, or the user asked to stop.
+    /// As for [`Engine::run_to_fixpoint`].
     pub fn run_to_fixpoint_by_passes<P: MonotoneProgram>(
         &mut self,
         program: &P,

@@ -40,7 +40,8 @@ impl Engine {
     /// `values` holds the vertex values before and after; a new array holds zeros. Returns the aggregate of the last superstep.
     ///
     /// # Errors
-    /// Disk, budget or the stored graph failed, the user asked to stop; the program sends where it had not said so, or to no vertex;
+    /// Disk, budget or the stored graph failed, the user asked to stop; the edges carry other data than the program reads;
+    /// the program sends where it had not said so, or to no vertex;
     /// its [`VertexProgram::IDENTITY`] changes a message that it is combined with; values and mailboxes of a push version do not fit
     /// in memory; the adjacency lists that [`VertexProgram::NEIGHBOURS`] needs do not fit.
     pub fn pregel<P: VertexProgram>(

@@ -62,7 +62,9 @@ pub trait EdgeProgram: Sync {
     type SignalRows: Rows;
     /// The arrays that `apply` and `is_pending` see.
     type ApplyRows: Rows;
-    /// The edge's value: `()`, or a weight as `f32` or `f64` (1 on a graph without weights).
+    /// The edge's value: `()`, a weight as `f32` or `f64` (1 on a graph without weights), or a record.
+    ///
+    /// [`edge_record!`](crate::edge_record) makes a struct the record of an edge.
     type Edge: EdgeValue;
     /// What a source emits.
     type Message: Element;

@@ -50,7 +50,9 @@ labels! {
 pub trait MonotoneProgram: Copy + Sync + 'static {
     /// What a vertex settles on.
     type Label: Label;
-    /// The edge's value: `()`, or a weight as `f32` or `f64` (1 on a graph without weights).
+    /// The edge's value: `()`, a weight as `f32` or `f64` (1 on a graph without weights), or a record.
+    ///
+    /// [`edge_record!`](crate::edge_record) makes a struct the record of an edge.
     type Edge: EdgeValue;
     /// True if no label is lowered after it has reached a vertex.
     ///

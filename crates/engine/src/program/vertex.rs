@@ -50,7 +50,9 @@ pub trait VertexProgram: Send + Sync + Sized + 'static {
     type Value: Element;
     /// What vertices send each other; an error about [`VertexProgram::IDENTITY`] prints messages.
     type Message: Accumulator + Debug;
-    /// The edge's value: `()`, or a weight as `f32` or `f64` (1 on a graph without weights).
+    /// The edge's value: `()`, a weight as `f32` or `f64` (1 on a graph without weights), or a record.
+    ///
+    /// [`edge_record!`](crate::edge_record) makes a struct the record of an edge.
     type Edge: EdgeValue;
     /// The reduction that vertices of a superstep contribute to, and that all see in the next one.
     ///
