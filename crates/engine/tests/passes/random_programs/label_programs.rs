@@ -1,24 +1,35 @@
 //! Random label programs, by levels and by lengths, against a naive simulation.
 
+use std::marker::PhantomData;
+
 use graphmill_engine::{Direction, MonotoneProgram, footprint_of};
 use graphmill_storage::SplitMix64;
 
 use crate::common::{Plain, all, run};
+use crate::random_programs::edge_programs::{AsInteger, Long, Short};
 use crate::random_programs::{for_seeds, random_graph, random_mode, with_stored};
 use crate::search_ranks::Levels;
 
 /// As much more as an arc weighs, in buckets of a width.
-#[derive(Clone, Copy)]
-struct Lengths {
+struct Lengths<W> {
     width: u64,
+    edge: PhantomData<fn() -> W>,
 }
 
-impl MonotoneProgram for Lengths {
-    type Label = u64;
-    type Edge = f32;
+impl<W> Clone for Lengths<W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
 
-    fn on_edge(&self, label: u64, weight: f32) -> u64 {
-        label + weight as u64
+impl<W> Copy for Lengths<W> {}
+
+impl<W: AsInteger> MonotoneProgram for Lengths<W> {
+    type Label = u64;
+    type Edge = W;
+
+    fn on_edge(&self, label: u64, edge: W) -> u64 {
+        label + edge.as_integer() % 1000
     }
     fn bucket(&self, label: u64) -> u64 {
         label / self.width
@@ -84,20 +95,40 @@ fn check_program<P: MonotoneProgram>(
     });
 }
 
+/// Checks lengths over edges with such values.
+fn check_lengths<W: AsInteger>(random: &mut SplitMix64, graph: &mut Plain) {
+    graph.records = W::RECORDS;
+    let program = Lengths {
+        width: [1, 3, 1000][random.below(3) as usize],
+        edge: PhantomData::<fn() -> W>,
+    };
+    let on_edge = |label: u64, weight| {
+        (label < u64::MAX).then(|| program.on_edge(label, W::of_weight(weight)))
+    };
+    let expected = |backward, labels| by_hand(graph, backward, labels, on_edge);
+    check_program(
+        random,
+        (graph, program, u64::MAX),
+        |random| random.below(9),
+        expected,
+    );
+}
+
 fn check(seed: u64) {
     let random = &mut SplitMix64::new(seed ^ 0x1abe1);
-    let graph = &random_graph(random);
+    let graph = &mut random_graph(random);
     if random.below(2) == 0 {
+        let graph = &*graph;
         let program = (graph, Levels, u32::MAX);
         let on_edge = |label: u32, _| label.checked_add(1);
         let expected = |backward, labels| by_hand(graph, backward, labels, on_edge);
         return check_program(random, program, |_| 5, expected);
     }
-    let width = [1, 3, 1000][random.below(3) as usize];
-    let program = (graph, Lengths { width }, u64::MAX);
-    let on_edge = |label: u64, weight| label.checked_add(weight as u64);
-    let expected = |backward, labels| by_hand(graph, backward, labels, on_edge);
-    check_program(random, program, |random| random.below(9), expected);
+    match random.below(4) {
+        0 => check_lengths::<Short>(random, graph),
+        1 => check_lengths::<Long>(random, graph),
+        _ => check_lengths::<f32>(random, graph),
+    }
 }
 
 #[test]
