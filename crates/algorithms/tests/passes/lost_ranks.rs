@@ -130,9 +130,9 @@ impl Algorithm {
     /// So few bytes that messages are on disk.
     fn little_memory(self) -> u64 {
         match self {
-            Algorithm::PageRank => 12_800_000,
-            Algorithm::Bfs => 10_500_000,
-            Algorithm::Wcc => 11_700_000,
+            Algorithm::PageRank => 9_490_000,
+            Algorithm::Bfs => 7_810_000,
+            Algorithm::Wcc => 8_890_000,
         }
     }
 

@@ -11,16 +11,23 @@ fn search_continues_over_lists_of_pending_vertices() {
     let at = folder.path();
     let call = |words: String| succeed(at, &words.split(' ').collect::<Vec<_>>());
     call("generate kronecker 17 16 -o near.el -q".to_string());
-    // A clique far away: its vertices are pending after the scan, and have more edges than a scan keeps.
-    let mut edges = std::fs::read_to_string(at.join("near.el")).expect("edges");
-    edges += "0 1000000\n1000000 1000001\n1000001 1000002\n1000002 1000003\n";
-    for v in 1_000_003..1_000_103 {
-        for w in v + 1..1_000_103 {
-            writeln!(edges, "{v} {w}").expect("text");
+    let near = std::fs::read_to_string(at.join("near.el")).expect("edges");
+    // A clique far away: its vertices are pending after the scan, and have more edges than lists are made for at first.
+    let with_clique = |name: &str, vertices: u32| {
+        let mut edges =
+            format!("{near}0 1000000\n1000000 1000001\n1000001 1000002\n1000002 1000003\n");
+        let end = 1_000_003 + vertices;
+        for v in 1_000_003..end {
+            for w in v + 1..end {
+                writeln!(edges, "{v} {w}").expect("text");
+            }
         }
-    }
-    std::fs::write(at.join("far.el"), edges).expect("edges");
-    for (graph, continues) in [("near", true), ("far", false)] {
+        std::fs::write(at.join(name), edges).expect("edges");
+    };
+    with_clique("far.el", 100);
+    // The edges of this one do not fit.
+    with_clique("wide.el", 1000);
+    for (graph, continues) in [("near", true), ("far", true), ("wide", false)] {
         call(format!(
             "import {graph}.el -o {graph} --undirected --batch-size 8192 -q"
         ));

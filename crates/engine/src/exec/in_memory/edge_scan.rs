@@ -33,6 +33,8 @@ pub(crate) fn least(workers: usize) -> u64 {
 
 /// The edges of one source in one block of a cell.
 pub(crate) struct SourceEdges<'b> {
+    /// The worker that scans them.
+    pub(crate) worker: usize,
     pub(crate) source: u64,
     /// What destinations are counted from.
     first_destination: u64,
@@ -140,7 +142,7 @@ where
             let mut edges = 0;
             if let Some((mut bytes, _)) = is_pinned(position) {
                 while !bytes.is_empty() {
-                    let block = self.block(column, cell, bytes, &mut scratch)?;
+                    let block = self.block(worker.index, column, cell, bytes, &mut scratch)?;
                     let (used, of_block) = block.ok_or_else(broken)?;
                     bytes = &bytes[used..];
                     edges += of_block;
@@ -153,7 +155,7 @@ where
                 readers.pump(worker.queue.as_mut())?;
                 let front = readers.cells.front()?.unwrap_or(&[]);
                 let bytes = &front[..front.len().min(left)];
-                match self.block(column, cell, bytes, &mut scratch)? {
+                match self.block(worker.index, column, cell, bytes, &mut scratch)? {
                     Some((used, of_block)) => {
                         readers.cells.consume(used);
                         left -= used;
@@ -175,6 +177,7 @@ where
     /// Scans the block at the start of `bytes`; returns its bytes and edges, `None` if it is incomplete.
     fn block(
         &self,
+        worker: usize,
         column: usize,
         cell: &Cell,
         bytes: &[u8],
@@ -205,6 +208,7 @@ where
                 fits &= inside;
                 if inside && fits {
                     (self.visit)(SourceEdges {
+                        worker,
                         source: first + u64::from(sources[group]),
                         first_destination: base,
                         destinations: list,

@@ -1,11 +1,14 @@
 //! A level of a search by one scan of all cells, which keeps the edges of pending vertices for the levels after it.
 //!
 //! A search over cells on disk reads most of them again in each of its largest levels. After the first of these, few vertices are
-//! pending, and these have few edges, so their lists fit where the lists of all vertices do not. The graph is symmetric: the
-//! edges of a source are the edges into it too.
+//! pending, and most of these have few edges, so their lists fit where the lists of all vertices do not. The graph is symmetric:
+//! the edges of a source are the edges into it too.
+//!
+//! Vertices of few edges have a list from the start. A vertex of many edges is found after a few of them, nearly always. So its edges
+//! wait in a buffer until it is found, and only the edges of those that are not found become lists.
 
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 
 use graphmill_graph::{DISK_PAGE_BYTES, PageCache};
 use graphmill_raw::{AtomicBitmap, AtomicScalar, lock};
@@ -24,6 +27,8 @@ use crate::metrics::run::PassMetrics;
 const CODES: usize = 64;
 /// Bytes of a record: the index of the other end.
 const RECORD_BYTES: u64 = size_of::<u32>() as u64;
+/// One part in 4 of the room is for edges that wait.
+const WAITING_SHARE: u64 = 4;
 /// Frames of degrees that a worker keeps.
 const DEGREE_FRAMES: usize = 2;
 
@@ -40,7 +45,7 @@ pub(crate) struct LevelScan {
 pub(crate) fn memory(context: &ExecContext) -> u64 {
     let (batches, workers) = (&context.batches, context.workers.count());
     let vertices = batches.vertices();
-    let worker = 8 * batches.widest() + DEGREE_FRAMES as u64 * DISK_PAGE_BYTES;
+    let worker = 8 * batches.widest() + (DEGREE_FRAMES + 1) as u64 * DISK_PAGE_BYTES;
     let tables = (CODES * size_of::<u64>() * batches.len()) as u64;
     let of_vertices = 9 * (vertices + 1) + 3 * 4096 + bitmaps(vertices);
     of_vertices + tables + worker * workers as u64 + edge_scan::least(workers)
@@ -51,9 +56,9 @@ fn bitmaps(vertices: u64) -> u64 {
     2 * AtomicBitmap::bytes(vertices)
 }
 
-/// Finds the pending vertices with an edge to the front, and keeps the edges of vertices of few edges.
+/// Finds the pending vertices with an edge to the front, and keeps the edges of the others.
 ///
-/// The kept records take at most `room` bytes.
+/// The kept edges take at most `room` bytes.
 pub(crate) fn scan_level(
     context: &ExecContext,
     cell_cache: &CellCache,
@@ -64,9 +69,14 @@ pub(crate) fn scan_level(
     let vertices = context.batches.vertices();
     let _lease = (context.budget).lease("a level of a search", bitmaps(vertices))?;
     let found = AtomicBitmap::new(vertices);
-    let (codes, limit) = code_degrees(context, &is_pending, room)?;
+    let workers = context.workers.count();
+    let of_waiting = room / (WAITING_SHARE * workers as u64) * workers as u64;
+    let (codes, limit) = code_degrees(context, &is_pending, room - of_waiting)?;
     let codes = &codes.typed::<u8>()[..vertices as usize];
     let [mut begins, mut records] = make_lists(context, codes, limit)?;
+    let waiting = (0..workers).map(|_| WaitingEdges::new(context, of_waiting / workers as u64));
+    let waiting: Vec<_> = waiting.collect::<Result<_, _>>()?;
+    let waiting: Vec<_> = waiting.into_iter().map(Mutex::new).collect();
     let (ends, slots) = (
         u64::shared(begins.typed_mut()),
         u32::shared(records.typed_mut()),
@@ -76,9 +86,8 @@ pub(crate) fn scan_level(
     let wanted = |source| code(source) > 0;
     let visit = |list: SourceEdges<'_>| {
         let source = list.source as usize;
-        if code(list.source) <= limit
-            && let Some(end) = ends.get(source + 1)
-        {
+        let has_list = code(list.source) <= limit;
+        if has_list && let Some(end) = ends.get(source + 1) {
             let count = list.destinations().len();
             let from = end.fetch_add(count as u64, Ordering::Relaxed) as usize;
             let slots = slots.get(from..from + count).unwrap_or(&[]);
@@ -86,8 +95,13 @@ pub(crate) fn scan_level(
                 slot.store(destination as u32, Ordering::Relaxed);
             }
         }
-        if !found.is_marked(source) && list.destinations().any(|v| in_front(v as usize)) {
+        if found.is_marked(source) {
+            return;
+        }
+        if list.destinations().any(|v| in_front(v as usize)) {
             found.set(source);
+        } else if !has_list {
+            lock(&waiting[list.worker]).add(&list, &found);
         }
     };
     let report = edge_scan::visit(context, cell_cache, |_, _| true, wanted, visit)?;
@@ -95,14 +109,141 @@ pub(crate) fn scan_level(
         let batch = context.batches.batch_of(v);
         return Err(context.graph.degrees_disagree(batch).into());
     }
-    let is_left = |(v, code): (usize, &u8)| *code > limit && !found.is_marked(v);
-    let lacks = codes.iter().enumerate().any(is_left);
-    let lists = (!lacks).then(|| AdjacencyLists::of_buffers(begins, records));
+    let waiting = waiting
+        .into_iter()
+        .map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let fits = match WaitingEdges::join(waiting.collect(), &found) {
+        Some(edges) => add_lists(
+            begins.typed_mut(),
+            records.typed_mut(),
+            &found,
+            edges.sorted(),
+        ),
+        None => {
+            let is_left = |(v, code): (usize, &u8)| *code > limit && !found.is_marked(v);
+            !codes.iter().enumerate().any(is_left)
+        }
+    };
+    let lists = fits.then(|| AdjacencyLists::of_buffers(begins, records));
     Ok(LevelScan {
         found,
         lists,
         report,
     })
+}
+
+/// Edges of vertices without lists that are not found yet, of one worker.
+struct WaitingEdges {
+    /// The source, then the destination, of 32 bits each.
+    edges: Buffer,
+    len: usize,
+    /// Some edges had no room.
+    lacks: bool,
+}
+
+impl WaitingEdges {
+    fn new(context: &ExecContext, bytes: u64) -> Result<Self, EngineError> {
+        let (tiers, budget) = (&context.tiers, &context.budget);
+        let what = "edges of pending vertices";
+        Ok(WaitingEdges {
+            edges: tiers.buffer(DataKind::Edges, budget, what, bytes as usize)?,
+            len: 0,
+            lacks: false,
+        })
+    }
+
+    /// Adds the edges of a source that is not found.
+    fn add(&mut self, list: &SourceEdges<'_>, found: &AtomicBitmap) {
+        let count = list.destinations().len();
+        let most = self.edges.typed::<u64>().len();
+        if self.lacks {
+            return;
+        }
+        if self.len + count > most {
+            self.drop_found(found);
+            // Few are found by now, and dropping them again and again would take too long.
+            self.lacks = self.len + count > most - most / 4;
+            if self.lacks {
+                return;
+            }
+        }
+        let slots = &mut self.edges.typed_mut::<u64>()[self.len..];
+        for (slot, destination) in slots.iter_mut().zip(list.destinations()) {
+            *slot = list.source << u32::BITS | destination;
+        }
+        self.len += count;
+    }
+
+    /// Drops the edges of vertices that are found.
+    fn drop_found(&mut self, found: &AtomicBitmap) {
+        let edges = self.edges.typed_mut::<u64>();
+        let mut kept = 0;
+        for at in 0..self.len {
+            let edge = edges[at];
+            if !found.is_marked((edge >> u32::BITS) as usize) {
+                edges[kept] = edge;
+                kept += 1;
+            }
+        }
+        self.len = kept;
+    }
+
+    /// Returns the edges of all workers whose sources are not found; `None` if some had no room.
+    fn join(all: Vec<WaitingEdges>, found: &AtomicBitmap) -> Option<WaitingEdges> {
+        let mut all = all.into_iter().map(|mut one| {
+            one.drop_found(found);
+            one
+        });
+        let mut first = all.next()?;
+        for one in all {
+            let to = first.edges.typed_mut::<u64>().get_mut(first.len..)?;
+            to.get_mut(..one.len)?.copy_from_slice(one.sorted());
+            first.len += one.len;
+            first.lacks |= one.lacks;
+        }
+        let edges = &mut first.edges.typed_mut::<u64>()[..first.len];
+        edges.sort_unstable();
+        (!first.lacks).then_some(first)
+    }
+
+    fn sorted(&self) -> &[u64] {
+        &self.edges.typed::<u64>()[..self.len]
+    }
+}
+
+/// Drops the lists of found vertices, and adds lists of these edges, which ascend; returns false if they do not fit.
+///
+/// Their sources have no records yet.
+fn add_lists(begins: &mut [u64], records: &mut [u32], found: &AtomicBitmap, edges: &[u64]) -> bool {
+    let (mut begin, mut end) = (0, 0);
+    for (v, to) in begins.iter_mut().skip(1).enumerate() {
+        let list = begin..*to as usize;
+        begin = list.end;
+        if !found.is_marked(v) {
+            records.copy_within(list.clone(), end);
+            end += list.len();
+        }
+        *to = end as u64;
+    }
+    if end + edges.len() > records.len() {
+        return false;
+    }
+    let mut edges = edges;
+    for v in (1..begins.len()).rev() {
+        let (begin, end) = (begins[v - 1] as usize, begins[v] as usize);
+        records.copy_within(begin..end, begin + edges.len());
+        begins[v] += edges.len() as u64;
+        while let Some((edge, before)) = edges.split_last()
+            && (edge >> u32::BITS) as usize == v - 1
+        {
+            records[begin + before.len()] = *edge as u32;
+            edges = before;
+        }
+        if edges.is_empty() {
+            break;
+        }
+    }
+    true
 }
 
 /// Returns the code of each vertex, and the largest code whose lists are kept.
@@ -191,6 +332,38 @@ fn first_wrong(begins: &[u64], codes: &[u8], limit: u8) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_of_found_vertices_make_room_for_waiting_edges() {
+        let begins = [0, 2, 2, 2, 5, 6, 6];
+        let records = [10, 11, 30, 31, 32, 40];
+        let found = AtomicBitmap::new(6);
+        found.set(3);
+        let edge = |(source, destination): (u64, u64)| source << u32::BITS | destination;
+        for (edges, lists) in [
+            (
+                &[(1, 7), (1, 8), (5, 9)][..],
+                Some([&[10, 11][..], &[7, 8], &[], &[], &[40], &[9]]),
+            ),
+            (
+                &[(5, 1), (5, 2), (5, 3)],
+                Some([&[10, 11], &[], &[], &[], &[40], &[1, 2, 3]]),
+            ),
+            (&[], Some([&[10, 11], &[], &[], &[], &[40], &[]])),
+            (&[(1, 1), (2, 1), (5, 1), (5, 2)], None),
+        ] {
+            let (mut begins, mut records) = (begins, records);
+            let edges: Vec<u64> = edges.iter().copied().map(edge).collect();
+            let fits = add_lists(&mut begins, &mut records, &found, &edges);
+            assert_eq!(fits, lists.is_some());
+            if let Some(lists) = lists {
+                let found = begins
+                    .array_windows()
+                    .map(|[from, to]| &records[*from as usize..*to as usize]);
+                assert!(found.eq(lists), "{begins:?} {records:?}");
+            }
+        }
+    }
 
     #[test]
     fn lists_with_other_lengths_than_degrees_are_found() {

@@ -22,6 +22,8 @@ use crate::value::EdgeValue;
 
 /// The records of pending vertices have at least one part in 4 of the free budget.
 const SHARE: u64 = 4;
+/// A level is dense if it has one in 16 of the vertices, or of the edges.
+const DENSE: u64 = 16;
 
 impl Engine {
     /// True if the next level is better found by a scan of all cells than by a pass.
@@ -44,9 +46,9 @@ impl Engine {
             return Ok(false);
         };
         // A small level returns before the cells are counted.
-        let many = self.graph().arcs() / 8;
+        let many = self.graph().arcs() / DENSE;
         let is_dense =
-            active.len() > self.vertices() / 16 || degrees.edges(&context, active, many)? > many;
+            active.len() > self.vertices() / DENSE || degrees.edges(&context, active, many)? > many;
         let bytes = |cell: &Cell| cell.data_bytes();
         let is_on_disk =
             || self.cache.cached_cell_bytes() < context.all_own_cells().map(bytes).sum::<u64>() / 2;
