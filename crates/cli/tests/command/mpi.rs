@@ -123,7 +123,7 @@ fn job_on_disk_equals_one_process() {
     succeed(at, &[&generate[..], &["-o", "graph"]].concat());
     for asked in [
         &["pagerank", "--iterations", "3"][..],
-        &["wcc", "--method", "labels"],
+        &["sssp", "--source", "0", "--method", "bellman-ford"],
     ] {
         let (algorithm, options) = asked.split_first().expect("an algorithm");
         let run = ["run", algorithm, "graph", "-q", "-o", "r.csv"];
@@ -133,7 +133,7 @@ fn job_on_disk_equals_one_process() {
         for dispatch in ["push", "pull", "none"] {
             let small = [
                 "--memory",
-                "24M",
+                "18M",
                 "--threads",
                 "1",
                 "--place",
