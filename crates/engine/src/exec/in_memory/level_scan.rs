@@ -83,7 +83,7 @@ pub(crate) fn scan_level(
     );
     let in_front = front.snapshot();
     let code = |v: u64| codes.get(v as usize).copied().unwrap_or(0);
-    let wanted = |source| code(source) > 0;
+    let wanted = |source| code(source) > 0 && !found.is_marked(source as usize);
     let visit = |list: SourceEdges<'_>| {
         let source = list.source as usize;
         let has_list = code(list.source) <= limit;
@@ -95,9 +95,6 @@ pub(crate) fn scan_level(
                 slot.store(destination as u32, Ordering::Relaxed);
             }
         }
-        if found.is_marked(source) {
-            return;
-        }
         if list.destinations().any(|v| in_front(v as usize)) {
             found.set(source);
         } else if !has_list {
@@ -105,25 +102,27 @@ pub(crate) fn scan_level(
         }
     };
     let report = edge_scan::visit(context, cell_cache, |_, _| true, wanted, visit)?;
-    if let Some(v) = first_wrong(begins.typed(), codes, limit) {
-        let batch = context.batches.batch_of(v);
-        return Err(context.graph.degrees_disagree(batch).into());
-    }
-    let waiting = waiting
-        .into_iter()
-        .map(|one| one.into_inner().unwrap_or_else(PoisonError::into_inner));
-    let fits = match WaitingEdges::join(waiting.collect(), &found) {
-        Some(edges) => add_lists(
-            begins.typed_mut(),
-            records.typed_mut(),
-            &found,
-            edges.sorted(),
-        ),
-        None => {
-            let is_left = |(v, code): (usize, &u8)| *code > limit && !found.is_marked(v);
-            !codes.iter().enumerate().any(is_left)
-        }
+    let waiting = waiting.into_iter().map(Mutex::into_inner);
+    let waiting = waiting.map(|one| one.unwrap_or_else(PoisonError::into_inner));
+    let waiting = WaitingEdges::join(waiting.collect(), &found);
+    let is_left = |(v, code): (usize, &u8)| *code > limit && !found.is_marked(v);
+    let edges = match &waiting {
+        Some(waiting) => Some(waiting.sorted()),
+        None => (!codes.iter().enumerate().any(is_left)).then_some(&[][..]),
     };
+    let lens = codes.iter().map(|code| kept(*code, limit));
+    let kept = drop_found(begins.typed_mut(), records.typed_mut(), lens, &found);
+    let kept = kept.map_err(|v| {
+        let batch = context.batches.batch_of(v);
+        EngineError::from(context.graph.degrees_disagree(batch))
+    })?;
+    let fits = edges.is_some_and(|edges| {
+        let fits = kept + edges.len() <= records.typed::<u32>().len();
+        if fits {
+            add_lists(begins.typed_mut(), records.typed_mut(), edges);
+        }
+        fits
+    });
     let lists = fits.then(|| AdjacencyLists::of_buffers(begins, records));
     Ok(LevelScan {
         found,
@@ -211,24 +210,33 @@ impl WaitingEdges {
     }
 }
 
-/// Drops the lists of found vertices, and adds lists of these edges, which ascend; returns false if they do not fit.
+/// Drops the records of found vertices; returns how many are left, or the first vertex with a wrong number of them.
 ///
-/// Their sources have no records yet.
-fn add_lists(begins: &mut [u64], records: &mut [u32], found: &AtomicBitmap, edges: &[u64]) -> bool {
-    let (mut begin, mut end) = (0, 0);
-    for (v, to) in begins.iter_mut().skip(1).enumerate() {
-        let list = begin..*to as usize;
-        begin = list.end;
-        if !found.is_marked(v) {
-            records.copy_within(list.clone(), end);
-            end += list.len();
+/// `lens` are the records for which each vertex has space. Its end is where its records end.
+fn drop_found(
+    ends: &mut [u64],
+    records: &mut [u32],
+    lens: impl Iterator<Item = u64>,
+    found: &AtomicBitmap,
+) -> Result<usize, u64> {
+    let (mut from, mut kept) = (0, 0);
+    for (v, (end, len)) in ends.iter_mut().skip(1).zip(lens).enumerate() {
+        let is_found = found.is_marked(v);
+        if *end > from + len || *end < from + len && !is_found {
+            return Err(v as u64);
         }
-        *to = end as u64;
+        if !is_found {
+            records.copy_within(from as usize..*end as usize, kept);
+            kept += len as usize;
+        }
+        from += len;
+        *end = kept as u64;
     }
-    if end + edges.len() > records.len() {
-        return false;
-    }
-    let mut edges = edges;
+    Ok(kept)
+}
+
+/// Adds lists of edges, which ascend and fit behind the records. Their sources have no records yet.
+fn add_lists(begins: &mut [u64], records: &mut [u32], mut edges: &[u64]) {
     for v in (1..begins.len()).rev() {
         let (begin, end) = (begins[v - 1] as usize, begins[v] as usize);
         records.copy_within(begin..end, begin + edges.len());
@@ -243,7 +251,6 @@ fn add_lists(begins: &mut [u64], records: &mut [u32], found: &AtomicBitmap, edge
             break;
         }
     }
-    true
 }
 
 /// Returns the code of each vertex, and the largest code whose lists are kept.
@@ -320,59 +327,54 @@ fn kept(code: u8, limit: u8) -> u64 {
     if code <= limit { code.into() } else { 0 }
 }
 
-/// Returns the first vertex whose list has not as many records as are kept of it.
-fn first_wrong(begins: &[u64], codes: &[u8], limit: u8) -> Option<u64> {
-    let mut lists = begins.array_windows().zip(codes);
-    let is_wrong = |([begin, end], code): (&[u64; 2], &u8)| {
-        end.checked_sub(*begin) != Some(kept(*code, limit))
-    };
-    lists.position(is_wrong).map(|v| v as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn lists_of_found_vertices_make_room_for_waiting_edges() {
-        let begins = [0, 2, 2, 2, 5, 6, 6];
-        let records = [10, 11, 30, 31, 32, 40];
+        let lens = [2, 0, 1, 3, 1, 0];
+        // One edge of the found vertex was not kept.
+        let ends = [0, 2, 2, 3, 5, 7, 7];
+        let records = [10, 11, 20, 30, 31, 0, 40];
         let found = AtomicBitmap::new(6);
         found.set(3);
         let edge = |(source, destination): (u64, u64)| source << u32::BITS | destination;
-        for (edges, lists) in [
-            (
-                &[(1, 7), (1, 8), (5, 9)][..],
-                Some([&[10, 11][..], &[7, 8], &[], &[], &[40], &[9]]),
-            ),
-            (
-                &[(5, 1), (5, 2), (5, 3)],
-                Some([&[10, 11], &[], &[], &[], &[40], &[1, 2, 3]]),
-            ),
-            (&[], Some([&[10, 11], &[], &[], &[], &[40], &[]])),
-            (&[(1, 1), (2, 1), (5, 1), (5, 2)], None),
+        for (edges, [of_1, of_5]) in [
+            (&[(1, 7), (1, 8), (5, 9)][..], [&[7, 8][..], &[9]]),
+            (&[(5, 1), (5, 2), (5, 3)], [&[], &[1, 2, 3]]),
+            (&[], [&[], &[]]),
         ] {
-            let (mut begins, mut records) = (begins, records);
+            let (mut begins, mut records) = (ends, records);
+            let kept = drop_found(&mut begins, &mut records, lens.into_iter(), &found);
+            assert_eq!(kept, Ok(4));
             let edges: Vec<u64> = edges.iter().copied().map(edge).collect();
-            let fits = add_lists(&mut begins, &mut records, &found, &edges);
-            assert_eq!(fits, lists.is_some());
-            if let Some(lists) = lists {
-                let found = begins
-                    .array_windows()
-                    .map(|[from, to]| &records[*from as usize..*to as usize]);
-                assert!(found.eq(lists), "{begins:?} {records:?}");
-            }
+            add_lists(&mut begins, &mut records, &edges);
+            let lists = begins.array_windows();
+            let lists = lists.map(|[from, to]| &records[*from as usize..*to as usize]);
+            assert!(lists.eq([&[10, 11][..], of_1, &[20], &[], &[40], of_5]));
         }
     }
 
     #[test]
     fn lists_with_other_lengths_than_degrees_are_found() {
-        let codes = [2, 0, 63, 5, 1];
-        assert_eq!(first_wrong(&[0, 2, 2, 2, 7, 8], &codes, 62), None);
-        assert_eq!(first_wrong(&[0, 2, 2, 2, 2, 3], &codes, 4), None);
-        assert_eq!(first_wrong(&[0, 2, 2, 2, 8, 8], &codes, 62), Some(3));
-        assert_eq!(first_wrong(&[0, 2, 3, 3, 8, 9], &codes, 62), Some(1));
-        assert_eq!(first_wrong(&[0, 2, 1, 1, 6, 7], &codes, 62), Some(1));
-        assert_eq!(first_wrong(&[0, 2, 2, 2, 7, 7], &codes, 62), Some(4));
+        let found = AtomicBitmap::new(3);
+        found.set(1);
+        for (ends, wrong) in [
+            ([0, 2, 2, 5], None),
+            ([0, 2, 4, 5], None),
+            ([0, 1, 4, 5], Some(0)),
+            ([0, 3, 4, 5], Some(0)),
+            ([0, 2, 4, 4], Some(2)),
+            ([0, 2, 5, 5], Some(1)),
+        ] {
+            let outcome = drop_found(
+                &mut ends.clone(),
+                &mut [0; 5],
+                [2, 2, 1].into_iter(),
+                &found,
+            );
+            assert_eq!(outcome.err(), wrong, "{ends:?}");
+        }
     }
 }
