@@ -58,7 +58,7 @@ pub(crate) fn column_groups(columns: &impl ColumnLayout, group: usize) -> Vec<Ve
         .collect()
 }
 
-/// Returns into how many parts the destinations of each strip are split, so that more workers have work.
+/// Returns the number of parts that each strip is split into, so that more workers have work.
 ///
 /// All parts are folded at the same time. Each reads the cells of its strip, so there are no more than workers, and
 /// none of a strip with few edges.

@@ -210,9 +210,10 @@ impl WaitingEdges {
     }
 }
 
-/// Drops the records of found vertices; returns how many are left, or the first vertex with a wrong number of them.
+/// Drops the records of found vertices; returns how many are left.
 ///
-/// `lens` are the records for which each vertex has space. Its end is where its records end.
+/// `lens` are the records for which each vertex has space. Its end is where its records end. The error is the first vertex with too
+/// many records, or with too few that is not found.
 fn drop_found(
     ends: &mut [u64],
     records: &mut [u32],
