@@ -98,7 +98,7 @@ fn record_bytes<E: EdgeValue>() -> usize {
     E::FIELDS.iter().map(|(_, kind)| kind.bytes()).sum()
 }
 
-/// Folds the messages of a block's sources into the accumulators of its destinations, of all or of a part.
+/// Folds the messages of a block's sources into the accumulators of a part of its destinations.
 ///
 /// Returns the number of edges that carried a message there; `None` if a source lies outside its batch.
 pub(crate) fn scatter<P: EdgeProgram>(
