@@ -23,6 +23,7 @@ use crate::frontier::active_set::{ActiveSet, ActiveSetPool};
 use crate::graph_view::GraphView;
 use crate::metrics::run::{Convergence, Metrics, Mode, PassMetrics, RankMetrics};
 use crate::program::edge::{Activate, Direction, EdgeProgram};
+use crate::program::footprint::ProgramFootprint;
 use crate::program::message::MessageProgram;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::state::vertex_array::VertexArray;
@@ -194,7 +195,7 @@ impl Engine {
     ) -> Result<A, EngineError> {
         let began = self.common.clock.now();
         let [needs, _] = self.prepare_rows(active, rows, ())?;
-        self.evict_for_rows(&needs);
+        let enough = self.evict_for_rows(&needs).max(self.enough);
         let pass = RowPass {
             context: &ExecContext::new(&self.common, &self.stored),
             needs: &needs,
@@ -203,7 +204,7 @@ impl Engine {
         };
         let done = pass.run::<R, A>(work);
         self.broken = done.is_err();
-        let sums = done.map_err(|error| self.too_small(error))?;
+        let sums = done.map_err(|error| too_small(error, &self.common.budget, enough))?;
         // Nothing to add up is nothing to agree on.
         let (sum, []) = match size_of::<A>() {
             0 => (A::ZERO, []),
@@ -281,6 +282,14 @@ impl Engine {
         let began = self.common.clock.now();
         let [signal, apply] = self.prepare_rows(Some(active), signal_rows, apply_rows)?;
         let kind = TypeId::of::<P>();
+        if self.workspaces.as_ref().is_none_or(|(of, _)| *of != kind) {
+            let staged = |needs| self.common.arrays.staged_bytes(needs);
+            let sizes = ProgramFootprint {
+                rows: staged(&signal).max(staged(&apply)),
+                ..ProgramFootprint::of::<P>()
+            };
+            self.use_workers_that_fit(|engine| engine.common.shape.least(sizes));
+        }
         // A program of another kind needs its own buffers; the buffers of the last kind are freed first.
         let mut workspace = match self.workspaces.take() {
             Some((of, workspace)) if of == kind => workspace.downcast::<ColumnScratch<P>>().ok(),
@@ -355,7 +364,9 @@ impl Engine {
         let began = self.common.clock.now();
         let [send, apply] = &self.prepare_rows(active, send_rows, apply_rows)?;
         let sets = [self.active.empty(), self.active.empty()];
-        self.evict_to_free(pass::least::<P>(&self.context(false), send, apply));
+        let takes = |engine: &Engine| pass::least::<P>(&engine.context(false), send, apply);
+        self.use_workers_that_fit(takes);
+        self.evict_to_free(takes(self));
         let context = ExecContext::new(&self.common, &self.stored);
         let sent = pass::pass(&context, program, send, apply, active, sets);
         self.broken = sent.is_err();

@@ -192,7 +192,8 @@ pub fn min_memory(graph: &GraphDims, tiers: &Tiers, sizes: ProgramFootprint) -> 
 
 /// Returns the shape with as many workers as passes use in `free` bytes, the open graph excluded.
 ///
-/// They are as many of `threads` as leave all rows in memory. If one does not, they are as many as passes have memory for.
+/// They are as many of `threads` as leave all rows and messages in memory. If one does not, they are as many as leave rows there;
+/// if one does not, as many as passes have memory for. Of rows that are not known, they leave half of the memory.
 pub(crate) fn fitting_shape(
     graph: &GraphDims,
     threads: usize,
@@ -202,17 +203,17 @@ pub(crate) fn fitting_shape(
 ) -> GraphShape {
     let one = GraphShape::of(graph).with_tiers(tiers);
     let most = |takes: &dyn Fn(&GraphShape) -> Option<u64>| {
-        let shapes = (1..=threads).rev().map(|workers| one.with_workers(workers));
+        let mut shapes = (1..=threads).rev().map(|workers| one.with_workers(workers));
         let fits = |takes: u64, shape: &GraphShape| memory_of(graph, shape, takes) <= free;
-        shapes
-            .into_iter()
-            .find(|shape| takes(shape).is_some_and(|takes| fits(takes, shape)))
+        shapes.find(|shape| takes(shape).is_some_and(|takes| fits(takes, shape)))
     };
-    let resident = most(&|shape| shape.all_resident(sizes));
-    resident
-        .map(GraphShape::with_rows_in_memory)
-        .or_else(|| most(&|shape| Some(shape.least(sizes))))
-        .unwrap_or(one)
+    let resident = |messages| most(&|shape| shape.all_resident(sizes, messages));
+    let least = |part: u64| most(&|shape| Some(shape.least(sizes).saturating_mul(part)));
+    match resident(true).or_else(|| resident(false)) {
+        Some(shape) => shape.with_rows_in_memory(),
+        None if sizes.arrays > 0 => least(1).unwrap_or(one),
+        None => least(2).unwrap_or(one),
+    }
 }
 
 /// Returns the bytes of the budget that an engine takes whose programs take `takes`.
@@ -239,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_are_most_that_leave_rows_in_memory() {
+    fn workers_are_most_that_leave_rows_and_messages_in_memory() {
         const THREADS: usize = 16;
         let cuts = (0..=64).map(|batch| batch << 16).collect();
         let graph = GraphDims {
@@ -254,23 +255,24 @@ mod tests {
         let tiers = Tiers::default();
         let with = |workers: usize| GraphShape::of(&graph).with_workers(workers);
         let takes = |shape: &GraphShape| {
-            let resident = shape.all_resident(sizes).unwrap();
-            [shape.least(sizes), resident].map(|takes| memory_of(&graph, shape, takes))
+            let [rows, all] = [false, true].map(|m| shape.all_resident(sizes, m).unwrap());
+            [shape.least(sizes), rows, all].map(|takes| memory_of(&graph, shape, takes))
         };
         let least = min_memory(&graph, &tiers, sizes);
-        let [_, resident] = takes(&with(1));
+        let of_one = takes(&with(1));
         let mut found = Vec::new();
         for free in (least..).step_by(1 << 20) {
             let shape = fitting_shape(&graph, THREADS, &tiers, sizes, free);
-            let which = usize::from(free >= resident);
-            assert!(takes(&shape)[which] <= free, "{free}");
+            let kept = of_one.iter().rposition(|takes| *takes <= free).unwrap();
+            assert!(takes(&shape)[kept] <= free, "{free}");
+            assert_eq!(shape.rows_fit, kept > 0);
             let more = with(shape.workers + 1);
             assert!(
-                takes(&more)[which] > free || shape.workers == THREADS,
+                takes(&more)[kept] > free || shape.workers == THREADS,
                 "{free}"
             );
-            found.push((which, shape.workers));
-            if found.last() == Some(&(1, THREADS)) {
+            found.push((kept, shape.workers));
+            if found.last() == Some(&(2, THREADS)) {
                 break;
             }
         }
@@ -278,8 +280,8 @@ mod tests {
         assert!(
             found
                 .iter()
-                .any(|(which, workers)| *which == 0 && *workers > 1)
+                .any(|(kept, workers)| *kept == 0 && *workers > 1)
         );
-        assert!(found.contains(&(1, 1)) && found.contains(&(1, THREADS)));
+        assert!(found.contains(&(1, 1)) && found.contains(&(2, 1)));
     }
 }

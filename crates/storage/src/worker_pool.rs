@@ -169,6 +169,11 @@ impl WorkerSubset {
         }
     }
 
+    /// The first `count` of these workers, at least 1.
+    pub fn first(&self, count: usize) -> Self {
+        WorkerSubset::new(&self.pool, count.min(self.count))
+    }
+
     /// Returns the number of workers.
     pub fn count(&self) -> usize {
         self.count

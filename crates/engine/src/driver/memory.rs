@@ -17,10 +17,34 @@ impl Engine {
         self.active.trim();
     }
 
-    /// Frees memory for staged rows by evicting what edge passes retain.
-    pub(crate) fn evict_for_rows(&mut self, needs: &[ColumnAccess]) {
+    /// Frees memory for staged rows by evicting what edge passes retain; returns a budget that is enough.
+    pub(crate) fn evict_for_rows(&mut self, needs: &[ColumnAccess]) -> u64 {
         let row_bytes = self.common.arrays.staged_bytes(needs);
-        self.evict_to_free(self.common.shape.staging_bytes(row_bytes, needs.len()));
+        let takes = |engine: &Engine| engine.common.shape.staging_bytes(row_bytes, needs.len());
+        self.use_workers_that_fit(takes);
+        let takes = takes(self);
+        self.evict_to_free(takes);
+        let budget = &self.common.budget;
+        (budget.total() - budget.available()) + takes
+    }
+
+    /// Lets fewer workers take part from now on if a pass takes more than passes can free.
+    ///
+    /// `takes` returns the bytes that a pass of the engine's workers takes.
+    pub(crate) fn use_workers_that_fit(&mut self, takes: impl Fn(&Engine) -> u64) {
+        let lacks = |engine: &Engine| {
+            let cached = engine.cache.leased_bytes() + engine.cache.lists_leased_bytes();
+            takes(engine) > engine.common.budget.available() + cached
+        };
+        if lacks(self) {
+            self.workspaces = None;
+            self.active.trim();
+        }
+        while lacks(self) && self.common.workers.count() > 1 {
+            let workers = self.common.workers.count() - 1;
+            self.common.workers = self.common.workers.first(workers);
+            self.common.shape = self.common.shape.with_workers(workers);
+        }
     }
 
     /// Frees `bytes` bytes by evicting what edge passes retain; later passes leave as much free.

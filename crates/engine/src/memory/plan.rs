@@ -174,11 +174,15 @@ impl GraphShape {
         need.in_memory.max(sizes.result)
     }
 
-    /// Returns the bytes that a program takes with all its rows in memory, if they are known.
-    pub(crate) fn all_resident(&self, sizes: ProgramFootprint) -> Option<u64> {
+    /// Returns the bytes that a program takes with all its rows in memory, and its messages, if its rows are known.
+    pub(crate) fn all_resident(&self, sizes: ProgramFootprint, messages: bool) -> Option<u64> {
         let leased = u64::from(self.rows_leased);
         let rows = self.own.saturating_mul(sizes.arrays as u64 * leased);
-        let takes = rows.saturating_add(self.beside_rows(sizes, 0));
+        let besides = match messages {
+            true => self.reserve_with_degrees(sizes, 0) + SMALL,
+            false => self.beside_rows(sizes, 0),
+        };
+        let takes = rows.saturating_add(besides);
         (sizes.arrays > 0).then(|| takes.max(self.least(sizes)))
     }
 

@@ -12,5 +12,6 @@ mod records;
 mod search_ranks;
 mod slot;
 mod tiers;
+mod wide_rows;
 
 use common::{Memory, Mode, Plain, all, engine, random, run};

@@ -471,7 +471,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 plan()
             });
         let Some(memory) = memory else {
-            let least = shape.least(sizes);
+            let least = shape.with_workers(1).least(sizes);
             let of_nodes = context.tiers.check_nodes(DataKind::Messages, least);
             of_nodes.map_err(StorageError::from)?;
             return Err(EngineError::TooSmall {
