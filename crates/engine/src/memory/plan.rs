@@ -174,7 +174,7 @@ impl GraphShape {
         need.in_memory.max(sizes.result)
     }
 
-    /// Returns the bytes that a program takes with all its rows in memory, and its messages, if its rows are known.
+    /// Returns the bytes that a program takes with its rows and messages in memory, if rows are known.
     pub(crate) fn all_resident(&self, sizes: ProgramFootprint, messages: bool) -> Option<u64> {
         let leased = u64::from(self.rows_leased);
         let rows = self.own.saturating_mul(sizes.arrays as u64 * leased);
