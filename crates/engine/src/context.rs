@@ -140,11 +140,6 @@ impl<'e> ExecContext<'e> {
     pub(crate) fn all_own_cells(&self) -> impl Iterator<Item = &'e Cell> {
         self.ranks.own().flat_map(|column| self.own_cells(column))
     }
-    /// Edges of all columns of this rank.
-    pub(crate) fn own_edges(&self) -> u64 {
-        let of_column = |column| self.graph.column(column).edges();
-        self.ranks.own().map(of_column).sum()
-    }
     /// The cells at some places: column, position in it, and the cell.
     pub(crate) fn cells_at(
         &self,

@@ -11,7 +11,6 @@ mod modes;
 mod pregel;
 mod refused_memory;
 mod slow_tier;
-mod split;
 
 use graphmill_algorithms::{AlgorithmError, pagerank};
 use graphmill_engine::EngineError;

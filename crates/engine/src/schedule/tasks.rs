@@ -20,34 +20,17 @@ pub(crate) trait ColumnLayout {
     fn each_cell(&self, batch: usize, strip: usize, f: &mut dyn FnMut(usize, f64));
 }
 
-/// A target of a column group: one strip of the fold of one batch, or a part of its destinations.
+/// A target of a column group: one strip of the fold of one batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StripRef {
     pub(crate) batch: usize,
     pub(crate) strip: usize,
-    /// Which of the equal parts of the destinations, and how many parts there are.
-    pub(crate) part: [usize; 2],
-}
-
-impl StripRef {
-    /// Returns the destinations of the part, of a batch with `entries` of them.
-    pub(crate) fn destinations(&self, entries: usize) -> Range<usize> {
-        let [part, parts] = self.part;
-        let start = |part: usize| part * entries / parts;
-        start(part)..start(part + 1)
-    }
 }
 
 /// Returns the column groups of a rank, each of `group` strips, in the same order in every pass.
 pub(crate) fn column_groups(columns: &impl ColumnLayout, group: usize) -> Vec<Vec<StripRef>> {
     let batches = columns.batches().len();
-    let of_batch = |batch| {
-        (0..columns.strips(batch)).map(move |strip| StripRef {
-            batch,
-            strip,
-            part: [0, 1],
-        })
-    };
+    let of_batch = |batch| (0..columns.strips(batch)).map(move |strip| StripRef { batch, strip });
     let targets: Vec<StripRef> = columns.own().flat_map(of_batch).collect();
     // A group belongs to one node, or its strips would be folded before those that they wait for.
     let of_nodes = targets.chunk_by(|a, b| {
@@ -57,33 +40,6 @@ pub(crate) fn column_groups(columns: &impl ColumnLayout, group: usize) -> Vec<Ve
         .flat_map(|targets| targets.chunks(group.max(1)).map(<[StripRef]>::to_vec))
         .collect()
 }
-
-/// Returns the number of parts that each strip is split into, so that more workers have work.
-///
-/// All parts are folded at the same time. Each reads the cells of its strip, so there are no more than workers, and
-/// none of a strip with few edges.
-pub(crate) fn parts_of_strips(workers: usize, strips: usize, edges: u64) -> usize {
-    let by_edges = (edges / (PART_EDGES_MIN * strips.max(1) as u64)) as usize;
-    let parts = (workers / strips.max(1)).min(by_edges);
-    // A power of two, as the destinations of a batch are packed in a number of bits.
-    1 << parts.max(1).ilog2()
-}
-
-/// Splits each group of one strip into such parts.
-pub(crate) fn split(groups: Vec<Vec<StripRef>>, parts: usize) -> Vec<Vec<StripRef>> {
-    let of_strip = |strip: StripRef| {
-        let part = move |part| StripRef {
-            part: [part, parts],
-            ..strip
-        };
-        (0..parts).map(part)
-    };
-    let targets = groups.into_iter().flatten().flat_map(of_strip);
-    targets.map(|target| vec![target]).collect()
-}
-
-/// Edges of each part, at least.
-const PART_EDGES_MIN: u64 = 1 << 16;
 
 /// Returns how many groups have cells of each batch.
 ///
@@ -145,41 +101,6 @@ mod tests {
             let chance = if strip == 0 { 1.0 } else { 0.5 };
             self.strip_sources(batch, strip)
                 .for_each(|from| f(from, chance));
-        }
-    }
-
-    #[test]
-    fn strips_are_split_while_workers_are_idle() {
-        let many = 1 << 30;
-        for (workers, strips, edges, parts) in [
-            (1, 1, many, 1),
-            (2, 1, many, 2),
-            (16, 3, many, 4),
-            (16, 9, many, 1),
-            (16, 1, 3 << 16, 2),
-            (16, 1, 1 << 10, 1),
-            (16, 0, 0, 1),
-        ] {
-            assert_eq!(
-                parts_of_strips(workers, strips, edges),
-                parts,
-                "{workers} {strips} {edges}"
-            );
-        }
-        let strip = StripRef {
-            batch: 3,
-            strip: 1,
-            part: [0, 1],
-        };
-        for entries in [1, 7, 1024] {
-            let parts = split(vec![vec![strip]], 4);
-            let mut end = 0;
-            for part in parts.iter().flatten() {
-                let range = part.destinations(entries);
-                assert_eq!(range.start, end);
-                end = range.end;
-            }
-            assert_eq!((end, parts.len()), (entries, 4));
         }
     }
 

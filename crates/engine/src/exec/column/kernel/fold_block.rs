@@ -3,8 +3,6 @@
 //! The program's functions are inlined here. Accumulators of a scatter have a power-of-two length that covers every
 //! value a block's packed destinations can take, so that a mask replaces the bounds check of the hot loop.
 
-use std::ops::Range;
-
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView};
 use graphmill_raw::{Element, simd};
 
@@ -98,34 +96,26 @@ fn record_bytes<E: EdgeValue>() -> usize {
     E::FIELDS.iter().map(|(_, kind)| kind.bytes()).sum()
 }
 
-/// Folds the messages of a block's sources into the accumulators of a part of its destinations.
+/// Folds the messages of a block's sources into the accumulators of its destinations.
 ///
-/// Returns the number of edges that carried a message there; `None` if a source lies outside its batch.
+/// Returns the number of edges that carried a message; `None` if a source lies outside its batch.
 pub(crate) fn scatter<P: EdgeProgram>(
     program: &P,
     input: FoldInput<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
-    part: Range<usize>,
     scratch: &mut DecodeScratch<P::Message>,
 ) -> Option<u64> {
-    match part.len() == accumulators.len() {
-        true => simd::dispatch(
-            #[inline(always)]
-            || scatter_inlined::<P, false>(program, input, accumulators, part, scratch),
-        ),
-        false => simd::dispatch(
-            #[inline(always)]
-            || scatter_inlined::<P, true>(program, input, accumulators, part, scratch),
-        ),
-    }
+    simd::dispatch(
+        #[inline(always)]
+        || scatter_inlined(program, input, accumulators, scratch),
+    )
 }
 
 #[inline(always)]
-fn scatter_inlined<P: EdgeProgram, const IS_PART: bool>(
+fn scatter_inlined<P: EdgeProgram>(
     program: &P,
     input: FoldInput<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
-    part: Range<usize>,
     scratch: &mut DecodeScratch<P::Message>,
 ) -> Option<u64> {
     let (block, messages, weights) = (input.block, input.messages, input.weights);
@@ -154,7 +144,6 @@ fn scatter_inlined<P: EdgeProgram, const IS_PART: bool>(
     if emitted == 0 {
         return Some(0);
     }
-    let mut edges = 0;
     if emitted == source_count {
         with_edges!(P, weights, |edge| block.for_each_edge(
             &mut scratch.destinations,
@@ -163,18 +152,15 @@ fn scatter_inlined<P: EdgeProgram, const IS_PART: bool>(
                 let position = position & (BLOCK_EDGES_MAX - 1);
                 let from = starts[0] + u64::from(all_sources[position]);
                 let local = destination as usize & mask;
-                if IS_PART && !part.contains(&local) {
-                    return;
-                }
                 let to = starts[1] + local as u64;
                 current.on(from, to);
                 let carried = program.on_arc(from, to, block_messages[position], edge(i));
                 program.fold(&mut accumulators[local], carried);
-                edges += u64::from(IS_PART);
             }
         ));
-        return Some(if IS_PART { edges } else { block.edges() as u64 });
+        return Some(block.edges() as u64);
     }
+    let mut edges = 0;
     let wanted = |source: u32| messages.has(source as usize);
     with_edges!(P, weights, |edge| block.for_each_group(
         &mut scratch.destinations,
@@ -182,22 +168,16 @@ fn scatter_inlined<P: EdgeProgram, const IS_PART: bool>(
         wanted,
         #[inline(always)]
         |position, destinations: &[u32], first| {
-            if !IS_PART {
-                edges += destinations.len() as u64;
-            }
+            edges += destinations.len() as u64;
             let position = position & (BLOCK_EDGES_MAX - 1);
             let from = starts[0] + u64::from(all_sources[position]);
             let message = block_messages[position];
             for (i, destination) in destinations.iter().enumerate() {
                 let local = *destination as usize & mask;
-                if IS_PART && !part.contains(&local) {
-                    continue;
-                }
                 let to = starts[1] + local as u64;
                 current.on(from, to);
                 let carried = program.on_arc(from, to, message, edge(first + i));
                 program.fold(&mut accumulators[local], carried);
-                edges += u64::from(IS_PART);
             }
         }
     ));

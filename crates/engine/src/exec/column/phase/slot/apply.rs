@@ -53,29 +53,18 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         if merge.strips == 1 {
             return self.keep_if_touched(merge.folded, accumulators);
         }
-        let [part, parts] = target.part;
-        let entries = 1 << self.context.batches.bits(target.batch);
-        let waiting = &mut merge.waiting;
-        waiting.insert(target.strip * parts + part, accumulators);
-        while let Some(mut later) = waiting.remove(&merge.next) {
-            // A destination is in one part of each strip, so the parts of the first strip have nothing to merge with.
-            let is_first = merge.next < parts;
-            let part = [merge.next % parts, parts];
-            let range = StripRef { part, ..target }.destinations(entries);
+        merge.waiting.insert(target.strip, accumulators);
+        while let Some(mut later) = merge.waiting.remove(&merge.next) {
             merge.next += 1;
             match &mut merge.total {
                 None => merge.total = Some(later),
                 Some(total) => {
                     let current = CurrentCall::new();
-                    let start = self.context.batches.start(target.batch) + range.start as u64;
-                    let both = total[range.clone()].iter_mut().zip(&mut later[range]);
-                    for (i, (total, later)) in both.enumerate() {
+                    let start = self.context.batches.start(target.batch);
+                    for (i, (total, later)) in total.iter_mut().zip(&mut *later).enumerate() {
                         if !later.bit_eq(&P::IDENTITY) {
                             current.at(start + i as u64);
-                            match is_first {
-                                true => *total = *later,
-                                false => self.program.merge(total, *later),
-                            }
+                            self.program.merge(total, *later);
                             *later = P::IDENTITY;
                         }
                     }

@@ -160,10 +160,6 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         };
         froms.sort_by_cached_key(comes);
         put_in_order(&mut items, &froms, window_batches);
-        if targets.iter().any(|target| target.part[0] > 0) {
-            // Parts of a strip share its cells; the first one counts them.
-            return Ok((items, froms));
-        }
         let mut report = lock(&self.report);
         report.cells += count;
         report.cells_indexed += indexed;

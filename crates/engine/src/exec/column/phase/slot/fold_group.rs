@@ -91,11 +91,9 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             let rows = &mut group.rows[item.target];
             let folded = self.block(target, input, accumulators, rows, scratch, worker)?;
             let folded = folded.ok_or_else(broken)?;
-            // Parts of a strip share its cells; the first one counts them.
-            let is_counted = target.part[0] == 0;
-            let sources = u64::from(is_counted) * block.groups() as u64;
-            let pinned = item.pinned.filter(|_| is_counted);
-            self.count(worker, sources, folded, pinned.map(|_| (used, block_edges)));
+            let sources = block.groups() as u64;
+            let pinned = item.pinned.map(|_| (used, block_edges));
+            self.count(worker, sources, folded, pinned);
             edges += folded;
             scanned += sources;
             group.folded[item.target] |= folded > 0;
@@ -202,15 +200,8 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             if input.messages.few && !input.messages.any_of(input.block) {
                 return Ok(Some(0));
             }
-            let entries = 1 << context.batches.bits(batch);
-            let (accumulators, part) = (&mut accumulators[..entries], target.destinations(entries));
-            return Ok(fold_block::scatter(
-                program,
-                input,
-                accumulators,
-                part,
-                scratch,
-            ));
+            let accumulators = &mut accumulators[..1 << context.batches.bits(batch)];
+            return Ok(fold_block::scatter(program, input, accumulators, scratch));
         }
         let accumulators = &mut accumulators[..context.batches.span(batch) as usize];
         // Workers that fold strips of the same batch cannot share its rows.

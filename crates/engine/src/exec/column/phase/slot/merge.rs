@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::exec::column::kernel::accumulators::Accumulators;
 
-/// The strips of a batch, or the parts of strips, that are folded but not yet merged.
+/// The strips of a batch that are folded but not yet merged.
 pub(crate) struct StripMerge<A> {
-    /// How many there are, each part counted.
     pub(crate) strips: usize,
     pub(crate) next: usize,
     /// An edge was folded into one of them.

@@ -7,8 +7,6 @@
 //! the accumulators of a strip stay in the cache for many cells. A worker owns its group and streams the group's cells
 //! through its own streams while it prefetches the cells of the next group.
 //!
-//! With edges and messages in memory, and fewer strips than workers, each worker takes a part of the destinations of a strip.
-//!
 //! The fold order of a destination is the graph's, whatever the groups are: ascending sources within a strip, strips
 //! merged in order by [`StripMerge`].
 
@@ -33,9 +31,7 @@ use crate::messages::buffer::MessageBuffer;
 use crate::metrics::run::PassMetrics;
 use crate::program::edge::EdgeProgram;
 use crate::schedule::numa::{NumaQueue, node_of_batch};
-use crate::schedule::tasks::{
-    ColumnLayout, FoldSide, StripRef, column_groups, parts_of_strips, split,
-};
+use crate::schedule::tasks::{ColumnLayout, FoldSide, StripRef, column_groups};
 use crate::state::rows::ColumnAccess;
 use crate::value::Reduce;
 
@@ -83,32 +79,23 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     ) -> Self {
         let context = pass.context;
         let batches = context.batches.len();
-        let workers = context.workers.count();
-        let groups = column_groups(context, scratch.group_strips);
-        // Cells on disk would be read once for each part, and a gather that asks for rows has them alone.
-        let parts = match side == FoldSide::Scatter && messages.in_memory() && cell_cache.all {
-            true => parts_of_strips(workers, groups.len(), context.own_edges()),
-            false => 1,
-        };
-        let groups = if parts > 1 {
-            split(groups, parts)
-        } else {
-            groups
-        };
         let merge = |batch| StripMerge {
-            strips: parts * context.strips(batch),
+            strips: context.strips(batch),
             next: 0,
             folded: false,
             total: None,
             waiting: BTreeMap::new(),
         };
-        let mut groups: Vec<_> = (0..).zip(groups).collect();
+        let mut groups: Vec<_> = (0..)
+            .zip(column_groups(context, scratch.group_strips))
+            .collect();
         if scratch.group_strips <= 1 {
             // The longest group of a node comes first, so that no worker is left with it at the end.
             sort_by_length(&mut groups, context);
         }
         let firsts: Vec<usize> = groups.iter().map(|(_, group)| group[0].batch).collect();
         let group_queue = NumaQueue::new(&firsts, batches);
+        let workers = context.workers.count();
         let mut streams: Vec<Vec<CellStreams>> = (0..workers).map(|_| Vec::new()).collect();
         for (i, pair) in scratch.streams.drain(..).enumerate() {
             streams[i % workers].push(pair);
