@@ -103,9 +103,14 @@ impl<P: VertexProgram> PregelStep<P> {
     }
 
     /// Checks a broadcast; returns false if it is `IDENTITY`, which says nothing.
+    ///
+    /// It checks `on_edge` on an edge of weight 1. With records it does not: `on_edge` may rely on their values.
     #[inline(always)]
     fn is_said(&self, index: u64, message: P::Message) -> bool {
-        let on_edge = self.program.on_edge(message, P::Edge::ONE);
+        let on_edge = match P::Edge::FIELDS {
+            [] => self.program.on_edge(message, P::Edge::ONE),
+            _ => message,
+        };
         self.check_identity(index, message);
         self.check_identity(index, on_edge);
         let is_said = !message.bit_eq(&P::IDENTITY);

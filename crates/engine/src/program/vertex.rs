@@ -68,7 +68,7 @@ pub trait VertexProgram: Send + Sync + Sized + 'static {
     ///
     /// The run ends with [`EngineError::NotIdentity`](crate::EngineError::NotIdentity) if a vertex sends a message that
     /// [`VertexProgram::combine`] changes when it adds the message to this value. For a broadcast, what `on_edge` makes of the message
-    /// on an edge of weight 1 counts too.
+    /// on an edge of weight 1 counts too, unless edges carry records.
     const IDENTITY: Self::Message;
     /// Combining gives the same bits in any order (integers, minimum, maximum).
     const ORDER_INDEPENDENT: bool = false;

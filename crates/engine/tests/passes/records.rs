@@ -39,25 +39,26 @@ const ROADS: Records = Records {
     },
 };
 
-/// Distances in metres over roads of more than one lane.
+/// Tolls over roads of more than one lane; they divide by a field that no edge has as 0.
 #[derive(Clone, Copy)]
-struct Metres;
+struct Tolls;
 
-impl MonotoneProgram for Metres {
+impl MonotoneProgram for Tolls {
     type Edge = Road;
     type Label = u64;
     fn on_edge(&self, label: u64, road: Road) -> u64 {
+        let toll = 70_000 / u64::from(road.metres);
         match road.lanes {
             0 | 1 => u64::MAX,
-            _ => label + u64::from(road.metres),
+            _ => label + toll,
         }
     }
 }
 
 /// The same as a vertex program.
-struct MetresOfVertices;
+struct TollsOfVertices;
 
-impl VertexProgram for MetresOfVertices {
+impl VertexProgram for TollsOfVertices {
     type Value = u64;
     type Message = u64;
     type Edge = Road;
@@ -65,41 +66,41 @@ impl VertexProgram for MetresOfVertices {
     const IDENTITY: u64 = u64::MAX;
     const ORDER_INDEPENDENT: bool = true;
 
-    fn compute(&self, me: &mut VertexContext<'_, Self>, nearest: Option<u64>) {
+    fn compute(&self, me: &mut VertexContext<'_, Self>, cheapest: Option<u64>) {
         if me.superstep() == 0 {
             *me.value = u64::MAX;
         }
         let is_source = me.superstep() == 0 && me.index() == 0;
-        let here = if is_source { Some(0) } else { nearest };
+        let here = if is_source { Some(0) } else { cheapest };
         if let Some(here) = here.filter(|here| *here < *me.value) {
             *me.value = here;
             me.broadcast(here);
         }
         me.vote_to_halt();
     }
-    fn combine(&self, nearest: &mut u64, other: u64) {
-        *nearest = other.min(*nearest);
+    fn combine(&self, cheapest: &mut u64, other: u64) {
+        *cheapest = other.min(*cheapest);
     }
-    fn on_edge(&self, distance: u64, road: Road) -> u64 {
-        Metres.on_edge(distance, road)
+    fn on_edge(&self, toll: u64, road: Road) -> u64 {
+        Tolls.on_edge(toll, road)
     }
 }
 
-/// Distances by relaxing all arcs until none changes.
+/// Tolls by relaxing all arcs until none changes.
 fn expected(graph: &Plain) -> Vec<u64> {
-    let mut metres = vec![u64::MAX; graph.vertices as usize];
-    metres[0] = 0;
+    let mut tolls = vec![u64::MAX; graph.vertices as usize];
+    tolls[0] = 0;
     loop {
-        let before = metres.clone();
+        let before = tolls.clone();
         for &(from, to, weight) in &graph.arcs {
             let here = before[from as usize];
             if here < u64::MAX {
-                let there = Metres.on_edge(here, road(weight));
-                metres[to as usize] = metres[to as usize].min(there);
+                let there = Tolls.on_edge(here, road(weight));
+                tolls[to as usize] = tolls[to as usize].min(there);
             }
         }
-        if metres == before {
-            return metres;
+        if tolls == before {
+            return tolls;
         }
     }
 }
@@ -111,7 +112,7 @@ fn records_reach_programs_in_every_mode() {
     for graph in [&mut directed, &mut both] {
         graph.records = Some(ROADS);
         let expected = expected(graph);
-        assert!(expected.iter().filter(|metres| **metres < u64::MAX).count() > 100);
+        assert!(expected.iter().filter(|toll| **toll < u64::MAX).count() > 100);
         let disk = open_disk(IoChoice::Auto).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("graph");
@@ -130,13 +131,13 @@ fn records_reach_programs_in_every_mode() {
                         ..Mode::USUAL
                     };
                     let found = run(&path, mode, |engine| {
-                        let labels = engine.vertex_array::<u64>("metres")?;
+                        let labels = engine.vertex_array::<u64>("tolls")?;
                         engine.process_vertices(labels.write(), None, |v, label| {
                             *label = if v == 0 { 0 } else { u64::MAX };
                         })?;
                         let mut source = engine.empty_set()?;
                         source.insert(0)?;
-                        engine.run_to_fixpoint(&Metres, labels, source, Direction::Forward)?;
+                        engine.run_to_fixpoint(&Tolls, labels, source, Direction::Forward)?;
                         Ok(all(engine, labels))
                     });
                     assert!(found == expected, "{}: {mode:?}", graph.name);
@@ -146,8 +147,8 @@ fn records_reach_programs_in_every_mode() {
                     };
                     for version in versions {
                         let found = run(&path, mode, |engine| {
-                            let values = engine.vertex_array::<u64>("metres")?;
-                            match engine.pregel(MetresOfVertices, values, *version, None) {
+                            let values = engine.vertex_array::<u64>("tolls")?;
+                            match engine.pregel(TollsOfVertices, values, *version, None) {
                                 Err(EngineError::PushNeedsMemory { .. }) => Ok(None),
                                 Err(error) => Err(error),
                                 Ok(()) => Ok(Some(all(engine, values))),
