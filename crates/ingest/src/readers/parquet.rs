@@ -10,7 +10,7 @@ use std::sync::Arc;
 use graphmill_storage::{CancelToken, Disk, Lease, MemoryBudget, RandomAccessFile};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::errors::Result as ParquetResult;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescriptor;
 
@@ -183,8 +183,7 @@ impl ParquetFile {
         let before = self.metadata.row_groups()[..group].iter();
         let rows_before = before.fold(0_i64, |rows, group| rows.saturating_add(group.num_rows()));
         let rows = self.metadata.row_group(group).num_rows().max(0) as u64;
-        let group_bytes = self.chunks(group).map(packed_bytes);
-        let group_bytes = group_bytes.fold(0, u64::saturating_add);
+        let group_bytes = packed_bytes(self.metadata.row_group(group), &self.wanted);
         let mut readers = Vec::with_capacity(self.wanted.len());
         for chunk in self.chunks(group) {
             let file = RandomAccessFile::open(disk, budget, path, CHUNK_BYTES)?;
@@ -255,13 +254,13 @@ fn check_chunks(
 ) -> Result<(), IngestError> {
     let mut chunk_bytes = 0_u64;
     for group in metadata.row_groups() {
-        let chunks = wanted.iter().map(|&column| group.column(column));
-        let sizes = chunks.clone().map(packed_bytes);
-        chunk_bytes = sizes.fold(chunk_bytes, u64::saturating_add);
+        chunk_bytes = chunk_bytes.saturating_add(packed_bytes(group, wanted));
         if chunk_bytes > bytes {
             return Err(broken(path, "its columns have more bytes than the file"));
         }
-        let mut packings = chunks.map(ColumnChunkMetaData::compression);
+        let mut packings = wanted
+            .iter()
+            .map(|&column| group.column(column).compression());
         if packings.any(|packing| packing == Compression::LZ4) {
             return Err(IngestError::input(
                 path,
@@ -272,8 +271,12 @@ fn check_chunks(
     Ok(())
 }
 
-fn packed_bytes(chunk: &ColumnChunkMetaData) -> u64 {
-    chunk.compressed_size().max(0) as u64
+/// Returns the packed bytes of the `wanted` columns; a column that several fields read counts once.
+fn packed_bytes(group: &RowGroupMetaData, wanted: &[usize]) -> u64 {
+    let first = |(place, column): &(usize, &usize)| !wanted[..*place].contains(column);
+    let chunks = wanted.iter().enumerate().filter(first);
+    let sizes = chunks.map(|(_, &column)| group.column(column).compressed_size().max(0) as u64);
+    sizes.fold(0, u64::saturating_add)
 }
 
 /// Returns the type of a column.

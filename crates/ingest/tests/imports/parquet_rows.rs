@@ -387,6 +387,22 @@ fn records_of_columns_are_read() {
 }
 
 #[test]
+fn fields_of_one_column_count_it_once() {
+    const ROWS: usize = 2000;
+    let amounts: Vec<f64> = (0..ROWS).map(|row| (row as f64).sqrt()).collect();
+    let columns: &[Column<'_>] = &[
+        Column::Int64(&[1; ROWS]),
+        Column::Int32(&[2; ROWS]),
+        Column::Double(&amounts),
+    ];
+    let schema = "message m { REQUIRED INT64 src; REQUIRED INT32 dst; REQUIRED DOUBLE amount; }";
+    let bytes = file(schema, &[columns], Compression::UNCOMPRESSED, true);
+    let (edges, _) = read(&bytes, &records("a=amount:f64,b=amount:f64")).unwrap();
+    assert!(edges.starts_with("1>2:0/0 1>2:1/1 "), "{}", &edges[..40]);
+    assert_eq!(edges.split(' ').count(), ROWS);
+}
+
+#[test]
 fn rows_that_do_not_fit_their_record_are_refused() {
     for (columns, problem) in [
         ("at:i32", "row 2: column at does not fit i32"),
