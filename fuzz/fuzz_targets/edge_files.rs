@@ -43,7 +43,9 @@ fuzz_target!(|input: &[u8]| {
     let ids = [None, Some(Ids::Integer), Some(Ids::Text), None][usize::from(how & 3)];
     let mut text = TextOptions::default();
     if how >> 2 & 3 == 3 {
-        text.edge_data = "a=3:i16,b=3:f64".parse().expect("fields");
+        // Fields of columns in order take the short loop; two fields of one column do not.
+        let fields = ["a=3:i16,b=3:f64", "a=3:i16,b=4:f64"][usize::from(how >> 5 & 1)];
+        text.edge_data = fields.parse().expect("fields");
     }
     let options = ReadOptions {
         text,

@@ -53,7 +53,8 @@ fuzz_target!(|input: &[u8]| {
     disk.write_small(&path, file).expect("a disk takes a file");
     let mut text = TextOptions::default();
     if how >> 2 & 3 == 3 {
-        text.edge_data = "a=3:i16,b=3:f64".parse().expect("fields");
+        let fields = ["a=3:i16,b=3:f64", "a=3:i16,b=4:f64"][usize::from(how >> 5 & 1)];
+        text.edge_data = fields.parse().expect("fields");
     }
     let options = ReadOptions {
         text,
