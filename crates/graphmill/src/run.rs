@@ -192,7 +192,7 @@ impl Plan {
         let group_sizes = self.entry.group_sizes.filter(|_| wants_sizes);
         let sizes = group_sizes.map(|sizes| sizes(&mut session, &output));
         let sizes = sizes.transpose()?;
-        job::end_calls(&mut session)?;
+        job::end_calls(&mut session, "end_passes")?;
         self.warn_of(&metrics, watcher);
         let (result_bytes, summary, _highest) = self.write_result(
             &mut session,

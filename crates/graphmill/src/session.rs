@@ -169,7 +169,7 @@ impl Session {
     /// # Errors
     /// The program makes fewer calls than the run that it resumes; a checkpoint cannot be written; the user asked to stop.
     pub fn end_passes(&mut self) -> Result<(), Error> {
-        Ok(job::end_calls(&mut self.engine)?)
+        Ok(job::end_calls(&mut self.engine, "end_passes")?)
     }
 
     /// Ends the session of a program that has done its work, and deletes its checkpoints.

@@ -149,7 +149,8 @@ impl Session {
     /// # Errors
     /// The disk fails, the budget has no room for a batch and a block, or work was to stop.
     pub fn each_block(&mut self, output: &Output, each: impl FnMut(&Block)) -> Result<(), Error> {
-        job::end_calls(&mut self.engine)?;
+        let name = format!("each_block of {}", output.column);
+        job::end_calls(&mut self.engine, &name)?;
         match job::rank(&self.engine).0 {
             0 => {
                 self.each_served_block(output, each)?;

@@ -374,7 +374,7 @@ fn checkpoint_writes_changed_pages_only() {
         let method = sssp::SsspMethod::BellmanFord;
         let distances = engines(sssp::run::<f64>(&mut engine, 0, method)).unwrap();
         let passes = engine.metrics().passes.clone();
-        graphmill_engine::job::end_calls(&mut engine).unwrap();
+        graphmill_engine::job::end_calls(&mut engine, "end_passes").unwrap();
         assert_eq!(all(&engine, distances)[50], 50.0);
         std::fs::remove_dir_all(&versions).unwrap();
         let written = passes.iter().map(|pass| pass.bytes_written);

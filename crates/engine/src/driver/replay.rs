@@ -207,6 +207,7 @@ pub fn logged_work<E: From<EngineError>>(
     work: impl FnOnce(&mut Engine) -> Result<u64, E>,
 ) -> Result<u64, E> {
     if engine.active.history().is_ended {
+        engine.common.ranks.compare_call(name)?;
         return work(engine);
     }
     let (number, []) = engine.logged_call(0, name, |engine| Ok::<_, E>((work(engine)?, [])))?;
@@ -246,15 +247,18 @@ pub fn has_published(engine: &Engine) -> bool {
 /// Ends the driver's calls: rows and members of sets may be read from now on.
 ///
 /// The driver must have made all logged calls of the run that it resumes: a result before that has no rows.
+/// `name` identifies the call that ends them.
 ///
 /// # Errors
-/// The driver made fewer calls and so is another program; the last checkpoint cannot be written; or the user cancelled.
-pub fn end_calls(engine: &mut Engine) -> Result<(), EngineError> {
+/// The driver made fewer calls and so is another program; the last checkpoint cannot be written; the user cancelled; or
+/// another rank makes another call.
+pub fn end_calls(engine: &mut Engine, name: &str) -> Result<(), EngineError> {
     if engine.active.history().is_replaying() {
         return Err(EngineError::OtherRun {
             what: "the program ends before the checkpoint of that run",
         });
     }
+    engine.common.ranks.compare_call(name)?;
     engine.checkpoint_if_due()?;
     engine.active.history().is_ended = true;
     if let Some(recovery) = &mut engine.recovery {

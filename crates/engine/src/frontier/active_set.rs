@@ -254,6 +254,7 @@ impl ActiveSet {
                 .map(|found| found == 1)
                 .ok_or_else(misfit);
         }
+        self.pool.ranks.compare_call("contains")?;
         let [found] = self.pool.ranks.total([u64::from(self.holds(v))])?;
         self.pool.history().note("contains", &found.to_le_bytes());
         Ok(found == 1)

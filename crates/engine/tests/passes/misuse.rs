@@ -324,7 +324,7 @@ fn calls_that_differ_between_ranks_are_an_error() {
         ranks: Ranks::Local(2),
         ..mode(EdgeResidency::Auto, 1, Bytes(1 << 30))
     };
-    for ends_early in [false, true] {
+    for (ends_early, asks_set) in [(false, false), (true, false), (false, true)] {
         let told = stored(&graph, two, |engine| {
             job::compare_calls(engine);
             let sums = engine.vertex_array::<u64>("sums")?;
@@ -332,6 +332,10 @@ fn calls_that_differ_between_ranks_are_an_error() {
             let (read, write) = (sums.read(), sums.write());
             if job::rank(engine).0 == 0 {
                 let active = engine.empty_set()?;
+                if asks_set {
+                    let done = active.contains(3);
+                    return Ok(done.map(drop).map_err(|error| error.to_string()));
+                }
                 let program = Panicking(Panics::Never);
                 let done = engine.process_edges(&program, read, write, &active, Direction::Forward);
                 return Ok(done.map(drop).map_err(|error| error.to_string()));
@@ -345,10 +349,14 @@ fn calls_that_differ_between_ranks_are_an_error() {
             true => "nothing more",
             false => "process_vertices of (Read<u64>, u64)",
         };
+        let ours = match asks_set {
+            true => "contains",
+            false => "process_edges of Panicking",
+        };
         let expected = format!(
-            "cannot make call 1 of this session: rank 1 calls {theirs}, and this rank process_edges of Panicking; \
+            "cannot make call 1 of this session: rank 1 calls {theirs}, and this rank {ours}; \
              every rank must make the same calls in the same order"
         );
-        assert_eq!(told, Err(expected), "{ends_early}");
+        assert_eq!(told, Err(expected), "{ends_early} {asks_set}");
     }
 }

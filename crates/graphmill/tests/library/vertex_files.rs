@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Mutex;
 
+use graphmill::advanced::run_on_ranks;
 use graphmill::prelude::*;
-use graphmill::{Error, ImportConfig, Machine, Order, Session, unwatched};
+use graphmill::{CancelToken, Error, ImportConfig, Machine, Order, Session, unwatched};
 use tempfile::TempDir;
 
 use crate::common::{MEMORY, config, import, members, on_ranks, values};
@@ -215,5 +216,54 @@ fn sets_intersect_and_select() {
         found.sort_unstable();
         let expected: Vec<u64> = (0..501).filter(|v| v % 15 == 0 && v % 10 != 0).collect();
         assert_eq!(found, expected, "{ranks} ranks");
+    }
+}
+
+#[test]
+fn rows_that_other_ranks_do_not_hand_out_are_an_error() {
+    let folder = TempDir::new().expect("a folder");
+    let graph = path_of_five(folder.path(), Order::Id);
+    let session = |machine: &Machine| -> Result<Session, Error> {
+        machine.session(&machine.graph(&graph)?, Default::default(), &unwatched())
+    };
+    for (theirs, is_after_end) in [
+        ("process_vertices of (Write<u64>, ())", false),
+        ("end_passes", false),
+        ("nothing more", false),
+        ("nothing more", true),
+    ] {
+        let one = |machine: &Machine| {
+            let mut session = session(machine)?;
+            let array = session.vertex_array::<u64>("array")?;
+            if is_after_end {
+                session.end_passes()?;
+                let output = Output {
+                    column: "array",
+                    values: OutputValues::U64(array),
+                    nullable: false,
+                };
+                return session
+                    .write(&output, &folder.path().join("rows.csv"), |_| ())
+                    .map(drop);
+            }
+            values(&mut session, array).map(drop)
+        };
+        let other = |machine: &Machine| {
+            let mut session = session(machine)?;
+            let array = session.vertex_array::<u64>("array")?;
+            match theirs {
+                "end_passes" => session.finish()?,
+                "nothing more" if is_after_end => session.end_passes()?,
+                "nothing more" => (),
+                _ => session.process_vertices(array.write(), None, |_, row| *row = 3)?,
+            }
+            Ok(())
+        };
+        let (config, stop) = (config(MEMORY, 2), CancelToken::new());
+        let done = run_on_ranks(&config, 2, &stop, one, other);
+        let said = done.expect_err("other calls").to_string();
+        // Either rank may be the first to say so.
+        let is_told = said.contains("cannot make call") && said.contains(theirs);
+        assert!(is_told, "{said}");
     }
 }
