@@ -174,7 +174,7 @@ impl Session {
 
     /// Ends the session of a program that has done its work, and deletes its checkpoints.
     ///
-    /// All ranks call it.     /// A session that is dropped instead leaves its checkpoints, and the next run resumes from them.
+    /// All ranks call it. A session that is dropped instead leaves its checkpoints, and the next run resumes from them.
     ///
     /// # Errors
     /// As for [`Session::end_passes`]; the checkpoints cannot be deleted.
