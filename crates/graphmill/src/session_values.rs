@@ -175,8 +175,8 @@ impl Session {
 
     /// Writes a result to `path`, whose name gives the format, and returns the bytes of the file.
     ///
-    /// Rank 0 writes; the others return 0. Passes the number of rows written since the last call to `note`. A resumed run that wrote the file before its checkpoint does not
-    /// write it again.
+    /// Rank 0 writes; the others return 0. Every rank gives the same path. Passes the number of rows written since the last call to `note`.
+    /// A resumed run that wrote the file before its checkpoint does not write it again; with another path it is an error.
     ///
     /// # Errors
     /// As for [`Session::each_block`]; the name does not say the format. `path` is then as it was.
@@ -188,7 +188,7 @@ impl Session {
     ) -> Result<u64, Error> {
         let format = ResultFormat::of(path)?;
         let (machine, graph) = (&self.machine, &self.graph);
-        let name = format!("write {}", output.column);
+        let name = format!("write {} to {}", output.column, path.display());
         job::logged_work(&mut self.engine, &name, |engine| {
             if job::rank(engine).0 > 0 {
                 job::serve(engine)?;

@@ -249,6 +249,41 @@ fn checkpoints_of_another_program_are_refused() {
 }
 
 #[test]
+fn result_with_another_path_is_not_taken_as_written() {
+    let folder = folder();
+    let folder = folder.path();
+    let machine = Machine::open(&config(64 << 20, 1), Default::default()).expect("a machine");
+    let graph = machine.graph(&folder.join("graph")).expect("a graph");
+    let (program, kept) = (ProgramName::new("writes"), checkpoints(folder));
+    let run = |name: &str, is_killed: bool| -> Result<(), Error> {
+        let mut session = machine.checkpointed_session(
+            &graph,
+            Default::default(),
+            &program,
+            &kept,
+            &unwatched(),
+        )?;
+        let array = session.vertex_array::<u64>("array")?;
+        session.process_vertices(array.write(), None, |v, row| *row = v)?;
+        let output = Output {
+            column: "array",
+            values: OutputValues::U64(array),
+            nullable: false,
+        };
+        session.write(&output, &folder.join(name), |_| ())?;
+        session.process_vertices(array.write(), None, |_, row| *row += 1)?;
+        session.process_vertices(array.write(), None, |_, row| *row += 1)?;
+        if is_killed { Ok(()) } else { session.finish() }
+    };
+    run("a.csv", true).expect("a run");
+    std::fs::remove_file(folder.join("a.csv")).expect("a result");
+    let said = run("b.csv", false).expect_err("another call").to_string();
+    assert!(said.contains("the program makes other calls"), "{said}");
+    run("a.csv", false).expect("a run");
+    assert!(!folder.join("a.csv").exists(), "it was written before");
+}
+
+#[test]
 fn rows_are_read_after_the_last_pass() {
     let folder = folder();
     let folder = folder.path();
