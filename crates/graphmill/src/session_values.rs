@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use graphmill_algorithms::{Output, OutputValues};
-use graphmill_engine::{ActiveSet, Element, Engine, VertexArray, job};
+use graphmill_engine::{ActiveSet, Element, Engine, EngineError, VertexArray, job};
 use graphmill_graph::{DISK_PAGE_BYTES, Id, PageCache, StoredGraph, VertexId};
 use graphmill_storage::Lease;
 
@@ -79,6 +79,10 @@ impl Session {
     /// # Errors
     /// There is no such vertex; the ids cannot be read.
     pub fn id_of(&mut self, index: u64) -> Result<VertexId, Error> {
+        let vertices = self.graph.vertices();
+        if index >= vertices {
+            return Err(EngineError::NoSuchIndex { index, vertices }.into());
+        }
         let mut reader = self.ids()?;
         Ok(self.graph.id_of(&mut reader, index)?)
     }

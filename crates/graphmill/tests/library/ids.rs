@@ -51,7 +51,8 @@ fn ids_and_indices_map_to_each_other() {
                     let found = session.index_of(unknown);
                     assert!(matches!(found, Err(Error::NoVertex { .. })), "{found:?}");
                 }
-                assert!(session.id_of(8).is_err());
+                let said = session.id_of(8).expect_err("no vertex").to_string();
+                assert_eq!(said, "cannot use vertex index 8: the graph has 8 vertices");
                 Ok(())
             })
             .expect("a session");
