@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_engine::{
-    CheckpointPolicy, EdgeResidency, Engine, EngineConfig, EngineOptions, Mode, ProgramFootprint,
-    job,
+    CheckpointPolicy, EdgeResidency, Engine, EngineConfig, EngineError, EngineOptions, Mode,
+    ProgramFootprint, job,
 };
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::machine::resources::Machine;
 use crate::progress::{Progress, ProgressFn};
 use crate::run_identity::{ProgramName, RunIdentity};
+use crate::summary::result_bytes;
 
 /// An open graph and the engine over it, to which it dereferences.
 ///
@@ -64,15 +65,14 @@ impl Machine {
     /// Its temporary files are beside the graph unless the machine has a directory for them.
     ///
     /// # Errors
-    /// They cannot be made, or the budget is too small for one batch.
+    /// They cannot be made, or the budget is too small for one batch or for the rows of a result.
     pub fn session(
         &self,
         graph: &Arc<StoredGraph>,
         options: EngineOptions,
         watcher: &ProgressFn,
     ) -> Result<Session, Error> {
-        let asked = (options, ProgramFootprint::USUAL, None);
-        let session = self.session_beside(graph.path(), graph, asked, None, watcher)?;
+        let session = self.program_session(graph, options, None, watcher)?;
         job::compare_calls(&session);
         Ok(session)
     }
@@ -98,12 +98,38 @@ impl Machine {
         let tmp = self.tmp(graph.path());
         let dir = CheckpointDir::open(self, graph, identity, checkpoints, &tmp, watcher)?;
         let policy = dir.as_ref().map(|dir| dir.asked.clone());
-        let asked = (options, ProgramFootprint::USUAL, policy);
-        let mut session = self.session_beside(graph.path(), graph, asked, None, watcher)?;
+        let mut session = self.program_session(graph, options, policy, watcher)?;
         if let Some(dir) = &dir {
             dir.report_resumed(job::resumed(&session), watcher);
         }
         session.checkpoints = dir;
+        Ok(session)
+    }
+
+    /// Opens a session for a program of one's own, whose last passes leave memory for the rows of a result.
+    fn program_session(
+        &self,
+        graph: &Arc<StoredGraph>,
+        options: EngineOptions,
+        checkpoints: Option<CheckpointPolicy>,
+        watcher: &ProgressFn,
+    ) -> Result<Session, Error> {
+        let (dims, budget) = (graph.measure(), self.budget());
+        let result = result_bytes(&dims, true, 0);
+        let sizes = ProgramFootprint::USUAL.with_result(result);
+        let least =
+            budget.total() - budget.available() + job::min_memory(&dims, self.tiers(), sizes);
+        let asked = (options, sizes, checkpoints);
+        let session = self.session_beside(graph.path(), graph, asked, None, watcher)?;
+        if budget.available() < result {
+            let (what, budget) = ("a program with a result", budget.total());
+            return Err(EngineError::TooSmall {
+                what,
+                least,
+                budget,
+            }
+            .into());
+        }
         Ok(session)
     }
 

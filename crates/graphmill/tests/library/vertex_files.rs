@@ -136,6 +136,40 @@ fn set_of_a_file_has_its_vertices() {
     }
 }
 
+/// What a session admits it can also write, whatever the budget.
+#[test]
+fn program_that_was_admitted_has_memory_for_its_result() {
+    const VERTICES: u64 = 60_000;
+    let folder = TempDir::new().expect("a folder");
+    let edges = |v| format!("{v} {}\n{v} {}\n", v * 7919 % VERTICES, (v + 1) % VERTICES);
+    let edges: String = (0..VERTICES).map(edges).collect();
+    let options = ImportConfig {
+        batch_size: Some(1 << 16),
+        ..ImportConfig::default()
+    };
+    let graph = import(folder.path(), &edges, options);
+    let write = |memory: u64| {
+        let machine = Machine::open(&config(memory, 2), Default::default())?;
+        let graph = machine.graph(&graph)?;
+        let mut session = machine.session(&graph, Default::default(), &unwatched())?;
+        let array = session.vertex_array::<u64>("rows")?;
+        session.process_vertices(array.write(), None, |v, row| *row = v)?;
+        let output = Output {
+            column: "rows",
+            values: OutputValues::U64(array),
+            nullable: false,
+        };
+        let written = session.write(&output, &folder.path().join("rows.csv"), |_| ());
+        Ok::<_, Error>(written.map_err(|error| error.to_string()))
+    };
+    let admitted = (8..60).filter_map(|half| write(half << 19).ok());
+    let admitted: Vec<_> = admitted.take(12).collect();
+    assert_eq!(admitted.len(), 12);
+    for written in admitted {
+        assert!(written.is_ok(), "{written:?}");
+    }
+}
+
 /// The file is in no order, and memory holds a part of it at a time.
 #[test]
 fn file_larger_than_memory_is_read_in_parts() {
