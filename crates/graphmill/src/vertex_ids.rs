@@ -1,5 +1,7 @@
 //! From the id of a vertex, in whatever form it is given, to its index.
 
+use std::str::FromStr;
+
 use graphmill_graph::{FormatError, IdKind, PageCache, StoredGraph, VertexId};
 
 /// The index of the vertex with an id; `None` if the graph has no such vertex.
@@ -19,11 +21,13 @@ pub(crate) fn index_of(
 
 /// The id as graphs with ids of a kind have it.
 ///
-/// Digits are a number if ids are integers, and a number is its digits if they are text. `None` if no such graph has it.
+/// Digits are a number if ids are integers, and a number is its digits if they are text. `007` and `+7` are no numbers.
+/// `None` if no such graph has it.
 pub(crate) fn of_kind(kind: IdKind, id: VertexId) -> Option<VertexId> {
     use VertexId::{Integer, Signed, Text};
-    fn parsed<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
-        str::from_utf8(text).ok()?.parse().ok()
+    fn parsed<T: FromStr + ToString>(text: &[u8]) -> Option<T> {
+        let id: T = str::from_utf8(text).ok()?.parse().ok()?;
+        (id.to_string().as_bytes() == text).then_some(id)
     }
     Some(match (kind, id) {
         (IdKind::Dense | IdKind::Integer, Signed(id)) => Integer(id.try_into().ok()?),
@@ -58,5 +62,11 @@ mod tests {
             assert_eq!(of_kind(IdKind::Integer, id), None);
         }
         assert_eq!(of_kind(IdKind::Signed, u64::MAX.into()), None);
+        for text in ["07", "+7", "-0", "-07", " 7"] {
+            for kind in [IdKind::Dense, IdKind::Integer, IdKind::Signed] {
+                assert_eq!(of_kind(kind, text.into()), None, "{text}");
+            }
+            assert_eq!(of_kind(IdKind::Text, text.into()), Some(text.into()));
+        }
     }
 }
