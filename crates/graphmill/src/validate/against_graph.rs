@@ -51,7 +51,7 @@ impl Plan {
     ) -> Result<Verdict, Error> {
         let machine = Machine::open(&self.machine(), stop.clone())?;
         // Before edges are imported for nothing.
-        drop(open(&machine, result, ValueReading::Words)?);
+        drop(open(&machine, result, ValueReading::Words, false)?);
         let (graph, settings, _hold) =
             self.open_and_resolve(&machine, OpenFor::Inspect, watcher)?;
         let settings = algorithms::by_rank(settings, &graph, machine.budget())?;
@@ -136,7 +136,7 @@ fn rows(
         ..Verdict::default()
     };
     let mut has_row = vec![false; vertices as usize];
-    for row in open(machine, result, ValueReading::Words)? {
+    for row in open(machine, result, ValueReading::Words, false)? {
         let ResultRow { id, value } = row.map_err(unsorted)?;
         let place = names.rank_of(&id)?;
         let row = place.and_then(|vertex| Some((vertex, has_row.get_mut(vertex as usize)?)));

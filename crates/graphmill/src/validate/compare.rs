@@ -34,6 +34,6 @@ pub fn validate(
         Rule::Equivalence => ValueReading::Names,
     };
     compare(machine.budget(), [result, reference], rule, |path| {
-        open(machine, path, reading)
+        open(machine, path, reading, false)
     })
 }

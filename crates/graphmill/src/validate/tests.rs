@@ -22,6 +22,7 @@ fn compared(result: &str, reference: &str, rule: Rule) -> Result<Verdict, Valida
             std::io::Cursor::new(text.to_string()),
             path.to_path_buf(),
             ValueReading::Numbers,
+            false,
         )))
     };
     compare(

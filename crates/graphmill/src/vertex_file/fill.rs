@@ -122,8 +122,10 @@ impl<'f> FileRows<'f> {
         reading: ValueReading,
     ) -> Result<FileRows<'f>, Error> {
         let budget = machine.budget();
-        let reader = PageCache::new(graph, budget, PAGES)?;
-        let rows = open(machine, path, reading).map_err(unsorted)?;
+        let mut reader = PageCache::new(graph, budget, PAGES)?;
+        // A line that starts with `vertex` and a tab is a header, unless it is a row of that vertex.
+        let any_column = vertex_ids::index_of(graph, &mut reader, "vertex".into())?.is_none();
+        let rows = open(machine, path, reading, any_column).map_err(unsorted)?;
         let bytes_max = (budget.available() / 4).clamp(ROWS_BYTES[0], ROWS_BYTES[1]);
         Ok(FileRows {
             graph: Arc::clone(graph),

@@ -23,13 +23,16 @@ const CHUNK_BYTES: usize = 1 << 18;
 const TEXT_BUFFER_BYTES: usize = 1 << 15;
 
 /// The rows of a file until work is to stop. What the file is, its first bytes say.
+///
+/// `any_column`: a first line of text with `vertex`, a tab and any name is a header.
 pub(crate) fn open(
     machine: &Machine,
     path: &Path,
     reading: ValueReading,
+    any_column: bool,
 ) -> Result<RowIter, ValidateError> {
     let stop = machine.stop().clone();
-    let rows = rows_of(machine, path, reading)?;
+    let rows = rows_of(machine, path, reading, any_column)?;
     Ok(Box::new(rows.map(move |row| match stop.is_cancelled() {
         true => Err(ValidateError::Stopped),
         false => row,
@@ -48,6 +51,7 @@ fn rows_of(
     machine: &Machine,
     path: &Path,
     reading: ValueReading,
+    any_column: bool,
 ) -> Result<RowIter, ValidateError> {
     let whole = path.to_path_buf();
     if !machine.disk().exists(path)? {
@@ -57,7 +61,7 @@ fn rows_of(
         return Err(ValidateError::IsGraph { path: whole });
     }
     if machine.disk().is_dir(path)? {
-        return rows_of_parts(machine, path, reading);
+        return rows_of_parts(machine, path, reading, any_column);
     }
     let file = RandomAccessFile::open(machine.disk(), machine.budget(), path, CHUNK_BYTES)?;
     let unreadable = |source| ValidateError::Read {
@@ -72,9 +76,11 @@ fn rows_of(
         b"PAR1" => parquet::rows(file, machine.budget(), path, reading),
         [0x1f, 0x8b, ..] => {
             let unpacked = BufReader::with_capacity(TEXT_BUFFER_BYTES, MultiGzDecoder::new(lines));
-            Ok(Box::new(TextRows::new(unpacked, whole, reading)))
+            Ok(Box::new(TextRows::new(
+                unpacked, whole, reading, any_column,
+            )))
         }
-        _ => Ok(Box::new(TextRows::new(lines, whole, reading))),
+        _ => Ok(Box::new(TextRows::new(lines, whole, reading, any_column))),
     }
 }
 
@@ -83,6 +89,7 @@ fn rows_of_parts(
     machine: &Machine,
     path: &Path,
     reading: ValueReading,
+    any_column: bool,
 ) -> Result<RowIter, ValidateError> {
     let is_part = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
@@ -97,7 +104,7 @@ fn rows_of_parts(
     // One part at a time is open.
     let machine = machine.clone();
     let rows = move |part: PathBuf| {
-        let rows = rows_of(&machine, &part, reading);
+        let rows = rows_of(&machine, &part, reading, any_column);
         rows.unwrap_or_else(|error| Box::new(once(Err(error))))
     };
     Ok(Box::new(parts.into_iter().flat_map(rows)))

@@ -230,7 +230,8 @@ fn integer(text: &[u8]) -> Option<u64> {
 /// The rows of a text, one a line.
 ///
 /// It is CSV when its first line is a header that starts with `vertex,`, or the same with tabs, otherwise LDBC's text: an id and a value with white space
-/// between them. Blank lines are passed over. In CSV a value may be empty: none.
+/// between them. With tabs the column is one of a result, unless any is allowed: the line might be a row of a vertex `vertex`.
+/// Blank lines are passed over. In CSV a value may be empty: none.
 pub(crate) struct TextRows<R> {
     text: R,
     path: PathBuf,
@@ -243,10 +244,17 @@ pub(crate) struct TextRows<R> {
     /// Of the columns of CSV.
     separator: u8,
     reading: ValueReading,
+    /// True if `vertex`, a tab and any name is a header.
+    any_column: bool,
 }
 
 impl<R: BufRead> TextRows<R> {
-    pub(crate) fn new(text: R, path: PathBuf, reading: ValueReading) -> TextRows<R> {
+    pub(crate) fn new(
+        text: R,
+        path: PathBuf,
+        reading: ValueReading,
+        any_column: bool,
+    ) -> TextRows<R> {
         TextRows {
             text,
             path,
@@ -256,6 +264,7 @@ impl<R: BufRead> TextRows<R> {
             is_csv: false,
             separator: b',',
             reading,
+            any_column,
         }
     }
 
@@ -275,7 +284,8 @@ impl<R: BufRead> TextRows<R> {
                     self.is_csv = true;
                     continue;
                 }
-                if header.starts_with(b"vertex,") || is_header_with_tabs(header) {
+                let is_tsv = is_header_with_tabs(header, self.any_column);
+                if header.starts_with(b"vertex,") || is_tsv {
                     self.separator = header[b"vertex".len()];
                     self.is_csv = true;
                     continue;
@@ -294,7 +304,7 @@ impl<R: BufRead> TextRows<R> {
             let (row, expected) = match self.is_csv {
                 _ if self.reading == ValueReading::Ids => (
                     id_alone(&self.buffer, self.is_csv.then_some(self.separator)),
-                    "an id",
+                    "an id, or an id and a value",
                 ),
                 // Blanks are a part of an id.
                 true => (
@@ -374,8 +384,11 @@ fn without_end(line: &[u8]) -> &[u8] {
 }
 
 /// Whether a line is the header of a result with tabs: a vertex may be called `vertex`, too.
-fn is_header_with_tabs(line: &[u8]) -> bool {
+fn is_header_with_tabs(line: &[u8], any_column: bool) -> bool {
     let column = line.strip_prefix(b"vertex\t");
+    if any_column {
+        return column.is_some();
+    }
     let is_column = |name: &str| column == Some(name.as_bytes());
     is_column("parent") || registry().iter().any(|entry| is_column(entry.value))
 }
@@ -389,14 +402,15 @@ fn space_separated(line: &[u8]) -> Option<Fields<'_>> {
 
 /// Returns the id of a line, with no value.
 ///
-/// It is the first field, or the only word if fields have no separator.
+/// It is the first field, or the first of one or two words if fields have no separator.
 fn id_alone(line: &[u8], separator: Option<u8>) -> Option<Fields<'_>> {
     let id = match separator {
         Some(separator) => field(without_end(line), separator)?.0,
         None => {
             let word = line.trim_ascii();
             let is_one = !word.iter().any(u8::is_ascii_whitespace);
-            is_one.then_some(word.into())?
+            let alone = || is_one.then_some(word.into());
+            space_separated(line).map(|(id, _)| id).or_else(alone)?
         }
     };
     (!id.is_empty()).then_some((id, (&b""[..]).into()))

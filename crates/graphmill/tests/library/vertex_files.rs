@@ -60,8 +60,7 @@ fn result_of_one_program_is_read_by_the_next() {
                 *row = 10 * v + degree
             })?;
             let output = Output {
-                // The header of a file with tabs is known by its column.
-                column: "pagerank",
+                column: "written",
                 values: OutputValues::U64(written),
                 nullable: false,
             };
@@ -113,11 +112,38 @@ fn row_that_does_not_fit_is_named() {
 }
 
 #[test]
+fn first_line_with_a_tab_is_a_row_of_a_vertex_named_vertex() {
+    for (edges, text, rows) in [
+        ("a b\n", "vertex\tcount\na\t1\n", Some(1)),
+        ("a vertex\n", "vertex\t2\na\t1\n", Some(2)),
+        ("a vertex\n", "vertex\tcount\na\t1\n", None),
+        ("a vertex\n", "vertex\tpagerank\na\t1\n", Some(1)),
+    ] {
+        let folder = TempDir::new().expect("a folder");
+        let graph = import(folder.path(), edges, ImportConfig::default());
+        let file = folder.path().join("values.tsv");
+        std::fs::write(&file, text).expect("room");
+        let read = on_ranks(&graph, 1, |mut session| {
+            let array = session.vertex_array::<u32>("array")?;
+            Ok(session.read_values(&file, array)?.len())
+        });
+        assert_eq!(read.ok(), rows, "{edges:?} {text:?}");
+    }
+}
+
+#[test]
 fn set_of_a_file_has_its_vertices() {
     let folder = TempDir::new().expect("a folder");
     let graph = path_of_five(folder.path(), Order::Degree);
     let file = folder.path().join("seeds.csv");
-    for text in ["vertex\nb\nd\n", "d\n\nb\n", "vertex,depth\nd,\nb,7\n"] {
+    for text in [
+        "vertex\nb\nd\n",
+        "d\n\nb\n",
+        "vertex,depth\nd,\nb,7\n",
+        "vertex\tcolour\nd\t\nb\t7\n",
+        "b 1\nd\n",
+        "d\t1\nb\t2\n",
+    ] {
         std::fs::write(&file, text).expect("room");
         for ranks in [1, 3] {
             on_ranks(&graph, ranks, |mut session| {
