@@ -38,8 +38,13 @@ impl VertexProgram for HashMin {
 /// Returns the component of each vertex: the ordinal of the smallest id in it.
 ///
 /// # Errors
-/// Disk or budget failed.
-pub(crate) fn components(session: &mut Session) -> Result<VertexArray<u64>, graphmill::Error> {
+/// The graph is directed; disk or budget failed.
+pub(crate) fn components(
+    session: &mut Session,
+) -> Result<VertexArray<u64>, Box<dyn Error + Send + Sync>> {
+    if !session.graph().symmetric() {
+        return Err("the graph is directed; import it with --undirected".into());
+    }
     let component = session.vertex_array::<u64>("component")?;
     // A vertex starts with the ordinal of its own id, whatever the order of the graph's vertices.
     session.process_vertices(
@@ -51,7 +56,7 @@ pub(crate) fn components(session: &mut Session) -> Result<VertexArray<u64>, grap
     Ok(component)
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [graph, result] = &arguments[..] else {
         return Err("usage: hash_min GRAPH RESULT".into());

@@ -3,6 +3,9 @@
 //! The k-core is the largest part of a graph in which each vertex has k neighbours or more (Seidman, Social Networks 1983). A vertex
 //! with fewer neighbours leaves, which takes a neighbour from others, until no vertex has to leave.
 //!
+//! The program counts arcs: parallel edges and loops count as further neighbours. Import with `--duplicates first --self-loops drop` to
+//! leave them out.
+//!
 //! Usage: `k_core GRAPH K RESULT [MEMORY in MiB]`
 
 use std::error::Error;

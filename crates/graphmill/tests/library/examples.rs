@@ -184,8 +184,24 @@ fn hash_min_example_names_components_by_least_id() {
     let ordinal = |name: &u64| ordinals.binary_search(name).expect("a vertex") as u64;
     let expected = component.iter().map(|(v, name)| (*v, ordinal(name)));
     check(&expected.collect(), &[], |session, _| {
-        hash_min::components(session)
+        hash_min::components(session).map_err(own)
     });
+}
+
+#[test]
+fn examples_for_undirected_graphs_refuse_directed_ones() {
+    let folder = TempDir::new().expect("a folder");
+    let graph = import(folder.path(), "b a\nb c\n", ImportConfig::default());
+    on_ranks(&graph, 1, |mut session| {
+        let cores = k_core::k_core(&mut session, 1).map(drop);
+        let components = hash_min::components(&mut session).map(drop);
+        for done in [cores, components] {
+            let said = done.expect_err("a directed graph").to_string();
+            assert!(said.contains("--undirected"), "{said}");
+        }
+        Ok(())
+    })
+    .expect("a session");
 }
 
 #[test]
