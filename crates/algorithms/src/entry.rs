@@ -24,6 +24,8 @@ pub struct Entry {
     pub options: &'static [OptionSpec],
     /// Checks the values of its options, except those that name vertices.
     pub check_options: fn(&AlgorithmOptions) -> Result<(), AlgorithmError>,
+    /// True if a run with these options is for undirected graphs only.
+    pub needs_undirected: fn(&AlgorithmOptions) -> bool,
     /// Runs it.
     pub run: fn(&mut Engine, &AlgorithmOptions) -> Result<Output, AlgorithmError>,
     /// Passes over edges that a run takes at most, where the options say so.

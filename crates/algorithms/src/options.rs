@@ -56,11 +56,11 @@ pub enum AlgorithmError {
     },
     /// A vertex program sends along arcs only, and a component does not depend on their direction.
     #[error(
-        "cannot use this --method on {}: its vertices send along the arcs only, and the graph is directed; import the edges again with --undirected, or use another method",
+        "cannot use this --method on {}: its vertices send along the arcs only, and the graph is directed; give --undirected where its edges are read, or use another method",
         graph.display()
     )]
     Directed {
-        /// The stored graph.
+        /// The stored graph, or the files of its edges.
         graph: PathBuf,
     },
     /// A graph has weights that the algorithm cannot take.

@@ -272,6 +272,14 @@ pub enum Error {
         /// The fields of the record.
         fields: String,
     },
+    /// An algorithm goes by weights, and edges are to carry records.
+    #[error(
+        "cannot run {algorithm} with --edge-data: it goes by weights; give --weights f32 or f64 instead (--weight-column names the column)"
+    )]
+    RecordsAsWeights {
+        /// The name of the algorithm.
+        algorithm: &'static str,
+    },
     /// An option requires another.
     #[error("{option} requires {needs}: leave it out, or give both")]
     Meaningless {
@@ -467,6 +475,7 @@ impl Error {
                 | Error::Meaningless { .. }
                 | Error::TwoKindsOfData
                 | Error::NoWeights { .. }
+                | Error::RecordsAsWeights { .. }
                 | Error::BothOnStdout { .. }
                 | Error::StdinOfRanks
                 | Error::StdinTwice

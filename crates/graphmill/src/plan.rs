@@ -53,6 +53,11 @@ impl Plan {
             });
         }
         config.import.check(config.import.edge_kind())?;
+        let given = algorithms::values(entry, &config.options);
+        if config.import.edge_kind().is_record() && entry.is_weighted(&given) {
+            let algorithm = entry.name;
+            return Err(Error::RecordsAsWeights { algorithm });
+        }
         let streams = *placement.at(DataKind::Edges) == Tier::Stream
             || config.engine.edges == EdgeResidency::Disk;
         if method == Some("afforest") && streams {

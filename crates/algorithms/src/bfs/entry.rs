@@ -26,6 +26,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
     ],
     check_options: |_| Ok(()),
+    needs_undirected: |_| false,
     run,
     passes_max: |_| None,
     group_sizes: None,

@@ -60,6 +60,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
     ],
     check_options: |settings| options(settings).and(settings.single()).map(drop),
+    needs_undirected: |_| false,
     run,
     passes_max: |settings| {
         let options = options(settings).ok();

@@ -32,6 +32,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
     ],
     check_options: |settings| settings.single().and(method(settings)).map(drop),
+    needs_undirected: |_| false,
     run,
     passes_max: |_| None,
     group_sizes: None,

@@ -101,6 +101,22 @@ fn weights_are_asked_for_where_edges_carry_records() {
             "{line}: {said}"
         );
     }
+    // Before the file is imported.
+    for line in [
+        "run sssp trips.csv --edge-data amount:f32 --source 1 -o -",
+        "run pagerank trips.csv --edge-data amount:f32 --weighted -o -",
+    ] {
+        let said = refused(at, line);
+        let parts = [
+            "with --edge-data",
+            "goes by weights",
+            "give --weights f32 or f64",
+        ];
+        assert!(
+            parts.iter().all(|part| said.contains(part)) && !said.contains("importing"),
+            "{line}: {said}"
+        );
+    }
     for (line, part) in [
         (
             "--edge-data amount:f32 --weights f32",

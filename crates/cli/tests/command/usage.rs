@@ -352,6 +352,20 @@ fn push_on_several_ranks_warns_that_it_is_pull() {
 }
 
 #[test]
+fn components_along_arcs_are_refused_before_the_import() {
+    let folder = folder_with_edges("1 2\n2 3\n");
+    let at = folder.path();
+    for method in ["pregel-pull", "pregel-push"] {
+        let run = ["run", "wcc", "edges.txt", "-o", "-", "--method", method];
+        let said = fail(at, 1, &run);
+        let is_told = said.contains("edges.txt")
+            && said.contains("give --undirected where its edges are read");
+        assert!(is_told && !said.contains("importing"), "{said}");
+        succeed(at, &[&run[..], &["--undirected"]].concat());
+    }
+}
+
+#[test]
 fn empty_graph_is_done_by_every_method() {
     let folder = folder_with_edges("# nothing\n");
     let at = folder.path();
