@@ -155,8 +155,11 @@ pub struct GraphStats {
     pub block_bytes: u64,
     /// Bytes of the indices of cells, with their bitmaps.
     pub index_bytes: u64,
-    /// Bytes of weights.
+    /// Bytes of weights, or of records.
     pub weight_bytes: u64,
+    /// True if edges carry records.
+    #[serde(skip)]
+    pub has_records: bool,
     /// Bytes of degrees, fan-out lists, directories and ids.
     pub other_bytes: u64,
     /// Bytes of all files.
@@ -334,11 +337,19 @@ impl Expected {
             csr_ratio: self.csr_ratio.unwrap_or(defaults.csr_ratio),
             ..defaults
         };
-        if self.weights != EdgeKind::None && self.input != Input::Drawn {
-            return Err(Error::Meaningless {
-                option: "--weights or --edge-data",
-                needs: "generated edges (--input generated), since raw pairs carry none",
-            });
+        let misfit = match (self.weights, self.input) {
+            (EdgeKind::F32 | EdgeKind::F64, Input::Pairs(_)) => Some((
+                "--weights",
+                "generated edges (--input generated), since raw pairs carry none",
+            )),
+            (EdgeKind::Record(_), Input::Drawn) => Some((
+                "--edge-data",
+                "files (--input files), since generated edges carry no records",
+            )),
+            _ => None,
+        };
+        if let Some((option, needs)) = misfit {
+            return Err(Error::Meaningless { option, needs });
         }
         Ok(estimate(&ImportEstimateRequest {
             like: self.like,
@@ -368,6 +379,7 @@ fn facts(outline: &GraphProfile, disk_bytes: Option<u64>) -> GraphStats {
         block_bytes: files.data,
         index_bytes: files.index.saturating_add(files.bitmaps),
         weight_bytes: files.weights,
+        has_records: outline.measure.edge.is_record(),
         other_bytes: (files.of_all())
             .saturating_add_signed(disk_bytes.wrapping_sub(expected) as i64),
         disk_bytes,

@@ -56,16 +56,16 @@ pub(crate) struct ExpectedGraphArgs {
     /// Store each edge in both directions
     #[arg(long)]
     pub(crate) undirected: bool,
-    /// Source of the edges: files of raw id pairs, or `generate`
+    /// Source of the edges: files of id pairs, or `generate`
     ///
-    /// Ids in files have 4 bytes if all fit, else 8, and only ids that occur become vertices. Generated edges need no reading, and all
+    /// Ids in files have 4 bytes if all fit, else 8, records their size, and only ids that occur become vertices. Generated edges need no reading, and all
     /// ids are vertices.
     #[arg(long, value_name = "files|generated", value_enum, default_value_t)]
     pub(crate) input: ExpectedInput,
     /// Weights of generated edges
     #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t = EdgeKind::None)]
     pub(crate) weights: EdgeKind,
-    /// Fields of the record of generated edges, as for import
+    /// Fields of the record of edges in files, as for import
     #[arg(long, value_name = "FIELDS", conflicts_with = "weights")]
     pub(crate) edge_data: Option<EdgeColumns>,
     /// Vertices of a batch, as for import [default: by a cost rule]

@@ -44,18 +44,18 @@ fn expected(args: &ExpectedGraphArgs) -> Expected {
     let vertices = args.vertices.unwrap_or(0);
     // As many bytes an id as all ids fit in.
     let pair_bytes = if vertices <= 1 << 32 { 8 } else { 16 };
+    let record = (args.edge_data.as_ref()).and_then(|data| data.fields().kind());
+    let record_bytes = record.map_or(0, |record| record.bytes() as u64);
     Expected {
         like: args.like,
         vertices,
         edges: args.edges.unwrap_or(0),
         directed: !args.undirected,
         input: match args.input {
-            ExpectedInput::Files => Input::Pairs(pair_bytes),
+            ExpectedInput::Files => Input::Pairs(pair_bytes + record_bytes),
             ExpectedInput::Generated => Input::Drawn,
         },
-        weights: (args.edge_data.as_ref())
-            .and_then(|data| data.fields().kind())
-            .unwrap_or(args.weights),
+        weights: record.unwrap_or(args.weights),
         batch_size: args.batch_size,
         csr_ratio: args.csr_ratio,
     }
@@ -85,11 +85,16 @@ fn print(answer: &Estimate, out: &mut impl Write) -> std::io::Result<()> {
     line(
         "on disk",
         format!(
-            "{}, {of_arc:.2} bytes an arc: {} of blocks, {} of indices, {} of weights, {} of all else",
+            "{}, {of_arc:.2} bytes an arc: {} of blocks, {} of indices, {} of {}, {} of all else",
             size::text(graph.disk_bytes),
             size::text(graph.block_bytes),
             size::text(graph.index_bytes),
             size::text(graph.weight_bytes),
+            if graph.has_records {
+                "edge data"
+            } else {
+                "weights"
+            },
             size::text(graph.other_bytes)
         ),
     )?;

@@ -155,17 +155,31 @@ fn weights_are_asked_for_where_edges_carry_records() {
 #[test]
 fn estimate_counts_the_bytes_of_records() {
     let folder = tempfile::tempdir().expect("a folder");
+    let line = "estimate --vertices 100000 --edges 1000000";
+    let told = |option: &str| succeed(folder.path(), &words(&format!("{line} {option}")));
     let bytes = |option: &str| {
-        let line = "estimate --vertices 100000 --edges 1000000 --input generated --json";
-        let told = succeed(folder.path(), &words(&format!("{line} {option}")));
-        let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
-        told["graph"]["weight_bytes"].as_u64().expect("a number")
+        let told: serde_json::Value = serde_json::from_str(&told(option)).expect("JSON");
+        let number = |told: &serde_json::Value| told.as_u64().expect("a number");
+        let read = number(&told["import"]["steps"][0]["bytes_read"]);
+        (number(&told["graph"]["weight_bytes"]), read)
     };
-    assert_eq!(bytes(""), 0);
-    let [weights, records] = [bytes("--weights f32"), bytes("--edge-data a:f32,b:f64")];
+    let [none, four, twelve] = ["", "--edge-data a:f32", "--edge-data a:f32,b:f64"]
+        .map(|option| bytes(&format!("{option} --json")));
+    assert_eq!(
+        [none.0, four.1 - none.1, twelve.1 - none.1],
+        [0, 4_000_000, 12_000_000]
+    );
     // With checksums.
+    let times = twelve.0 as f64 / four.0 as f64;
+    assert!((2.99..3.01).contains(&times), "{times}");
+    assert!(told("--edge-data a:f32").contains(" of edge data, "));
+    assert!(told("").contains(" of weights, "));
+    let said = refused(
+        folder.path(),
+        &format!("{line} --input generated --edge-data a:f32"),
+    );
     assert!(
-        (2.99..3.01).contains(&(records as f64 / weights as f64)),
-        "{records} {weights}"
+        said.contains("--edge-data requires files (--input files)"),
+        "{said}"
     );
 }
