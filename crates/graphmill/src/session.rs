@@ -72,9 +72,7 @@ impl Machine {
         options: EngineOptions,
         watcher: &ProgressFn,
     ) -> Result<Session, Error> {
-        let session = self.program_session(graph, options, None, watcher)?;
-        job::compare_calls(&session);
-        Ok(session)
+        self.program_session(graph, options, None, watcher)
     }
 
     /// Opens an engine that writes checkpoints, or resumes from them.
@@ -82,7 +80,7 @@ impl Machine {
     /// If the process is killed, the next run of the same program resumes, and its results have the same bytes.
     /// The program calls [`Session::finish`] at its end. It runs again from its start, and the calls that it made before the checkpoint
     /// return what they returned then, without work. So it may decide only by what calls return (see `docs/guide/own-algorithm.md`).
-    /// Every rank makes the same calls.
+    /// On several ranks every rank must make the same calls, as for [`Machine::session`].
     ///
     /// # Errors
     /// As for [`Machine::session`]; a named directory holds checkpoints of another run, or of this one without `resume`.
@@ -130,6 +128,7 @@ impl Machine {
             }
             .into());
         }
+        job::compare_calls(&session);
         Ok(session)
     }
 
