@@ -9,6 +9,7 @@ mod misuse;
 mod pregel;
 mod random_programs;
 mod records;
+mod row_pages;
 mod search_ranks;
 mod slot;
 mod tiers;

@@ -102,18 +102,22 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     ) -> Result<(), EngineError> {
         let context = self.context;
         let mut io = lock(&context.row_io[worker]);
-        let mut batch_rows = match rows {
-            Some(batch_rows) => batch_rows,
-            None => context.arrays.open(batch, self.needs, None, &mut io)?,
-        };
         let start = context.batches.start(batch);
         let span = context.batches.span(batch) as usize;
-        let mut next = self.activated.batch(batch)?;
         let mut reached = HierarchicalBitmap::default();
         let is_tracked = P::APPLY_TO == ApplyTo::Touched && !context.arrays.resident(self.needs);
         if is_tracked {
             reached.reserve(span, &context.budget)?;
+            let accumulators = total[..span].iter().enumerate();
+            let folded = accumulators.filter(|(_, accumulator)| !accumulator.bit_eq(&P::IDENTITY));
+            folded.for_each(|(i, _)| reached.insert(i));
         }
+        let reached = RowSet::of(&reached).filter(|_| is_tracked);
+        let mut batch_rows = match rows {
+            Some(batch_rows) => batch_rows,
+            None => (context.arrays).open(batch, self.needs, reached.as_ref(), &mut io)?,
+        };
+        let mut next = self.activated.batch(batch)?;
         let mut sum = P::Sum::ZERO;
         let mut applied = 0;
         {
@@ -131,9 +135,6 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                         next.insert(i);
                     }
                     *accumulator = P::IDENTITY;
-                    if is_tracked {
-                        reached.insert(i);
-                    }
                 }
             }
         }
@@ -151,11 +152,6 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             return Err(context.graph.outside_batch(batch, local).into());
         }
         lock(&self.idle_accumulators).push(total);
-        (context.arrays).close(
-            batch_rows,
-            self.needs,
-            RowSet::of(&reached).filter(|_| is_tracked).as_ref(),
-            &mut io,
-        )
+        (context.arrays).close(batch_rows, self.needs, reached.as_ref(), &mut io)
     }
 }
