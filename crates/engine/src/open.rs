@@ -37,7 +37,9 @@ impl Engine {
         let ranks = Self::ranks(&graph, &settings)?;
         let measure = graph.measure_of(settings.fabric.is_some().then(|| ranks.own()));
         let enough = used + min_memory(&measure, &settings.tiers, settings.sizes);
-        let least = GraphShape::of(&measure).least(settings.sizes);
+        // Rows and the result are on other nodes.
+        let of_messages = settings.sizes.keeping(0, settings.sizes.kept[1]);
+        let least = GraphShape::of(&measure).least(of_messages.with_result(0));
         let checked = settings.tiers.check_nodes(DataKind::Messages, least);
         checked.map_err(StorageError::from)?;
         Self::build(graph, settings, ranks, &measure, enough)

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use graphmill_engine::{
     Combiner, Direction, EdgeResidency, Engine, EngineConfig, EngineError, MonotoneProgram,
-    PregelMode,
+    PregelMode, ProgramFootprint,
 };
 use graphmill_raw::numa::{NodeTable, Nodes};
 use graphmill_storage::{
@@ -35,11 +35,23 @@ fn engine(
     tiers: Tiers,
     combiner: Combiner,
 ) -> Result<Engine, EngineError> {
+    engine_of(graph, scratch, tiers, combiner, ProgramFootprint::USUAL)
+}
+
+/// The engine of a program of some footprint.
+fn engine_of(
+    graph: &Path,
+    scratch: &Path,
+    tiers: Tiers,
+    combiner: Combiner,
+    sizes: ProgramFootprint,
+) -> Result<Engine, EngineError> {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let mode = mode(EdgeResidency::Memory, 2, Memory::Bytes(1 << 26));
     let workers = WorkerPool::threads(mode.threads, disk.clone()).unwrap();
     let mut settings = EngineConfig {
         tiers,
+        sizes,
         ..settings(disk.clone(), workers, scratch, mode, 1 << 26, None)
     };
     settings.options.combiner = combiner;
@@ -188,4 +200,23 @@ fn push_over_lists_has_two_sets_of_mailboxes() {
     let hybrid = taken(Combiner::Hybrid);
     assert!((2 * one_set..3 * one_set).contains(&hybrid), "{hybrid}");
     assert!(taken(Combiner::Auto) >= 3 * one_set);
+}
+
+#[test]
+fn node_of_messages_needs_no_room_for_rows_or_result() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let graph = Plain::directed("random", 20_000, random(3, 20_000, 150_000));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, 2500, 20_000, false);
+    let opens = |free, sizes| {
+        let tiers = tiers(&["dram", "messages=slow"], free);
+        engine_of(&path, folder.path(), tiers, Combiner::Auto, sizes).is_ok()
+    };
+    let usual = ProgramFootprint::USUAL;
+    let mut sizes = (16..).map(|bits| 1 << bits);
+    let least = sizes.find(|free| opens(*free, usual)).unwrap();
+    assert!(opens(least, usual.keeping(2 * least as usize / 20_000, 0)));
+    assert!(opens(least, usual.with_result(2 * least)));
+    assert!(!opens(least, usual.keeping(0, 2 * least as usize / 20_000)));
 }
