@@ -239,7 +239,7 @@ impl<'g> DeepVerifier<'g> {
             let bits = |bytes: &[u8]| {
                 (bytes.iter().rev()).fold(0, |bits, byte| bits << 8 | u64::from(*byte))
             };
-            let (low, high) = data.split_at(width.min(8));
+            let (low, high) = data.split_at(data.len().min(8));
             let data = match high {
                 [] => bits(low),
                 // Two words make one.
