@@ -318,6 +318,7 @@ fn panic_site(vertices: &[u64], ids: &[String]) -> String {
     };
     let names: Vec<_> = vertices.iter().enumerate().map(name).collect();
     match &names[..] {
+        [] => "on the edges of a level".into(),
         [from, to] => format!("on the edge from {from} to {to}"),
         names => format!("at {}", names.concat()),
     }

@@ -21,6 +21,7 @@ use crate::exec::in_memory::{delta_stepping, direction_optimizing};
 use crate::frontier::active_set::ActiveSet;
 use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
+use crate::program::current_call::catch_at;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
 use crate::program::monotone::{Label, MonotoneProgram};
@@ -129,7 +130,9 @@ impl Engine {
                         self.process_vertices(read, Some(&active), any)?.0
                     }
                 };
-                let next = program.on_edge(of_level, P::Edge::ONE);
+                let first = || active.first().ok().flatten();
+                let next = catch_at(first, || program.on_edge(of_level, P::Edge::ONE));
+                let next = next.map_err(|error| self.with_ids(error))?;
                 level = Some(next);
                 let mark = Mark::<P>(next);
                 self.process_edges(&mark, (), write, &active, direction)?.1

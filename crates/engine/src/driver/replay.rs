@@ -76,7 +76,7 @@ impl Engine {
     }
 
     /// Adds the ids of the vertices to the error of a program that panicked, if they can be read.
-    fn with_ids(&mut self, mut error: EngineError) -> EngineError {
+    pub(crate) fn with_ids(&mut self, mut error: EngineError) -> EngineError {
         if let EngineError::ProgramPanicked { vertices, ids, .. } = &mut error {
             self.broken = true;
             let (graph, mut frames) = (&self.stored.graph, lock(&self.common.frames));

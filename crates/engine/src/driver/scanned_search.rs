@@ -15,6 +15,7 @@ use crate::exec::in_memory::round::WordOf;
 use crate::frontier::active_set::ActiveSet;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
+use crate::program::current_call::catch_at;
 use crate::program::edge::Direction;
 use crate::program::monotone::{Label, MonotoneProgram};
 use crate::state::vertex_array::{VertexArray, elements_mut};
@@ -108,17 +109,13 @@ impl Engine {
         let bits = AtomicBitmap::bytes(vertices);
         let _lease = self.common.budget.lease("a level of a search", bits)?;
         let front = AtomicBitmap::new(vertices);
-        let mut of_front = None;
-        active.each(|v| {
-            front.set(v as usize);
-            of_front = label(v as usize);
-        })?;
-        let Some(of_front) = of_front else {
+        active.each(|v| front.set(v as usize))?;
+        let first = active.first()?;
+        let Some(of_front) = first.and_then(|v| label(v as usize)) else {
             return Ok(None);
         };
-        let of_next = program
-            .on_edge(P::Label::of_word(of_front), P::Edge::ONE)
-            .word();
+        let of_front = P::Label::of_word(of_front);
+        let of_next = catch_at(|| first, || program.on_edge(of_front, P::Edge::ONE))?.word();
         let is_pending = |v: usize| label(v) > Some(of_next);
         let besides = level_scan::memory(&context) + self.work_over_lists(size_of::<P::Label>());
         let room = self.common.budget.available().saturating_sub(besides);

@@ -346,6 +346,13 @@ impl ActiveSet {
         Ok(())
     }
 
+    /// Returns the least vertex of the set that this rank has.
+    pub(crate) fn first(&self) -> Result<Option<u64>, EngineError> {
+        let mut first = None;
+        self.each(|v| first = first.or(Some(v)))?;
+        Ok(first)
+    }
+
     /// The batches of this rank with active vertices, in ascending order.
     pub(crate) fn batches(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.counts.len()).filter(|batch| self.counts[*batch] > 0)

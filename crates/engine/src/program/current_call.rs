@@ -70,13 +70,28 @@ pub(crate) fn catch<T>(work: impl FnOnce() -> Result<T, EngineError>) -> Result<
     PANICKED.set(None);
     // After an error the engine refuses all passes, so no pass sees the state that the panic left.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| match PANICKED.take() {
-        Some(at) => Err(EngineError::ProgramPanicked {
-            vertices: at.vertices(),
-            ids: Vec::new(),
-            message: message_of(&*panic),
-        }),
+        Some(at) => Err(panicked(at.vertices(), &*panic)),
         None => resume_unwind(panic),
     })
+}
+
+/// Makes one call of a program for all vertices of a level.
+///
+/// A panic of the program becomes an error that names `vertex`, one of them.
+pub(crate) fn catch_at<T>(
+    vertex: impl FnOnce() -> Option<u64>,
+    call: impl FnOnce() -> T,
+) -> Result<T, EngineError> {
+    let outcome = catch_unwind(AssertUnwindSafe(call));
+    outcome.map_err(|panic| panicked(vertex().into_iter().collect(), &*panic))
+}
+
+fn panicked(vertices: Vec<u64>, panic: &(dyn Any + Send)) -> EngineError {
+    EngineError::ProgramPanicked {
+        vertices,
+        ids: Vec::new(),
+        message: message_of(panic),
+    }
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> String {

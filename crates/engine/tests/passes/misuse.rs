@@ -1,14 +1,19 @@
 //! Programs that break a rule: the error names the rule and the vertex.
 
+use std::path::PathBuf;
+use std::sync::Once;
+
 use graphmill_engine::{
     Activate, Direction, EdgeProgram, EdgeResidency, Engine, EngineError, Greatest, KernelChoice,
-    Least, PregelMode, Read, SparseChoice, VertexContext, VertexProgram, Write, job,
+    Least, MonotoneProgram, PregelMode, Read, SparseChoice, VertexContext, VertexProgram, Write,
+    job,
 };
 use graphmill_storage::{IoChoice, open_disk};
+use tempfile::TempDir;
 
 use crate::Memory::Bytes;
-use crate::common::Ranks;
 use crate::common::vertex_programs::{VERSIONS, graphs, in_modes, mode};
+use crate::common::{Ranks, outcomes};
 use crate::{Mode, Plain, all, random, run};
 
 /// Broadcasts numbers of supersteps 0 to 2 and counts what comes; a mailbox holds the least or the sum.
@@ -122,16 +127,22 @@ fn identity_that_changes_a_message_is_an_error() {
     }
 }
 
+/// Stores a graph in a folder of its own; returns the folder and the graph's path.
+fn in_folder(graph: &Plain) -> (TempDir, PathBuf) {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, 64, 500, !graph.symmetric);
+    (folder, path)
+}
+
 /// Runs over a stored graph in one mode.
 fn stored<T: Send>(
     graph: &Plain,
     mode: Mode,
     what: impl Fn(&mut Engine) -> Result<T, EngineError> + Sync,
 ) -> T {
-    let disk = open_disk(IoChoice::Auto).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("graph");
-    graph.store(&disk, &path, 64, 500, !graph.symmetric);
+    let (_folder, path) = in_folder(graph);
     run(&path, mode, what)
 }
 
@@ -216,15 +227,43 @@ fn kernels() -> impl Iterator<Item = Mode> {
     })
 }
 
+/// Prints no panics of the programs below.
+pub(crate) fn hide_planted_panics() {
+    static HIDDEN: Once = Once::new();
+    HIDDEN.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !panic
+                .payload_as_str()
+                .is_some_and(|text| text.starts_with("no luck in"))
+            {
+                hook(panic);
+            }
+        }));
+    });
+}
+
+/// Returns the errors of a call at all ranks, but for those that say that another rank is lost.
+fn errors(
+    graph: &Plain,
+    mode: Mode,
+    what: impl Fn(&mut Engine) -> Result<(), EngineError> + Sync,
+) -> Vec<String> {
+    let (_folder, path) = in_folder(graph);
+    let outcomes = outcomes(&path, mode, 1 << 30, what).into_iter();
+    let mut errors: Vec<_> = outcomes.map(|done| done.unwrap_err().to_string()).collect();
+    errors.retain(|error| !error.contains("is lost"));
+    errors
+}
+
 #[test]
 fn panic_of_a_program_names_its_vertex() {
     let arcs = random(1, 300, 1500).into_iter();
     let graph = Plain::directed("random", 300, arcs.chain([(3, 70, 1.0), (70, 3, 1.0)]));
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| ()));
+    hide_planted_panics();
     for panics in [Panics::Signal, Panics::OnEdge, Panics::Fold, Panics::Apply] {
         for mode in kernels() {
-            let outcome = stored(&graph, mode, |engine| {
+            let told = errors(&graph, mode, |engine| {
                 let sums = engine.vertex_array::<u64>("sums")?;
                 let mut active = engine.empty_set()?;
                 active.insert(3)?;
@@ -233,11 +272,9 @@ fn panic_of_a_program_names_its_vertex() {
                 let program = Panicking(panics);
                 let done = engine.process_edges(&program, read, write, &active, Direction::Forward);
                 let again = engine.process_vertices(sums.read(), None, |_, sum| *sum);
-                Ok((done.map(drop).map_err(|e| e.to_string()), again.is_err()))
+                assert!(again.is_err(), "{mode:?}");
+                done.map(drop)
             });
-            let (done, is_broken) = outcome;
-            let told = done.unwrap_err();
-            let of_rank_1 = told.contains("rank 1 is lost");
             let site = match panics {
                 Panics::OnEdge | Panics::Fold => {
                     "on the edge from vertex 3 (id 3) to vertex 70 (id 70)"
@@ -245,11 +282,9 @@ fn panic_of_a_program_names_its_vertex() {
                 _ => "at vertex 70 (id 70)",
             };
             let expected = format!("the program panicked {site}: no luck in {panics:?}");
-            assert!(of_rank_1 || told == expected, "{mode:?}: {told}");
-            assert!(is_broken, "{mode:?}");
+            assert_eq!(told, [expected], "{mode:?}");
         }
     }
-    std::panic::set_hook(hook);
 }
 
 #[test]
@@ -273,6 +308,67 @@ fn on_arc_knows_both_vertices_in_all_kernels() {
                 Ok(all(engine, sums))
             });
             assert!(sums == expected, "{mode:?}, {direction:?}");
+        }
+    }
+}
+
+/// Counts arcs, and panics at label `AT`: in `on_edge` if levels have one label, else in `bucket`.
+#[derive(Clone, Copy)]
+pub(crate) struct PanickingLabels<const UNIT_STEP: bool, const AT: u32>;
+
+impl<const UNIT_STEP: bool, const AT: u32> MonotoneProgram for PanickingLabels<UNIT_STEP, AT> {
+    type Label = u32;
+    type Edge = ();
+    const UNIT_STEP: bool = UNIT_STEP;
+
+    fn on_edge(&self, label: u32, (): ()) -> u32 {
+        assert!(!UNIT_STEP || label != AT, "no luck in OnEdge");
+        label + 1
+    }
+    fn bucket(&self, label: u32) -> u64 {
+        assert!(label != AT, "no luck in Bucket");
+        label.into()
+    }
+}
+
+pub(crate) fn settle_from<P: MonotoneProgram<Label = u32>>(
+    engine: &mut Engine,
+    source: u64,
+    program: P,
+) -> Result<(), EngineError> {
+    let labels = engine.vertex_array::<u32>("labels")?;
+    engine.process_vertices(labels.write(), None, |v, label| {
+        *label = if v == source { 0 } else { u32::MAX };
+    })?;
+    let mut active = engine.empty_set()?;
+    active.insert(source)?;
+    let done = engine.run_to_fixpoint(&program, labels, active, Direction::Forward);
+    let again = engine.process_vertices(labels.read(), None, |_, label| u64::from(*label));
+    assert!(again.is_err());
+    done
+}
+
+#[test]
+fn panic_of_a_label_program_names_its_vertex() {
+    let cycle = (0..300).map(|v| (v, (v + 1) % 300, 1.0));
+    let graph = Plain::undirected("a cycle", 300, cycle);
+    hide_planted_panics();
+    for mode in kernels() {
+        let told = errors(&graph, mode, |engine| {
+            settle_from(engine, 0, PanickingLabels::<true, 2>)
+        });
+        let at = |v: u64| format!("the program panicked at vertex {v} (id {v}): no luck in OnEdge");
+        assert!(told.contains(&at(2)), "{mode:?}: {told:?}");
+        assert!(
+            told.iter().all(|told| [at(2), at(298)].contains(told)),
+            "{told:?}"
+        );
+        if mode.edges == EdgeResidency::Memory {
+            let told = errors(&graph, mode, |engine| {
+                settle_from(engine, 0, PanickingLabels::<false, 0>)
+            });
+            let expected = "the program panicked at vertex 0 (id 0): no luck in Bucket";
+            assert_eq!(told, [expected], "{mode:?}");
         }
     }
 }

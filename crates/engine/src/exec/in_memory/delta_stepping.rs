@@ -142,7 +142,11 @@ fn tell_labels<P: MonotoneProgram>(
     is_done: Option<bool>,
     numbers: [u64; 2],
 ) -> Result<(Option<u64>, [u64; 2]), EngineError> {
-    let bucket_of = |word| ground.program.bucket(Label::of_word(word)) >> wide;
+    let call = CurrentCall::new();
+    let bucket_of = |v: usize, word| {
+        call.at(v as u64);
+        ground.program.bucket(Label::of_word(word)) >> wide
+    };
     let of_queues = piles.iter().filter_map(|piles| lock(piles).first());
     let unfinished = is_done.filter(|is_done| !is_done).map(|_| current);
     let first = of_queues.chain(unfinished).min();
@@ -152,7 +156,7 @@ fn tell_labels<P: MonotoneProgram>(
     let labels = ground.labels;
     let mut queue = lock(queue);
     // Where vertices of others wait, they do so at all ranks but their own.
-    let sent = peers.marked().map(|v| bucket_of(labels[v].load()));
+    let sent = peers.marked().map(|v| bucket_of(v, labels[v].load()));
     let sent = sent.min().map(|sent| sent.max(current));
     let mine = first.into_iter().chain(sent).min().unwrap_or(u64::MAX);
     let label = |v: usize| labels[v].load();
@@ -164,7 +168,7 @@ fn tell_labels<P: MonotoneProgram>(
             if let Some(label) = labels.get(v)
                 && label.lower(word, true)
             {
-                let bucket = is_done.map_or(current, |_| bucket_of(word));
+                let bucket = is_done.map_or(current, |_| bucket_of(v, word));
                 queue.push(bucket, v as u32);
             }
         },

@@ -26,7 +26,6 @@ use crate::exec::in_memory::round::{
 };
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::program::monotone::{Label, MonotoneProgram};
-use crate::value::EdgeValue;
 
 /// A level is pulled if its edges are one part in 15 of the unexplored ones (alpha of the paper).
 const PULL_EDGES: u64 = 15;
@@ -91,7 +90,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
         let Some(against) = ground.against.filter(|_| pulls) else {
             limit.pass()?;
             unseen = unseen.saturating_sub(edges);
-            label = ground.program.on_edge(label, P::Edge::ONE);
+            label = ground.label_of_next(label)?;
             let (along, of_next) = (AtomicU64::new(0), AtomicU64::new(0));
             let word = label.word();
             let work = |block: &VertexBlock, piles: &mut BucketQueue<'_>, alone| {
@@ -210,7 +209,7 @@ fn pull_levels<P: MonotoneProgram>(
     };
     loop {
         limit.pass()?;
-        *label = ground.program.on_edge(*label, P::Edge::ONE);
+        *label = ground.label_of_next(*label)?;
         let pull = Pull {
             ground,
             against,

@@ -12,7 +12,9 @@ use crate::context::{ExecContext, run};
 use crate::error::EngineError;
 use crate::exec::in_memory::bucket_queue::{BucketQueue, VertexBlock};
 use crate::exec::in_memory::peers::SearchPeers;
+use crate::program::current_call::catch_at;
 use crate::program::monotone::{Label, MonotoneProgram};
+use crate::value::EdgeValue;
 
 /// The number of a label of a program.
 pub(crate) type WordOf<P> = <<P as MonotoneProgram>::Label as Label>::Word;
@@ -52,6 +54,14 @@ const NEAR_BYTES: usize = 512 << 10;
 const EDGES_AHEAD: usize = 16;
 
 impl<P: MonotoneProgram> RoundContext<'_, P> {
+    /// Returns the label of the level after that of `label`.
+    pub(crate) fn label_of_next(&self, label: P::Label) -> Result<P::Label, EngineError> {
+        let word = label.word();
+        let sender = || self.labels.iter().position(|at| at.load() == word);
+        let on_edge = || self.program.on_edge(label, P::Edge::ONE);
+        catch_at(|| sender().map(|v| v as u64), on_edge)
+    }
+
     /// Number of edges of a vertex of this rank, or an estimate.
     #[inline(always)]
     pub(crate) fn degree(&self, v: usize) -> u64 {

@@ -309,13 +309,14 @@ pub(crate) fn gathered<T: Element>(
     Ok(values)
 }
 
-/// Runs with the memory that the mode gives.
-pub(crate) fn run<T: Send>(
+/// Runs with some memory; returns the outcome of each rank.
+pub(crate) fn outcomes<T: Send>(
     graph: &Path,
     mode: Mode,
+    memory: u64,
     job: impl Fn(&mut Engine) -> Result<T, EngineError> + Sync,
-) -> T {
-    let rank = |memory: u64, fabric: Option<Arc<dyn Fabric>>| {
+) -> Vec<Result<T, EngineError>> {
+    let rank = |fabric: Option<Arc<dyn Fabric>>| {
         let scratch = tempfile::tempdir().unwrap();
         let done = engine_of(graph, scratch.path(), mode, memory, fabric.clone())
             .and_then(|mut engine| job(&mut engine));
@@ -327,19 +328,21 @@ pub(crate) fn run<T: Send>(
         }
         done
     };
+    std::thread::scope(|scope| {
+        let fabrics = mode.ranks.fabrics().into_iter();
+        let ranks: Vec<_> = fabrics.map(|fabric| scope.spawn(|| rank(fabric))).collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    })
+}
+
+/// Runs with the memory that the mode gives.
+pub(crate) fn run<T: Send>(
+    graph: &Path,
+    mode: Mode,
+    job: impl Fn(&mut Engine) -> Result<T, EngineError> + Sync,
+) -> T {
     // What rank 0 says.
-    let attempt = |memory: u64| {
-        std::thread::scope(|scope| {
-            let fabrics = mode.ranks.fabrics().into_iter();
-            let ranks: Vec<_> = fabrics
-                .map(|fabric| scope.spawn(|| rank(memory, fabric)))
-                .collect();
-            let mut done = ranks.into_iter().map(|rank| rank.join().unwrap());
-            let first = done.next().unwrap();
-            done.for_each(drop);
-            first
-        })
-    };
+    let attempt = |memory: u64| outcomes(graph, mode, memory, &job).swap_remove(0);
     let more = match mode.memory {
         Memory::Bytes(memory) => {
             return attempt(memory).unwrap_or_else(|error| panic!("{mode:?}: {error}"));
