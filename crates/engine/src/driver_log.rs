@@ -110,6 +110,11 @@ impl DriverLog {
         ensure(is_readable, || EngineError::ReadBeforeEnd)
     }
 
+    /// Rejects a read of a set by a function of a pass: the pass may hold the set.
+    pub(crate) fn check_between_passes(&self) -> Result<(), EngineError> {
+        ensure(!self.is_within(), || EngineError::SetReadInPass)
+    }
+
     /// Appends the result of a call.
     pub(crate) fn note(&mut self, call: &str, payload: &[u8]) {
         failpoint!(EntriesForgotten => if call == "insert" { return });

@@ -269,6 +269,11 @@ pub enum EngineError {
         "cannot run a pass: the run writes checkpoints, and it has ended its passes to read rows; make all passes first"
     )]
     CallAfterEnd,
+    /// A function of a pass reads the members of a set.
+    #[error(
+        "cannot read members of a set in a function of a pass; read them before the pass, or give the set to the pass"
+    )]
+    SetReadInPass,
     /// A program cannot use the weights of a graph.
     #[error("cannot use the weights of {}: {what}", graph.display())]
     Weights {

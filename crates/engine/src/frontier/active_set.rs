@@ -237,15 +237,15 @@ impl ActiveSet {
 
     /// True if the vertex with index `v` is in the set.
     ///
-    /// All ranks make the call and get the same answer, so a driver program may decide by it. Functions of a pass must not call it: a
-    /// pass over a part of the vertices takes the set.
+    /// All ranks make the call and get the same answer, so a driver program may decide by it.
     ///
     /// # Errors
-    /// The index is not of this graph, or a rank is lost.
+    /// The index is not of this graph, a function of a pass makes the call, or a rank is lost.
     pub fn contains(&self, v: u64) -> Result<bool, EngineError> {
         check_index(v, &self.pool.batches)?;
         let misfit = || EngineError::from(protocol_error());
         let mut history = self.pool.history();
+        history.check_between_passes()?;
         let is_logged = !history.is_ended;
         let answer = is_logged.then(|| history.answer("contains")).transpose()?;
         drop(history);
@@ -331,8 +331,9 @@ impl ActiveSet {
     /// Calls `f` with the index of each vertex of the set that this rank has, in ascending order.
     ///
     /// # Errors
-    /// The run writes checkpoints and has not ended its passes.
+    /// A function of a pass makes the call, or the run writes checkpoints and has not ended its passes.
     pub fn for_each(&self, f: impl FnMut(u64)) -> Result<(), EngineError> {
+        self.pool.history().check_between_passes()?;
         self.pool.history().check_readable()?;
         self.each(f)
     }

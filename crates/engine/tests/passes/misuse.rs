@@ -373,6 +373,28 @@ fn panic_of_a_label_program_names_its_vertex() {
     }
 }
 
+#[test]
+fn read_of_a_set_within_a_pass_is_an_error() {
+    let graph = Plain::directed("random", 300, random(1, 300, 1500));
+    for ranks in [Ranks::One, Ranks::Local(2)] {
+        let mode = Mode {
+            ranks,
+            ..mode(EdgeResidency::Auto, 2, Bytes(1 << 30))
+        };
+        let refused = stored(&graph, mode, |engine| {
+            let sums = engine.vertex_array::<u64>("sums")?;
+            let mut active = engine.empty_set()?;
+            active.insert_each([3, 70])?;
+            let is_refused = |read: Result<(), _>| matches!(read, Err(EngineError::SetReadInPass));
+            engine.process_vertices(sums.write(), Some(&active), |v, _| {
+                let asked = is_refused(active.contains(v).map(drop));
+                u64::from(asked && is_refused(active.for_each(|_| ())))
+            })
+        });
+        assert_eq!(refused, 2, "{ranks:?}");
+    }
+}
+
 /// Panics in superstep 1 at vertex 70.
 struct Unlucky;
 
