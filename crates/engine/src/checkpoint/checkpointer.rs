@@ -370,7 +370,7 @@ impl Checkpointer {
     }
 
     /// Defers cancellation to the end of a pass, because the run can resume from there.
-    fn defer_cancel(&mut self) {
+    pub(crate) fn defer_cancel(&mut self) {
         self.defer_cancel_if(self.interval().is_some());
     }
 

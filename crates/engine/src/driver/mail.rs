@@ -231,6 +231,12 @@ impl<M: Element> SentMail<M> {
         messages.push(sent);
     }
 
+    /// True if this rank has no message.
+    pub(crate) fn is_empty(&self) -> bool {
+        let mut batches = self.by_batch.iter();
+        batches.all(|of_batch| lock(of_batch).messages.is_empty())
+    }
+
     /// Fails if there was no room for a message.
     pub(crate) fn check(&self) -> Result<(), BudgetError> {
         lock(&self.failed).take().map_or(Ok(()), Err)

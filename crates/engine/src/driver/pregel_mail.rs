@@ -3,6 +3,8 @@
 //! A superstep delivers the broadcasts of the last one, then computes. One pass over edges counts the messages to each vertex. The own
 //! batches are cut into windows whose mailboxes fit in memory. For each window, a pass over edges puts its messages in, and a pass over
 //! rows computes its vertices. So edges and rows may be on disk. What vertices address with `send` stays in memory.
+//!
+//! A run can end between two supersteps and resume later, unless messages of `send` are on their way.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -12,6 +14,7 @@ use graphmill_graph::Batches;
 use graphmill_raw::lock;
 use graphmill_storage::MemoryBudget;
 
+use crate::checkpoint::checkpointer::Checkpointer;
 use crate::driver::mail::{AddressedMessage, MailCount, MailWindow, SentMail};
 use crate::driver::pregel_step::{AggregateSum, PregelStep, message_in};
 use crate::driver_log::call_name;
@@ -28,8 +31,7 @@ use crate::value::Reduce;
 
 /// The messages on their way to a superstep.
 struct InFlight<P: VertexProgram> {
-    /// The broadcasts of the vertices in `senders`.
-    out: VertexArray<P::Message>,
+    /// The vertices whose broadcasts are in [`MailArrays::out`].
     senders: ActiveSet,
     broadcasts: u64,
     sent: Arc<SentMail<P::Message>>,
@@ -40,8 +42,19 @@ struct MailArrays<P: VertexProgram> {
     values: VertexArray<P::Value>,
     /// The number of broadcasts that reach each vertex.
     counts: VertexArray<u64>,
-    /// The broadcasts of the current superstep.
-    next: VertexArray<P::Message>,
+    /// The broadcasts of even supersteps, and of odd ones.
+    broadcasts: [VertexArray<P::Message>; 2],
+}
+
+impl<P: VertexProgram> MailArrays<P> {
+    /// The broadcasts of the superstep before.
+    fn out(&self, superstep: u64) -> VertexArray<P::Message> {
+        self.next(superstep + 1)
+    }
+    /// The broadcasts of a superstep.
+    fn next(&self, superstep: u64) -> VertexArray<P::Message> {
+        self.broadcasts[superstep as usize % 2]
+    }
 }
 
 impl Engine {
@@ -52,35 +65,51 @@ impl Engine {
         values: VertexArray<P::Value>,
         limit: u64,
     ) -> Result<(), EngineError> {
-        let name = call_name::<P>("pregel");
-        let (facts, []) = self.logged_many(&name, |engine| {
-            engine.run_uncombined(step, values, limit)?;
-            Ok(((step.facts.superstep, step.facts.aggregated), []))
-        })?;
-        (step.facts.superstep, step.facts.aggregated) = facts;
-        Ok(())
+        let name = call_name::<P>;
+        // A resumed run has the arrays of its checkpoint before its first pass.
+        let arrays = MailArrays::<P> {
+            values,
+            counts: self.vertex_array(&name("mail counts"))?,
+            broadcasts: [
+                self.vertex_array(&name("next broadcasts"))?,
+                self.vertex_array(&name("broadcasts"))?,
+            ],
+        };
+        let (mut waken, mut senders, mut broadcasts) = (self.full_set()?, self.empty_set()?, 0);
+        loop {
+            let (facts, sets) = self.logged_many(&name("pregel"), |engine| {
+                let left = (waken, senders, broadcasts);
+                let (sets, broadcasts) = engine.run_uncombined(step, &arrays, left, limit)?;
+                let facts = (step.facts.superstep, step.facts.aggregated);
+                Ok(((facts, broadcasts), sets))
+            })?;
+            ((step.facts.superstep, step.facts.aggregated), broadcasts) = facts;
+            [waken, senders] = sets;
+            self.recovery
+                .iter_mut()
+                .for_each(Checkpointer::defer_cancel);
+            if step.facts.superstep >= limit || waken.is_empty() && broadcasts == 0 {
+                return Ok(());
+            }
+        }
     }
 
+    /// Runs supersteps of the vertices in `waken`, and of those that the broadcasts of `senders` reach.
+    ///
+    /// If it ends early, it returns these sets and the number of broadcasts for the superstep that is next.
     fn run_uncombined<P: VertexProgram>(
         &mut self,
         step: &mut PregelStep<P>,
-        values: VertexArray<P::Value>,
+        arrays: &MailArrays<P>,
+        (mut waken, senders, broadcasts): (ActiveSet, ActiveSet, u64),
         limit: u64,
-    ) -> Result<(), EngineError> {
-        let name = call_name::<P>;
+    ) -> Result<([ActiveSet; 2], u64), EngineError> {
         let batches = self.common.batches.len();
-        let mut arrays = MailArrays::<P> {
-            values,
-            counts: self.vertex_array(&name("mail counts"))?,
-            next: self.vertex_array(&name("next broadcasts"))?,
-        };
         let mut mail = InFlight::<P> {
-            out: self.vertex_array(&name("broadcasts"))?,
-            senders: self.empty_set()?,
-            broadcasts: 0,
+            senders,
+            broadcasts,
             sent: Arc::new(SentMail::new(batches)),
         };
-        let mut waken = self.full_set()?;
         while step.facts.superstep < limit {
             let mut counts = vec![MailCount::default(); batches];
             if mail.broadcasts > 0 {
@@ -89,24 +118,42 @@ impl Engine {
                     counts: counts.into_iter().map(Mutex::new).collect(),
                     program: PhantomData,
                 };
-                let (out, to, forward) =
-                    (mail.out.read(), arrays.counts.write(), Direction::Forward);
+                let out = arrays.out(step.facts.superstep).read();
+                let (to, forward) = (arrays.counts.write(), Direction::Forward);
                 let ((), reached) = self.process_edges(&count, out, to, &mail.senders, forward)?;
                 waken.union(&reached)?;
                 counts = count.counts.iter().map(|count| *lock(count)).collect();
             }
             if waken.is_empty() {
+                mail.broadcasts = 0;
                 break;
             }
             let sent = Arc::new(SentMail::new(batches));
             let (aggregate, broadcasts, next) =
-                self.compute_mail(step, &arrays, &mail, &sent, (&waken, &counts))?;
-            std::mem::swap(&mut arrays.next, &mut mail.out);
+                self.compute_mail(step, arrays, &mail, &sent, (&waken, &counts))?;
             mail.senders = std::mem::replace(&mut waken, next);
             (mail.broadcasts, mail.sent) = (broadcasts, sent);
             self.advance_superstep(step, aggregate)?;
+            if self.is_mail_pause_due(&mail)? {
+                break;
+            }
         }
-        Ok(())
+        Ok(([waken, mail.senders], mail.broadcasts))
+    }
+
+    /// Returns true if the call has to end, to write a checkpoint.
+    ///
+    /// A checkpoint holds broadcasts, but no messages of `send`. While some are on their way, a request to stop ends the run at once.
+    fn is_mail_pause_due<P: VertexProgram>(
+        &mut self,
+        mail: &InFlight<P>,
+    ) -> Result<bool, EngineError> {
+        let sent = u64::from(P::SENDS && !mail.sent.is_empty());
+        if P::SENDS && self.common.ranks.total([sent])? != [0] {
+            (self.recovery.iter_mut()).for_each(|recovery| recovery.patience = None);
+            return Ok(false);
+        }
+        self.is_pause_due()
     }
 
     /// Computes the vertices in `waken`, window by window, with the messages that reach them.
@@ -151,7 +198,8 @@ impl Engine {
                 sent: Arc::clone(sent),
                 tallies: Arc::clone(&tallies),
             };
-            let rows = (arrays.values.write(), arrays.next.write(), OutDegree);
+            let next_broadcasts = arrays.next(step.facts.superstep).write();
+            let rows = (arrays.values.write(), next_broadcasts, OutDegree);
             let ((), [awake, reached]) = self.process_messages(&compute, rows, (), Some(&part))?;
             sent.check().map_err(|error| self.too_small(error.into()))?;
             next.union(&awake)?;
@@ -248,7 +296,8 @@ impl Engine {
                 program: Arc::clone(&step.program),
                 boxes: Arc::clone(boxes),
             };
-            let (out, forward) = (mail.out.read(), Direction::Forward);
+            let out = arrays.out(step.facts.superstep).read();
+            let forward = Direction::Forward;
             self.process_edges(&fill, out, (), &mail.senders, forward)?;
         }
         Ok(())

@@ -138,7 +138,9 @@ impl ActiveSet {
             }
         }
         self.total = total;
-        self.number = Some(number);
+        if let Some(before) = self.number.replace(number) {
+            lock(&pool.held).remove(&before);
+        }
         if pool.history().is_kept {
             lock(&pool.held).insert(number, Arc::downgrade(&self.sets));
         }

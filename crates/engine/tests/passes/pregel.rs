@@ -2,6 +2,7 @@
 
 mod mailboxes;
 mod memory;
+mod resume;
 
 use std::collections::{BTreeMap, BTreeSet};
 
