@@ -119,7 +119,7 @@ fn program<const SENDS: bool>(
     };
     let sum = engine.pregel(mixes, values, PregelMode::Pull, None)?;
     engine.process_vertices(values.write(), None, |_, value| *value += 1)?;
-    graphmill_engine::job::end_calls(&mut engine)?;
+    graphmill_engine::job::end_calls(&mut engine, "end")?;
     Ok((gathered(&engine, values)?, sum))
 }
 
