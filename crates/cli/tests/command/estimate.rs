@@ -76,7 +76,7 @@ const CASES: [Case; 11] = [
         batch_size: Some(32_768),
         resident: [true, false],
         dispatched: true,
-        ..kronecker(21, 2, 4, 20)
+        ..kronecker(21, 2, 4, 16)
     },
     Case {
         batch_size: Some(16_384),
@@ -90,7 +90,7 @@ const CASES: [Case; 11] = [
         batch_size: Some(32_768),
         resident: [true, false],
         like: "uniform",
-        ..kronecker(20, 8, 4, 25)
+        ..kronecker(20, 8, 4, 18)
     },
     Case {
         batch_size: Some(8192),

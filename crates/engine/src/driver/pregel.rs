@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::cache::adjacency::AdjacencyLists;
 use crate::config::Combiner;
-use crate::driver::pregel_push;
 use crate::driver::pregel_step::{AggregateSum, PregelStep, combining, message_in};
+use crate::driver::{pregel_mail, pregel_push};
 use crate::driver_log::call_name;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -195,6 +195,7 @@ impl Engine {
 pub fn pregel_footprint<P: VertexProgram>(version: PregelMode) -> ProgramFootprint {
     let passes = ProgramFootprint::of::<Everywhere<P>>().or(ProgramFootprint::of::<Deliver<P>>());
     match version {
+        PregelMode::Pull if P::UNCOMBINED => pregel_mail::sizes::<P>(),
         // What `Compute` looks at.
         PregelMode::Pull => passes
             .with_rows::<<Compute<P> as MessageProgram>::SendRows>()

@@ -22,6 +22,7 @@ use crate::engine::Engine;
 use crate::error::{EngineError, ensure};
 use crate::frontier::active_set::ActiveSet;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
+use crate::program::footprint::ProgramFootprint;
 use crate::program::message::MessageProgram;
 use crate::program::outbox::Outbox;
 use crate::program::vertex::VertexProgram;
@@ -55,6 +56,15 @@ impl<P: VertexProgram> MailArrays<P> {
     fn next(&self, superstep: u64) -> VertexArray<P::Message> {
         self.broadcasts[superstep as usize % 2]
     }
+}
+
+/// Returns the footprint of an uncombined program, but for its mailboxes.
+pub(crate) fn sizes<P: VertexProgram>() -> ProgramFootprint {
+    let passes = ProgramFootprint::of::<CountMail<P>>().or(ProgramFootprint::of::<FillMail<P>>());
+    let arrays = size_of::<P::Value>() + size_of::<u64>() + 2 * size_of::<P::Message>();
+    passes
+        .with_rows::<<ComputeMail<P> as MessageProgram>::SendRows>()
+        .with_arrays(arrays)
 }
 
 impl Engine {

@@ -148,8 +148,8 @@ impl GraphShape {
     /// They are the least of a pass, or the bytes of the result if it takes more.
     /// `on_disk` bytes of a row are on disk, and workers borrow them.
     pub(crate) fn reserve(&self, sizes: ProgramFootprint, on_disk: usize) -> u64 {
-        let later = if sizes.arrays > 0 { self.later() } else { 0 };
-        self.beside_rows(sizes, on_disk).saturating_add(later)
+        self.beside_rows(sizes, on_disk)
+            .saturating_add(self.later())
     }
 
     fn beside_rows(&self, sizes: ProgramFootprint, on_disk: usize) -> u64 {
@@ -207,10 +207,12 @@ impl GraphShape {
 
     /// Returns the bytes that a sparse pass takes after its queues.
     ///
-    /// These are the rows of a batch on disk (`row_bytes` each), a bitmap of changed rows, and the set of activated vertices.
+    /// These are the rows of a batch on disk (`row_bytes` each), a bitmap of changed rows, the set of activated vertices, and frames of
+    /// degrees.
     pub(crate) fn sparse_bytes(&self, row_bytes: usize) -> u64 {
         AlignedBuffer::footprint(self.widest * row_bytes)
             + (self.widest / 4) as u64
+            + RowFileIo::FRAMES_BYTES * self.workers as u64
             + self.set_of_vertices
             + SMALL / 4
     }
@@ -311,7 +313,7 @@ impl GraphShape {
             self.plan(sizes, free)
                 .map(|room| room.window_batches.is_none())
         };
-        let stay = is_in_memory(more) == is_in_memory(own);
+        let stay = is_in_memory(more).is_some_and(|there| is_in_memory(own) == Some(there));
         if stay { more } else { own }
     }
 

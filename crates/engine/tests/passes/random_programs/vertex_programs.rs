@@ -199,6 +199,8 @@ fn check_program<W: AsInteger, const LEAST: bool, const SENDS: bool, const READS
                 Err(EngineError::PushNeedsMemory { .. }) if version == PregelMode::Push => Ok(None),
                 Err(EngineError::NeighboursNeedLists { .. }) if READS & NEIGHBOURS != 0 => Ok(None),
                 Err(EngineError::MailNeedsMemory { .. }) if READS & UNCOMBINED != 0 => Ok(None),
+                // The least budget has no room for the messages of `send` that a program keeps.
+                Err(EngineError::TooSmall { .. }) if READS & UNCOMBINED != 0 && SENDS => Ok(None),
                 Ok(aggregated) => Ok(Some((all(engine, values), aggregated))),
                 Err(error) => Err(error),
             }
