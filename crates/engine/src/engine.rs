@@ -454,7 +454,22 @@ pub fn note_convergence(engine: &mut Engine, convergence: Convergence) {
 }
 
 /// Says what budget would be enough, where a lease was refused and the budget is smaller than that.
+///
+/// A pass that says what it needs may be the smallest of its program.
 pub(crate) fn too_small(error: EngineError, budget: &MemoryBudget, enough: u64) -> EngineError {
+    if let EngineError::TooSmall {
+        what,
+        least,
+        budget,
+    } = error
+    {
+        let least = least.max(enough);
+        return EngineError::TooSmall {
+            what,
+            least,
+            budget,
+        };
+    }
     let refused = matches!(
         &error,
         EngineError::Budget(_)
