@@ -7,7 +7,7 @@ use std::time::Duration;
 use graphmill_fabric::protocol_error;
 use graphmill_graph::{Column, EdgeKind, FieldType, FormatError, StoredGraph};
 use graphmill_raw::{Element, lock};
-use graphmill_storage::{MemoryBudget, StorageError};
+use graphmill_storage::{DataKind, MemoryBudget, StorageError};
 
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
@@ -288,7 +288,11 @@ impl Engine {
                 rows: staged(&signal).max(staged(&apply)),
                 ..ProgramFootprint::of::<P>()
             };
-            self.use_workers_that_fit(|engine| engine.common.shape.least(sizes));
+            self.use_workers_that_fit(|engine| {
+                let least = engine.common.shape.least(sizes);
+                let of_nodes = engine.common.tiers.check_nodes(DataKind::Messages, least);
+                if of_nodes.is_ok() { least } else { u64::MAX }
+            });
         }
         // A program of another kind needs its own buffers; the buffers of the last kind are freed first.
         let mut workspace = match self.workspaces.take() {

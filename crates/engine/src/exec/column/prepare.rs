@@ -471,9 +471,9 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 plan()
             });
         let Some(memory) = memory else {
-            let least = shape.with_workers(1).least(sizes);
-            let of_nodes = context.tiers.check_nodes(DataKind::Messages, least);
+            let of_nodes = (context.tiers).check_nodes(DataKind::Messages, shape.least(sizes));
             of_nodes.map_err(StorageError::from)?;
+            let least = shape.with_workers(1).least(sizes);
             return Err(EngineError::TooSmall {
                 what: "an edge pass",
                 least: budget.total() - budget.available() + least,
