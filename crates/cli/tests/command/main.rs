@@ -31,6 +31,7 @@ mod ranks;
 mod records;
 mod results;
 mod resume;
+mod resume_import;
 mod same_bytes;
 mod start_options;
 mod summary;

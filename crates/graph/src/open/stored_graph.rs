@@ -96,7 +96,7 @@ impl StoredGraph {
         }
         let fields = EdgeFields::new(meta.edge_fields.list().to_vec()).map_err(describe)?;
         if fields.kind() != Some(meta.edge).filter(|edge| edge.is_record()) {
-            let what = "its edge_fields are not those of its edges";
+            let what = "edge_fields and the kind of edge data disagree on the bytes of an edge";
             return Err(describe(what.into()));
         }
         let has_weights = meta.edge.is_weight() && meta.arcs > 0;
