@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::machine::resources::Machine;
 
 /// The format of the checkpoints.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// The name of a program of one's own in its checkpoints.
 ///

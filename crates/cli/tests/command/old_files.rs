@@ -63,10 +63,10 @@ fn graph_of_format_4_is_read() {
 
 /// The names of calls must not change in a program of the same version.
 #[test]
-fn checkpoints_of_format_4_are_resumed_or_refused() {
+fn checkpoints_of_format_5_are_resumed_or_refused() {
     let folder = folder();
     let at = folder.path();
-    unpack("checkpoints-format-4.tar.gz", at);
+    unpack("checkpoints-format-5.tar.gz", at);
     for (run, directory, calls, passes) in [
         (
             "run pagerank g --iterations 400 --threads 1",
@@ -112,16 +112,16 @@ fn checkpoints_of_format_4_are_resumed_or_refused() {
 
 #[test]
 fn checkpoints_of_earlier_formats_are_refused() {
-    for format in [2, 3] {
+    for (format, name) in [(2, "versions"), (3, "versions"), (4, "checkpoints")] {
         let folder = folder();
         let at = folder.path();
-        unpack(&format!("versions-format-{format}.tar.gz"), at);
-        let run = "run pagerank g --iterations 400 --threads 1 --checkpoint-dir versions --resume";
-        let output = call(at, &words(&format!("{run} -o found.csv")));
+        unpack(&format!("{name}-format-{format}.tar.gz"), at);
+        let run = "run pagerank g --iterations 400 --threads 1 --resume -o found.csv";
+        let output = call(at, &words(&format!("{run} --checkpoint-dir {name}")));
         let said = String::from_utf8_lossy(&output.stderr);
-        let why = format!("the run there has format {format}, not 4");
+        let why = format!("the run there has format {format}, not 5");
         assert!(!output.status.success() && said.contains(&why), "{said}");
         assert!(!at.join("found.csv").exists());
-        assert!(at.join("versions/rank-00000/run.json").exists());
+        assert!(at.join(name).join("rank-00000/run.json").exists());
     }
 }

@@ -164,11 +164,11 @@ fn checkpoints_of_another_run_are_refused() {
     // Checkpoints of another format are none of this program's.
     let name = folder.join("checkpoints/rank-00000/run.json");
     let text = std::fs::read_to_string(&name).expect("a name");
-    let older = text.replace("\"format\": 4", "\"format\": 1");
+    let older = text.replace("\"format\": 5", "\"format\": 1");
     assert_ne!(older, text);
     std::fs::write(&name, older).expect("it is written");
     let said = fail(folder, 2, &words(run, &format!("{CHECKPOINTS} --resume")));
-    assert!(said.contains("format 1, not 4"), "{said}");
+    assert!(said.contains("format 1, not 5"), "{said}");
     std::fs::write(&name, "{").expect("it is written");
     let said = fail(folder, 2, &words(run, &format!("{CHECKPOINTS} --resume")));
     let todo = "remove the directory to start over";

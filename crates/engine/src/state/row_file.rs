@@ -22,7 +22,7 @@ pub(crate) fn page_bytes(batches: &Batches) -> usize {
 }
 
 /// Bytes of a large page; pages of small batches are smaller.
-pub(crate) const PAGE_BYTES_MAX: usize = 256 << 10;
+pub(crate) const PAGE_BYTES_MAX: usize = 64 << 10;
 /// Reads or writes of pages in flight for one worker.
 const DEPTH: usize = 8;
 
