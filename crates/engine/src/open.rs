@@ -1,16 +1,20 @@
 //! Opening an engine: the ranks agree on the graph and divide it, and the parts of the engine are made.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{DISK_PAGE_BYTES, EdgeKind, GraphDims, PageCache, StoredGraph, partition};
+use graphmill_graph::{
+    Cell, DISK_PAGE_BYTES, EdgeKind, FanoutTable, GraphDims, PageCache, StoredGraph, partition,
+};
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{DataKind, Open, StorageError, Tiers, WorkerSubset};
 
+use crate::cache::cells::CellCache;
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
 use crate::comm::communicator::Communicator;
 use crate::comm::wire::Wire;
-use crate::config::EngineConfig;
+use crate::config::{EdgeResidency, EngineConfig};
 use crate::context::EngineState;
 use crate::engine::{Engine, LOOKING_FRAMES, too_small};
 use crate::error::EngineError;
@@ -25,6 +29,8 @@ use crate::state::row_file::{RowFile, RowFileIo, page_bytes};
 
 /// Frames of the stored graph that are cached for lookups.
 const FRAMES: usize = 32;
+/// One thread in four does as much with edges in memory as all do with edges on disk.
+const WORKERS_PART: usize = 4;
 
 impl Engine {
     /// An engine over a graph, with no arrays yet.
@@ -92,7 +98,9 @@ impl Engine {
         settings.sizes.weighted &= measure.edge != EdgeKind::None;
         let threads = settings.workers.count();
         let (tiers, free) = (&settings.tiers, settings.budget.available());
-        let shape = fitting_shape(measure, threads, tiers, settings.sizes, free);
+        let edges = (settings.options.edges != EdgeResidency::Disk)
+            .then(|| edges_memory(&graph, ranks.own(), settings.sizes, tiers));
+        let shape = fitting_shape(measure, threads, tiers, settings.sizes, edges, free);
         let workers = WorkerSubset::new(&settings.workers, shape.workers);
         let batches = Arc::new(measure.batches.clone());
         let page_bytes = page_bytes(&batches);
@@ -194,13 +202,15 @@ pub fn min_memory(graph: &GraphDims, tiers: &Tiers, sizes: ProgramFootprint) -> 
 
 /// Returns the shape with as many workers as passes use in `free` bytes, the open graph excluded.
 ///
-/// They are as many of `threads` as leave all rows and messages in memory. If one does not, they are as many as leave rows there;
+/// They are as many of `threads` as leave all rows, messages and edges in memory, which take `edges` bytes. If these are less than
+/// a quarter of `threads`, they are as many as leave all rows and messages there. If one does not, they are as many as leave rows;
 /// if one does not, as many as passes have memory for. Of rows that are not known, they leave half of the memory.
 pub(crate) fn fitting_shape(
     graph: &GraphDims,
     threads: usize,
     tiers: &Tiers,
     sizes: ProgramFootprint,
+    edges: Option<u64>,
     free: u64,
 ) -> GraphShape {
     let one = GraphShape::of(graph).with_tiers(tiers);
@@ -209,13 +219,42 @@ pub(crate) fn fitting_shape(
         let fits = |takes: u64, shape: &GraphShape| memory_of(graph, shape, takes) <= free;
         shapes.find(|shape| takes(shape).is_some_and(|takes| fits(takes, shape)))
     };
+    let with_edges = most(&|shape| {
+        let left = free.checked_sub(memory_of(graph, shape, 0))?;
+        let edges = edges? + CellCache::loading_by(shape.workers);
+        shape.with_edges(sizes, edges, left)
+    });
+    let with_edges = with_edges.filter(|shape| shape.workers >= threads.div_ceil(WORKERS_PART));
     let resident = |messages| most(&|shape| shape.all_resident(sizes, messages));
     let least = |part: u64| most(&|shape| Some(shape.least(sizes).saturating_mul(part)));
-    match resident(true).or_else(|| resident(false)) {
+    match with_edges
+        .or_else(|| resident(true))
+        .or_else(|| resident(false))
+    {
         Some(shape) => shape.with_rows_in_memory(),
         None if sizes.arrays > 0 => least(1).unwrap_or(one),
         None => least(2).unwrap_or(one),
     }
+}
+
+/// Returns the bytes of the budget that hold the edges of some columns.
+fn edges_memory(
+    graph: &StoredGraph,
+    columns: Range<usize>,
+    sizes: ProgramFootprint,
+    tiers: &Tiers,
+) -> u64 {
+    let set = graph.forward();
+    let weight_bytes = match sizes.weighted {
+        true => graph.edge_kind().bytes() as u64,
+        false => 0,
+    };
+    let cells = || columns.clone().flat_map(|d| set.column(d).cells());
+    let lists: u64 = cells().map(Cell::block_list_bytes).sum();
+    let index = lists + FanoutTable::memory(set, &(0..graph.batches().vertices()));
+    let data = cells().map(|cell| cell.data_bytes() + cell.edges() * weight_bytes);
+    let count = [columns.len(), graph.batches().len()];
+    CellCache::memory_of(tiers, count, index, data.sum())
 }
 
 /// Returns the bytes of the budget that an engine takes whose programs take `takes`.
@@ -242,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_are_most_that_leave_rows_and_messages_in_memory() {
+    fn workers_are_most_that_leave_rows_messages_and_edges_in_memory() {
         const THREADS: usize = 16;
         let cuts = (0..=64).map(|batch| batch << 16).collect();
         let graph = GraphDims {
@@ -264,7 +303,7 @@ mod tests {
         let of_one = takes(&with(1));
         let mut found = Vec::new();
         for free in (least..).step_by(1 << 20) {
-            let shape = fitting_shape(&graph, THREADS, &tiers, sizes, free);
+            let shape = fitting_shape(&graph, THREADS, &tiers, sizes, None, free);
             let kept = of_one.iter().rposition(|takes| *takes <= free).unwrap();
             assert!(takes(&shape)[kept] <= free, "{free}");
             assert_eq!(shape.rows_fit, kept > 0);
@@ -285,5 +324,25 @@ mod tests {
                 .any(|(kept, workers)| *kept == 0 && *workers > 1)
         );
         assert!(found.contains(&(1, 1)) && found.contains(&(2, 1)));
+
+        // Edges come before more workers, unless they leave less than a quarter of them.
+        let edges = 32 << 20;
+        let mut workers = Vec::new();
+        for free in (least..).step_by(1 << 20) {
+            let workers_of = |edges| fitting_shape(&graph, THREADS, &tiers, sizes, edges, free);
+            let [without, shape] = [None, Some(edges)].map(workers_of);
+            if shape.workers < without.workers {
+                assert!(takes(&shape)[2] + edges <= free, "{free}");
+                workers.push(shape.workers);
+            }
+            assert!(shape.workers <= without.workers, "{free}");
+            if (shape.workers, workers.last()) == (THREADS, Some(&(THREADS - 1))) {
+                break;
+            }
+        }
+        assert_eq!(workers[0], THREADS / WORKERS_PART);
+        // Longer chunks may take the memory of one.
+        let mut steps = workers.windows(2);
+        assert!(steps.all(|two| two[0] <= two[1] + 1), "{workers:?}");
     }
 }

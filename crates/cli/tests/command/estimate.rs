@@ -90,7 +90,7 @@ const CASES: [Case; 11] = [
         batch_size: Some(32_768),
         resident: [true, false],
         like: "uniform",
-        ..kronecker(20, 8, 4, 18)
+        ..kronecker(20, 8, 4, 20)
     },
     Case {
         batch_size: Some(8192),
@@ -359,7 +359,7 @@ fn estimate_matches_fullest_pass() {
     succeed(at, &[&generate[..], &stored].concat());
     let expected =
         "--vertices=262144 --edges=4194304 --batch-size=4096 --input=generated --weights=f32";
-    for (ranks, mib) in [(1, 12), (4, 18)] {
+    for (ranks, mib) in [(1, 12), (4, 19)] {
         for (algorithm, how, all_send) in OTHERS {
             let memory = format!("--memory={}M", mib * ranks);
             let [count, threads] = [("ranks", ranks), ("threads", 2 * ranks)]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use graphmill_graph::Cell;
+use graphmill_graph::{Cell, DISK_PAGE_BYTES};
 use graphmill_storage::Lease;
 
 use crate::context::ExecContext;
@@ -12,12 +12,20 @@ use crate::graph_view::starts;
 /// Unless all cells are cached, bitmaps are cached if they take at most 1/8 of the memory.
 const BITMAPS_SHARE: u64 = 8;
 
-/// Stretches of a column at most.
-pub(crate) const STRETCHES: usize = 16;
+/// Runs of a column at most.
+const RUNS_MAX: usize = 16;
+/// Bytes of a run at least: between two cached ones, whole pages are read.
+const RUN_BYTES_MIN: u64 = 4 * DISK_PAGE_BYTES;
+
+/// Returns the number of runs of a column with `cells` cells of `bytes` bytes.
+pub(crate) fn runs_of(cells: usize, bytes: u64) -> usize {
+    let runs = (bytes / RUN_BYTES_MIN).clamp(1, RUNS_MAX as u64);
+    cells.min(runs as usize)
+}
 
 /// The cached runs of all columns, one column after the other.
 ///
-/// A column has one for each cell, but at most [`STRETCHES`].
+/// A column has one for each cell, but at most 16, and none of less than 256 KiB unless it has only one ([`runs_of`]).
 #[derive(Default)]
 pub(crate) struct CachedRuns {
     pub(crate) all: Vec<CachedRun>,
@@ -37,25 +45,26 @@ pub(crate) struct CachedRun {
 }
 
 impl CachedRuns {
-    /// Bytes of the budget that they take.
-    pub(crate) fn memory(context: &ExecContext) -> u64 {
-        let columns = context.batches.len();
-        let stretches: usize = (0..columns)
-            .map(|column| context.own_cells(column).len().min(STRETCHES))
-            .sum();
-        (stretches * size_of::<CachedRun>() + (columns + 1) * size_of::<usize>()) as u64
+    /// Returns the bytes of the budget that they take at most.
+    ///
+    /// This rank owns `own` columns of `columns`.
+    pub(crate) fn memory(own: usize, columns: usize) -> u64 {
+        Self::bytes(own * RUNS_MAX, columns)
     }
 
-    /// Creates an empty cache.
-    pub(crate) fn new(context: &ExecContext) -> Result<Self, EngineError> {
-        let (budget, bytes) = (&context.budget, Self::memory(context));
-        let _lease = Some(budget.lease("pinned cells", bytes)?);
-        let count = |column| context.own_cells(column).len().min(STRETCHES);
-        let firsts = starts((0..context.batches.len()).map(count));
+    fn bytes(runs: usize, columns: usize) -> u64 {
+        (runs * size_of::<CachedRun>() + (columns + 1) * size_of::<usize>()) as u64
+    }
+
+    /// Creates an empty cache of columns with `runs` runs each.
+    fn new(context: &ExecContext, runs: impl Iterator<Item = usize>) -> Result<Self, EngineError> {
+        let firsts = starts(runs);
+        let all = firsts[firsts.len() - 1];
+        let bytes = Self::bytes(all, context.batches.len());
         Ok(CachedRuns {
-            all: vec![CachedRun::default(); firsts[firsts.len() - 1]],
+            _lease: Some(context.budget.lease("pinned cells", bytes)?),
+            all: vec![CachedRun::default(); all],
             firsts,
-            _lease,
         })
     }
 
@@ -96,7 +105,11 @@ impl CachedRuns {
             true => of,
             false => (u128::from(of) * u128::from(room) / u128::from(all.max(1))) as u64,
         };
-        let mut runs = CachedRuns::new(context)?;
+        let count = |column| {
+            let cells = context.own_cells(column);
+            runs_of(cells.len(), cells.iter().map(cell_bytes).sum())
+        };
+        let mut runs = CachedRuns::new(context, (0..context.batches.len()).map(count))?;
         let mut taken = 0;
         for column in 0..context.batches.len() {
             let cells = context.own_cells(column);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::{Cell, ExtentReader, FanoutTable};
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, lock};
-use graphmill_storage::{DataKind, Lease, Worker};
+use graphmill_storage::{DataKind, Lease, Tiers, Worker};
 
 use crate::cache::cached_runs::{CacheShare, CachedRuns};
 use crate::context::{ExecContext, each_batch};
@@ -18,9 +18,20 @@ use crate::error::EngineError;
 use crate::graph_view::{CellBytes, join, starts};
 use crate::schedule::numa;
 
-/// Bytes of one read while the cells are filled in.
-const CHUNK_BYTES: usize = 1 << 20;
+/// Bytes of one read while the cells are filled in, at most and at least.
+const CHUNK_BYTES_MAX: usize = 1 << 20;
+const CHUNK_BYTES_MIN: usize = 64 << 10;
 const DEPTH: usize = 4;
+/// Bytes that all workers read at the same time, unless the least chunks are more.
+///
+/// Many workers keep a disk busy with small chunks, which leave more memory to cells.
+const LOADING_BYTES: usize = 4 << 20;
+
+/// Bytes of one read of each of `workers` workers.
+fn chunk_bytes(workers: usize) -> usize {
+    let share = LOADING_BYTES / (DEPTH * workers.max(1));
+    share.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
+}
 
 /// The cached cells of a graph.
 #[derive(Default)]
@@ -71,7 +82,8 @@ pub(crate) fn fits_nodes(context: &ExecContext, index: u64, edges: u64) -> bool 
 
 /// Returns the bytes that rounding up each kind of cached data to whole pages takes.
 fn rounding_bytes(context: &ExecContext) -> u64 {
-    4 * 4096 + CellCache::loading_by(context.workers.count()) + CachedRuns::memory(context)
+    let runs = CachedRuns::memory(context.ranks.own().len(), context.batches.len());
+    4 * PAGE + CellCache::loading_by(context.workers.count()) + runs
 }
 
 impl CellCache {
@@ -91,9 +103,22 @@ impl CellCache {
         rounding_bytes(context) + fanout + (data + lists).max(2 * lists)
     }
 
+    /// Returns the bytes of the budget that hold `data` bytes of cells with an index of `index` bytes.
+    ///
+    /// `own` of `columns` columns are this rank's. What the filling takes comes on top ([`CellCache::loading_by`]).
+    pub(crate) fn memory_of(
+        tiers: &Tiers,
+        [own, columns]: [usize; 2],
+        index: u64,
+        data: u64,
+    ) -> u64 {
+        let leased = tiers.leased(DataKind::Index, index) + tiers.leased(DataKind::Edges, data);
+        leased + CachedRuns::memory(own, columns) + 5 * PAGE
+    }
+
     /// Returns the bytes of the budget that only the filling takes: a stream for each worker.
     pub(crate) fn loading_by(workers: usize) -> u64 {
-        ExtentReader::memory(CHUNK_BYTES, DEPTH) * workers as u64
+        ExtentReader::memory(chunk_bytes(workers), DEPTH) * workers as u64
     }
 
     /// Fills at most `bytes` of the budget.
@@ -307,7 +332,7 @@ fn groups(context: &ExecContext, stretches: &CachedRuns) -> Vec<Range<usize>> {
     for column in 0..context.batches.len() {
         let joins = groups.last().is_some_and(|group| {
             let same_file = graph.column(group.start).file() == graph.column(column).file();
-            same_file && held < CHUNK_BYTES as u64 && whole(column - 1) && whole(column)
+            same_file && held < CHUNK_BYTES_MAX as u64 && whole(column - 1) && whole(column)
         });
         match groups.last_mut() {
             Some(group) if joins => group.end = column + 1,
@@ -350,7 +375,8 @@ impl CacheFill<'_> {
                 }
             }
         }
-        let mut reader = ExtentReader::new(graph, &self.context.budget, CHUNK_BYTES, DEPTH)?;
+        let chunk_bytes = chunk_bytes(self.context.workers.count());
+        let mut reader = ExtentReader::new(graph, &self.context.budget, chunk_bytes, DEPTH)?;
         let extents = [block_lists, bitmaps, data, weights];
         for (into, extents) in self.filling.iter().zip(extents) {
             let into = into.bytes.write(number);

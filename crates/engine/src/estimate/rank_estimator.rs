@@ -14,12 +14,13 @@
 use std::ops::Range;
 
 use graphmill_graph::{
-    Batches, ColumnModel, DISK_PAGE_BYTES, EdgeKind, GraphDims, SenderCounts, file_bytes,
+    Batches, ColumnModel, DISK_PAGE_BYTES, EdgeKind, GraphDims, GraphProfile, SenderCounts,
+    file_bytes,
 };
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{DataKind, Tier};
 
-use crate::cache::cached_runs::{CacheShare, STRETCHES};
+use crate::cache::cached_runs::{CacheShare, runs_of};
 use crate::cache::cells::CellCache;
 use crate::error::EngineError;
 use crate::estimate::model::{
@@ -71,7 +72,18 @@ impl<'q> RankEstimator<'q> {
         let least = question.results.map(least);
         let sizes = sizes(question.results[0]);
         let free = question.memory.saturating_sub(outline.open_bytes);
-        let shape = fitting_shape(&measure, threads, tiers, sizes, free);
+        let columns = &outline.columns[own.clone()];
+        let edges = match *tiers.placement().at(DataKind::Edges) {
+            Tier::Stream => None,
+            _ => {
+                let lists: u64 = columns.iter().map(|column| column.block_list_bytes).sum();
+                let index = lists.saturating_add(outline.files.fanout);
+                let data = cell_bytes(outline, columns, sizes.weighted);
+                let count = [columns.len(), outline.columns.len()];
+                Some(CellCache::memory_of(tiers, count, index, data))
+            }
+        };
+        let shape = fitting_shape(&measure, threads, tiers, sizes, edges, free);
         // The engine has its buffers, and the driver the set of all vertices.
         let taken = outline.open_bytes + base_memory(&measure, &shape) + shape.set_of_vertices;
         let looking = RankEstimator {
@@ -313,19 +325,9 @@ impl<'q> RankEstimator<'q> {
         moved
     }
 
-    /// Bytes of an edge's weight that passes read.
-    fn weight_bytes(&self) -> u64 {
-        match self.sizes.weighted {
-            true => self.question.outline.weight_bytes(),
-            false => 0,
-        }
-    }
-
-    /// Bytes of a cell's edges with their weights.
+    /// Bytes of this rank's edges with their weights.
     fn cell_bytes(&self) -> u64 {
-        let weight = self.weight_bytes();
-        let bytes = |column: &ColumnModel| column.data_bytes + column.edges.saturating_mul(weight);
-        (self.columns().iter().map(bytes)).fold(0, u64::saturating_add)
+        cell_bytes(self.question.outline, self.columns(), self.sizes.weighted)
     }
 
     /// Returns the cached share of cells in the memory that passes and a routing table leave.
@@ -335,16 +337,15 @@ impl<'q> RankEstimator<'q> {
         let block_lists = sum(|column| column.block_list_bytes);
         let bitmaps = sum(|column| column.bitmap_bytes);
         let fanout = self.question.outline.files.fanout;
+        let tiers = self.question.tiers;
         let besides = CellCache::loading_by(self.shape.workers)
-            + (self.own.len() * STRETCHES * 32) as u64
-            + 5 * 4096;
+            + CellCache::memory_of(tiers, [self.own.len(), self.batches().len()], 0, 0);
         let left = (self.free).saturating_sub(room.messages + room.besides + graph + besides);
         let mut pinned = CachedShare {
             pinned: 0,
             read: 0,
             rest: 1.0,
         };
-        let tiers = self.question.tiers;
         if left == 0 || all == 0 || *tiers.placement().at(DataKind::Edges) == Tier::Stream {
             return pinned;
         }
@@ -372,13 +373,12 @@ impl<'q> RankEstimator<'q> {
             }
             _ => 1.0,
         };
-        let stretches = if rest < 1.0 { STRETCHES as f64 } else { 1.0 };
         let together = match room.window_batches {
             // Columns that follow each other are read as one.
             Some(_) if goes == 1.0 && rest >= 1.0 => room.group as f64,
             _ => 1.0,
         };
-        let weight = self.weight_bytes();
+        let weight = weight_bytes(self.question.outline, self.sizes.weighted);
         let files = self.columns().chunk_by(|a, b| a.file == b.file);
         let of_file = |columns: &[ColumnModel]| {
             let sum = |of: &dyn Fn(&ColumnModel) -> u64| columns.iter().map(of).sum::<u64>();
@@ -389,8 +389,12 @@ impl<'q> RankEstimator<'q> {
             let of_stream = |all: u64| {
                 let each = all as f64 / columns.len() as f64;
                 let of_column = |column: &ColumnModel| {
-                    let cells = (column.cells as f64).max(1.0);
-                    let extents = goes.max(stretches).min(cells) / together;
+                    let cells = column.cells.max(1) as usize;
+                    let runs = match rest < 1.0 {
+                        true => runs_of(cells, column.data_bytes + column.edges * weight),
+                        false => 1,
+                    };
+                    let extents = goes.max(runs as f64).min(cells as f64) / together;
                     let bytes = each * rest + extents * DISK_PAGE_BYTES as f64;
                     // Nothing beyond the file is read, nor a frame twice in one go.
                     bytes.min(extents * together * file_bytes(all) as f64)
@@ -479,6 +483,18 @@ impl PlannedRank<'_> {
             temporary_bytes: files,
         }
     }
+}
+
+/// Bytes of an edge's weight that passes read.
+fn weight_bytes(outline: &GraphProfile, weighted: bool) -> u64 {
+    if weighted { outline.weight_bytes() } else { 0 }
+}
+
+/// Bytes of the edges of some columns, with weights if `weighted`.
+fn cell_bytes(outline: &GraphProfile, columns: &[ColumnModel], weighted: bool) -> u64 {
+    let weight = weight_bytes(outline, weighted);
+    let bytes = |column: &ColumnModel| column.data_bytes + column.edges.saturating_mul(weight);
+    columns.iter().map(bytes).fold(0, u64::saturating_add)
 }
 
 /// Cells in memory.

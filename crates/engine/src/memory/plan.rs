@@ -186,6 +186,23 @@ impl GraphShape {
         (sizes.arrays > 0).then(|| takes.max(self.least(sizes)))
     }
 
+    /// Returns the bytes of `free` that a program takes with rows, messages and edges in memory.
+    ///
+    /// Edges take `edges` bytes. `None` if rows are not known, or messages do not fit.
+    pub(crate) fn with_edges(&self, sizes: ProgramFootprint, edges: u64, free: u64) -> Option<u64> {
+        let leased = u64::from(self.rows_leased);
+        let rows = self.own.saturating_mul(sizes.arrays as u64 * leased);
+        let borrowed = sizes.borrowed_bytes(0, false);
+        let sizes = ProgramFootprint {
+            rows: borrowed,
+            ..sizes
+        };
+        let plan = self.plan(sizes, free.checked_sub(rows)?)?;
+        let besides = plan.takes.saturating_add(edges) + SMALL;
+        let is_resident = sizes.arrays > 0 && plan.window_batches.is_none();
+        is_resident.then(|| (rows.saturating_add(besides.max(sizes.result))).max(self.least(sizes)))
+    }
+
     /// Returns the bytes that a vertex pass stages if rows are on disk.
     ///
     /// These are, for each worker, the rows of a batch (`row_bytes` each, in `arrays` arrays), a bitmap of changed rows, and frames
