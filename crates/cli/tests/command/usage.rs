@@ -178,7 +178,7 @@ fn refusal_names_memory_that_is_enough() {
                 .to_string()
         };
         // First for any run, then for this one.
-        let least = refused("9M", "give --memory ");
+        let least = refused("4M", "give --memory ");
         let least = refused(&least, "give at least ");
         let enough = with(&least);
         let said = String::from_utf8_lossy(&enough.stderr).into_owned();
