@@ -73,7 +73,7 @@ def more(call):
     with open("hub.el", "w") as hub:
         for vertex in range(6_000_000):
             hub.write(f"{vertex} 0\n0 {vertex * 7 % 6_000_001}\n")
-    call("generate kronecker 21 54 --undirected --batch-size 32768 -q -o graph")
+    call("generate kronecker 21 57 --undirected --batch-size 32768 -q -o graph")
     return [
         ("numbers.el", 16, "import numbers.el --threads 2 -o {out}"),
         ("names.el", 24, "import names.el --threads 1 --order degree --reverse -o {out}"),
