@@ -29,7 +29,7 @@ use crate::state::row_file::{RowFile, RowFileIo, page_bytes};
 
 /// Frames of the stored graph that are cached for lookups.
 const FRAMES: usize = 32;
-/// One thread in four does as much with edges in memory as all do with edges on disk.
+/// Edges are kept in memory for fewer workers only if at least one thread in four still works.
 const WORKERS_PART: usize = 4;
 
 impl Engine {
@@ -202,8 +202,8 @@ pub fn min_memory(graph: &GraphDims, tiers: &Tiers, sizes: ProgramFootprint) -> 
 
 /// Returns the shape with as many workers as passes use in `free` bytes, the open graph excluded.
 ///
-/// They are as many of `threads` as leave all rows, messages and edges in memory, which take `edges` bytes. If these are less than
-/// a quarter of `threads`, they are as many as leave all rows and messages there. If one does not, they are as many as leave rows;
+/// They are as many of `threads` as leave all rows, messages and edges in memory. Edges take `edges` bytes. If these workers are
+/// less than a quarter of `threads`, they are as many as leave all rows and messages there. If one does not, they are as many as leave rows;
 /// if one does not, as many as passes have memory for. Of rows that are not known, they leave half of the memory.
 pub(crate) fn fitting_shape(
     graph: &GraphDims,

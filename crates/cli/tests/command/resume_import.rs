@@ -90,7 +90,7 @@ fn resume_of_killed_import_uses_its_steps() {
         std::fs::remove_dir_all(folder.join("found")).expect("it is removed");
     }
     // At which steps it is killed is a matter of chance.
-    assert!(!went_on.is_empty(), "nothing was gone on with");
+    assert!(!went_on.is_empty(), "no import resumed");
 }
 
 #[test]
