@@ -50,6 +50,24 @@ pub enum Violation {
         /// The condition that fails.
         rule: &'static str,
     },
+    /// One edge of the result is wrong.
+    #[error("edge {} - {}: {rule}", ends[0], ends[1])]
+    Edge {
+        /// Both ends.
+        ends: [u64; 2],
+        /// The condition that fails.
+        rule: &'static str,
+    },
+    /// A number of the result is wrong.
+    #[error("{column} is {found}, expected {expected}")]
+    Column {
+        /// The name of its column.
+        column: &'static str,
+        /// The number in the result.
+        found: ViolationValue,
+        /// The number that the checker computed.
+        expected: ViolationValue,
+    },
     /// The result as a whole is off.
     #[error("{what} is {found}, at most {allowed} is allowed")]
     Whole {

@@ -1,10 +1,11 @@
-//! What the registry knows of an algorithm, and the result of a run.
+//! What the registry knows of an algorithm.
 
-use graphmill_engine::{Engine, ProgramFootprint, VertexArray};
+use graphmill_engine::{Engine, ProgramFootprint};
 use graphmill_graph::{GraphDims, StoredGraph};
 
 use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions};
+use crate::output::{Output, ResultShape};
 use crate::recorded::ResultChecker;
 
 /// One algorithm.
@@ -16,8 +17,10 @@ pub struct Entry {
     pub aliases: &'static [&'static str],
     /// Description of the result, in one line.
     pub summary: &'static str,
-    /// Name of the result's column.
+    /// Name of the result's column; of edges and of a row of numbers, of the main one.
     pub value: &'static str,
+    /// What the rows of its result are.
+    pub shape: ResultShape,
     /// True if the weights of arcs always count; where there are none each arc counts 1.
     pub weighted: bool,
     /// Its options.
@@ -59,48 +62,4 @@ impl Entry {
     pub fn can_be_weighted(&self) -> bool {
         self.weighted || self.options.iter().any(|option| option.name == "weighted")
     }
-}
-
-/// The result of a run: one value a vertex.
-///
-/// If it is `nullable`, infinity or the greatest integer means that there is no value.
-#[derive(Debug, Clone, Copy)]
-pub struct Output {
-    /// Name of the result's column.
-    pub column: &'static str,
-    /// Where the values are.
-    pub values: OutputValues,
-    /// True if a vertex may have no value.
-    pub nullable: bool,
-}
-
-impl Output {
-    pub(crate) fn new(column: &'static str, values: OutputValues, nullable: bool) -> Output {
-        Output {
-            column,
-            values,
-            nullable,
-        }
-    }
-}
-
-/// The array that holds a result; a vertex that is a value is written as its id.
-#[derive(Debug, Clone, Copy)]
-pub enum OutputValues {
-    /// Floating-point numbers of 32 bits.
-    F32(VertexArray<f32>),
-    /// Floating-point numbers of 64 bits.
-    F64(VertexArray<f64>),
-    /// Integers.
-    U32(VertexArray<u32>),
-    /// Integers.
-    U64(VertexArray<u64>),
-    /// Vertices, by index.
-    Vertex32(VertexArray<u32>),
-    /// Vertices, by index.
-    Vertex64(VertexArray<u64>),
-    /// Vertices, by the ordinal of their id ([`IdOrdinal`](graphmill_engine::IdOrdinal)).
-    Ordinal32(VertexArray<u32>),
-    /// Vertices, by the ordinal of their id.
-    Ordinal64(VertexArray<u64>),
 }

@@ -11,6 +11,7 @@
 //! | [`registry`](registry()) | all of them by name |
 //! | [`Entry`], [`OptionSpec`] | one algorithm: its options, how it runs, its checker |
 //! | [`AlgorithmOptions`] | the options of a run |
+//! | [`Output`], [`ResultShape`] | the result of a run |
 
 #![forbid(unsafe_code)]
 
@@ -19,16 +20,26 @@ pub mod check;
 mod entry;
 mod option;
 mod options;
+mod output;
 pub mod pagerank;
 mod recorded;
+#[expect(
+    dead_code,
+    reason = "for algorithms whose results are edges or numbers"
+)]
+mod recorded_rows;
 mod registry;
 pub mod sssp;
 mod vertex_index;
 pub mod wcc;
 
-pub use entry::{CheckerOf, Entry, GroupSizes, Output, OutputValues};
+pub use entry::{CheckerOf, Entry, GroupSizes};
 pub use option::{OptionKind, OptionSpec};
 pub use options::{AlgorithmError, AlgorithmOptions};
+pub use output::{
+    NO_EDGE, NumberRow, NumberValue, Output, OutputValues, ResultShape, edge_row, holds_edge,
+    key_weight, weight_key,
+};
 pub use recorded::{ResultChecker, ResultType, ResultValue};
 pub use registry::registry;
 pub use vertex_index::{VertexIndex, fits_u32};

@@ -19,6 +19,16 @@ pub trait ResultChecker {
     fn arc(&mut self, source: u64, destination: u64, weight: f64);
     /// Hands over the value of a vertex of the graph; false when it is none that the algorithm gives.
     fn value(&mut self, vertex: u64, value: ResultValue) -> bool;
+    /// Hands over an edge of the result; false if there are more than the algorithm can give.
+    fn edge(&mut self, source: u64, destination: u64, weight: f64) -> bool {
+        let _ = (source, destination, weight);
+        false
+    }
+    /// Hands over the number of a column; false if the algorithm does not give such a number.
+    fn number(&mut self, column: usize, value: ResultValue) -> bool {
+        let _ = (column, value);
+        false
+    }
     /// The verdict, once every arc and every vertex's value is there.
     ///
     /// # Errors
@@ -37,6 +47,10 @@ pub enum ResultType {
     Doubles,
     /// Indices of vertices.
     Vertices,
+    /// Edges with weights, by [`ResultChecker::edge`].
+    Edges,
+    /// One row of numbers, by [`ResultChecker::number`].
+    Numbers,
 }
 
 /// A value as a result has it.

@@ -296,9 +296,9 @@ pub enum Error {
         /// The option.
         option: &'static str,
     },
-    /// The highest values are requested, and values are vertices.
+    /// The highest values are requested, and values are vertices, or there is one row.
     #[error(
-        "--top conflicts with {algorithm}: its values are vertices here, and none is higher than another; leave it out"
+        "--top conflicts with {algorithm}: its values here are vertices or one row of numbers, which have no highest; leave it out"
     )]
     NoHighest {
         /// The algorithm.

@@ -313,7 +313,8 @@ impl EstimateRequest {
             threads: cluster.threads,
             memory: cluster.memory,
             sizes: (entry.sizes)(&outline.measure, &values),
-            results: [false, true].map(|rows| result_bytes(&outline.measure, rows, TOP_ROWS)),
+            results: [false, true]
+                .map(|rows| result_bytes(&outline.measure, entry.shape, rows, TOP_ROWS)),
             dispatch: self.dispatch,
             passes: iterations,
             tiers: &Tiers::planned(&self.placement),

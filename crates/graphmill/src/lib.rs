@@ -186,7 +186,7 @@ mod vertex_ids;
 pub use algorithms::algorithms;
 pub use config::{CheckpointConfig, Config};
 pub use error::Error;
-pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
+pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output, ResultShape};
 pub use graphmill_engine::{CheckpointInterval, Convergence, EngineOptions, Metrics};
 pub use graphmill_graph::{
     EdgeField, EdgeFields, EdgeKind, FieldType, Id, IdKind, Order, StoredGraph, VertexId,
@@ -209,9 +209,9 @@ pub use run::{Run, Seconds};
 pub use run_identity::ProgramName;
 pub use session::Session;
 pub use session_values::ResultScalar;
-pub use summary::Summary;
+pub use summary::{EdgeTotals, Summary};
 pub use validate::compare::validate;
-pub use validate::verdict::{Rule, Verdict};
+pub use validate::verdict::{RowKind, Rule, Verdict};
 pub use validate_error::ValidateError;
 
 /// The crate whose derives make a struct an [`Element`](prelude::Element): a message or a row.
@@ -233,7 +233,9 @@ pub use graphmill_raw::zerocopy;
 
 /// Types of a program of one's own.
 pub mod prelude {
-    pub use graphmill_algorithms::{Output, OutputValues};
+    pub use graphmill_algorithms::{
+        NO_EDGE, NumberRow, NumberValue, Output, OutputValues, edge_row,
+    };
     pub use graphmill_engine::edge_record;
     pub use graphmill_engine::{
         Accumulator, Activate, ActiveSet, ApplyTo, Direction, EdgeProgram, EdgeValue, Element,

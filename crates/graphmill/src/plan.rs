@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use graphmill_algorithms::Entry;
+use graphmill_algorithms::{Entry, ResultShape};
 use graphmill_engine::{Combiner, EdgeResidency, Metrics};
 use graphmill_storage::{DataKind, PlacementError, Tier};
 
@@ -64,7 +64,8 @@ impl Plan {
             let option = "--method afforest";
             return Err(Error::Streamed { option });
         }
-        if config.top > 0 && gives_vertices(&config.options) {
+        let is_one_row = matches!(entry.shape, ResultShape::Numbers(_));
+        if config.top > 0 && (is_one_row || gives_vertices(&config.options)) {
             let algorithm = entry.name;
             return Err(Error::NoHighest { algorithm });
         }

@@ -26,6 +26,16 @@ pub enum ResultError {
         /// Vertices of the graph.
         vertices: u64,
     },
+    /// The row of an edge names a vertex by a number that is no ordinal.
+    #[error(
+        "cannot write the result: an end of an edge is {ordinal}, and the graph has {vertices} vertices; give ends by the ordinals of their ids (IdOrdinal), and NO_EDGE for rows without an edge"
+    )]
+    NoEnd {
+        /// The number.
+        ordinal: u64,
+        /// Vertices of the graph.
+        vertices: u64,
+    },
     /// Parquet text has to be UTF-8.
     #[error("cannot write vertex id {id:?} to Parquet: it is not UTF-8; write .csv instead")]
     NotUtf8 {

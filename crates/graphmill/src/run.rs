@@ -160,7 +160,7 @@ impl Plan {
         };
         let given = algorithms::values(self.entry, &self.config.options);
         let sizes = |graph: &GraphDims| {
-            let result = result_bytes(graph, wants_rows, count);
+            let result = result_bytes(graph, self.entry.shape, wants_rows, count);
             (self.entry.sizes)(graph, &given).with_result(result)
         };
         let purpose = OpenFor::Run { sizes: &sizes };
@@ -316,6 +316,7 @@ impl Plan {
         let (mut summary, mut highest) = (Summary::default(), Vec::new());
         if is_first && self.wants_summary() {
             (summary, highest) = session.summarize(output, sizes, count)?;
+            summary.count_trees(self.entry.shape, graph.vertices());
         }
         let path = self.config.output.as_ref();
         if let Some(path) = path.filter(|_| is_first && folder.is_none()) {

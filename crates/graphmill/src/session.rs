@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::Arc;
 
+use graphmill_algorithms::ResultShape;
 use graphmill_engine::{
     CheckpointPolicy, EdgeResidency, Engine, EngineConfig, EngineError, EngineOptions, Mode,
     ProgramFootprint, job,
@@ -113,7 +114,7 @@ impl Machine {
         watcher: &ProgressFn,
     ) -> Result<Session, Error> {
         let (dims, budget) = (graph.measure(), self.budget());
-        let result = result_bytes(&dims, true, 0);
+        let result = result_bytes(&dims, ResultShape::Vertices, true, 0);
         let sizes = ProgramFootprint::USUAL.with_result(result);
         let least =
             budget.total() - budget.available() + job::min_memory(&dims, self.tiers(), sizes);

@@ -18,6 +18,7 @@ use crate::result::block::{Block, Values};
 use crate::result::dataset::PartWriter;
 use crate::result::format::ResultFormat;
 use crate::result::rows::{ResultRows, bytes_wanted};
+use crate::result::values::element_bytes;
 use crate::result::write;
 use crate::session::Session;
 use crate::summary::Summary;
@@ -170,6 +171,10 @@ impl Session {
         output: &Output,
         mut each: impl FnMut(&Block),
     ) -> Result<(), Error> {
+        if let OutputValues::Numbers(row) = output.values {
+            each(&Block::of_numbers(row));
+            return Ok(());
+        }
         let (machine, graph) = (&self.machine, &self.graph);
         let all = 0..graph.batches().len();
         with_rows(&mut self.engine, machine, graph, (output, all), |rows| {
@@ -198,10 +203,7 @@ impl Session {
                 job::serve(engine)?;
                 return Ok(0);
             }
-            let all = 0..graph.batches().len();
-            let bytes = with_rows(engine, machine, graph, (output, all), |rows| {
-                write::write(machine, path, format, rows, &mut note)
-            })?;
+            let bytes = write_all(engine, machine, graph, output, (path, format), &mut note)?;
             job::stop_serving(engine)?;
             Ok(bytes)
         })
@@ -215,10 +217,8 @@ impl Session {
         mut note: impl FnMut(u64),
     ) -> Result<u64, Error> {
         let (machine, graph) = (&self.machine, &self.graph);
-        let (format, all) = (ResultFormat::of(path)?, 0..graph.batches().len());
-        with_rows(&mut self.engine, machine, graph, (output, all), |rows| {
-            write::write(machine, path, format, rows, &mut note)
-        })
+        let to = (path, ResultFormat::of(path)?);
+        write_all(&mut self.engine, machine, graph, output, to, &mut note)
     }
 
     /// Writes a result to the directory `path`, whose name ends with a slash.
@@ -237,9 +237,17 @@ impl Session {
         let (machine, graph) = (&self.machine, &self.graph);
         let mut parts = PartWriter::create(machine, path)?;
         let (part, own) = (parts.part(), job::local_batches(&self.engine));
-        let written = with_rows(&mut self.engine, machine, graph, (output, own), |rows| {
-            write::write(machine, &part, parts.format, rows, &mut note)
-        });
+        let written = match output.values {
+            // The first part has the row.
+            OutputValues::Numbers(row) => {
+                let has_row = machine.rank() == 0;
+                note(u64::from(has_row));
+                write::write_numbers(machine, &part, parts.format, &row, has_row)
+            }
+            _ => with_rows(&mut self.engine, machine, graph, (output, own), |rows| {
+                write::write(machine, &part, parts.format, rows, &mut note)
+            }),
+        };
         written
             .and_then(|bytes| parts.commit(bytes))
             .inspect_err(|error| parts.give_up(error))
@@ -254,10 +262,29 @@ impl Session {
         sizes: Option<&Output>,
         count: usize,
     ) -> Result<(Summary, Vec<Lease>), Error> {
-        make_room(&mut self.engine, &self.machine, &self.graph);
+        make_room(&mut self.engine, &self.machine, &self.graph, output);
         let of = (output, sizes);
         summary::summarize(&self.machine, &self.engine, &self.graph, of, count)
     }
+}
+
+/// Writes all rows of a result to a file, or to standard output.
+fn write_all(
+    engine: &mut Engine,
+    machine: &Machine,
+    graph: &Arc<StoredGraph>,
+    output: &Output,
+    (path, format): (&Path, ResultFormat),
+    note: &mut dyn FnMut(u64),
+) -> Result<u64, Error> {
+    if let OutputValues::Numbers(row) = output.values {
+        note(1);
+        return write::write_numbers(machine, path, format, &row, true);
+    }
+    let all = 0..graph.batches().len();
+    with_rows(engine, machine, graph, (output, all), |rows| {
+        write::write(machine, path, format, rows, note)
+    })
 }
 
 /// Passes the rows of the vertices of some batches to `work`.
@@ -270,7 +297,7 @@ fn with_rows<T>(
     (output, batches): (&Output, Range<usize>),
     work: impl FnOnce(&mut ResultRows<'_>) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    make_room(engine, machine, graph);
+    make_room(engine, machine, graph, output);
     let done = ResultRows::new(engine, output, graph, machine.budget(), batches)
         .and_then(|mut rows| work(&mut rows));
     if done.as_ref().is_err_and(Error::is_stopped) {
@@ -280,8 +307,9 @@ fn with_rows<T>(
 }
 
 /// Frees memory for the rows of a result, if passes use it for cells.
-fn make_room(engine: &mut Engine, machine: &Machine, graph: &StoredGraph) {
-    if machine.budget().available() < bytes_wanted(&graph.measure()) {
+fn make_room(engine: &mut Engine, machine: &Machine, graph: &StoredGraph, output: &Output) {
+    let element = element_bytes(&output.values);
+    if machine.budget().available() < bytes_wanted(&graph.measure(), element) {
         job::release(engine);
     }
 }

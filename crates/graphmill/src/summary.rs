@@ -4,17 +4,19 @@
 
 use std::sync::Arc;
 
-use graphmill_algorithms::Output;
+use graphmill_algorithms::{NumberRow, Output, OutputValues, ResultShape};
 use graphmill_engine::{Convergence, Engine};
-use graphmill_graph::{DISK_PAGE_BYTES, GraphDims, Order, PageCache, StoredGraph};
+use graphmill_graph::{DISK_PAGE_BYTES, EdgeKind, GraphDims, Order, PageCache, StoredGraph};
 use graphmill_storage::{Lease, MemoryBudget};
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, check_stop};
 use crate::machine::resources::Machine;
-use crate::result::rows::{self, are_vertices};
+use crate::result::exact_sum::ExactSum;
+use crate::result::rows::{self, EDGE_COLUMNS, are_edges, are_vertices};
+use crate::result::sizes::WRITER_BYTES;
 use crate::result::top_k::{TEXT_BYTES, TopK, TopRow, json_number};
-use crate::result::values::ValueColumn;
+use crate::result::values::{EDGE_BYTES, VALUE_BYTES, ValueColumn, element_bytes};
 
 /// The default number of rows of a summary.
 pub(crate) const TOP_ROWS: usize = 5;
@@ -37,11 +39,34 @@ pub struct Summary {
     pub greatest: Option<String>,
     /// Groups, where the values name groups: components.
     pub groups: Option<u64>,
+    /// The edges, where the rows are edges.
+    pub edges: Option<EdgeTotals>,
+    /// The row, where the result is one row of numbers.
+    pub numbers: Option<NumberRow>,
     /// How an iteration that converges ended.
     pub convergence: Option<Convergence>,
 }
 
+/// The edges of a result together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct EdgeTotals {
+    /// How many.
+    pub count: u64,
+    /// Their weights together, rounded once.
+    pub weight: f64,
+    /// The trees that they make, if they are a forest; a vertex without an edge is one.
+    pub trees: Option<u64>,
+}
+
 impl Summary {
+    /// Adds the number of trees, if the edges are a forest of a graph of `vertices` vertices.
+    pub(crate) fn count_trees(&mut self, shape: ResultShape, vertices: u64) {
+        if let (ResultShape::Forest, Some(edges)) = (shape, &mut self.edges) {
+            edges.trees = vertices.checked_sub(edges.count);
+        }
+    }
+
     /// Returns the summary with the rows to show: as many as requested, else a few.
     ///
     /// If some vertices may have no value, as with distances, it shows none unless requested.
@@ -65,6 +90,20 @@ impl Summary {
         if let Some(greatest) = &self.greatest {
             put(format!("greatest_{value}"), json_number(greatest));
         }
+        if let Some(edges) = self.edges {
+            put("edges".into(), edges.count.into());
+            put("weight".into(), edges.weight.into());
+            if let Some(trees) = edges.trees {
+                put("trees".into(), trees.into());
+            }
+        }
+        for (name, number) in self.numbers.iter().flat_map(NumberRow::columns) {
+            let number = number.text();
+            put(
+                (*name).into(),
+                number.map_or(Value::Null, |text| json_number(&text)),
+            );
+        }
         if let Some(convergence) = self.convergence {
             put("iterations".into(), convergence.iterations.into());
             put("residual".into(), convergence.residual.into());
@@ -74,7 +113,13 @@ impl Summary {
         }
         if !self.top.is_empty() {
             let rows = self.top.iter();
-            let rows = rows.map(|row| json!({key: row.vertex, value: json_number(&row.value)}));
+            let rows = rows.map(|row| {
+                let mut columns = json!({key: row.vertex, value: json_number(&row.value)});
+                if let (Some(end), Some(columns)) = (&row.destination, columns.as_object_mut()) {
+                    columns.insert("destination".into(), end.clone().into());
+                }
+                columns
+            });
             put("top".into(), rows.collect());
         }
         Value::Object(all)
@@ -84,16 +129,26 @@ impl Summary {
 /// Returns the bytes of the budget that a run takes after its last pass.
 ///
 /// They are for the rows of its result if they are wanted, and for a summary with the `count` highest.
-pub(crate) fn result_bytes(graph: &GraphDims, wants_rows: bool, count: usize) -> u64 {
+pub(crate) fn result_bytes(
+    graph: &GraphDims,
+    shape: ResultShape,
+    wants_rows: bool,
+    count: usize,
+) -> u64 {
+    let element = match shape {
+        ResultShape::Vertices => VALUE_BYTES,
+        ResultShape::Forest => EDGE_BYTES,
+        ResultShape::Numbers(_) => return WRITER_BYTES,
+    };
     let rows = if wants_rows {
-        rows::bytes_needed(graph)
+        rows::bytes_needed(graph, element)
     } else {
         0
     };
     match count {
         0 => rows,
         _ => rows
-            .max(bytes_needed(graph))
+            .max(bytes_needed(graph, element))
             .saturating_add(highest_bytes(graph, count)),
     }
 }
@@ -104,14 +159,12 @@ fn highest_bytes(graph: &GraphDims, count: usize) -> u64 {
 }
 
 /// Returns the bytes of the budget that reading the values for a summary takes.
-fn bytes_needed(graph: &GraphDims) -> u64 {
-    let value_bytes = size_of::<u64>() as u64;
-    let columns = match graph.order {
-        Order::Id => 2,
-        // The ranks of ids, too.
-        Order::Degree => 3,
+fn bytes_needed(graph: &GraphDims, element: u64) -> u64 {
+    let ranks = match graph.order {
+        Order::Id => 0,
+        Order::Degree => size_of::<u64>() as u64,
     };
-    columns * value_bytes * graph.batches.widest() + 2 * FRAMES * DISK_PAGE_BYTES
+    (2 * element + ranks) * graph.batches.widest() + 2 * FRAMES * DISK_PAGE_BYTES
 }
 
 /// Reads all values of a result, or the sizes of its groups, and keeps the `count` highest.
@@ -127,9 +180,17 @@ pub(crate) fn summarize(
     (output, sizes): (&Output, Option<&Output>),
     count: usize,
 ) -> Result<(Summary, Vec<Lease>), Error> {
-    let budget = machine.budget();
+    if let OutputValues::Numbers(row) = output.values {
+        let summary = Summary {
+            numbers: Some(row),
+            convergence: engine.metrics().convergence,
+            ..Summary::default()
+        };
+        return Ok((summary, Vec::new()));
+    }
+    let (budget, element) = (machine.budget(), element_bytes(&output.values));
     let measure = graph.measure();
-    let _lease = budget.lease("a summary of the result", bytes_needed(&measure))?;
+    let _lease = budget.lease("a summary of the result", bytes_needed(&measure, element))?;
     let highest = budget.lease("the highest rows", highest_bytes(&measure, count))?;
     let shown = sizes.unwrap_or(output);
     let has_order = !are_vertices(shown);
@@ -137,9 +198,12 @@ pub(crate) fn summarize(
     let mut raw = ValueColumn::empty(&shown.values);
     // Sizes are at the places of ranks already.
     let mut ranks = match graph.order() {
-        Order::Degree if sizes.is_none() => Some((reader(graph, budget)?, Vec::new())),
+        Order::Degree if sizes.is_none() && !are_edges(output) => {
+            Some((reader(graph, budget)?, Vec::new()))
+        }
         Order::Id | Order::Degree => None,
     };
+    let (is_single, mut weight) = (graph.edge_kind() == EdgeKind::F32, ExactSum::default());
     for batch in 0..graph.batches().len() {
         check_stop(machine.stop())?;
         raw.read(engine, &shown.values, batch)?;
@@ -155,31 +219,49 @@ pub(crate) fn summarize(
         };
         match sizes {
             Some(_) => top.sizes(&raw, rank_of),
+            None if are_edges(output) => {
+                top.edges(&raw, is_single);
+                raw.each_weight(|edge| weight.add(edge));
+            }
             None => top.values(&raw, shown.nullable, rank_of),
         }
     }
     let reached = top.reached;
     let mut reader = reader(graph, budget)?;
     let mut leases = vec![highest];
-    let rows = top.into_rows().map(|(rank, value)| {
-        let vertex = graph.id_of_rank(&mut reader, rank)?.to_string();
-        if vertex.len() as u64 > TEXT_BYTES {
-            let bytes = COPIES * vertex.len() as u64;
-            leases.push(budget.lease("long ids of the highest rows", bytes)?);
-        }
-        Ok(TopRow { vertex, value })
+    let rows = top.into_rows().map(|([rank, other], value)| {
+        let mut name = |rank| -> Result<String, Error> {
+            let vertex = graph.id_of_rank(&mut reader, rank)?.to_string();
+            if vertex.len() as u64 > TEXT_BYTES {
+                let bytes = COPIES * vertex.len() as u64;
+                leases.push(budget.lease("long ids of the highest rows", bytes)?);
+            }
+            Ok(vertex)
+        };
+        Ok(TopRow {
+            vertex: name(rank)?,
+            destination: are_edges(output).then(|| name(other)).transpose()?,
+            value,
+        })
     });
     let top: Vec<TopRow> = rows.collect::<Result<_, Error>>()?;
-    let is_partial = sizes.is_none() && output.nullable;
+    let is_partial = sizes.is_none() && output.nullable && !are_edges(output);
     let greatest = top.first().map(|row| row.value.clone());
     let summary = Summary {
         columns: match sizes {
             Some(sizes) => [output.column, sizes.column],
+            None if are_edges(output) => [EDGE_COLUMNS[0], EDGE_COLUMNS[2]],
             None => ["vertex", output.column],
         },
         reached: is_partial.then_some(reached),
         greatest: greatest.filter(|_| is_partial),
         groups: sizes.map(|_| reached),
+        edges: are_edges(output).then(|| EdgeTotals {
+            count: reached,
+            weight: weight.value(),
+            trees: None,
+        }),
+        numbers: None,
         top,
         convergence: engine.metrics().convergence,
     };

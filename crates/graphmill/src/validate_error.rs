@@ -49,13 +49,13 @@ pub enum ValidateError {
         /// What it should look like.
         expected: &'static str,
     },
-    /// A vertex has two rows.
-    #[error("cannot compare {}: it has vertex {vertex} twice", path.display())]
+    /// A vertex, or an edge, has two rows.
+    #[error("cannot compare {}: it has {row} twice", path.display())]
     Twice {
         /// The file.
         path: PathBuf,
-        /// The id.
-        vertex: String,
+        /// The vertex or the edge.
+        row: String,
     },
     /// A stored graph was given where a file of values belongs.
     #[error(

@@ -5,9 +5,10 @@ use graphmill_graph::{GraphDims, StoredGraph};
 
 use super::check::{bytes, check_depths, check_parents};
 use super::{run as run_depths, run_parents, sizes as sizes_depths, sizes_parents};
-use crate::entry::{Entry, Output, OutputValues};
+use crate::entry::Entry;
 use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions, SOURCE};
+use crate::output::{Output, OutputValues, ResultShape};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 use crate::vertex_index::fits_u32;
 
@@ -17,6 +18,7 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["breadth-first-search"],
     summary: "How many arcs away each vertex is from a source",
     value: "depth",
+    shape: ResultShape::Vertices,
     weighted: false,
     options: &[
         SOURCE,

@@ -7,9 +7,10 @@ use super::check::{Ending, bytes, check_run};
 use super::options::{Dangling, Options, PageRankMethod};
 use super::rounding::Rounding;
 use super::walk::{Equation, Weigh};
-use crate::entry::{Entry, Output, OutputValues};
+use crate::entry::Entry;
 use crate::option::{OptionKind, OptionSpec};
 use crate::options::{AlgorithmError, AlgorithmOptions, PRECISION};
+use crate::output::{Output, OutputValues, ResultShape};
 use crate::recorded::{FromArc, RecordedResult, ResultChecker, ResultType};
 
 /// Its entry.
@@ -18,6 +19,7 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["pr", "page-rank"],
     summary: "How important each vertex is: the share of time that a random walk spends there",
     value: "pagerank",
+    shape: ResultShape::Vertices,
     weighted: false,
     options: &[
         OptionSpec::value(

@@ -5,9 +5,10 @@ use graphmill_graph::{GraphDims, StoredGraph};
 
 use super::check::{bytes, check_distances};
 use super::{SsspMethod, check_weights};
-use crate::entry::{Entry, Output, OutputValues};
+use crate::entry::Entry;
 use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions, PRECISION, SOURCE};
+use crate::output::{Output, OutputValues, ResultShape};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 
 /// Its entry.
@@ -16,6 +17,7 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["shortest-paths"],
     summary: "How far away each vertex is from a source, by the weights of arcs",
     value: "distance",
+    shape: ResultShape::Vertices,
     weighted: true,
     options: &[
         SOURCE,

@@ -5,9 +5,10 @@ use graphmill_graph::{GraphDims, StoredGraph};
 
 use super::check::{bytes, check_components};
 use super::{WccMethod, component_sizes};
-use crate::entry::{Entry, Output, OutputValues};
+use crate::entry::Entry;
 use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions};
+use crate::output::{Output, OutputValues, ResultShape};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 use crate::vertex_index::fits_u32;
 
@@ -17,6 +18,7 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["cc", "components", "connected-components"],
     summary: "Which vertices hang together: the smallest vertex of each one's weakly connected component",
     value: "component",
+    shape: ResultShape::Vertices,
     weighted: false,
     options: &[OptionSpec::value(
         [

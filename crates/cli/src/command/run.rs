@@ -83,12 +83,30 @@ pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Resul
 
 /// Rows under their names, as people read them.
 fn table([key, value]: [&str; 2], rows: &[TopRow]) -> String {
-    let ids = rows.iter().map(|row| row.vertex.chars().count());
-    let width = ids.max().unwrap_or(0).max(key.len());
-    let mut text = format!("{key:<width$}  {value}\n");
-    for row in rows {
-        // A text takes whatever is written to it.
-        let _ = writeln!(text, "{:<width$}  {}", row.vertex, row.value);
+    let columns = |row: &TopRow| {
+        let ends = std::iter::once(row.vertex.clone()).chain(row.destination.clone());
+        ends.chain([row.value.clone()]).collect::<Vec<_>>()
+    };
+    let is_of_edges = rows.iter().any(|row| row.destination.is_some());
+    let mut lines = vec![vec![key.to_string(), value.to_string()]];
+    if is_of_edges {
+        lines[0].insert(1, "destination".to_string());
+    }
+    lines.extend(rows.iter().map(columns));
+    let mut text = String::new();
+    let width = |column: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    for line in &lines {
+        let Some((last, cells)) = line.split_last() else {
+            continue;
+        };
+        for (column, cell) in cells.iter().enumerate() {
+            // A text takes whatever is written to it.
+            let _ = write!(text, "{cell:<width$}  ", width = width(column));
+        }
+        let _ = writeln!(text, "{last}");
     }
     text
 }
@@ -113,6 +131,18 @@ fn account(run: &Run, output: Option<&Path>) -> String {
         line(format!("{groups} {}s{largest}", summary.columns[0]));
     } else if run.top.is_empty() && !summary.top.is_empty() {
         line(table(summary.columns, &summary.top).trim_end().to_string());
+    }
+    if let Some(edges) = summary.edges {
+        let trees = edges.trees.map(size::grouped);
+        let trees = trees.map_or_else(String::new, |trees| format!(" in {trees} trees"));
+        let count = size::grouped(edges.count);
+        line(format!("{count} edges{trees}; weight {:?}", edges.weight));
+    }
+    if let Some(row) = &summary.numbers {
+        for (name, number) in row.columns() {
+            let number = number.text().unwrap_or_else(|| "undefined".to_string());
+            line(format!("{name}: {number}"));
+        }
     }
     if let Some(reached) = summary.reached {
         let (greatest, value) = (summary.greatest.as_ref(), summary.columns[1]);

@@ -46,18 +46,19 @@ pub(crate) fn run(args: ValidateArgs, stop: &CancelToken) -> anyhow::Result<Exit
 fn told(verdict: &Verdict, against: &str) -> anyhow::Result<ExitCode> {
     if verdict.is_same() {
         let vertices = size::grouped(verdict.vertices);
-        writeln!(std::io::stdout(), "valid: {vertices} vertices")?;
+        writeln!(std::io::stdout(), "valid: {vertices} {}", verdict.rows)?;
         return Ok(ExitCode::SUCCESS);
     }
     for difference in &verdict.described {
         complain(difference);
     }
     complain(&format!(
-        "not valid: {}{} difference{}, {} vertices in the {against}",
+        "not valid: {}{} difference{}, {} {} in the {against}",
         if verdict.may_be_more { "at least " } else { "" },
         size::grouped(verdict.differences),
         if verdict.differences == 1 { "" } else { "s" },
-        size::grouped(verdict.vertices)
+        size::grouped(verdict.vertices),
+        verdict.rows,
     ));
     Ok(ExitCode::FAILURE)
 }

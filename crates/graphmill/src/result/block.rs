@@ -2,6 +2,7 @@
 //!
 //! Invariants: `ids`, `values` and `reached` (when there is one) have one entry a row; a text's end is never before its start.
 
+use graphmill_algorithms::NumberRow;
 use graphmill_graph::{Id, IdKind};
 
 /// The most rows of a block.
@@ -109,7 +110,7 @@ impl IdColumn {
     }
 }
 
-/// Values of one algorithm, one a row.
+/// Values of one algorithm, one a row; or what the rows are instead.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "each variant is its element type")]
 pub enum Values {
@@ -119,12 +120,19 @@ pub enum Values {
     U64(Vec<u64>),
     /// The value is a vertex, under the user's id.
     Vertex(IdColumn),
+    /// The rows are edges, and their sources are the ids of the block.
+    Edges {
+        destinations: IdColumn,
+        weights: Vec<f64>,
+    },
+    /// The result is one row of numbers, without any vertex.
+    Numbers(NumberRow),
 }
 
-/// Consecutive rows of a result, in ascending order of ids.
+/// Consecutive rows of a result, in ascending order of ids; of edges in the order of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// The vertex of each row.
+    /// The vertex of each row; of edges the source.
     pub ids: IdColumn,
     /// Its value; anything where unreached.
     pub values: Values,
@@ -133,9 +141,21 @@ pub struct Block {
 }
 
 impl Block {
+    /// The block of a result that is one row of numbers.
+    pub(crate) fn of_numbers(row: NumberRow) -> Block {
+        Block {
+            ids: IdColumn::Integers(Vec::new()),
+            values: Values::Numbers(row),
+            reached: None,
+        }
+    }
+
     /// How many rows.
     pub fn rows(&self) -> usize {
-        self.ids.len()
+        match self.values {
+            Values::Numbers(_) => 1,
+            _ => self.ids.len(),
+        }
     }
 
     /// Whether `row` has a value.

@@ -1,18 +1,20 @@
-//! Rows as text, columns separated by commas or tabs: a header, then one row a vertex. Where a vertex was not reached numbers are `inf`, and vertices nothing: `inf` may
-//! be the name of one.
+//! Rows as text, columns separated by commas or tabs: a header, then one row a vertex, or one an edge.
+//!
+//! Where a vertex was not reached numbers are `inf`, and vertices nothing: `inf` may be the name of one.
 //!
 //! Floats are written in the fewest digits that read back to the same bits.
 
 use std::io::Write;
 
+use graphmill_algorithms::key_weight;
 use graphmill_graph::Id;
 
 use crate::error::Error;
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
 use crate::result::names::{VertexNames, fewer_ids};
-use crate::result::rows::{ResultRows, are_vertices};
+use crate::result::rows::{EDGE_COLUMNS, ResultRows, are_edges, are_vertices};
 use crate::result::sizes::{BLOCK_ROWS, OUTPUT_BYTES};
-use crate::result::values::ValueColumn;
+use crate::result::values::{EdgePart, ValueColumn, ends};
 use crate::result::walk::walk;
 use crate::result_error::ResultError;
 
@@ -31,10 +33,29 @@ pub(super) fn write<W: Write>(
     note: &mut dyn FnMut(u64),
 ) -> Result<W, Error> {
     let mut header = csv_writer(tabs);
-    let columns = ["vertex", rows.output.column];
+    let is_of_edges = are_edges(rows.output);
+    let columns = match is_of_edges {
+        true => &EDGE_COLUMNS[..],
+        false => &["vertex", rows.output.column],
+    };
     header.write_record(columns).map_err(ResultError::from)?;
     sink.write_all(&bytes_of(header)?)
         .map_err(ResultError::Write)?;
+    let put = |task: &mut EncodeTask| {
+        sink.write_all(&task.out).map_err(ResultError::Write)?;
+        note(std::mem::take(&mut task.summary.rows));
+        Ok(())
+    };
+    if is_of_edges {
+        let is_single = rows.weight_part() == EdgePart::Weight { single: true };
+        let encoder = |names| CsvEdges {
+            tabs,
+            is_single,
+            names,
+        };
+        walk(rows, pool, ROWS / 2, encoder, put)?;
+        return Ok(sink);
+    }
     let (nullable, are_vertices) = (rows.output.nullable, are_vertices(rows.output));
     let encoder = |names| CsvRows {
         tabs,
@@ -42,12 +63,49 @@ pub(super) fn write<W: Write>(
         are_vertices,
         names,
     };
-    walk(rows, pool, ROWS, encoder, |task| {
-        sink.write_all(&task.out).map_err(ResultError::Write)?;
-        note(std::mem::take(&mut task.summary.rows));
-        Ok(())
-    })?;
+    walk(rows, pool, ROWS, encoder, put)?;
     Ok(sink)
+}
+
+/// Encodes rows that are edges.
+struct CsvEdges {
+    tabs: bool,
+    /// Weights have 32 bits.
+    is_single: bool,
+    /// The names of both ends, if their names are not their numbers.
+    names: Option<VertexNames>,
+}
+
+impl Encoder for CsvEdges {
+    fn encode(&self, task: &mut EncodeTask, _: &mut EncodeScratch) -> Result<bool, Error> {
+        let (mut number, mut float) = (itoa::Buffer::new(), ryu::Buffer::new());
+        let mut rows = csv_writer(self.tabs);
+        let mut bytes = 0;
+        let ValueColumn::Edges(edges) = &task.raw else {
+            return Ok(true);
+        };
+        while task.row < edges.len() && bytes < OUTPUT_BYTES {
+            let edge = &edges[task.row];
+            for end in ends(edge) {
+                bytes += match &self.names {
+                    Some(names) => put_id(&mut rows, names.of_rank(end), &mut number)?,
+                    None => put(&mut rows, number.format(end))?,
+                };
+            }
+            let weight = key_weight(edge[0]);
+            bytes += match self.is_single {
+                true => put(&mut rows, text(weight as f32, &mut float))?,
+                false => put(&mut rows, text(weight, &mut float))?,
+            };
+            rows.write_record(None::<&[u8]>)
+                .map_err(ResultError::from)?;
+            task.row += 1;
+            task.summary.rows += 1;
+        }
+        let is_done = task.row == edges.len();
+        task.out = bytes_of(rows)?;
+        Ok(is_done)
+    }
 }
 
 fn csv_writer(tabs: bool) -> csv::Writer<Vec<u8>> {

@@ -14,14 +14,14 @@ use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::error::Error;
 use crate::result::block::ROWS_MAX;
-use crate::result::values::ValueColumn;
+use crate::result::values::{ValueColumn, element_bytes};
 
 /// Frames of ranks that are read ahead.
 const FRAMES: usize = 8;
-/// Bytes of a value, and of a rank, at most.
-const ENTRY_BYTES: u64 = 8;
-/// Bytes of a value in a window, with its mark.
-const MARKED_BYTES: u64 = ENTRY_BYTES + 1;
+/// Bytes of a rank.
+const RANK_BYTES: u64 = 8;
+/// Bytes of the mark of a value in a window.
+const MARK_BYTES: u64 = 1;
 
 /// Vertices of a window at least: few windows of small batches.
 fn vertices_least(graph: &GraphDims) -> u64 {
@@ -45,23 +45,24 @@ pub(super) struct IdOrderWindow {
 }
 
 impl IdOrderWindow {
-    /// Bytes of the budget that it takes of a graph at least.
-    pub(super) fn bytes_least(graph: &GraphDims) -> u64 {
+    /// Bytes of the budget that it takes of a graph at least, with values of `element` bytes.
+    pub(super) fn bytes_least(graph: &GraphDims, element: u64) -> u64 {
         match graph.order {
             Order::Id => 0,
             // A batch with its ranks, and a window.
             Order::Degree => {
-                let batch = 2 * ENTRY_BYTES * graph.batches.widest();
-                FRAMES as u64 * DISK_PAGE_BYTES + batch + MARKED_BYTES * vertices_least(graph)
+                let batch = (element + RANK_BYTES) * graph.batches.widest();
+                let window = (element + MARK_BYTES) * vertices_least(graph);
+                FRAMES as u64 * DISK_PAGE_BYTES + batch + window
             }
         }
     }
 
     /// Returns the additional bytes with which one window covers all vertices.
-    pub(super) fn bytes_wanted(graph: &GraphDims) -> u64 {
+    pub(super) fn bytes_wanted(graph: &GraphDims, element: u64) -> u64 {
         match graph.order {
             Order::Id => 0,
-            Order::Degree => 2 * MARKED_BYTES * graph.batches.vertices(),
+            Order::Degree => 2 * (element + MARK_BYTES) * graph.batches.vertices(),
         }
     }
 
@@ -76,11 +77,13 @@ impl IdOrderWindow {
         leave: u64,
     ) -> Result<IdOrderWindow, Error> {
         let measure = graph.measure();
-        let least = Self::bytes_least(&measure);
-        let more = budget.available().saturating_sub(leave + least) / 2 / MARKED_BYTES;
+        let element = element_bytes(array);
+        let marked = element + MARK_BYTES;
+        let least = Self::bytes_least(&measure, element);
+        let more = budget.available().saturating_sub(leave + least) / 2 / marked;
         let vertices = graph.vertices().min(vertices_least(&measure) + more);
-        let batch = 2 * ENTRY_BYTES * measure.batches.widest();
-        let bytes = batch + MARKED_BYTES * vertices;
+        let batch = (element + RANK_BYTES) * measure.batches.widest();
+        let bytes = batch + marked * vertices;
         Ok(IdOrderWindow {
             graph: Arc::clone(graph),
             ranks: PageCache::new(graph, budget, FRAMES)?,

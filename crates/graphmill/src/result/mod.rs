@@ -1,5 +1,6 @@
-//! A result on its way out: rows of (vertex, value) in ascending order of ids, to a file, to a directory of parts, or to a list of the
-//! highest.
+//! A result on its way out: to a file, to a directory of parts, or to a list of the highest.
+//!
+//! Its rows are (vertex, value) in ascending order of ids, or edges in the order of the vertices that hold them, or one row of numbers.
 //!
 //! Steps of [`write`](write::write): a file aside, block by block as the workers encode them, synced, renamed onto its name. Until then
 //! nothing stands under the name; on failure the file aside is removed.
@@ -8,10 +9,12 @@ pub(crate) mod block;
 mod csv;
 pub(crate) mod dataset;
 mod encode;
+pub(crate) mod exact_sum;
 pub(crate) mod format;
 mod id_order_window;
 mod memory;
 mod names;
+mod numbers;
 mod ordinals;
 mod pages;
 mod parquet;

@@ -5,6 +5,8 @@
 //! 2. the column of ids, block by block; 3. the dictionary; 4. the column of values, block by block. Blocks are whole pages, so that
 //! workers encode them apart, and no column is in memory as a whole. The library writes the footer.
 //!
+//! Rows that are edges have no column of ids; source, destination and weight are columns of values.
+//!
 //! The same rows give the same bytes: a page ends where a block does, or when its text has 1 MiB (`parquet_columns.rs`). Integers are stored as deltas.
 
 use std::cell::Cell;
@@ -30,12 +32,15 @@ use crate::result::pages;
 use crate::result::parquet_columns::{
     DictionaryNames, IdColumnEncoder, ValueColumnEncoder, ValueNames,
 };
-use crate::result::rows::{GROUP_ROWS, ResultRows, RowBlock, are_vertices};
+use crate::result::rows::{EDGE_COLUMNS, GROUP_ROWS, ResultRows, RowBlock, are_edges};
 use crate::result::sizes::BLOCK_ROWS;
+use crate::result::values::EdgePart;
 use crate::result_error::ResultError;
 
 /// Bytes of the names of a row group's values, at most: where they have more, it has fewer rows.
 const DICTIONARY_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
+/// Rows of a group of edges, at most: two columns of them have names at the same time.
+const EDGE_GROUP_ROWS: u64 = GROUP_ROWS / 4;
 /// Longer texts are not given as the least or greatest of a column.
 const LIMIT_BYTES: usize = 64;
 /// What a file begins and ends with.
@@ -52,25 +57,57 @@ pub(super) fn write<W: Write>(
     note: &mut dyn FnMut(u64),
 ) -> Result<W, Error> {
     let mut file = FileWriter::new(sink, rows)?;
-    let (mut at, mut rows_max) = (rows.ranks.start, GROUP_ROWS);
+    let most = match are_edges(rows.output) {
+        true => EDGE_GROUP_ROWS,
+        false => GROUP_ROWS,
+    };
+    let (mut at, mut rows_max) = (rows.ranks.start, most);
     loop {
         let blocks = rows.group(at, rows_max)?;
         let Some(last) = blocks.last() else {
             return Ok(file.finish()?);
         };
         let end = last.ranks.end;
-        let mut dictionary = None;
-        if rows.has_names() && rows.graph.id_kind() == IdKind::Text {
-            dictionary = NameDictionary::of(rows, pool, &blocks)?;
-            if dictionary.is_none() {
-                let count = blocks.iter().map(|block| block.rows).sum::<u64>();
-                rows_max = (count / 2).max(ROWS_LEAST);
-                continue;
-            }
-        }
-        file.group(rows, pool, &blocks, dictionary, note)?;
+        let Some(dictionaries) = dictionaries(rows, pool, &blocks)? else {
+            let count = blocks.iter().map(|block| block.rows).sum::<u64>();
+            rows_max = (count / 2).max(ROWS_LEAST);
+            continue;
+        };
+        file.group(rows, pool, &blocks, dictionaries, note)?;
         at = end;
-        rows_max = (2 * rows_max).min(GROUP_ROWS);
+        rows_max = (2 * rows_max).min(most);
+    }
+}
+
+/// Returns the names of the columns of a row group that hold vertices, if these are texts.
+///
+/// `None` if the names of a column have too many bytes.
+fn dictionaries(
+    rows: &mut ResultRows<'_>,
+    pool: &mut EncodePool,
+    blocks: &[RowBlock],
+) -> Result<Option<Vec<Option<NameDictionary>>>, Error> {
+    let mut all = Vec::new();
+    for part in value_parts(rows) {
+        rows.select(part);
+        let has_names = rows.has_names() && rows.graph.id_kind() == IdKind::Text;
+        if has_names {
+            match NameDictionary::of(rows, pool, blocks)? {
+                None => return Ok(None),
+                dictionary => all.push(dictionary),
+            }
+        } else {
+            all.push(None);
+        }
+    }
+    Ok(Some(all))
+}
+
+/// The columns behind the ids of the rows: the value, or the three of an edge, which has no ids beside.
+fn value_parts(rows: &ResultRows<'_>) -> Vec<EdgePart> {
+    match are_edges(rows.output) {
+        true => vec![EdgePart::Source, EdgePart::Destination, rows.weight_part()],
+        false => vec![EdgePart::Whole],
     }
 }
 
@@ -94,16 +131,23 @@ struct WrittenChunk {
 
 impl<W: Write> FileWriter<W> {
     fn new(sink: W, rows: &ResultRows<'_>) -> Result<FileWriter<W>, Error> {
-        let is_nullable = match rows.output.nullable {
+        let is_nullable = match rows.is_nullable() {
             true => Repetition::OPTIONAL,
             false => Repetition::REQUIRED,
         };
         let kind = rows.graph.id_kind();
-        let vertex = column("vertex", of_ids(kind), Repetition::REQUIRED)?;
-        let value_type = of_values(&rows.output.values, kind);
-        let value = column(rows.output.column, value_type, is_nullable)?;
+        let mut columns = Vec::new();
+        if are_edges(rows.output) {
+            for (name, part) in EDGE_COLUMNS.iter().zip(value_parts(rows)) {
+                columns.push(column(name, of_part(part, kind), Repetition::REQUIRED)?);
+            }
+        } else {
+            let value = of_values(&rows.output.values, kind);
+            columns.push(column("vertex", of_ids(kind), Repetition::REQUIRED)?);
+            columns.push(column(rows.output.column, value, is_nullable)?);
+        }
         let schema = Type::group_type_builder("graphmill")
-            .with_fields(vec![Arc::new(vertex), Arc::new(value)])
+            .with_fields(columns.into_iter().map(Arc::new).collect())
             .build()
             .map_err(ResultError::from)?;
         let mut file = FileWriter {
@@ -129,9 +173,43 @@ impl<W: Write> FileWriter<W> {
         rows: &mut ResultRows<'_>,
         pool: &mut EncodePool,
         blocks: &[RowBlock],
-        dictionary: Option<NameDictionary>,
+        dictionaries: Vec<Option<NameDictionary>>,
         note: &mut dyn FnMut(u64),
     ) -> Result<(), Error> {
+        let mut columns = Vec::new();
+        if !are_edges(rows.output) {
+            columns.push(self.ids(rows, pool, blocks)?);
+        }
+        for (part, dictionary) in value_parts(rows).into_iter().zip(dictionaries) {
+            rows.select(part);
+            let number = columns.len();
+            columns.push(self.values(number, rows, pool, blocks, dictionary)?);
+        }
+        let count = blocks.iter().map(|block| block.rows).sum::<u64>();
+        note(count);
+        let bytes = columns.iter().map(ColumnChunkMetaData::uncompressed_size);
+        let mut group = RowGroupMetaData::builder(Arc::clone(&self.schema))
+            .set_num_rows(count as i64)
+            .set_total_byte_size(bytes.sum());
+        if let Some(first) = columns.first() {
+            group = group.set_file_offset(first.data_page_offset());
+        }
+        group = group.set_column_metadata(columns);
+        if let Ok(number) = i16::try_from(self.groups.len()) {
+            group = group.set_ordinal(number);
+        }
+        self.groups.push(group.build().map_err(ResultError::from)?);
+        self.rows += count;
+        Ok(())
+    }
+
+    /// Writes the ids of the rows.
+    fn ids(
+        &mut self,
+        rows: &mut ResultRows<'_>,
+        pool: &mut EncodePool,
+        blocks: &[RowBlock],
+    ) -> Result<ColumnChunkMetaData, Error> {
         let kind = rows.graph.id_kind();
         let mut ids = self.begin(match kind {
             IdKind::Text => Encoding::PLAIN,
@@ -142,12 +220,22 @@ impl<W: Write> FileWriter<W> {
             rows.fill_each(blocks, false),
             |task| Ok(self.append(&mut ids, task)?),
         )?;
-        let ids = self.end(0, ids)?;
+        Ok(self.end(0, ids)?)
+    }
 
+    /// Writes column `number`, the selected part of the rows.
+    fn values(
+        &mut self,
+        number: usize,
+        rows: &mut ResultRows<'_>,
+        pool: &mut EncodePool,
+        blocks: &[RowBlock],
+        dictionary: Option<NameDictionary>,
+    ) -> Result<ColumnChunkMetaData, Error> {
         let mut values = self.begin(Encoding::PLAIN);
         let mut encoder = ValueColumnEncoder {
-            nullable: rows.output.nullable,
-            are_vertices: are_vertices(rows.output),
+            nullable: rows.is_nullable(),
+            are_vertices: rows.holds_vertices(),
             found: ValueNames::Nothing,
         };
         let mut memory = None;
@@ -163,34 +251,20 @@ impl<W: Write> FileWriter<W> {
             Some((rows_max, ..)) => (rows_max / BLOCK_ROWS) as usize,
             None => blocks.len(),
         };
+        let physical = self.schema.column(number).physical_type();
+        let are_floats = matches!(physical, Physical::FLOAT | Physical::DOUBLE);
         for blocks in blocks.chunks(at_a_time) {
             if let Some((_, bytes_max, _)) = &memory {
                 let distinct = Distinct::of(rows, blocks)?;
                 let names = VertexNames::of(rows, pool, distinct, *bytes_max)?;
                 encoder.found = ValueNames::Names(names.ok_or_else(fewer_ids)?);
             }
-            values.encoding = encoder.encoding(&rows.output.values);
+            values.encoding = encoder.encoding(are_floats);
             pool.run(&encoder, rows.fill_each(blocks, true), |task| {
-                let count = task.summary.rows;
-                self.append(&mut values, task)?;
-                note(count);
-                Ok(())
+                Ok(self.append(&mut values, task)?)
             })?;
         }
-        let values = self.end(1, values)?;
-
-        let count = blocks.iter().map(|block| block.rows).sum::<u64>();
-        let mut group = RowGroupMetaData::builder(Arc::clone(&self.schema))
-            .set_num_rows(count as i64)
-            .set_total_byte_size(ids.uncompressed_size() + values.uncompressed_size())
-            .set_file_offset(ids.data_page_offset())
-            .set_column_metadata(vec![ids, values]);
-        if let Ok(number) = i16::try_from(self.groups.len()) {
-            group = group.set_ordinal(number);
-        }
-        self.groups.push(group.build().map_err(ResultError::from)?);
-        self.rows += count;
-        Ok(())
+        Ok(self.end(number, values)?)
     }
 
     fn begin(&self, encoding: Encoding) -> WrittenChunk {
@@ -270,6 +344,16 @@ fn of_values(values: &Array, kind: IdKind) -> (Physical, Option<LogicalType>) {
         Array::Vertex32(_) | Array::Vertex64(_) | Array::Ordinal32(_) | Array::Ordinal64(_) => {
             of_ids(kind)
         }
+        // They have columns of their own.
+        Array::Edges(_) | Array::Numbers(_) => (Physical::DOUBLE, None),
+    }
+}
+
+fn of_part(part: EdgePart, kind: IdKind) -> (Physical, Option<LogicalType>) {
+    match part {
+        EdgePart::Weight { single: true } => (Physical::FLOAT, None),
+        EdgePart::Weight { single: false } => (Physical::DOUBLE, None),
+        EdgePart::Whole | EdgePart::Source | EdgePart::Destination => of_ids(kind),
     }
 }
 

@@ -1,6 +1,5 @@
 //! The columns of a Parquet file: pages of names, ids and values, encoded and compressed.
 
-use graphmill_algorithms::OutputValues as Array;
 use graphmill_graph::{Id, IdKind};
 use parquet::basic::Encoding;
 
@@ -167,12 +166,12 @@ pub(super) struct ValueColumnEncoder {
 }
 
 impl ValueColumnEncoder {
-    pub(super) fn encoding(&self, values: &Array) -> Encoding {
-        match (values, &self.found) {
-            (Array::F32(_) | Array::F64(_), _) => Encoding::PLAIN,
+    pub(super) fn encoding(&self, are_floats: bool) -> Encoding {
+        match &self.found {
+            _ if are_floats => Encoding::PLAIN,
             // Of no values there is no dictionary.
-            (_, ValueNames::Places(distinct)) if distinct.ranks.is_empty() => Encoding::PLAIN,
-            (_, ValueNames::Places(_)) => Encoding::RLE_DICTIONARY,
+            ValueNames::Places(distinct) if distinct.ranks.is_empty() => Encoding::PLAIN,
+            ValueNames::Places(_) => Encoding::RLE_DICTIONARY,
             _ => Encoding::DELTA_BINARY_PACKED,
         }
     }

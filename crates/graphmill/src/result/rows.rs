@@ -9,9 +9,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_algorithms::{Output, OutputValues as Array};
+use graphmill_algorithms::{Output, OutputValues as Array, holds_edge};
 use graphmill_engine::Engine;
-use graphmill_graph::{DISK_PAGE_BYTES, GraphDims, IdKind, Order, StoredGraph};
+use graphmill_graph::{DISK_PAGE_BYTES, EdgeKind, GraphDims, IdKind, Order, StoredGraph};
 use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::error::Error;
@@ -20,7 +20,8 @@ use crate::result::id_order_window::IdOrderWindow;
 use crate::result::memory::OutputMemory;
 use crate::result::ordinals::OrdinalLookup;
 use crate::result::sizes::{BLOCK_ROWS, NAMES_BYTES, WRITER_BYTES};
-use crate::result::values::ValueColumn;
+use crate::result::values::{EdgePart, VALUE_BYTES, ValueColumn, element_bytes, ends};
+use crate::result_error::ResultError;
 
 /// Pages of ids that a block has ids of, at most: few rows where ids are long.
 const BLOCK_PAGES: usize = 8;
@@ -38,30 +39,44 @@ const PAGE_BYTES: u64 = 1 << 13;
 /// Bytes with which several workers are busy.
 const WORKERS_BYTES: u64 = 64 << 20;
 
+/// The columns of a result whose rows are edges.
+pub(crate) const EDGE_COLUMNS: [&str; 3] = ["source", "destination", "weight"];
+
 /// Bytes of memory that the result of a run on `graph` takes on its way out, at least.
-pub(crate) fn bytes_needed(graph: &GraphDims) -> u64 {
-    let rows = row_bytes(graph) + paged_bytes(graph) + 16 * DISK_PAGE_BYTES;
-    rows + IdOrderWindow::bytes_least(graph) + OrdinalLookup::bytes_least(graph) + WRITER_BYTES
+///
+/// An element of the array has `element` bytes.
+pub(crate) fn bytes_needed(graph: &GraphDims, element: u64) -> u64 {
+    let rows = row_bytes(graph, element) + paged_bytes(graph, element) + 16 * DISK_PAGE_BYTES;
+    let window = IdOrderWindow::bytes_least(graph, element);
+    rows + window + OrdinalLookup::bytes_least(graph) + WRITER_BYTES
 }
 
 /// Bytes with which values are put in the order of ids in one go, and all workers encode them.
-pub(crate) fn bytes_wanted(graph: &GraphDims) -> u64 {
-    bytes_needed(graph) + IdOrderWindow::bytes_wanted(graph) + WORKERS_BYTES
+pub(crate) fn bytes_wanted(graph: &GraphDims, element: u64) -> u64 {
+    let window = IdOrderWindow::bytes_wanted(graph, element);
+    bytes_needed(graph, element) + window + WORKERS_BYTES
 }
 
 /// Bytes of the widest batch of values while it is read from disk.
-fn paged_bytes(graph: &GraphDims) -> u64 {
-    (graph.batches.widest() * size_of::<u64>() as u64).next_multiple_of(PAGE_BYTES)
+fn paged_bytes(graph: &GraphDims, element: u64) -> u64 {
+    (graph.batches.widest() * element).next_multiple_of(PAGE_BYTES)
 }
 
 /// Bytes of the widest batch of values, of a block while it is encoded, and of the names in it.
-fn row_bytes(graph: &GraphDims) -> u64 {
+///
+/// Rows that hold edges have a mark each.
+fn row_bytes(graph: &GraphDims, element: u64) -> u64 {
     let rows = graph.batches.vertices().min(BLOCK_ROWS);
     let block = match graph.ids {
         IdKind::Dense | IdKind::Integer | IdKind::Signed => rows * ROW_BYTES as u64,
         IdKind::Text => rows * TEXT_ROW_BYTES as u64 + 4 * TEXT_BYTES as u64,
     };
-    graph.batches.widest() * size_of::<u64>() as u64 + block
+    let held = if element > VALUE_BYTES {
+        element + 1
+    } else {
+        element
+    };
+    graph.batches.widest() * held + block
 }
 
 /// Whether the values of a result are vertices.
@@ -73,6 +88,11 @@ pub(crate) fn are_vertices(output: &Output) -> bool {
 /// Whether the values of a result are vertices by index.
 fn are_indices(output: &Output) -> bool {
     matches!(output.values, Array::Vertex32(_) | Array::Vertex64(_))
+}
+
+/// Whether the rows of a result are edges.
+pub(crate) fn are_edges(output: &Output) -> bool {
+    matches!(output.values, Array::Edges(_))
 }
 
 /// Consecutive rows.
@@ -93,6 +113,8 @@ pub(crate) struct ResultRows<'a> {
     pub(super) ranks: Range<u64>,
     /// True if some ranks of the range have no row.
     is_part: bool,
+    /// Of rows that are edges, what tasks hold of them.
+    part: EdgePart,
     /// Where the vertices are not in order of ids.
     window: Option<IdOrderWindow>,
     /// Where values are vertices by index.
@@ -100,7 +122,7 @@ pub(crate) struct ResultRows<'a> {
     /// Values of a batch, or of the window, and the ranks of their ids.
     held: ValueColumn,
     held_ranks: Range<u64>,
-    /// Which of them are of the batches that are asked for; empty where all are.
+    /// Which of them are rows; empty where all are.
     marks: Vec<bool>,
     _lease: Lease,
 }
@@ -118,7 +140,8 @@ impl<'a> ResultRows<'a> {
         batches: Range<usize>,
     ) -> Result<ResultRows<'a>, Error> {
         let measure = graph.measure();
-        let lease = budget.lease("rows of the result", row_bytes(&measure))?;
+        let element = element_bytes(&output.values);
+        let lease = budget.lease("rows of the result", row_bytes(&measure, element))?;
         let all = 0..graph.batches().len();
         let is_ordered = graph.order() == Order::Id;
         let ranks = match is_ordered {
@@ -126,11 +149,11 @@ impl<'a> ResultRows<'a> {
             true => graph.batches().start(batches.start)..graph.batches().cut(batches.end),
             false => 0..graph.vertices(),
         };
-        let is_part = !is_ordered && batches != all;
-        let leave = paged_bytes(&measure) + 8 * DISK_PAGE_BYTES + WRITER_BYTES;
+        let is_part = !is_ordered && batches != all || are_edges(output);
+        let leave = paged_bytes(&measure, element) + 8 * DISK_PAGE_BYTES + WRITER_BYTES;
         let ordinals = are_indices(output)
             .then(|| {
-                let leave = leave + IdOrderWindow::bytes_least(&measure);
+                let leave = leave + IdOrderWindow::bytes_least(&measure, element);
                 OrdinalLookup::new(graph, budget, leave)
             })
             .transpose()?;
@@ -144,6 +167,7 @@ impl<'a> ResultRows<'a> {
             budget: budget.clone(),
             ranks,
             is_part,
+            part: EdgePart::Whole,
             window,
             ordinals,
             held: ValueColumn::empty(&output.values),
@@ -153,14 +177,40 @@ impl<'a> ResultRows<'a> {
         })
     }
 
-    /// True if values are vertices whose ids are not their numbers.
+    /// True if the column holds vertices whose ids are not their numbers.
     pub(super) fn has_names(&self) -> bool {
-        are_vertices(self.output) && self.graph.id_kind() != IdKind::Dense
+        self.holds_vertices() && self.graph.id_kind() != IdKind::Dense
+    }
+
+    /// True if the column holds vertices: as values, or as ends of edges.
+    pub(super) fn holds_vertices(&self) -> bool {
+        match are_edges(self.output) {
+            true => !matches!(self.part, EdgePart::Weight { .. }),
+            false => are_vertices(self.output),
+        }
+    }
+
+    /// True if a vertex may have no value.
+    pub(super) fn is_nullable(&self) -> bool {
+        self.output.nullable && !are_edges(self.output)
+    }
+
+    /// From now on tasks hold that part of edges.
+    pub(super) fn select(&mut self, part: EdgePart) {
+        self.part = part;
+    }
+
+    /// The part of edges that is their weight.
+    pub(super) fn weight_part(&self) -> EdgePart {
+        let single = self.graph.edge_kind() == EdgeKind::F32;
+        EdgePart::Weight { single }
     }
 
     /// What of the memory that is free now is for what.
     pub(super) fn memory(&self) -> OutputMemory {
-        let leave = paged_bytes(&self.graph.measure()) + 8 * DISK_PAGE_BYTES + WRITER_BYTES;
+        let element = element_bytes(&self.output.values);
+        let paged = paged_bytes(&self.graph.measure(), element);
+        let leave = paged + 8 * DISK_PAGE_BYTES + WRITER_BYTES;
         OutputMemory {
             is_text: self.graph.id_kind() == IdKind::Text,
             extra: self.budget.available().saturating_sub(leave) / 2,
@@ -232,14 +282,23 @@ impl<'a> ResultRows<'a> {
         if !wants_values && !self.is_part {
             return Ok(());
         }
-        if !task.raw.is_like(&self.held) {
-            task.raw = ValueColumn::empty(&self.output.values);
+        let empty = self.held.empty_part(self.part);
+        if !task.raw.is_like(&empty) {
+            task.raw = empty;
         }
         task.raw.resize(0);
+        let (part, are_edges) = (self.part, are_edges(self.output));
         self.each_held(&block.ranks, |held, rows, marks| {
-            task.marks.extend_from_slice(marks);
-            task.raw.append(held, rows, marks);
-        })
+            if !are_edges {
+                task.marks.extend_from_slice(marks);
+            }
+            task.raw.append(held, rows, marks, part);
+        })?;
+        if are_edges {
+            // Tasks know nothing of ranks without an edge, which may be many.
+            task.range = 0..task.raw.len() as u64;
+        }
+        Ok(())
     }
 
     /// Sets up tasks over some blocks, one after the other.
@@ -255,14 +314,21 @@ impl<'a> ResultRows<'a> {
         }
     }
 
-    /// The vertices that are values of those rows, one after the other.
+    /// The vertices that are values of those rows, or ends of edges, one after the other.
     pub(super) fn vertices(&mut self, block: &RowBlock, to: &mut Vec<u64>) -> Result<(), Error> {
-        let nullable = self.output.nullable;
+        let (nullable, part) = (self.is_nullable(), self.part);
         self.each_held(&block.ranks, |held, rows, marks| {
             for (place, row) in rows.enumerate() {
                 let is_row = marks.get(place) != Some(&false);
-                if is_row && !(nullable && held.is_null(row)) {
-                    to.push(held.integer(row));
+                match held {
+                    _ if !is_row || nullable && held.is_null(row) => {}
+                    ValueColumn::Edges(edges) => {
+                        let [source, destination] = ends(&edges[row]);
+                        let wants = |end| part == EdgePart::Whole || part == end;
+                        to.extend(wants(EdgePart::Source).then_some(source));
+                        to.extend(wants(EdgePart::Destination).then_some(destination));
+                    }
+                    _ => to.push(held.integer(row)),
                 }
             }
         })
@@ -301,6 +367,7 @@ impl<'a> ResultRows<'a> {
             None => {
                 let batch = self.graph.batches().batch_of(rank);
                 self.held_ranks = 0..0;
+                self.marks.clear();
                 self.held.read(self.engine, values, batch)?;
                 self.graph.batches().range(batch)
             }
@@ -312,6 +379,22 @@ impl<'a> ResultRows<'a> {
                 marks.get(row) != Some(&false) && !(nullable && values.is_null(row))
             };
             ordinals.replace(&mut self.held, self.output.column, has_vertex)?;
+        }
+        if let ValueColumn::Edges(rows) = &self.held {
+            let vertices = self.graph.vertices();
+            self.marks.resize(rows.len(), true);
+            for (mark, row) in self.marks.iter_mut().zip(rows) {
+                *mark &= holds_edge(row);
+                let last = ends(row)[1];
+                if *mark && last >= vertices {
+                    let error = ResultError::NoEnd {
+                        ordinal: last,
+                        vertices,
+                    };
+                    self.held_ranks = 0..0;
+                    return Err(Error::Result(error));
+                }
+            }
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ pub(super) const FORMAT_BYTES: u64 = 4 << 20;
 /// Bytes of one write to a file that is written from front to back.
 pub(crate) const CHUNK_BYTES: usize = 1 << 20;
 /// Bytes that writing a result takes, without its rows.
-pub(super) const WRITER_BYTES: u64 = AtomicFile::memory(CHUNK_BYTES) + FORMAT_BYTES;
+pub(crate) const WRITER_BYTES: u64 = AtomicFile::memory(CHUNK_BYTES) + FORMAT_BYTES;
 /// A task's output is full when it has this many bytes.
 pub(super) const OUTPUT_BYTES: usize = 2 << 20;
 /// Bytes of the names that are looked up at a time, where there is little memory.

@@ -3,15 +3,20 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use graphmill_algorithms::{holds_edge, key_weight};
 use serde_json::{Number, Value};
 
-use crate::result::values::ValueColumn;
+use crate::result::values::{ValueColumn, ends};
 
 /// One of the highest rows, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopRow {
-    /// The user's vertex id; of groups, such as components, the id that names the group.
+    /// The user's vertex id; of edges the source.
+    ///
+    /// Of groups, such as components, the id that names the group.
     pub vertex: String,
+    /// The destination of an edge.
+    pub destination: Option<String>,
     /// Its value; of groups the number of their members.
     pub value: String,
 }
@@ -38,7 +43,8 @@ pub(crate) struct TopK {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct TopEntry {
     key: TopKey,
-    rank: Reverse<u64>,
+    /// The rank of the vertex, and of the other end of an edge.
+    ranks: Reverse<[u64; 2]>,
 }
 
 /// Bytes of the texts of a row, unless ids are longer.
@@ -120,6 +126,7 @@ impl TopK {
             ValueColumn::U64(values) => self.all(values, &rank_of, TopKey::Integer, |value| {
                 !(nullable && *value == u64::MAX)
             }),
+            ValueColumn::Edges(_) => {}
         }
     }
 
@@ -133,7 +140,28 @@ impl TopK {
             ValueColumn::U64(values) => {
                 self.all(values, &rank_of, TopKey::Integer, |value| *value > 0)
             }
-            ValueColumn::F32(_) | ValueColumn::F64(_) => {}
+            ValueColumn::F32(_) | ValueColumn::F64(_) | ValueColumn::Edges(_) => {}
+        }
+    }
+
+    /// Adds edges by their weights, which are printed with 32 bits if they are `single`.
+    ///
+    /// A weight that is no number is left out.
+    pub(crate) fn edges(&mut self, raw: &ValueColumn, single: bool) {
+        let ValueColumn::Edges(edges) = raw else {
+            return;
+        };
+        for edge in edges.iter().filter(|row| holds_edge(row)) {
+            self.reached += 1;
+            let weight = key_weight(edge[0]);
+            if weight.is_nan() {
+                continue;
+            }
+            let key = match single {
+                true => TopKey::Single(ordered32((weight as f32).to_bits() as i32)),
+                false => TopKey::Double(ordered64(weight.to_bits() as i64)),
+            };
+            self.offer(key, || ends(edge));
         }
     }
 
@@ -149,39 +177,67 @@ impl TopK {
                 continue;
             }
             self.reached += 1;
-            let key = key(*value);
-            let lowest = self.kept.peek().filter(|_| self.kept.len() >= self.count);
-            match lowest {
-                None if self.count == 0 => {}
-                Some(Reverse(lowest)) if key < lowest.key => {}
-                lowest => {
-                    let rank = Reverse(rank_of(place));
-                    let kept = TopEntry { key, rank };
-                    if lowest.is_some_and(|Reverse(lowest)| kept < *lowest) {
-                        continue;
-                    }
-                    if lowest.is_some() {
-                        self.kept.pop();
-                    }
-                    self.kept.push(Reverse(kept));
+            self.offer(key(*value), || [rank_of(place), 0]);
+        }
+    }
+
+    /// Keeps a value if it is among the highest so far.
+    fn offer(&mut self, key: TopKey, ranks_of: impl Fn() -> [u64; 2]) {
+        let lowest = self.kept.peek().filter(|_| self.kept.len() >= self.count);
+        match lowest {
+            None if self.count == 0 => {}
+            Some(Reverse(lowest)) if key < lowest.key => {}
+            lowest => {
+                let ranks = Reverse(ranks_of());
+                let kept = TopEntry { key, ranks };
+                if lowest.is_some_and(|Reverse(lowest)| kept < *lowest) {
+                    return;
                 }
+                if lowest.is_some() {
+                    self.kept.pop();
+                }
+                self.kept.push(Reverse(kept));
             }
         }
     }
 
-    /// Ranks of ids with their values as text, highest first.
-    pub(crate) fn into_rows(self) -> impl Iterator<Item = (u64, String)> {
+    /// Ranks of ids with their values as text, highest first; of edges the ranks of both ends.
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = ([u64; 2], String)> {
         let kept = self.kept.into_sorted_vec().into_iter();
-        kept.map(|Reverse(kept)| (kept.rank.0, kept.key.text()))
+        kept.map(|Reverse(kept)| (kept.ranks.0, kept.key.text()))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use graphmill_algorithms::{NO_EDGE, edge_row};
+
     use super::*;
 
+    #[test]
+    fn heaviest_edges_come_in_order_of_ends() {
+        let rows = vec![
+            edge_row(2.0, 4, 1),
+            NO_EDGE,
+            edge_row(2.0, 0, 9),
+            edge_row(f64::NAN, 1, 2),
+            edge_row(-1.0, 3, 3),
+        ];
+        let mut top = TopK::new(3);
+        top.edges(&ValueColumn::Edges(rows), false);
+        assert_eq!(top.reached, 4);
+        let found: Vec<_> = top.into_rows().collect();
+        let expected = [([0, 9], "2.0"), ([1, 4], "2.0"), ([3, 3], "-1.0")];
+        assert!(
+            found
+                .iter()
+                .map(|(ends, text)| (*ends, &**text))
+                .eq(expected)
+        );
+    }
+
     fn ranks(top: TopK) -> Vec<u64> {
-        top.into_rows().map(|(rank, _)| rank).collect()
+        top.into_rows().map(|([rank, _], _)| rank).collect()
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The values of some vertices as they are in a vertex array.
+//! The values of some vertices as they are in a vertex array, and edges that its rows hold.
 
 use std::ops::Range;
 
-use graphmill_algorithms::OutputValues as Array;
+use graphmill_algorithms::{NO_EDGE, OutputValues as Array, holds_edge, key_weight};
 use graphmill_engine::Engine;
 
 use crate::error::Error;
@@ -14,7 +14,43 @@ pub(crate) enum ValueColumn {
     F64(Vec<f64>),
     U32(Vec<u32>),
     U64(Vec<u64>),
+    /// Rows that hold edges or none, as the array has them.
+    Edges(Vec<[u64; 3]>),
 }
+
+/// What a column holds of rows that are edges; of other rows it holds the values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EdgePart {
+    /// The whole edges.
+    Whole,
+    /// The smaller ordinal of both ends.
+    Source,
+    /// The greater ordinal of both ends.
+    Destination,
+    /// The weight, with 32 bits or with 64.
+    Weight {
+        /// With 32 bits.
+        single: bool,
+    },
+}
+
+/// Returns both ends of a row that is an edge, the smaller ordinal first.
+pub(super) fn ends([_, a, b]: &[u64; 3]) -> [u64; 2] {
+    [*a.min(b), *a.max(b)]
+}
+
+/// Returns the bytes of an element of `array`, counted as 8 for a value of a vertex.
+pub(crate) fn element_bytes(array: &Array) -> u64 {
+    match array {
+        Array::Edges(_) => EDGE_BYTES,
+        _ => VALUE_BYTES,
+    }
+}
+
+/// Bytes of a value of a vertex, at most.
+pub(crate) const VALUE_BYTES: u64 = size_of::<u64>() as u64;
+/// Bytes of a row that holds an edge.
+pub(crate) const EDGE_BYTES: u64 = size_of::<[u64; 3]>() as u64;
 
 impl Default for ValueColumn {
     fn default() -> ValueColumn {
@@ -33,6 +69,28 @@ impl ValueColumn {
             Array::U64(_) | Array::Vertex64(_) | Array::Ordinal64(_) => {
                 ValueColumn::U64(Vec::new())
             }
+            Array::Edges(_) => ValueColumn::Edges(Vec::new()),
+            Array::Numbers(_) => ValueColumn::default(),
+        }
+    }
+
+    /// Returns an empty column for a part of such rows.
+    pub(super) fn empty_part(&self, part: EdgePart) -> ValueColumn {
+        match (self, part) {
+            (ValueColumn::F32(_), _) => ValueColumn::F32(Vec::new()),
+            (ValueColumn::F64(_), _) => ValueColumn::F64(Vec::new()),
+            (ValueColumn::U32(_), _) => ValueColumn::U32(Vec::new()),
+            (ValueColumn::U64(_), _) => ValueColumn::U64(Vec::new()),
+            (ValueColumn::Edges(_), EdgePart::Whole) => ValueColumn::Edges(Vec::new()),
+            (ValueColumn::Edges(_), EdgePart::Source | EdgePart::Destination) => {
+                ValueColumn::U64(Vec::new())
+            }
+            (ValueColumn::Edges(_), EdgePart::Weight { single: true }) => {
+                ValueColumn::F32(Vec::new())
+            }
+            (ValueColumn::Edges(_), EdgePart::Weight { single: false }) => {
+                ValueColumn::F64(Vec::new())
+            }
         }
     }
 
@@ -42,6 +100,7 @@ impl ValueColumn {
             ValueColumn::F64(values) => values.len(),
             ValueColumn::U32(values) => values.len(),
             ValueColumn::U64(values) => values.len(),
+            ValueColumn::Edges(rows) => rows.len(),
         }
     }
 
@@ -63,19 +122,49 @@ impl ValueColumn {
                 ValueColumn::U64(to),
                 Array::U64(array) | Array::Vertex64(array) | Array::Ordinal64(array),
             ) => engine.read_batch(array, batch, to),
+            (ValueColumn::Edges(to), Array::Edges(array)) => engine.read_batch(array, batch, to),
             _ => Ok(()),
         };
         Ok(read?)
     }
 
-    /// Adds elements of `other`, which is of the same kind: of a range all, or those that are marked.
-    pub(super) fn append(&mut self, other: &ValueColumn, range: Range<usize>, marks: &[bool]) {
+    /// Adds elements of `other` in a range, or the marked ones of them.
+    ///
+    /// `self` is of the same kind, or [`empty_part`](ValueColumn::empty_part) made it for `part`.
+    pub(super) fn append(
+        &mut self,
+        other: &ValueColumn,
+        range: Range<usize>,
+        marks: &[bool],
+        part: EdgePart,
+    ) {
+        if let ValueColumn::Edges(rows) = other {
+            return self.append_edges(&rows[range], marks, part);
+        }
         match (self, other) {
             (ValueColumn::F32(values), ValueColumn::F32(more)) => add(values, &more[range], marks),
             (ValueColumn::F64(values), ValueColumn::F64(more)) => add(values, &more[range], marks),
             (ValueColumn::U32(values), ValueColumn::U32(more)) => add(values, &more[range], marks),
             (ValueColumn::U64(values), ValueColumn::U64(more)) => add(values, &more[range], marks),
             _ => {}
+        }
+    }
+
+    /// Adds parts of the rows that are edges and are marked.
+    fn append_edges(&mut self, rows: &[[u64; 3]], marks: &[bool], part: EdgePart) {
+        let places = rows.iter().enumerate();
+        let is_marked = |place: usize| marks.get(place) != Some(&false);
+        let edges = places.filter(|(place, row)| is_marked(*place) && holds_edge(row));
+        let edges = edges.map(|(_, row)| row);
+        match (self, part) {
+            (ValueColumn::Edges(to), _) => to.extend(edges),
+            (ValueColumn::U64(to), EdgePart::Destination) => {
+                to.extend(edges.map(|row| ends(row)[1]))
+            }
+            (ValueColumn::U64(to), _) => to.extend(edges.map(|row| ends(row)[0])),
+            (ValueColumn::F32(to), _) => to.extend(edges.map(|row| key_weight(row[0]) as f32)),
+            (ValueColumn::F64(to), _) => to.extend(edges.map(|row| key_weight(row[0]))),
+            (ValueColumn::U32(_), _) => {}
         }
     }
 
@@ -86,6 +175,7 @@ impl ValueColumn {
             ValueColumn::F64(values) => values.resize(count, 0.0),
             ValueColumn::U32(values) => values.resize(count, 0),
             ValueColumn::U64(values) => values.resize(count, 0),
+            ValueColumn::Edges(rows) => rows.resize(count, NO_EDGE),
         }
     }
 
@@ -96,7 +186,16 @@ impl ValueColumn {
             (ValueColumn::F64(values), ValueColumn::F64(more)) => place(values, more, places),
             (ValueColumn::U32(values), ValueColumn::U32(more)) => place(values, more, places),
             (ValueColumn::U64(values), ValueColumn::U64(more)) => place(values, more, places),
+            (ValueColumn::Edges(rows), ValueColumn::Edges(more)) => place(rows, more, places),
             _ => {}
+        }
+    }
+
+    /// Calls `each` with the weight of each row that is an edge.
+    pub(crate) fn each_weight(&self, each: impl FnMut(f64)) {
+        if let ValueColumn::Edges(rows) = self {
+            let edges = rows.iter().filter(|row| holds_edge(row));
+            edges.map(|row| key_weight(row[0])).for_each(each);
         }
     }
 
@@ -112,6 +211,7 @@ impl ValueColumn {
             ValueColumn::U32(values) => values[row] == u32::MAX,
             ValueColumn::U64(values) => values[row] == u64::MAX,
             ValueColumn::F32(_) | ValueColumn::F64(_) => false,
+            ValueColumn::Edges(rows) => !holds_edge(&rows[row]),
         }
     }
 
@@ -120,7 +220,7 @@ impl ValueColumn {
         match self {
             ValueColumn::U32(values) => values[row] = number as u32,
             ValueColumn::U64(values) => values[row] = number,
-            ValueColumn::F32(_) | ValueColumn::F64(_) => {}
+            ValueColumn::F32(_) | ValueColumn::F64(_) | ValueColumn::Edges(_) => {}
         }
     }
 
@@ -130,7 +230,7 @@ impl ValueColumn {
         match self {
             ValueColumn::U32(values) => u64::from(values[row]),
             ValueColumn::U64(values) => values[row],
-            ValueColumn::F32(_) | ValueColumn::F64(_) => 0,
+            ValueColumn::F32(_) | ValueColumn::F64(_) | ValueColumn::Edges(_) => 0,
         }
     }
 
@@ -153,6 +253,7 @@ impl ValueColumn {
                 .iter()
                 .map(|value| *value != u64::MAX)
                 .collect(),
+            ValueColumn::Edges(edges) => edges[rows].iter().map(holds_edge).collect(),
         }
     }
 }

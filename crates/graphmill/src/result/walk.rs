@@ -1,14 +1,15 @@
 //! Rows one after the other, with the names of the vertices that are values beside them; as blocks in memory, too.
 
+use graphmill_algorithms::key_weight;
 use graphmill_graph::{Id, IdKind};
 
 use crate::error::Error;
 use crate::result::block::{Block, IdColumn, Values};
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
 use crate::result::names::{Distinct, ROWS_LEAST, VertexNames, fewer_ids};
-use crate::result::rows::{GROUP_ROWS, ResultRows, TEXT_BYTES, are_vertices};
+use crate::result::rows::{GROUP_ROWS, ResultRows, TEXT_BYTES, are_edges, are_vertices};
 use crate::result::sizes::BLOCK_ROWS;
-use crate::result::values::ValueColumn;
+use crate::result::values::{ValueColumn, ends};
 
 /// Encodes all rows, at most `task_rows` in a task, and passes the output to `put`.
 ///
@@ -24,7 +25,10 @@ pub(super) fn walk<E: Encoder>(
     mut put: impl FnMut(&mut EncodeTask) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let memory = rows.has_names().then(|| rows.lookup_memory()).transpose()?;
-    let most = memory.as_ref().map_or(GROUP_ROWS, |(most, ..)| *most);
+    // A whole edge has two names.
+    let names = if are_edges(rows.output) { 2 } else { 1 };
+    let most = memory.as_ref().map_or(GROUP_ROWS, |(most, ..)| *most) / names;
+    let least = ROWS_LEAST / names;
     let (mut at, mut rows_max) = (rows.ranks.start, most);
     loop {
         let blocks = rows.group(at, rows_max)?;
@@ -37,7 +41,7 @@ pub(super) fn walk<E: Encoder>(
             names = VertexNames::of(rows, pool, distinct, *bytes_max)?;
             if names.is_none() {
                 let count = blocks.iter().map(|block| block.rows).sum::<u64>();
-                rows_max = (count / 2).max(ROWS_LEAST);
+                rows_max = (count / 2).max(least);
                 continue;
             }
         }
@@ -68,6 +72,13 @@ pub(crate) fn each_block(
 ) -> Result<(), Error> {
     let (kind, nullable) = (rows.graph.id_kind(), rows.output.nullable);
     let are_vertices = are_vertices(rows.output);
+    if are_edges(rows.output) {
+        let encoder = |names| EdgeBlockEncoder { kind, names };
+        return walk(rows, pool, BLOCK_ROWS / 2, encoder, |task| {
+            task.block.take().iter().for_each(&mut *each);
+            Ok(())
+        });
+    }
     let encoder = |names| RowBlockEncoder {
         kind,
         nullable,
@@ -114,6 +125,7 @@ impl Encoder for RowBlockEncoder {
             ValueColumn::F64(values) => Values::F64(values[rows].to_vec()),
             ValueColumn::U32(values) => Values::U32(values[rows].to_vec()),
             ValueColumn::U64(values) => Values::U64(values[rows].to_vec()),
+            ValueColumn::Edges(_) => return Ok(true),
         };
         task.block = Some(Block {
             ids,
@@ -121,5 +133,42 @@ impl Encoder for RowBlockEncoder {
             reached,
         });
         Ok(task.next == task.range.end)
+    }
+}
+
+/// Makes blocks of rows that are edges.
+struct EdgeBlockEncoder {
+    kind: IdKind,
+    names: Option<VertexNames>,
+}
+
+impl Encoder for EdgeBlockEncoder {
+    fn encode(&self, task: &mut EncodeTask, _: &mut EncodeScratch) -> Result<bool, Error> {
+        let ValueColumn::Edges(edges) = &task.raw else {
+            return Ok(true);
+        };
+        let [mut ids, mut destinations] = [(); 2].map(|()| IdColumn::of(self.kind));
+        let from = task.row;
+        while task.row < edges.len() && ids.bytes().max(destinations.bytes()) < TEXT_BYTES {
+            let [source, destination] = ends(&edges[task.row]).map(|end| match &self.names {
+                Some(names) => names.of_rank(end),
+                None => Id::Integer(end),
+            });
+            ids.push(source);
+            destinations.push(destination);
+            task.row += 1;
+        }
+        let weights = edges[from..task.row].iter();
+        let weights = weights.map(|edge| key_weight(edge[0])).collect();
+        let is_done = task.row == edges.len();
+        task.block = (from < task.row).then_some(Block {
+            ids,
+            values: Values::Edges {
+                destinations,
+                weights,
+            },
+            reached: None,
+        });
+        Ok(is_done)
     }
 }

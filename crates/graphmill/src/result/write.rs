@@ -5,6 +5,7 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use graphmill_algorithms::NumberRow;
 use graphmill_storage::OutputFile;
 
 use crate::error::Error;
@@ -14,7 +15,7 @@ use crate::result::encode::EncodePool;
 use crate::result::format::{ResultFormat, is_stdout};
 use crate::result::rows::ResultRows;
 use crate::result::sizes::{CHUNK_BYTES, FORMAT_BYTES};
-use crate::result::{csv, parquet, walk};
+use crate::result::{csv, numbers, parquet, walk};
 use crate::result_error::ResultError;
 
 /// Writes rows as `format` to `path`, or to standard output if that is its name.
@@ -47,6 +48,49 @@ pub(crate) fn write(
     let mut pool = EncodePool::new(machine, &rows.graph, &rows.memory())?;
     let sink = write_to(sink, format, rows, &mut pool, note)?;
     Ok(sink.commit()?)
+}
+
+/// Writes a row of numbers as `format` to `path`, or its columns alone without `has_row`.
+///
+/// Returns the bytes written.
+///
+/// # Errors
+/// The disk fails, or memory runs out. `path` is then as it was.
+pub(crate) fn write_numbers(
+    machine: &Machine,
+    path: &Path,
+    format: ResultFormat,
+    row: &NumberRow,
+    has_row: bool,
+) -> Result<u64, Error> {
+    if is_stdout(path) {
+        let sink = CountingWriter {
+            sink: std::io::stdout(),
+            bytes: 0,
+        };
+        let mut sink = numbers_to(sink, format, row, has_row)?;
+        sink.flush().map_err(ResultError::from)?;
+        return Ok(sink.bytes);
+    }
+    let sink = OutputFile::create(machine.disk(), machine.budget(), path, CHUNK_BYTES)?;
+    Ok(numbers_to(sink, format, row, has_row)?.commit()?)
+}
+
+/// Writes a row of numbers to `sink`, and gives it back complete.
+fn numbers_to<W: Write>(
+    sink: W,
+    format: ResultFormat,
+    row: &NumberRow,
+    has_row: bool,
+) -> Result<W, ResultError> {
+    match format {
+        ResultFormat::Parquet => numbers::write_parquet(sink, row, has_row),
+        ResultFormat::Text { tabs, gzip: false } => numbers::write_csv(sink, tabs, row, has_row),
+        ResultFormat::Text { tabs, gzip: true } => {
+            let sink = GzEncoder::new(sink, Compression::fast());
+            Ok(numbers::write_csv(sink, tabs, row, has_row)?.finish()?)
+        }
+    }
 }
 
 /// Writes rows to `sink`, and gives it back complete.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_algorithms::check::{Violation, ViolationValue};
-use graphmill_algorithms::{ResultChecker, ResultType, ResultValue};
+use graphmill_algorithms::{ResultChecker, ResultShape, ResultType, ResultValue};
 use graphmill_engine::EngineError;
 use graphmill_graph::{Order, PageCache, StoredGraph};
 use graphmill_storage::{CancelToken, Lease, MemoryBudget};
@@ -21,7 +21,7 @@ use crate::plan::Plan;
 use crate::progress::ProgressFn;
 use crate::validate::edge_reader::ArcReader;
 use crate::validate::id_lookup::IdLookup;
-use crate::validate::verdict::{DESCRIBED_MAX, Verdict};
+use crate::validate::verdict::{DESCRIBED_MAX, RowKind, Verdict};
 use crate::validate_error::ValidateError;
 use crate::vertex_file::open::{open, unsorted};
 use crate::vertex_file::text::{ResultRow, RowId, Value, ValueReading};
@@ -62,7 +62,11 @@ impl Plan {
 
         let leave = ArcReader::BYTES + FILE_BYTES;
         let mut names = IdLookup::new(&graph, machine.budget(), leave)?;
-        let mut verdict = rows(&machine, result, &graph, &mut *checker, &mut names)?;
+        let columns = match self.entry.shape {
+            ResultShape::Numbers(columns) => columns,
+            ResultShape::Vertices | ResultShape::Forest => &[],
+        };
+        let mut verdict = rows(&machine, result, &graph, columns, &mut *checker, &mut names)?;
         if !verdict.is_same() {
             return Ok(verdict);
         }
@@ -127,6 +131,7 @@ fn rows(
     machine: &Machine,
     result: &Path,
     graph: &Arc<StoredGraph>,
+    columns: &[&str],
     checker: &mut dyn ResultChecker,
     names: &mut IdLookup,
 ) -> Result<Verdict, Error> {
@@ -135,6 +140,11 @@ fn rows(
         vertices,
         ..Verdict::default()
     };
+    match checker.takes() {
+        ResultType::Edges => return edges(machine, result, checker, names),
+        ResultType::Numbers => return numbers(machine, result, columns, checker),
+        _ => {}
+    }
     let mut has_row = vec![false; vertices as usize];
     for row in open(machine, result, ValueReading::Words, false)? {
         let ResultRow { id, value } = row.map_err(unsorted)?;
@@ -142,12 +152,12 @@ fn rows(
         let row = place.and_then(|vertex| Some((vertex, has_row.get_mut(vertex as usize)?)));
         let Some((vertex, has_row)) = row else {
             verdict.unexpected += 1;
-            verdict.differs(|| format!("vertex {id} has {value}, but is not in the graph"));
+            verdict.differs(|| format!("{} has {value}, but is not in the graph", id.named()));
             continue;
         };
         if std::mem::replace(has_row, true) {
-            let (path, vertex) = (result.to_path_buf(), id.to_string());
-            return Err(ValidateError::Twice { path, vertex }.into());
+            let (path, row) = (result.to_path_buf(), id.named());
+            return Err(ValidateError::Twice { path, row }.into());
         }
         let is_taken = match checker.takes() {
             ResultType::Vertices => names_vertex(vertex, &value, checker, names)?,
@@ -158,6 +168,7 @@ fn rows(
                 ResultType::Integers => "a whole number",
                 ResultType::Singles | ResultType::Doubles => "a number",
                 ResultType::Vertices => "a vertex of the graph",
+                ResultType::Edges | ResultType::Numbers => "a row of another kind",
             };
             verdict.differs(|| format!("vertex {id} has {value}, expected {expected}"));
         }
@@ -169,6 +180,89 @@ fn rows(
             text = format!("vertex {} is missing", names.id_of(vertex)?);
         }
         verdict.differs(|| text);
+    }
+    Ok(verdict)
+}
+
+/// Hands the edges of the result to the checker; what does not fit the graph is a difference.
+fn edges(
+    machine: &Machine,
+    result: &Path,
+    checker: &mut dyn ResultChecker,
+    names: &mut IdLookup,
+) -> Result<Verdict, Error> {
+    let mut verdict = Verdict {
+        rows: RowKind::Edges,
+        ..Verdict::default()
+    };
+    for row in open(machine, result, ValueReading::Words, false)? {
+        let ResultRow { id, value } = row.map_err(unsorted)?;
+        let RowId::Edge(ends) = &id else {
+            verdict.unexpected += 1;
+            verdict.differs(|| format!("{} has {value}, expected an edge", id.named()));
+            continue;
+        };
+        verdict.vertices += 1;
+        let source = names.rank_of(&ends[0])?;
+        let Some((source, destination)) = source.zip(names.rank_of(&ends[1])?) else {
+            verdict.unexpected += 1;
+            verdict.differs(|| {
+                format!(
+                    "{} is between vertices that are not in the graph",
+                    id.named()
+                )
+            });
+            continue;
+        };
+        let weight = match number(ResultType::Doubles, &value) {
+            Some(ResultValue::Float(weight)) => weight,
+            Some(ResultValue::Integer(weight)) => weight as f64,
+            Some(ResultValue::Nothing) | None => f64::NAN,
+        };
+        if !checker.edge(source, destination, weight) {
+            verdict.unexpected += 1;
+            verdict.differs(|| format!("{} is one more than there can be", id.named()));
+        }
+    }
+    Ok(verdict)
+}
+
+/// Hands the row of numbers to the checker.
+fn numbers(
+    machine: &Machine,
+    result: &Path,
+    columns: &[&str],
+    checker: &mut dyn ResultChecker,
+) -> Result<Verdict, Error> {
+    let mut verdict = Verdict {
+        rows: RowKind::Columns,
+        vertices: columns.len() as u64,
+        ..Verdict::default()
+    };
+    let mut has_number = vec![false; columns.len()];
+    for row in open(machine, result, ValueReading::Words, false)? {
+        let ResultRow { id, value } = row.map_err(unsorted)?;
+        let place = match &id {
+            RowId::Column(name) => columns.iter().position(|column| column == name),
+            _ => None,
+        };
+        let Some(place) = place else {
+            verdict.unexpected += 1;
+            verdict.differs(|| format!("{} has {value}, expected a row of numbers", id.named()));
+            continue;
+        };
+        if std::mem::replace(&mut has_number[place], true) {
+            let (path, row) = (result.to_path_buf(), id.named());
+            return Err(ValidateError::Twice { path, row }.into());
+        }
+        let number = number(ResultType::Doubles, &value);
+        if !number.is_some_and(|number| checker.number(place, number)) {
+            verdict.differs(|| format!("{} has {value}, expected a number", id.named()));
+        }
+    }
+    for (column, _) in columns.iter().zip(&has_number).filter(|column| !column.1) {
+        verdict.missing += 1;
+        verdict.differs(|| format!("column {column} is missing"));
     }
     Ok(verdict)
 }
@@ -215,6 +309,10 @@ fn number(takes: ResultType, value: &Value) -> Option<ResultValue> {
 
 /// An objection with the user's ids.
 fn told(objection: Violation, names: &mut IdLookup) -> Result<String, Error> {
+    if let Violation::Edge { ends, rule } = objection {
+        let (source, destination) = (names.id_of(ends[0])?, names.id_of(ends[1])?);
+        return Ok(format!("edge {source} - {destination}: {rule}"));
+    }
     let Violation::Vertex {
         vertex,
         found,

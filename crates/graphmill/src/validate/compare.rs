@@ -16,6 +16,9 @@ use crate::vertex_file::text::ValueReading;
 /// underscore. Null, an empty field of CSV, `inf`, `infinity` and 9223372036854775807 mean unreached; the last
 /// three also equal a vertex of that name, where values are vertices.
 ///
+/// Files of edges, with the columns `source`, `destination` and `weight`, are compared as sets of edges without direction. The rule
+/// then is for weights, and no edge may have two rows. A row of numbers is compared column by column.
+///
 /// # Errors
 /// A [`ValidateError`] when the files cannot be compared. Differences are no errors: they are in the [`Verdict`].
 pub fn validate(

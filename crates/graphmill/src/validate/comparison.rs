@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use graphmill_storage::GrowingLease;
 
-use crate::validate::verdict::{Rule, Verdict};
+use crate::validate::verdict::{RowKind, Rule, Verdict};
 use crate::validate_error::ValidateError;
-use crate::vertex_file::text::{ResultRow, Value};
+use crate::vertex_file::text::{ResultRow, RowId, Value};
 
 /// The rule at work.
 pub(super) struct Comparison<'a> {
@@ -38,17 +38,26 @@ impl<'a> Comparison<'a> {
         expected: Option<ResultRow>,
     ) -> Result<(), ValidateError> {
         self.verdict.vertices += u64::from(expected.is_some());
+        if let Some(row) = found.as_ref().or(expected.as_ref()) {
+            self.verdict.rows = match row.id {
+                RowId::Integer(_) | RowId::Text(_) => RowKind::Vertices,
+                RowId::Edge(_) => RowKind::Edges,
+                RowId::Column(_) => RowKind::Columns,
+            };
+        }
         match (found, expected) {
             (Some(found), Some(expected)) => self.pair(found, expected)?,
             (Some(ResultRow { id, value }), None) => {
                 self.verdict.unexpected += 1;
-                self.verdict
-                    .differs(|| format!("vertex {id} has {value}, but is not in the reference"));
+                self.verdict.differs(|| {
+                    let row = id.named();
+                    format!("{row} has {value}, but is not in the reference")
+                });
             }
             (None, Some(ResultRow { id, value })) => {
                 self.verdict.missing += 1;
                 self.verdict
-                    .differs(|| format!("vertex {id} is missing, expected {value}"));
+                    .differs(|| format!("{} is missing, expected {value}", id.named()));
             }
             (None, None) => {}
         }
@@ -64,7 +73,7 @@ impl<'a> Comparison<'a> {
         if !is_same {
             let (id, found, expected) = (found.id, found.value, expected.value);
             self.verdict
-                .differs(|| format!("vertex {id} has {found}, expected {expected}"));
+                .differs(|| format!("{} has {found}, expected {expected}", id.named()));
         }
         Ok(())
     }

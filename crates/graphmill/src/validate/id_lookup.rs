@@ -47,10 +47,9 @@ impl IdLookup {
     /// The rank of this id; none when the graph has no such vertex.
     pub(super) fn rank_of(&mut self, id: &RowId) -> Result<Option<u64>, Error> {
         let vertex = match (self.graph.id_kind(), id) {
-            (IdKind::Text, id) => VertexId::Text(match id {
-                RowId::Integer(id) => id.to_string().into_bytes(),
-                RowId::Text(id) => id.to_vec(),
-            }),
+            (_, RowId::Edge(_) | RowId::Column(_)) => return Ok(None),
+            (IdKind::Text, RowId::Integer(id)) => VertexId::Text(id.to_string().into_bytes()),
+            (IdKind::Text, RowId::Text(id)) => VertexId::Text(id.to_vec()),
             // A Parquet file of the same run has its bits.
             (IdKind::Signed, RowId::Integer(id)) => VertexId::Signed(*id as i64),
             (IdKind::Signed, RowId::Text(id)) => {

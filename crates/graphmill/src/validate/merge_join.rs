@@ -105,7 +105,7 @@ impl Iterator for Ascending<'_> {
         Some(match order {
             Some(Ordering::Equal) => Err(MergeError::Validate(ValidateError::Twice {
                 path: self.path.to_path_buf(),
-                vertex: row.id.to_string(),
+                row: row.id.named(),
             })),
             Some(Ordering::Less) => Err(MergeError::DoesNotAscend(self.side)),
             _ => Ok(row),

@@ -1,5 +1,7 @@
 //! The rules of a comparison, and its verdict.
 
+use std::fmt;
+
 /// Differences that a [`Verdict`] describes one by one.
 pub(super) const DESCRIBED_MAX: usize = 10;
 
@@ -16,10 +18,36 @@ pub enum Rule {
     Equivalence,
 }
 
+/// What the rows of a result are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RowKind {
+    /// Vertices with values.
+    #[default]
+    Vertices,
+    /// Edges with weights.
+    Edges,
+    /// Columns of one row of numbers.
+    Columns,
+}
+
+impl fmt::Display for RowKind {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            RowKind::Vertices => "vertices",
+            RowKind::Edges => "edges",
+            RowKind::Columns => "columns",
+        })
+    }
+}
+
 /// How a result compares with its reference, or with its graph.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
+    /// What the rows are.
+    pub rows: RowKind,
     /// Vertices of the reference, or of the graph.
+    ///
+    /// Of other rows it is their number in the reference, or in the result.
     pub vertices: u64,
     /// Vertices that are not the same in both, `missing` and `unexpected` included.
     pub differences: u64,

@@ -184,6 +184,10 @@ impl<'f> FileRows<'f> {
             let id = match id {
                 RowId::Integer(id) => VertexId::Integer(id),
                 RowId::Text(id) => VertexId::Text(id.into_vec()),
+                RowId::Edge(_) | RowId::Column(_) => {
+                    let what = format!("it is a row of {}, not of a vertex", id.named());
+                    return Err(self.wrong(self.count, what));
+                }
             };
             let Some(value) = value else { continue };
             let known = vertex_ids::of_kind(self.graph.id_kind(), id.clone());

@@ -2,6 +2,7 @@
 //!
 //! [`open`](open::open) hands out their rows; [`fill`](fill::fill) puts the values into a vertex array.
 
+mod fields;
 pub(crate) mod fill;
 pub(crate) mod open;
 mod parquet;

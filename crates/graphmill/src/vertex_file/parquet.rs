@@ -1,5 +1,7 @@
 //! The rows of a Parquet file whose first column is `vertex` and whose second is a value; null means unreached.
 //!
+//! A file may also have edges, or a row of numbers.
+//!
 //! Negative integers are taken by their text, and 32-bit floats by the shortest text that gives them back, so that a result reads the
 //! same as the CSV of the same run. The library's panics on broken files become errors.
 
@@ -14,7 +16,9 @@ use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::ParquetMetaData;
 
+use crate::result::rows::EDGE_COLUMNS;
 use crate::validate_error::ValidateError;
+use crate::vertex_file::fields::number_columns;
 use crate::vertex_file::text::{ResultRow, RowId, RowIter, Value, ValueReading};
 
 /// Rows that are decoded at a time.
@@ -35,19 +39,18 @@ pub(crate) fn rows(
         .iter()
         .map(|of| (of.max_def_level(), of.max_rep_level()));
     let is_flat = levels.all(|(definition, repetition)| definition <= 1 && repetition == 0);
-    // A file of ids alone has them as values too.
-    let is_wide = names.len() == 2 || reading == ValueReading::Ids && names.len() == 1;
-    if !is_wide || names[0] != "vertex" || !is_flat {
+    let shape = shape_of(&names, reading).filter(|_| is_flat);
+    let Some(shape) = shape else {
         let names = names.join(", ");
         let what = format!("it has the columns {names}, expected vertex and one value");
         return Err(unreadable(path, what));
-    }
-    let value_column = names.len() - 1;
+    };
     use ConvertedType::{UINT_8, UINT_16, UINT_32, UINT_64};
-    let unsigned = [0, value_column].map(|column: usize| {
-        let kind = columns[column].converted_type();
+    let unsigned = columns.iter().map(|column| {
+        let kind = column.converted_type();
         [UINT_8, UINT_16, UINT_32, UINT_64].contains(&kind)
     });
+    let (unsigned, count) = (unsigned.collect(), columns.len());
     let (budget, path) = (budget.clone(), path.to_path_buf());
     Ok(Box::new(ParquetRows {
         file,
@@ -59,9 +62,33 @@ pub(crate) fn rows(
         groups_read: 0,
         group: None,
         ready: VecDeque::new(),
+        shape,
         unsigned,
-        value_column,
+        count,
     }))
+}
+
+/// What the rows of a file are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TableShape {
+    /// A vertex, and its value if there is one.
+    Vertices,
+    /// Both ends of an edge, and its weight.
+    Edges,
+    /// Numbers of these names.
+    Numbers(&'static [&'static str]),
+}
+
+/// Returns what the names of the columns say.
+fn shape_of(names: &[&str], reading: ValueReading) -> Option<TableShape> {
+    match names {
+        ["vertex", _] => Some(TableShape::Vertices),
+        // A file of ids alone.
+        ["vertex"] if reading == ValueReading::Ids => Some(TableShape::Vertices),
+        _ if !reading.takes_tables() => None,
+        names if names == EDGE_COLUMNS => Some(TableShape::Edges),
+        names => number_columns(|known| known == names).map(TableShape::Numbers),
+    }
 }
 
 struct ParquetRows {
@@ -74,15 +101,16 @@ struct ParquetRows {
     groups_read: usize,
     group: Option<RowGroup>,
     ready: VecDeque<ResultRow>,
+    shape: TableShape,
     /// Whether each column is of unsigned integers.
-    unsigned: [bool; 2],
-    value_column: usize,
+    unsigned: Vec<bool>,
+    /// Number of columns.
+    count: usize,
 }
 
 /// The columns of the row group that is being read, and the memory of their pages.
 struct RowGroup {
-    ids: ColumnReader,
-    values: ColumnReader,
+    columns: Vec<ColumnReader>,
     _pages: Lease,
 }
 
@@ -117,44 +145,64 @@ impl ParquetRows {
                 column_reader(self.file.clone(), &self.budget, group.column(column), rows)
                     .map_err(|error| unreadable(&path, error))
             };
+            let columns = (0..self.count).map(column).collect::<Result<_, _>>()?;
             self.group = Some(RowGroup {
-                ids: column(0)?,
-                values: column(self.value_column)?,
+                columns,
                 _pages: pages,
             });
             self.groups_read += 1;
             return Ok(());
         };
-        let [of_ids, of_values] = self.unsigned;
         let read = guarded(|| {
-            let ids = cells(&mut group.ids, of_ids)?;
-            Ok((ids, cells(&mut group.values, of_values)?))
+            let columns = group.columns.iter_mut().zip(&self.unsigned);
+            columns
+                .map(|(column, unsigned)| cells(column, *unsigned))
+                .collect()
         });
-        let (ids, values) = read.map_err(|error| unreadable(&path, error))?;
-        if ids.is_empty() && values.is_empty() {
-            self.group = None;
-        }
-        if ids.len() != values.len() {
+        let columns: Vec<Vec<ParquetValue>> = read.map_err(|error| unreadable(&path, error))?;
+        let count = columns.first().map_or(0, Vec::len);
+        if columns.iter().any(|column| column.len() != count) {
             return Err(unreadable(&path, "its columns differ in length"));
         }
-        for (id, value) in ids.into_iter().zip(values) {
-            let id = match id {
-                ParquetValue::Integer(id) => RowId::Integer(id),
-                ParquetValue::Text(id) => RowId::parse(id.data()),
-                ParquetValue::Null | ParquetValue::Single(_) | ParquetValue::Float(_) => {
-                    return Err(unreadable(&path, "a vertex is null or a float"));
+        if count == 0 {
+            self.group = None;
+        }
+        let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
+        for _ in 0..count {
+            let mut cells = columns.iter_mut().filter_map(Iterator::next);
+            if let TableShape::Numbers(names) = self.shape {
+                for (name, cell) in names.iter().zip(cells) {
+                    let (id, value) = (RowId::Column(name), value_of(cell, self.reading));
+                    self.ready.push_back(ResultRow { id, value });
                 }
+                continue;
+            }
+            let mut id = || match cells.next() {
+                Some(ParquetValue::Integer(id)) => Ok(RowId::Integer(id)),
+                Some(ParquetValue::Text(id)) => Ok(RowId::parse(id.data())),
+                _ => Err(unreadable(&path, "a vertex is null or a float")),
             };
-            let value = match value {
-                ParquetValue::Null => Value::Unreached,
-                ParquetValue::Integer(value) => Value::Integer(value),
-                ParquetValue::Single(value) => self.reading.single(value),
-                ParquetValue::Float(value) => Value::float(value),
-                ParquetValue::Text(value) => self.reading.word(value.data()),
+            let id = match self.shape {
+                TableShape::Edges => RowId::edge(id()?, id()?),
+                TableShape::Vertices | TableShape::Numbers(_) => id()?,
             };
+            // A file of ids alone has no value.
+            let value = cells.next().unwrap_or(ParquetValue::Null);
+            let value = value_of(value, self.reading);
             self.ready.push_back(ResultRow { id, value });
         }
         Ok(())
+    }
+}
+
+/// A cell as a value.
+fn value_of(cell: ParquetValue, reading: ValueReading) -> Value {
+    match cell {
+        ParquetValue::Null => Value::Unreached,
+        ParquetValue::Integer(value) => Value::Integer(value),
+        ParquetValue::Single(value) => reading.single(value),
+        ParquetValue::Float(value) => Value::float(value),
+        ParquetValue::Text(value) => reading.word(value.data()),
     }
 }
 

@@ -1,13 +1,17 @@
 //! A row of a result or a reference: a vertex and its value, from a line of text.
+//!
+//! Of results of other shapes a row is an edge and its weight, or a column and its number.
 
-use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fmt::{self, Display};
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
 
-use graphmill_algorithms::registry;
-
 use crate::validate_error::ValidateError;
+use crate::vertex_file::fields::{
+    TextHeader, all_fields, header, id_alone, is_within_quotes, separated, space_separated,
+    without_end,
+};
 
 /// Rows in the order of their file.
 pub(crate) type RowIter = Box<dyn Iterator<Item = Result<ResultRow, ValidateError>>>;
@@ -25,35 +29,57 @@ pub(crate) struct ResultRow {
 impl ResultRow {
     /// Bytes outside the row itself.
     pub(crate) fn bytes(&self) -> usize {
-        let id = match &self.id {
-            RowId::Integer(_) => 0,
-            RowId::Text(text) => text.len(),
-        };
-        id + self.value.bytes()
+        self.id.bytes() + self.value.bytes()
     }
 }
 
-/// A vertex id; integers come before text, as numbers.
+/// A vertex id; integers come before text, as numbers. Or what a row has instead.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RowId {
     Integer(u64),
     Text(Box<[u8]>),
+    /// Both ends of an edge, the smaller id first.
+    Edge(Box<[RowId; 2]>),
+    /// The name of a column.
+    Column(&'static str),
 }
 
 impl RowId {
+    /// An edge between two vertices.
+    pub(crate) fn edge(a: RowId, b: RowId) -> RowId {
+        RowId::Edge(Box::new(if a <= b { [a, b] } else { [b, a] }))
+    }
+
+    /// What the id is of, and the id.
+    pub(crate) fn named(&self) -> String {
+        match self {
+            RowId::Integer(_) | RowId::Text(_) => format!("vertex {self}"),
+            RowId::Edge(_) => format!("edge {self}"),
+            RowId::Column(_) => format!("column {self}"),
+        }
+    }
+
+    /// Bytes outside the id itself.
+    fn bytes(&self) -> usize {
+        match self {
+            RowId::Integer(_) | RowId::Column(_) => 0,
+            RowId::Text(text) => text.len(),
+            RowId::Edge(ends) => {
+                size_of::<[RowId; 2]>() + ends.iter().map(RowId::bytes).sum::<usize>()
+            }
+        }
+    }
+
     /// Bytes outside the id itself, with the overhead of their allocation; a number may become text.
     pub(crate) fn text_bytes(&self) -> u64 {
-        match self {
-            RowId::Integer(_) => 32,
-            RowId::Text(text) => 32 + text.len() as u64,
-        }
+        32 + self.bytes() as u64
     }
 
     /// `007` is text: it is another id than `7`.
     pub(crate) fn parse(text: &[u8]) -> RowId {
-        match integer(text) {
-            Some(number) if text == b"0" || text[0] != b'0' => RowId::Integer(number),
-            _ => RowId::Text(text.into()),
+        match id_number(text) {
+            Some(number) => RowId::Integer(number),
+            None => RowId::Text(text.into()),
         }
     }
 }
@@ -63,6 +89,8 @@ impl Display for RowId {
         match self {
             RowId::Integer(id) => id.fmt(to),
             RowId::Text(id) => String::from_utf8_lossy(id).fmt(to),
+            RowId::Edge(ends) => write!(to, "{} - {}", ends[0], ends[1]),
+            RowId::Column(name) => name.fmt(to),
         }
     }
 }
@@ -81,14 +109,19 @@ pub(crate) enum ValueReading {
 }
 
 impl ValueReading {
+    /// True if rows may be of something else than vertices; ids and names of groups are of vertices alone.
+    pub(super) fn takes_tables(self) -> bool {
+        matches!(self, ValueReading::Numbers | ValueReading::Words)
+    }
+
     pub(crate) fn value(self, text: &[u8]) -> Value {
         match self {
             _ if text.is_empty() || self == ValueReading::Ids => Value::Unreached,
             ValueReading::Numbers => Value::parse(text),
             ValueReading::Words | ValueReading::Ids => Value::Text(text.into()),
-            ValueReading::Names => match RowId::parse(text) {
-                RowId::Integer(name) => Value::Integer(name),
-                RowId::Text(name) => Value::Text(name),
+            ValueReading::Names => match id_number(text) {
+                Some(name) => Value::Integer(name),
+                None => Value::Text(text.into()),
             },
         }
     }
@@ -221,6 +254,11 @@ impl Display for Value {
     }
 }
 
+/// An id as a number, unless it has more digits than the number needs.
+fn id_number(text: &[u8]) -> Option<u64> {
+    integer(text).filter(|_| text == b"0" || text[0] != b'0')
+}
+
 /// Decimal digits only: no sign, no white space.
 fn integer(text: &[u8]) -> Option<u64> {
     let digits = text.iter().all(u8::is_ascii_digit);
@@ -231,6 +269,7 @@ fn integer(text: &[u8]) -> Option<u64> {
 ///
 /// It is CSV when its first line is a header that starts with `vertex,`, or the same with tabs, otherwise LDBC's text: an id and a value with white space
 /// between them. With tabs the column is one of a result, unless any is allowed: the line might be a row of a vertex `vertex`.
+/// Headers of edges and of rows of numbers are CSV too.
 /// Blank lines are passed over. In CSV a value may be empty: none.
 pub(crate) struct TextRows<R> {
     text: R,
@@ -241,8 +280,12 @@ pub(crate) struct TextRows<R> {
     breaks: u64,
     buffer: Vec<u8>,
     is_csv: bool,
+    /// What the header says.
+    header: Option<TextHeader>,
     /// Of the columns of CSV.
     separator: u8,
+    /// Numbers of a row that are not handed out yet.
+    ready: VecDeque<ResultRow>,
     reading: ValueReading,
     /// True if `vertex`, a tab and any name is a header.
     any_column: bool,
@@ -262,7 +305,9 @@ impl<R: BufRead> TextRows<R> {
             breaks: 0,
             buffer: Vec::new(),
             is_csv: false,
+            header: None,
             separator: b',',
+            ready: VecDeque::new(),
             reading,
             any_column,
         }
@@ -270,26 +315,17 @@ impl<R: BufRead> TextRows<R> {
 
     fn row(&mut self) -> Result<Option<ResultRow>, ValidateError> {
         loop {
+            if let Some(row) = self.ready.pop_front() {
+                return Ok(Some(row));
+            }
             self.buffer.clear();
             self.line += 1 + self.breaks;
             self.breaks = 0;
             if !self.read_line()? {
                 return Ok(None);
             }
-            if self.line == 1 {
-                let text = self.buffer.strip_prefix(b"\xef\xbb\xbf");
-                self.buffer = text.unwrap_or(&self.buffer).to_vec();
-                let header = self.buffer.trim_ascii();
-                if self.reading == ValueReading::Ids && header == b"vertex" {
-                    self.is_csv = true;
-                    continue;
-                }
-                let is_tsv = is_header_with_tabs(header, self.any_column);
-                if header.starts_with(b"vertex,") || is_tsv {
-                    self.separator = header[b"vertex".len()];
-                    self.is_csv = true;
-                    continue;
-                }
+            if self.line == 1 && self.takes_header() {
+                continue;
             }
             if self.buffer.trim_ascii().is_empty() {
                 continue;
@@ -300,6 +336,14 @@ impl<R: BufRead> TextRows<R> {
                 if !self.read_line()? {
                     return Err(self.malformed("a quote that ends"));
                 }
+            }
+            match self.header {
+                Some(TextHeader::Edges(_)) => return self.edge().map(Some),
+                Some(TextHeader::Numbers(_, names)) => {
+                    self.numbers(names)?;
+                    continue;
+                }
+                Some(TextHeader::Vertices(_)) | None => {}
             }
             let (row, expected) = match self.is_csv {
                 _ if self.reading == ValueReading::Ids => (
@@ -324,6 +368,57 @@ impl<R: BufRead> TextRows<R> {
                 None => Err(self.malformed(expected)),
             };
         }
+    }
+
+    /// Returns true if the first line is a header, and remembers it.
+    fn takes_header(&mut self) -> bool {
+        let text = self.buffer.strip_prefix(b"\xef\xbb\xbf");
+        self.buffer = text.unwrap_or(&self.buffer).to_vec();
+        let line = self.buffer.trim_ascii();
+        if self.reading == ValueReading::Ids && line == b"vertex" {
+            self.is_csv = true;
+            return true;
+        }
+        let found = header(line, self.any_column);
+        let takes_tables = self.reading.takes_tables();
+        self.header =
+            found.filter(|found| takes_tables || matches!(found, TextHeader::Vertices(_)));
+        let Some(header) = self.header else {
+            return false;
+        };
+        self.is_csv = true;
+        self.separator = match header {
+            TextHeader::Vertices(separator)
+            | TextHeader::Edges(separator)
+            | TextHeader::Numbers(separator, _) => separator,
+        };
+        true
+    }
+
+    /// The line as an edge and its weight.
+    fn edge(&self) -> Result<ResultRow, ValidateError> {
+        let fields = all_fields(&self.buffer, self.separator, 3);
+        let fields = fields.filter(|fields| !fields[0].is_empty() && !fields[1].is_empty());
+        let fields =
+            fields.ok_or_else(|| self.malformed("a source, a destination and a weight"))?;
+        let [source, destination] = [0, 1].map(|end| RowId::parse(&fields[end]));
+        Ok(ResultRow {
+            id: RowId::edge(source, destination),
+            value: self.reading.value(&fields[2]),
+        })
+    }
+
+    /// Makes the line ready as columns with their numbers.
+    fn numbers(&mut self, names: &[&'static str]) -> Result<(), ValidateError> {
+        let fields = all_fields(&self.buffer, self.separator, names.len());
+        let fields =
+            fields.ok_or_else(|| self.malformed("as many numbers as the header has names"))?;
+        for (name, field) in names.iter().zip(fields) {
+            let value = self.reading.value(&field);
+            let id = RowId::Column(name);
+            self.ready.push_back(ResultRow { id, value });
+        }
+        Ok(())
     }
 
     /// Appends the next line to the buffer; false behind the last.
@@ -357,94 +452,5 @@ impl<R: BufRead> Iterator for TextRows<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.row().transpose()
-    }
-}
-
-type Fields<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
-
-/// True if a line of CSV ends between quotes.
-fn is_within_quotes(line: &[u8], separator: u8) -> bool {
-    let (mut is_quoted, mut may_open) = (false, true);
-    for byte in line {
-        match (byte, is_quoted) {
-            // A quote that ends a field, or the first of two.
-            (b'"', true) => (is_quoted, may_open) = (false, true),
-            (b'"', false) => is_quoted = may_open,
-            (_, true) => {}
-            (byte, false) => may_open = *byte == separator,
-        }
-    }
-    is_quoted
-}
-
-/// A line without its end.
-fn without_end(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-/// Whether a line is the header of a result with tabs: a vertex may be called `vertex`, too.
-fn is_header_with_tabs(line: &[u8], any_column: bool) -> bool {
-    let column = line.strip_prefix(b"vertex\t");
-    if any_column {
-        return column.is_some();
-    }
-    let is_column = |name: &str| column == Some(name.as_bytes());
-    is_column("parent") || registry().iter().any(|entry| is_column(entry.value))
-}
-
-fn space_separated(line: &[u8]) -> Option<Fields<'_>> {
-    let words = line.split(u8::is_ascii_whitespace);
-    let mut words = words.filter(|word| !word.is_empty());
-    let (id, value) = (words.next()?, words.next()?);
-    words.next().is_none().then_some((id.into(), value.into()))
-}
-
-/// Returns the id of a line, with no value.
-///
-/// It is the first field, or the first of one or two words if fields have no separator.
-fn id_alone(line: &[u8], separator: Option<u8>) -> Option<Fields<'_>> {
-    let id = match separator {
-        Some(separator) => field(without_end(line), separator)?.0,
-        None => {
-            let word = line.trim_ascii();
-            let is_one = !word.iter().any(u8::is_ascii_whitespace);
-            let alone = || is_one.then_some(word.into());
-            space_separated(line).map(|(id, _)| id).or_else(alone)?
-        }
-    };
-    (!id.is_empty()).then_some((id, (&b""[..]).into()))
-}
-
-fn separated(line: &[u8], separator: u8) -> Option<Fields<'_>> {
-    let (id, rest) = field(line, separator)?;
-    let (value, rest) = field(rest?, separator)?;
-    (rest.is_none() && !id.is_empty()).then_some((id, value))
-}
-
-type FieldAndRest<'a> = (Cow<'a, [u8]>, Option<&'a [u8]>);
-
-/// Returns the first field of a line of CSV, and the text after its separator if there is one.
-///
-/// Quotes inside a quoted field are doubled.
-fn field(line: &[u8], separator: u8) -> Option<FieldAndRest<'_>> {
-    let Some(mut rest) = line.strip_prefix(b"\"") else {
-        let end = line.iter().position(|byte| *byte == separator);
-        let text = &line[..end.unwrap_or(line.len())];
-        return Some((text.into(), end.map(|end| &line[end + 1..])));
-    };
-    let mut text = Vec::new();
-    loop {
-        let quote = rest.iter().position(|byte| *byte == b'"')?;
-        text.extend_from_slice(&rest[..quote]);
-        rest = &rest[quote + 1..];
-        match rest.split_first() {
-            Some((b'"', after)) => {
-                text.push(b'"');
-                rest = after;
-            }
-            Some((byte, _)) if *byte != separator => return None,
-            end => return Some((text.into(), end.map(|(_, after)| after))),
-        }
     }
 }

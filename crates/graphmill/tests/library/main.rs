@@ -7,6 +7,7 @@
 
 mod checkpoints;
 mod common;
+mod edge_results;
 mod examples;
 mod ids;
 mod validate;
