@@ -6,6 +6,8 @@
 //! | [`bfs`] | how many arcs away is each vertex |
 //! | [`wcc`] | which vertices hang together |
 //! | [`sssp`] | how far away is each vertex |
+//! | [`conductance`] | how well is a set separated from the rest |
+//! | [`spmv`] | the matrix of the graph times a vector |
 //! | `check.rs` | what the checkers share |
 //! | [`ResultChecker`] | how arcs and a result come before a checker |
 //! | [`registry`](registry()) | all of them by name |
@@ -17,18 +19,16 @@
 
 pub mod bfs;
 pub mod check;
+pub mod conductance;
 mod entry;
 mod option;
 mod options;
 mod output;
 pub mod pagerank;
 mod recorded;
-#[expect(
-    dead_code,
-    reason = "for algorithms whose results are edges or numbers"
-)]
 mod recorded_rows;
 mod registry;
+pub mod spmv;
 pub mod sssp;
 mod vertex_index;
 pub mod wcc;

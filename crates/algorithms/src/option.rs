@@ -11,6 +11,22 @@ pub enum OptionKind {
     Vertex,
     /// Ids of vertices, separated by commas; a backslash takes the character after it as a part of the id.
     Vertices,
+    /// A set of vertices: a file of ids, or `odd` or `even` for the vertices with such ids.
+    VertexSet,
+    /// A value for each vertex: a file of values, or `ones`.
+    VertexValues,
+}
+
+impl OptionKind {
+    /// The values that are words, not the name of a file; `./odd` is a file of that name.
+    #[must_use]
+    pub fn words(self) -> &'static [&'static str] {
+        match self {
+            OptionKind::VertexSet => &["odd", "even"],
+            OptionKind::VertexValues => &["ones"],
+            OptionKind::Value | OptionKind::Flag | OptionKind::Vertex | OptionKind::Vertices => &[],
+        }
+    }
 }
 
 /// One option of an algorithm.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use graphmill_engine::EngineError;
+use graphmill_engine::{EngineError, VertexArray};
 
 use crate::option::{OptionKind, OptionSpec};
 
@@ -14,6 +15,12 @@ pub struct AlgorithmOptions {
     pub values: BTreeMap<String, String>,
     /// Indices of the vertices that options name, by the option's name.
     pub vertices: BTreeMap<String, Vec<u64>>,
+    /// Sets of vertices by the option's name: the rows of their members are 1, all others 0.
+    pub sets: BTreeMap<String, VertexArray<u8>>,
+    /// Values of vertices by the option's name; 0 where a file has none.
+    pub vectors: BTreeMap<String, VertexArray<f64>>,
+    /// The same sets and values for a checker, by ordinal of id.
+    pub lists: BTreeMap<String, Arc<[f64]>>,
 }
 
 /// Why an algorithm did not run to its end.

@@ -70,7 +70,7 @@ pub(crate) fn values(
     entry: &'static Entry,
     options: &BTreeMap<String, String>,
 ) -> AlgorithmOptions {
-    let is_value = |of: &&OptionSpec| matches!(of.kind, OptionKind::Value | OptionKind::Flag);
+    let is_value = |of: &&OptionSpec| !matches!(of.kind, OptionKind::Vertex | OptionKind::Vertices);
     let given = |of: &OptionSpec| Some((of.name.to_string(), options.get(of.name)?.clone()));
     let values = entry.options.iter().filter(is_value).filter_map(given);
     AlgorithmOptions {
@@ -95,7 +95,10 @@ pub(crate) fn settings(
         let ids = match option.kind {
             OptionKind::Vertex => vec![value.clone()],
             OptionKind::Vertices => ids_of(value),
-            OptionKind::Value | OptionKind::Flag => continue,
+            OptionKind::Value
+            | OptionKind::Flag
+            | OptionKind::VertexSet
+            | OptionKind::VertexValues => continue,
         };
         let ids = ids.iter();
         let indices = ids.map(|id| index_of(graph, &mut reader, option, id));

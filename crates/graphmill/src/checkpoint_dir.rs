@@ -70,9 +70,12 @@ impl Plan {
         tmp: &Path,
         watcher: &ProgressFn,
     ) -> Result<Option<CheckpointDir>, Error> {
+        if self.config.checkpoints.keep == 0 {
+            return Ok(None);
+        }
         let engine = &self.config.engine;
         let identity = RunIdentity {
-            options: self.config.options.clone(),
+            options: self.identifying_options(machine)?,
             trials: self.config.trials,
             ..RunIdentity::new(self.entry.name, graph, machine, engine)
         };

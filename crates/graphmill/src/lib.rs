@@ -132,6 +132,7 @@
 //! | `session.rs`, `session_values.rs` | [`Session`]: an open graph, and the engine that runs programs over it; values and ids, in and out |
 //! | `run_identity.rs` | [`ProgramName`]: which run may resume from which checkpoints |
 //! | `vertex_file/`, `vertex_ids.rs` | files of values, as arrays and sets; from ids to vertices |
+//! | `vertex_options.rs` | options of algorithms that are files of values |
 //! | `launch.rs`, `start.rs` | [`advanced::run_on_ranks`], [`advanced::run_as_rank`]: run one job on several ranks; compare the options of all ranks |
 //! | `machine/` | [`Machine`]: memory, disk and threads of a run; [`MpiJob`]; [`advanced::Timeline`]: how busy a rank was |
 //! | `paths.rs`, `preflight.rs` | check the paths of inputs and outputs before any work |
@@ -182,6 +183,7 @@ mod validate;
 mod validate_error;
 mod vertex_file;
 mod vertex_ids;
+mod vertex_options;
 
 pub use algorithms::algorithms;
 pub use config::{CheckpointConfig, Config};

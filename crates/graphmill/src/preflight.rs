@@ -28,6 +28,7 @@ impl Plan {
             machine.check_folder(output)?;
         }
         self.check_outputs(machine)?;
+        self.check_vertex_files(machine)?;
         self.check_checkpoints(machine)?;
         for output in outputs.into_iter().flatten() {
             machine.check_writing(output)?;
@@ -79,6 +80,9 @@ impl Plan {
             if at.is_some() && lists.any(|list| place(list) == at) {
                 return refuse("the list of vertices");
             }
+            if at.is_some() && self.vertex_files().any(|file| place(file) == at) {
+                return refuse("a file that an option names");
+            }
             if is_folder(output) && Some(output) == self.output_file() {
                 // Refuses for itself where more would go than a result.
                 machine.check_parts(output)?;
@@ -86,6 +90,9 @@ impl Plan {
                     let places = place(path).zip(at.as_ref());
                     places.is_some_and(|(path, at)| path.starts_with(at))
                 };
+                if self.vertex_files().any(within) {
+                    return refuse("a directory that a file of an option is in");
+                }
                 if within(&config.input) || config.import.vertices.iter().any(|list| within(list)) {
                     return refuse("a directory that the input is in");
                 }

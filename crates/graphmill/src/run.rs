@@ -242,10 +242,12 @@ impl Plan {
         settings: &AlgorithmOptions,
         clock: &Arc<dyn Clock>,
     ) -> Result<(Output, Vec<f64>), Error> {
+        let mut settings = settings.clone();
+        self.fill_vertex_options(session, &mut settings)?;
         let mut trials = Vec::new();
         loop {
             let (began, loading) = (clock.now(), session.metrics().loading);
-            let output = (self.entry.run)(session, settings)?;
+            let output = (self.entry.run)(session, &settings)?;
             let loading = session.metrics().loading - loading;
             trials.push((clock.now() - began).as_secs_f64() - loading);
             if trials.len() >= self.config.trials as usize {

@@ -17,7 +17,7 @@ use graphmill_storage::{Clock, Disk, SimDisk};
 
 use crate::clock::Ticking;
 use crate::fault::Faults;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, VECTOR};
 
 /// The paths of all files.
 pub(crate) const EDGES: &str = "/edges.txt";
@@ -79,6 +79,11 @@ impl Scenario {
         let line = |(from, to, weight): &(u64, u64, u32)| format!("{from} {to} {weight}\n");
         let text: String = self.edges.iter().map(line).collect();
         disk.write_small(Path::new(EDGES), text.as_bytes())?;
+        if [self.option("set"), self.option("vector")].contains(&VECTOR) {
+            let rows = self.vector().into_iter().rev();
+            let text: String = rows.map(|(id, value)| format!("{id} {value}\n")).collect();
+            disk.write_small(Path::new(VECTOR), text.as_bytes())?;
+        }
         Ok(disk)
     }
 

@@ -9,6 +9,10 @@ use crate::scenario::Scenario;
 /// Returns the first mistake in a result, if any.
 pub(crate) fn wrong(case: &Scenario, result: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(result);
+    if case.algorithm == "conductance" {
+        let right = conductance(case);
+        return (text != right).then(|| format!("{text:?}, not {right:?}"));
+    }
     let rows: BTreeMap<u64, String> = text
         .lines()
         .skip(1)
@@ -27,6 +31,13 @@ pub(crate) fn wrong(case: &Scenario, result: &[u8]) -> Option<String> {
         "pagerank" => {
             let right = ranks(case, &ids);
             differs(&rows, |id, value| (value - right[&id]).abs() <= 1e-9)
+        }
+        "spmv" => {
+            let right = products(case);
+            differs(&rows, |id, value| {
+                let right = right.get(&id).copied().unwrap_or_default();
+                (value - right).abs() <= 1e-9
+            })
         }
         "wcc" => components(case, &ids, &rows),
         algorithm => {
@@ -61,11 +72,6 @@ fn arcs(case: &Scenario) -> Vec<(u64, u64, f64)> {
     arcs
 }
 
-fn option<'c>(case: &'c Scenario, name: &str) -> &'c str {
-    let found = case.options.iter().find(|option| option.0 == name);
-    found.map_or("", |(_, value)| value)
-}
-
 fn ranks(case: &Scenario, ids: &BTreeSet<u64>) -> BTreeMap<u64, f64> {
     let arcs = arcs(case);
     let mut degrees: BTreeMap<u64, f64> = BTreeMap::new();
@@ -74,7 +80,7 @@ fn ranks(case: &Scenario, ids: &BTreeSet<u64>) -> BTreeMap<u64, f64> {
     }
     let vertices = ids.len() as f64;
     let mut ranks: BTreeMap<u64, f64> = ids.iter().map(|id| (*id, 1.0 / vertices)).collect();
-    for _ in 0..option(case, "iterations").parse().unwrap_or(0) {
+    for _ in 0..case.option("iterations").parse().unwrap_or(0) {
         let is_sink = |(id, _): &(&u64, &f64)| !degrees.contains_key(id);
         let lost: f64 = ranks.iter().filter(is_sink).map(|(_, rank)| rank).sum();
         let base = 0.15 / vertices + 0.85 * lost / vertices;
@@ -92,7 +98,7 @@ fn ranks(case: &Scenario, ids: &BTreeSet<u64>) -> BTreeMap<u64, f64> {
 /// Returns the least distances from the source: relaxes all arcs until nothing changes.
 fn distances(case: &Scenario, are_hops: bool) -> BTreeMap<u64, f64> {
     let mut distances = BTreeMap::new();
-    let source: u64 = option(case, "source").parse().unwrap_or(u64::MAX);
+    let source: u64 = case.option("source").parse().unwrap_or(u64::MAX);
     distances.insert(source, 0.0);
     loop {
         let mut has_changed = false;
@@ -137,4 +143,52 @@ fn components(
     let is_wrong = |(id, value): &(&u64, &String)| value.parse() != Ok(least[id]);
     let wrong = rows.iter().find(is_wrong);
     wrong.map(|(id, value)| format!("vertex {id} has {value}, not {}", least[id]))
+}
+
+/// Returns the row of numbers; all sums are of whole numbers.
+fn conductance(case: &Scenario) -> String {
+    let vector = case.vector();
+    let is_in = |id: u64| match case.option("set") {
+        "odd" => id % 2 == 1,
+        "even" => id.is_multiple_of(2),
+        _ => vector.contains_key(&id),
+    };
+    let is_weighted = case.option("weighted") == "true";
+    let (mut cut, mut volumes) = (0.0, [0.0, 0.0]);
+    for (from, to, weight) in arcs(case) {
+        let amount = if is_weighted { weight } else { 1.0 };
+        volumes[usize::from(is_in(from))] += amount;
+        if is_in(from) != is_in(to) && (is_in(from) || case.import.directed) {
+            cut += amount;
+        }
+    }
+    let smaller = f64::min(volumes[0], volumes[1]);
+    let share = match smaller > 0.0 {
+        true => format!("{:?}", cut / smaller),
+        false => String::new(),
+    };
+    let text = |sum: f64| match is_weighted {
+        true => format!("{sum:?}"),
+        false => format!("{sum}"),
+    };
+    let [cut, volume, rest] = [cut, volumes[1], volumes[0]].map(text);
+    format!("cut,volume,volume_rest,conductance\n{cut},{volume},{rest},{share}\n")
+}
+
+/// Returns the sums of weights times values over the arcs that leave each vertex, or enter it.
+fn products(case: &Scenario) -> BTreeMap<u64, f64> {
+    let vector = case.vector();
+    let value = |id: u64| match case.option("vector") {
+        "ones" => 1.0,
+        _ => vector.get(&id).copied().unwrap_or_default(),
+    };
+    let mut products = BTreeMap::new();
+    for (from, to, weight) in arcs(case) {
+        let (at, other) = match case.option("transpose") {
+            "true" => (to, from),
+            _ => (from, to),
+        };
+        *products.entry(at).or_insert(0.0) += weight * value(other);
+    }
+    products
 }

@@ -1,10 +1,14 @@
 //! The case that a seed draws: a graph, a question about it, and the machines.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
 use graphmill::{CheckpointInterval, EdgeKind, ImportConfig, Order};
 use graphmill_storage::SplitMix64;
+
+/// The file of values, and of the vertices of a set.
+pub(crate) const VECTOR: &str = "/vector.txt";
 
 /// A graph, a question and a cluster.
 #[derive(Debug, Clone)]
@@ -42,6 +46,17 @@ pub struct Scenario {
 impl Scenario {
     /// Draws the case of a seed.
     pub fn draw(seed: u64) -> Scenario {
+        let mut case = Scenario::draw_usual(seed);
+        // Small seeds stay the cases that they were before there were these.
+        if seed >= LATER_SEEDS && seed % 5 == 4 {
+            let random = &mut SplitMix64::new(seed ^ 0x5a5a);
+            (case.algorithm, case.options) = case.draw_sum(random);
+        }
+        case
+    }
+
+    /// Draws a case of the algorithms that every seed may have.
+    fn draw_usual(seed: u64) -> Scenario {
         let mut random = SplitMix64::new(seed);
         let mut one_of = |count: u64| random.below(count);
         let directed = one_of(2) == 0;
@@ -140,6 +155,45 @@ impl Scenario {
             }
         }
         case
+    }
+}
+
+/// Seeds from which on some cases are about sums over one pass.
+const LATER_SEEDS: u64 = 64;
+
+impl Scenario {
+    /// Draws a question that takes one pass and a file or a rule for its vertices.
+    fn draw_sum(&self, random: &mut SplitMix64) -> (&'static str, Vec<(&'static str, String)>) {
+        let mut one_of = |count: u64| random.below(count);
+        let (algorithm, mut options, flag) = match one_of(2) {
+            0 => {
+                let set = ["odd", "even", VECTOR][one_of(3) as usize];
+                ("conductance", vec![("set", set.to_string())], "weighted")
+            }
+            _ => {
+                let vector = ["ones", VECTOR, VECTOR][one_of(3) as usize];
+                ("spmv", vec![("vector", vector.to_string())], "transpose")
+            }
+        };
+        if one_of(2) == 0 {
+            options.push((flag, "true".to_string()));
+        }
+        (algorithm, options)
+    }
+
+    /// Returns the value of an option; empty if it is not given.
+    pub(crate) fn option(&self, name: &str) -> &str {
+        let found = self.options.iter().find(|option| option.0 == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// Returns the values that the file has: of each third vertex.
+    pub(crate) fn vector(&self) -> BTreeMap<u64, f64> {
+        let ends = self.edges.iter().flat_map(|edge| [edge.0, edge.1]);
+        let ids: BTreeSet<u64> = ends.collect();
+        let some = ids.into_iter().step_by(3).zip(1..);
+        some.map(|(id, number)| (id, f64::from(number) / 4.0))
+            .collect()
     }
 }
 

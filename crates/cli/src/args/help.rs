@@ -71,10 +71,12 @@ fn with_algorithms(mut error: clap::Error) -> clap::Error {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
     let is_of_run = usage.is_some_and(|usage| usage.contains("graphmill run"));
     if error.kind() == ErrorKind::InvalidSubcommand && is_of_run {
-        let names = graphmill::algorithms().iter().map(|entry| {
-            let aliases = entry.aliases.join(", ");
-            format!("{} ({aliases})", entry.name)
-        });
+        let names = graphmill::algorithms()
+            .iter()
+            .map(|entry| match entry.aliases {
+                [] => entry.name.to_string(),
+                aliases => format!("{} ({})", entry.name, aliases.join(", ")),
+            });
         let all = format!(
             "the algorithms are {}",
             names.collect::<Vec<_>>().join("; ")

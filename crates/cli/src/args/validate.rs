@@ -17,12 +17,13 @@ graphmill validate [OPTIONS] --rule <exact|epsilon|equivalence> <RESULT> <REFERE
 
 const NOTES: &str = "\
 RESULT and REFERENCE name each vertex once, in any order: Parquet or CSV as `run` writes them, or text with an id and a value \
-separated by white space, as LDBC Graphalytics has it, plain or gzip; or directories of such files. Null, an empty field of CSV, inf, infinity and \
+separated by white space, as LDBC Graphalytics has it, plain or gzip; or directories of such files. Files of edges \
+(source,destination,weight) are compared as sets. Null, an empty field of CSV, inf, infinity and \
 9223372036854775807 all mean unreached; the last three also stand for a vertex of that name.
 
 With --algorithm there is no reference: a checker finds the answer in GRAPH by a method of its own, on one thread and in memory, \
-16 to 48 bytes an arc and 17 to 81 a vertex. GRAPH and options are those of the run. Depths, parents, components and distances \
-have to be equal, ranks may differ by what rounding can have done.
+16 to 48 bytes an arc and 17 to 81 a vertex. GRAPH and options are those of the run. Depths, parents, components, distances and counts \
+have to be equal, ranks, products and sums of weights may differ by what rounding can have done.
 
 Examples:
   graphmill validate depths.csv reference.txt --rule exact

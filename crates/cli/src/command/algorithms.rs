@@ -20,6 +20,8 @@ pub(crate) fn run(args: AlgorithmsArgs) -> anyhow::Result<ExitCode> {
                         OptionKind::Flag => "flag",
                         OptionKind::Vertex => "vertex",
                         OptionKind::Vertices => "vertices",
+                        OptionKind::VertexSet => "vertex-set",
+                        OptionKind::VertexValues => "vertex-values",
                     },
                     "required": option.required,
                     "default": option.default,

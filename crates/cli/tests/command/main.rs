@@ -33,6 +33,7 @@ mod results;
 mod resume;
 mod resume_import;
 mod same_bytes;
+mod sets_and_vectors;
 mod start_options;
 mod summary;
 mod usage;

@@ -19,6 +19,7 @@ mod ldbc;
 mod npz;
 mod pairs;
 mod run;
+mod sums;
 mod ways;
 mod webgraph;
 

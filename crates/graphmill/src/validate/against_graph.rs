@@ -52,9 +52,11 @@ impl Plan {
         let machine = Machine::open(&self.machine(), stop.clone())?;
         // Before edges are imported for nothing.
         drop(open(&machine, result, ValueReading::Words, false)?);
+        self.check_vertex_files(&machine)?;
         let (graph, settings, _hold) =
             self.open_and_resolve(&machine, OpenFor::Inspect, watcher)?;
-        let settings = algorithms::by_rank(settings, &graph, machine.budget())?;
+        let mut settings = algorithms::by_rank(settings, &graph, machine.budget())?;
+        let _lists = self.list_vertex_options(&machine, &graph, &mut settings)?;
         let is_weighted = self.entry.is_weighted(&settings);
         let mut checker = (self.entry.checker)(&graph, &settings)?;
         let _lease = lease(machine.budget(), &graph, &*checker)?;

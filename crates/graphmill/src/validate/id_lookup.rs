@@ -14,7 +14,7 @@ const FRAMES_MAX: u64 = 1024;
 const FRAMES_MIN: u64 = 16;
 
 /// Looks up vertices by the ids that a result has for them.
-pub(super) struct IdLookup {
+pub(crate) struct IdLookup {
     graph: Arc<StoredGraph>,
     reader: PageCache,
     /// The vertex that a row named last: most rows of a component name the same.
@@ -26,7 +26,7 @@ impl IdLookup {
     pub(super) const BYTES: u64 = FRAMES_MIN * DISK_PAGE_BYTES;
 
     /// `leave` bytes of the budget are for others.
-    pub(super) fn new(
+    pub(crate) fn new(
         graph: &Arc<StoredGraph>,
         budget: &MemoryBudget,
         leave: u64,
@@ -44,8 +44,13 @@ impl IdLookup {
         })
     }
 
+    /// The rank of the vertex of a name; none when the graph has no such vertex.
+    pub(crate) fn rank_of_name(&mut self, name: &str) -> Result<Option<u64>, Error> {
+        self.rank_of(&RowId::parse(name.as_bytes()))
+    }
+
     /// The rank of this id; none when the graph has no such vertex.
-    pub(super) fn rank_of(&mut self, id: &RowId) -> Result<Option<u64>, Error> {
+    pub(crate) fn rank_of(&mut self, id: &RowId) -> Result<Option<u64>, Error> {
         let vertex = match (self.graph.id_kind(), id) {
             (_, RowId::Edge(_) | RowId::Column(_)) => return Ok(None),
             (IdKind::Text, RowId::Integer(id)) => VertexId::Text(id.to_string().into_bytes()),

@@ -9,7 +9,7 @@ mod against_graph;
 pub(crate) mod compare;
 mod comparison;
 mod edge_reader;
-mod id_lookup;
+pub(crate) mod id_lookup;
 mod merge_join;
 #[cfg(test)]
 mod tests;

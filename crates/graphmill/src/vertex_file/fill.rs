@@ -59,6 +59,54 @@ pub(crate) fn fill<T: Element + FromStr>(
     )
 }
 
+/// Sets the rows of `vector` for which the file has a value: finite numbers.
+///
+/// # Errors
+/// As for [`fill`].
+pub(crate) fn vector(
+    machine: &Machine,
+    engine: &mut Engine,
+    graph: &Arc<StoredGraph>,
+    path: &Path,
+    vector: VertexArray<f64>,
+) -> Result<(), Error> {
+    let (reading, rows) = (ValueReading::Words, Some(vector));
+    vertices(machine, engine, graph, path, reading, rows, finite).map(drop)
+}
+
+/// Returns a value as a finite number; `None` if there is none.
+///
+/// # Errors
+/// The reason why it is none.
+pub(crate) fn finite(value: &Value) -> Result<Option<f64>, String> {
+    if *value == Value::Unreached {
+        return Ok(None);
+    }
+    let text = value.to_string();
+    let number = text
+        .trim()
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite());
+    let number = number.ok_or_else(|| format!("its value {text:?} is no finite number"))?;
+    Ok(Some(number))
+}
+
+/// Sets the rows of the vertices to 1 that a file names in its first column.
+///
+/// # Errors
+/// As for [`fill`].
+pub(crate) fn members(
+    machine: &Machine,
+    engine: &mut Engine,
+    graph: &Arc<StoredGraph>,
+    path: &Path,
+    set: VertexArray<u8>,
+) -> Result<(), Error> {
+    let (reading, rows) = (ValueReading::Ids, Some(set));
+    vertices(machine, engine, graph, path, reading, rows, |_| Ok(Some(1))).map(drop)
+}
+
 /// Returns the set of the vertices that a file names in its first column.
 ///
 /// # Errors

@@ -5,5 +5,6 @@
 mod fields;
 pub(crate) mod fill;
 pub(crate) mod open;
+pub(crate) mod parity;
 mod parquet;
 pub(crate) mod text;

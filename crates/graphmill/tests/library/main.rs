@@ -10,5 +10,6 @@ mod common;
 mod edge_results;
 mod examples;
 mod ids;
+mod sums;
 mod validate;
 mod vertex_files;
