@@ -25,10 +25,19 @@ fn filled(place: &Workplace, algorithm: &str, asked: &[&str], way: &[&str]) -> V
     all.map(|word| word.replace("LEAST", &least)).collect()
 }
 
-/// Runs in all ways, which give the same bytes, and returns the result of one.
-fn run_in_all_ways(place: &Workplace, algorithm: &str, asked: &[&str]) -> std::path::PathBuf {
+/// Runs in the usual way and in another, or in all, which give the same bytes; returns the result.
+fn run_in_ways(
+    place: &Workplace,
+    number: usize,
+    algorithm: &str,
+    asked: &[&str],
+) -> std::path::PathBuf {
     let mut known: Option<Vec<u8>> = None;
-    for way in WAYS {
+    let others = WAYS.len() - 1;
+    for (turn, way) in WAYS.iter().enumerate() {
+        if ![0, 1 + number % others].contains(&turn) && !is_soak() {
+            continue;
+        }
         let words = filled(place, algorithm, asked, way);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let found = std::fs::read(place.run(algorithm, &words)).expect("a result");
@@ -49,7 +58,7 @@ fn json(data: &Path, name: &str) -> serde_json::Value {
 /// The order and the batches of a graph: each other for the next one.
 fn storing(number: usize) -> [&'static str; 4] {
     let order = ["id", "degree"][number % 2];
-    let size = ["64", "1024", "1000000"][number % 3];
+    let size = ["1024", "4096", "1000000"][number % 3];
     ["--order", order, "--batch-size", size]
 }
 
@@ -75,7 +84,7 @@ fn products_of_all_graphs_are_right() {
         let vector = place.folder().join("x.txt");
         std::fs::write(&vector, rows.collect::<String>()).expect("room");
         let vector = vector.to_str().expect("UTF-8");
-        let result = run_in_all_ways(&place, "spmv", &["--vector", vector]);
+        let result = run_in_ways(&place, number, "spmv", &["--vector", vector]);
         let found: Vec<f64> = complete(place.values(&result, &graph.ids));
         let mut expected = vec![0.0; answers.vertices as usize];
         for (source, destination, _) in graph.arcs() {
@@ -125,7 +134,7 @@ fn conductance_of_all_graphs_is_right() {
         std::fs::write(&set, even.map(|id| format!("{id}\n")).collect::<String>()).expect("room");
         let set = set.to_str().expect("UTF-8");
         let read = |result: &Path| std::fs::read_to_string(result).expect("a row");
-        let row = read(&run_in_all_ways(&place, "conductance", &["--set", set]));
+        let row = read(&run_in_ways(&place, number, "conductance", &["--set", set]));
         let numbers = row.lines().nth(1).expect("a row").split(',');
         let numbers: Vec<f64> = numbers
             .map(|text| text.parse().expect("a number"))

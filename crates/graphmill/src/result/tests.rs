@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use graphmill_algorithms::{NO_EDGE, Output, OutputValues as Array, edge_row};
+use graphmill_algorithms::{NO_EDGE, Output, OutputValues as Array, ResultShape, edge_row};
 use graphmill_engine::VertexArray;
 use graphmill_graph::Order;
 
@@ -287,5 +287,32 @@ fn result_has_the_same_bytes_on_any_machine() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn summary_of_edges_counts_weighs_and_lists_them() {
+    for order in [Order::Id, Order::Degree] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        let machine = graph(at, &[b"a", b"b", b"c", b"d"], order);
+        let mut session = session(&machine, at);
+        let rows = [
+            edge_row(0.1, 3, 0),
+            NO_EDGE,
+            edge_row(0.2, 1, 2),
+            edge_row(0.2, 0, 1),
+        ];
+        let output = output(Array::Edges(array(&mut session, &rows)), true);
+        let (mut summary, _) = session.summarize(&output, None, 2).unwrap();
+        let top = [("a", "b"), ("b", "c")];
+        let top = top.map(|(source, destination)| {
+            serde_json::json!({"source": source, "destination": destination, "weight": 0.2})
+        });
+        let mut expected = serde_json::json!({"edges": 3, "weight": 0.5, "top": top});
+        assert_eq!(summary.json(), expected);
+        summary.count_trees(ResultShape::Forest, 4);
+        expected["trees"] = 1.into();
+        assert_eq!(summary.json(), expected);
     }
 }
