@@ -1,6 +1,6 @@
 //! Bytes that a program holds for each vertex.
 
-use crate::program::edge::EdgeProgram;
+use crate::program::edge::{ApplyTo, EdgeProgram};
 use crate::state::rows::{RowBytes, Rows};
 use crate::value::EdgeValue;
 
@@ -19,6 +19,8 @@ pub struct ProgramFootprint {
     pub(crate) pulls: bool,
     /// Its folds give the same bits in any order.
     pub(crate) exact: bool,
+    /// Its passes load sketches of degrees, because few vertices may be active.
+    pub(crate) sketched: bool,
     /// What signal and apply move of rows that are on disk.
     pub(crate) signal: RowBytes,
     pub(crate) apply: RowBytes,
@@ -40,6 +42,7 @@ impl ProgramFootprint {
         weighted: true,
         pulls: true,
         exact: false,
+        sketched: false,
         signal: RowBytes::NONE,
         apply: RowBytes::NONE,
         kept: [0; 2],
@@ -59,6 +62,7 @@ impl ProgramFootprint {
             weighted: P::Edge::WEIGHTED,
             pulls: P::EARLY_EXIT,
             exact: P::ORDER_INDEPENDENT,
+            sketched: matches!(P::APPLY_TO, ApplyTo::Touched),
             signal: P::SignalRows::TOUCHED,
             apply: P::ApplyRows::TOUCHED,
             kept: [0; 2],
@@ -124,6 +128,7 @@ impl ProgramFootprint {
             weighted: self.weighted || other.weighted,
             pulls: self.pulls || other.pulls,
             exact: self.exact && other.exact,
+            sketched: self.sketched || other.sketched,
             signal: self.signal.or(other.signal),
             apply: self.apply.or(other.apply),
             kept: [0, 1].map(|kind| self.kept[kind].max(other.kept[kind])),
