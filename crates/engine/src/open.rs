@@ -10,6 +10,7 @@ use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{DataKind, Open, StorageError, Tiers, WorkerSubset};
 
 use crate::cache::cells::CellCache;
+use crate::cache::degree_sketch::DegreeSketch;
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
 use crate::comm::communicator::Communicator;
@@ -98,8 +99,12 @@ impl Engine {
         settings.sizes.weighted &= measure.edge != EdgeKind::None;
         let threads = settings.workers.count();
         let (tiers, free) = (&settings.tiers, settings.budget.available());
-        let edges = (settings.options.edges != EdgeResidency::Disk)
-            .then(|| edges_memory(&graph, ranks.own(), settings.sizes, tiers));
+        let repeats = match settings.options.edges {
+            EdgeResidency::Disk => false,
+            EdgeResidency::Auto => !settings.sizes.reads_edges_once,
+            EdgeResidency::Memory => true,
+        };
+        let edges = repeats.then(|| edges_memory(&graph, ranks.own(), settings.sizes, tiers));
         let shape = fitting_shape(measure, threads, tiers, settings.sizes, edges, free);
         let workers = WorkerSubset::new(&settings.workers, shape.workers);
         let batches = Arc::new(measure.batches.clone());
@@ -219,10 +224,16 @@ pub(crate) fn fitting_shape(
         let fits = |takes: u64, shape: &GraphShape| memory_of(graph, shape, takes) <= free;
         shapes.find(|shape| takes(shape).is_some_and(|takes| fits(takes, shape)))
     };
+    // Degrees and their sketches come before edges.
+    let own = one.own_vertices();
+    let names_degrees = sizes.signal.or(sizes.apply).degrees;
+    let degrees = own * size_of::<u32>() as u64 * u64::from(names_degrees);
+    let sketches = DegreeSketch::memory_of(own) * graph.orientations as u64;
+    let tables = degrees + sketches * u64::from(sizes.sketched);
     let with_edges = most(&|shape| {
         let left = free.checked_sub(memory_of(graph, shape, 0))?;
         let edges = edges? + CellCache::loading_by(shape.workers);
-        shape.with_edges(sizes, edges, left)
+        shape.with_edges(sizes, edges + tables, left)
     });
     let with_edges = with_edges.filter(|shape| shape.workers >= threads.div_ceil(WORKERS_PART));
     let resident = |messages| most(&|shape| shape.all_resident(sizes, messages));
@@ -328,7 +339,8 @@ mod tests {
         // Edges come before more workers, unless they leave less than a quarter of them.
         let edges = 32 << 20;
         let mut workers = Vec::new();
-        for free in (least..).step_by(1 << 20) {
+        let enough = of_one[2] + edges + THREADS as u64 * (64 << 20);
+        for free in (least..enough).step_by(1 << 20) {
             let workers_of = |edges| fitting_shape(&graph, THREADS, &tiers, sizes, edges, free);
             let [without, shape] = [None, Some(edges)].map(workers_of);
             if shape.workers < without.workers {
@@ -336,11 +348,10 @@ mod tests {
                 workers.push(shape.workers);
             }
             assert!(shape.workers <= without.workers, "{free}");
-            if (shape.workers, workers.last()) == (THREADS, Some(&(THREADS - 1))) {
-                break;
-            }
         }
-        assert_eq!(workers[0], THREADS / WORKERS_PART);
+        let [first, last] = [workers.first(), workers.last()];
+        assert_eq!(first, Some(&(THREADS / WORKERS_PART)));
+        assert_eq!(last, Some(&(THREADS - 1)));
         // Longer chunks may take the memory of one.
         let mut steps = workers.windows(2);
         assert!(steps.all(|two| two[0] <= two[1] + 1), "{workers:?}");

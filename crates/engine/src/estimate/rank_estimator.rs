@@ -76,6 +76,7 @@ impl<'q> RankEstimator<'q> {
         let columns = &outline.columns[own.clone()];
         let edges = match *tiers.placement().at(DataKind::Edges) {
             Tier::Stream => None,
+            Tier::Auto if sizes.reads_edges_once => None,
             _ => {
                 let lists: u64 = columns.iter().map(|column| column.block_list_bytes).sum();
                 let index = lists.saturating_add(outline.files.fanout);
@@ -168,8 +169,6 @@ impl<'q> RankEstimator<'q> {
         }
         pass.read += degrees[1];
 
-        start.read += self.sketch(sizes);
-
         // Who needs which messages.
         let staged = usize::from(!vertex_state_resident) * touched.read
             + usize::from(!degrees_resident) * size_of::<u64>();
@@ -179,6 +178,7 @@ impl<'q> RankEstimator<'q> {
             ..self.sizes
         };
         let sizes = self.shape.with_rows(own, borrowed, self.free);
+        start.read += self.sketch(sizes);
         let written = start.written;
         let needs = self.needs(sizes, &mut start);
         let needs_files = start.written - written;
@@ -375,7 +375,7 @@ impl<'q> RankEstimator<'q> {
         pinned.rest = 1.0 - pinned.pinned as f64 / all as f64;
         pinned.read += match pinned.pinned == all {
             true => all,
-            false => self.extents_read(1.0 - pinned.rest, 1.0, 1.0, true),
+            false => self.extents_read(1.0 - pinned.rest, 0.0, 1.0, true),
         };
         pinned
     }
@@ -403,7 +403,8 @@ impl<'q> RankEstimator<'q> {
 
     /// Returns the bytes of frames that hold a share of each column.
     ///
-    /// The share lies in one extent, or in a part of each cached run. Each is read in `goes` parts, with its neighbours together.
+    /// The share is read in `goes` parts at least, with its neighbours together. With `in_runs`, cached runs lie between them, which hold
+    /// a cell at least.
     fn extents_read(&self, share: f64, goes: f64, together: f64, in_runs: bool) -> u64 {
         let weight = weight_bytes(self.question.outline, self.sizes.weighted);
         let files = self.columns().chunk_by(|a, b| a.file == b.file);
@@ -419,9 +420,11 @@ impl<'q> RankEstimator<'q> {
                     let cells = column.cells.max(1) as usize;
                     let runs = match in_runs {
                         true => runs_of(cells, column.data_bytes + column.edges * weight),
-                        false => 1,
+                        false => 0,
                     };
-                    let extents = goes.max(runs as f64).min(cells as f64) / together;
+                    let cached = if goes == 0.0 { share } else { 1.0 - share };
+                    let runs = (runs as f64).min(cached * cells as f64);
+                    let extents = goes.max(runs).min(cells as f64) / together;
                     let bytes = each * share + extents * DISK_PAGE_BYTES as f64;
                     // Nothing beyond the file is read, nor a frame twice in one go.
                     bytes.min(extents * together * file_bytes(all) as f64)
