@@ -30,8 +30,8 @@ use crate::state::row_file::{RowFile, RowFileIo, page_bytes};
 
 /// Frames of the stored graph that are cached for lookups.
 const FRAMES: usize = 32;
-/// Edges are kept in memory for fewer workers only if at least one thread in four still works.
-const WORKERS_PART: usize = 4;
+/// Edges are kept in memory for fewer workers only if at least one thread in eight still works.
+const WORKERS_PART: usize = 8;
 
 impl Engine {
     /// An engine over a graph, with no arrays yet.
@@ -208,7 +208,7 @@ pub fn min_memory(graph: &GraphDims, tiers: &Tiers, sizes: ProgramFootprint) -> 
 /// Returns the shape with as many workers as passes use in `free` bytes, the open graph excluded.
 ///
 /// They are as many of `threads` as leave all rows, messages and edges in memory. Edges take `edges` bytes. If these workers are
-/// less than a quarter of `threads`, they are as many as leave all rows and messages there. If one does not, they are as many as leave rows;
+/// less than an eighth of `threads`, they are as many as leave all rows and messages there. If one does not, they are as many as leave rows;
 /// if one does not, as many as passes have memory for. Of rows that are not known, they leave half of the memory.
 pub(crate) fn fitting_shape(
     graph: &GraphDims,
@@ -336,7 +336,7 @@ mod tests {
         );
         assert!(found.contains(&(1, 1)) && found.contains(&(2, 1)));
 
-        // Edges come before more workers, unless they leave less than a quarter of them.
+        // Edges come before more workers, unless they leave less than an eighth of them.
         let edges = 32 << 20;
         let mut workers = Vec::new();
         let enough = of_one[2] + edges + THREADS as u64 * (64 << 20);
