@@ -99,12 +99,8 @@ impl Engine {
         settings.sizes.weighted &= measure.edge != EdgeKind::None;
         let threads = settings.workers.count();
         let (tiers, free) = (&settings.tiers, settings.budget.available());
-        let repeats = match settings.options.edges {
-            EdgeResidency::Disk => false,
-            EdgeResidency::Auto => !settings.sizes.reads_edges_once,
-            EdgeResidency::Memory => true,
-        };
-        let edges = repeats.then(|| edges_memory(&graph, ranks.own(), settings.sizes, tiers));
+        let edges = gain_from_memory(&settings)
+            .then(|| edges_memory(&graph, ranks.own(), settings.sizes, tiers));
         let shape = fitting_shape(measure, threads, tiers, settings.sizes, edges, free);
         let workers = WorkerSubset::new(&settings.workers, shape.workers);
         let batches = Arc::new(measure.batches.clone());
@@ -245,6 +241,15 @@ pub(crate) fn fitting_shape(
         Some(shape) => shape.with_rows_in_memory(),
         None if sizes.arrays > 0 => least(1).unwrap_or(one),
         None => least(2).unwrap_or(one),
+    }
+}
+
+/// True if edges that stay in memory save passes work, or are asked to stay there.
+fn gain_from_memory(settings: &EngineConfig) -> bool {
+    match settings.options.edges {
+        EdgeResidency::Disk => false,
+        EdgeResidency::Auto => !settings.sizes.reads_edges_once,
+        EdgeResidency::Memory => true,
     }
 }
 

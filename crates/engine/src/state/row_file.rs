@@ -27,7 +27,9 @@ pub(crate) fn page_bytes(batches: &Batches) -> usize {
 
 /// Bytes of a large page; pages of small batches are smaller.
 const PAGE_BYTES_MAX: usize = 64 << 10;
-/// In larger graphs a page is four times as long, as tables of pages are not leased: about 160 bytes a page.
+/// Vertices from which on a page is four times as long.
+///
+/// The tables of pages, about 160 bytes a page, are not leased.
 const VERTICES_OF_SHORT_PAGES: u64 = 1 << 29;
 /// Reads or writes of pages in flight for one worker.
 const DEPTH: usize = 8;
