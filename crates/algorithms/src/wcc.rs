@@ -200,7 +200,8 @@ pub(crate) fn sizes<I: VertexIndex>(method: WccMethod, order: Order) -> ProgramF
         WccMethod::Unite(ComponentsMethod::Lists | ComponentsMethod::Cells) => {
             passes.keeping(arrays * size_of::<I>(), 0)
         }
-        WccMethod::Unite(ComponentsMethod::Auto) | WccMethod::Labels => passes,
+        WccMethod::Unite(ComponentsMethod::Auto) => passes.reading_edges_once(),
+        WccMethod::Labels => passes,
     }
 }
 

@@ -10,6 +10,7 @@ use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{DataKind, Open, StorageError, Tiers, WorkerSubset};
 
 use crate::cache::cells::CellCache;
+use crate::cache::degree_sketch::DegreeSketch;
 use crate::cache::graph_cache::GraphCache;
 use crate::checkpoint::checkpointer::Checkpointer;
 use crate::comm::communicator::Communicator;
@@ -29,8 +30,8 @@ use crate::state::row_file::{RowFile, RowFileIo, page_bytes};
 
 /// Frames of the stored graph that are cached for lookups.
 const FRAMES: usize = 32;
-/// Edges are kept in memory for fewer workers only if at least one thread in four still works.
-const WORKERS_PART: usize = 4;
+/// Edges are kept in memory for fewer workers only if at least one thread in eight still works.
+const WORKERS_PART: usize = 8;
 
 impl Engine {
     /// An engine over a graph, with no arrays yet.
@@ -98,7 +99,7 @@ impl Engine {
         settings.sizes.weighted &= measure.edge != EdgeKind::None;
         let threads = settings.workers.count();
         let (tiers, free) = (&settings.tiers, settings.budget.available());
-        let edges = (settings.options.edges != EdgeResidency::Disk)
+        let edges = gain_from_memory(&settings)
             .then(|| edges_memory(&graph, ranks.own(), settings.sizes, tiers));
         let shape = fitting_shape(measure, threads, tiers, settings.sizes, edges, free);
         let workers = WorkerSubset::new(&settings.workers, shape.workers);
@@ -203,7 +204,7 @@ pub fn min_memory(graph: &GraphDims, tiers: &Tiers, sizes: ProgramFootprint) -> 
 /// Returns the shape with as many workers as passes use in `free` bytes, the open graph excluded.
 ///
 /// They are as many of `threads` as leave all rows, messages and edges in memory. Edges take `edges` bytes. If these workers are
-/// less than a quarter of `threads`, they are as many as leave all rows and messages there. If one does not, they are as many as leave rows;
+/// less than an eighth of `threads`, they are as many as leave all rows and messages there. If one does not, they are as many as leave rows;
 /// if one does not, as many as passes have memory for. Of rows that are not known, they leave half of the memory.
 pub(crate) fn fitting_shape(
     graph: &GraphDims,
@@ -219,10 +220,16 @@ pub(crate) fn fitting_shape(
         let fits = |takes: u64, shape: &GraphShape| memory_of(graph, shape, takes) <= free;
         shapes.find(|shape| takes(shape).is_some_and(|takes| fits(takes, shape)))
     };
+    // Degrees and their sketches come before edges.
+    let own = one.own_vertices();
+    let names_degrees = sizes.signal.or(sizes.apply).degrees;
+    let degrees = own * size_of::<u32>() as u64 * u64::from(names_degrees);
+    let sketches = DegreeSketch::memory_of(own) * graph.orientations as u64;
+    let tables = degrees + sketches * u64::from(sizes.sketched);
     let with_edges = most(&|shape| {
         let left = free.checked_sub(memory_of(graph, shape, 0))?;
         let edges = edges? + CellCache::loading_by(shape.workers);
-        shape.with_edges(sizes, edges, left)
+        shape.with_edges(sizes, edges + tables, left)
     });
     let with_edges = with_edges.filter(|shape| shape.workers >= threads.div_ceil(WORKERS_PART));
     let resident = |messages| most(&|shape| shape.all_resident(sizes, messages));
@@ -234,6 +241,15 @@ pub(crate) fn fitting_shape(
         Some(shape) => shape.with_rows_in_memory(),
         None if sizes.arrays > 0 => least(1).unwrap_or(one),
         None => least(2).unwrap_or(one),
+    }
+}
+
+/// True if edges that stay in memory save passes work, or are asked to stay there.
+fn gain_from_memory(settings: &EngineConfig) -> bool {
+    match settings.options.edges {
+        EdgeResidency::Disk => false,
+        EdgeResidency::Auto => !settings.sizes.reads_edges_once,
+        EdgeResidency::Memory => true,
     }
 }
 
@@ -325,10 +341,11 @@ mod tests {
         );
         assert!(found.contains(&(1, 1)) && found.contains(&(2, 1)));
 
-        // Edges come before more workers, unless they leave less than a quarter of them.
+        // Edges come before more workers, unless they leave less than an eighth of them.
         let edges = 32 << 20;
         let mut workers = Vec::new();
-        for free in (least..).step_by(1 << 20) {
+        let enough = of_one[2] + edges + THREADS as u64 * (64 << 20);
+        for free in (least..enough).step_by(1 << 20) {
             let workers_of = |edges| fitting_shape(&graph, THREADS, &tiers, sizes, edges, free);
             let [without, shape] = [None, Some(edges)].map(workers_of);
             if shape.workers < without.workers {
@@ -336,11 +353,10 @@ mod tests {
                 workers.push(shape.workers);
             }
             assert!(shape.workers <= without.workers, "{free}");
-            if (shape.workers, workers.last()) == (THREADS, Some(&(THREADS - 1))) {
-                break;
-            }
         }
-        assert_eq!(workers[0], THREADS / WORKERS_PART);
+        let [first, last] = [workers.first(), workers.last()];
+        assert_eq!(first, Some(&(THREADS / WORKERS_PART)));
+        assert_eq!(last, Some(&(THREADS - 1)));
         // Longer chunks may take the memory of one.
         let mut steps = workers.windows(2);
         assert!(steps.all(|two| two[0] <= two[1] + 1), "{workers:?}");

@@ -83,7 +83,7 @@ const CASES: [Case; 11] = [
         resident: [true, false],
         like: "uniform",
         dispatched: true,
-        ..kronecker(20, 4, 4, 19)
+        ..kronecker(20, 4, 4, 18)
     },
     // Or most are needed so often that routing costs more work than it saves.
     Case {
@@ -281,6 +281,33 @@ fn estimate_bytes_are_within_a_fifth() {
             }
         }
     }
+}
+
+#[test]
+fn estimate_of_a_label_pass_is_within_a_fifth() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let call = |words: &str| succeed(at, &words.split_whitespace().collect::<Vec<_>>());
+    call("generate kronecker 18 16 --batch-size 4096 -q -o g");
+    let mut cached = Vec::new();
+    for mib in [14, 17, 18, 20] {
+        let estimate = "estimate g --algorithm wcc --iterations 1 --ranks 4 --threads 2";
+        let plan = call(&format!("{estimate} --memory {mib}M --json"));
+        let plan = &json(plan.as_bytes())["run"];
+        let all = 4 * mib;
+        let run = "run wcc g --method labels -q --ranks 4 --threads 8 --metrics run.json";
+        call(&format!("{run} --memory {all}M"));
+        let run = file(at, "run.json");
+        let passes = run["passes"].as_array().expect("passes");
+        let first = passes.iter().find(|pass| pass["mode"] == "scatter");
+        let read = first.map_or(0.0, |pass| number(&pass["bytes_read"]));
+        let what = format!("{mib} MiB, a first pass");
+        assert_near(&what, number(&plan["all"]["bytes_read"]), read);
+        cached.push(number(&plan["cached_cell_bytes"]) / number(&plan["cell_bytes"]));
+    }
+    // From no cell in memory to all.
+    assert!(cached.is_sorted() && cached[0] == 0.0 && cached[3] == 1.0);
+    assert!(0.0 < cached[1] && cached[2] < 1.0, "{cached:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ const BITMAPS_SHARE: u64 = 8;
 
 /// Runs of a column at most.
 const RUNS_MAX: usize = 16;
-/// Bytes of a run at least: between two cached ones, whole pages are read.
+/// Mean bytes of the runs of a column at least: between two cached ones, whole pages are read.
 const RUN_BYTES_MIN: u64 = 4 * DISK_PAGE_BYTES;
 
 /// Returns the number of runs of a column with `cells` cells of `bytes` bytes.
@@ -25,7 +25,7 @@ pub(crate) fn runs_of(cells: usize, bytes: u64) -> usize {
 
 /// The cached runs of all columns, one column after the other.
 ///
-/// A column has one for each cell, but at most 16, and none of less than 256 KiB unless it has only one ([`runs_of`]).
+/// A column has one for each cell, but at most 16, of at least 256 KiB on average unless it has only one ([`runs_of`]).
 #[derive(Default)]
 pub(crate) struct CachedRuns {
     pub(crate) all: Vec<CachedRun>,

@@ -22,15 +22,15 @@ use crate::schedule::numa;
 const CHUNK_BYTES_MAX: usize = 1 << 20;
 const CHUNK_BYTES_MIN: usize = 64 << 10;
 const DEPTH: usize = 4;
-/// Bytes that all workers read at the same time, unless the least chunks are more.
+/// Bytes that all workers read at the same time at most, unless the least chunks are more.
 ///
-/// Many workers keep a disk busy with small chunks, which leave more memory to cells.
+/// A buffer has a page more. Many workers keep a disk busy with small chunks, which leave more memory to cells.
 const LOADING_BYTES: usize = 4 << 20;
 
 /// Bytes of one read of each of `workers` workers.
 fn chunk_bytes(workers: usize) -> usize {
-    let share = LOADING_BYTES / (DEPTH * workers.max(1));
-    share.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
+    let pages = LOADING_BYTES / (DEPTH * workers.max(1) * CHUNK_BYTES_MIN);
+    (pages * CHUNK_BYTES_MIN).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
 }
 
 /// The cached cells of a graph.

@@ -10,6 +10,14 @@ use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
 
+/// Degrees are scanned if their sketches take at most one part in 16 of the free budget.
+const SKETCHES_SHARE: u64 = 16;
+
+/// True if sketches that take `bytes` are small beside the free budget.
+pub(crate) fn are_sketches_small(bytes: u64, free: u64) -> bool {
+    bytes <= free / SKETCHES_SHARE
+}
+
 /// Frames of 64 KiB that reading the degrees reads ahead.
 const FRAMES: usize = 8;
 
@@ -65,7 +73,11 @@ pub(crate) struct DegreeSketch {
 impl DegreeSketch {
     /// Bytes of the budget that loading takes, at most.
     pub(crate) fn memory(context: &ExecContext) -> u64 {
-        context.arrays.vertices() + (FRAMES as u64) * (64 << 10)
+        Self::memory_of(context.arrays.vertices())
+    }
+    /// Returns the same for `vertices` own vertices.
+    pub(crate) fn memory_of(vertices: u64) -> u64 {
+        vertices + (FRAMES as u64) * (64 << 10)
     }
 
     /// The classes, and the bytes read for them.

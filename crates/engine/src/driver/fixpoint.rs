@@ -444,8 +444,10 @@ pub fn adjacency_min_memory<T>(engine: &Engine, labels: &VertexArray<T>) -> Opti
     }
     // A larger budget may have more workers, up to all threads.
     let common = &engine.common;
-    let workers = [common.settings.workers.count(), common.workers.count()];
-    let [all, now] = workers.map(|workers| engine.buffers_over_lists(workers));
+    let [threads, workers] = [common.settings.workers.count(), common.workers.count()];
+    let now = engine.buffers_over_lists(workers);
+    let of_each = (workers..=threads).map(|workers| engine.buffers_over_lists(workers));
+    let all = of_each.max().unwrap_or(now);
     let work = engine.work_over_lists(size_of::<T>());
     let leave = work.max(engine.borrowed) + all - now;
     let lack = (engine.cache).adjacency_shortfall(&engine.context(false), false, false, leave);

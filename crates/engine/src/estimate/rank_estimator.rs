@@ -22,6 +22,7 @@ use graphmill_storage::{DataKind, Tier};
 
 use crate::cache::cached_runs::{CacheShare, runs_of};
 use crate::cache::cells::CellCache;
+use crate::cache::degree_sketch::{DegreeSketch, are_sketches_small};
 use crate::error::EngineError;
 use crate::estimate::model::{
     PassTraffic, PlannedRank, RankEstimator, RunEstimate, RunEstimateRequest,
@@ -75,6 +76,7 @@ impl<'q> RankEstimator<'q> {
         let columns = &outline.columns[own.clone()];
         let edges = match *tiers.placement().at(DataKind::Edges) {
             Tier::Stream => None,
+            Tier::Auto if sizes.reads_edges_once => None,
             _ => {
                 let lists: u64 = columns.iter().map(|column| column.block_list_bytes).sum();
                 let index = lists.saturating_add(outline.files.fanout);
@@ -176,6 +178,7 @@ impl<'q> RankEstimator<'q> {
             ..self.sizes
         };
         let sizes = self.shape.with_rows(own, borrowed, self.free);
+        start.read += self.sketch(sizes);
         let written = start.written;
         let needs = self.needs(sizes, &mut start);
         let needs_files = start.written - written;
@@ -223,6 +226,20 @@ impl<'q> RankEstimator<'q> {
             true => [once, 0],
             false => [once, once.saturating_mul(phases)],
         }
+    }
+
+    /// Returns the bytes of degrees that are read for sketches of them, if the passes load sketches.
+    fn sketch(&mut self, sizes: ProgramFootprint) -> u64 {
+        let orientations = self.question.outline.measure.orientations as u64;
+        let vertices = self.own_vertices();
+        let takes = DegreeSketch::memory_of(vertices) * orientations;
+        let fits = || self.shape.fits_beside(sizes, takes, self.free);
+        if !sizes.sketched || !are_sketches_small(takes, self.free) || !fits() {
+            return 0;
+        }
+        self.free -= vertices * orientations;
+        let here = self.own_share(self.question.outline.files.degrees);
+        (here + DISK_PAGE_BYTES / 2).saturating_mul(orientations)
     }
 
     /// Returns the bytes of filter lists that a pass reads from disk for each rank.
@@ -355,8 +372,11 @@ impl<'q> RankEstimator<'q> {
         pinned.read = left - share.left;
         let room = if cells == 0 { all } else { share.left };
         pinned.pinned = all.min(room).min(tiers.free_on_nodes(DataKind::Edges));
-        pinned.read += pinned.pinned;
         pinned.rest = 1.0 - pinned.pinned as f64 / all as f64;
+        pinned.read += match pinned.pinned == all {
+            true => all,
+            false => self.extents_read(1.0 - pinned.rest, 0.0, 1.0, true),
+        };
         pinned
     }
 
@@ -378,6 +398,14 @@ impl<'q> RankEstimator<'q> {
             Some(_) if goes == 1.0 && rest >= 1.0 => room.group as f64,
             _ => 1.0,
         };
+        self.extents_read(rest, goes, together, rest < 1.0)
+    }
+
+    /// Returns the bytes of frames that hold a share of each column.
+    ///
+    /// The share is read in `goes` parts at least, with its neighbours together. With `in_runs`, cached runs lie between them, which hold
+    /// a cell at least.
+    fn extents_read(&self, share: f64, goes: f64, together: f64, in_runs: bool) -> u64 {
         let weight = weight_bytes(self.question.outline, self.sizes.weighted);
         let files = self.columns().chunk_by(|a, b| a.file == b.file);
         let of_file = |columns: &[ColumnModel]| {
@@ -390,12 +418,14 @@ impl<'q> RankEstimator<'q> {
                 let each = all as f64 / columns.len() as f64;
                 let of_column = |column: &ColumnModel| {
                     let cells = column.cells.max(1) as usize;
-                    let runs = match rest < 1.0 {
+                    let runs = match in_runs {
                         true => runs_of(cells, column.data_bytes + column.edges * weight),
-                        false => 1,
+                        false => 0,
                     };
-                    let extents = goes.max(runs as f64).min(cells as f64) / together;
-                    let bytes = each * rest + extents * DISK_PAGE_BYTES as f64;
+                    let cached = if goes == 0.0 { share } else { 1.0 - share };
+                    let runs = (runs as f64).min(cached * cells as f64);
+                    let extents = goes.max(runs).min(cells as f64) / together;
+                    let bytes = each * share + extents * DISK_PAGE_BYTES as f64;
                     // Nothing beyond the file is read, nor a frame twice in one go.
                     bytes.min(extents * together * file_bytes(all) as f64)
                 };

@@ -174,6 +174,11 @@ impl GraphShape {
         need.in_memory.max(sizes.result)
     }
 
+    /// The vertices of this rank.
+    pub(crate) fn own_vertices(&self) -> u64 {
+        self.own
+    }
+
     /// Returns the bytes that a program takes with its rows and messages in memory, if rows are known.
     pub(crate) fn all_resident(&self, sizes: ProgramFootprint, messages: bool) -> Option<u64> {
         let leased = u64::from(self.rows_leased);

@@ -1,6 +1,6 @@
 //! Bytes that a program holds for each vertex.
 
-use crate::program::edge::EdgeProgram;
+use crate::program::edge::{ApplyTo, EdgeProgram};
 use crate::state::rows::{RowBytes, Rows};
 use crate::value::EdgeValue;
 
@@ -19,6 +19,10 @@ pub struct ProgramFootprint {
     pub(crate) pulls: bool,
     /// Its folds give the same bits in any order.
     pub(crate) exact: bool,
+    /// Its passes load sketches of degrees, because few vertices may be active.
+    pub(crate) sketched: bool,
+    /// With its rows in memory, its passes read each edge once.
+    pub(crate) reads_edges_once: bool,
     /// What signal and apply move of rows that are on disk.
     pub(crate) signal: RowBytes,
     pub(crate) apply: RowBytes,
@@ -40,6 +44,8 @@ impl ProgramFootprint {
         weighted: true,
         pulls: true,
         exact: false,
+        sketched: false,
+        reads_edges_once: false,
         signal: RowBytes::NONE,
         apply: RowBytes::NONE,
         kept: [0; 2],
@@ -59,6 +65,8 @@ impl ProgramFootprint {
             weighted: P::Edge::WEIGHTED,
             pulls: P::EARLY_EXIT,
             exact: P::ORDER_INDEPENDENT,
+            sketched: matches!(P::APPLY_TO, ApplyTo::Touched),
+            reads_edges_once: false,
             signal: P::SignalRows::TOUCHED,
             apply: P::ApplyRows::TOUCHED,
             kept: [0; 2],
@@ -81,6 +89,15 @@ impl ProgramFootprint {
     #[must_use]
     pub fn with_result(self, result: u64) -> ProgramFootprint {
         ProgramFootprint { result, ..self }
+    }
+
+    /// States that with rows in memory each edge is read once: edges in memory gain nothing.
+    #[must_use]
+    pub fn reading_edges_once(self) -> ProgramFootprint {
+        ProgramFootprint {
+            reads_edges_once: true,
+            ..self
+        }
     }
 
     /// Adds the bytes of rows and of messages that the program keeps in memory for every vertex.
@@ -124,6 +141,8 @@ impl ProgramFootprint {
             weighted: self.weighted || other.weighted,
             pulls: self.pulls || other.pulls,
             exact: self.exact && other.exact,
+            sketched: self.sketched || other.sketched,
+            reads_edges_once: self.reads_edges_once && other.reads_edges_once,
             signal: self.signal.or(other.signal),
             apply: self.apply.or(other.apply),
             kept: [0, 1].map(|kind| self.kept[kind].max(other.kept[kind])),

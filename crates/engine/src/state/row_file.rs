@@ -18,11 +18,19 @@ use crate::error::EngineError;
 /// Bytes of a page of rows: whole batches of 8-byte elements if they are small.
 pub(crate) fn page_bytes(batches: &Batches) -> usize {
     let widest = batches.widest().max(1) as usize;
-    (widest * 8).next_multiple_of(4096).min(PAGE_BYTES_MAX)
+    let most = match batches.vertices() > VERTICES_OF_SHORT_PAGES {
+        true => 4 * PAGE_BYTES_MAX,
+        false => PAGE_BYTES_MAX,
+    };
+    (widest * 8).next_multiple_of(4096).min(most)
 }
 
 /// Bytes of a large page; pages of small batches are smaller.
-pub(crate) const PAGE_BYTES_MAX: usize = 64 << 10;
+const PAGE_BYTES_MAX: usize = 64 << 10;
+/// Vertices from which on a page is four times as long.
+///
+/// The tables of pages, about 160 bytes a page, are not leased.
+const VERTICES_OF_SHORT_PAGES: u64 = 1 << 29;
 /// Reads or writes of pages in flight for one worker.
 const DEPTH: usize = 8;
 

@@ -40,6 +40,8 @@ pub struct FileBytes {
     pub degrees: u64,
     /// Destination batches of every vertex.
     pub fanout: u64,
+    /// Degrees and batches of the arcs in reverse, if the graph has them.
+    pub reverse: u64,
     /// Vertex ids and the index of them.
     pub ids: u64,
     /// The order of the vertices.
@@ -65,6 +67,7 @@ impl FileBytes {
             self.directory,
             self.degrees,
             self.fanout,
+            self.reverse,
             self.ids,
             self.order,
         ];

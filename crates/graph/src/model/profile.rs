@@ -63,6 +63,8 @@ impl GraphProfile {
             }
         };
         let bytes = |kind| graph.sets().map(|set| set.bytes(kind)).sum::<u64>();
+        let of_forward = |kind| set.bytes(kind);
+        let reverse = |kind| bytes(kind) - of_forward(kind);
         let own = |paged: Option<&PagedFile>| paged.map_or(0, |paged| paged.root.file_bytes());
         GraphProfile {
             measure: graph.measure(),
@@ -74,8 +76,12 @@ impl GraphProfile {
                 bitmaps: bytes(FileKind::Bitmaps),
                 weights: bytes(FileKind::Weights),
                 directory: bytes(FileKind::Directory),
-                degrees: file_bytes(bytes(FileKind::Degrees)),
-                fanout: bytes(FileKind::Fanout),
+                degrees: file_bytes(of_forward(FileKind::Degrees)),
+                fanout: of_forward(FileKind::Fanout),
+                reverse: match reverse(FileKind::Degrees) {
+                    0 => 0,
+                    degrees => file_bytes(degrees) + reverse(FileKind::Fanout),
+                },
                 ids: own(graph.ids().data()) + own(graph.ids().index()),
                 order: own(graph.order_file()),
             },

@@ -4,7 +4,7 @@ use graphmill_graph::EdgeKind;
 use graphmill_storage::{DataKind, StorageError};
 
 use crate::cache::cells::CellCache;
-use crate::cache::degree_sketch::DegreeSketch;
+use crate::cache::degree_sketch::{DegreeSketch, are_sketches_small};
 use crate::cache::graph_cache::GraphCache;
 use crate::config::{DispatchChoice, EdgeResidency};
 use crate::context::{ExecContext, Orientations};
@@ -26,9 +26,6 @@ use crate::program::edge::{ApplyTo, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::column_groups;
 use crate::value::EdgeValue;
-
-/// Degrees are scanned if their sketch takes at most one part in 16 of the free budget.
-const CLASSES_SHARE: u64 = 16;
 
 /// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
 const SPARSE_PASSES_BEFORE_LISTS: u32 = 16;
@@ -382,7 +379,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let classes = DegreeSketch::memory(context) * orientations.each().count() as u64;
         let free = budget.available() + cache.leased_bytes();
         if P::APPLY_TO == ApplyTo::Touched
-            && classes <= free / CLASSES_SHARE
+            && are_sketches_small(classes, free)
             && shape.fits_beside(sizes, classes, free)
         {
             if classes > budget.available() {
