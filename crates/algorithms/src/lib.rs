@@ -5,6 +5,8 @@
 //! | [`pagerank`] | how important is each vertex |
 //! | [`bfs`] | how many arcs away is each vertex |
 //! | [`wcc`] | which vertices hang together |
+//! | [`scc`] | which vertices reach each other |
+//! | [`mis`] | a set of vertices without neighbours in it that cannot grow |
 //! | [`sssp`] | how far away is each vertex |
 //! | `check.rs` | what the checkers share |
 //! | [`ResultChecker`] | how arcs and a result come before a checker |
@@ -17,11 +19,14 @@
 pub mod bfs;
 pub mod check;
 mod entry;
+pub mod mis;
+mod mix;
 mod option;
 mod options;
 pub mod pagerank;
 mod recorded;
 mod registry;
+pub mod scc;
 pub mod sssp;
 mod vertex_index;
 pub mod wcc;

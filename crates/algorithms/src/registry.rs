@@ -3,13 +3,15 @@
 //! A new algorithm is one file with its entry, its `pub mod` in `lib.rs`, and the `use` and the entry here.
 
 use crate::entry::Entry;
-use crate::{bfs, pagerank, sssp, wcc};
+use crate::{bfs, mis, pagerank, scc, sssp, wcc};
 
 /// All algorithms, in alphabetical order.
 pub fn registry() -> &'static [Entry] {
     const ALL: &[Entry] = &[
         bfs::entry::ENTRY,
+        mis::entry::ENTRY,
         pagerank::entry::ENTRY,
+        scc::entry::ENTRY,
         sssp::entry::ENTRY,
         wcc::entry::ENTRY,
     ];
