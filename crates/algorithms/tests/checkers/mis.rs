@@ -8,7 +8,9 @@ use crate::odd;
 
 const PRIORITIES: [Priority; 3] = [Priority::Id, Priority::Hash(0), Priority::Hash(77)];
 
-/// The set by rounds over all arcs: each takes the vertices that come before all undecided neighbours. Another method.
+/// The set by rounds over all arcs: another method.
+///
+/// A round takes the vertices that come before all undecided neighbours.
 fn rounds(vertices: u64, arcs: &[(u64, u64)], priority: Priority) -> Vec<u64> {
     const UNDECIDED: u64 = 2;
     let mut state = vec![UNDECIDED; vertices as usize];
