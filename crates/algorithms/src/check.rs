@@ -50,6 +50,16 @@ pub enum Violation {
         /// The condition that fails.
         rule: &'static str,
     },
+    /// An edge of the result is wrong, or one that should be there is missing.
+    #[error("edge {} - {} of weight {weight}: expected {rule}", ends[0], ends[1])]
+    Edge {
+        /// Its two vertices.
+        ends: [u64; 2],
+        /// Its weight.
+        weight: String,
+        /// The condition that fails.
+        rule: &'static str,
+    },
     /// The result as a whole is off.
     #[error("{what} is {found}, at most {allowed} is allowed")]
     Whole {

@@ -6,6 +6,7 @@
 //! | [`bfs`] | how many arcs away is each vertex |
 //! | [`wcc`] | which vertices hang together |
 //! | [`scc`] | which vertices reach each other |
+//! | [`mst`] | which edges connect each component at the least weight |
 //! | [`mis`] | a set of vertices without neighbours in it that cannot grow |
 //! | [`sssp`] | how far away is each vertex |
 //! | `check.rs` | what the checkers share |
@@ -21,6 +22,7 @@ pub mod check;
 mod entry;
 pub mod mis;
 mod mix;
+pub mod mst;
 mod option;
 mod options;
 pub mod pagerank;

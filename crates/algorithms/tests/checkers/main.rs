@@ -2,6 +2,7 @@
 
 mod bfs;
 mod mis;
+mod mst;
 mod odd;
 mod pagerank;
 mod registry;

@@ -12,7 +12,7 @@ use graphmill_storage::{IoChoice, open_disk};
 use crate::Memory::{Bytes, LeastAnd};
 use crate::{Edge, Mode, Plain, Ranks, all, engines, random, run};
 
-const MODES: [Mode; 9] = {
+pub(crate) const MODES: [Mode; 9] = {
     use KernelChoice::{Gather, Scatter};
     use SparseChoice::{Always, Never};
     [
@@ -66,7 +66,7 @@ const MODES: [Mode; 9] = {
 };
 
 /// Batch size, strip size, and whether the transposed graph is stored.
-const LAYOUTS: [(u64, u64, bool); 4] = [
+pub(crate) const LAYOUTS: [(u64, u64, bool); 4] = [
     (1 << 20, 1 << 22, true),
     (64, 200, false),
     (64, 200, true),
@@ -76,7 +76,7 @@ const LAYOUTS: [(u64, u64, bool); 4] = [
 const PRIORITIES: [Priority; 3] = [Priority::Hash(0), Priority::Hash(9), Priority::Id];
 
 /// Two cycles of two in a row share an arc from one to the next.
-fn chained_cycles(count: u64) -> Vec<Edge> {
+pub(crate) fn chained_cycles(count: u64) -> Vec<Edge> {
     let cycle = |i: u64| {
         let (u, v) = (2 * i, 2 * i + 1);
         let next = (i + 1 < count).then_some((v, v + 1, 1.0));
@@ -199,7 +199,7 @@ fn run_over<T: Send>(
 }
 
 #[test]
-fn chained_cycles_take_few_rounds() {
+pub(crate) fn chained_cycles_take_few_rounds() {
     let graph = Plain::directed("cycles of two", 2000, chained_cycles(1000));
     let (labels, rounds) = run_over(&graph, Mode::USUAL, |engine| {
         let labels = engines(scc::run::<u32>(engine))?;

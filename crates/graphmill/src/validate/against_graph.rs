@@ -37,7 +37,7 @@ impl Plan {
     /// Checks whether `result`, a file that [`run`](Plan::run) writes, is right for the plan's graph.
     ///
     /// The algorithm's checker finds out by a method of its own, on one thread and in memory. It leases all memory first: 16 bytes an arc (24
-    /// with weights); the checker's own, 0 for wcc and pagerank, 8 for bfs, 24 for sssp; and 17 (wcc) to 81 (bfs) bytes a vertex. PageRank
+    /// with weights); the checker's own, 0 for wcc and pagerank, 8 for bfs and scc, 16 for mis, 24 for sssp; and 17 (wcc) to 81 (bfs) bytes a vertex. PageRank
     /// values may differ by rounding, all else must be equal.
     ///
     /// # Errors
