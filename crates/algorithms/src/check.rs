@@ -50,11 +50,13 @@ pub enum Violation {
         /// The condition that fails.
         rule: &'static str,
     },
-    /// One edge of the result is wrong.
-    #[error("edge {} - {}: {rule}", ends[0], ends[1])]
+    /// An edge of the result is wrong, or one that should be there is missing.
+    #[error("edge {} - {} of weight {weight}: expected {rule}", ends[0], ends[1])]
     Edge {
-        /// Both ends.
+        /// Its two vertices.
         ends: [u64; 2],
+        /// Its weight.
+        weight: String,
         /// The condition that fails.
         rule: &'static str,
     },

@@ -5,6 +5,9 @@
 //! | [`pagerank`] | how important is each vertex |
 //! | [`bfs`] | how many arcs away is each vertex |
 //! | [`wcc`] | which vertices hang together |
+//! | [`scc`] | which vertices reach each other |
+//! | [`mst`] | which edges connect each component at the least weight |
+//! | [`mis`] | a set of vertices without neighbours in it that cannot grow |
 //! | [`sssp`] | how far away is each vertex |
 //! | [`conductance`] | how well is a set separated from the rest |
 //! | [`spmv`] | the matrix of the graph times a vector |
@@ -21,6 +24,9 @@ pub mod bfs;
 pub mod check;
 pub mod conductance;
 mod entry;
+pub mod mis;
+mod mix;
+pub mod mst;
 mod option;
 mod options;
 mod output;
@@ -28,6 +34,7 @@ pub mod pagerank;
 mod recorded;
 mod recorded_rows;
 mod registry;
+pub mod scc;
 pub mod spmv;
 pub mod sssp;
 mod vertex_index;

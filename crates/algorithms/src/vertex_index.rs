@@ -2,6 +2,8 @@
 
 use graphmill_engine::{Accumulator, AtomicScalar, Label};
 
+use crate::mix::{mixed, mixed_32, unmixed, unmixed_32};
+
 /// An integer that holds a vertex index, or [`Label::NONE`].
 pub trait VertexIndex: Accumulator + Label + AtomicScalar {
     /// A number and an index in order: first by the number, then by the index.
@@ -11,6 +13,8 @@ pub trait VertexIndex: Accumulator + Label + AtomicScalar {
 
     /// The index of the first vertex, and a count of none.
     const ZERO: Self;
+    /// A number that is no index, and not [`Label::NONE`].
+    const UNNAMED: Self;
 
     /// The index, which fits.
     #[inline(always)]
@@ -21,6 +25,12 @@ pub trait VertexIndex: Accumulator + Label + AtomicScalar {
     fn numbered(self, number: u32) -> Self::Numbered;
     /// The index of one with a number.
     fn index_of(numbered: Self::Numbered) -> Self;
+    /// Returns a number above 0 for this index, in an order that looks random.
+    ///
+    /// Two indices never get the same number.
+    fn scrambled(self) -> Self;
+    /// Returns the index that [`VertexIndex::scrambled`] makes this number of.
+    fn unscrambled(self) -> Self;
 }
 
 impl VertexIndex for u32 {
@@ -28,6 +38,7 @@ impl VertexIndex for u32 {
     type Numbered = u64;
     const LAST: u64 = u64::MAX;
     const ZERO: u32 = 0;
+    const UNNAMED: u32 = u32::MAX - 1;
 
     #[inline(always)]
     fn numbered(self, number: u32) -> u64 {
@@ -37,12 +48,22 @@ impl VertexIndex for u32 {
     fn index_of(numbered: u64) -> u32 {
         numbered as u32
     }
+    // The mix of 0 is 0: it comes from `NONE`, which is no index.
+    #[inline(always)]
+    fn scrambled(self) -> u32 {
+        mixed_32(!self)
+    }
+    #[inline(always)]
+    fn unscrambled(self) -> u32 {
+        !unmixed_32(self)
+    }
 }
 
 impl VertexIndex for u64 {
     type Numbered = [u64; 2];
     const LAST: [u64; 2] = [u64::MAX; 2];
     const ZERO: u64 = 0;
+    const UNNAMED: u64 = u64::MAX - 1;
 
     #[inline(always)]
     fn numbered(self, number: u32) -> [u64; 2] {
@@ -51,6 +72,14 @@ impl VertexIndex for u64 {
     #[inline(always)]
     fn index_of([_, index]: [u64; 2]) -> u64 {
         index
+    }
+    #[inline(always)]
+    fn scrambled(self) -> u64 {
+        mixed(!self)
+    }
+    #[inline(always)]
+    fn unscrambled(self) -> u64 {
+        !unmixed(self)
     }
 }
 

@@ -207,7 +207,7 @@ pub(crate) fn sizes<I: VertexIndex>(method: WccMethod, order: Order) -> ProgramF
 
 /// A flood: a reached vertex takes the label of the vertex that reached it.
 #[derive(Clone, Copy)]
-struct Flood<I>(PhantomData<fn() -> I>);
+pub(crate) struct Flood<I>(pub(crate) PhantomData<fn() -> I>);
 
 impl<I: VertexIndex> MonotoneProgram for Flood<I> {
     type Label = I;

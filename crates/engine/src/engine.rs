@@ -17,11 +17,12 @@ use crate::error::{EngineError, ensure};
 use crate::exec::column::edge_pass;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
 use crate::exec::column::scratch::ColumnScratch;
-use crate::exec::send_pass::pass;
+use crate::exec::send_pass::{asks, pass};
 use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::{ActiveSet, ActiveSetPool};
 use crate::graph_view::GraphView;
 use crate::metrics::run::{Convergence, Metrics, Mode, PassMetrics, RankMetrics};
+use crate::program::ask::AskProgram;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::footprint::ProgramFootprint;
 use crate::program::message::MessageProgram;
@@ -384,6 +385,55 @@ impl Engine {
         sent.report.active = active.map_or(self.vertices(), ActiveSet::len);
         self.end_pass(began, sent.report);
         Ok((sum, [sent.senders, sent.reached]))
+    }
+
+    /// Runs one pass of asks: each active vertex, or each of all, asks at most one vertex.
+    ///
+    /// It takes the answer, which comes from rows as they were before the first `take`. Returns the sum of what `take` returned, batch by batch, and the
+    /// vertices that it activated.
+    ///
+    /// # Errors
+    /// Disk or budget failed, the user asked to stop, or a vertex asked one that the graph does not have.
+    pub fn process_asks<P: AskProgram>(
+        &mut self,
+        program: &P,
+        ask_rows: P::AskRows,
+        answer_rows: P::AnswerRows,
+        take_rows: P::TakeRows,
+        active: Option<&ActiveSet>,
+    ) -> Result<(P::Sum, ActiveSet), EngineError> {
+        let name = call_name::<P>("process_asks");
+        let (sum, [activated]) = self.logged_passes(1, &name, |engine| {
+            engine.asks_pass(program, (ask_rows, answer_rows, take_rows), active)
+        })?;
+        Ok((sum, activated))
+    }
+
+    fn asks_pass<P: AskProgram>(
+        &mut self,
+        program: &P,
+        rows: (P::AskRows, P::AnswerRows, P::TakeRows),
+        active: Option<&ActiveSet>,
+    ) -> Result<(P::Sum, [ActiveSet; 1]), EngineError> {
+        let began = self.common.clock.now();
+        let [ask, answer] = self.prepare_rows(active, rows.0, rows.1)?;
+        let [take, _] = self.prepare_rows(active, rows.2, ())?;
+        let rows = [ask, answer, take];
+        let next = self.active.empty();
+        let takes = |engine: &Engine| asks::least::<P>(&engine.context(false), &rows);
+        self.use_workers_that_fit(takes);
+        self.evict_to_free(takes(self));
+        let context = ExecContext::new(&self.common, &self.stored);
+        let done = asks::pass(&context, program, &rows, active, next);
+        self.broken = done.is_err();
+        let (sums, mut next, mut report) = done.map_err(|error| self.too_small(error))?;
+        let agreed = self.common.ranks.agree([sums], [next.own_len()]);
+        self.broken = agreed.is_err();
+        let (sum, [total]) = agreed?;
+        next.set_global_len(total);
+        report.active = active.map_or(self.vertices(), ActiveSet::len);
+        self.end_pass(began, report);
+        Ok((sum, [next]))
     }
 
     /// Returns the context of one orientation of the graph.

@@ -16,7 +16,7 @@
 //! | `open.rs` | opens an engine; the minimum memory that it takes |
 //! | `engine.rs` | [`Engine`]: a stored graph, its vertex arrays, and one operation for each kind of pass |
 //! | `exec/in_memory/` | searches, shortest paths and components over adjacency lists in memory; [`PassLimit`]: how many passes a loop may take |
-//! | `exec/send_pass/` | passes that send messages to any vertex |
+//! | `exec/send_pass/` | passes that send messages to any vertex, or ask any vertex |
 //! | `exec/vertex_pass.rs` | passes over rows, without messages |
 //! | `exec/column/` | passes over edges: `edge_pass.rs` calls their phases in order |
 //! | `cache/` | cells, adjacency lists and degrees that stay in memory between passes |
@@ -27,7 +27,7 @@
 //! | `checkpoint/` | checkpoints of a run, and resuming from them ([`ResumeInfo`]); [`is_checkpoint_dir`], [`is_checkpoint_file`] |
 //! | `config.rs` | [`EngineConfig`]: the resources of an engine; [`EngineOptions`]: options that override choices by cost |
 //! | `memory/` | how a pass shares out the memory budget |
-//! | `program/` | what algorithms implement: [`EdgeProgram`], [`SlotProgram`], [`MessageProgram`], [`VertexProgram`], and [`MonotoneProgram`] for label programs; [`ProgramFootprint`]: their bytes for each vertex |
+//! | `program/` | what algorithms implement: [`EdgeProgram`], [`SlotProgram`], [`MessageProgram`], [`AskProgram`], [`VertexProgram`], and [`MonotoneProgram`] for label programs; [`ProgramFootprint`]: their bytes for each vertex |
 //! | `state/` | [`VertexArray`]: one typed value for each vertex; [`Rows`]: the rows that a pass reads and writes |
 //! | `frontier/` | [`ActiveSet`]: the vertices that send in a pass |
 //! | `driver_log.rs` | the log of a driver program (the part of an algorithm that calls passes): its calls and their results |
@@ -93,6 +93,7 @@ pub use metrics::run::{
 };
 pub use metrics::tier_model::TierModel;
 pub use metrics::traffic::{BytesMoved, PlacementInfo, TierBytes};
+pub use program::ask::AskProgram;
 pub use program::edge::{Activate, ApplyTo, Direction, EdgeProgram};
 pub use program::footprint::ProgramFootprint;
 pub use program::message::MessageProgram;

@@ -40,6 +40,8 @@ pub(crate) fn wrong(case: &Scenario, result: &[u8]) -> Option<String> {
             })
         }
         "wcc" => components(case, &ids, &rows),
+        "scc" => strong_components(case, &ids, &rows),
+        "mis" => independent(case, &rows),
         algorithm => {
             let right = distances(case, algorithm == "bfs");
             differs(&rows, |id, value| {
@@ -117,6 +119,62 @@ fn distances(case: &Scenario, are_hops: bool) -> BTreeMap<u64, f64> {
             return distances;
         }
     }
+}
+
+/// Checks that vertices that reach each other, and only these, have the same component.
+///
+/// It must have the name of its least id.
+fn strong_components(
+    case: &Scenario,
+    ids: &BTreeSet<u64>,
+    rows: &BTreeMap<u64, String>,
+) -> Option<String> {
+    let mut along: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    let mut against: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for (from, to, _) in arcs(case) {
+        along.entry(from).or_default().push(to);
+        against.entry(to).or_default().push(from);
+    }
+    let reached = |arcs: &BTreeMap<u64, Vec<u64>>, start: u64| {
+        let (mut seen, mut left) = (BTreeSet::from([start]), vec![start]);
+        while let Some(id) = left.pop() {
+            let next = arcs.get(&id).into_iter().flatten();
+            left.extend(next.copied().filter(|next| seen.insert(*next)));
+        }
+        seen
+    };
+    let mut right = BTreeMap::new();
+    for id in ids {
+        if !right.contains_key(id) {
+            let both = &reached(&along, *id) & &reached(&against, *id);
+            right.extend(both.into_iter().map(|member| (member, *id)));
+        }
+    }
+    let is_wrong = |(id, value): &(&u64, &String)| value.parse() != Ok(right[id]);
+    let wrong = rows.iter().find(is_wrong);
+    wrong.map(|(id, value)| format!("vertex {id} has {value}, not {}", right[id]))
+}
+
+/// Checks that a set is independent and maximal, and in order of ids that it is the greedy one.
+fn independent(case: &Scenario, rows: &BTreeMap<u64, String>) -> Option<String> {
+    let is_in = |id: &u64| rows.get(id).is_some_and(|value| value == "1");
+    let mut neighbours: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for (from, to, _) in case.edges.iter().filter(|edge| edge.0 != edge.1) {
+        neighbours.entry(*from).or_default().push(*to);
+        neighbours.entry(*to).or_default().push(*from);
+    }
+    let by_id = case.option("priority") == "id";
+    let wrong = rows.iter().find(|(id, value)| {
+        let mut others = neighbours.get(id).into_iter().flatten();
+        let has_neighbour = others.any(|other| is_in(other) && (!by_id || other < id));
+        let mut others = neighbours.get(id).into_iter().flatten();
+        match value.as_str() {
+            "1" => others.any(is_in),
+            "0" => !has_neighbour,
+            _ => true,
+        }
+    });
+    wrong.map(|(id, value)| format!("vertex {id} has {value}"))
 }
 
 /// Checks that connected vertices, and only these, have the same component, named by its least id.

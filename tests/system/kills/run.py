@@ -49,6 +49,9 @@ RUNS = [
     "run sssp grid --source 7 --method bellman-ford",
     "run pagerank named --iterations 9",
     "run wcc named --method labels",
+    "run scc named",
+    "run mis named --seed 3",
+    "run mis graph --priority id",
 ]
 MPIRUN = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n".split()
 

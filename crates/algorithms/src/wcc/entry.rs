@@ -62,7 +62,11 @@ fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, Algor
     Ok(Output::new("component", values, false))
 }
 
-fn group_sizes(engine: &mut Engine, components: &Output) -> Result<Output, AlgorithmError> {
+/// Counts the members of each component.
+pub(crate) fn group_sizes(
+    engine: &mut Engine,
+    components: &Output,
+) -> Result<Output, AlgorithmError> {
     let values = match components.values {
         OutputValues::Ordinal32(labels) => OutputValues::U32(component_sizes(engine, labels)?),
         OutputValues::Ordinal64(labels) => OutputValues::U64(component_sizes(engine, labels)?),

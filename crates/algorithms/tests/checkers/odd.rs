@@ -55,3 +55,53 @@ pub(crate) fn graphs() -> Vec<Graph> {
         ),
     ]
 }
+
+/// Graphs with strong components of many sizes, and arcs between them.
+pub(crate) fn tangled() -> Vec<Graph> {
+    let mut graphs = vec![
+        (
+            "chained cycles of two",
+            60,
+            (0..30)
+                .flat_map(|i| {
+                    [
+                        (2 * i, 2 * i + 1),
+                        (2 * i + 1, 2 * i),
+                        (2 * i + 1, 2 * i + 2),
+                    ]
+                })
+                .filter(|arc| arc.1 < 60)
+                .collect(),
+        ),
+        (
+            "cycles within a cycle, and a tail",
+            20,
+            vec![
+                (5, 9),
+                (9, 5),
+                (9, 2),
+                (2, 7),
+                (7, 9),
+                (7, 7),
+                (2, 11),
+                (11, 12),
+                (12, 11),
+                (12, 12),
+                (13, 11),
+                (13, 13),
+            ],
+        ),
+    ];
+    for (name, step) in [("sparse", 3), ("dense", 7)] {
+        let mut number = 1_u64;
+        let mut draw = || {
+            number = number
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (number >> 33) % 70
+        };
+        let arcs = (0..step * 25).map(|_| (draw(), draw())).collect();
+        graphs.push((name, 70, arcs));
+    }
+    graphs
+}

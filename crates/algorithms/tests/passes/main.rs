@@ -5,6 +5,8 @@
 mod cache;
 #[path = "../../../engine/tests/passes/common/mod.rs"]
 mod common;
+mod exact;
+mod forest;
 mod in_memory;
 mod lost_ranks;
 mod modes;

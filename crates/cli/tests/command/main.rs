@@ -11,6 +11,7 @@ mod damage;
 mod edges_as_found;
 mod estimate;
 mod example;
+mod forests;
 mod generate;
 mod help;
 mod interrupt;

@@ -456,6 +456,8 @@ fn run_on_edges_names_memory_for_import_and_run() {
         ("numbers.txt", "pagerank --method pregel-push"),
         ("words.txt", "wcc"),
         ("words.txt.gz", "wcc --method union-find"),
+        ("words.txt", "scc"),
+        ("numbers.txt", "mis"),
         ("words.txt", "bfs --parents --source vertex-7"),
         ("words.txt", "sssp --source vertex-7"),
         ("long.txt", "wcc --top 3"),

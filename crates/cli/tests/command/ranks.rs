@@ -10,6 +10,9 @@ use crate::{account, fail, names, succeed, told};
 const ASKED: &[&[&str]] = &[
     &["wcc"],
     &["wcc", "--method", "labels"],
+    &["scc"],
+    &["mis"],
+    &["mis", "--priority", "id"],
     &["bfs", "--source", "3"],
     &["bfs", "--source", "3", "--parents"],
     &["sssp", "--source", "3"],

@@ -96,17 +96,42 @@ fn resume_after_kill_keeps_bytes() {
         "run pagerank graph --iterations 8 --method pregel-push --threads 1",
         "run pagerank graph --iterations 8 --method pregel-push --combiner hybrid --threads 1",
     ] {
-        succeed(folder, &words(run, "-q -o wanted.csv"));
-        // Each resumes from the checkpoints of the one before, and publishes at least one more on all ranks.
-        let mut kills = 0;
-        while kill_after(folder, run, kills.min(1) + 1) {
-            kills += 1;
-        }
-        assert!(kills > 0, "{run}: not one version before it ended");
-        assert!(is_same(folder), "{run}");
-        assert!(!folder.join("checkpoints").exists(), "{run} left versions");
-        std::fs::remove_file(folder.join("found.csv")).expect("it is removed");
+        check_kills(folder, run);
     }
+}
+
+#[test]
+fn resume_after_kill_keeps_sets_and_strong_components() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let rule = "generate kronecker 16 3 -q -o graph --batch-size 2048";
+    succeed(folder, &words(rule, ""));
+    for run in [
+        "run scc graph --threads 2",
+        "run scc graph --memory 7M --threads 1",
+        "run scc graph --ranks 4 --memory 60M --threads 4",
+        "run mis graph --threads 2",
+        "run mis graph --seed 2 --memory 7M --threads 1",
+        "run mis graph --priority id --ranks 4 --memory 60M --threads 4",
+    ] {
+        check_kills(folder, run);
+    }
+}
+
+/// Kills a run after each of its checkpoints until one ends.
+///
+/// It must end with the bytes of a run that was not killed.
+fn check_kills(folder: &Path, run: &str) {
+    succeed(folder, &words(run, "-q -o wanted.csv"));
+    // Each resumes from the checkpoints of the one before, and publishes at least one more on all ranks.
+    let mut kills = 0;
+    while kill_after(folder, run, kills.min(1) + 1) {
+        kills += 1;
+    }
+    assert!(kills > 0, "{run}: not one version before it ended");
+    assert!(is_same(folder), "{run}");
+    assert!(!folder.join("checkpoints").exists(), "{run} left versions");
+    std::fs::remove_file(folder.join("found.csv")).expect("it is removed");
 }
 
 #[test]

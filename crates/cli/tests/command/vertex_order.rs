@@ -87,6 +87,9 @@ fn degree_order_keeps_result_bytes() {
                 &[&["bfs", "--parents"], &source[..]].concat(),
                 &[&["sssp"], &source[..]].concat(),
                 &["wcc"],
+                &["scc"],
+                &["mis", "--seed", "3"],
+                &["mis", "--priority", "id"],
             ] {
                 for (result, memory) in [("result.parquet", "1G"), ("result.csv", "28M")] {
                     let known = run(at, "by-id", result, algorithm, "1G");

@@ -16,6 +16,10 @@ pub(crate) struct Answers {
     /// Of bfs and sssp.
     pub(crate) source: u64,
     pub(crate) components: Components,
+    /// Of a directed graph; an undirected one has no other than its components.
+    pub(crate) strong: Option<Components>,
+    /// Vertices of the greedy independent set in order of ids.
+    pub(crate) independent: u64,
     pub(crate) depths: Depths,
     pub(crate) distances: Distances,
     pub(crate) ranks: Ranks,
@@ -84,8 +88,11 @@ impl Answers {
             Vector::Integers(values) => Some(values),
             Vector::Floats(..) => panic!("{name} should be integers"),
         };
-        let labels =
-            integers("wcc").map(|labels| labels.into_iter().map(|label| label as u64).collect());
+        let mut labels = |name: &str| -> Option<Vec<u64>> {
+            let labels = integers(name)?.into_iter();
+            Some(labels.map(|label| label as u64).collect())
+        };
+        let (weak_labels, strong_labels) = (labels("wcc"), labels("scc"));
         let depths = integers("bfs").map(|depths| {
             depths
                 .into_iter()
@@ -115,8 +122,14 @@ impl Answers {
             components: Components {
                 count: count("/wcc/count"),
                 largest: count("/wcc/largest"),
-                labels,
+                labels: weak_labels,
             },
+            strong: json.get("scc").map(|_| Components {
+                count: count("/scc/count"),
+                largest: count("/scc/largest"),
+                labels: strong_labels,
+            }),
+            independent: count("/lexfirst_mis/size"),
             depths: Depths {
                 reached: count("/bfs/reached"),
                 greatest: count("/bfs/ecc"),

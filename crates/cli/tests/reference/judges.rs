@@ -1,6 +1,6 @@
 //! The checkers accept the known answers, by methods of their own, and refuse them as soon as one value is off.
 
-use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
+use graphmill_algorithms::{bfs, pagerank, scc, sssp, wcc};
 
 use crate::answers::Answers;
 use crate::graphs::Graph;
@@ -41,6 +41,22 @@ pub(crate) fn check(name: &str, graph: &Graph, answers: &Answers) {
             assert!(
                 judge(&wrong).is_err(),
                 "{name}: components but for vertex {vertex}"
+            );
+        }
+    }
+    if let Some(labels) = answers
+        .strong
+        .as_ref()
+        .and_then(|known| known.labels.as_ref())
+    {
+        let judge = |labels: &[u64]| scc::check::check_strong(vertices, &arcs, labels);
+        assert_eq!(judge(labels), Ok(()), "{name}: strong components");
+        for vertex in some_vertices() {
+            let mut wrong = labels.clone();
+            wrong[vertex] += 1;
+            assert!(
+                judge(&wrong).is_err(),
+                "{name}: strong components but for vertex {vertex}"
             );
         }
     }

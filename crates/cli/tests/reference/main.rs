@@ -13,6 +13,7 @@
 
 mod answers;
 mod command;
+mod forests;
 mod graphs;
 mod judges;
 mod ldbc;

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
+use graphmill_algorithms::mis::Priority;
+use graphmill_algorithms::{bfs, mis, pagerank, scc, sssp, wcc};
 
-use crate::answers::Answers;
+use crate::answers::{Answers, Components};
 use crate::command::{Workplace, assert_close, assert_same, complete, parsed};
 use crate::graphs::Graph;
 use crate::ways::{METHODS, Method, WAYS, all_ways, find_the_same, goes};
@@ -247,6 +248,8 @@ impl Case<'_> {
 
     fn all(&self, thorough: bool) {
         self.components(thorough);
+        self.strong_components(thorough);
+        self.set(Priority::Id, thorough);
         self.depths(thorough);
         self.distances(thorough);
         self.ranks(thorough);
@@ -256,6 +259,9 @@ impl Case<'_> {
     fn known(&self, method: &Method) -> Vec<u8> {
         match (method.algorithm, method.options) {
             ("wcc", _) => self.components(false),
+            ("scc", _) => self.strong_components(false),
+            ("mis", []) => self.set(Priority::Hash(0), true),
+            ("mis", _) => self.set(Priority::Id, false),
             ("bfs", []) => self.depths(false),
             ("bfs", _) => self.parents(),
             ("sssp", _) => self.distances(false),
@@ -265,8 +271,27 @@ impl Case<'_> {
     }
 
     fn components(&self, thorough: bool) {
-        let (what, known) = (format!("{}: wcc", self.name), &self.answers.components);
-        let labels: Vec<u64> = complete(self.values(&self.place.run("wcc", &[])));
+        let labels = self.labels("wcc", &self.answers.components);
+        if thorough || self.answers.components.labels.is_none() {
+            let verdict = wcc::check::check_components(self.answers.vertices, self.arcs, &labels);
+            assert_eq!(verdict, Ok(()), "{}: wcc", self.name);
+        }
+    }
+
+    fn strong_components(&self, thorough: bool) {
+        let known = self.answers.strong.as_ref();
+        let known = known.unwrap_or(&self.answers.components);
+        let labels = self.labels("scc", known);
+        if thorough || known.labels.is_none() {
+            let verdict = scc::check::check_strong(self.answers.vertices, self.arcs, &labels);
+            assert_eq!(verdict, Ok(()), "{}: scc", self.name);
+        }
+    }
+
+    /// Runs an algorithm that labels vertices by components, and compares with the known ones.
+    fn labels(&self, algorithm: &str, known: &Components) -> Vec<u64> {
+        let what = format!("{}: {algorithm}", self.name);
+        let labels: Vec<u64> = complete(self.values(&self.place.run(algorithm, &[])));
         let labels: Vec<u64> = labels.into_iter().map(|label| self.rank(label)).collect();
         let mut sizes = vec![0; labels.len()];
         labels.iter().for_each(|label| sizes[*label as usize] += 1);
@@ -283,12 +308,25 @@ impl Case<'_> {
         if let Some(expected) = &known.labels {
             assert_same(&what, &labels, expected);
         }
-        if thorough || known.labels.is_none() {
-            assert_eq!(
-                wcc::check::check_components(self.answers.vertices, self.arcs, &labels),
-                Ok(()),
-                "{what}"
-            );
+        labels
+    }
+
+    /// The size is known of the greedy set in order of ids; the checker decides on the vertices.
+    fn set(&self, priority: Priority, thorough: bool) {
+        let what = format!("{}: mis, {priority:?}", self.name);
+        let options = match priority {
+            Priority::Id => &["--priority", "id"][..],
+            Priority::Hash(_) => &[],
+        };
+        let selected: Vec<u64> = complete(self.values(&self.place.run("mis", options)));
+        if priority == Priority::Id {
+            let size: u64 = selected.iter().sum();
+            assert_eq!(size, self.answers.independent, "{what}");
+        }
+        if thorough {
+            let vertices = self.answers.vertices;
+            let verdict = mis::check::check_set(vertices, self.arcs, priority, &selected);
+            assert_eq!(verdict, Ok(()), "{what}");
         }
     }
 

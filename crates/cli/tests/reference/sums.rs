@@ -26,7 +26,7 @@ fn filled(place: &Workplace, algorithm: &str, asked: &[&str], way: &[&str]) -> V
 }
 
 /// Runs in the usual way and in another, or in all, which give the same bytes; returns the result.
-fn run_in_ways(
+pub(crate) fn run_in_ways(
     place: &Workplace,
     number: usize,
     algorithm: &str,
@@ -49,14 +49,14 @@ fn run_in_ways(
     place.result()
 }
 
-fn json(data: &Path, name: &str) -> serde_json::Value {
+pub(crate) fn json(data: &Path, name: &str) -> serde_json::Value {
     let file = data.join("answers").join(format!("{name}.json"));
     let text = std::fs::read_to_string(file).expect("the summary");
     serde_json::from_str(&text).expect("a summary in JSON")
 }
 
 /// The order and the batches of a graph: each other for the next one.
-fn storing(number: usize) -> [&'static str; 4] {
+pub(crate) fn storing(number: usize) -> [&'static str; 4] {
     let order = ["id", "degree"][number % 2];
     let size = ["1024", "4096", "1000000"][number % 3];
     ["--order", order, "--batch-size", size]

@@ -42,6 +42,9 @@ pub(crate) const METHODS: &[&[Method]] = &[
             ..exact("wcc", &["--method", "afforest"])
         },
     ],
+    &[exact("scc", &[])],
+    &[exact("mis", &["--priority", "id"])],
+    &[exact("mis", &[])],
     &[exact("bfs", &[])],
     &[exact("bfs", &["--parents"])],
     &[

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use graphmill_algorithms::check::{Violation, ViolationValue};
 use graphmill_algorithms::{ResultChecker, ResultShape, ResultType, ResultValue};
 use graphmill_engine::EngineError;
-use graphmill_graph::{Order, PageCache, StoredGraph};
+use graphmill_graph::{EdgeKind, Order, PageCache, StoredGraph};
 use graphmill_storage::{CancelToken, Lease, MemoryBudget};
 
 use crate::algorithms;
@@ -37,7 +37,7 @@ impl Plan {
     /// Checks whether `result`, a file that [`run`](Plan::run) writes, is right for the plan's graph.
     ///
     /// The algorithm's checker finds out by a method of its own, on one thread and in memory. It leases all memory first: 16 bytes an arc (24
-    /// with weights); the checker's own, 0 for wcc and pagerank, 8 for bfs, 24 for sssp; and 17 (wcc) to 81 (bfs) bytes a vertex. PageRank
+    /// with weights); the checker's own, 0 for wcc and pagerank, 8 for bfs and scc, 16 for mis, 24 for sssp; and 17 (wcc) to 81 (bfs) bytes a vertex. PageRank
     /// values may differ by rounding, all else must be equal.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ fn rows(
         ..Verdict::default()
     };
     match checker.takes() {
-        ResultType::Edges => return edges(machine, result, checker, names),
+        ResultType::Edges => return edges(machine, result, graph, checker, names),
         ResultType::Numbers => return numbers(machine, result, columns, checker),
         _ => {}
     }
@@ -190,12 +190,18 @@ fn rows(
 fn edges(
     machine: &Machine,
     result: &Path,
+    graph: &StoredGraph,
     checker: &mut dyn ResultChecker,
     names: &mut IdLookup,
 ) -> Result<Verdict, Error> {
     let mut verdict = Verdict {
         rows: RowKind::Edges,
         ..Verdict::default()
+    };
+    // A weight is read as the graph keeps it.
+    let takes = match graph.edge_kind() {
+        EdgeKind::F32 => ResultType::Singles,
+        _ => ResultType::Doubles,
     };
     for row in open(machine, result, ValueReading::Words, false)? {
         let ResultRow { id, value } = row.map_err(unsorted)?;
@@ -216,10 +222,11 @@ fn edges(
             });
             continue;
         };
-        let weight = match number(ResultType::Doubles, &value) {
+        let weight = match number(takes, &value) {
             Some(ResultValue::Float(weight)) => weight,
             Some(ResultValue::Integer(weight)) => weight as f64,
-            Some(ResultValue::Nothing) | None => f64::NAN,
+            Some(ResultValue::Nothing) => f64::INFINITY,
+            None => f64::NAN,
         };
         if !checker.edge(source, destination, weight) {
             verdict.unexpected += 1;
@@ -311,9 +318,11 @@ fn number(takes: ResultType, value: &Value) -> Option<ResultValue> {
 
 /// An objection with the user's ids.
 fn told(objection: Violation, names: &mut IdLookup) -> Result<String, Error> {
-    if let Violation::Edge { ends, rule } = objection {
+    if let Violation::Edge { ends, weight, rule } = objection {
         let (source, destination) = (names.id_of(ends[0])?, names.id_of(ends[1])?);
-        return Ok(format!("edge {source} - {destination}: {rule}"));
+        return Ok(format!(
+            "edge {source} - {destination} of weight {weight}: expected {rule}"
+        ));
     }
     let Violation::Vertex {
         vertex,

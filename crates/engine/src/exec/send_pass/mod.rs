@@ -1,5 +1,8 @@
-//! The pass of addressed messages.
+//! The passes of addressed messages: sends, and asks.
 
+pub(crate) mod asks;
 pub(crate) mod block;
+pub(crate) mod boxes;
 pub(crate) mod exchange;
 pub(crate) mod pass;
+pub(crate) mod receive;

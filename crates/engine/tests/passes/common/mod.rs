@@ -45,8 +45,10 @@ pub(crate) struct Plain {
     pub(crate) vertices: u64,
     pub(crate) symmetric: bool,
     pub(crate) arcs: Vec<Edge>,
-    /// `None`: weights of 32 bits.
+    /// `None`: weights.
     pub(crate) records: Option<Records>,
+    /// What edges carry without records.
+    pub(crate) weights: EdgeKind,
 }
 
 impl Plain {
@@ -61,6 +63,7 @@ impl Plain {
             symmetric: false,
             arcs: edges.into_iter().collect(),
             records: None,
+            weights: EdgeKind::F32,
         }
     }
     pub(crate) fn undirected(
@@ -78,6 +81,7 @@ impl Plain {
             symmetric: true,
             arcs: arcs.collect(),
             records: None,
+            weights: EdgeKind::F32,
         }
     }
 
@@ -99,11 +103,15 @@ impl Plain {
         let fields = self.records.map(Records::fields).unwrap_or_default();
         let data = |weight: f64| match self.records {
             Some(records) => (records.of_weight)(weight),
-            None => (weight as f32).to_le_bytes().to_vec(),
+            None => match self.weights {
+                EdgeKind::None => Vec::new(),
+                EdgeKind::F64 => weight.to_le_bytes().to_vec(),
+                _ => (weight as f32).to_le_bytes().to_vec(),
+            },
         };
         let shape = GraphSpec {
             batches: batches.clone(),
-            edge: fields.kind().unwrap_or(EdgeKind::F32),
+            edge: fields.kind().unwrap_or(self.weights),
             directed: !self.symmetric,
             strip_edges_max,
             csr_ratio: 32,

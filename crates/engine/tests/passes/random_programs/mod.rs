@@ -3,6 +3,7 @@
 //! A seed fixes a graph, a mode and a script of calls. `GRAPHMILL_SECONDS=3600` tries new seeds for that time, and
 //! `GRAPHMILL_SEED=n` begins at seed n. A failure names its seed.
 
+mod ask_programs;
 mod edge_programs;
 mod label_programs;
 mod script;

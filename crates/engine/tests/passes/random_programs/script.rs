@@ -1,14 +1,15 @@
-//! Scripts of random calls of edge, vertex and message passes, run by the engine and by hand.
+//! Scripts of random calls of edge, vertex, message and ask passes, run by the engine and by hand.
 
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Accumulator, Activate, ActiveSet, ApplyTo, Direction, Engine, EngineError, MessageProgram,
-    ProgramFootprint, Reduce,
+    Accumulator, Activate, ActiveSet, ApplyTo, AskProgram, Direction, Engine, EngineError,
+    MessageProgram, ProgramFootprint, Reduce,
 };
 use graphmill_storage::SplitMix64;
 
 use crate::common::{Edge, Plain, all, run};
+use crate::random_programs::ask_programs::Questions;
 use crate::random_programs::edge_programs::{
     Add, Arrays, AsInteger, Compose, Letters, Long, Lower, PlainRows, Scripted, Short, Wide,
 };
@@ -39,6 +40,10 @@ enum Call {
         seed: u64,
         of_all: bool,
     },
+    Questions {
+        seed: u64,
+        of_all: bool,
+    },
 }
 
 /// What becomes of the active set after a pass.
@@ -55,7 +60,7 @@ fn random_script(random: &mut SplitMix64, vertices: u64, kind: u64) -> Vec<Call>
     (0..length)
         .map(|_| {
             let (seed, of_all) = (random.next_u64(), random.below(3) == 0);
-            match random.below(10) {
+            match random.below(11) {
                 0 | 1 => Call::Select {
                     seed,
                     of: 1 + random.below(40),
@@ -65,6 +70,7 @@ fn random_script(random: &mut SplitMix64, vertices: u64, kind: u64) -> Vec<Call>
                 },
                 3 => Call::Touch { seed, of_all },
                 4 => Call::Letters { seed, of_all },
+                5 => Call::Questions { seed, of_all },
                 _ => Call::Edges {
                     program: 8 * kind + random.below(8),
                     seed,
@@ -186,6 +192,7 @@ fn footprint() -> ProgramFootprint {
         .or(ProgramFootprint::of::<Lower>())
         .or(ProgramFootprint::of::<Wide>())
         .with_rows::<<Letters as MessageProgram>::ApplyRows>()
+        .with_rows::<<Questions as AskProgram>::TakeRows>()
 }
 
 /// The engine's side of a script.
@@ -235,6 +242,19 @@ impl ByEngine<'_> {
                 )?;
                 senders.union(&reached)?;
                 self.active = senders;
+                self.note(sum);
+            }
+            Call::Questions { seed, of_all } => {
+                let vertices = self.engine.vertices();
+                let active = (!of_all).then_some(&self.active);
+                let (sum, next) = self.engine.process_asks(
+                    &Questions { seed, vertices },
+                    a.read(),
+                    (a.read(), b.read()),
+                    (a.write(), b.write()),
+                    active,
+                )?;
+                self.active = next;
                 self.note(sum);
             }
             Call::Edges {
@@ -332,6 +352,7 @@ impl<'g> ByHand<'g> {
                 self.note(sum);
             }
             Call::Letters { seed, of_all } => self.letters(seed, of_all),
+            Call::Questions { seed, of_all } => self.questions(seed, of_all),
             Call::Edges {
                 program,
                 seed,
@@ -366,6 +387,33 @@ impl<'g> ByHand<'g> {
                 let (summand, activate) = program.apply(v as u64, rows, function);
                 sum = sum.wrapping_add(summand);
                 next[v] |= activate == Activate::Yes;
+            }
+        }
+        self.active = next;
+        self.note(sum);
+    }
+
+    fn questions(&mut self, seed: u64, of_all: bool) {
+        let vertices = self.active.len();
+        let program = Questions {
+            seed,
+            vertices: vertices as u64,
+        };
+        let answers: Vec<_> = (0..vertices)
+            .map(|v| {
+                let asks = of_all || self.active[v];
+                let asked = asks.then(|| program.ask(v as u64, &self.rows.a[v]))??;
+                let rows = (&self.rows.a[asked as usize], &self.rows.b[asked as usize]);
+                Some(program.answer(asked, rows))
+            })
+            .collect();
+        let (mut sum, mut next) = (0_u64, vec![false; vertices]);
+        for (v, answer) in answers.into_iter().enumerate() {
+            if let Some(answer) = answer {
+                let rows = (&mut self.rows.a[v], &mut self.rows.b[v]);
+                let (summand, activate) = program.take(v as u64, rows, answer);
+                sum = sum.wrapping_add(summand);
+                next[v] = activate == Activate::Yes;
             }
         }
         self.active = next;

@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use graphmill_raw::AlignedBuffer;
+use graphmill_raw::{AlignedBuffer, Element};
 use graphmill_storage::{Buffer, DataKind};
 
 use crate::context::ExecContext;
@@ -22,7 +22,7 @@ pub(crate) struct Accumulators<A> {
     entry: PhantomData<A>,
 }
 
-impl<A: Accumulator> Accumulators<A> {
+impl<A: Element> Accumulators<A> {
     /// Returns the bytes of the budget for `entries` accumulators.
     pub(crate) fn bytes(entries: usize) -> u64 {
         AlignedBuffer::footprint(entries * size_of::<A>())
@@ -78,14 +78,14 @@ pub(crate) fn fill_new<A: Accumulator>(sets: &mut [Accumulators<A>], identity: A
     }
 }
 
-impl<A: Accumulator> Deref for Accumulators<A> {
+impl<A: Element> Deref for Accumulators<A> {
     type Target = [A];
     fn deref(&self) -> &[A] {
         self.memory.typed()
     }
 }
 
-impl<A: Accumulator> DerefMut for Accumulators<A> {
+impl<A: Element> DerefMut for Accumulators<A> {
     fn deref_mut(&mut self) -> &mut [A] {
         self.memory.typed_mut()
     }

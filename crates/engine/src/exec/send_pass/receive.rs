@@ -1,0 +1,120 @@
+//! The fold of what was sent, one destination batch after the other.
+
+use std::sync::Mutex;
+
+use graphmill_raw::{AlignedBuffer, Element, lock};
+use graphmill_storage::DataKind;
+
+use crate::context::{ExecContext, each_batch};
+use crate::error::EngineError;
+use crate::exec::column::kernel::accumulators::Accumulators;
+use crate::exec::send_pass::boxes::SentMessages;
+use crate::frontier::active_set::ActiveSet;
+use crate::frontier::bitmap::HierarchicalBitmap;
+use crate::metrics::traffic::Access;
+use crate::program::current_call::CurrentCall;
+use crate::program::edge::Activate;
+use crate::state::row_set::RowSet;
+use crate::state::rows::{ColumnAccess, Rows};
+use crate::value::Reduce;
+
+/// Returns the bytes of accumulators, rows and sets of a pass's workers, without boxes and blocks.
+///
+/// Accumulators have `accumulator` bytes; each phase borrows its own rows.
+pub(crate) fn fixed_bytes(
+    context: &ExecContext,
+    accumulator: usize,
+    phases: &[&[ColumnAccess]],
+) -> u64 {
+    let shape = &context.shape;
+    let set = AlignedBuffer::footprint(shape.widest * accumulator);
+    let reached = HierarchicalBitmap::bytes(shape.widest);
+    let rows = phases.iter().map(|needs| {
+        let row_bytes = context.arrays.staged_bytes(needs);
+        shape.staging_bytes(row_bytes, needs.len())
+    });
+    context.workers.count() as u64 * (set + reached)
+        + rows.max().unwrap_or(0)
+        + 2 * shape.set_of_vertices
+}
+
+/// The messages of a phase, and the rows of their receivers.
+pub(crate) struct Receipt<'r> {
+    pub(crate) context: &'r ExecContext<'r>,
+    pub(crate) sent: &'r SentMessages<'r>,
+    pub(crate) needs: &'r [ColumnAccess],
+    /// Where those go that are active next.
+    pub(crate) reached: &'r ActiveSet,
+}
+
+impl Receipt<'_> {
+    /// Folds the messages of each vertex in order of senders, then calls `apply` once for each.
+    ///
+    /// A fold begins with `identity`. Returns the sums of `apply`, by batch.
+    pub(crate) fn run<M: Element, A: Element, R: Rows, S: Reduce>(
+        &self,
+        identity: A,
+        fold: impl Fn(&mut A, M) + Sync,
+        apply: impl Fn(u64, R::Row<'_>, A) -> (S, Activate) + Sync,
+    ) -> Result<Vec<S>, EngineError> {
+        let context = self.context;
+        let batches = self.sent.batches();
+        // One a worker; `identity` between batches.
+        let workers = 0..context.workers.count();
+        let sets: Vec<Mutex<Option<Accumulators<A>>>> = workers.map(|_| Mutex::new(None)).collect();
+        each_batch(context, &batches, |i, worker| {
+            let mut set = lock(&sets[worker.index]);
+            let accumulators = match &mut *set {
+                Some(set) => set,
+                none => none.insert(Accumulators::new(context, context.shape.widest, identity)?),
+            };
+            let at = (batches[i], worker.index);
+            self.batch::<M, A, R, S>(at, (accumulators, identity), &fold, &apply)
+        })
+    }
+
+    fn batch<M: Element, A: Element, R: Rows, S: Reduce>(
+        &self,
+        (batch, worker): (usize, usize),
+        (accumulators, identity): (&mut [A], A),
+        fold: impl Fn(&mut A, M),
+        apply: impl Fn(u64, R::Row<'_>, A) -> (S, Activate),
+    ) -> Result<S, EngineError> {
+        let context = self.context;
+        let start = context.batches.start(batch);
+        let mut folded = HierarchicalBitmap::default();
+        folded.reserve(context.batches.span(batch) as usize, &context.budget)?;
+        let traffic = context.traffic.of(worker);
+        let current = CurrentCall::new();
+        let folds = self.sent.each(batch, worker, |local, message| {
+            current.at(start + local as u64);
+            fold(&mut accumulators[local], message);
+            folded.insert(local);
+        })?;
+        let one = size_of::<A>() as u64;
+        traffic.change(DataKind::Messages, Access::Random, folds * one);
+        let mut io = lock(&context.row_io[worker]);
+        let some = RowSet::of(&folded);
+        let mut open = (context.arrays).open(batch, self.needs, some.as_ref(), &mut io)?;
+        let (mut sum, mut applied) = (S::ZERO, 0);
+        {
+            let mut next = self.reached.batch(batch)?;
+            let mut rows = R::slices(&mut open.guards);
+            folded.for_each(|i| {
+                let accumulator = std::mem::replace(&mut accumulators[i], identity);
+                let row = R::row(&mut rows, i);
+                current.at(start + i as u64);
+                let (summand, activate) = apply(start + i as u64, row, accumulator);
+                sum.add(summand);
+                applied += 1;
+                if activate == Activate::Yes {
+                    next.insert(i);
+                }
+            });
+        }
+        context.count_rows(worker, self.needs, applied, false);
+        traffic.change(DataKind::Messages, Access::Random, applied * one);
+        (context.arrays).close(open, self.needs, None, &mut io)?;
+        Ok(sum)
+    }
+}
