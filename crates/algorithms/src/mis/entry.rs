@@ -15,7 +15,7 @@ use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 pub(crate) const ENTRY: Entry = Entry {
     name: "mis",
     aliases: &["independent-set", "maximal-independent-set"],
-    summary: "A maximal independent set: 1 for each vertex of it, 0 for each other; no two of its vertices are neighbours, and each other vertex has a neighbour in it",
+    summary: "A maximal independent set, which has no two neighbours and cannot grow: 1 for its vertices, 0 for the others",
     value: "selected",
     shape: ResultShape::Vertices,
     weighted: false,

@@ -15,7 +15,7 @@ use crate::wcc::entry::group_sizes;
 pub(crate) const ENTRY: Entry = Entry {
     name: "scc",
     aliases: &["strong-components", "strongly-connected-components"],
-    summary: "Which vertices reach each other: the smallest vertex of each one's strongly connected component; of an undirected graph these are the components of wcc",
+    summary: "Which vertices reach each other: the smallest vertex of each one's strongly connected component",
     value: "component",
     shape: ResultShape::Vertices,
     weighted: false,

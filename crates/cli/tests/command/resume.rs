@@ -108,11 +108,11 @@ fn resume_after_kill_keeps_sets_and_strong_components() {
     succeed(folder, &words(rule, ""));
     for run in [
         "run scc graph --threads 2",
-        "run scc graph --memory 7M --threads 1",
-        "run scc graph --ranks 4 --memory 60M --threads 4",
+        "run scc graph --memory 14M --threads 1",
+        "run scc graph --ranks 4 --memory 72M --threads 4",
         "run mis graph --threads 2",
-        "run mis graph --seed 2 --memory 7M --threads 1",
-        "run mis graph --priority id --ranks 4 --memory 60M --threads 4",
+        "run mis graph --seed 2 --memory 14M --threads 1",
+        "run mis graph --priority id --ranks 4 --memory 72M --threads 4",
     ] {
         check_kills(folder, run);
     }
