@@ -10,6 +10,7 @@ mod forest;
 mod in_memory;
 mod lost_ranks;
 mod modes;
+mod on_disk;
 mod pregel;
 mod refused_memory;
 mod slow_tier;

@@ -21,9 +21,9 @@ separated by white space, as LDBC Graphalytics has it, plain or gzip; or directo
 (source,destination,weight) are compared as sets. Null, an empty field of CSV, inf, infinity and \
 9223372036854775807 all mean unreached; the last three also stand for a vertex of that name.
 
-With --algorithm there is no reference: a checker finds the answer in GRAPH by a method of its own, on one thread and in memory, \
-16 to 48 bytes an arc and 17 to 81 a vertex. GRAPH and options are those of the run. Depths, parents, components, distances and counts \
-have to be equal, ranks, products and sums of weights may differ by what rounding can have done.
+With --algorithm there is no reference: a checker computes the answer from GRAPH by another method. Give the graph and the options of \
+the run. The checker uses one thread, and in memory 16 to 48 bytes an arc and 17 to 81 bytes a vertex. Depths, parents, components, \
+distances, sets, edges and counts must be equal. Ranks, products and sums of weights may differ by rounding errors.
 
 Examples:
   graphmill validate depths.csv reference.txt --rule exact

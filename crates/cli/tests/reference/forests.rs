@@ -1,21 +1,13 @@
 //! Minimum spanning forests of the reference graphs: their weights and numbers of edges.
 
-use crate::answers::Answers;
 use crate::command::Workplace;
-use crate::graphs::Graph;
-use crate::sums::{json, run_in_ways, storing};
-use crate::{GRAPHS, data, is_soak};
+use crate::data;
+use crate::sums::{graphs, json, run_in_ways, storing};
 
 #[test]
 fn forests_of_all_graphs_are_right() {
     let Some(data) = data() else { return };
-    for (number, name) in GRAPHS.iter().enumerate() {
-        let answers = Answers::load(&data, name);
-        if answers.arcs > 500_000 && !is_soak() {
-            continue;
-        }
-        let graph = Graph::load(&data, name, answers.vertices, answers.directed);
-        let graph = graph.expect("a format that is read here");
+    for (number, name, answers, graph) in graphs(&data) {
         let place = Workplace::new(format!("{name}: mst"));
         let (edges, vertices) = graph.write(place.folder());
         let mut options = vec!["--weights", "f64"];

@@ -55,6 +55,23 @@ pub(crate) fn json(data: &Path, name: &str) -> serde_json::Value {
     serde_json::from_str(&text).expect("a summary in JSON")
 }
 
+/// Returns the graphs with their numbers, names and answers.
+///
+/// Graphs of more than 500,000 arcs come only in a soak.
+pub(crate) fn graphs(
+    data: &Path,
+) -> impl Iterator<Item = (usize, &'static str, Answers, Graph)> + '_ {
+    let load = |(number, name): (usize, &&'static str)| {
+        let answers = Answers::load(data, name);
+        (answers.arcs <= 500_000 || is_soak()).then(|| {
+            let graph = Graph::load(data, name, answers.vertices, answers.directed);
+            let graph = graph.expect("a format that is read here");
+            (number, *name, answers, graph)
+        })
+    };
+    GRAPHS.iter().enumerate().filter_map(load)
+}
+
 /// The order and the batches of a graph: each other for the next one.
 pub(crate) fn storing(number: usize) -> [&'static str; 4] {
     let order = ["id", "degree"][number % 2];
@@ -65,13 +82,7 @@ pub(crate) fn storing(number: usize) -> [&'static str; 4] {
 #[test]
 fn products_of_all_graphs_are_right() {
     let Some(data) = data() else { return };
-    for (number, name) in GRAPHS.iter().enumerate() {
-        let answers = Answers::load(&data, name);
-        if answers.arcs > 500_000 && !is_soak() {
-            continue;
-        }
-        let graph = Graph::load(&data, name, answers.vertices, answers.directed);
-        let graph = graph.expect("a format that is read here");
+    for (number, name, answers, graph) in graphs(&data) {
         let place = Workplace::new(format!("{name}: spmv"));
         let (edges, vertices) = graph.write(place.folder());
         let mut options = vec!["--duplicates", "first", "--weights", "none"];
@@ -103,19 +114,13 @@ fn products_of_all_graphs_are_right() {
 fn conductance_of_all_graphs_is_right() {
     let Some(data) = data() else { return };
     let mut count = 0;
-    for (number, name) in GRAPHS.iter().enumerate() {
-        let answers = Answers::load(&data, name);
+    for (number, name, _, graph) in graphs(&data) {
         let json = json(&data, name);
         let number_at = |at: &str| json.pointer(&format!("/conductance_even_ids/{at}"));
         let Some(cut) = number_at("cut").and_then(|cut| cut.as_u64()) else {
             continue;
         };
-        if answers.arcs > 500_000 && !is_soak() {
-            continue;
-        }
         count += 1;
-        let graph = Graph::load(&data, name, answers.vertices, answers.directed);
-        let graph = graph.expect("a format that is read here");
         let place = Workplace::new(format!("{name}: conductance"));
         let (edges, vertices) = graph.write(place.folder());
         // The answers are for the undirected graph without loops.
