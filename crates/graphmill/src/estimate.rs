@@ -33,6 +33,8 @@ pub struct EstimateRequest {
     /// Its options, as for a run.
     pub options: BTreeMap<String, String>,
     /// Passes over all edges; `None` for the default of the algorithm, or one.
+    ///
+    /// If `None`, `wcc` is planned as it runs by default: it unites the ends of all edges in one pass.
     pub iterations: Option<u64>,
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
@@ -317,6 +319,7 @@ impl EstimateRequest {
                 .map(|rows| result_bytes(&outline.measure, entry.shape, rows, TOP_ROWS)),
             dispatch: self.dispatch,
             passes: iterations,
+            at_once: self.iterations.is_none(),
             tiers: &Tiers::planned(&self.placement),
             budget: &budget,
         })?;

@@ -84,7 +84,8 @@ pub(crate) struct EstimatedRunArgs {
     pub(crate) algorithm: String,
     /// Passes in which every vertex with edges sends a message
     ///
-    /// The default is that of pagerank for pagerank, else 1.
+    /// The default is that of pagerank for pagerank, else 1. Without it wcc unites the ends of all edges in one pass, where memory
+    /// allows; with it passes send labels.
     #[arg(long, value_name = "N", value_parser = count::parse)]
     pub(crate) iterations: Option<u64>,
     /// Routing of messages on disk to columns, as for run

@@ -310,6 +310,41 @@ fn estimate_of_a_label_pass_is_within_a_fifth() {
     assert!(0.0 < cached[1] && cached[2] < 1.0, "{cached:?}");
 }
 
+/// Graphs, and the ranks on which `wcc` unites their edges in one pass.
+const UNITED: [(&str, u64); 4] = [
+    ("kronecker 18 16 --batch-size 4096", 4),
+    ("kronecker 16 16 --batch-size 2048 --undirected", 1),
+    ("kronecker 18 8 --order degree", 4),
+    ("grid 700 700 --undirected", 3),
+];
+
+#[test]
+fn estimate_of_uniting_is_within_a_fifth() {
+    for (graph, ranks) in UNITED {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path();
+        let call = |words: &str| succeed(at, &words.split_whitespace().collect::<Vec<_>>());
+        call(&format!("generate {graph} -q -o g"));
+        for mib in [14, 18, 32] {
+            let machine = format!("--ranks {ranks} --memory {mib}M --threads 2 --json");
+            let plan = call(&format!("estimate g --algorithm wcc {machine}"));
+            let plan = &json(plan.as_bytes())["run"];
+            let (all, threads) = (ranks * mib, 2 * ranks);
+            let machine = format!("--ranks {ranks} --memory {all}M --threads {threads}");
+            call(&format!("run wcc g -q {machine} --metrics run.json"));
+            let run = file(at, "run.json");
+            let passes = run["passes"].as_array().expect("passes");
+            let scans = passes.iter().filter(|pass| pass["mode"] == "scatter");
+            assert_eq!(scans.count(), 1, "{graph}");
+            for moved in MOVED {
+                let measured: f64 = passes.iter().map(|pass| number(&pass[moved])).sum();
+                let what = format!("{graph}, {mib} MiB, {moved}");
+                assert_near(&what, number(&plan["all"][moved]), measured);
+            }
+        }
+    }
+}
+
 #[test]
 fn estimate_reads_streamed_edges_in_each_pass() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -407,8 +442,9 @@ fn estimate_matches_fullest_pass() {
                 false => ("pass", fullest),
             };
             for graph in [expected, "g"] {
-                let machine = format!("{count} --memory={mib}M --threads=2 --disks=shared");
-                let plan = format!("estimate {graph} --algorithm={algorithm} {machine} --json");
+                let run = format!("--algorithm={algorithm} --iterations=1 {count} --memory={mib}M");
+                let machine = "--threads=2 --disks=shared --json";
+                let plan = format!("estimate {graph} {run} {machine}");
                 let words: Vec<&str> = plan.split(' ').collect();
                 let planned = &json(succeed(at, &words).as_bytes())["run"];
                 for moved in MOVED {

@@ -4,3 +4,4 @@ pub(crate) mod model;
 pub(crate) mod rank_estimator;
 pub(crate) mod routing;
 pub(crate) mod spill;
+pub(crate) mod uniting;

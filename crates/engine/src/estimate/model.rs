@@ -41,6 +41,8 @@ pub struct RunEstimateRequest<'q> {
     pub dispatch: DispatchChoice,
     /// Passes over all edges.
     pub passes: u64,
+    /// True if a program that can read each edge once does so, in one pass.
+    pub at_once: bool,
     /// The tiers of the data, on each rank.
     pub tiers: &'q Tiers,
     /// What reading a stored graph takes comes from there.
@@ -116,6 +118,8 @@ pub(crate) struct PlannedRank<'q> {
     pub(crate) room: PassMemory,
     pub(crate) to_dispatch: Option<RoutingPlan>,
     pub(crate) vertex_state_resident: bool,
+    /// Bytes that rows in memory leave free.
+    pub(crate) beside_rows: u64,
     /// True if it is known who needs which messages, and bytes of files that say so.
     pub(crate) filters: bool,
     pub(crate) needs_files: u64,

@@ -50,6 +50,9 @@ pub fn estimate_run(question: &RunEstimateRequest<'_>) -> Result<Vec<RunEstimate
     let ranks = 0..question.cuts.len() - 1;
     let looking = ranks.map(|rank| RankEstimator::new(question, rank)?.share());
     let looking = looking.collect::<Result<Vec<_>, _>>()?;
+    if looking.iter().all(PlannedRank::unites) {
+        return Ok(looking.iter().map(PlannedRank::unite).collect());
+    }
     let pieces = count_pieces(question, &looking)?;
     let each = looking.into_iter().zip(pieces);
     let looked = each.map(|(looking, pieces)| looking.look(&pieces));
@@ -121,7 +124,7 @@ impl<'q> RankEstimator<'q> {
         &self.question.outline.columns[self.own.clone()]
     }
     /// Of something that is spread over all vertices, what lies at this rank.
-    fn own_share(&self, of_all: u64) -> u64 {
+    pub(crate) fn own_share(&self, of_all: u64) -> u64 {
         let all = self.batches().vertices().max(1);
         (u128::from(of_all) * u128::from(self.own_vertices()) / u128::from(all)) as u64
     }
@@ -146,6 +149,7 @@ impl<'q> RankEstimator<'q> {
         let reserve = self.shape.reserve(sizes, 0);
         let reserve = if self.shape.rows_fit { 0 } else { reserve };
         let vertex_state_resident = self.keep(vertices.saturating_mul(rows as u64), reserve);
+        let beside_rows = self.free;
         let degrees_bytes = vertices.saturating_mul(size_of::<u32>() as u64);
         let on_disk = if vertex_state_resident { 0 } else { rows };
         let reserve = self.shape.reserve_with_degrees(sizes, on_disk);
@@ -190,6 +194,7 @@ impl<'q> RankEstimator<'q> {
             of: self,
             room,
             vertex_state_resident,
+            beside_rows,
             filters: needs.is_some(),
             needs_files,
             start,
@@ -503,14 +508,29 @@ impl PlannedRank<'_> {
             early_passes: dispatching.early_passes,
             early,
             pass,
-            arcs: looking.columns().iter().map(|column| column.edges).sum(),
-            vertex_state_resident: self.vertex_state_resident,
             messages_resident: room.window_batches.is_none(),
             cached_cell_bytes: cell_cache.pinned,
+            temporary_bytes: files,
+            ..self.facts_of_rank()
+        }
+    }
+
+    /// Returns an estimate that says nothing yet of what the passes move.
+    pub(crate) fn facts_of_rank(&self) -> RunEstimate {
+        let looking = &self.of;
+        RunEstimate {
+            start: PassTraffic::default(),
+            early_passes: 0,
+            early: PassTraffic::default(),
+            pass: PassTraffic::default(),
+            arcs: looking.columns().iter().map(|column| column.edges).sum(),
+            vertex_state_resident: self.vertex_state_resident,
+            messages_resident: true,
+            cached_cell_bytes: 0,
             cell_bytes: looking.cell_bytes(),
             least_memory: looking.least,
             workers: looking.shape.workers,
-            temporary_bytes: files,
+            temporary_bytes: 0,
         }
     }
 }

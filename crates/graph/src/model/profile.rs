@@ -212,6 +212,30 @@ impl GraphProfile {
         }
     }
 
+    /// Calls `f` with each cell of a column: source batch, probability that it exists, mean bytes.
+    pub fn each_cell_of_column(&self, column: usize, f: &mut dyn FnMut(usize, f64, f64)) {
+        match &self.source {
+            ProfileSource::Stored(graph) => (graph.column(column).cells().iter())
+                .for_each(|cell| f(cell.source_batch(), 1.0, cell.data_bytes() as f64)),
+            ProfileSource::Expected(_) => {
+                let batches = self.columns.len();
+                let of = &self.columns[column];
+                let [chance, bytes] =
+                    [of.cells, of.data_bytes].map(|all| all as f64 / batches as f64);
+                (0..batches).for_each(|batch| f(batch, chance, bytes));
+            }
+        }
+    }
+
+    /// True if every edge is stored both ways.
+    #[must_use]
+    pub fn symmetric(&self) -> bool {
+        match &self.source {
+            ProfileSource::Stored(graph) => graph.symmetric(),
+            ProfileSource::Expected(graph) => !graph.directed,
+        }
+    }
+
     /// Bytes of the weight of an edge.
     #[must_use]
     pub fn weight_bytes(&self) -> u64 {

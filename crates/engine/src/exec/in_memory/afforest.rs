@@ -25,7 +25,7 @@ const SAMPLE: usize = 1024;
 /// Vertices that a worker takes at a time.
 const AT_ONCE: usize = 4096;
 /// Batches from which on a scan of cells looks for the largest component on its way.
-const BATCHES_MIN: usize = 4;
+pub(crate) const BATCHES_MIN: usize = 4;
 /// Vertices whose neighbours are on their way.
 const AHEAD: usize = 16;
 
