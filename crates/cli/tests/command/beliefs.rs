@@ -30,7 +30,7 @@ fn beliefs_of_files_and_stored_graphs() {
     write(at, "p.csv", PRIORS);
     let said = told(at, &words("import edges.txt --edge-vertices -o graph"));
     assert!(
-        said.contains("vertices                               7\n"),
+        said.contains("vertices                             7\n"),
         "{said}"
     );
     let info = succeed(at, &words("info graph"));
