@@ -198,7 +198,7 @@ fn random_field(seed: u64, name: &'static str, vertices: usize, edges: usize) ->
         least + (most - least) * (random.below(1 << 20) as f64 / (1 << 20) as f64)
     };
     let mut numbers = |count| (0..count).map(|_| share(0.0, 1.0)).collect::<Vec<f64>>();
-    let directed = seed % 3 > 0;
+    let directed = !seed.is_multiple_of(3);
     let [a, b, c, d] = numbers(4)[..] else {
         unreachable!()
     };

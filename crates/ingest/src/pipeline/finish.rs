@@ -23,7 +23,7 @@ impl ImportContext<'_> {
     ) -> Result<(), IngestError> {
         self.send_to_root(&graph, staging)?;
         let options = self.options;
-        let edge_vertices = options.edge_vertices.then(|| EdgeVertices {
+        let edge_vertices = options.edge_vertices.then_some(EdgeVertices {
             count: self.report.edges,
             directed: self.directed,
         });
