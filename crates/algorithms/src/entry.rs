@@ -23,6 +23,8 @@ pub struct Entry {
     pub shape: ResultShape,
     /// True if the weights of arcs always count; where there are none each arc counts 1.
     pub weighted: bool,
+    /// True if it runs on graphs whose edges have vertices of their own, and on no others.
+    pub edge_vertices: bool,
     /// Its options.
     pub options: &'static [OptionSpec],
     /// Checks the values of its options, except those that name vertices.

@@ -11,6 +11,7 @@
 //! | [`sssp`] | how far away is each vertex |
 //! | [`conductance`] | how well is a set separated from the rest |
 //! | [`spmv`] | the matrix of the graph times a vector |
+//! | [`bp`] | how likely is each of two states, given priors and neighbours |
 //! | `check.rs` | what the checkers share |
 //! | [`ResultChecker`] | how arcs and a result come before a checker |
 //! | [`registry`](registry()) | all of them by name |
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bfs;
+pub mod bp;
 pub mod check;
 pub mod conductance;
 mod entry;

@@ -15,6 +15,8 @@ pub enum OptionKind {
     VertexSet,
     /// A value for each vertex: a file of values, or `ones`.
     VertexValues,
+    /// A probability for each vertex: a file of values from 0 to 1; 0.5 where it has none.
+    VertexProbabilities,
 }
 
 impl OptionKind {
@@ -24,7 +26,20 @@ impl OptionKind {
         match self {
             OptionKind::VertexSet => &["odd", "even"],
             OptionKind::VertexValues => &["ones"],
-            OptionKind::Value | OptionKind::Flag | OptionKind::Vertex | OptionKind::Vertices => &[],
+            OptionKind::Value
+            | OptionKind::Flag
+            | OptionKind::Vertex
+            | OptionKind::Vertices
+            | OptionKind::VertexProbabilities => &[],
+        }
+    }
+
+    /// The value of a vertex without a row in a file.
+    #[must_use]
+    pub fn missing(self) -> f64 {
+        match self {
+            OptionKind::VertexProbabilities => 0.5,
+            _ => 0.0,
         }
     }
 }

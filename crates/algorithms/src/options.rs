@@ -17,7 +17,7 @@ pub struct AlgorithmOptions {
     pub vertices: BTreeMap<String, Vec<u64>>,
     /// Sets of vertices by the option's name: the rows of their members are 1, all others 0.
     pub sets: BTreeMap<String, VertexArray<u8>>,
-    /// Values of vertices by the option's name; 0 where a file has none.
+    /// Values of vertices by the option's name; [`OptionKind::missing`] where a file has none.
     pub vectors: BTreeMap<String, VertexArray<f64>>,
     /// The same sets and values for a checker, by ordinal of id.
     pub lists: BTreeMap<String, Arc<[f64]>>,
@@ -68,6 +68,28 @@ pub enum AlgorithmError {
     )]
     Directed {
         /// The stored graph, or the files of its edges.
+        graph: PathBuf,
+    },
+    /// An algorithm needs a vertex for each edge, and the graph has none.
+    #[error(
+        "cannot run {algorithm} on {}: its edges have no vertices of their own; import them again (graphmill import INPUT --edge-vertices -o GRAPH), or run {algorithm} on the files of edges",
+        graph.display()
+    )]
+    NoEdgeVertices {
+        /// The name of the algorithm.
+        algorithm: &'static str,
+        /// The stored graph.
+        graph: PathBuf,
+    },
+    /// A graph has a vertex for each edge, and the algorithm takes vertices of edges for others.
+    #[error(
+        "cannot run {algorithm} on {}: it was imported with --edge-vertices, for bp; import the edges again without it",
+        graph.display()
+    )]
+    EdgeVertices {
+        /// The name of the algorithm.
+        algorithm: &'static str,
+        /// The stored graph.
         graph: PathBuf,
     },
     /// A graph has weights that the algorithm cannot take.

@@ -88,7 +88,7 @@ where
     ) -> Box<dyn ResultChecker> {
         Box::new(RecordedResult {
             takes,
-            vertices: graph.vertices(),
+            vertices: graph.named_vertices(),
             arcs_max: graph.arcs(),
             checker_bytes,
             arcs: Vec::new(),

@@ -82,6 +82,7 @@ fn main() {
     let begin = clock.now();
     let facts = FinishInfo {
         ids,
+        edge_vertices: None,
         input_edges: edges,
         dropped: BTreeMap::new(),
         options: BTreeMap::new(),

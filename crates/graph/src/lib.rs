@@ -54,7 +54,7 @@ pub use edge_fields::{EdgeField, EdgeFields, FieldType, RECORD_BYTES_MAX};
 pub use error::FormatError;
 pub use file::extent::{CHUNK_BYTES, Extent};
 pub use file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileSide};
-pub use manifest::{FORMAT, IdKind, Manifest};
+pub use manifest::{EdgeVertices, FORMAT, IdKind, Manifest};
 pub use model::expected::{DegreeModel, GraphModel};
 pub use model::numbers::{ColumnModel, FileBytes, SenderCounts, file_bytes};
 pub use model::profile::GraphProfile;

@@ -33,6 +33,18 @@ pub enum IdKind {
     Text,
 }
 
+/// The vertices that stand for edges: the last ones, which have no ids.
+///
+/// An edge from `u` to `v` is two arcs, from `u` to its vertex and from there to `v`. Both have the weight of the edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EdgeVertices {
+    /// Their number.
+    pub count: u64,
+    /// Whether the edges have a direction.
+    pub directed: bool,
+}
+
 /// The files with the ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,6 +76,9 @@ pub struct Manifest {
     pub graph_id: String,
     /// |V|.
     pub vertices: u64,
+    /// Which of them stand for edges; `None`: every arc is an edge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge_vertices: Option<EdgeVertices>,
     /// Number of stored edges; an undirected edge is two.
     pub arcs: u64,
     /// Edges in the input, before policies and doubling.
@@ -110,6 +125,11 @@ struct ManifestHeader {
 }
 
 impl Manifest {
+    /// The number of vertices that have ids: all that stand for no edge.
+    pub(crate) fn named_vertices(&self) -> u64 {
+        let of_edges = self.edge_vertices.map_or(0, |edges| edges.count);
+        self.vertices.saturating_sub(of_edges)
+    }
     /// The checksum of all that it says, as eight digits: of the files of the graph too.
     #[must_use]
     pub fn checksum(&self) -> &str {
@@ -218,6 +238,10 @@ mod tests {
             program: "graphmill 0".into(),
             graph_id: "00ff".into(),
             vertices: 9,
+            edge_vertices: Some(EdgeVertices {
+                count: 4,
+                directed: false,
+            }),
             arcs: 3,
             input_edges: 4,
             dropped: [("duplicates \"x\"".into(), 1)].into(),

@@ -79,6 +79,18 @@ pub(crate) fn values(
     }
 }
 
+/// Refuses a graph whose edges have vertices, or have none, unlike what the algorithm needs.
+pub(crate) fn check_edge_vertices(entry: &Entry, graph: &StoredGraph) -> Result<(), Error> {
+    let algorithm = entry.name;
+    let (needs, has) = (entry.edge_vertices, graph.meta().edge_vertices.is_some());
+    let graph = graph.path().to_path_buf();
+    match (needs, has) {
+        (true, false) => Err(AlgorithmError::NoEdgeVertices { algorithm, graph }.into()),
+        (false, true) => Err(AlgorithmError::EdgeVertices { algorithm, graph }.into()),
+        _ => Ok(()),
+    }
+}
+
 /// Options as the algorithm takes them: the ids among them looked up in `graph`.
 pub(crate) fn settings(
     entry: &'static Entry,
@@ -98,7 +110,8 @@ pub(crate) fn settings(
             OptionKind::Value
             | OptionKind::Flag
             | OptionKind::VertexSet
-            | OptionKind::VertexValues => continue,
+            | OptionKind::VertexValues
+            | OptionKind::VertexProbabilities => continue,
         };
         let ids = ids.iter();
         let indices = ids.map(|id| index_of(graph, &mut reader, option, id));

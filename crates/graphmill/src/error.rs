@@ -498,6 +498,7 @@ impl Error {
                     IngestError::Generator { .. }
                         | IngestError::BatchSize { .. }
                         | IngestError::Plan { .. }
+                        | IngestError::EdgeVertices { .. }
                 )
                 | Error::Validate(
                     ValidateError::Share { .. }

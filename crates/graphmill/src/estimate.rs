@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use graphmill_algorithms::AlgorithmError;
 use graphmill_engine::{
     DispatchChoice, PassTraffic, RunEstimate, RunEstimateRequest, estimate_run,
 };
@@ -13,7 +14,8 @@ pub use graphmill_graph::DegreeModel;
 use graphmill_graph::{EdgeKind, GraphProfile};
 pub use graphmill_ingest::Input;
 use graphmill_ingest::{
-    ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Phase, estimate,
+    ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, IngestError, Phase,
+    estimate,
 };
 use graphmill_storage::{CancelToken, MemoryBudget, Placement, Tiers};
 use serde::Serialize;
@@ -281,7 +283,11 @@ impl EstimateRequest {
     pub fn answer(&self, stop: &CancelToken) -> Result<Estimate, Error> {
         let entry = algorithms::find(&self.algorithm)?;
         let values = algorithms::values(entry, &self.options);
-        (entry.check_options)(&values)?;
+        match (entry.check_options)(&values) {
+            // An estimate does without them.
+            Ok(()) | Err(AlgorithmError::Missing { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
         self.cluster.check()?;
         let cluster = Cluster {
             memory: self.cluster.memory.min(Cluster::MEMORY_MAX),
@@ -291,9 +297,14 @@ impl EstimateRequest {
             GraphSource::Stored(path) => {
                 let machine = Machine::with_one_thread(stop)?;
                 let graph = machine.graph(path)?;
+                algorithms::check_edge_vertices(entry, &graph)?;
                 let outline = GraphProfile::of_stored(&graph, machine.budget());
                 let disk_bytes = machine.disk_bytes(path)?;
                 (outline, None, machine.budget().clone(), Some(disk_bytes))
+            }
+            GraphSource::Expected(_) if entry.edge_vertices => {
+                let problem = "its algorithm needs a vertex for each edge; import such a graph (--edge-vertices), or a part of it, and estimate a run on that";
+                return Err(IngestError::Plan { problem }.into());
             }
             GraphSource::Expected(expected) => {
                 let imported = expected.import(&cluster)?;
@@ -318,7 +329,8 @@ impl EstimateRequest {
             results: [false, true]
                 .map(|rows| result_bytes(&outline.measure, entry.shape, rows, TOP_ROWS)),
             dispatch: self.dispatch,
-            passes: iterations,
+            // If edges have vertices, messages go to them and back.
+            passes: iterations.saturating_mul(1 + u64::from(entry.edge_vertices)),
             at_once: self.iterations.is_none(),
             tiers: &Tiers::planned(&self.placement),
             budget: &budget,

@@ -263,6 +263,7 @@ impl Machine {
             self_loops: config.self_loops,
             reverse: config.reverse,
             order: config.order,
+            edge_vertices: config.edge_vertices,
             batch_size: config.batch_size,
             csr_ratio: config.csr_ratio,
             keep_every: config.keep_every,

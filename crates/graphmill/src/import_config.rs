@@ -35,6 +35,10 @@ pub struct ImportConfig {
     pub reverse: bool,
     /// The order of the vertex indices; it affects results only by the rounding of sums.
     pub order: Order,
+    /// Whether each edge becomes a vertex without an id, between two arcs.
+    ///
+    /// A run sets it as its algorithm needs it.
+    pub edge_vertices: bool,
     /// Vertices of a batch, for experiments: at most 2^31.
     ///
     /// The batch has exactly as many, or at most as many in order of degree.
@@ -68,6 +72,7 @@ impl Default for ImportConfig {
             vertices: Vec::new(),
             reverse: defaults.reverse,
             order: defaults.order,
+            edge_vertices: defaults.edge_vertices,
             batch_size: defaults.batch_size,
             csr_ratio: defaults.csr_ratio,
             keep_every: Some(KEEP_EVERY),
@@ -83,12 +88,20 @@ impl ImportConfig {
         record.unwrap_or(self.weights)
     }
 
-    /// Refuses weights beside a record of fields, and to merge weights of edges that have none.
+    /// Refuses options that do not go together.
     pub(crate) fn check(&self, weights: EdgeKind) -> Result<(), Error> {
         let has_weights = self.weights.is_weight() || self.text.weight_column.is_some();
         if has_weights && self.edge_kind().is_record() {
             return Err(Error::TwoKindsOfData);
         }
+        let options = ImportOptions {
+            duplicates: self.duplicates,
+            order: self.order,
+            reverse: self.reverse,
+            edge_vertices: self.edge_vertices,
+            ..ImportOptions::new("")
+        };
+        options.check_edge_vertices()?;
         let option = match self.duplicates {
             Duplicates::Sum => "--duplicates sum",
             Duplicates::Min => "--duplicates min",

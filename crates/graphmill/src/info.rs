@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use graphmill_graph::{EdgeFields, EdgeKind, FileKind, IdKind, Order, WeightRange};
+use graphmill_graph::{EdgeFields, EdgeKind, EdgeVertices, FileKind, IdKind, Order, WeightRange};
 use graphmill_storage::{Open, StorageError};
 use serde::Serialize;
 
@@ -21,6 +21,9 @@ pub struct GraphInfo {
     pub program: String,
     /// |V|.
     pub vertices: u64,
+    /// Which of them stand for edges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edge_vertices: Option<EdgeVertices>,
     /// Stored edges: an undirected one counts twice.
     pub arcs: u64,
     /// Edges of the input, before anything was dropped.
@@ -82,6 +85,7 @@ impl Machine {
             format: meta.format,
             program: meta.program.clone(),
             vertices: graph.vertices(),
+            edge_vertices: meta.edge_vertices,
             arcs: graph.arcs(),
             input_edges: meta.input_edges,
             dropped: meta.dropped.clone(),

@@ -32,6 +32,7 @@ impl Plan {
         watcher: &ProgressFn,
     ) -> Result<(Arc<StoredGraph>, AlgorithmOptions, Option<DirLock>), Error> {
         let (graph, hold) = self.open(machine, purpose, watcher)?;
+        algorithms::check_edge_vertices(self.entry, &graph)?;
         let settings =
             algorithms::settings(self.entry, &self.config.options, &graph, machine.budget())?;
         let is_weighted = self.entry.is_weighted(&settings);
@@ -78,7 +79,11 @@ impl Plan {
             machine.input(list)?;
         }
         if disk.exists(&input.join(DESCRIPTION))? {
-            if self.config.import != ImportConfig::default() {
+            let plain = ImportConfig {
+                edge_vertices: self.config.import.edge_vertices,
+                ..ImportConfig::default()
+            };
+            if self.config.import != plain {
                 let path = input.clone();
                 return Err(Error::AlreadyStored { path });
             }

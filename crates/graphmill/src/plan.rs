@@ -34,8 +34,9 @@ impl Plan {
     /// # Errors
     /// There is no such algorithm, option or result format; an option is missing, has a value that it cannot have, or means nothing
     /// here.
-    pub fn new(config: Config) -> Result<Plan, Error> {
+    pub fn new(mut config: Config) -> Result<Plan, Error> {
         let entry = algorithms::find(&config.algorithm)?;
+        config.import.edge_vertices = entry.edge_vertices;
         algorithms::check(entry, &config.options)?;
         if let Some(output) = &config.output {
             ResultFormat::of(output)?;

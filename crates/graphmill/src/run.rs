@@ -37,7 +37,7 @@ pub struct Run {
     pub algorithm: &'static str,
     /// Name of the value's column.
     pub column: &'static str,
-    /// Vertices of the graph.
+    /// Vertices of the graph that have ids.
     pub vertices: u64,
     /// Arcs of the graph: an undirected edge is two.
     pub arcs: u64,
@@ -212,7 +212,7 @@ impl Plan {
         let run = Run {
             algorithm: self.entry.name,
             column: output.column,
-            vertices: graph.vertices(),
+            vertices: graph.named_vertices(),
             arcs: graph.arcs(),
             read: info::read(&graph.meta().options),
             top: summary.top[..self.config.top.min(summary.top.len())].to_vec(),
@@ -307,7 +307,9 @@ impl Plan {
             Some(folder) => {
                 let batches = graph.batches();
                 let own = job::local_batches(session).map(|batch| batches.range(batch));
-                let own = own.map(|range| range.end - range.start).sum();
+                let named = graph.named_vertices();
+                let own = own.map(|range| range.end.min(named) - range.start.min(named));
+                let own = own.sum();
                 Some(session.write_parts(output, folder, |rows| note(rows, own))?)
             }
             None => None,
@@ -322,7 +324,7 @@ impl Plan {
         }
         let path = self.config.output.as_ref();
         if let Some(path) = path.filter(|_| is_first && folder.is_none()) {
-            let note = |rows| note(rows, graph.vertices());
+            let note = |rows| note(rows, graph.named_vertices());
             result_bytes = Some(session.write_served(output, path, note)?);
         }
         if let Some(each) = each.filter(|_| is_first) {

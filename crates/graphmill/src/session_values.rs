@@ -75,12 +75,12 @@ impl Session {
         index.ok_or_else(|| Error::NoVertex { id: id.to_string() })
     }
 
-    /// The id of the vertex with index `index`, less than the number of vertices.
+    /// The id of the vertex with index `index`, less than the number of vertices with ids.
     ///
     /// # Errors
     /// There is no such vertex; the ids cannot be read.
     pub fn id_of(&mut self, index: u64) -> Result<VertexId, Error> {
-        let vertices = self.graph.vertices();
+        let vertices = self.graph.named_vertices();
         if index >= vertices {
             return Err(EngineError::NoSuchIndex { index, vertices }.into());
         }

@@ -119,6 +119,7 @@ impl StartOptions {
             vertices,
             reverse,
             order,
+            edge_vertices,
             batch_size,
             csr_ratio,
             keep_every,
@@ -141,6 +142,7 @@ impl StartOptions {
         self.add("--vertices", vertices);
         self.add("--reverse", reverse);
         self.add("--order", order);
+        self.add("--edge-vertices", edge_vertices);
         self.add("--batch-size", batch_size);
         self.add("--csr-ratio", csr_ratio);
         self.add("--checkpoints or --checkpoint-every", keep_every);

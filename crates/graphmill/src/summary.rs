@@ -207,7 +207,11 @@ pub(crate) fn summarize(
     for batch in 0..graph.batches().len() {
         check_stop(machine.stop())?;
         raw.read(engine, &shown.values, batch)?;
-        let range = graph.batches().range(batch);
+        let mut range = graph.batches().range(batch);
+        if range.end > graph.named_vertices() {
+            range.end = graph.named_vertices().max(range.start);
+            raw.resize((range.end - range.start) as usize);
+        }
         let first = range.start;
         if let Some((reader, ranks)) = &mut ranks {
             ranks.clear();

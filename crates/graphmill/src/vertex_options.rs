@@ -30,7 +30,7 @@ impl Plan {
         let of_vertices = |option: &&OptionSpec| {
             matches!(
                 option.kind,
-                OptionKind::VertexSet | OptionKind::VertexValues
+                OptionKind::VertexSet | OptionKind::VertexValues | OptionKind::VertexProbabilities
             )
         };
         let options = self.entry.options.iter().filter(of_vertices);
@@ -105,7 +105,11 @@ impl Plan {
                     machine,
                     ..
                 } = session;
-                fill::vector(machine, engine, graph, path, vector)?;
+                let missing = option.kind.missing();
+                if missing != 0.0 {
+                    engine.process_vertices(vector.write(), None, |_, value| *value = missing)?;
+                }
+                fill::vector(machine, engine, graph, path, option.kind, vector)?;
                 settings.vectors.insert(name, vector);
             }
         }
@@ -127,13 +131,15 @@ impl Plan {
             if is_word && option.kind == OptionKind::VertexValues {
                 continue;
             }
-            let bytes = graph.vertices().saturating_mul(size_of::<f64>() as u64);
+            let bytes = graph
+                .named_vertices()
+                .saturating_mul(size_of::<f64>() as u64);
             let budget = machine.budget();
             leases.push(budget.lease("the values of an option", bytes)?);
             let list = match is_word {
                 true => {
                     parity::check_integers(graph, option.name, value)?;
-                    let mut list = vec![0.0; graph.vertices() as usize];
+                    let mut list = vec![0.0; graph.named_vertices() as usize];
                     let mut ids = IdCursor::new(graph, budget, 0)?;
                     for place in &mut list {
                         let is_odd = ids.next()?.and_then(parity::is_odd);
@@ -156,7 +162,7 @@ fn list_of_file(
     path: &Path,
     kind: OptionKind,
 ) -> Result<Vec<f64>, Error> {
-    let mut list = vec![0.0; graph.vertices() as usize];
+    let mut list = vec![kind.missing(); graph.named_vertices() as usize];
     let mut has_row = vec![false; list.len()];
     let mut names = IdLookup::new(graph, machine.budget(), machine.budget().available() / 2)?;
     let reading = match kind {
@@ -181,7 +187,10 @@ fn list_of_file(
         }
         list[rank] = match kind {
             OptionKind::VertexSet => 1.0,
-            _ => fill::finite(&value).map_err(wrong)?.unwrap_or(0.0),
+            kind => {
+                let value = fill::number(kind, &value).map_err(wrong)?;
+                value.unwrap_or(kind.missing())
+            }
         };
     }
     Ok(list)

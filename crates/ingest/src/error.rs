@@ -197,6 +197,15 @@ pub enum IngestError {
     #[error("--vertices conflicts with an input that defines its vertices: leave it out")]
     VerticesKnown,
 
+    /// An option that does not go with vertices of edges.
+    #[error(
+        "{option} does not go with --edge-vertices (which bp imports by), as each edge of the input gets a vertex of its own: leave {option} out"
+    )]
+    EdgeVertices {
+        /// The option.
+        option: &'static str,
+    },
+
     /// An import that is not planned.
     #[error("cannot plan such an import: {problem}")]
     Plan {

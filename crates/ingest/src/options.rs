@@ -10,6 +10,7 @@ use graphmill_fabric::Fabric;
 use graphmill_graph::Order;
 use graphmill_storage::{CancelToken, Clock, Disk, MemoryBudget, WorkerPool};
 
+use crate::error::IngestError;
 use crate::progress::ImportProgress;
 
 /// The resources of an import.
@@ -48,6 +49,10 @@ pub struct ImportOptions {
     pub reverse: bool,
     /// The order in which vertices get their indices.
     pub order: Order,
+    /// True if each edge becomes a vertex without an id, between two arcs with the edge's data.
+    ///
+    /// An edge from `u` to `v` has an arc from `u` to its vertex and one from there to `v`. The vertex of a self-loop has no arcs.
+    pub edge_vertices: bool,
     /// Vertices of a batch; by default vertices and edges decide where batches end.
     ///
     /// Exactly this many, or at most this many in order of degree; at most [`SPAN_MAX`](graphmill_graph::Batches::SPAN_MAX).
@@ -81,6 +86,7 @@ impl ImportOptions {
             self_loops: SelfLoops::Keep,
             reverse: false,
             order: Order::Id,
+            edge_vertices: false,
             batch_size: None,
             csr_ratio: 0,
             keep_every: None,
@@ -89,15 +95,45 @@ impl ImportOptions {
         }
     }
 
+    /// Refuses other options that do not go with `edge_vertices`.
+    ///
+    /// # Errors
+    /// [`IngestError::EdgeVertices`].
+    pub fn check_edge_vertices(&self) -> Result<(), IngestError> {
+        let misfits = [
+            ("--duplicates", self.duplicates != Duplicates::Keep),
+            ("--order degree", self.order == Order::Degree),
+            ("--reverse", self.reverse),
+        ];
+        let misfit = misfits.into_iter().find(|(_, is_given)| *is_given);
+        match misfit.filter(|_| self.edge_vertices) {
+            Some((option, _)) => Err(IngestError::EdgeVertices { option }),
+            None => Ok(()),
+        }
+    }
+
+    /// The options by which arcs are stored: with `edge_vertices` an edge is two arcs that go one way.
+    pub(crate) fn of_arcs(&self) -> Self {
+        match self.edge_vertices {
+            false => self.clone(),
+            true => Self {
+                directed: true,
+                self_loops: SelfLoops::Drop,
+                ..self.clone()
+            },
+        }
+    }
+
     /// All of it that decides which graph is made of an input.
     pub(crate) fn of_graph(&self) -> String {
         format!(
-            "{} {:?} {:?} {} {:?} {:?} {}",
+            "{} {:?} {:?} {} {:?} {} {:?} {}",
             self.directed,
             self.duplicates,
             self.self_loops,
             self.reverse,
             self.order,
+            self.edge_vertices,
             self.batch_size,
             self.csr_ratio,
         )

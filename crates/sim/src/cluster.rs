@@ -79,7 +79,10 @@ impl Scenario {
         let line = |(from, to, weight): &(u64, u64, u32)| format!("{from} {to} {weight}\n");
         let text: String = self.edges.iter().map(line).collect();
         disk.write_small(Path::new(EDGES), text.as_bytes())?;
-        if [self.option("set"), self.option("vector")].contains(&VECTOR) {
+        if ["set", "vector", "priors"]
+            .map(|name| self.option(name))
+            .contains(&VECTOR)
+        {
             let rows = self.vector().into_iter().rev();
             let text: String = rows.map(|(id, value)| format!("{id} {value}\n")).collect();
             disk.write_small(Path::new(VECTOR), text.as_bytes())?;

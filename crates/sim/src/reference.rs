@@ -39,6 +39,10 @@ pub(crate) fn wrong(case: &Scenario, result: &[u8]) -> Option<String> {
                 (value - right).abs() <= 1e-9
             })
         }
+        "bp" => {
+            let right = beliefs(case, &ids);
+            differs(&rows, |id, value| (value - right[&id]).abs() <= 1e-9)
+        }
         "wcc" => components(case, &ids, &rows),
         "scc" => strong_components(case, &ids, &rows),
         "mis" => independent(case, &rows),
@@ -249,4 +253,56 @@ fn products(case: &Scenario) -> BTreeMap<u64, f64> {
         *products.entry(at).or_insert(0.0) += weight * value(other);
     }
     products
+}
+
+/// Returns the beliefs after rounds in which each edge sends both ways.
+fn beliefs(case: &Scenario, ids: &BTreeSet<u64>) -> BTreeMap<u64, f64> {
+    let potential: Vec<f64> = case
+        .option("potential")
+        .split(',')
+        .filter_map(|of| of.parse().ok())
+        .collect();
+    let priors = if case.option("priors").is_empty() {
+        BTreeMap::new()
+    } else {
+        case.vector()
+    };
+    let weight = |weight: u32| match case.import.weights {
+        EdgeKind::None | EdgeKind::Record(_) => 1.0,
+        _ => f64::from(weight),
+    };
+    let edges: Vec<_> = case.edges.iter().filter(|edge| edge.0 != edge.1).collect();
+    let mut around: BTreeMap<u64, Vec<[usize; 2]>> = BTreeMap::new();
+    for (edge, (from, to, _)) in edges.iter().enumerate() {
+        around.entry(*from).or_default().push([edge, 0]);
+        around.entry(*to).or_default().push([edge, 1]);
+    }
+    let scaled = |[zero, one]: [f64; 2]| [zero / (zero + one), one / (zero + one)];
+    // The messages to both ends of each edge.
+    let mut messages = vec![[[0.5; 2]; 2]; edges.len()];
+    let belief = |messages: &[[[f64; 2]; 2]], id: u64, without: usize| {
+        let prior = priors.get(&id).copied().unwrap_or(0.5);
+        let edges = around.get(&id).into_iter().flatten();
+        edges.filter(|[edge, _]| *edge != without).fold(
+            [1.0 - prior, prior],
+            |so_far, [edge, end]| {
+                let message = messages[*edge][*end];
+                scaled([so_far[0] * message[0], so_far[1] * message[1]])
+            },
+        )
+    };
+    for _ in 0..case.option("iterations").parse().unwrap_or(0) {
+        let next = edges.iter().enumerate().map(|(edge, (from, to, number))| {
+            let [source, target] = [*from, *to].map(|id| belief(&messages, id, edge));
+            let factor = |s: usize, t: usize| potential[2 * s + t].powf(weight(*number));
+            let to_source = |s| target[0] * factor(s, 0) + target[1] * factor(s, 1);
+            let to_target = |t| source[0] * factor(0, t) + source[1] * factor(1, t);
+            [scaled([0, 1].map(to_source)), scaled([0, 1].map(to_target))]
+        });
+        messages = next.collect();
+    }
+    let all = ids
+        .iter()
+        .map(|id| (*id, belief(&messages, *id, usize::MAX)[1]));
+    all.collect()
 }

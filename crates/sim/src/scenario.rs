@@ -51,6 +51,8 @@ impl Scenario {
         if seed >= LATER_SEEDS && seed % 5 == 4 {
             let random = &mut SplitMix64::new(seed ^ 0x5a5a);
             (case.algorithm, case.options) = case.draw_sum(random);
+        } else if seed >= LATER_SEEDS && seed % 5 == 3 {
+            case.draw_beliefs(&mut SplitMix64::new(seed ^ 0x5a5a));
         }
         case
     }
@@ -174,7 +176,7 @@ impl Scenario {
     }
 }
 
-/// Seeds from which on some cases are about sums over one pass.
+/// Seeds from which on some cases are about sums over one pass, or about beliefs.
 const LATER_SEEDS: u64 = 64;
 
 impl Scenario {
@@ -197,6 +199,27 @@ impl Scenario {
         (algorithm, options)
     }
 
+    /// Draws a question about beliefs, whose edges need vertices.
+    fn draw_beliefs(&mut self, random: &mut SplitMix64) {
+        let mut one_of = |count: u64| random.below(count);
+        let potential = ["4,1,1,2", "1,3,3,2", "1,2,3,4"]
+            [one_of(if self.import.directed { 3 } else { 2 }) as usize];
+        self.algorithm = "bp";
+        self.options = vec![
+            ("potential", potential.to_string()),
+            ("iterations", (1 + one_of(4)).to_string()),
+        ];
+        if one_of(4) > 0 {
+            self.options.push(("priors", VECTOR.to_string()));
+        }
+        self.import = ImportConfig {
+            edge_vertices: true,
+            order: Order::Id,
+            reverse: false,
+            ..self.import.clone()
+        };
+    }
+
     /// Returns the value of an option; empty if it is not given.
     pub(crate) fn option(&self, name: &str) -> &str {
         let found = self.options.iter().find(|option| option.0 == name);
@@ -208,7 +231,9 @@ impl Scenario {
         let ends = self.edges.iter().flat_map(|edge| [edge.0, edge.1]);
         let ids: BTreeSet<u64> = ends.collect();
         let some = ids.into_iter().step_by(3).zip(1..);
-        some.map(|(id, number)| (id, f64::from(number) / 4.0))
+        // Of beliefs, probabilities.
+        let most = if self.algorithm == "bp" { 5 } else { u32::MAX };
+        some.map(|(id, number)| (id, f64::from(number % most) / 4.0))
             .collect()
     }
 }

@@ -20,6 +20,7 @@ pub(crate) const ENTRY: Entry = Entry {
     value: "depth",
     shape: ResultShape::Vertices,
     weighted: false,
+    edge_vertices: false,
     options: &[
         SOURCE,
         OptionSpec::flag(

@@ -29,6 +29,7 @@ pub(crate) const ENTRY: Entry = Entry {
     value: COLUMNS[3],
     shape: ResultShape::Numbers(&COLUMNS),
     weighted: false,
+    edge_vertices: false,
     options: &[
         SET,
         OptionSpec::flag(

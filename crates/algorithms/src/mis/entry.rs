@@ -19,6 +19,7 @@ pub(crate) const ENTRY: Entry = Entry {
     value: "selected",
     shape: ResultShape::Vertices,
     weighted: false,
+    edge_vertices: false,
     options: &[
         OptionSpec::value(
             ["priority", "hash|id"],

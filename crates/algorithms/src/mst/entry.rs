@@ -20,6 +20,7 @@ pub(crate) const ENTRY: Entry = Entry {
     value: "weight",
     shape: ResultShape::Forest,
     weighted: true,
+    edge_vertices: false,
     options: &[],
     check_options: |_| Ok(()),
     needs_undirected: |_| false,

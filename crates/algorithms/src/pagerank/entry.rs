@@ -21,6 +21,7 @@ pub(crate) const ENTRY: Entry = Entry {
     value: "pagerank",
     shape: ResultShape::Vertices,
     weighted: false,
+    edge_vertices: false,
     options: &[
         OptionSpec::value(
             ["iterations", "N"],

@@ -19,6 +19,7 @@ pub(crate) const ENTRY: Entry = Entry {
     value: "component",
     shape: ResultShape::Vertices,
     weighted: false,
+    edge_vertices: false,
     options: &[],
     check_options: |_| Ok(()),
     needs_undirected: |_| false,

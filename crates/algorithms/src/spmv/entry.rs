@@ -27,6 +27,7 @@ pub(crate) const ENTRY: Entry = Entry {
     value: "value",
     shape: ResultShape::Vertices,
     weighted: true,
+    edge_vertices: false,
     options: &[
         VECTOR,
         OptionSpec::flag(

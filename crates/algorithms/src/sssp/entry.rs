@@ -19,6 +19,7 @@ pub(crate) const ENTRY: Entry = Entry {
     value: "distance",
     shape: ResultShape::Vertices,
     weighted: true,
+    edge_vertices: false,
     options: &[
         SOURCE,
         PRECISION,

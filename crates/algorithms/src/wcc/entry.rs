@@ -20,6 +20,7 @@ pub(crate) const ENTRY: Entry = Entry {
     value: "component",
     shape: ResultShape::Vertices,
     weighted: false,
+    edge_vertices: false,
     options: &[OptionSpec::value(
         [
             "method",

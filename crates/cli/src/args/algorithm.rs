@@ -18,7 +18,7 @@ pub(super) fn option_arg(option: &'static OptionSpec, help: &str) -> clap::Arg {
         OptionKind::Flag => arg.action(ArgAction::SetTrue),
         // The id of a vertex may begin with a dash.
         OptionKind::Vertex | OptionKind::Vertices => arg.value_name(name).allow_hyphen_values(true),
-        OptionKind::VertexSet | OptionKind::VertexValues => {
+        OptionKind::VertexSet | OptionKind::VertexValues | OptionKind::VertexProbabilities => {
             arg.value_name(name).value_hint(clap::ValueHint::FilePath)
         }
         OptionKind::Value => arg.value_name(name).allow_negative_numbers(true),

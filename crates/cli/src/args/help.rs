@@ -13,13 +13,14 @@ const LONG_HEADINGS: [&str; 4] = [
     "Options of the run",
 ];
 /// Options that are only on the long page.
-const LONG_OPTIONS: [&str; 19] = [
+const LONG_OPTIONS: [&str; 20] = [
     "alpha",
     "batch_size",
     "csr_ratio",
     "dangling",
     "delta",
     "dispatch",
+    "edge_vertices",
     "epsilon",
     "import_rate",
     "io",

@@ -18,6 +18,12 @@ pub(crate) struct StoreArgs {
     /// Backward passes on directed graphs are faster, and the graph takes twice the space.
     #[arg(long)]
     pub(crate) reverse: bool,
+    /// Make each edge a vertex without an id, as bp needs it
+    ///
+    /// An edge from u to v becomes an arc from u to its vertex and one from there to v. The vertex of a self-loop has no arcs. Other
+    /// algorithms refuse such a graph.
+    #[arg(long)]
+    pub(crate) edge_vertices: bool,
     /// Vertices of a batch, for experiments [default: by a cost rule]
     ///
     /// The number is at most 2147483648. It is exact; with --order degree it is an upper limit.

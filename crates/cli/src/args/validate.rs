@@ -23,7 +23,7 @@ separated by white space, as LDBC Graphalytics has it, plain or gzip; or directo
 
 With --algorithm there is no reference: a checker computes the answer from GRAPH by another method. Give the graph and the options of \
 the run. The checker uses one thread, and in memory 16 to 48 bytes an arc and 17 to 81 bytes a vertex. Depths, parents, components, \
-distances, sets, edges and counts must be equal. Ranks, products and sums of weights may differ by rounding errors.
+distances, sets, edges and counts must be equal. Ranks, products, beliefs and sums of weights may differ by rounding errors.
 
 Examples:
   graphmill validate depths.csv reference.txt --rule exact

@@ -22,6 +22,7 @@ pub(crate) fn run(args: AlgorithmsArgs) -> anyhow::Result<ExitCode> {
                         OptionKind::Vertices => "vertices",
                         OptionKind::VertexSet => "vertex-set",
                         OptionKind::VertexValues => "vertex-values",
+                        OptionKind::VertexProbabilities => "vertex-probabilities",
                     },
                     "required": option.required,
                     "default": option.default,

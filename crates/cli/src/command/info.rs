@@ -16,6 +16,18 @@ pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<ExitCode
     let mut out = std::io::stdout().lock();
     let mut line = |what: &str, text: String| writeln!(out, "{what:<16}{}", printable(&text));
     line("vertices", size::grouped(info.vertices))?;
+    if let Some(edges) = info.edge_vertices {
+        let direction = if edges.directed {
+            "directed"
+        } else {
+            "undirected"
+        };
+        let text = format!(
+            "{} of the vertices, of {direction} edges",
+            size::grouped(edges.count)
+        );
+        line("edge vertices", text)?;
+    }
     line("arcs", size::grouped(info.arcs))?;
     line("input edges", size::grouped(info.input_edges))?;
     for (reason, count) in info.dropped.iter().filter(|(_, count)| **count > 0) {

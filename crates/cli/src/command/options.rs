@@ -89,6 +89,7 @@ pub(super) fn edges(args: &EdgeArgs, config: ImportConfig) -> ImportConfig {
 pub(super) fn storing(args: &StoreArgs, config: ImportConfig) -> ImportConfig {
     ImportConfig {
         order: args.order,
+        edge_vertices: args.edge_vertices,
         reverse: args.reverse,
         batch_size: args.batch_size,
         csr_ratio: args.csr_ratio.unwrap_or(config.csr_ratio),

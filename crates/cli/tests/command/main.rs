@@ -5,6 +5,7 @@
     reason = "tests read results and write inputs beside the ports"
 )]
 
+mod beliefs;
 mod cache;
 mod crafted;
 mod damage;

@@ -118,6 +118,21 @@ fn resume_after_kill_keeps_sets_and_strong_components() {
     }
 }
 
+#[test]
+fn resume_after_kill_keeps_messages_of_edges() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let rule = "generate kronecker 14 3 -q -o graph --batch-size 4096 --edge-vertices";
+    succeed(folder, &words(rule, ""));
+    for run in [
+        "run bp graph --potential 3,1,1,2 --iterations 6 --threads 2",
+        "run bp graph --potential 3,1,1,2 --iterations 6 --memory 16M --threads 1",
+        "run bp graph --potential 1,2,2,5 --iterations 6 --ranks 4 --memory 80M --threads 4",
+    ] {
+        check_kills(folder, run);
+    }
+}
+
 /// Kills a run after each of its checkpoints until one ends.
 ///
 /// It must end with the bytes of a run that was not killed.

@@ -94,6 +94,12 @@ impl StoredGraph {
             let what = format!("its batches end at {end} of {vertices} vertices");
             return Err(describe(what));
         }
+        if let Some(edges) = meta.edge_vertices
+            && (edges.count > meta.vertices || meta.order.is_some() || !meta.directed)
+        {
+            let what = "its vertices of edges are not the last ones of a directed graph";
+            return Err(describe(what.into()));
+        }
         let fields = EdgeFields::new(meta.edge_fields.list().to_vec()).map_err(describe)?;
         if fields.kind() != Some(meta.edge).filter(|edge| edge.is_record()) {
             let what = "edge_fields and the kind of edge data disagree on the bytes of an edge";
@@ -165,6 +171,10 @@ impl StoredGraph {
     /// |V|.
     pub fn vertices(&self) -> u64 {
         self.meta.vertices
+    }
+    /// The number of vertices that have ids; the vertices of edges come after them.
+    pub fn named_vertices(&self) -> u64 {
+        self.meta.named_vertices()
     }
     /// Number of stored edges; an undirected edge is two.
     pub fn arcs(&self) -> u64 {

@@ -73,7 +73,7 @@ impl IdCursor {
     #[inline]
     pub fn next(&mut self) -> Result<Option<Id<'_>>, FormatError> {
         let rank = self.next;
-        if rank >= self.graph.vertices() {
+        if rank >= self.graph.named_vertices() {
             return Ok(None);
         }
         let kind = self.graph.ids().kind;
@@ -124,10 +124,11 @@ impl IdCursor {
 impl StoredGraph {
     /// Returns the rank after the ids of the page of `rank` and of the `more` pages after it.
     ///
-    /// Returns |V| if there are no pages.
+    /// Returns the number of vertices with ids if there are no pages.
     pub fn rank_after_pages(&self, rank: u64, more: usize) -> u64 {
         let starts = &self.ids().starts;
         let next = starts.partition_point(|&start| start <= rank);
-        starts.get(next + more).copied().unwrap_or(self.vertices())
+        let after = starts.get(next + more).copied();
+        after.unwrap_or(self.named_vertices())
     }
 }

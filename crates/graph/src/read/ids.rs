@@ -32,7 +32,7 @@ impl StoredGraph {
         let ids = self.ids();
         match (ids.kind, id) {
             (IdKind::Dense, VertexId::Integer(id)) => {
-                return Ok(Some(*id).filter(|&id| id < self.vertices()));
+                return Ok(Some(*id).filter(|&id| id < self.named_vertices()));
             }
             (IdKind::Integer, VertexId::Integer(_))
             | (IdKind::Signed, VertexId::Signed(_))
@@ -46,24 +46,24 @@ impl StoredGraph {
         let found = read.and_then(|page| page.index_of(id.as_id()));
         found.ok_or_else(|| self.broken_page(page as u64))
     }
-    /// Returns the id of the vertex with index `v`, which is less than |V|.
+    /// Returns the id of the vertex with index `v`, which has one.
     ///
     /// Neighbouring vertices are cheap: their page is in the reader's cache.
     ///
     /// # Errors
-    /// Reading fails; there is no such vertex.
+    /// Reading fails; there is no such vertex, or it is that of an edge.
     pub fn id_of(&self, reader: &mut PageCache, v: u64) -> Result<VertexId, FormatError> {
         let rank = self.rank_of(reader, v)?;
         self.id_of_rank(reader, rank)
     }
-    /// The id of the vertex of a rank, which is less than |V|.
+    /// The id of the vertex of a rank, which is less than the number of vertices with ids.
     ///
     /// # Errors
     /// Reading fails; there is no such vertex.
     pub fn id_of_rank(&self, reader: &mut PageCache, rank: u64) -> Result<VertexId, FormatError> {
-        if rank >= self.vertices() {
-            let vertices = self.vertices();
-            let what = format!("vertex number {rank} of a graph of {vertices} vertices");
+        let vertices = self.named_vertices();
+        if rank >= vertices {
+            let what = format!("the id of vertex number {rank} of {vertices} with ids");
             return Err(FormatError::misuse(what));
         }
         let ids = self.ids();

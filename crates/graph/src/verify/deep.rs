@@ -88,6 +88,10 @@ struct ArcHashes {
     turned: MultisetHash,
     /// Edges from a vertex to itself.
     loops: u64,
+    /// What enters the vertices of edges, and what leaves them.
+    between: [MultisetHash; 2],
+    /// Edges that do not join a vertex with an id and the vertex of an edge.
+    unpaired: u64,
 }
 
 /// Where the walk over the cells is.
@@ -231,6 +235,7 @@ impl<'g> DeepVerifier<'g> {
                 sums.fanout = sums.fanout.wrapping_add(pair);
             }
         }
+        let named = self.graph.named_vertices();
         let Some(arcs) = self.arcs.last_mut() else {
             return;
         };
@@ -248,9 +253,15 @@ impl<'g> DeepVerifier<'g> {
             let source = starts[0] + (key >> 32);
             let destination = starts[1] + (key & u64::from(u32::MAX));
             let hash = |ends: [u64; 2]| self.key.hash([ends[0], ends[1], data]);
-            arcs.stored = arcs.stored.wrapping_add(hash([source, destination]));
-            arcs.turned = arcs.turned.wrapping_add(hash([destination, source]));
+            let add = |sum: &mut MultisetHash, hash| *sum = sum.wrapping_add(hash);
+            add(&mut arcs.stored, hash([source, destination]));
+            add(&mut arcs.turned, hash([destination, source]));
             arcs.loops += u64::from(source == destination);
+            match [source < named, destination < named] {
+                [true, false] => add(&mut arcs.between[0], hash([destination, named])),
+                [false, true] => add(&mut arcs.between[1], hash([source, named])),
+                _ => arcs.unpaired += 1,
+            }
         }
     }
     /// Ends a cell.
@@ -381,7 +392,13 @@ impl<'g> DeepVerifier<'g> {
         let lost = |reason: &str| meta.dropped.get(reason).copied().unwrap_or(0);
         let lost = lost("self_loops").saturating_add(lost("duplicates"));
         let kept = u128::from(meta.input_edges.saturating_sub(lost));
+        let [enters, leaves] = forward.between;
+        if meta.edge_vertices.is_some() && (forward.unpaired > 0 || enters != leaves) {
+            let what = "the vertices of its edges do not each have one arc in and one like it out";
+            return Err(wrong(what.into()));
+        }
         let arcs = match meta.directed {
+            true if meta.edge_vertices.is_some() => u128::from(graph.arcs()) / 2,
             true => u128::from(graph.arcs()),
             // Each edge is there twice, but for those from a vertex to itself.
             false => (u128::from(graph.arcs()) + u128::from(forward.loops)) / 2,

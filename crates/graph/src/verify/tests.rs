@@ -12,7 +12,7 @@ use crate::cell::directory::{self, CellSizes, FileRoots};
 use crate::codec::varint;
 use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide};
 use crate::file::page_writer::PagedWriter;
-use crate::manifest::{ColumnsMeta, IdKind, Manifest};
+use crate::manifest::{ColumnsMeta, EdgeVertices, IdKind, Manifest};
 use crate::open::column_set::ColumnSet;
 use crate::open::stored_graph::StoredGraph;
 use crate::spec::EdgeKind;
@@ -362,6 +362,10 @@ fn deep_verify_finds_crafted_damage() {
                 });
             },
         ),
+        ("vertices of edges", "one arc in", |graph| {
+            let (count, directed) = (0, true);
+            graph.meta(|meta| meta.edge_vertices = Some(EdgeVertices { count, directed }));
+        }),
         ("edges of the input", "edges were kept", |graph| {
             graph.meta(|meta| meta.input_edges += 1);
         }),

@@ -20,7 +20,7 @@ use crate::edge_fields::EdgeFields;
 use crate::error::FormatError;
 use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileSide};
 use crate::file::page_writer::PagedWriter;
-use crate::manifest::{ColumnsMeta, FORMAT, Manifest};
+use crate::manifest::{ColumnsMeta, EdgeVertices, FORMAT, Manifest};
 use crate::spec::{EdgeKind, GraphSpec};
 use crate::vertex::ids::writer::IdsSummary;
 use crate::weight_range::WeightRange;
@@ -31,8 +31,10 @@ use crate::write::vertex_tables;
 /// What only the import knows, for `graph.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishInfo {
-    /// The vertex ids, as many as the shape has vertices.
+    /// The vertex ids, as many as the shape has vertices that stand for no edge.
     pub ids: IdsSummary,
+    /// The vertices that stand for edges, after those with ids.
+    pub edge_vertices: Option<EdgeVertices>,
     /// Edges in the input, before policies and doubling.
     pub input_edges: u64,
     /// What was left out, by reason.
@@ -173,8 +175,9 @@ impl GraphWriter {
         let shared = &*self.shared;
         let (shape, disk) = (&shared.shape, &*shared.disk);
         let (ids, vertices) = (facts.ids.count, shape.vertices());
-        if ids != vertices {
-            let what = format!("{ids} ids for {vertices} vertices");
+        let of_edges = facts.edge_vertices.map_or(0, |edges| edges.count);
+        if ids.checked_add(of_edges) != Some(vertices) {
+            let what = format!("{ids} ids for {vertices} vertices, {of_edges} of them of edges");
             return Err(FormatError::misuse(what));
         }
         if facts.edge_fields.kind() != Some(shape.edge).filter(|edge| edge.is_record()) {
@@ -200,6 +203,7 @@ impl GraphWriter {
             program: facts.program,
             graph_id: format!("{:016x}", shared.graph_id),
             vertices,
+            edge_vertices: facts.edge_vertices,
             arcs,
             input_edges: facts.input_edges,
             dropped: facts.dropped,

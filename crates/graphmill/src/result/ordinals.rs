@@ -76,7 +76,7 @@ impl OrdinalLookup {
         column: &'static str,
         has_vertex: impl Fn(&ValueColumn, usize) -> bool,
     ) -> Result<(), Error> {
-        let vertices = self.graph.vertices();
+        let vertices = self.graph.named_vertices();
         for start in (0..values.len()).step_by(self.rows) {
             let rows = start..values.len().min(start + self.rows);
             self.indices.clear();

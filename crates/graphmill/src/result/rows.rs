@@ -146,7 +146,12 @@ impl<'a> ResultRows<'a> {
         let is_ordered = graph.order() == Order::Id;
         let ranks = match is_ordered {
             _ if batches.is_empty() => 0..0,
-            true => graph.batches().start(batches.start)..graph.batches().cut(batches.end),
+            true => {
+                // The vertices of edges are no rows.
+                let [start, end] = [batches.start, batches.end]
+                    .map(|cut| graph.batches().cut(cut).min(graph.named_vertices()));
+                start..end
+            }
             false => 0..graph.vertices(),
         };
         let is_part = !is_ordered && batches != all || are_edges(output);
@@ -381,7 +386,7 @@ impl<'a> ResultRows<'a> {
             ordinals.replace(&mut self.held, self.output.column, has_vertex)?;
         }
         if let ValueColumn::Edges(rows) = &self.held {
-            let vertices = self.graph.vertices();
+            let vertices = self.graph.named_vertices();
             self.marks.resize(rows.len(), true);
             for (mark, row) in self.marks.iter_mut().zip(rows) {
                 *mark &= holds_edge(row);

@@ -169,7 +169,7 @@ impl ValueColumn {
     }
 
     /// Becomes `count` elements, whatever they are.
-    pub(super) fn resize(&mut self, count: usize) {
+    pub(crate) fn resize(&mut self, count: usize) {
         match self {
             ValueColumn::F32(values) => values.resize(count, 0.0),
             ValueColumn::F64(values) => values.resize(count, 0.0),

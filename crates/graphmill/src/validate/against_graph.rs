@@ -137,7 +137,7 @@ fn rows(
     checker: &mut dyn ResultChecker,
     names: &mut IdLookup,
 ) -> Result<Verdict, Error> {
-    let vertices = graph.vertices();
+    let vertices = graph.named_vertices();
     let mut verdict = Verdict {
         vertices,
         ..Verdict::default()

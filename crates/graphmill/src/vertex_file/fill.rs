@@ -8,6 +8,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use graphmill_algorithms::OptionKind;
 use graphmill_engine::{ActiveSet, Element, Engine, VertexArray, job};
 use graphmill_graph::{PageCache, StoredGraph, VertexId};
 use graphmill_storage::Lease;
@@ -59,7 +60,7 @@ pub(crate) fn fill<T: Element + FromStr>(
     )
 }
 
-/// Sets the rows of `vector` for which the file has a value: finite numbers.
+/// Sets the rows of `vector` for which the file has a value of that kind.
 ///
 /// # Errors
 /// As for [`fill`].
@@ -68,27 +69,30 @@ pub(crate) fn vector(
     engine: &mut Engine,
     graph: &Arc<StoredGraph>,
     path: &Path,
+    kind: OptionKind,
     vector: VertexArray<f64>,
 ) -> Result<(), Error> {
     let (reading, rows) = (ValueReading::Words, Some(vector));
-    vertices(machine, engine, graph, path, reading, rows, finite).map(drop)
+    let value_of = |value: &Value| number(kind, value);
+    vertices(machine, engine, graph, path, reading, rows, value_of).map(drop)
 }
 
-/// Returns a value as a finite number; `None` if there is none.
+/// Returns a value as a finite number, or as a probability; `None` if there is none.
 ///
 /// # Errors
 /// The reason why it is none.
-pub(crate) fn finite(value: &Value) -> Result<Option<f64>, String> {
+pub(crate) fn number(kind: OptionKind, value: &Value) -> Result<Option<f64>, String> {
     if *value == Value::Unreached {
         return Ok(None);
     }
+    let (range, what) = match kind {
+        OptionKind::VertexProbabilities => (0.0..=1.0, "probability from 0 to 1"),
+        _ => (f64::MIN..=f64::MAX, "finite number"),
+    };
     let text = value.to_string();
-    let number = text
-        .trim()
-        .parse()
-        .ok()
-        .filter(|number: &f64| number.is_finite());
-    let number = number.ok_or_else(|| format!("its value {text:?} is no finite number"))?;
+    let number = text.trim().parse().ok();
+    let number = number.filter(|number| range.contains(number));
+    let number = number.ok_or_else(|| format!("its value {text:?} is no {what}"))?;
     Ok(Some(number))
 }
 

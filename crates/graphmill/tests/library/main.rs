@@ -5,6 +5,7 @@
     reason = "the files and the time of a program around the library"
 )]
 
+mod beliefs;
 mod checkpoints;
 mod common;
 mod edge_results;

@@ -93,7 +93,7 @@ fn product(arcs: &[(&str, &str, f64)], transposed: bool) -> BTreeMap<String, f64
 }
 
 /// Runs an algorithm in a given memory, or in the least that it asks for.
-fn run(
+pub(crate) fn run(
     algorithm: &str,
     options: &[(&str, &str)],
     graph: &Path,
@@ -133,7 +133,7 @@ fn run(
     }
 }
 
-fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).expect("a result")
 }
 

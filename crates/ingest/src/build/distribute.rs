@@ -32,6 +32,8 @@ pub(crate) struct DistributionPlan {
     pub(crate) packing: RecordPacking,
     pub(crate) weights: EdgeKind,
     pub(crate) directed: bool,
+    /// The index of the vertex of the first edge of the input, if edges have vertices.
+    pub(crate) first_edge_vertex: Option<u64>,
     pub(crate) self_loops: SelfLoops,
     pub(crate) duplicates: Duplicates,
     /// Edges to be distributed.
@@ -71,6 +73,7 @@ impl DistributionPlan {
             packing: RecordPacking::new(layout.key_bits(1), self.weights, sequenced),
             layout,
             directed: true,
+            first_edge_vertex: None,
             self_loops: SelfLoops::Keep,
             // Gathered edges stay unsorted.
             part_shifts: vec![0; ranges as usize],
@@ -82,7 +85,8 @@ impl DistributionPlan {
 
     /// The arcs of one set of columns at most.
     pub(crate) fn arcs_max(&self) -> u64 {
-        self.edges * if self.directed { 1 } else { 2 }
+        let is_one = self.directed && self.first_edge_vertex.is_none();
+        self.edges * if is_one { 1 } else { 2 }
     }
 }
 
@@ -186,15 +190,15 @@ impl<'a> Distributor<'a> {
         for (block, edges) in edges.chunks(BLOCK).enumerate() {
             let mapped = &mut mapped[..edges.len()];
             let last = indices.map(edges, mapped);
-            if last >= plan.vertices {
+            if last >= plan.first_edge_vertex.unwrap_or(plan.vertices) {
                 return Err(IngestError::input_changed());
             }
             let data = data.skip(block * BLOCK);
             let sequence = |i| sequence(block * BLOCK + i);
             match plan.packing.data_bytes {
                 0 if !plan.packing.has_payload() => {
-                    for &(source, destination) in mapped.iter() {
-                        lines.edge::<NONE>(source, destination, 0, 0)?;
+                    for (i, &(source, destination)) in mapped.iter().enumerate() {
+                        lines.edge::<NONE>(source, destination, 0, sequence(i))?;
                     }
                 }
                 0..=HALF_BYTES => {
@@ -252,6 +256,11 @@ impl WriteCombiner<'_, '_> {
         let plan = self.plan;
         if source == destination && plan.self_loops == SelfLoops::Drop {
             return Ok(());
+        }
+        if let Some(first) = plan.first_edge_vertex {
+            let between = first + sequence;
+            self.arc::<PAYLOAD>(&plan.forward, source, between, data, sequence)?;
+            return self.arc::<PAYLOAD>(&plan.forward, between, destination, data, sequence);
         }
         self.arc::<PAYLOAD>(&plan.forward, source, destination, data, sequence)?;
         if !plan.directed && source != destination {

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use graphmill_storage::{RecordReader, RecordWriter, corrupt};
 
-use super::histogram::bits_of;
+use super::histogram::{bits_of, granule_ends};
 
 /// Vertices of a batch at most, until there would be more than [`BATCHES_AIM`] batches.
 const BATCH_VERTICES: u64 = 1 << 20;
@@ -92,6 +92,15 @@ impl RangeCounts {
     /// All vertices.
     pub(crate) fn vertices(&self) -> u64 {
         self.first.last().copied().unwrap_or(0)
+    }
+
+    /// Adds `vertices` vertices with one arc each after the others.
+    pub(crate) fn add_vertices(&mut self, vertices: u64) {
+        let before = self.vertices();
+        for ends in granule_ends(vertices).windows(2) {
+            self.first.push(before + ends[1]);
+            self.arcs.push(ends[1] - ends[0]);
+        }
     }
 
     /// Returns the boundaries of the batches, 0, ..., |V|. With `size`, each batch has that many vertices.

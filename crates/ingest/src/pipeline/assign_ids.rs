@@ -132,12 +132,17 @@ impl<'a> ImportContext<'a> {
             }
         };
         self.done("count");
-        let arc_stats = ArcStats {
+        let mut arc_stats = ArcStats {
             ids,
             vertices,
             arcs_in,
             arcs_out,
         };
+        if self.options.edge_vertices {
+            // The vertex of a self-loop counts like the others, though it has no arcs.
+            arc_stats.arcs_in.add_vertices(self.report.edges);
+            arc_stats.vertices = arc_stats.arcs_in.vertices();
+        }
         let indexed = IndexedEdges {
             source,
             indices,

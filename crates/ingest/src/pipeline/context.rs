@@ -13,7 +13,10 @@ pub(super) struct ImportContext<'a> {
     pub(super) resources: ImportResources<'a>,
     /// The log of the checkpoint, if one is written.
     pub(super) log: Option<&'a StepLog<'a>>,
+    /// The options by which arcs are stored.
     pub(super) options: &'a ImportOptions,
+    /// True if edges have a direction.
+    pub(super) directed: bool,
     pub(super) comm: ImportCommunicator<'a>,
     /// The part of the edges that this rank reads, and of the list of vertices.
     pub(super) source: &'a dyn EdgeSource,

@@ -111,6 +111,7 @@ pub(crate) fn cut(
         packing: RecordPacking::new(key_bits_max, weights, sequenced),
         layout,
         weights,
+        first_edge_vertex: (options.edge_vertices).then(|| vertices - counted.edges),
         directed: options.directed,
         self_loops: options.self_loops,
         duplicates: options.duplicates,

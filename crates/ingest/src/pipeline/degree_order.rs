@@ -290,6 +290,7 @@ mod tests {
             layout,
             weights: EdgeKind::None,
             directed: false,
+            first_edge_vertex: None,
             self_loops: SelfLoops::Keep,
             duplicates: Duplicates::Keep,
             edges: 16 * vertices,

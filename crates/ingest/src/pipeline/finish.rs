@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use graphmill_graph::{CopiedFiles, FinishInfo, GraphWriter, IdsSummary, common_files, send_files};
+use graphmill_graph::{
+    CopiedFiles, EdgeVertices, FinishInfo, GraphWriter, IdsSummary, common_files, send_files,
+};
 
 use super::context::ImportContext;
 use crate::build::sort_bucket::ArcCounts;
@@ -21,6 +23,10 @@ impl ImportContext<'_> {
     ) -> Result<(), IngestError> {
         self.send_to_root(&graph, staging)?;
         let options = self.options;
+        let edge_vertices = options.edge_vertices.then_some(EdgeVertices {
+            count: self.report.edges,
+            directed: self.directed,
+        });
         let report = &mut self.report;
         report.arcs = kept.arcs;
         // Of an undirected edge both arcs were dropped, or none.
@@ -52,6 +58,7 @@ impl ImportContext<'_> {
             Some(ids) => {
                 graph.finish(FinishInfo {
                     ids,
+                    edge_vertices,
                     input_edges: report.edges,
                     dropped,
                     options: notes,

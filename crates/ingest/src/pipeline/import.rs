@@ -51,7 +51,7 @@ pub fn generate(
     // The rule generates arcs in order of ids.
     let computed = graph
         .circulant(options.directed, options.duplicates)
-        .filter(|_| options.order == Order::Id)
+        .filter(|_| options.order == Order::Id && !options.edge_vertices)
         .map(|circulant| DirectSource { graph, circulant });
     store(resources, graph, None, computed, options)
 }
@@ -63,6 +63,7 @@ fn store(
     computed: Option<DirectSource<'_>>,
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
+    options.check_edge_vertices()?;
     let counted = Arc::new(CountedDisk::new(Arc::clone(resources.disk)));
     let disk: Arc<dyn Disk> = Arc::clone(&counted) as Arc<dyn Disk>;
     let fabric = resources.fabric.map(CountedFabric::new);
@@ -112,10 +113,12 @@ fn store(
         .unwrap_or(Path::new("."));
     let job = JobIdentity::new(options, &comm, source, vertices);
     let dirs = ImportDirs::open(resources, comm, parent, job, options)?;
+    let stored = &options.of_arcs();
     let mut import = ImportContext {
         resources,
         log: dirs.log.as_ref(),
-        options,
+        options: stored,
+        directed: options.directed,
         comm,
         source,
         vertices,

@@ -149,15 +149,18 @@ fn options(random: &mut SplitMix64) -> ImportOptions {
         Duplicates::Sum,
         Duplicates::Max,
     ];
-    ImportOptions {
+    let mut options = ImportOptions {
         directed: random.below(2) == 0,
         reverse: random.below(2) == 0,
         duplicates: duplicates[random.below(5) as usize],
         self_loops: [SelfLoops::Keep, SelfLoops::Drop][random.below(2) as usize],
         batch_size: [None, Some(7), Some(64), Some(1000)][random.below(4) as usize],
         order: [Order::Id, Order::Degree][random.below(2) as usize],
+        edge_vertices: true,
         ..ImportOptions::new(GRAPH)
-    }
+    };
+    options.edge_vertices &= options.batch_size.is_some() && options.check_edge_vertices().is_ok();
+    options
 }
 
 const WEIGHTS: [EdgeKind; 3] = [EdgeKind::None, EdgeKind::F32, EdgeKind::F64];

@@ -89,6 +89,21 @@ fn check_with(
     }
 }
 
+/// These options with vertices in either order, and with vertices of edges.
+fn with_orders(options: &ImportOptions) -> [ImportOptions; 3] {
+    let ordered = |order| ImportOptions {
+        order,
+        ..options.clone()
+    };
+    let edge_vertices = ImportOptions {
+        duplicates: Duplicates::Keep,
+        reverse: false,
+        edge_vertices: true,
+        ..options.clone()
+    };
+    [ordered(Order::Id), ordered(Order::Degree), edge_vertices]
+}
+
 /// What edges carry.
 fn kinds(random: &mut SplitMix64) -> EdgeKind {
     match random.below(6) {
@@ -137,11 +152,7 @@ fn import_of_random_inputs_equals_naive() {
         };
         let list = random_source(seed + 1000, look, 20, 20, EdgeKind::None, false);
         let list = (random.below(3) == 0).then_some(&list);
-        for order in [Order::Id, Order::Degree] {
-            let options = ImportOptions {
-                order,
-                ..options.clone()
-            };
+        for options in with_orders(&options) {
             check(seed, &source, list, &options);
         }
     }
@@ -166,11 +177,7 @@ fn import_beyond_a_chunk_equals_naive() {
             batch_size: Some(1024),
             ..ImportOptions::new(GRAPH)
         };
-        for order in [Order::Id, Order::Degree] {
-            let options = ImportOptions {
-                order,
-                ..options.clone()
-            };
+        for options in with_orders(&options) {
             check_with(seed, &source, None, &options, 20_000);
         }
     }
@@ -185,16 +192,12 @@ fn import_of_empty_and_tiny_inputs_equals_naive() {
         vertices: None,
         rereads_fast: true,
     };
-    for order in [Order::Id, Order::Degree] {
-        nothing_and_next_to_nothing(&empty, order);
+    for options in with_orders(&ImportOptions::new(GRAPH)) {
+        nothing_and_next_to_nothing(&empty, options);
     }
 }
 
-fn nothing_and_next_to_nothing(empty: &Memory, order: Order) {
-    let options = ImportOptions {
-        order,
-        ..ImportOptions::new(GRAPH)
-    };
+fn nothing_and_next_to_nothing(empty: &Memory, options: ImportOptions) {
     check(0, empty, None, &options);
     check(
         1,
@@ -237,7 +240,7 @@ fn nothing_and_next_to_nothing(empty: &Memory, order: Order) {
     );
     let dropping = ImportOptions {
         self_loops: SelfLoops::Drop,
-        reverse: true,
+        reverse: !options.edge_vertices,
         ..options
     };
     check(
@@ -255,23 +258,15 @@ fn nothing_and_next_to_nothing(empty: &Memory, order: Order) {
 fn import_with_known_vertex_range_equals_naive() {
     let mut source = random_source(7, Look::Gaps, 100, 400, EdgeKind::None, true);
     source.vertices = Some(100_000);
-    for (batch_size, order) in [
-        (None, Order::Id),
-        (Some(1000), Order::Id),
-        (None, Order::Degree),
-        (Some(1000), Order::Degree),
-    ] {
-        check(
-            7,
-            &source,
-            None,
-            &ImportOptions {
-                directed: false,
-                batch_size,
-                order,
-                ..ImportOptions::new(GRAPH)
-            },
-        );
+    for batch_size in [None, Some(1000)] {
+        let options = ImportOptions {
+            directed: false,
+            batch_size,
+            ..ImportOptions::new(GRAPH)
+        };
+        for options in with_orders(&options) {
+            check(7, &source, None, &options);
+        }
     }
 }
 

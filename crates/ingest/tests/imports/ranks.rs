@@ -51,6 +51,16 @@ fn ranks_import_the_graph_of_one() {
             order: [Order::Id, Order::Degree][below(2)],
             ..ImportOptions::new(GRAPH)
         };
+        let options = match seed % 4 {
+            3 => ImportOptions {
+                duplicates: Duplicates::Keep,
+                reverse: false,
+                order: Order::Id,
+                edge_vertices: true,
+                ..options
+            },
+            _ => options,
+        };
         let list = random_source(seed + 1000, look, 20, 20, EdgeKind::None, false);
         let list = (below(3) == 0).then_some(&list);
         let one = Bench::new(seed);

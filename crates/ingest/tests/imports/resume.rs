@@ -255,6 +255,16 @@ fn resume_after_power_cut_at_each_step() {
             },
         ),
         case(
+            "vertices of edges",
+            &names,
+            ImportOptions {
+                directed: false,
+                reverse: false,
+                edge_vertices: true,
+                ..options()
+            },
+        ),
+        case(
             "order of degree by ranges",
             &far,
             ImportOptions {

@@ -66,6 +66,7 @@ fn store(disk: &Arc<dyn Disk>, path: &Path) {
     }
     let facts = FinishInfo {
         ids: IdsSummary::dense(VERTICES),
+        edge_vertices: None,
         input_edges: arcs.len() as u64,
         dropped: Default::default(),
         options: Default::default(),

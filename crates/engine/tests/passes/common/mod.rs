@@ -130,6 +130,7 @@ impl Plain {
         }
         let facts = FinishInfo {
             ids: IdsSummary::dense(self.vertices),
+            edge_vertices: None,
             input_edges: self.arcs.len() as u64,
             dropped: Default::default(),
             options: Default::default(),

@@ -94,7 +94,7 @@ impl IdIndex {
             }
         }
         starts.push(next);
-        if at != bytes.len() || next != meta.vertices {
+        if at != bytes.len() || next != meta.named_vertices() {
             return Err(broken(at));
         }
         Ok(IdIndex {

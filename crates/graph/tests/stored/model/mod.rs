@@ -94,6 +94,7 @@ impl Model {
     pub(crate) fn facts(&self, ids: IdsSummary) -> FinishInfo {
         FinishInfo {
             ids,
+            edge_vertices: None,
             input_edges: self.edges.len() as u64,
             dropped: BTreeMap::from([("loops".into(), 7)]),
             options: BTreeMap::from([("ids".into(), "auto".into())]),

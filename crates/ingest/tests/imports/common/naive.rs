@@ -63,6 +63,21 @@ pub(crate) fn naive(source: &Memory, vertices: Option<&Memory>, options: &Import
         ids: index.values().map(|entry| entry.0.clone()).collect(),
         ..Plain::default()
     };
+    if options.edge_vertices {
+        let first = plain.ids.len() as u64;
+        for (edge, (source_id, destination_id, weight)) in
+            (first..).zip(source.pieces.iter().flatten())
+        {
+            let ends = [index[&key(source_id)].1, index[&key(destination_id)].1];
+            let weight = data_of(*weight, source.weights);
+            match ends[0] == ends[1] {
+                true => plain.dropped_self_loops += 1,
+                false => (plain.arcs).extend([(ends[0], edge, weight), (edge, ends[1], weight)]),
+            }
+        }
+        plain.arcs.sort_unstable();
+        return plain;
+    }
     // The weights of each pair, in the order of the input.
     let mut groups: BTreeMap<(u64, u64), Vec<f64>> = BTreeMap::new();
     for (source, destination, weight) in source.pieces.iter().flatten() {
