@@ -8,6 +8,7 @@
 //! | [`scc`] | which vertices reach each other |
 //! | [`mst`] | which edges connect each component at the least weight |
 //! | [`mis`] | a set of vertices without neighbours in it that cannot grow |
+//! | [`cdlp`] | which vertices form a community, by the labels of neighbours |
 //! | [`sssp`] | how far away is each vertex |
 //! | [`conductance`] | how well is a set separated from the rest |
 //! | [`spmv`] | the matrix of the graph times a vector |
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bfs;
+pub mod cdlp;
 pub mod check;
 pub mod conductance;
 mod entry;

@@ -458,6 +458,8 @@ fn run_on_edges_names_memory_for_import_and_run() {
         ("words.txt.gz", "wcc --method union-find"),
         ("words.txt", "scc"),
         ("numbers.txt", "mis"),
+        ("words.txt", "cdlp"),
+        ("none.txt", "cdlp"),
         ("words.txt", "bfs --parents --source vertex-7"),
         ("words.txt", "sssp --source vertex-7"),
         ("long.txt", "wcc --top 3"),

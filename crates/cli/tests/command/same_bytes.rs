@@ -3,18 +3,19 @@
 use crate::{names, succeed};
 
 /// The questions.
-const QUESTIONS: [&str; 8] = [
+const QUESTIONS: [&str; 9] = [
     "pagerank --iterations 7",
     "pagerank --tolerance 1e-6 --iterations 50",
     "bfs --source SOME --parents",
     "wcc --method labels",
     "scc",
+    "cdlp --iterations 6",
     "mis --seed 5",
     "sssp --source SOME",
     "sssp --source SOME --method bellman-ford",
 ];
 
-/// The ways to answer: 112 pairs with the questions.
+/// The ways to answer: 126 pairs with the questions.
 const WAYS: [&str; 14] = [
     "--threads 1",
     "--threads 2",
