@@ -354,7 +354,7 @@ impl GraphShape {
         };
         let rows = self.widest * sizes.rows + self.widest / 4;
         // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's. With windows there are three
-        // more: the vertices that count, those of a window, and those that changed.
+        // more: vertices that count, vertices of a window, and changed vertices.
         let active = if sizes.windows > 0 { 7 } else { 4 } * self.set_of_vertices;
         let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
         let fixed = fixed + sizes.windows;
