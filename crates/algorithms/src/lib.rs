@@ -8,6 +8,7 @@
 //! | [`scc`] | which vertices reach each other |
 //! | [`mst`] | which edges connect each component at the least weight |
 //! | [`mis`] | a set of vertices without neighbours in it that cannot grow |
+//! | [`cdlp`] | which vertices form a community, by the labels of neighbours |
 //! | [`sssp`] | how far away is each vertex |
 //! | [`conductance`] | how well is a set separated from the rest |
 //! | [`spmv`] | the matrix of the graph times a vector |
@@ -23,6 +24,7 @@
 
 pub mod bfs;
 pub mod bp;
+pub mod cdlp;
 pub mod check;
 pub mod conductance;
 mod entry;

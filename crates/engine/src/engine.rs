@@ -1,6 +1,7 @@
 //! The engine: a stored graph, its vertex arrays, and the passes over them.
 
 use std::any::{Any, TypeId, type_name};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +56,10 @@ pub struct Engine {
     pub(crate) workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
     /// Bytes that passes over vertices, and of sends, took at most.
     pub(crate) borrowed: u64,
+    /// Count programs work window by window, because their lists did not fit.
+    pub(crate) counts_by_windows: bool,
+    /// The arcs into each vertex are counted, for count programs.
+    pub(crate) arcs_are_counted: bool,
     /// The checkpointer, if the run writes checkpoints.
     pub(crate) recovery: Option<Checkpointer>,
 }
@@ -235,7 +240,10 @@ impl Engine {
         self.check_edges::<P::Edge, P>()?;
         let name = call_name::<P>("process_edges");
         let (sum, [activated]) = self.logged_passes(1, &name, |engine| {
-            engine.edges_pass(program, signal_rows, apply_rows, active, direction)
+            let rows = (signal_rows, apply_rows);
+            let own = engine.common.ranks.own();
+            let done = engine.edges_pass(program, rows, active, direction, &own)?;
+            Ok((done.0, [done.1]))
         })?;
         Ok((sum, activated))
     }
@@ -272,14 +280,15 @@ impl Engine {
         })
     }
 
-    fn edges_pass<P: EdgeProgram + 'static>(
+    /// Runs an edge pass that is needed for some of this rank's batches only.
+    pub(crate) fn edges_pass<P: EdgeProgram + 'static>(
         &mut self,
         program: &P,
-        signal_rows: P::SignalRows,
-        apply_rows: P::ApplyRows,
+        (signal_rows, apply_rows): (P::SignalRows, P::ApplyRows),
         active: &ActiveSet,
         direction: Direction,
-    ) -> Result<(P::Sum, [ActiveSet; 1]), EngineError> {
+        folding: &Range<usize>,
+    ) -> Result<(P::Sum, ActiveSet), EngineError> {
         let began = self.common.clock.now();
         let [signal, apply] = self.prepare_rows(Some(active), signal_rows, apply_rows)?;
         let kind = TypeId::of::<P>();
@@ -317,6 +326,7 @@ impl Engine {
             signal: &signal,
             apply: &apply,
             active,
+            folding,
             borrowed: self.borrowed,
         };
         let mut done = PassOutput {
@@ -336,7 +346,7 @@ impl Engine {
         let (sum, [total]) = agreed?;
         activated.set_global_len(total);
         self.end_pass(began, done.report);
-        Ok((sum, [activated]))
+        Ok((sum, activated))
     }
 
     /// Runs one pass of addressed messages: each active vertex, or each of all, sends to any vertices.

@@ -11,7 +11,7 @@
 //! | file or directory | content |
 //! | --- | --- |
 //! | `job.rs` | [`job`]: operations for the code around a run: share metrics among ranks, end the log, delete checkpoints, hand out rows |
-//! | `driver/` | operations of [`Engine`] above single passes: vertex programs ([`PregelMode`], [`pregel_footprint`]), label programs ([`footprint_of`]), components ([`ComponentsMethod`]), resuming, reading rows |
+//! | `driver/` | operations of [`Engine`] above single passes: vertex programs ([`PregelMode`], [`pregel_footprint`]), label programs ([`footprint_of`]), count programs ([`count_footprint`]), components ([`ComponentsMethod`]), resuming, reading rows |
 //! | `estimate/` | [`estimate_run`]: from a [`RunEstimateRequest`] to a [`RunEstimate`]: the bytes that a run would read, write and send |
 //! | `open.rs` | opens an engine; the minimum memory that it takes |
 //! | `engine.rs` | [`Engine`]: a stored graph, its vertex arrays, and one operation for each kind of pass |
@@ -27,7 +27,7 @@
 //! | `checkpoint/` | checkpoints of a run, and resuming from them ([`ResumeInfo`]); [`is_checkpoint_dir`], [`is_checkpoint_file`] |
 //! | `config.rs` | [`EngineConfig`]: the resources of an engine; [`EngineOptions`]: options that override choices by cost |
 //! | `memory/` | how a pass shares out the memory budget |
-//! | `program/` | what algorithms implement: [`EdgeProgram`], [`SlotProgram`], [`MessageProgram`], [`AskProgram`], [`VertexProgram`], and [`MonotoneProgram`] for label programs; [`ProgramFootprint`]: their bytes for each vertex |
+//! | `program/` | what algorithms implement: [`EdgeProgram`], [`SlotProgram`], [`MessageProgram`], [`AskProgram`], [`CountProgram`], [`VertexProgram`], and [`MonotoneProgram`] for label programs; [`ProgramFootprint`]: their bytes for each vertex |
 //! | `state/` | [`VertexArray`]: one typed value for each vertex; [`Rows`]: the rows that a pass reads and writes |
 //! | `frontier/` | [`ActiveSet`]: the vertices that send in a pass |
 //! | `driver_log.rs` | the log of a driver program (the part of an algorithm that calls passes): its calls and their results |
@@ -77,6 +77,7 @@ pub use config::{
     EngineOptions, KernelChoice, PassCallback, SparseChoice,
 };
 pub use driver::components::ComponentsMethod;
+pub use driver::count::count_footprint;
 pub use driver::fixpoint::footprint_of;
 pub use driver::pregel::{PregelMode, pregel_footprint};
 pub use edge_record::FieldValue;
@@ -94,6 +95,7 @@ pub use metrics::run::{
 pub use metrics::tier_model::TierModel;
 pub use metrics::traffic::{BytesMoved, PlacementInfo, TierBytes};
 pub use program::ask::AskProgram;
+pub use program::count::CountProgram;
 pub use program::edge::{Activate, ApplyTo, Direction, EdgeProgram};
 pub use program::footprint::ProgramFootprint;
 pub use program::message::MessageProgram;

@@ -179,6 +179,8 @@ impl Engine {
             enough,
             mean_weight: None,
             usual_degree: None,
+            counts_by_windows: false,
+            arcs_are_counted: false,
             cache: GraphCache::default(),
             workspaces: None,
             borrowed: 0,

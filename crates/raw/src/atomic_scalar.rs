@@ -14,7 +14,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 /// A number that an atomic can hold.
 pub trait AtomicScalar: Element + Ord + std::fmt::Debug {
     /// The atomic type of the number.
-    type Atomic: AtomicCell<Self>;
+    type Atomic: AtomicCell<Self> + Default;
     /// Returns an index as a number; the index must fit.
     fn of_index(index: u64) -> Self;
     /// Returns the number as an index.

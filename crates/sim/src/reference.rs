@@ -46,6 +46,12 @@ pub(crate) fn wrong(case: &Scenario, result: &[u8]) -> Option<String> {
         "wcc" => components(case, &ids, &rows),
         "scc" => strong_components(case, &ids, &rows),
         "mis" => independent(case, &rows),
+        "cdlp" => {
+            let right = communities(case, &ids);
+            let mut each = rows.iter();
+            let wrong = each.find(|(id, value)| value.parse() != Ok(right[id]));
+            wrong.map(|(id, value)| format!("vertex {id} has {value}, not {}", right[id]))
+        }
         algorithm => {
             let right = distances(case, algorithm == "bfs");
             differs(&rows, |id, value| {
@@ -179,6 +185,34 @@ fn independent(case: &Scenario, rows: &BTreeMap<u64, String>) -> Option<String> 
         }
     });
     wrong.map(|(id, value)| format!("vertex {id} has {value}"))
+}
+
+/// Returns the labels after some rounds.
+///
+/// In a round each vertex takes the label that most neighbours have, of several the smallest.
+fn communities(case: &Scenario, ids: &BTreeSet<u64>) -> BTreeMap<u64, u64> {
+    let arcs = arcs(case);
+    let mut labels: BTreeMap<u64, u64> = ids.iter().map(|id| (*id, *id)).collect();
+    for _ in 0..case.option("iterations").parse().unwrap_or(0) {
+        let mut counts: BTreeMap<u64, BTreeMap<u64, i64>> = BTreeMap::new();
+        let mut bring = |to, from| {
+            let of_vertex = counts.entry(to).or_default();
+            *of_vertex.entry(labels[from]).or_default() += 1;
+        };
+        for (from, to, _) in &arcs {
+            bring(*to, from);
+            if case.import.directed {
+                bring(*from, to);
+            }
+        }
+        for (id, counts) in counts {
+            let most = counts
+                .iter()
+                .max_by_key(|(label, count)| (**count, !**label));
+            labels.extend(most.map(|(label, _)| (id, *label)));
+        }
+    }
+    labels
 }
 
 /// Checks that connected vertices, and only these, have the same component, named by its least id.

@@ -20,7 +20,7 @@ cd "$work"
 storing=(--undirected --weights f32 --batch-size "$((1 << (scale - 5)))" -q)
 "$GRAPHMILL" import k.wel -o one "${storing[@]}" > /dev/null
 read -r source _ < k.wel
-asked=("pagerank --iterations 5" "wcc" "mis" "bfs --source $source" "sssp --source $source")
+asked=("pagerank --iterations 5" "wcc" "mis" "cdlp" "bfs --source $source" "sssp --source $source")
 for algorithm in "${asked[@]}"; do
     # shellcheck disable=SC2086
     "$GRAPHMILL" run ${algorithm%% *} one ${algorithm#"${algorithm%% *}"} -o "out/${algorithm%% *}.csv" -q > /dev/null

@@ -51,6 +51,8 @@ RUNS = [
     "run wcc named --method labels",
     "run scc named",
     "run mis named --seed 3",
+    "run cdlp named",
+    "run cdlp graph --iterations 15",
     "run mis graph --priority id",
 ]
 MPIRUN = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n".split()

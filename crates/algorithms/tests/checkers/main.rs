@@ -1,6 +1,7 @@
 //! The checkers accept what another method finds, and refuse it changed.
 
 mod bfs;
+mod cdlp;
 mod mis;
 mod mst;
 mod odd;

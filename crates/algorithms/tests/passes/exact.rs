@@ -1,9 +1,9 @@
-//! `mis` and `scc` on odd graphs: their checkers accept the results, which have the same bytes in every mode and layout.
+//! `mis`, `scc` and `cdlp` on odd graphs: their checkers accept the results, which have the same bytes in every mode and layout.
 
 use std::path::Path;
 
 use graphmill_algorithms::mis::{self, Priority};
-use graphmill_algorithms::scc;
+use graphmill_algorithms::{VertexIndex, cdlp, scc};
 use graphmill_engine::{
     EdgeResidency, Engine, EngineError, KernelChoice, Mode as PassMode, SparseChoice,
 };
@@ -119,8 +119,11 @@ fn graphs() -> Vec<Plain> {
     ]
 }
 
-/// The sets of each priority, and the components with indices of 32 and of 64 bits.
-type Results = ([Vec<u32>; 3], Vec<u32>, Vec<u64>);
+/// The sets of each priority, and the components and communities with indices of 32 and of 64 bits.
+type Results = ([Vec<u32>; 3], [Vec<u32>; 2], [Vec<u64>; 2]);
+
+/// Rounds of communities: in some graphs few labels change in the last ones.
+const ITERATIONS: u64 = 7;
 
 fn results(path: &Path, mode: Mode) -> Results {
     let set = |priority| {
@@ -134,7 +137,19 @@ fn results(path: &Path, mode: Mode) -> Results {
     let wide = run(path, mode, |engine| {
         engines(scc::run::<u64>(engine)).map(|labels| all(engine, labels))
     });
+    let communities = (
+        communities::<u32>(path, mode, ITERATIONS),
+        communities::<u64>(path, mode, ITERATIONS),
+    );
+    let (narrow, wide) = ([narrow, communities.0], [wide, communities.1]);
     (PRIORITIES.map(set), narrow, wide)
+}
+
+fn communities<I: VertexIndex>(path: &Path, mode: Mode, iterations: u64) -> Vec<I> {
+    let footprint = cdlp::sizes::<I>();
+    run(path, Mode { footprint, ..mode }, |engine| {
+        cdlp::run::<I>(engine, iterations).map(|labels| all(engine, labels))
+    })
 }
 
 fn check(graph: &Plain, (sets, narrow, wide): &Results) {
@@ -144,14 +159,15 @@ fn check(graph: &Plain, (sets, narrow, wide): &Results) {
         mis::check::check_set(vertices, &pairs, priority, &set)
             .unwrap_or_else(|violation| panic!("{}, {priority:?}: {violation}", graph.name));
     }
-    scc::check::check_strong(vertices, &pairs, wide)
+    let [components, communities] = wide;
+    scc::check::check_strong(vertices, &pairs, components)
         .unwrap_or_else(|violation| panic!("{}: {violation}", graph.name));
-    assert!(
-        narrow
-            .iter()
-            .zip(wide)
-            .all(|(narrow, wide)| u64::from(*narrow) == *wide)
-    );
+    cdlp::check::check_labels(vertices, &pairs, graph.symmetric, ITERATIONS, communities)
+        .unwrap_or_else(|violation| panic!("{}: {violation}", graph.name));
+    for (narrow, wide) in narrow.iter().zip(wide) {
+        let narrow = narrow.iter().map(|label| u64::from(*label));
+        assert!(narrow.eq(wide.iter().copied()), "{}", graph.name);
+    }
 }
 
 #[test]
@@ -234,4 +250,41 @@ fn long_path_is_trimmed_and_has_a_set() {
     let verdict = mis::check::check_set(VERTICES, &pairs, Priority::Hash(0), &set);
     assert_eq!(verdict, Ok(()));
     assert!(rounds < 20, "{rounds} rounds");
+}
+
+/// In the least memory the labels of a hub do not fit: they are counted range by range.
+#[test]
+fn hub_of_many_communities_is_counted_in_ranges() {
+    const VERTICES: u64 = 600_000;
+    // Of the neighbours of vertex 7 two have the label that wins; it is neither the first nor the last of its ranges.
+    let star = (0..VERTICES).filter(|v| *v != 7).map(|v| (v, 7, 1.0));
+    let graph = Plain::directed("a star", VERTICES, star.chain([(100_000, 7, 1.0)]));
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, 1 << 16, 1 << 16, false);
+    for mode in [
+        Mode {
+            memory: LeastAnd(0),
+            edges: EdgeResidency::Disk,
+            ..Mode::USUAL
+        },
+        Mode {
+            memory: LeastAnd(0),
+            edges: EdgeResidency::Disk,
+            ranks: Ranks::Local(3),
+            ..Mode::USUAL
+        },
+    ] {
+        let footprint = cdlp::sizes::<u32>();
+        let mode = Mode { footprint, ..mode };
+        let (labels, passes) = run(&path, mode, |engine| {
+            let labels = cdlp::run::<u32>(engine, 1)?;
+            Ok((all(engine, labels), engine.metrics().passes.len()))
+        });
+        let mut expected = vec![7; VERTICES as usize];
+        expected[7] = 100_000;
+        assert!(labels == expected, "{mode:?}");
+        assert!(passes > 25, "{passes} passes");
+    }
 }

@@ -459,6 +459,8 @@ fn run_on_edges_names_memory_for_import_and_run() {
         ("words.txt", "scc"),
         ("numbers.txt", "mis"),
         ("words.txt", "bp --affinity 0.7 --iterations 3"),
+        ("words.txt", "cdlp"),
+        ("none.txt", "cdlp"),
         ("words.txt", "bfs --parents --source vertex-7"),
         ("words.txt", "sssp --source vertex-7"),
         ("long.txt", "wcc --top 3"),

@@ -11,6 +11,7 @@ const ASKED: &[&[&str]] = &[
     &["wcc"],
     &["wcc", "--method", "labels"],
     &["scc"],
+    &["cdlp"],
     &["mis"],
     &["mis", "--priority", "id"],
     &["bfs", "--source", "3"],

@@ -101,7 +101,7 @@ fn resume_after_kill_keeps_bytes() {
 }
 
 #[test]
-fn resume_after_kill_keeps_sets_and_strong_components() {
+fn resume_after_kill_keeps_sets_components_and_communities() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let rule = "generate kronecker 16 3 -q -o graph --batch-size 2048";
@@ -110,6 +110,9 @@ fn resume_after_kill_keeps_sets_and_strong_components() {
         "run scc graph --threads 2",
         "run scc graph --memory 14M --threads 1",
         "run scc graph --ranks 4 --memory 72M --threads 4",
+        "run cdlp graph --threads 2",
+        "run cdlp graph --memory 14M --threads 1",
+        "run cdlp graph --ranks 4 --memory 72M --threads 4",
         "run mis graph --threads 2",
         "run mis graph --seed 2 --memory 14M --threads 1",
         "run mis graph --priority id --ranks 4 --memory 72M --threads 4",

@@ -3,13 +3,14 @@
 use crate::{names, succeed};
 
 /// The questions.
-const QUESTIONS: [&str; 9] = [
+const QUESTIONS: [&str; 10] = [
     "pagerank --iterations 7",
     "pagerank --tolerance 1e-6 --iterations 50",
     "bfs --source SOME --parents",
     "wcc --method labels",
     "scc",
     "bp --potential 1.02,1,1.01,1.03 --iterations 4",
+    "cdlp --iterations 6",
     "mis --seed 5",
     "sssp --source SOME",
     "sssp --source SOME --method bellman-ford",

@@ -88,6 +88,7 @@ fn degree_order_keeps_result_bytes() {
                 &[&["sssp"], &source[..]].concat(),
                 &["wcc"],
                 &["scc"],
+                &["cdlp"],
                 &["mis", "--seed", "3"],
                 &["mis", "--priority", "id"],
             ] {

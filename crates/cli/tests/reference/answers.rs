@@ -20,6 +20,8 @@ pub(crate) struct Answers {
     pub(crate) strong: Option<Components>,
     /// Vertices of the greedy independent set in order of ids.
     pub(crate) independent: u64,
+    /// After ten rounds.
+    pub(crate) communities: Communities,
     pub(crate) depths: Depths,
     pub(crate) distances: Distances,
     pub(crate) ranks: Ranks,
@@ -28,6 +30,11 @@ pub(crate) struct Answers {
 pub(crate) struct Components {
     pub(crate) count: u64,
     pub(crate) largest: u64,
+    pub(crate) labels: Option<Vec<u64>>,
+}
+
+pub(crate) struct Communities {
+    pub(crate) count: u64,
     pub(crate) labels: Option<Vec<u64>>,
 }
 
@@ -93,6 +100,7 @@ impl Answers {
             Some(labels.map(|label| label as u64).collect())
         };
         let (weak_labels, strong_labels) = (labels("wcc"), labels("scc"));
+        let community_labels = labels("cdlp10");
         let depths = integers("bfs").map(|depths| {
             depths
                 .into_iter()
@@ -130,6 +138,10 @@ impl Answers {
                 labels: strong_labels,
             }),
             independent: count("/lexfirst_mis/size"),
+            communities: Communities {
+                count: count("/cdlp10/communities"),
+                labels: community_labels,
+            },
             depths: Depths {
                 reached: count("/bfs/reached"),
                 greatest: count("/bfs/ecc"),

@@ -1,6 +1,6 @@
 //! The checkers accept the known answers, by methods of their own, and refuse them as soon as one value is off.
 
-use graphmill_algorithms::{bfs, pagerank, scc, sssp, wcc};
+use graphmill_algorithms::{bfs, cdlp, pagerank, scc, sssp, wcc};
 
 use crate::answers::Answers;
 use crate::graphs::Graph;
@@ -57,6 +57,20 @@ pub(crate) fn check(name: &str, graph: &Graph, answers: &Answers) {
             assert!(
                 judge(&wrong).is_err(),
                 "{name}: strong components but for vertex {vertex}"
+            );
+        }
+    }
+    if let Some(labels) = &answers.communities.labels {
+        let symmetric = !graph.directed;
+        let judge =
+            |labels: &[u64]| cdlp::check::check_labels(vertices, &arcs, symmetric, 10, labels);
+        assert_eq!(judge(labels), Ok(()), "{name}: communities");
+        for vertex in some_vertices() {
+            let mut wrong = labels.clone();
+            wrong[vertex] += 1;
+            assert!(
+                judge(&wrong).is_err(),
+                "{name}: communities but for vertex {vertex}"
             );
         }
     }

@@ -237,6 +237,30 @@ fn wcc_equals_ldbc_components() {
 }
 
 #[test]
+fn cdlp_equals_ldbc_communities() {
+    for (graph, reference, directed) in [
+        (
+            "ldbc-validation/cdlp/dir-input",
+            "ldbc-validation/cdlp/dir-output",
+            true,
+        ),
+        (
+            "ldbc-validation/cdlp/undir-input",
+            "ldbc-validation/cdlp/undir-output",
+            false,
+        ),
+    ] {
+        let rounds = &["--iterations", "5"];
+        run(
+            graph,
+            directed,
+            false,
+            &[check("cdlp", rounds, reference, EXACT)],
+        );
+    }
+}
+
+#[test]
 fn ldbc_directed_example_has_all_outputs() {
     let iterations = &["--damping", "0.85", "--iterations", "2"];
     let checks = [
@@ -264,6 +288,12 @@ fn ldbc_directed_example_has_all_outputs() {
             "ldbc-validation/example/example-directed-WCC",
             EQUIVALENCE,
         ),
+        check(
+            "cdlp",
+            &["--iterations", "2"],
+            "ldbc-validation/example/example-directed-CDLP",
+            EXACT,
+        ),
     ];
     run(
         "ldbc-validation/example/example-directed",
@@ -275,7 +305,7 @@ fn ldbc_directed_example_has_all_outputs() {
         "ldbc-validation/example/example-directed-input",
         true,
         false,
-        &[checks[0], checks[1], checks[3]],
+        &[checks[0], checks[1], checks[3], checks[4]],
     );
 }
 
@@ -307,6 +337,12 @@ fn ldbc_undirected_example_has_all_outputs() {
             "ldbc-validation/example/example-undirected-WCC",
             EQUIVALENCE,
         ),
+        check(
+            "cdlp",
+            &["--iterations", "2"],
+            "ldbc-validation/example/example-undirected-CDLP",
+            EXACT,
+        ),
     ];
     run(
         "ldbc-validation/example/example-undirected",
@@ -318,7 +354,7 @@ fn ldbc_undirected_example_has_all_outputs() {
         "ldbc-validation/example/example-undirected-input",
         false,
         false,
-        &[checks[0], checks[1], checks[3]],
+        &[checks[0], checks[1], checks[3], checks[4]],
     );
 }
 
@@ -340,6 +376,7 @@ fn p2p_31_undirected_has_all_outputs() {
             EXACT,
         ),
         check("wcc", &[], "ldbc-p2p-31/p2p-31-WCC.gz", EQUIVALENCE),
+        check("cdlp", &[], "ldbc-p2p-31/p2p-31-CDLP.gz", EXACT),
     ];
     run("ldbc-p2p-31/p2p-31", false, true, &checks);
 }
@@ -359,6 +396,8 @@ fn p2p_31_directed_has_all_outputs() {
             "ldbc-p2p-31/p2p-31-SSSP-directed.gz",
             EXACT,
         ),
+        // No arc has its opposite, so the labels are the same as in the undirected graph.
+        check("cdlp", &[], "ldbc-p2p-31/p2p-31-CDLP.gz", EXACT),
     ];
     run("ldbc-p2p-31/p2p-31", true, true, &checks);
 }

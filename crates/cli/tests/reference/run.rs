@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use graphmill_algorithms::mis::Priority;
-use graphmill_algorithms::{bfs, mis, pagerank, scc, sssp, wcc};
+use graphmill_algorithms::{bfs, cdlp, mis, pagerank, scc, sssp, wcc};
 
 use crate::answers::{Answers, Components};
 use crate::command::{Workplace, assert_close, assert_same, complete, parsed};
@@ -250,6 +250,7 @@ impl Case<'_> {
         self.components(thorough);
         self.strong_components(thorough);
         self.set(Priority::Id, thorough);
+        self.communities(thorough);
         self.depths(thorough);
         self.distances(thorough);
         self.ranks(thorough);
@@ -262,6 +263,7 @@ impl Case<'_> {
             ("scc", _) => self.strong_components(false),
             ("mis", []) => self.set(Priority::Hash(0), true),
             ("mis", _) => self.set(Priority::Id, false),
+            ("cdlp", _) => self.communities(false),
             ("bfs", []) => self.depths(false),
             ("bfs", _) => self.parents(),
             ("sssp", _) => self.distances(false),
@@ -326,6 +328,25 @@ impl Case<'_> {
         if thorough {
             let vertices = self.answers.vertices;
             let verdict = mis::check::check_set(vertices, self.arcs, priority, &selected);
+            assert_eq!(verdict, Ok(()), "{what}");
+        }
+    }
+
+    fn communities(&self, thorough: bool) {
+        let (what, known) = (format!("{}: cdlp", self.name), &self.answers.communities);
+        let labels: Vec<u64> = complete(self.values(&self.place.run("cdlp", &[])));
+        let labels: Vec<u64> = labels.into_iter().map(|label| self.rank(label)).collect();
+        let mut distinct = labels.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len() as u64, known.count, "{what}: communities");
+        if let Some(expected) = &known.labels {
+            assert_same(&what, &labels, expected);
+        }
+        if thorough || known.labels.is_none() {
+            let symmetric = !self.answers.directed;
+            let vertices = self.answers.vertices;
+            let verdict = cdlp::check::check_labels(vertices, self.arcs, symmetric, 10, &labels);
             assert_eq!(verdict, Ok(()), "{what}");
         }
     }

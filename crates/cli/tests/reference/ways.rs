@@ -45,6 +45,7 @@ pub(crate) const METHODS: &[&[Method]] = &[
     &[exact("scc", &[])],
     &[exact("mis", &["--priority", "id"])],
     &[exact("mis", &[])],
+    &[exact("cdlp", &[])],
     &[exact("bfs", &[])],
     &[exact("bfs", &["--parents"])],
     &[

@@ -2,6 +2,8 @@
 
 pub(crate) mod collect;
 pub(crate) mod components;
+pub(crate) mod count;
+pub(crate) mod count_windows;
 pub(crate) mod fill;
 pub(crate) mod fixpoint;
 pub(crate) mod mail;

@@ -193,7 +193,8 @@ impl Engine {
         for round in 0..rounds {
             let none = self.common.ranks.own().start;
             let window = windows.get(round as usize).cloned().unwrap_or(none..none);
-            let part = self.members_within(waken, &window)?;
+            let [from, to] = [window.start, window.end].map(|batch| self.common.batches.cut(batch));
+            let part = self.members_within(waken, &(from..to))?;
             let boxes = Arc::new(MailWindow::new(&self.common.batches, &window));
             for batch in part.batches() {
                 let opened = boxes.open(&self.common.budget, batch, counts[batch]);
@@ -262,20 +263,24 @@ impl Engine {
         Ok(windows)
     }
 
-    /// Returns the vertices of a set that are in some batches of this rank.
-    fn members_within(
+    /// Returns the vertices of a set that are in a range of this rank's vertices.
+    pub(crate) fn members_within(
         &self,
         set: &ActiveSet,
-        window: &Range<usize>,
+        window: &Range<u64>,
     ) -> Result<ActiveSet, EngineError> {
-        let mut part = self.active.empty();
-        for batch in set.batches().filter(|batch| window.contains(batch)) {
-            let mut members = part.batch(batch)?;
-            set.batch(batch)?.for_each(|i| members.insert(i));
+        let (batches, mut part) = (&self.common.batches, self.active.empty());
+        for batch in set.batches() {
+            let start = batches.start(batch);
+            let end = start + batches.span(batch);
+            if window.start < end && start < window.end {
+                let [from, to] = [window.start, window.end].map(|v| v.clamp(start, end) - start);
+                let mut members = part.batch(batch)?;
+                let of_batch = set.batch(batch)?;
+                of_batch.for_each_in(from as usize..to as usize, |i| members.insert(i));
+            }
         }
-        part.refresh_counts();
-        let [total] = self.common.ranks.total([part.own_len()])?;
-        part.set_global_len(total);
+        part.agree_len()?;
         Ok(part)
     }
 
@@ -296,7 +301,7 @@ impl Engine {
             })?;
         }
         boxes.begin_fill();
-        for batch in window {
+        for batch in window.clone() {
             mail.sent.each(batch, |sent| {
                 boxes.put(sent.receiver, sent.sender, sent.message);
             });
@@ -308,7 +313,7 @@ impl Engine {
             };
             let out = arrays.out(step.facts.superstep).read();
             let forward = Direction::Forward;
-            self.process_edges(&fill, out, (), &mail.senders, forward)?;
+            self.edges_pass(&fill, (out, ()), &mail.senders, forward, &window)?;
         }
         Ok(())
     }

@@ -32,6 +32,8 @@ pub struct ProgramFootprint {
     pub(crate) arrays: usize,
     /// Bytes that its caller takes after the last pass, beside the rows.
     pub(crate) result: u64,
+    /// Bytes of labels that passes put into windows, at least; 0 without windows.
+    pub(crate) windows: u64,
 }
 
 impl ProgramFootprint {
@@ -51,6 +53,7 @@ impl ProgramFootprint {
         kept: [0; 2],
         arrays: 0,
         result: 0,
+        windows: 0,
     };
 
     /// Of a program whose rows are on disk.
@@ -72,6 +75,7 @@ impl ProgramFootprint {
             kept: [0; 2],
             arrays: 0,
             result: 0,
+            windows: 0,
         }
     }
 
@@ -148,6 +152,7 @@ impl ProgramFootprint {
             kept: [0, 1].map(|kind| self.kept[kind].max(other.kept[kind])),
             arrays: self.arrays.max(other.arrays),
             result: self.result.max(other.result),
+            windows: self.windows.max(other.windows),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Program traits: the narrow waist between algorithms and executors.
 
 pub(crate) mod ask;
+pub(crate) mod count;
 pub(crate) mod current_call;
 pub(crate) mod edge;
 pub(crate) mod footprint;

@@ -5,6 +5,7 @@
 //! | `direction_optimizing.rs` | level after level, by push or pull |
 //! | `delta_stepping.rs` | bucket after bucket |
 //! | `afforest.rs` | connected components in a forest |
+//! | `label_counts.rs` | one round of a count program |
 //! | `round.rs` | one round of work, by all workers or by one |
 //! | `bucket_queue.rs` | vertices that wait for their bucket, without a lock |
 //! | `peers.rs` | what the ranks of a search tell each other between two rounds |
@@ -17,6 +18,7 @@ pub(crate) mod bucket_queue;
 pub(crate) mod delta_stepping;
 pub(crate) mod direction_optimizing;
 pub(crate) mod edge_scan;
+pub(crate) mod label_counts;
 pub(crate) mod level_scan;
 pub(crate) mod pass_limit;
 pub(crate) mod peers;

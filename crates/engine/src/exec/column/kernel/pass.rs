@@ -29,6 +29,8 @@ pub(crate) struct Pass<'p, P: EdgeProgram> {
     /// The rows that `apply` sees.
     pub(crate) apply: &'p [ColumnAccess],
     pub(crate) active: &'p ActiveSet,
+    /// The batches that fold; a sparse pass, and the phases before the folds, may work for others too.
+    pub(crate) folding: &'p Range<usize>,
     /// Bytes that passes over vertices, and of sends, took at most.
     pub(crate) borrowed: u64,
 }

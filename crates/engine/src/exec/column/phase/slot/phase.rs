@@ -89,6 +89,10 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let mut groups: Vec<_> = (0..)
             .zip(column_groups(context, scratch.group_strips))
             .collect();
+        for (_, group) in &mut groups {
+            group.retain(|target| pass.folding.contains(&target.batch));
+        }
+        groups.retain(|(_, group)| !group.is_empty());
         if scratch.group_strips <= 1 {
             // The longest group of a node comes first, so that no worker is left with it at the end.
             sort_by_length(&mut groups, context);
