@@ -20,6 +20,7 @@ pub(crate) const ENTRY: Entry = Entry {
     value: "label",
     shape: ResultShape::Vertices,
     weighted: false,
+    edge_vertices: false,
     options: &[OptionSpec::value(
         ["iterations", "N"],
         Some("10"),
