@@ -13,6 +13,12 @@ pub(crate) fn wrong(case: &Scenario, result: &[u8]) -> Option<String> {
         let right = conductance(case);
         return (text != right).then(|| format!("{text:?}, not {right:?}"));
     }
+    if case.algorithm == "mst" {
+        let right = forest(case);
+        let mut found: Vec<&str> = text.lines().skip(1).collect();
+        found.sort_unstable();
+        return (found != right).then(|| format!("{found:?}, not {right:?}"));
+    }
     let rows: BTreeMap<u64, String> = text
         .lines()
         .skip(1)
@@ -185,6 +191,25 @@ fn independent(case: &Scenario, rows: &BTreeMap<u64, String>) -> Option<String> 
         }
     });
     wrong.map(|(id, value)| format!("vertex {id} has {value}"))
+}
+
+/// Returns the rows of the minimum spanning forest, sorted as text: edges that close no cycle.
+fn forest(case: &Scenario) -> Vec<String> {
+    let edge =
+        |(from, to, weight): &(u64, u64, f64)| (*weight as u64, *from.min(to), *from.max(to));
+    let edges: BTreeSet<(u64, u64, u64)> = arcs(case).iter().map(edge).collect();
+    let mut trees: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut rows = Vec::new();
+    for (weight, from, to) in edges {
+        let [from_tree, to_tree] = [from, to].map(|id| *trees.entry(id).or_insert(id));
+        if from_tree != to_tree {
+            let of_second = trees.values_mut().filter(|tree| **tree == to_tree);
+            of_second.for_each(|tree| *tree = from_tree);
+            rows.push(format!("{from},{to},{weight}.0"));
+        }
+    }
+    rows.sort_unstable();
+    rows
 }
 
 /// Returns the labels after some rounds.
