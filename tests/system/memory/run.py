@@ -74,6 +74,7 @@ def more(call):
         for vertex in range(6_000_000):
             hub.write(f"{vertex} 0\n0 {vertex * 7 % 6_000_001}\n")
     call("generate kronecker 21 57 --undirected --batch-size 32768 -q -o graph")
+    call("generate kronecker 20 16 --weights f32 --edge-vertices --batch-size 65536 -q -o edges")
     return [
         ("numbers.el", 16, "import numbers.el --threads 2 -o {out}"),
         ("names.el", 24, "import names.el --threads 1 --order degree --reverse -o {out}"),
@@ -85,6 +86,13 @@ def more(call):
         ("graph", 30, "run wcc graph --method labels --threads 2 -o {out}"),
         ("graph", 30, "run wcc graph --threads 2 -o {out}"),
         ("weighted", 24, "run sssp weighted --source 1 --method bellman-ford --threads 1 -o {out}"),
+        ("weighted", 24, "run scc weighted --threads 2 -o {out}"),
+        ("weighted", 24, "run cdlp weighted --iterations 2 --threads 2 -o {out}"),
+        ("weighted", 24, "run mis weighted --threads 2 -o {out}"),
+        ("weighted", 24, "run mst weighted --threads 2 -o {out}"),
+        ("weighted", 24, "run conductance weighted --set odd --threads 2 -o {out}"),
+        ("weighted", 24, "run spmv weighted --vector ones --threads 2 -o {out}"),
+        ("edges", 26, "run bp edges --affinity 0.6 --iterations 2 --threads 2 -o {out}"),
     ]
 
 
