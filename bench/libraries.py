@@ -6,7 +6,8 @@
 FOLDER keeps the graphs: a Kronecker graph, directed and undirected, with weights, and a grid of 1,000 by 1,000. --roads adds a road map,
 a text file of `source destination weight`. Runs are made in turn, with two threads; figures are medians of seconds. A library has the
 graph in memory, and so has Graphmill in the column `memory`: its seconds are those of the run, less those of loading. In the column
-`eighth` its budget is an eighth of the stored graph, or the least that the algorithm does with. Needs igraph, networkit and numpy.
+`eighth` its budget is an eighth of the stored graph, or the least that the algorithm does with. What takes longer than --seconds is ended,
+and has no figure. Needs igraph, networkit and numpy.
 """
 import argparse
 import json
@@ -18,7 +19,6 @@ import time
 
 import numpy
 
-ROOT = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
 THREADS = 2
 # An algorithm, its options, what a library calls it, and whether the graph is directed.
@@ -36,8 +36,8 @@ ROWS = [
 ]
 
 
-def run(words, **more):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **more)
+def run(words, seconds=None):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=seconds)
     if done.returncode:
         raise RuntimeError(f"{' '.join(map(str, words))}: {done.stderr[-500:]}")
     return done.stdout
@@ -46,10 +46,10 @@ def run(words, **more):
 class Graph:
     """A graph as lines of text, and stored with and without directions."""
 
-    def __init__(self, folder, name, lines, graphmill):
-        self.name, self.graphmill, self.folder = name, graphmill, folder
-        self.lines = lines
-        self.arrays = folder / f"{name}.npz"
+    def __init__(self, asked, name, lines):
+        self.name, self.lines = name, lines
+        self.graphmill, self.folder, self.seconds = asked.graphmill, asked.folder, asked.seconds
+        self.arrays = self.folder / f"{name}.npz"
         if not self.arrays.exists():
             numbers = numpy.fromfile(lines, sep=" ").reshape(-1, 3)
             ids, ends = numpy.unique(numbers[:, :2].astype(numpy.int64), return_inverse=True)
@@ -63,10 +63,10 @@ class Graph:
         return graph
 
     def ours(self, algorithm, options, directed, memory):
-        """Returns seconds of the run and of loading."""
+        """Returns the seconds of a run."""
         metrics = self.folder / "metrics.json"
         run([self.graphmill, "run", algorithm, self.stored(directed), *options.split(), "--threads", THREADS, "--memory", memory,
-             "-q", "--metrics", metrics])
+             "-q", "--metrics", metrics], self.seconds)
         return json.loads(metrics.read_text())["seconds"]["run"]
 
     def from_disk(self, algorithm, options, directed):
@@ -83,7 +83,22 @@ class Graph:
 
     def theirs(self, library, algorithm, directed):
         words = [sys.executable, __file__, "--library", library, algorithm, self.arrays, int(directed)]
-        return float(run(words).split()[-1])
+        return float(run(words, self.seconds).split()[-1])
+
+    def row(self, algorithm, options, libraries, directed, rounds):
+        """Returns the medians of all figures; one that takes too long is `None`."""
+        jobs = [lambda: [self.ours(algorithm, options, directed, "8G")]]
+        jobs += [lambda name=name: [self.theirs(name, algorithm, directed)] for name in libraries]
+        jobs.append(lambda: self.from_disk(algorithm, options, directed))
+        figures = [[] for _ in jobs]
+        for _ in range(rounds):
+            for job, found in zip(jobs, figures):
+                if found is not None and None not in found:
+                    try:
+                        found.append(job())
+                    except subprocess.TimeoutExpired:
+                        found.append(None)
+        return [None if None in found else [statistics.median(of) for of in zip(*found)] for found in figures]
 
 
 def of_igraph(algorithm, count, ends, weights, directed):
@@ -129,6 +144,7 @@ def main():
     parser.add_argument("--scale", type=int, default=20, help="of the Kronecker graph: 2^SCALE vertices, 16 edges each")
     parser.add_argument("--roads", type=pathlib.Path, help="a road map")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=120, help="of a run at most")
     parser.add_argument("--only", nargs="*", help="algorithms")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
@@ -138,24 +154,20 @@ def main():
         lines = asked.folder / f"{name}.wel"
         if not lines.exists():
             run([asked.graphmill, "generate", *rule, "--weights", "f32", "-q", "-o", lines])
-        graphs.append(Graph(asked.folder, name, lines, asked.graphmill))
+        graphs.append(Graph(asked, name, lines))
     if asked.roads:
-        graphs.append(Graph(asked.folder, asked.roads.stem, asked.roads, asked.graphmill))
+        graphs.append(Graph(asked, asked.roads.stem, asked.roads))
     print("| graph | algorithm | memory, s | igraph, s | NetworKit, s | eighth, MiB | s | times |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     for graph in graphs:
         for algorithm, options, libraries, directed in ROWS:
             if asked.only and algorithm not in asked.only:
                 continue
-            rounds = []
-            for _ in range(asked.rounds):
-                ours = graph.ours(algorithm, options, directed, "8G")
-                theirs = [graph.theirs(name, algorithm, directed) for name in libraries]
-                rounds.append([ours, *theirs, *graph.from_disk(algorithm, options, directed)])
-            ours, *theirs, least, disk = (statistics.median(of) for of in zip(*rounds))
-            others = dict(zip(libraries, theirs))
-            others = [f"{others[name]:.2f}" if name in others else "" for name in ("igraph", "networkit")]
+            [ours], *theirs, disk = graph.row(algorithm, options, libraries, directed, asked.rounds)
+            others = {name: f"{found[0]:.2f}" if found else f"> {asked.seconds}" for name, found in zip(libraries, theirs)}
+            others = [others.get(name, "") for name in ("igraph", "networkit")]
+            disk = f"{disk[0]:.0f} | {disk[1]:.2f} | {disk[1] / ours:.1f}" if disk else f"| > {asked.seconds} |"
             way = "directed" if directed else "undirected"
-            print(f"| {graph.name}, {way} | {algorithm} | {ours:.3f} | {' | '.join(others)} | {least:.0f} | {disk:.2f} | {disk / ours:.1f} |", flush=True)
+            print(f"| {graph.name}, {way} | {algorithm} | {ours:.3f} | {' | '.join(others)} | {disk} |", flush=True)
 
 
 if __name__ == "__main__":
