@@ -247,6 +247,8 @@ impl FileMap {
     }
 
     /// Maps a part of the file in place of pages of a buffer, with MAP_SYNC if it is on DAX.
+    ///
+    /// The mapping is made elsewhere and then moved. A refused MAP_FIXED may leave a hole that another thread's mapping takes.
     fn map_over(
         &self,
         first: u64,
@@ -254,32 +256,28 @@ impl FileMap {
         range: std::ops::Range<usize>,
     ) -> io::Result<()> {
         let bytes = range.len();
-        let start = buffer.pages(range).ok_or(io::ErrorKind::InvalidInput)?;
-        let map = |flags| {
-            // SAFETY: the range is whole pages of the buffer's own mapping, which is borrowed exclusively: nothing refers to the bytes that
-            // the new mapping replaces. The new bytes are initialised and no other process changes them (see the file's invariants).
-            // The buffer unmaps them with its own.
-            let mapped = unsafe {
-                libc::mmap(
-                    start.as_ptr().cast(),
-                    bytes,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    flags | libc::MAP_FIXED,
-                    self.file.as_raw_fd(),
-                    first as libc::off_t,
-                )
-            };
-            match mapped == libc::MAP_FAILED {
-                true => Err(io::Error::last_os_error()),
-                false => Ok(()),
-            }
+        let to = buffer.pages(range).ok_or(io::ErrorKind::InvalidInput)?;
+        let from = self.map(first, bytes)?;
+        // SAFETY: `from` is the mapping made above, which nothing refers to. `to` is whole pages of the buffer's own mapping, which is
+        // borrowed exclusively: nothing refers to the bytes that the moved mapping replaces. The new bytes are initialised and no other
+        // process changes them (see the file's invariants). The buffer unmaps them with its own.
+        let moved = unsafe {
+            libc::mremap(
+                from.as_ptr().cast(),
+                bytes,
+                bytes,
+                libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
+                to.as_ptr(),
+            )
         };
-        match map(libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC) {
-            Ok(()) => self.synchronous.store(true, Ordering::Relaxed),
-            Err(_) => map(libc::MAP_SHARED)?,
+        if moved == libc::MAP_FAILED {
+            let error = io::Error::last_os_error();
+            // SAFETY: a refused move leaves the mapping made above, which nothing refers to.
+            unsafe { libc::munmap(from.as_ptr().cast(), bytes) };
+            return Err(error);
         }
         // SAFETY: the range is mapped. A hint: if there are no huge pages, small ones serve as well.
-        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+        unsafe { libc::madvise(to.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
         Ok(())
     }
 }
