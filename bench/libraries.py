@@ -4,8 +4,8 @@
   bench/libraries.py FOLDER [--graphmill COMMAND] [--scale 20] [--rounds 3] [--roads FILE]
 
 FOLDER keeps the graphs: a Kronecker graph, directed and undirected, with weights, and a grid of 1,000 by 1,000. --roads adds a road map,
-a text file of `source destination weight`. Runs are made in turn, with two threads; figures are medians of seconds. A library has the
-graph in memory, and so has Graphmill in the column `memory`: its seconds are those of the run, less those of loading. In the column
+a text file of `source destination weight`. Runs are made in turn, with two threads; figures are medians of seconds. A library keeps the
+graph in memory. In the column `memory` Graphmill keeps it there too, and the figure is the time of a run without loading. In the column
 `eighth` its budget is an eighth of the stored graph, or the least that the algorithm does with. What takes longer than --seconds is ended,
 and has no figure. Needs igraph, networkit and numpy.
 """
