@@ -138,7 +138,7 @@ fn checkpoint_survives_a_failed_rename() {
 /// Seeds of jobs that are cancelled at each moment.
 ///
 /// The last two choose to continue in memory when there is a checkpoint to publish.
-const ASKED: [u64; 5] = [7, 0, 5, 2220, 2578];
+const ASKED: [u64; 5] = [7, 0, 5, 2220, 7691];
 
 #[test]
 fn cancel_at_any_moment_is_survived() {
