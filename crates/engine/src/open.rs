@@ -292,6 +292,11 @@ pub(crate) fn base_memory(graph: &GraphDims, shape: &GraphShape) -> u64 {
         + Checkpointer::MEMORY
 }
 
+/// Bytes of the budget that an engine holds before its first array is made.
+pub(crate) fn held_memory(graph: &GraphDims, shape: &GraphShape) -> u64 {
+    base_memory(graph, shape) - Checkpointer::MEMORY + Checkpointer::HELD
+}
+
 #[cfg(test)]
 mod tests {
     use graphmill_graph::Batches;

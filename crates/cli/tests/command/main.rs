@@ -11,6 +11,7 @@ mod crafted;
 mod damage;
 mod edges_as_found;
 mod estimate;
+mod estimate_labels;
 mod example;
 mod forests;
 mod generate;

@@ -103,8 +103,10 @@ const USUAL: Duration = Duration::from_secs(30);
 const WORTH_KEEPING: Duration = Duration::from_secs(1);
 
 impl Checkpointer {
-    /// Bytes of the budget that checkpoints take.
-    pub(crate) const MEMORY: u64 = AtomicFile::memory(CHUNK_BYTES) + CHUNK_BYTES as u64;
+    /// Bytes of the budget that checkpoints hold between passes.
+    pub(crate) const HELD: u64 = AtomicFile::memory(CHUNK_BYTES);
+    /// Bytes of the budget that checkpoints take at most, while the run looks for one to resume from.
+    pub(crate) const MEMORY: u64 = Self::HELD + CHUNK_BYTES as u64;
 
     /// Looks for a checkpoint that all ranks have and deletes all others.
     pub(crate) fn new(
@@ -115,7 +117,7 @@ impl Checkpointer {
         (now, stop): (Duration, CancelToken),
         page_bytes: usize,
     ) -> Result<Self, EngineError> {
-        let room = budget.lease("checkpoints", AtomicFile::memory(CHUNK_BYTES))?;
+        let room = budget.lease("checkpoints", Self::HELD)?;
         let mut recovery = Checkpointer {
             disk,
             budget: budget.clone(),
@@ -488,8 +490,7 @@ impl Checkpointer {
                 source,
             })?;
         file.commit()?;
-        let bytes = AtomicFile::memory(CHUNK_BYTES);
-        self.room = Some(self.budget.lease("checkpoints", bytes)?);
+        self.room = Some(self.budget.lease("checkpoints", Self::HELD)?);
         self.published.push_back(number);
         failpoint!(OldVersionGoesFirst => self.remove_old()?);
         // All have prepared it.

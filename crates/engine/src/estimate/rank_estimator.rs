@@ -36,7 +36,7 @@ use crate::memory::run_bytes;
 use crate::messages::routing::Routing;
 use crate::messages::routing_table::list_bytes;
 use crate::messages::run_codec;
-use crate::open::{base_memory, fitting_shape, min_memory};
+use crate::open::{fitting_shape, held_memory, min_memory};
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::tasks::{ColumnLayout, mean};
 use crate::state::row_file::{RowFileIo, page_bytes};
@@ -90,7 +90,7 @@ impl<'q> RankEstimator<'q> {
         };
         let shape = fitting_shape(&measure, threads, tiers, sizes, edges, free);
         // The engine has its buffers, and the driver the set of all vertices.
-        let taken = outline.open_bytes + base_memory(&measure, &shape) + shape.set_of_vertices;
+        let taken = outline.open_bytes + held_memory(&measure, &shape) + shape.set_of_vertices;
         let looking = RankEstimator {
             question,
             rank,
