@@ -1,5 +1,7 @@
 //! What the registry knows of an algorithm.
 
+use std::path::Path;
+
 use graphmill_engine::{Engine, ProgramFootprint};
 use graphmill_graph::{GraphDims, StoredGraph};
 
@@ -29,8 +31,8 @@ pub struct Entry {
     pub options: &'static [OptionSpec],
     /// Checks the values of its options, except those that name vertices.
     pub check_options: fn(&AlgorithmOptions) -> Result<(), AlgorithmError>,
-    /// True if a run with these options is for undirected graphs only.
-    pub needs_undirected: fn(&AlgorithmOptions) -> bool,
+    /// Refuses options that do not fit the graph at a path whose edges are directed, or are not.
+    pub check_direction: fn(&AlgorithmOptions, bool, &Path) -> Result<(), AlgorithmError>,
     /// Runs it.
     pub run: fn(&mut Engine, &AlgorithmOptions) -> Result<Output, AlgorithmError>,
     /// Passes over edges that a run takes at most, where the options say so.

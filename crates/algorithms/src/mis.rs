@@ -5,8 +5,8 @@ pub(crate) mod entry;
 mod priority;
 
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, Engine, EngineError, IdOrdinal, ProgramFootprint,
-    VertexArray, Write,
+    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, IdOrdinal, ProgramFootprint,
+    Read, VertexArray, Write,
 };
 
 pub use self::priority::Priority;
@@ -15,10 +15,15 @@ pub use self::priority::Priority;
 const EXCLUDED: u32 = 0;
 /// A vertex of the set.
 const SELECTED: u32 = 1;
-/// A vertex that no round has decided yet.
-const UNDECIDED: u32 = 2;
-/// The same, with an undecided neighbour that comes first.
-const BLOCKED: u32 = 3;
+/// An undecided vertex with an undecided neighbour that comes first.
+const WAITING: u32 = 2;
+/// An undecided vertex that may come before its undecided neighbours.
+const CANDIDATE: u32 = 3;
+
+/// A round looks at all undecided vertices if the round before excluded one of this many.
+///
+/// Few rounds do so, as each leaves fewer. The others look at the vertices around those just excluded.
+const DENSE_SHARE: u64 = 8;
 
 /// Selects the set that a walk over the vertices in order of priority selects.
 ///
@@ -31,31 +36,27 @@ const BLOCKED: u32 = 3;
 /// The engine's.
 pub fn run(engine: &mut Engine, priority: Priority) -> Result<VertexArray<u32>, EngineError> {
     let state = engine.vertex_array::<u32>("selected")?;
-    engine.process_vertices(state.write(), None, |_, state| *state = UNDECIDED)?;
+    engine.process_vertices(state.write(), None, |_, state| *state = WAITING)?;
     let directions = match engine.graph().symmetric() {
         true => &[Direction::Forward][..],
         false => &[Direction::Forward, Direction::Backward],
     };
-    let mut undecided = engine.full_set()?;
-    let mut limit = engine.pass_limit("a maximal independent set");
-    while !undecided.is_empty() {
+    let mut rounds = Rounds {
+        engine,
+        state,
+        priority,
+        directions,
+    };
+    let mut undecided = rounds.engine.vertices();
+    let mut limit = rounds.engine.pass_limit("a maximal independent set");
+    let mut excluded = None;
+    while undecided > 0 {
         limit.pass()?;
-        let block = BlockLater { priority };
-        for direction in directions {
-            let rows = (state.write(), IdOrdinal);
-            engine.process_edges(&block, IdOrdinal, rows, &undecided, *direction)?;
-        }
-        let selected = engine.select_vertices(state.write(), Some(&undecided), |_, state| {
-            let is_first = *state == UNDECIDED;
-            *state = if is_first { SELECTED } else { UNDECIDED };
-            is_first
-        })?;
-        undecided.remove(&selected)?;
-        for direction in directions {
-            let write = state.write();
-            let (_, excluded) = engine.process_edges(&Exclude, (), write, &selected, *direction)?;
-            undecided.remove(&excluded)?;
-        }
+        let selected = rounds.select(excluded.as_ref())?;
+        drop(excluded);
+        let found = rounds.reach(&MoveTo(EXCLUDED), (), state.write(), &selected)?;
+        undecided -= selected.len() + found.len();
+        excluded = (found.len() < undecided / DENSE_SHARE).then_some(found);
     }
     Ok(state)
 }
@@ -63,12 +64,77 @@ pub fn run(engine: &mut Engine, priority: Priority) -> Result<VertexArray<u32>, 
 /// Returns the bytes that the passes hold for each vertex.
 pub(crate) fn sizes() -> ProgramFootprint {
     ProgramFootprint::of::<BlockLater>()
-        .or(ProgramFootprint::of::<Exclude>())
+        .or(ProgramFootprint::of::<FindEarlier>())
+        .or(ProgramFootprint::of::<MoveTo>())
         .with_rows::<Write<u32>>()
         .with_arrays(size_of::<u32>())
 }
 
-/// An undecided vertex waits for its undecided neighbours that come first.
+/// The rounds of a run.
+struct Rounds<'e> {
+    engine: &'e mut Engine,
+    state: VertexArray<u32>,
+    priority: Priority,
+    directions: &'static [Direction],
+}
+
+impl Rounds<'_> {
+    /// Selects the undecided vertices that come before their undecided neighbours.
+    ///
+    /// Only neighbours of vertices that the last round excluded can be such, if `excluded` is given.
+    fn select(&mut self, excluded: Option<&ActiveSet>) -> Result<ActiveSet, EngineError> {
+        let (state, priority) = (self.state, self.priority);
+        let candidates = match excluded {
+            Some(excluded) => self.reach(&MoveTo(CANDIDATE), (), state.write(), excluded)?,
+            None => (self.engine).select_vertices(state.write(), None, |_, state| {
+                let is_undecided = *state >= WAITING;
+                if is_undecided {
+                    *state = CANDIDATE;
+                }
+                is_undecided
+            })?,
+        };
+        let earlier = match excluded {
+            Some(_) => {
+                let rows = (state.read(), IdOrdinal);
+                Some(self.reach(&FindEarlier { priority }, IdOrdinal, rows, &candidates)?)
+            }
+            None => None,
+        };
+        let senders = earlier.as_ref().unwrap_or(&candidates);
+        if !senders.is_empty() {
+            let rows = (state.write(), IdOrdinal);
+            self.reach(&BlockLater { priority }, IdOrdinal, rows, senders)?;
+        }
+        drop(earlier);
+        (self.engine).select_vertices(state.write(), Some(&candidates), |_, state| {
+            let is_first = *state == CANDIDATE;
+            if is_first {
+                *state = SELECTED;
+            }
+            is_first
+        })
+    }
+
+    /// Runs a program over the arcs of some vertices, and returns the vertices that it activates.
+    fn reach<P: EdgeProgram + 'static>(
+        &mut self,
+        program: &P,
+        signal: P::SignalRows,
+        apply: P::ApplyRows,
+        from: &ActiveSet,
+    ) -> Result<ActiveSet, EngineError> {
+        let mut reached = self.engine.empty_set()?;
+        for direction in self.directions {
+            let (_, found) =
+                (self.engine).process_edges(program, signal, apply, from, *direction)?;
+            reached.union(&found)?;
+        }
+        Ok(reached)
+    }
+}
+
+/// A candidate waits if an undecided neighbour comes first.
 struct BlockLater {
     priority: Priority,
 }
@@ -104,17 +170,64 @@ impl EdgeProgram for BlockLater {
     #[inline(always)]
     fn apply(&self, _: u64, (state, ordinal): (&mut u32, u64), first: u64) -> ((), Activate) {
         // A self-loop brings a vertex its own priority.
-        if *state == UNDECIDED && first < self.priority.of(ordinal) {
-            *state = BLOCKED;
+        if *state == CANDIDATE && first < self.priority.of(ordinal) {
+            *state = WAITING;
         }
         ((), Activate::No)
     }
 }
 
-/// The neighbours of selected vertices are not in the set.
-struct Exclude;
+/// Finds the undecided vertices that come before a neighbour.
+struct FindEarlier {
+    priority: Priority,
+}
 
-impl EdgeProgram for Exclude {
+impl EdgeProgram for FindEarlier {
+    type SignalRows = IdOrdinal;
+    type ApplyRows = (Read<u32>, IdOrdinal);
+    type Edge = ();
+    type Message = u64;
+    type EdgeMessage = u64;
+    type Accumulator = u64;
+    type Sum = ();
+    /// The first priority: no vertex comes before one that has it.
+    const IDENTITY: u64 = 0;
+    const ORDER_INDEPENDENT: bool = true;
+
+    #[inline(always)]
+    fn signal(&self, _: u64, ordinal: u64) -> Option<u64> {
+        Some(self.priority.of(ordinal))
+    }
+    #[inline(always)]
+    fn on_edge(&self, priority: u64, (): ()) -> u64 {
+        priority
+    }
+    #[inline(always)]
+    fn fold(&self, last: &mut u64, priority: u64) {
+        *last = priority.max(*last);
+    }
+    #[inline(always)]
+    fn merge(&self, last: &mut u64, later: u64) {
+        *last = later.max(*last);
+    }
+    #[inline(always)]
+    fn apply(&self, _: u64, (state, ordinal): (&u32, u64), last: u64) -> ((), Activate) {
+        let is_earlier = *state >= WAITING && self.priority.of(ordinal) < last;
+        (
+            (),
+            if is_earlier {
+                Activate::Yes
+            } else {
+                Activate::No
+            },
+        )
+    }
+}
+
+/// Gives neighbours that wait another state.
+struct MoveTo(u32);
+
+impl EdgeProgram for MoveTo {
     type SignalRows = ();
     type ApplyRows = Write<u32>;
     type Edge = ();
@@ -143,10 +256,10 @@ impl EdgeProgram for Exclude {
     }
     #[inline(always)]
     fn apply(&self, _: u64, state: &mut u32, _: u8) -> ((), Activate) {
-        if *state != UNDECIDED {
+        if *state != WAITING {
             return ((), Activate::No);
         }
-        *state = EXCLUDED;
+        *state = self.0;
         ((), Activate::Yes)
     }
 }

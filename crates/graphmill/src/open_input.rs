@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_algorithms::{AlgorithmError, AlgorithmOptions};
+use graphmill_algorithms::AlgorithmOptions;
 use graphmill_graph::{EdgeKind, StoredGraph};
 use graphmill_ingest::{IngestError, input_files};
 use graphmill_storage::{DirLock, LockMode, Owner, StorageError};
@@ -104,10 +104,7 @@ impl Plan {
         watcher: &ProgressFn,
     ) -> Result<(Arc<StoredGraph>, Option<DirLock>), Error> {
         let given = algorithms::values(self.entry, &self.config.options);
-        if self.config.import.directed && (self.entry.needs_undirected)(&given) {
-            let graph = input.to_path_buf();
-            return Err(AlgorithmError::Directed { graph }.into());
-        }
+        (self.entry.check_direction)(&given, self.config.import.directed, input)?;
         let disk = machine.disk();
         let mut files = input_files(&**disk, inputs)?;
         files.extend(self.config.import.vertices.clone());

@@ -152,7 +152,11 @@ impl FileMap {
             if file.capacity.is_none() {
                 file.set_aside(extent.first, extent.bytes)?;
             }
-            file.map_over(extent.first, &mut buffer, first..end)?;
+            if let Err(error) = file.map_over(extent.first, &mut buffer, first..end) {
+                // A failed move may leave a hole that another thread's mapping takes: unmapping the buffer would remove that mapping.
+                std::mem::forget(buffer);
+                return Err(error);
+            }
             if file.stale.load(Ordering::Relaxed) {
                 let end = end.min(buffer.len());
                 buffer[first.min(end)..end].fill(0);

@@ -57,7 +57,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
     ],
     check_options: |settings| options(settings).map(drop),
-    needs_undirected: |_| false,
+    check_direction: |settings, is_directed, _| check_direction(settings, is_directed).map(drop),
     run,
     passes_max: |settings| {
         let options = options(settings).ok();
@@ -107,26 +107,28 @@ fn options(settings: &AlgorithmOptions) -> Result<BpOptions, AlgorithmError> {
     })
 }
 
+/// The options, if they make sense on a graph whose edges have a direction, or have none.
+fn check_direction(
+    settings: &AlgorithmOptions,
+    is_directed: bool,
+) -> Result<BpOptions, AlgorithmError> {
+    let options = options(settings)?;
+    let [[_, b], [c, _]] = options.potential;
+    if b != c && !is_directed {
+        let wanted = "the same number for b and c; edges of an undirected graph have no source";
+        let given = settings.value(POTENTIAL, "");
+        return Err(AlgorithmError::value(POTENTIAL, given, wanted));
+    }
+    Ok(options)
+}
+
 /// The options, if they make sense on this graph.
 fn options_on(
     graph: &StoredGraph,
     settings: &AlgorithmOptions,
 ) -> Result<BpOptions, AlgorithmError> {
-    let options = options(settings)?;
-    let [[_, b], [c, _]] = options.potential;
-    let is_directed = graph
-        .meta()
-        .edge_vertices
-        .is_none_or(|edges| edges.directed);
-    if b != c && !is_directed {
-        let wanted = "the same number for b and c; edges of an undirected graph have no source";
-        return Err(AlgorithmError::value(
-            POTENTIAL,
-            settings.value(POTENTIAL, ""),
-            wanted,
-        ));
-    }
-    Ok(options)
+    let edges = graph.meta().edge_vertices;
+    check_direction(settings, edges.is_none_or(|edges| edges.directed))
 }
 
 fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, AlgorithmError> {

@@ -27,7 +27,7 @@ pub(crate) const ENTRY: Entry = Entry {
         "The number of rounds. All vertices take their labels at the same time, by the labels before the round. In a directed graph a neighbour counts for each arc from it and for each arc to it",
     )],
     check_options: |settings| iterations(settings).map(drop),
-    needs_undirected: |_| false,
+    check_direction: |_, _, _| Ok(()),
     run,
     passes_max: |_| None,
     group_sizes: Some(group_sizes),

@@ -33,7 +33,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
     ],
     check_options: |settings| priority(settings).map(drop),
-    needs_undirected: |_| false,
+    check_direction: |_, _, _| Ok(()),
     run,
     passes_max: |_| None,
     group_sizes: None,

@@ -63,7 +63,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
     ],
     check_options: |settings| options(settings).and(settings.single()).map(drop),
-    needs_undirected: |_| false,
+    check_direction: |_, _, _| Ok(()),
     run,
     passes_max: |settings| {
         let options = options(settings).ok();

@@ -22,7 +22,7 @@ pub(crate) const ENTRY: Entry = Entry {
     edge_vertices: false,
     options: &[],
     check_options: |_| Ok(()),
-    needs_undirected: |_| false,
+    check_direction: |_, _, _| Ok(()),
     run,
     passes_max: |_| None,
     group_sizes: Some(group_sizes),

@@ -36,7 +36,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
     ],
     check_options: |_| Ok(()),
-    needs_undirected: |_| false,
+    check_direction: |_, _, _| Ok(()),
     run,
     passes_max: |_| Some(1),
     group_sizes: None,

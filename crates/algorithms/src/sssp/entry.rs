@@ -35,7 +35,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
     ],
     check_options: |settings| settings.single().and(method(settings)).map(drop),
-    needs_undirected: |_| false,
+    check_direction: |_, _, _| Ok(()),
     run,
     passes_max: |_| None,
     group_sizes: None,

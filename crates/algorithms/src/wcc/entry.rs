@@ -30,7 +30,12 @@ pub(crate) const ENTRY: Entry = Entry {
         "Unite vertices, over lists of edges in memory (afforest) or over edges as they are stored; or spread labels, in passes or as a vertex program of a graph imported with --undirected, whose vertices fetch messages (pull), or put them into mailboxes (push)",
     )],
     check_options: |settings| method(settings).map(drop),
-    needs_undirected: |settings| matches!(method(settings), Ok(WccMethod::Pregel(_))),
+    check_direction: |settings, is_directed, graph| match method(settings) {
+        Ok(WccMethod::Pregel(_)) if is_directed => Err(AlgorithmError::Directed {
+            graph: graph.to_path_buf(),
+        }),
+        _ => Ok(()),
+    },
     run,
     passes_max: |_| None,
     group_sizes: Some(group_sizes),

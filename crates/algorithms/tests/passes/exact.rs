@@ -10,7 +10,7 @@ use graphmill_engine::{
 use graphmill_storage::{IoChoice, open_disk};
 
 use crate::Memory::{Bytes, LeastAnd};
-use crate::{Edge, Mode, Plain, Ranks, all, engines, random, run};
+use crate::{Edge, Mode, Plain, Ranks, all, engines, is_soak, random, run};
 
 pub(crate) const MODES: [Mode; 9] = {
     use KernelChoice::{Gather, Scatter};
@@ -250,6 +250,29 @@ fn long_path_is_trimmed_and_has_a_set() {
     let verdict = mis::check::check_set(VERTICES, &pairs, Priority::Hash(0), &set);
     assert_eq!(verdict, Ok(()));
     assert!(rounds < 20, "{rounds} rounds");
+}
+
+/// Each vertex of a path waits for the one before, so a round selects one vertex.
+#[test]
+fn path_in_order_of_ids_is_walked_at_its_end_only() {
+    let count = if is_soak() { 100_000 } else { 10_000 };
+    let edges = (1..count).map(|v| (v - 1, v, 1.0));
+    let graph = Plain::undirected("a path", count, edges);
+    let mode = Mode {
+        memory: Bytes(1 << 28),
+        threads: 1,
+        ..Mode::USUAL
+    };
+    let (set, active) = run_over(&graph, mode, |engine| {
+        let set = mis::run(engine, Priority::Id)?;
+        let passes = engine.metrics().passes.iter();
+        Ok((
+            all(engine, set),
+            passes.map(|pass| pass.active).sum::<u64>(),
+        ))
+    });
+    assert!(set.into_iter().eq((0..count).map(|v| 1 - v as u32 % 2)));
+    assert!(active < 6 * count, "{active} active vertices");
 }
 
 /// In the least memory the labels of a hub do not fit: they are counted range by range.

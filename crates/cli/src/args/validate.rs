@@ -22,7 +22,7 @@ separated by white space, as LDBC Graphalytics has it, plain or gzip; or directo
 9223372036854775807 all mean unreached; the last three also stand for a vertex of that name.
 
 With --algorithm there is no reference: a checker computes the answer from GRAPH by another method. Give the graph and the options of \
-the run. The checker uses one thread, and in memory 16 to 48 bytes an arc and 17 to 81 bytes a vertex. Depths, parents, components, \
+the run. The checker uses one thread, and in memory 16 to 48 bytes an arc (116 for bp) and 17 to 81 bytes a vertex. Depths, parents, components, \
 distances, sets, edges and counts must be equal. Ranks, products, beliefs and sums of weights may differ by rounding errors.
 
 Examples:

@@ -259,6 +259,9 @@ impl WriteCombiner<'_, '_> {
         }
         if let Some(first) = plan.first_edge_vertex {
             let between = first + sequence;
+            if between >= plan.vertices {
+                return Err(IngestError::input_changed());
+            }
             self.arc::<PAYLOAD>(&plan.forward, source, between, data, sequence)?;
             return self.arc::<PAYLOAD>(&plan.forward, between, destination, data, sequence);
         }

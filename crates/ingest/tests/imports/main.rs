@@ -4,6 +4,7 @@ mod common;
 mod degree_order;
 mod disk_faults;
 mod generated;
+mod growing_input;
 mod input_files;
 mod parquet_rows;
 mod random_inputs;
