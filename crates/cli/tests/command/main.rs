@@ -33,6 +33,7 @@ mod ranks;
 mod records;
 mod results;
 mod resume;
+mod resume_algorithms;
 mod resume_import;
 mod same_bytes;
 mod sets_and_vectors;
