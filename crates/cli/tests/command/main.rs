@@ -25,6 +25,7 @@ mod memory;
 mod mpi;
 #[path = "../../../fabric/tests/ranks/mpirun/mod.rs"]
 mod mpirun;
+mod odd_inputs;
 mod old_files;
 mod output;
 mod parts;
