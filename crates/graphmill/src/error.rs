@@ -106,12 +106,12 @@ pub enum Error {
         id: String,
     },
     /// A row of a file of values does not fit the graph.
-    #[error("cannot read {}, row {row}: {what}; correct the file", path.display())]
+    #[error("cannot read {}, {place}: {what}; correct the file", path.display())]
     VertexFile {
         /// The file.
         path: PathBuf,
-        /// The number of the row, from 1, without a header.
-        row: u64,
+        /// The line of text, or the row of a Parquet file or a directory; both from 1.
+        place: String,
         /// The mismatch.
         what: String,
     },

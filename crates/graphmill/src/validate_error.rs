@@ -57,6 +57,16 @@ pub enum ValidateError {
         /// The vertex or the edge.
         row: String,
     },
+    /// One file has a row of numbers, the other has rows of vertices or of edges.
+    #[error(
+        "cannot compare column {column} with {others}: a file of vertices has the columns vertex and a value"
+    )]
+    Column {
+        /// The column.
+        column: String,
+        /// The rows of the other file.
+        others: String,
+    },
     /// A stored graph was given where a file of values belongs.
     #[error(
         "cannot read {}: it is a stored graph, not a file of values; to check a result by its graph give both and name the algorithm (RESULT GRAPH --algorithm NAME)",

@@ -172,12 +172,8 @@ fn list_of_file(
     let any_column = names.rank_of_name("vertex")?.is_none();
     let rows = open(machine, path, reading, any_column).map_err(unsorted)?;
     for (number, row) in (1..).zip(rows) {
-        let ResultRow { id, value } = row.map_err(unsorted)?;
-        let wrong = |what: String| Error::VertexFile {
-            path: path.to_path_buf(),
-            row: number,
-            what,
-        };
+        let ResultRow { id, value, line } = row.map_err(unsorted)?;
+        let wrong = |what: String| fill::wrong_row(path, (line, number), what);
         let rank = names.rank_of(&id)?.map(|rank| rank as usize);
         let Some(rank) = rank.filter(|rank| *rank < list.len()) else {
             return Err(wrong(format!("the graph has no {}", id.named())));

@@ -2,13 +2,14 @@
 """Kills imports and runs again and again at random moments, and resumes each until it ends. Each gives the bytes of an
 undisturbed job, and leaves nothing behind.
 
-  tests/system/kills/run.py [--seconds 60] [--kills 50] [--seed 1]      prints what was done; exits with 0 or 1
+  tests/system/kills/run.py [--seconds 60] [--kills 50] [--each 0] [--only NAMES] [--seed 1]      prints what was done; exits with 0 or 1
 
 Each job draws its command, a memory limit that is scarce or ample, threads, ranks in one process or under mpirun (if there
 is one), how often checkpoints are published and how many are kept. A kill ends the whole job or one rank, or sends it a
 signal to end by itself. The same command then resumes from the newest checkpoint that all ranks had. No attempt takes
-longer than two minutes, panics, or leaves a partial result. --kills is the least number of kills. The command under test
-is GRAPHMILL, or is built.
+longer than two minutes, panics, or leaves a partial result. --kills is the least number of kills. With --each N the jobs are
+runs of each algorithm on one rank and on four in turn, until each was killed N times on each; --only names the algorithms.
+The command under test is GRAPHMILL, or is built.
 """
 import argparse
 import collections
@@ -54,6 +55,12 @@ RUNS = [
     "run cdlp named",
     "run cdlp graph --iterations 15",
     "run mis graph --priority id",
+    "run mst graph",
+    "run mst named",
+    "run conductance named --set set.csv --weighted",
+    "run spmv named --vector vector.csv",
+    "run spmv named --vector vector.csv --transpose",
+    "run bp beliefs --potential 3,1,1,2 --priors priors.csv --iterations 8",
 ]
 MPIRUN = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n".split()
 
@@ -103,10 +110,14 @@ class Job:
 
     def __init__(self, soak, draw):
         self.soak, self.draw = soak, draw
-        self.is_import = draw.random() < 0.25
-        self.asked = draw.choice(IMPORTS if self.is_import else RUNS)
+        self.is_import = draw.random() < 0.25 and not soak.each
+        self.asked = draw.choice(IMPORTS if self.is_import else soak.runs)
+        if soak.each:
+            self.asked = soak.runs[soak.jobs // 2 % len(soak.runs)]
         self.out = pathlib.Path("found" if self.is_import else draw.choice(["found.csv", "found.parquet"]))
         ranks = draw.choice([1, 1, 1, 2, 3, 4])
+        if soak.each:
+            ranks = (1, 4)[soak.jobs % 2]
         # One process alone draws a graph.
         ranks = self.ranks = 1 if self.asked.startswith("generate") else ranks
         self.by_mpirun = soak.has_mpi and ranks > 1 and draw.random() < 0.4
@@ -228,6 +239,8 @@ class Job:
             for process in [child.pid, *ranks]:
                 end(process, signal.SIGKILL)
         self.soak.kills[how] += 1
+        if how in ("all", "one"):
+            self.soak.killed[self.asked.split()[1], self.ranks] += 1
         return codes, ranks
 
     def newest(self):
@@ -278,39 +291,59 @@ class Job:
 
 class Soak:
     def __init__(self, asked):
-        self.seed, self.graphmill = asked.seed, command()
+        self.seed, self.each, self.graphmill = asked.seed, asked.each, command()
         self.wanted, self.kills, self.jobs, self.resumed = {}, collections.Counter(), 0, 0
+        only = asked.only.split(",") if asked.only else None
+        self.runs = [run for run in RUNS if not only or run.split()[1] in only]
+        # Kills by algorithm and ranks.
+        self.killed = collections.Counter()
         self.environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GRAPHMILL_MPI": os.path.abspath("plugin.so")}
         call = self.call = lambda words: subprocess.run([self.graphmill, *words.split()], check=True, stdout=subprocess.DEVNULL)
         pathlib.Path("tiny.el").write_text("1 2\n")
         call("generate kronecker 18 6 --undirected --weights f32 --batch-size 8192 -q -o graph")
         call("generate grid 150 120 --weights f32 --batch-size 2048 -q -o grid")
         call("generate kronecker 16 10 --weights f32 -q -o numbers.wel")
+        there = set()
         with open("numbers.wel") as numbers, open("names.wel", "w") as names:
             for line in numbers:
                 source, destination, weight = line.split()
+                there.add(source)
                 names.write(f"v{source} v{destination} {weight}\n")
-        call("import names.wel --batch-size 4096 -q -o named")
+        sources = sorted(map(int, there))[::3]
+        pathlib.Path("set.csv").write_text("vertex\n" + "".join(f"v{v}\n" for v in sources))
+        pathlib.Path("vector.csv").write_text("vertex,x\n" + "".join(f"v{v},{v % 7 - 2.5}\n" for v in sources))
+        pathlib.Path("priors.csv").write_text("vertex,p\n" + "".join(f"{v},{v % 11 / 10}\n" for v in range(0, 1 << 14, 3)))
+        call("import names.wel --batch-size 4096 --weights f32 -q -o named")
+        call("generate kronecker 14 8 --weights f32 --batch-size 4096 --edge-vertices -q -o beliefs")
         self.has_mpi = bool(shutil.which("mpirun") and shutil.which("mpicc"))
         if self.has_mpi:
             call("mpi build -o plugin.so")
         self.there = set(os.listdir())
 
+    def lacks(self):
+        """Whether some algorithm wants more kills, on one rank or on four."""
+        algorithms = {run.split()[1] for run in self.runs}
+        return any(self.killed[name, ranks] < self.each for name in algorithms for ranks in (1, 4))
+
     def go(self, seconds, kills):
         end = time.monotonic() + seconds
-        while time.monotonic() < end or self.kills.total() < kills:
+        while time.monotonic() < end or self.kills.total() < kills or self.lacks():
             # A job is drawn by its number, so that it is the same again.
             Job(self, random.Random(f"{self.seed} {self.jobs}")).go()
             self.jobs += 1
         by_mpi = "" if self.has_mpi else "; none by mpirun: there is no Open MPI"
         kills = ", ".join(f"{count} {how}" for how, count in sorted(self.kills.items()))
         print(f"{self.jobs} jobs of seed {self.seed}, disturbed {self.kills.total()} times ({kills}), {self.resumed} resumed from a checkpoint: the same bytes{by_mpi}")
+        if self.each:
+            print("killed: " + ", ".join(f"{name} on {ranks}: {count}" for (name, ranks), count in sorted(self.killed.items())))
 
 
 def main():
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--seconds", type=float, default=60)
     reader.add_argument("--kills", type=int, default=50)
+    reader.add_argument("--each", type=int, default=0)
+    reader.add_argument("--only", default="")
     reader.add_argument("--seed", type=int, default=1)
     asked = reader.parse_args()
     folder = tempfile.mkdtemp()

@@ -225,6 +225,7 @@ fn options_of_beliefs_are_checked() {
         let said = fail(at, 2, &words(format!("run bp edges.txt {options}").trim()));
         assert!(said.contains(wrong), "{options}: {said}");
     }
+    assert_eq!(crate::names(at), ["edges.txt"], "nothing is imported");
     succeed(
         at,
         &words("run bp edges.txt --potential 1,2,2,4 --undirected -o b.csv"),
@@ -232,17 +233,17 @@ fn options_of_beliefs_are_checked() {
     for (text, wrong) in [
         (
             "1 0.5\n2 1.5\n",
-            "row 2: its value \"1.5\" is no probability from 0 to 1",
+            "line 2: its value \"1.5\" is no probability from 0 to 1",
         ),
         (
             "1 -0.1\n",
-            "row 1: its value \"-0.1\" is no probability from 0 to 1",
+            "line 1: its value \"-0.1\" is no probability from 0 to 1",
         ),
         (
             "1 nan\n",
-            "row 1: its value \"nan\" is no probability from 0 to 1",
+            "line 1: its value \"nan\" is no probability from 0 to 1",
         ),
-        ("4 0.5\n", "row 1: the graph has no vertex 4"),
+        ("4 0.5\n", "line 1: the graph has no vertex 4"),
     ] {
         write(at, "p.txt", text);
         let options = "edges.txt --affinity 0.8 --priors p.txt";
@@ -251,7 +252,7 @@ fn options_of_beliefs_are_checked() {
         write(at, "b.csv", "vertex,belief\n1,0.5\n2,0.5\n3,0.5\n");
         let check = format!("validate b.csv --algorithm bp {options}");
         let said = call(at, &words(&check));
-        assert!(String::from_utf8_lossy(&said.stderr).contains("p.txt, row "));
+        assert!(String::from_utf8_lossy(&said.stderr).contains("p.txt, line "));
     }
     let help = succeed(at, &words("run bp --help"));
     for part in [

@@ -79,6 +79,7 @@ fn forest_has_the_same_bytes_everywhere() {
             "--threads 3 --ranks 3",
             "--memory 12M",
             "--memory 64M --ranks 4",
+            "--memory 128M --ranks 8",
         ] {
             call(at, &format!("run mst g {how} -q -o m.csv"));
             let found = read(at, "m.csv");

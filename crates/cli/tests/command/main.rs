@@ -26,6 +26,7 @@ mod memory;
 mod mpi;
 #[path = "../../../fabric/tests/ranks/mpirun/mod.rs"]
 mod mpirun;
+mod odd_inputs;
 mod old_files;
 mod output;
 mod parts;
@@ -34,6 +35,7 @@ mod ranks;
 mod records;
 mod results;
 mod resume;
+mod resume_algorithms;
 mod resume_import;
 mod same_bytes;
 mod sets_and_vectors;

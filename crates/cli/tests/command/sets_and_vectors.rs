@@ -184,8 +184,9 @@ fn rows_that_do_not_fit_are_named() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();
     for (text, wrong) in [
-        ("1\n9\n", "row 2: the graph has no vertex 9"),
-        ("1\n2\n1\n", "row 3: vertex 1 has a row before"),
+        ("1\n9\n", "line 2: the graph has no vertex 9"),
+        ("1\n2\n1\n", "line 3: vertex 1 has a row before"),
+        ("vertex,x\n1,2\n\n9,\n", "line 4: the graph has no vertex 9"),
         (
             "source,destination,weight\n1,2,1\n",
             "the graph has no vertex source,",
@@ -200,15 +201,15 @@ fn rows_that_do_not_fit_are_named() {
         assert!(said.contains(wrong) && said.contains("set.txt"), "{said}");
     }
     for (text, wrong) in [
-        ("1 2\n2 x\n", "row 2: its value \"x\" is no finite number"),
+        ("1 2\n2 x\n", "line 2: its value \"x\" is no finite number"),
         (
             "1 2\n2 inf\n",
-            "row 2: its value \"inf\" is no finite number",
+            "line 2: its value \"inf\" is no finite number",
         ),
-        ("1 2\n7 1\n", "row 2: the graph has no vertex 7"),
+        ("1 2\n7 1\n", "line 2: the graph has no vertex 7"),
         (
             "source,destination,weight\n1,2,1\n",
-            "row 1: it is a row of edge 1 - 2",
+            "line 2: it is a row of edge 1 - 2",
         ),
     ] {
         write(at, "x.txt", text);
@@ -237,7 +238,7 @@ fn rows_that_do_not_fit_are_named() {
         ];
         let said = call(at, &check);
         let said = String::from_utf8_lossy(&said.stderr).into_owned();
-        assert!(said.contains("x.txt, row "), "{said}");
+        assert!(said.contains("x.txt, line "), "{said}");
     }
     let said = fail(
         at,

@@ -276,15 +276,25 @@ fn validate_least_memory_is_enough_and_exact() {
     let at = folder.path();
     let uniform = ["generate", "uniform", "3000", "200000"];
     succeed(at, &[&uniform[..], &["--weighted", "-o", "graph"]].concat());
-    for algorithm in [
-        &["wcc"][..],
-        &["pagerank"],
-        &["bfs", "--source", "1"],
-        &["sssp", "--source", "1"],
+    let edges = ["--edge-vertices", "-o", "with-edges"];
+    succeed(
+        at,
+        &[&["generate", "uniform", "3000", "50000"], &edges[..]].concat(),
+    );
+    for (graph, algorithm) in [
+        ("graph", &["wcc"][..]),
+        ("graph", &["pagerank"]),
+        ("graph", &["bfs", "--source", "1"]),
+        ("graph", &["sssp", "--source", "1"]),
+        (
+            "with-edges",
+            &["bp", "--affinity", "0.6", "--iterations", "3"],
+        ),
     ] {
-        run(at, "result.parquet", algorithm);
+        let ends = [graph, "-o", "result.parquet"];
+        succeed(at, &[&["run"], algorithm, &ends[..]].concat());
         let within = |memory: &str| {
-            let judge = validate("result.parquet", "graph", algorithm);
+            let judge = validate("result.parquet", graph, algorithm);
             crate::call(at, &[&judge[..], &["--memory", memory]].concat())
         };
         let said = String::from_utf8(within("4M").stderr).expect("text");

@@ -10,7 +10,7 @@ use crate::{GRAPHS, data, is_soak};
 /// Ways to answer: ranks and memory.
 const WAYS: [&[&str]; 4] = [
     &[],
-    &["--ranks", "2"],
+    &["--ranks", "8"],
     &["--ranks", "4", "--direction", "gather"],
     &["--memory", "LEAST"],
 ];

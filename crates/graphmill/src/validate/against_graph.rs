@@ -37,8 +37,8 @@ impl Plan {
     /// Checks whether `result`, a file that [`run`](Plan::run) writes, is right for the plan's graph.
     ///
     /// The algorithm's checker finds out by a method of its own, on one thread and in memory. It leases all memory first: 16 bytes an arc (24
-    /// with weights); the checker's own, 0 for wcc and pagerank, 8 for bfs and scc, 16 for mis, 24 for sssp; and 17 (wcc) to 81 (bfs) bytes a vertex. PageRank
-    /// values may differ by rounding, all else must be equal.
+    /// with weights); the checker's own, from 0 (wcc) to 32 (cdlp) and 92 (bp); and 17 (wcc) to 81 (bfs) bytes a vertex. Sums may differ by
+    /// rounding, all else must be equal.
     ///
     /// # Errors
     /// Graph, result, disk, memory or options are not what they should be; see [`Error`]. Differences are no errors: they are in the
@@ -101,7 +101,7 @@ fn lease(
         Order::Id => 1,
         Order::Degree => 1 + size_of::<u64>() as u64,
     };
-    let lists = graph.vertices().saturating_mul(each);
+    let lists = graph.named_vertices().saturating_mul(each);
     let bytes = checker.bytes().saturating_add(lists);
     let needed = bytes.saturating_add(READING_BYTES);
     if needed > budget.available() {
@@ -149,7 +149,7 @@ fn rows(
     }
     let mut has_row = vec![false; vertices as usize];
     for row in open(machine, result, ValueReading::Words, false)? {
-        let ResultRow { id, value } = row.map_err(unsorted)?;
+        let ResultRow { id, value, .. } = row.map_err(unsorted)?;
         let place = names.rank_of(&id)?;
         let row = place.and_then(|vertex| Some((vertex, has_row.get_mut(vertex as usize)?)));
         let Some((vertex, has_row)) = row else {
@@ -204,7 +204,7 @@ fn edges(
         _ => ResultType::Doubles,
     };
     for row in open(machine, result, ValueReading::Words, false)? {
-        let ResultRow { id, value } = row.map_err(unsorted)?;
+        let ResultRow { id, value, .. } = row.map_err(unsorted)?;
         let RowId::Edge(ends) = &id else {
             verdict.unexpected += 1;
             verdict.differs(|| format!("{} has {value}, expected an edge", id.named()));
@@ -250,9 +250,9 @@ fn numbers(
     };
     let mut has_number = vec![false; columns.len()];
     for row in open(machine, result, ValueReading::Words, false)? {
-        let ResultRow { id, value } = row.map_err(unsorted)?;
+        let ResultRow { id, value, .. } = row.map_err(unsorted)?;
         let place = match &id {
-            RowId::Column(name) => columns.iter().position(|column| column == name),
+            RowId::Column(name) => columns.iter().position(|column| *column == &**name),
             _ => None,
         };
         let Some(place) = place else {

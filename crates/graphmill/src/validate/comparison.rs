@@ -14,6 +14,8 @@ use crate::vertex_file::text::{ResultRow, RowId, Value};
 pub(super) struct Comparison<'a> {
     rule: Rule,
     pub(super) verdict: Verdict,
+    /// What the rows so far are.
+    rows: Option<RowKind>,
     /// For groups: what a name of the result stands for in the reference, and the other way round.
     to_expected: HashMap<Value, Value>,
     to_found: HashMap<Value, Value>,
@@ -25,6 +27,7 @@ impl<'a> Comparison<'a> {
         Comparison {
             rule,
             verdict: Verdict::default(),
+            rows: None,
             to_expected: HashMap::new(),
             to_found: HashMap::new(),
             memory,
@@ -39,22 +42,29 @@ impl<'a> Comparison<'a> {
     ) -> Result<(), ValidateError> {
         self.verdict.vertices += u64::from(expected.is_some());
         if let Some(row) = found.as_ref().or(expected.as_ref()) {
-            self.verdict.rows = match row.id {
+            let rows = match row.id {
                 RowId::Integer(_) | RowId::Text(_) => RowKind::Vertices,
                 RowId::Edge(_) => RowKind::Edges,
                 RowId::Column(_) => RowKind::Columns,
             };
+            // Columns come last, and may have any names.
+            let others = self.rows.replace(rows).filter(|others| *others != rows);
+            if let (RowId::Column(name), Some(others)) = (&row.id, others) {
+                let (column, others) = (name.to_string(), others.to_string());
+                return Err(ValidateError::Column { column, others });
+            }
+            self.verdict.rows = rows;
         }
         match (found, expected) {
             (Some(found), Some(expected)) => self.pair(found, expected)?,
-            (Some(ResultRow { id, value }), None) => {
+            (Some(ResultRow { id, value, .. }), None) => {
                 self.verdict.unexpected += 1;
                 self.verdict.differs(|| {
                     let row = id.named();
                     format!("{row} has {value}, but is not in the reference")
                 });
             }
-            (None, Some(ResultRow { id, value })) => {
+            (None, Some(ResultRow { id, value, .. })) => {
                 self.verdict.missing += 1;
                 self.verdict
                     .differs(|| format!("{} is missing, expected {value}", id.named()));
@@ -80,7 +90,9 @@ impl<'a> Comparison<'a> {
 
     /// A name of either side stands for one name of the other, the one it first met.
     fn names(&mut self, found: ResultRow, expected: ResultRow) -> Result<(), ValidateError> {
-        let ResultRow { id, value: found } = found;
+        let ResultRow {
+            id, value: found, ..
+        } = found;
         let expected = expected.value;
         match (self.to_expected.get(&found), self.to_found.get(&expected)) {
             (Some(name), _) if *name == expected => {}

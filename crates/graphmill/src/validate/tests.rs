@@ -6,7 +6,7 @@ use std::path::Path;
 use graphmill_storage::MemoryBudget;
 
 use crate::validate::merge_join::compare;
-use crate::validate::verdict::{Rule, Verdict};
+use crate::validate::verdict::{RowKind, Rule, Verdict};
 use crate::validate_error::ValidateError;
 use crate::vertex_file::text::{ResultRow, RowId, RowIter, TextRows, Value, ValueReading};
 
@@ -252,7 +252,8 @@ fn malformed_line_is_an_error_with_its_number() {
         ("vertex,depth\n,1\n", 2),
         ("vertex,depth\n\"a,1\n", 2),
         ("vertex,depth\n\"a\"b,1\n", 2),
-        ("id,depth\n1,5\n", 1),
+        ("count\nmany\n", 2),
+        ("0,1\n1,5\n", 1),
         ("\0\u{1}", 1),
         (long.as_str(), 1),
     ] {
@@ -263,6 +264,35 @@ fn malformed_line_is_an_error_with_its_number() {
             other => panic!("{text:.20}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn rows_of_numbers_may_have_any_names() {
+    for (result, reference, differing) in [
+        ("inside,share\n3,0.5\n", "inside,share\n3.0,0.5\n", 0),
+        (
+            "inside\tshare\tall\n3\t0.5\t\n",
+            "inside,share,all\n3,0.25,1\n",
+            2,
+        ),
+        ("triangles\n7\n", "triangles\n7\n", 0),
+    ] {
+        let verdict = verdict(result, reference, Rule::Exact);
+        assert_eq!(verdict.rows, RowKind::Columns, "{result}");
+        assert_eq!(verdict.differences, differing, "{result}: {verdict:?}");
+    }
+    let other = verdict("inside\n3\n", "outside\n3\n", Rule::Exact);
+    assert_eq!(counts(&other), [0, 1, 1]);
+    let twice = compared("id,depth\n1,5\n2,6\n", "id,depth\n", Rule::Exact);
+    assert!(
+        matches!(twice, Err(ValidateError::Malformed { line: 3, .. })),
+        "{twice:?}"
+    );
+    let vertices = compared("id,depth\n1,5\n", "1 5\n", Rule::Exact);
+    assert!(
+        matches!(vertices, Err(ValidateError::Column { .. })),
+        "{vertices:?}"
+    );
 }
 
 #[test]
@@ -297,6 +327,7 @@ fn unsorted_files_need_memory() {
                 Ok(ResultRow {
                     id: RowId::Integer(vertex),
                     value: Value::Integer(1),
+                    line: 0,
                 })
             };
             Ok(Box::new(

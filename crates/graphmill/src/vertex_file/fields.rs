@@ -1,52 +1,61 @@
 //! Fields of lines: the header of a result as text, and the columns of its rows.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use graphmill_algorithms::{ResultShape, registry};
 
 use crate::result::rows::EDGE_COLUMNS;
 
+/// The names of the columns of a row of numbers.
+pub(super) type ColumnNames = Arc<[Arc<str>]>;
+
 /// What the rows of a text with a header are, and the separator of its columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TextHeader {
     /// A vertex and its value.
     Vertices(u8),
     /// Both ends of an edge, and its weight.
     Edges(u8),
     /// One row of numbers of these names.
-    Numbers(u8, &'static [&'static str]),
+    Numbers(u8, ColumnNames),
 }
 
 /// Returns what a first line says; `None` if it is no header.
-pub(super) fn header(line: &[u8], any_column: bool) -> Option<TextHeader> {
+///
+/// With `any_numbers` names that no algorithm has are a header of numbers too.
+pub(super) fn header(line: &[u8], any_column: bool, any_numbers: bool) -> Option<TextHeader> {
     if line.starts_with(b"vertex,") || is_header_with_tabs(line, any_column) {
         return Some(TextHeader::Vertices(line[b"vertex".len()]));
     }
     for separator in [b',', b'\t'] {
-        let is = |names: &[&str]| {
-            let columns = line.split(|byte| *byte == separator);
-            columns.eq(names.iter().map(|name| name.as_bytes()))
-        };
-        if is(&EDGE_COLUMNS) {
+        let columns = line.split(|byte| *byte == separator);
+        let names: Option<Vec<&str>> = columns.map(|name| str::from_utf8(name).ok()).collect();
+        let Some(names) = names else { continue };
+        if names == EDGE_COLUMNS {
             return Some(TextHeader::Edges(separator));
         }
-        if let Some(names) = number_columns(is) {
+        // Two words with a tab between may be an id and its value.
+        let is_one = separator == b',' && !line.iter().any(u8::is_ascii_whitespace);
+        let is_row = (is_one || names.len() > 1) && space_separated(line).is_none();
+        let is_any = any_numbers && is_row;
+        if let Some(names) = number_columns(&names, is_any) {
             return Some(TextHeader::Numbers(separator, names));
         }
     }
     None
 }
 
-/// Returns the columns of the first algorithm's row of numbers that are the right ones.
-pub(super) fn number_columns(
-    are_right: impl Fn(&[&str]) -> bool,
-) -> Option<&'static [&'static str]> {
-    let shapes = registry().iter().map(|entry| entry.shape);
-    let mut names = shapes.filter_map(|shape| match shape {
-        ResultShape::Numbers(names) => Some(names),
-        ResultShape::Vertices | ResultShape::Forest => None,
-    });
-    names.find(|names| are_right(names))
+/// Returns the names of a row of numbers, if an algorithm has these or any names will do.
+pub(super) fn number_columns(names: &[&str], any: bool) -> Option<ColumnNames> {
+    let is_name = |name: &&str| {
+        let is_text = !name.is_empty() && !name.contains(char::is_control);
+        is_text && name.parse::<f64>().is_err()
+    };
+    let is_known = |shape| matches!(shape, ResultShape::Numbers(known) if known == names);
+    let is_row = any && names.first() != Some(&"vertex") && names.iter().all(is_name)
+        || registry().iter().any(|entry| is_known(entry.shape));
+    is_row.then(|| names.iter().copied().map(Arc::from).collect())
 }
 
 /// Returns the fields of a line; `None` if a quote does not end, or if they are not `count`.

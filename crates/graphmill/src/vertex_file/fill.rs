@@ -150,8 +150,8 @@ fn vertices<T: Element>(
     })
 }
 
-/// A row in memory: its id, its number in the file, and its value.
-type NumberedRow<T> = (VertexId, u64, T);
+/// A row in memory: its id, its line and its number in the file, and its value.
+type NumberedRow<T> = (VertexId, (u64, u64), T);
 
 /// The rows of a file that are read.
 struct FileRows<'f> {
@@ -201,12 +201,12 @@ impl<'f> FileRows<'f> {
         rows.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
         chunk.reserve_exact(rows.len());
         let mut last: Option<&VertexId> = None;
-        for (id, row, value) in &rows {
+        for (id, place, value) in &rows {
             let index = self.graph.index_of(&mut self.reader, id)?;
-            let index = index.ok_or_else(|| self.wrong(*row, no_vertex(id)))?;
+            let index = index.ok_or_else(|| wrong_row(self.path, *place, no_vertex(id)))?;
             if last == Some(id) || is_filled(index) {
                 let what = format!("vertex {id} has a row before");
-                return Err(self.wrong(*row, what));
+                return Err(wrong_row(self.path, *place, what));
             }
             last = Some(id);
             chunk.push((index, *value));
@@ -229,29 +229,37 @@ impl<'f> FileRows<'f> {
             let Some(row) = self.rows.next() else {
                 return Ok((rows, false));
             };
-            let ResultRow { id, value } = row.map_err(unsorted)?;
+            let ResultRow { id, value, line } = row.map_err(unsorted)?;
             self.count += 1;
+            let place = (line, self.count);
             text = text.saturating_sub(id.text_bytes());
-            let value = value_of(&value).map_err(|what| self.wrong(self.count, what))?;
+            let value = value_of(&value).map_err(|what| wrong_row(self.path, place, what))?;
             let id = match id {
                 RowId::Integer(id) => VertexId::Integer(id),
                 RowId::Text(id) => VertexId::Text(id.into_vec()),
                 RowId::Edge(_) | RowId::Column(_) => {
                     let what = format!("it is a row of {}, not of a vertex", id.named());
-                    return Err(self.wrong(self.count, what));
+                    return Err(wrong_row(self.path, place, what));
                 }
             };
             let Some(value) = value else { continue };
             let known = vertex_ids::of_kind(self.graph.id_kind(), id.clone());
-            let known = known.ok_or_else(|| self.wrong(self.count, no_vertex(&id)))?;
-            rows.push((known, self.count, value));
+            let known = known.ok_or_else(|| wrong_row(self.path, place, no_vertex(&id)))?;
+            rows.push((known, place, value));
         }
         Ok((rows, true))
     }
+}
 
-    fn wrong(&self, row: u64, what: String) -> Error {
-        let path = self.path.to_path_buf();
-        Error::VertexFile { path, row, what }
+/// The error of a row of a file, which has no line (0) if the file is no text.
+pub(crate) fn wrong_row(path: &Path, (line, row): (u64, u64), what: String) -> Error {
+    Error::VertexFile {
+        path: path.to_path_buf(),
+        place: match line {
+            0 => format!("row {row}"),
+            line => format!("line {line}"),
+        },
+        what,
     }
 }
 

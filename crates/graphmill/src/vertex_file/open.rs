@@ -15,7 +15,7 @@ use crate::machine::resources::Machine;
 use crate::paths::DESCRIPTION;
 use crate::validate_error::ValidateError;
 use crate::vertex_file::parquet;
-use crate::vertex_file::text::{RowIter, TextRows, ValueReading};
+use crate::vertex_file::text::{ResultRow, RowIter, TextRows, ValueReading};
 
 /// Bytes of a file that are read at a time.
 const CHUNK_BYTES: usize = 1 << 18;
@@ -107,5 +107,8 @@ fn rows_of_parts(
         let rows = rows_of(&machine, &part, reading, any_column);
         rows.unwrap_or_else(|error| Box::new(once(Err(error))))
     };
-    Ok(Box::new(parts.into_iter().flat_map(rows)))
+    // A line of a part is no line of the directory.
+    let without_line = |row: ResultRow| ResultRow { line: 0, ..row };
+    let rows = parts.into_iter().flat_map(rows);
+    Ok(Box::new(rows.map(move |row| row.map(without_line))))
 }

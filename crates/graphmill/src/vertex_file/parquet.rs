@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use graphmill_ingest::parquet_pages::{column_reader, footer, guarded, pages_bytes};
 use graphmill_storage::{Lease, MemoryBudget, RandomAccessFile};
@@ -18,7 +19,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use crate::result::rows::EDGE_COLUMNS;
 use crate::validate_error::ValidateError;
-use crate::vertex_file::fields::number_columns;
+use crate::vertex_file::fields::{ColumnNames, number_columns};
 use crate::vertex_file::text::{ResultRow, RowId, RowIter, Value, ValueReading};
 
 /// Rows that are decoded at a time.
@@ -69,14 +70,14 @@ pub(crate) fn rows(
 }
 
 /// What the rows of a file are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum TableShape {
     /// A vertex, and its value if there is one.
     Vertices,
     /// Both ends of an edge, and its weight.
     Edges,
     /// Numbers of these names.
-    Numbers(&'static [&'static str]),
+    Numbers(ColumnNames),
 }
 
 /// Returns what the names of the columns say.
@@ -87,7 +88,10 @@ fn shape_of(names: &[&str], reading: ValueReading) -> Option<TableShape> {
         ["vertex"] if reading == ValueReading::Ids => Some(TableShape::Vertices),
         _ if !reading.takes_tables() => None,
         names if names == EDGE_COLUMNS => Some(TableShape::Edges),
-        names => number_columns(|known| known == names).map(TableShape::Numbers),
+        names => {
+            let any = reading == ValueReading::Numbers;
+            number_columns(names, any).map(TableShape::Numbers)
+        }
     }
 }
 
@@ -170,10 +174,13 @@ impl ParquetRows {
         let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
         for _ in 0..count {
             let mut cells = columns.iter_mut().filter_map(Iterator::next);
-            if let TableShape::Numbers(names) = self.shape {
+            if let TableShape::Numbers(names) = &self.shape {
                 for (name, cell) in names.iter().zip(cells) {
-                    let (id, value) = (RowId::Column(name), value_of(cell, self.reading));
-                    self.ready.push_back(ResultRow { id, value });
+                    let (id, value) = (
+                        RowId::Column(Arc::clone(name)),
+                        value_of(cell, self.reading),
+                    );
+                    self.ready.push_back(ResultRow { id, value, line: 0 });
                 }
                 continue;
             }
@@ -189,7 +196,7 @@ impl ParquetRows {
             // A file of ids alone has no value.
             let value = cells.next().unwrap_or(ParquetValue::Null);
             let value = value_of(value, self.reading);
-            self.ready.push_back(ResultRow { id, value });
+            self.ready.push_back(ResultRow { id, value, line: 0 });
         }
         Ok(())
     }

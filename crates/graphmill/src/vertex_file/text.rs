@@ -6,11 +6,12 @@ use std::collections::VecDeque;
 use std::fmt::{self, Display};
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::validate_error::ValidateError;
 use crate::vertex_file::fields::{
-    TextHeader, all_fields, header, id_alone, is_within_quotes, separated, space_separated,
-    without_end,
+    ColumnNames, TextHeader, all_fields, header, id_alone, is_within_quotes, separated,
+    space_separated, without_end,
 };
 
 /// Rows in the order of their file.
@@ -24,6 +25,8 @@ const LINE_BYTES_MAX: u64 = 1 << 16;
 pub(crate) struct ResultRow {
     pub(crate) id: RowId,
     pub(crate) value: Value,
+    /// The number of its line, from 1; 0 in Parquet files and in directories.
+    pub(crate) line: u64,
 }
 
 impl ResultRow {
@@ -41,7 +44,7 @@ pub(crate) enum RowId {
     /// Both ends of an edge, the smaller id first.
     Edge(Box<[RowId; 2]>),
     /// The name of a column.
-    Column(&'static str),
+    Column(Arc<str>),
 }
 
 impl RowId {
@@ -269,7 +272,7 @@ fn integer(text: &[u8]) -> Option<u64> {
 ///
 /// It is CSV when its first line is a header that starts with `vertex,`, or the same with tabs, otherwise LDBC's text: an id and a value with white space
 /// between them. With tabs the column is one of a result, unless any is allowed: the line might be a row of a vertex `vertex`.
-/// Headers of edges and of rows of numbers are CSV too.
+/// Headers of edges and of rows of numbers are CSV too; numbers may have any names where [`ValueReading::Numbers`] are read.
 /// Blank lines are passed over. In CSV a value may be empty: none.
 pub(crate) struct TextRows<R> {
     text: R,
@@ -286,6 +289,8 @@ pub(crate) struct TextRows<R> {
     separator: u8,
     /// Numbers of a row that are not handed out yet.
     ready: VecDeque<ResultRow>,
+    /// True once a row of numbers was read.
+    has_numbers: bool,
     reading: ValueReading,
     /// True if `vertex`, a tab and any name is a header.
     any_column: bool,
@@ -308,6 +313,7 @@ impl<R: BufRead> TextRows<R> {
             header: None,
             separator: b',',
             ready: VecDeque::new(),
+            has_numbers: false,
             reading,
             any_column,
         }
@@ -337,10 +343,11 @@ impl<R: BufRead> TextRows<R> {
                     return Err(self.malformed("a quote that ends"));
                 }
             }
-            match self.header {
+            match &self.header {
                 Some(TextHeader::Edges(_)) => return self.edge().map(Some),
                 Some(TextHeader::Numbers(_, names)) => {
-                    self.numbers(names)?;
+                    let names = Arc::clone(names);
+                    self.numbers(&names)?;
                     continue;
                 }
                 Some(TextHeader::Vertices(_)) | None => {}
@@ -364,6 +371,7 @@ impl<R: BufRead> TextRows<R> {
                 Some((id, value)) => Ok(Some(ResultRow {
                     id: RowId::parse(&id),
                     value: self.reading.value(&value),
+                    line: self.line,
                 })),
                 None => Err(self.malformed(expected)),
             };
@@ -379,18 +387,19 @@ impl<R: BufRead> TextRows<R> {
             self.is_csv = true;
             return true;
         }
-        let found = header(line, self.any_column);
+        let any_numbers = self.reading == ValueReading::Numbers;
+        let found = header(line, self.any_column, any_numbers);
         let takes_tables = self.reading.takes_tables();
         self.header =
             found.filter(|found| takes_tables || matches!(found, TextHeader::Vertices(_)));
-        let Some(header) = self.header else {
+        let Some(header) = &self.header else {
             return false;
         };
         self.is_csv = true;
         self.separator = match header {
             TextHeader::Vertices(separator)
             | TextHeader::Edges(separator)
-            | TextHeader::Numbers(separator, _) => separator,
+            | TextHeader::Numbers(separator, _) => *separator,
         };
         true
     }
@@ -405,18 +414,26 @@ impl<R: BufRead> TextRows<R> {
         Ok(ResultRow {
             id: RowId::edge(source, destination),
             value: self.reading.value(&fields[2]),
+            line: self.line,
         })
     }
 
     /// Makes the line ready as columns with their numbers.
-    fn numbers(&mut self, names: &[&'static str]) -> Result<(), ValidateError> {
+    fn numbers(&mut self, names: &ColumnNames) -> Result<(), ValidateError> {
         let fields = all_fields(&self.buffer, self.separator, names.len());
         let fields =
             fields.ok_or_else(|| self.malformed("as many numbers as the header has names"))?;
+        if std::mem::replace(&mut self.has_numbers, true) {
+            let expected = "no second row of numbers (rows of vertices have a header that starts with \"vertex,\")";
+            return Err(self.malformed(expected));
+        }
         for (name, field) in names.iter().zip(fields) {
             let value = self.reading.value(&field);
-            let id = RowId::Column(name);
-            self.ready.push_back(ResultRow { id, value });
+            if self.reading == ValueReading::Numbers && matches!(value, Value::Text(_)) {
+                return Err(self.malformed("a number for each name of the header"));
+            }
+            let (id, line) = (RowId::Column(Arc::clone(name)), self.line);
+            self.ready.push_back(ResultRow { id, value, line });
         }
         Ok(())
     }

@@ -166,7 +166,7 @@ fn odd_graphs_have_the_same_sums_everywhere() {
                 let _ = std::fs::remove_dir_all(at.join("graph"));
                 let graph = import(at, &edges, options);
                 let hows = match batch_size {
-                    1 => [(2, Some(MEMORY)), (4, Some(MEMORY))],
+                    1 => [(2, Some(MEMORY)), (8, Some(MEMORY))],
                     _ => [(1, Some(MEMORY)), (1, None)],
                 };
                 for (place, how) in hows.into_iter().enumerate() {

@@ -91,10 +91,10 @@ fn row_that_does_not_fit_is_named() {
         outcome.map_err(|error| error.to_string())
     };
     for (text, wrong) in [
-        ("vertex,x\na,1\nz,2\n", "row 2: the graph has no vertex z"),
-        ("a 1\nb 2\na 1\n", "row 3: vertex a has a row before"),
-        ("a 1\nb 2.5\n", "row 2: its value \"2.5\" is no u32"),
-        ("a 1\nb -2\n", "row 2: its value \"-2\" is no u32"),
+        ("vertex,x\na,1\nz,2\n", "line 3: the graph has no vertex z"),
+        ("a 1\nb 2\na 1\n", "line 3: vertex a has a row before"),
+        ("a 1\nb 2.5\n", "line 2: its value \"2.5\" is no u32"),
+        ("a 1\nb -2\n", "line 2: its value \"-2\" is no u32"),
         ("vertex,x\na,1\nb\n", "line 3: it is \"b\", expected"),
     ] {
         for ranks in [1, 3] {
@@ -235,7 +235,7 @@ fn file_larger_than_memory_is_read_in_parts() {
     std::fs::write(&file, format!("{rows}{} 1\n", id(5))).expect("room");
     for memory in [40 << 20, MEMORY] {
         let said = read(memory, &file).expect_err("twice").to_string();
-        let wrong = format!("row 150001: vertex {} has a row before", id(5));
+        let wrong = format!("line 150001: vertex {} has a row before", id(5));
         assert!(said.contains(&wrong), "{said}");
     }
 }
