@@ -14,8 +14,7 @@ pub use graphmill_graph::DegreeModel;
 use graphmill_graph::{EdgeKind, GraphProfile};
 pub use graphmill_ingest::Input;
 use graphmill_ingest::{
-    ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, IngestError, Phase,
-    estimate,
+    ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Phase, estimate,
 };
 use graphmill_storage::{CancelToken, MemoryBudget, Placement, Tiers};
 use serde::Serialize;
@@ -302,12 +301,8 @@ impl EstimateRequest {
                 let disk_bytes = machine.disk_bytes(path)?;
                 (outline, None, machine.budget().clone(), Some(disk_bytes))
             }
-            GraphSource::Expected(_) if entry.edge_vertices => {
-                let problem = "its algorithm needs a vertex for each edge; import such a graph (--edge-vertices), or a part of it, and estimate a run on that";
-                return Err(IngestError::Plan { problem }.into());
-            }
             GraphSource::Expected(expected) => {
-                let imported = expected.import(&cluster)?;
+                let imported = expected.import(&cluster, entry.edge_vertices)?;
                 let outline = imported.outline.clone();
                 // Nothing is leased of it: no file is read.
                 (outline, Some(imported), MemoryBudget::new(0), None)
@@ -345,10 +340,12 @@ impl EstimateRequest {
 }
 
 impl Expected {
-    fn import(&self, cluster: &Cluster) -> Result<ImportEstimate, Error> {
+    /// Estimates the import; with `edge_vertices` each edge becomes a vertex.
+    fn import(&self, cluster: &Cluster, edge_vertices: bool) -> Result<ImportEstimate, Error> {
         let defaults = ImportOptions::new("");
         let options = ImportOptions {
             directed: self.directed,
+            edge_vertices,
             batch_size: self.batch_size,
             csr_ratio: self.csr_ratio.unwrap_or(defaults.csr_ratio),
             ..defaults

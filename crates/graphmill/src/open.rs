@@ -168,6 +168,7 @@ const PACKED_TIMES: u64 = 16;
 const OPENING_BYTES: u64 = 3 << 20;
 /// Vertices of a batch, and batches, that an import makes at most of its own will.
 const BATCH_VERTICES: u64 = 1 << 20;
+const BATCH_EDGE_VERTICES: u64 = 1 << 16;
 const BATCHES_MAX: u64 = 4096;
 
 /// Returns the memory-relevant counts of the largest graph that files of `bytes` bytes can hold.
@@ -175,7 +176,12 @@ fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Gr
     // Each id has a byte that separates it from the next, and few ids are short: of one byte there are 256 at most.
     let most = |short: u64, each: u64| short.saturating_add(bytes / each);
     let vertices = most(0, 2).min(most(256, 3)).min(most(66_000, 4));
-    let width = import.batch_size.unwrap_or(BATCH_VERTICES).max(1);
+    // An edge takes two ids, a blank and an end of line at least.
+    let (vertices, width) = match import.edge_vertices {
+        true => (most(vertices, 4), BATCH_EDGE_VERTICES),
+        false => (vertices, BATCH_VERTICES),
+    };
+    let width = import.batch_size.unwrap_or(width).max(1);
     let width = width.max(vertices.div_ceil(BATCHES_MAX));
     let width = width.min(Batches::SPAN_MAX);
     let cuts = (0..vertices.div_ceil(width)).map(|batch| batch * width);

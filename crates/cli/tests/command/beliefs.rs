@@ -199,6 +199,47 @@ fn graphs_that_do_not_fit_are_refused() {
     assert!(said.contains("it is a stored graph"), "{said}");
 }
 
+/// The numbers of an estimate in JSON.
+fn estimated(at: &Path, graph: &str) -> serde_json::Value {
+    let estimate = format!("estimate {graph} --algorithm bp --iterations 1 --memory 12M --json");
+    serde_json::from_str(&succeed(at, &words(&estimate))).expect("JSON")
+}
+
+#[test]
+fn estimate_counts_the_vertices_of_edges() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let rule = "generate kronecker 16 8 --edge-vertices -q -o graph";
+    succeed(at, &words(rule));
+    let stored = estimated(at, "graph");
+    let planned = estimated(at, "--vertices 65536 --edges 524288 --input generated");
+    for (pointer, share) in [
+        ("/graph/vertices", 1.0),
+        ("/graph/batches", 1.0),
+        ("/graph/arcs", 1.01),
+        ("/graph/block_bytes", 1.25),
+        ("/run/all/bytes_read", 1.2),
+        ("/run/all/bytes_written", 1.2),
+        ("/run/least_memory", 1.05),
+    ] {
+        let [stored, planned] = [&stored, &planned].map(|json| {
+            let number = json.pointer(pointer).and_then(|number| number.as_f64());
+            number.unwrap_or_else(|| panic!("{pointer}: {json}"))
+        });
+        let is_close = planned <= share * stored && stored <= share * planned;
+        assert!(is_close, "{pointer}: {planned} planned, {stored} stored");
+    }
+    // Vertices of edges come in addition to ids with gaps.
+    let sparse = estimated(at, "--vertices 1e9 --edges 1e5 --undirected");
+    let vertices = sparse
+        .pointer("/graph/vertices")
+        .and_then(|number| number.as_u64());
+    assert!(
+        vertices.is_some_and(|count| (100_000..300_001).contains(&count)),
+        "{vertices:?}"
+    );
+}
+
 #[test]
 fn options_of_beliefs_are_checked() {
     let folder = folder_with_edges("1 2\n2 3\n");

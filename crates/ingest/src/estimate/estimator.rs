@@ -3,7 +3,7 @@
 //! The functions of the steps themselves give sizes of buffers, numbers of workers and what fits memory. The graph's
 //! [profile](GraphProfile) gives its bytes. This file adds how often each step moves them.
 
-use graphmill_graph::{GraphModel, GraphProfile, GraphSpec, GraphWriter, IdKind};
+use graphmill_graph::{DegreeModel, GraphModel, GraphProfile, GraphSpec, GraphWriter, IdKind};
 use graphmill_storage::MemoryBudget;
 
 use super::request::{ImportEstimate, ImportEstimateRequest, Input, Phase};
@@ -42,13 +42,23 @@ const SAMPLE_BYTES: f64 = 12.0 * 3072.0;
 /// suffices).
 pub fn estimate(request: &ImportEstimateRequest<'_>) -> Result<ImportEstimate, IngestError> {
     request.check()?;
-    let options = request.options;
-    let graph = GraphModel::new(
-        request.like,
-        request.vertices,
-        request.edges,
-        options.directed,
-    );
+    let (directed, options) = (request.options.directed, &request.options.of_arcs());
+    let (like, vertices) = (request.like, request.vertices);
+    let of_ids = GraphModel::new(like, vertices, request.edges, directed);
+    let named = match request.input {
+        Input::Drawn => vertices,
+        Input::Pairs(_) => of_ids.occurring().max(1),
+    };
+    // A vertex of an edge has two arcs. Most vertices are such, so all are planned as alike.
+    let graph = match options.edge_vertices {
+        true => GraphModel::new(
+            DegreeModel::Uniform,
+            named + request.edges,
+            2 * request.edges,
+            true,
+        ),
+        false => of_ids,
+    };
     let mut of = ImportEstimator {
         request,
         ranks: request.ranks as f64,
@@ -60,13 +70,13 @@ pub fn estimate(request: &ImportEstimateRequest<'_>) -> Result<ImportEstimate, I
     };
     let (has_bitmap, held) = of.scan()?;
     let sorts_ids = !has_bitmap && request.input != Input::Drawn;
-    let vertices = match request.input {
-        Input::Drawn => request.vertices,
-        Input::Pairs(_) => graph.occurring().max(1),
-    };
     let kind = match request.input {
-        Input::Pairs(_) if vertices < request.vertices => IdKind::Integer,
+        Input::Pairs(_) if named < request.vertices => IdKind::Integer,
         _ => IdKind::Dense,
+    };
+    let vertices = match options.edge_vertices {
+        true => named + request.edges,
+        false => named,
     };
     let counted = CutInput {
         vertices,
@@ -77,8 +87,8 @@ pub fn estimate(request: &ImportEstimateRequest<'_>) -> Result<ImportEstimate, I
     };
     let (shape, plan, owners) = cut(&counted, request.ranks, options)?;
     let outline = graph.outline(&shape, kind);
-    let edges_read = of.ids(vertices, has_bitmap, outline.files.ids as f64)?;
-    if request.vertices / 4 > vertices {
+    let edges_read = of.ids(named, has_bitmap, outline.files.ids as f64)?;
+    if request.vertices / 4 > named {
         let sum = StepBytes {
             read: edges_read,
             sent: of.all_reduce(ArcHistograms::bytes(false) as f64),
@@ -418,7 +428,7 @@ impl ImportEstimator<'_> {
 
 #[cfg(test)]
 mod tests {
-    use graphmill_graph::{DegreeModel, EdgeKind};
+    use graphmill_graph::EdgeKind;
 
     use super::super::request::EDGES_MAX;
     use super::*;

@@ -89,11 +89,17 @@ impl ImportEstimateRequest<'_> {
         if self.edges > EDGES_MAX {
             return refuse("it would have more edges than can be counted; give 2^56 at most");
         }
-        let (vertices, size) = (self.vertices, self.options.batch_size);
+        let edges = if self.options.edge_vertices {
+            self.edges
+        } else {
+            0
+        };
+        let (vertices, size) = (self.vertices.saturating_add(edges), self.options.batch_size);
         if !keys_hold(vertices, size) {
             return Err(IngestError::TooManyVertices { vertices });
         }
-        let width = size.unwrap_or_else(|| batch_vertices_max(vertices)).max(1);
+        let width = size.unwrap_or_else(|| batch_vertices_max(vertices, edges > 0));
+        let width = width.max(1);
         if vertices / width > BATCHES_MAX {
             return refuse("it would have more than 2^16 batches; give larger ones");
         }

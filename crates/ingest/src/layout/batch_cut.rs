@@ -17,6 +17,9 @@ use super::histogram::{bits_of, granule_ends};
 /// Vertices of a batch at most, until there would be more than [`BATCHES_AIM`] batches.
 const BATCH_VERTICES: u64 = 1 << 20;
 
+/// The same if edges have vertices: there are many, each has two arcs, and its row is large.
+const BATCH_EDGE_VERTICES: u64 = 1 << 16;
+
 /// Number of batches at which their vertex cap starts to double.
 const BATCHES_AIM: u64 = 4096;
 
@@ -34,7 +37,7 @@ const KEY_BITS: u32 = 64;
 ///
 /// Batches that are also cut by their arcs are not narrower where it matters: only few of them are.
 pub(crate) fn keys_hold(vertices: u64, size: Option<u64>) -> bool {
-    let span = size.unwrap_or_else(|| batch_vertices_max(vertices));
+    let span = size.unwrap_or_else(|| batch_vertices_max(vertices, false));
     bits_of(vertices) + bits_of(span.min(vertices)) <= KEY_BITS
 }
 
@@ -43,9 +46,12 @@ pub(crate) fn batch_arcs_max(arcs: u64) -> u64 {
     (1u64 << 24).min((1u64 << 20).max(arcs / 16)).max(arcs / 64)
 }
 
-/// The vertices a batch may hold, of `vertices` in all.
-pub(crate) fn batch_vertices_max(vertices: u64) -> u64 {
-    let mut cap = BATCH_VERTICES;
+/// The vertices a batch may hold, of `vertices` in all; `edge_vertices` says that most stand for edges.
+pub(crate) fn batch_vertices_max(vertices: u64, edge_vertices: bool) -> u64 {
+    let mut cap = match edge_vertices {
+        true => BATCH_EDGE_VERTICES,
+        false => BATCH_VERTICES,
+    };
     while vertices / cap > BATCHES_AIM {
         cap *= 2;
     }
@@ -104,15 +110,17 @@ impl RangeCounts {
     }
 
     /// Returns the boundaries of the batches, 0, ..., |V|. With `size`, each batch has that many vertices.
-    pub(crate) fn batches(&self, size: Option<u64>) -> Vec<u64> {
+    ///
+    /// `edge_vertices` says that the last vertices stand for edges.
+    pub(crate) fn batches(&self, size: Option<u64>, edge_vertices: bool) -> Vec<u64> {
         let vertices = self.vertices();
         let mut cuts = vec![0];
         if let Some(size) = size {
             let size = size.max(1);
             cuts.extend((1..vertices.div_ceil(size)).map(|b| b * size));
         } else {
-            let (arcs_max, vertices_max) =
-                (batch_arcs_max(self.arcs()), batch_vertices_max(vertices));
+            let arcs_max = batch_arcs_max(self.arcs());
+            let vertices_max = batch_vertices_max(vertices, edge_vertices);
             let (mut start, mut arcs, mut granule) = (0, 0, 0);
             while let (Some(&[from, to]), Some(&count)) = (
                 self.first[granule..].first_chunk::<2>(),
@@ -264,7 +272,7 @@ mod tests {
     #[test]
     fn batches_keep_both_caps_where_granules_allow() {
         let granules = RangeCounts::new((0..=64).map(|g| g << 19).collect(), vec![300_000; 64]);
-        let cuts = granules.batches(None);
+        let cuts = granules.batches(None, false);
         let arcs_max = batch_arcs_max(granules.arcs());
         assert_eq!(arcs_max, 64 * 300_000 / 16);
         for cut in cuts.windows(2) {
@@ -272,27 +280,31 @@ mod tests {
             assert!(((cut[1] - cut[0]) >> 19) * 300_000 <= arcs_max);
         }
         assert_eq!((cuts.first(), cuts.last()), (Some(&0), Some(&(64 << 19))));
+        let granules = RangeCounts::new((0..=64).map(|g| g << 14).collect(), vec![1 << 13; 64]);
+        assert_eq!(granules.batches(None, false), [0, 1 << 20]);
+        let cuts = granules.batches(None, true);
+        assert!(cuts.iter().copied().eq((0..=16).map(|batch| batch << 16)));
     }
 
     #[test]
     fn heavy_granule_is_its_own_batch() {
         let granules = RangeCounts::new(vec![0, 10, 10, 20, 30], vec![5, 0, 1 << 25, 5]);
-        assert_eq!(granules.batches(None), [0, 10, 20, 30]);
+        assert_eq!(granules.batches(None, false), [0, 10, 20, 30]);
     }
 
     #[test]
     fn batch_size_given_is_exact() {
         let granules = RangeCounts::new(vec![0, 3, 10], vec![1, 2]);
-        assert_eq!(granules.batches(Some(4)), [0, 4, 8, 10]);
-        assert_eq!(granules.batches(Some(1)).len(), 11);
-        assert_eq!(granules.batches(Some(100)), [0, 10]);
+        assert_eq!(granules.batches(Some(4), false), [0, 4, 8, 10]);
+        assert_eq!(granules.batches(Some(1), false).len(), 11);
+        assert_eq!(granules.batches(Some(100), false), [0, 10]);
     }
 
     #[test]
     fn empty_graph_has_no_batches() {
         let granules = RangeCounts::new(vec![0], vec![]);
-        assert_eq!(granules.batches(None), [0]);
-        assert_eq!(granules.batches(Some(7)), [0]);
+        assert_eq!(granules.batches(None, false), [0]);
+        assert_eq!(granules.batches(Some(7), false), [0]);
         assert_eq!(granules.files(&[0]), Some(vec![]));
     }
 
@@ -308,7 +320,7 @@ mod tests {
             let files = (0..batches).step_by(batches_of_file);
             let files: Vec<_> = files.map(|first| first..first + batches_of_file).collect();
             let granules = RangeCounts::new((0..=batches as u64).collect(), vec![arcs; batches]);
-            let cuts = granules.batches(Some(1));
+            let cuts = granules.batches(Some(1), false);
             assert_eq!(granules.files(&cuts).as_ref(), Some(&files));
             let one = RangeCounts::new(vec![0, batches as u64], vec![batches as u64 * arcs]);
             assert_eq!(one.files(&cuts).as_ref(), Some(&files));
@@ -338,7 +350,7 @@ mod tests {
             (1_000_003, 99_991),
         ] {
             let granules = RangeCounts::new(vec![0, vertices], vec![0]);
-            let batch_of = BatchLookup::new(granules.batches(Some(size)));
+            let batch_of = BatchLookup::new(granules.batches(Some(size), false));
             for index in (0..vertices)
                 .step_by(1 + vertices as usize / 5000)
                 .chain([vertices - 1])

@@ -36,7 +36,7 @@ pub(crate) fn batches(vertices: u64, arcs: u64, size: Option<u64>) -> u64 {
     if let Some(size) = size {
         return vertices.div_ceil(size.max(1));
     }
-    let by_vertices = vertices.div_ceil(batch_vertices_max(vertices));
+    let by_vertices = vertices.div_ceil(batch_vertices_max(vertices, false));
     let batches = by_vertices
         .max(arcs.div_ceil(batch_arcs_max(arcs)))
         .min(vertices);

@@ -72,7 +72,7 @@ pub(crate) fn cut(
     let (arcs_in, arcs_out) = (counted.arcs_in, counted.arcs_out);
     let size = options.batch_size;
     let cuts = match options.order {
-        Order::Id => arcs_in.batches(size),
+        Order::Id => arcs_in.batches(size, options.edge_vertices),
         Order::Degree => {
             let batches = degree_order::batches(vertices, arcs_in.arcs(), size);
             degree_order::cuts(vertices, batches)
