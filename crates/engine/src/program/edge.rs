@@ -85,6 +85,9 @@ pub trait EdgeProgram: Sync {
     const ORDER_INDEPENDENT: bool = false;
 
     /// The message of an active vertex.
+    ///
+    /// A pass calls it exactly once for each active vertex, in every mode, and also for a vertex without edges. It may therefore
+    /// change the rows that it names for writing. All calls at a rank end before the first `apply` there.
     fn signal(&self, v: u64, row: <Self::SignalRows as Rows>::Row<'_>) -> Option<Self::Message>;
     /// What an edge makes of a message.
     fn on_edge(&self, message: Self::Message, edge: Self::Edge) -> Self::EdgeMessage;
