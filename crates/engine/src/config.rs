@@ -134,6 +134,8 @@ pub struct EngineOptions {
     pub edges: EdgeResidency,
     /// How the push version of vertex programs combines messages.
     pub combiner: Combiner,
+    /// True if a session keeps memory for a result that is edges, whose rows take more than values.
+    pub edge_result: bool,
 }
 
 impl Default for EngineOptions {
@@ -148,6 +150,7 @@ impl Default for EngineOptions {
             dispatch: DispatchChoice::default(),
             edges: EdgeResidency::default(),
             combiner: Combiner::default(),
+            edge_result: false,
         }
     }
 }

@@ -114,7 +114,11 @@ impl Machine {
         watcher: &ProgressFn,
     ) -> Result<Session, Error> {
         let (dims, budget) = (graph.measure(), self.budget());
-        let result = result_bytes(&dims, ResultShape::Vertices, true, 0);
+        let shape = match options.edge_result {
+            true => ResultShape::Forest,
+            false => ResultShape::Vertices,
+        };
+        let result = result_bytes(&dims, shape, true, 0);
         let sizes = ProgramFootprint::USUAL.with_result(result);
         let least =
             budget.total() - budget.available() + job::min_memory(&dims, self.tiers(), sizes);
