@@ -36,7 +36,7 @@ const NEXT: usize = 2;
 /// The greatest exponent of a potential: sums of as many as a graph has edges stay finite.
 const EXPONENT_MAX: f64 = 1e280;
 
-/// Computes the beliefs by sum-product, with all messages at once, from messages that say nothing.
+/// Computes the beliefs by sum-product, with all messages at once, from messages that favour no state.
 ///
 /// A belief is the prior times the messages of all edges, scaled to a probability. A message to one end of an edge is the potential, to the
 /// power of the weight, applied to the belief of the other end without the message that came from this edge. `priors` are probabilities of

@@ -17,7 +17,7 @@ const PRIORS: OptionSpec = OptionSpec {
     kind: OptionKind::VertexProbabilities,
     required: false,
     default: None,
-    help: "The probability of state 1 before neighbours are heard: a file of values from 0 to 1 (CSV or Parquet with the columns vertex and a value); a vertex without a row has 0.5",
+    help: "The probability of state 1 without its neighbours: a file of values from 0 to 1 (CSV or Parquet with the columns vertex and a value); a vertex without a row has 0.5",
 };
 
 const AFFINITY: OptionSpec = OptionSpec::value(

@@ -120,6 +120,7 @@ impl GraphModel {
             own: None,
             ids,
             order: Order::Id,
+            symmetric: !self.directed,
             edge: shape.edge,
             orientations: 1,
             cells,

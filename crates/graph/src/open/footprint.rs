@@ -35,6 +35,8 @@ pub struct GraphDims {
     pub ids: IdKind,
     /// The order of the vertices.
     pub order: Order,
+    /// True if every edge is stored both ways.
+    pub symmetric: bool,
     /// What an edge carries.
     pub edge: EdgeKind,
     /// Sets of columns, 1 or 2.
@@ -56,6 +58,7 @@ impl GraphDims {
             own: None,
             ids: IdKind::Dense,
             order: Order::Id,
+            symmetric: true,
             edge: EdgeKind::None,
             orientations: 1,
             cells: 0,
@@ -105,6 +108,7 @@ impl StoredGraph {
             own,
             ids: self.id_kind(),
             order: self.order(),
+            symmetric: self.symmetric(),
             edge: self.edge_kind(),
             orientations: orientations().count(),
             cells: orientations().map(cells).sum(),
@@ -155,6 +159,7 @@ impl StoredGraph {
             measure: GraphDims {
                 ids: meta.ids.kind,
                 order,
+                symmetric: !meta.directed,
                 edge: meta.edge,
                 orientations,
                 cells: most.cells,
