@@ -55,7 +55,8 @@ pub(crate) fn pass<P: AskProgram>(
 ) -> Result<(Vec<P::Sum>, ActiveSet, PassMetrics), EngineError> {
     let [ask, answer, take] = rows;
     let fixed = fixed::<P>(context, rows);
-    let boxes = Boxes::new(context, message_bytes::<P>(), fixed, PHASES)?;
+    let askers = active.map_or(context.arrays.vertices(), ActiveSet::own_len);
+    let boxes = Boxes::new(context, (message_bytes::<P>(), askers), fixed, PHASES)?;
     let mut report = PassMetrics::new(Mode::Send);
     let askers = RowPass {
         context,
@@ -65,6 +66,7 @@ pub(crate) fn pass<P: AskProgram>(
     };
     let (_, requests) = boxes.send(
         &askers.batches(),
+        None,
         |batch, worker, sink: &mut Outbox<'_, u64>| {
             let ask = |v, row: <P::AskRows as Rows>::Row<'_>| {
                 program
@@ -84,7 +86,7 @@ pub(crate) fn pass<P: AskProgram>(
         requests: &requests,
         needs: answer,
     };
-    let (_, answers) = boxes.send(&requests.batches(), |batch, worker, sink| {
+    let (_, answers) = boxes.send(&requests.batches(), None, |batch, worker, sink| {
         answering.batch(batch, worker, sink)
     })?;
     drop(requests);

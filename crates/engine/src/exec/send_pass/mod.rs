@@ -2,6 +2,8 @@
 
 pub(crate) mod asks;
 pub(crate) mod block;
+pub(crate) mod block_index;
+pub(crate) mod box_sorter;
 pub(crate) mod boxes;
 pub(crate) mod exchange;
 pub(crate) mod pass;
