@@ -6,7 +6,7 @@ use graphmill_engine::{
     Activate, AskProgram, EdgeProgram, IdOrdinal, MessageProgram, Outbox, Read, VertexArray, Write,
 };
 
-use super::edge::{Candidate, ForestEdge, NO_CANDIDATE};
+use super::edge::ForestEdge;
 use super::link::LinkIndex;
 use crate::output::weight_key;
 
@@ -18,7 +18,7 @@ impl<I: LinkIndex> LeastLinks<I> {
     pub(super) fn rows(
         &self,
         root: VertexArray<I>,
-        candidate: VertexArray<Candidate>,
+        candidate: VertexArray<I::Candidate>,
     ) -> (
         <Self as EdgeProgram>::SignalRows,
         <Self as EdgeProgram>::ApplyRows,
@@ -30,7 +30,7 @@ impl<I: LinkIndex> LeastLinks<I> {
 
 impl<I: LinkIndex> EdgeProgram for LeastLinks<I> {
     type SignalRows = (Read<I>, IdOrdinal);
-    type ApplyRows = (Read<I>, Write<Candidate>, IdOrdinal);
+    type ApplyRows = (Read<I>, Write<I::Candidate>, IdOrdinal);
     type Edge = f64;
     /// The ordinal of the sender, and its root.
     type Message = [I; 2];
@@ -71,7 +71,7 @@ impl<I: LinkIndex> EdgeProgram for LeastLinks<I> {
     fn apply(
         &self,
         _: u64,
-        (root, candidate, ordinal): (&I, &mut Candidate, u64),
+        (root, candidate, ordinal): (&I, &mut I::Candidate, u64),
         [first, second]: [I::Link; 2],
     ) -> ((), Activate) {
         let is_own = I::root_of(first) == *root;
@@ -79,44 +79,50 @@ impl<I: LinkIndex> EdgeProgram for LeastLinks<I> {
         if link == I::NO_LINK {
             return ((), Activate::No);
         }
-        let (key, other, other_root) = I::parts(link);
-        let other = other.index() as u64;
-        let (smaller, larger) = (ordinal.min(other), ordinal.max(other));
-        let found = [key, smaller, larger, other_root.index() as u64];
+        let found = I::candidate(I::of(ordinal), link);
         // The pass in the other direction may have found a lesser one.
         *candidate = found.min(*candidate);
         ((), Activate::Yes)
     }
 }
 
-/// Each vertex sends its candidate to its root, which keeps the least.
+/// Each vertex sends its candidate to its root, which keeps the least; a root keeps its own.
 pub(super) struct LeastOfTree<I>(pub(super) PhantomData<fn() -> I>);
 
 impl<I: LinkIndex> MessageProgram for LeastOfTree<I> {
-    type SendRows = (Read<I>, Read<Candidate>);
-    type ApplyRows = Write<Candidate>;
-    type Message = Candidate;
-    type Accumulator = Candidate;
+    type SendRows = (Read<I>, Read<I::Candidate>);
+    type ApplyRows = Write<I::Candidate>;
+    type Message = I::Candidate;
+    type Accumulator = I::Candidate;
     type Sum = ();
-    const IDENTITY: Candidate = NO_CANDIDATE;
+    const IDENTITY: I::Candidate = I::NO_CANDIDATE;
+    const COMBINES: bool = true;
 
     #[inline(always)]
     fn send(
         &self,
-        _: u64,
-        (root, candidate): (&I, &Candidate),
-        sink: &mut Outbox<'_, Candidate>,
+        v: u64,
+        (root, candidate): (&I, &I::Candidate),
+        sink: &mut Outbox<'_, I::Candidate>,
     ) -> ((), Activate) {
-        sink.send(root.index() as u64, *candidate);
+        let root = root.index() as u64;
+        if root == v {
+            return ((), Activate::Yes);
+        }
+        sink.send(root, *candidate);
         ((), Activate::No)
     }
     #[inline(always)]
-    fn fold(&self, least: &mut Candidate, candidate: Candidate) {
+    fn combine(&self, earlier: &mut I::Candidate, later: I::Candidate) {
+        self.fold(earlier, later);
+    }
+    #[inline(always)]
+    fn fold(&self, least: &mut I::Candidate, candidate: I::Candidate) {
         *least = candidate.min(*least);
     }
     #[inline(always)]
-    fn apply(&self, _: u64, candidate: &mut Candidate, least: Candidate) -> ((), Activate) {
-        *candidate = least;
+    fn apply(&self, _: u64, candidate: &mut I::Candidate, least: I::Candidate) -> ((), Activate) {
+        *candidate = least.min(*candidate);
         ((), Activate::Yes)
     }
 }
@@ -127,34 +133,34 @@ impl<I: LinkIndex> MessageProgram for LeastOfTree<I> {
 pub(super) struct Hook<I>(pub(super) PhantomData<fn() -> I>);
 
 impl<I: LinkIndex> AskProgram for Hook<I> {
-    type AskRows = Read<Candidate>;
-    type AnswerRows = (Read<Candidate>, IdOrdinal);
-    type TakeRows = (Write<I>, Read<Candidate>, Write<ForestEdge>, IdOrdinal);
+    type AskRows = Read<I::Candidate>;
+    type AnswerRows = (Read<I::Candidate>, IdOrdinal);
+    type TakeRows = (Write<I>, Write<I::Candidate>, Write<ForestEdge>, IdOrdinal);
     /// The root that the asked one chose, and the ordinal of the asked one.
-    type Answer = [u64; 2];
+    type Answer = [I; 2];
     type Sum = ();
 
     #[inline(always)]
-    fn ask(&self, _: u64, [.., chosen]: &Candidate) -> Option<u64> {
-        Some(*chosen)
+    fn ask(&self, _: u64, candidate: &I::Candidate) -> Option<u64> {
+        Some(I::other_root(*candidate).index() as u64)
     }
     #[inline(always)]
-    fn answer(&self, _: u64, ([.., chosen], ordinal): (&Candidate, u64)) -> [u64; 2] {
-        [*chosen, ordinal]
+    fn answer(&self, _: u64, (candidate, ordinal): (&I::Candidate, u64)) -> [I; 2] {
+        [I::other_root(*candidate), I::of(ordinal)]
     }
     #[inline(always)]
     fn take(
         &self,
         v: u64,
-        (root, candidate, edge, ordinal): (&mut I, &Candidate, &mut ForestEdge, u64),
-        [chosen_there, ordinal_there]: [u64; 2],
+        (root, candidate, edge, ordinal): (&mut I, &mut I::Candidate, &mut ForestEdge, u64),
+        [chosen_there, ordinal_there]: [I; 2],
     ) -> ((), Activate) {
-        let [key, smaller, larger, chosen] = *candidate;
-        if chosen_there == v && ordinal < ordinal_there {
+        let chosen = std::mem::replace(candidate, I::NO_CANDIDATE);
+        if chosen_there == I::of(v) && I::of(ordinal) < ordinal_there {
             return ((), Activate::No);
         }
-        *root = I::of(chosen);
-        *edge = [key, smaller, larger];
+        *root = I::other_root(chosen);
+        *edge = I::edge(chosen);
         ((), Activate::Yes)
     }
 }
@@ -185,15 +191,14 @@ impl<I: LinkIndex> AskProgram for JumpToRoot<I> {
     }
 }
 
-/// Each vertex asks its root for the new root, and whether the tree goes into the next round.
+/// Each vertex asks its former root for the new one, and forgets its candidate.
 pub(super) struct NewRoot<I>(pub(super) PhantomData<fn() -> I>);
 
 impl<I: LinkIndex> AskProgram for NewRoot<I> {
     type AskRows = Read<I>;
-    type AnswerRows = (Read<I>, Read<Candidate>);
-    type TakeRows = (Write<I>, Write<Candidate>);
-    /// The new root, and 1 if the asked root had an edge to another tree.
-    type Answer = [I; 2];
+    type AnswerRows = Read<I>;
+    type TakeRows = (Write<I>, Write<I::Candidate>);
+    type Answer = I;
     type Sum = ();
 
     #[inline(always)]
@@ -201,19 +206,17 @@ impl<I: LinkIndex> AskProgram for NewRoot<I> {
         Some(root.index() as u64)
     }
     #[inline(always)]
-    fn answer(&self, _: u64, (root, candidate): (&I, &Candidate)) -> [I; 2] {
-        [*root, I::of(u64::from(*candidate != NO_CANDIDATE))]
+    fn answer(&self, _: u64, root: &I) -> I {
+        *root
     }
     #[inline(always)]
     fn take(
         &self,
         _: u64,
-        (root, candidate): (&mut I, &mut Candidate),
-        [new_root, grows]: [I; 2],
+        (root, candidate): (&mut I, &mut I::Candidate),
+        new_root: I,
     ) -> ((), Activate) {
-        *root = new_root;
-        *candidate = NO_CANDIDATE;
-        let is_done = grows == I::ZERO;
-        ((), if is_done { Activate::No } else { Activate::Yes })
+        (*root, *candidate) = (new_root, I::NO_CANDIDATE);
+        ((), Activate::No)
     }
 }

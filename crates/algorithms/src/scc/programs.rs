@@ -221,6 +221,7 @@ impl<I: VertexIndex> MessageProgram for LeastMember<I> {
     type Accumulator = I;
     type Sum = ();
     const IDENTITY: I = I::NONE;
+    const COMBINES: bool = true;
 
     #[inline(always)]
     fn send(
@@ -231,6 +232,10 @@ impl<I: VertexIndex> MessageProgram for LeastMember<I> {
     ) -> ((), Activate) {
         sink.send(colour.unscrambled().index() as u64, I::of(ordinal));
         ((), Activate::No)
+    }
+    #[inline(always)]
+    fn combine(&self, earlier: &mut I, later: I) {
+        self.fold(earlier, later);
     }
     #[inline(always)]
     fn fold(&self, least: &mut I, ordinal: I) {

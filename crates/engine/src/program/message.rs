@@ -31,6 +31,8 @@ pub trait MessageProgram: Sync {
 
     /// The accumulator that no message has reached.
     const IDENTITY: Self::Accumulator;
+    /// Messages of a sending batch to the same vertex may be combined before they are folded.
+    const COMBINES: bool = false;
 
     /// What an active vertex sends.
     fn send(
@@ -39,6 +41,11 @@ pub trait MessageProgram: Sync {
         row: <Self::SendRows as Rows>::Row<'_>,
         sink: &mut Outbox<'_, Self::Message>,
     ) -> (Self::Sum, Activate);
+    /// Takes the next message to a vertex into the one before it.
+    ///
+    /// It is called only where [`MessageProgram::COMBINES`] is true. A fold of the result must give the same bits as a fold of both, one after the other.
+    #[inline(always)]
+    fn combine(&self, _earlier: &mut Self::Message, _later: Self::Message) {}
     /// Takes one more message into an accumulator.
     fn fold(&self, accumulator: &mut Self::Accumulator, message: Self::Message);
     /// Updates a vertex that was reached.

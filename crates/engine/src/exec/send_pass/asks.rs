@@ -6,6 +6,7 @@ use zerocopy::FromZeros;
 use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::send_pass::boxes::{self, Boxes, SentMessages};
+use crate::exec::send_pass::direct_asks::{self, AskAccess};
 use crate::exec::send_pass::receive::{Receipt, fixed_bytes};
 use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::ActiveSet;
@@ -20,9 +21,6 @@ use crate::state::rows::{ColumnAccess, Rows};
 
 /// While answers are sent, requests are read: blocks of both kinds take memory at the same time.
 const PHASES: u64 = 2;
-
-/// The rows that `ask`, `answer` and `take` see.
-pub(crate) type AskAccess = [Vec<ColumnAccess>; 3];
 
 /// Returns the bytes of the longer one of a request and an answer.
 const fn message_bytes<P: AskProgram>() -> usize {
@@ -43,7 +41,7 @@ pub(crate) fn least<P: AskProgram>(context: &ExecContext, rows: &AskAccess) -> u
     fixed::<P>(context, rows) + boxes::least(context, message_bytes::<P>(), PHASES)
 }
 
-/// One pass of asks.
+/// One pass of asks, without messages if the asked rows are in memory.
 ///
 /// Returns the sums of `take` by batch, the vertices that are active next, and the metrics.
 pub(crate) fn pass<P: AskProgram>(
@@ -55,7 +53,11 @@ pub(crate) fn pass<P: AskProgram>(
 ) -> Result<(Vec<P::Sum>, ActiveSet, PassMetrics), EngineError> {
     let [ask, answer, take] = rows;
     let fixed = fixed::<P>(context, rows);
-    let boxes = Boxes::new(context, message_bytes::<P>(), fixed, PHASES)?;
+    if direct_asks::is_possible::<P>(context, rows, active, fixed) {
+        return direct_asks::pass(context, program, rows, active, next);
+    }
+    let askers = active.map_or(context.arrays.vertices(), ActiveSet::own_len);
+    let boxes = Boxes::new(context, (message_bytes::<P>(), askers), fixed, PHASES)?;
     let mut report = PassMetrics::new(Mode::Send);
     let askers = RowPass {
         context,
@@ -65,6 +67,7 @@ pub(crate) fn pass<P: AskProgram>(
     };
     let (_, requests) = boxes.send(
         &askers.batches(),
+        None,
         |batch, worker, sink: &mut Outbox<'_, u64>| {
             let ask = |v, row: <P::AskRows as Rows>::Row<'_>| {
                 program
@@ -84,7 +87,7 @@ pub(crate) fn pass<P: AskProgram>(
         requests: &requests,
         needs: answer,
     };
-    let (_, answers) = boxes.send(&requests.batches(), |batch, worker, sink| {
+    let (_, answers) = boxes.send(&requests.batches(), None, |batch, worker, sink| {
         answering.batch(batch, worker, sink)
     })?;
     drop(requests);

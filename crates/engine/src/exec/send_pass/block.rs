@@ -1,4 +1,9 @@
 //! Sorted blocks of addressed messages, in memory or in the page file.
+//!
+//! ```text
+//! block   parts, in ascending order of batches
+//! part    of one destination batch: the position of each receiver in the batch, a u32 | the messages, in the same order
+//! ```
 
 use std::ops::Range;
 
@@ -9,32 +14,32 @@ use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::state::row_file::{RowFileIo, SlotRef};
 
-/// Messages of one box, sorted by destination batch: indices, then messages.
+/// Bytes of a part of a block, and of its entry in the index of all blocks.
+///
+/// If few bytes go to each of many batches, the parts take as much memory as the messages.
+pub(crate) const PART_BYTES: u64 = 16;
+
+/// Messages of one box, sorted by destination batch.
 pub(crate) struct SortedBlock {
     /// The sending batch, and the number of the block among its blocks.
     pub(crate) order: (usize, usize),
     /// The batches that messages are for, ascending, each with where its messages end.
     pub(crate) parts: Vec<(u32, u32)>,
-    pub(crate) count: usize,
     pub(crate) at: BlockStorage,
     pub(crate) _lease: Lease,
 }
 
 impl SortedBlock {
-    /// Which messages are for a batch.
-    pub(crate) fn part(&self, batch: usize) -> Option<Range<usize>> {
-        let parts = &self.parts;
-        let at = parts.binary_search_by_key(&batch, |part| part.0 as usize);
-        let at = at.ok()?;
-        let from = at.checked_sub(1).map_or(0, |before| parts[before].1);
-        Some(from as usize..parts[at].1 as usize)
+    /// Returns which messages are for the batch of a part.
+    pub(crate) fn places(&self, part: usize) -> Range<usize> {
+        let from = part.checked_sub(1).map_or(0, |before| self.parts[before].1);
+        from as usize..self.parts[part].1 as usize
     }
-    /// Returns where in the block the destinations of some messages are, and where the messages are.
-    pub(crate) fn bytes_at<M>(&self, places: &Range<usize>) -> [Range<usize>; 2] {
-        let after = self.count * size_of::<u64>();
-        let at = |(from, width)| from + places.start * width..from + places.end * width;
-        [(0, size_of::<u64>()), (after, size_of::<M>())].map(at)
-    }
+}
+
+/// Returns where in a block the messages of some parts are, with their receivers.
+pub(crate) fn bytes_at<M>(places: &Range<usize>) -> Range<usize> {
+    bytes_of::<M>(places.start)..bytes_of::<M>(places.end)
 }
 
 pub(crate) enum BlockStorage {
@@ -42,9 +47,9 @@ pub(crate) enum BlockStorage {
     Disk(Vec<Option<SlotRef>>),
 }
 
-/// Returns the bytes of `count` messages with their destinations.
+/// Returns the bytes of `count` messages with their receivers.
 pub(crate) fn bytes_of<M>(count: usize) -> usize {
-    count * (size_of::<u64>() + size_of::<M>())
+    count * (size_of::<u32>() + size_of::<M>())
 }
 
 pub(crate) fn write_at<T: Element>(bytes: &mut [u8], at: usize, value: T) {

@@ -9,38 +9,60 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use graphmill_raw::{Element, lock};
 use graphmill_storage::{DataKind, Lease};
 
+use crate::comm::wire::PEERS;
 use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
 use crate::exec::send_pass::block::{
-    BlockStorage, SortedBlock, bytes_of, load, read_at, room, store, write_at,
+    BlockStorage, PART_BYTES, SortedBlock, bytes_at, bytes_of, load, read_at, room, store, write_at,
 };
-use crate::exec::send_pass::exchange::pass_on;
+use crate::exec::send_pass::block_index::BlockIndex;
+use crate::exec::send_pass::box_sorter::BoxSorter;
+use crate::exec::send_pass::exchange::{self, pass_on};
 use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
-use crate::program::outbox::{FullBox, Outbox};
+use crate::program::outbox::{Combine, FullBox, Outbox, OutboxMemory};
 
 /// Messages of a box, at most and at least.
 const BOX_MAX: usize = 1 << 18;
 const BOX_MIN: usize = 1 << 12;
 
-/// Returns the bytes of `count` messages of `message` bytes, with their destinations.
+/// Returns the bytes of `count` messages of `message` bytes in a box, with their destinations.
 fn sent_bytes(message: usize, count: usize) -> usize {
     count * (size_of::<u64>() + message)
 }
 
-/// Returns the bytes of boxes of `capacity` messages, and of a part of each of their blocks on disk.
-fn boxes_of(context: &ExecContext, message: usize, capacity: usize) -> (u64, u64) {
-    let workers = context.workers.count() as u64;
-    let bytes = sent_bytes(message, capacity);
-    let boxes = (bytes + capacity * size_of::<u32>()) as u64;
-    let piece = bytes as u64 + 4096;
-    (workers * boxes, 2 * workers * piece)
+/// The memory of a pass for its boxes, and for blocks that are made, read or exchanged.
+#[derive(Clone, Copy)]
+struct BoxMemory {
+    /// Boxes of all workers with what sorts them, and the index of the blocks.
+    boxes: u64,
+    /// Parts of blocks that workers, or the exchange with other ranks, hold at the same time.
+    pieces: u64,
+}
+
+impl BoxMemory {
+    /// Returns the memory for boxes of `capacity` messages of `message` bytes.
+    fn new(context: &ExecContext, message: usize, capacity: usize) -> Self {
+        let (workers, batches) = (context.workers.count() as u64, context.batches.len());
+        let each =
+            OutboxMemory::<()>::bytes(message, capacity) + BoxSorter::bytes(capacity, batches);
+        let piece = sent_bytes(message, capacity) as u64 + 4096;
+        let of_workers = 2 * workers * piece;
+        let pieces = match context.ranks.alone() {
+            true => of_workers,
+            false => of_workers.max(PEERS as u64 * (piece + exchange::heads_bytes(context))),
+        };
+        BoxMemory {
+            boxes: workers * each as u64 + BlockIndex::bytes(batches),
+            pieces,
+        }
+    }
 }
 
 /// Returns the bytes of the smallest boxes of a pass, with a part of a block for each of some phases.
 pub(crate) fn least(context: &ExecContext, message: usize, phases: u64) -> u64 {
-    let (boxes, pieces) = boxes_of(context, message, BOX_MIN);
-    boxes + phases * pieces
+    let memory = BoxMemory::new(context, message, BOX_MIN);
+    memory.boxes + phases * memory.pieces
 }
 
 /// The outboxes of a pass.
@@ -50,41 +72,55 @@ pub(crate) struct Boxes<'s> {
     capacity: usize,
     /// Bytes of the budget that blocks leave free.
     leave: u64,
+    /// What sorts the boxes, one a worker.
+    sorters: Vec<Mutex<BoxSorter>>,
     _lease: Lease,
 }
 
 impl<'s> Boxes<'s> {
-    /// Leases the boxes of all workers, for messages of at most `message` bytes.
+    /// Leases the boxes of all workers, for about `expected` messages of at most `message` bytes.
     ///
     /// Blocks leave `fixed` bytes free, and a part of a block for each of the phases that read blocks at the same time as others
     /// are made.
     pub(crate) fn new(
         context: &'s ExecContext<'s>,
-        message: usize,
+        (message, expected): (usize, u64),
         fixed: u64,
         phases: u64,
     ) -> Result<Self, EngineError> {
-        // A box, its sort order and its block; accumulators and rows of the next phase, and a part of a block.
-        let shares = 8 * phases * context.workers.count() as u64;
-        let free = context.message_memory(0).saturating_sub(fixed) / shares;
-        let capacity = (free as usize / sent_bytes(message, 1)).clamp(BOX_MIN, BOX_MAX);
+        let free = context.message_memory(0).saturating_sub(fixed);
+        let shares = match expected.saturating_mul(phases * sent_bytes(message, 1) as u64) {
+            // A third of the memory is enough: blocks stay in the rest.
+            bytes if bytes <= free / 3 * 2 => 8 * phases,
+            // A box with its sort order, then a block and a part of one for each phase. Blocks go to disk, so boxes are large: a part
+            // of a small block is read with many bytes around it.
+            _ => 2 + 2 * phases,
+        };
+        let each = free / (shares * context.workers.count() as u64);
+        let capacity = (each as usize / sent_bytes(message, 1)).clamp(BOX_MIN, BOX_MAX);
         // What comes from others is as long as theirs.
         let capacity = context.ranks.least(capacity as u64)? as usize;
-        let (boxes, pieces) = boxes_of(context, message, capacity);
+        let memory = BoxMemory::new(context, message, capacity);
+        let lease = context.budget.lease("messages to send", memory.boxes)?;
+        let batches = context.batches.len();
+        let sorter = |_| Mutex::new(BoxSorter::new(capacity, batches));
         Ok(Boxes {
             context,
             capacity,
-            leave: fixed + phases * pieces,
-            _lease: context.budget.lease("messages to send", boxes)?,
+            leave: fixed + phases * memory.pieces,
+            sorters: (0..context.workers.count()).map(sorter).collect(),
+            _lease: lease,
         })
     }
 
     /// Calls `work` with each of some batches, a worker and its box, then sends the messages.
     ///
-    /// All ranks call it. Returns what `work` returned, in order of batches, and the messages for this rank.
+    /// `combine` combines two messages to a vertex, if messages may be combined. All ranks call it. Returns what `work` returned,
+    /// in order of batches, and the messages for this rank.
     pub(crate) fn send<M: Element, S: Send>(
         &self,
         batches: &[usize],
+        combine: Option<Combine<'_, M>>,
         work: impl Fn(usize, usize, &mut Outbox<'_, M>) -> Result<S, EngineError> + Sync,
     ) -> Result<(Vec<S>, SentMessages<'s>), EngineError> {
         let context = self.context;
@@ -94,27 +130,38 @@ impl<'s> Boxes<'s> {
             sent: AtomicU64::new(0),
             leave: self.leave,
         };
+        let memories = self.sorters.iter().map(|_| Mutex::new(None));
+        let memories: Vec<Mutex<Option<OutboxMemory<M>>>> = memories.collect();
         let of_senders = each_batch(context, batches, |i, worker| {
+            let mut memory = lock(&memories[worker.index]);
+            let new = || OutboxMemory::new(self.capacity, combine.is_some());
+            let memory = memory.get_or_insert_with(new);
+            let mut sorter = lock(&self.sorters[worker.index]);
             let mut poster = BatchSender {
                 office: &office,
                 batch: batches[i],
                 posts: 0,
                 failed: Ok(()),
                 worker: worker.index,
+                sorter: &mut sorter,
             };
-            let mut sink = Outbox::new(&mut poster, self.capacity);
-            let done = work(batches[i], worker.index, &mut sink)?;
-            sink.empty();
+            let mut outbox = Outbox::new(&mut poster, memory, self.capacity, combine);
+            let done = work(batches[i], worker.index, &mut outbox)?;
+            outbox.empty();
+            office.sent.fetch_add(outbox.sent, Ordering::Relaxed);
             poster.failed.map(|()| done)
         })?;
+        drop(memories);
         let mut sent = SentMessages {
             context,
             posts: std::mem::take(&mut *lock(&office.posted)),
+            index: BlockIndex::default(),
             messages: office.sent.into_inner(),
             to_ranks: [0; 2],
         };
         sent.to_ranks = pass_on::<M>(context, &mut sent.posts, self.leave)?;
         sent.posts.sort_unstable_by_key(|post| post.order);
+        sent.index = BlockIndex::new(&sent.posts, context.ranks.own());
         Ok((of_senders, sent))
     }
 }
@@ -134,6 +181,7 @@ struct BatchSender<'s> {
     posts: usize,
     failed: Result<(), EngineError>,
     worker: usize,
+    sorter: &'s mut BoxSorter,
 }
 
 impl<M: Element> FullBox<M> for BatchSender<'_> {
@@ -156,26 +204,25 @@ impl BatchSender<'_> {
         if let Some(index) = to.iter().copied().find(|to| *to >= vertices) {
             return Err(EngineError::NoSuchIndex { index, vertices });
         }
-        office.sent.fetch_add(count as u64, Ordering::Relaxed);
-        let batch_of = |i: u32| context.batches.batch_of(to[i as usize]);
-        // Sorting keeps the order of messages to one batch.
-        let mut order: Vec<u32> = (0..count as u32).collect();
-        order.sort_by_key(|i| batch_of(*i));
-        let (mut parts, mut end) = (Vec::new(), 0);
-        for part in order.chunk_by(|a, b| batch_of(*a) == batch_of(*b)) {
-            end += part.len() as u32;
-            parts.push((batch_of(part[0]) as u32, end));
-        }
-        parts.shrink_to_fit();
-        // Where few bytes go to each of many batches, saying which are whose takes as much as they do.
-        let payload = (parts.len() * size_of::<(u32, u32)>()) as u64;
-        let _lease = context.budget.lease("sent messages", payload)?;
+        let batches = &context.batches;
+        let parts = self.sorter.count(to, batches);
+        let _lease = (context.budget).lease("sent messages", parts as u64 * PART_BYTES)?;
+        let (parts, order) = self.sorter.sort(to, batches);
         let is_kept = context.message_memory(0) >= office.leave;
         let mut bytes = room(context, bytes_of::<M>(count), is_kept)?;
-        for (place, i) in order.iter().enumerate() {
-            write_at(&mut bytes, place * size_of::<u64>(), to[*i as usize]);
-            let at = count * size_of::<u64>() + place * size_of::<M>();
-            write_at(&mut bytes, at, messages[*i as usize]);
+        let (mut begin, mut at) = (0, 0);
+        for (batch, end) in &parts {
+            let part = &order[begin..*end as usize];
+            let start = batches.start(*batch as usize);
+            for i in part {
+                write_at(&mut bytes, at, (to[*i as usize] - start) as u32);
+                at += size_of::<u32>();
+            }
+            for i in part {
+                write_at(&mut bytes, at, messages[*i as usize]);
+                at += size_of::<M>();
+            }
+            begin = *end as usize;
         }
         let at = if is_kept {
             let traffic = context.traffic.of(self.worker);
@@ -188,7 +235,6 @@ impl BatchSender<'_> {
         lock(&office.posted).push(SortedBlock {
             order: (self.batch, self.posts),
             parts,
-            count,
             at,
             _lease,
         });
@@ -204,6 +250,7 @@ pub(crate) struct SentMessages<'s> {
     context: &'s ExecContext<'s>,
     /// In order of sending batches.
     posts: Vec<SortedBlock>,
+    index: BlockIndex,
     /// Messages that this rank sent.
     messages: u64,
     /// Of these, messages and bytes to other ranks.
@@ -213,12 +260,9 @@ pub(crate) struct SentMessages<'s> {
 impl SentMessages<'_> {
     /// Returns the batches of this rank that have messages, ascending.
     pub(crate) fn batches(&self) -> Vec<usize> {
-        let mut is_sent_to = vec![false; self.context.batches.len()];
-        for (batch, _) in self.posts.iter().flat_map(|post| &post.parts) {
-            is_sent_to[*batch as usize] = true;
-        }
         let own = self.context.ranks.own();
-        own.filter(|batch| is_sent_to[*batch]).collect()
+        own.filter(|batch| !self.index.of(*batch).is_empty())
+            .collect()
     }
 
     /// Adds them to the counts of a pass.
@@ -238,46 +282,37 @@ impl SentMessages<'_> {
         mut f: impl FnMut(usize, M),
     ) -> Result<u64, EngineError> {
         let context = self.context;
-        let start = context.batches.start(batch);
         let span = context.batches.span(batch) as usize;
         let traffic = context.traffic.of(worker);
         let mut count = 0;
-        let mut one = |to: Option<u64>, message: Option<M>| {
-            let local = to.and_then(|to| usize::try_from(to.checked_sub(start)?).ok());
-            let place = local.filter(|local| *local < span);
-            if let (Some(local), Some(message)) = (place, message) {
-                f(local, message);
+        let mut each = |bytes: &[u8], messages: usize| {
+            let (to, messages) = bytes.split_at(messages * size_of::<u32>());
+            let to = to.as_chunks().0.iter();
+            for (i, to) in to.enumerate() {
+                let local = u32::from_le_bytes(*to) as usize;
+                if let Some(message) = read_at(messages, i * size_of::<M>())
+                    && local < span
+                {
+                    f(local, message);
+                }
             }
         };
-        for post in &self.posts {
-            let Some(places) = post.part(batch) else {
-                continue;
-            };
+        for (post, part) in self.index.of(batch) {
+            let post = &self.posts[*post as usize];
+            let places = post.places(*part as usize);
             count += places.len() as u64;
-            let messages_at = post.count * size_of::<u64>();
+            let part = bytes_at::<M>(&places);
             match &post.at {
                 BlockStorage::Memory(bytes) => {
-                    let read = bytes_of::<M>(places.len()) as u64;
-                    traffic.read(DataKind::Messages, Access::Sequential, read);
-                    for place in places {
-                        one(
-                            read_at(bytes, place * size_of::<u64>()),
-                            read_at(bytes, messages_at + place * size_of::<M>()),
-                        );
-                    }
+                    traffic.read(DataKind::Messages, Access::Sequential, part.len() as u64);
+                    each(&bytes[part], places.len());
                 }
                 BlockStorage::Disk(slots) => {
-                    let [to_at, messages_at] = post.bytes_at::<M>(&places);
+                    let length = part.len();
                     // `f` may send messages, which takes the worker's part of the row file.
                     let io = || lock(&context.row_io[worker]);
-                    let (to, to_from) = load(context, &mut io(), slots, to_at)?;
-                    let (messages, from) = load(context, &mut io(), slots, messages_at)?;
-                    for i in 0..places.len() {
-                        one(
-                            read_at(&to, to_from + i * size_of::<u64>()),
-                            read_at(&messages, from + i * size_of::<M>()),
-                        );
-                    }
+                    let (bytes, from) = load(context, &mut io(), slots, part)?;
+                    each(&bytes[from..from + length], places.len());
                 }
             }
         }

@@ -6,15 +6,34 @@ use std::ops::Range;
 
 use graphmill_fabric::protocol_error;
 use graphmill_raw::{Element, lock};
-use graphmill_storage::Buffer;
+use graphmill_storage::{Buffer, Lease};
 
 use crate::context::ExecContext;
 use crate::error::{EngineError, ensure};
 use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
 use crate::exchange::frame::Frame;
-use crate::exec::send_pass::block::{BlockStorage, SortedBlock, bytes_of, load, room, store};
+use crate::exec::send_pass::block::{
+    BlockStorage, PART_BYTES, SortedBlock, bytes_at, bytes_of, load, room, store,
+};
 use crate::state::row_file::RowFileIo;
 use crate::value::Reduce;
+
+/// Bytes of the length of a head, of its numbers, and of each of its parts.
+const LENGTH: usize = size_of::<u64>();
+const NUMBERS: usize = 3 * size_of::<u64>();
+const PART: usize = 2 * size_of::<u32>();
+
+/// Returns the most bytes of a head with its length.
+fn head_bytes(context: &ExecContext) -> usize {
+    LENGTH + NUMBERS + context.batches.len() * PART
+}
+
+/// Returns the bytes of the heads of a block that is sent and of one that arrives, in an exchange.
+///
+/// A page that it reads takes memory of accumulators, which no worker has at that time.
+pub(crate) fn heads_bytes(context: &ExecContext) -> u64 {
+    2 * head_bytes(context) as u64 + context.batches.len() as u64 * PART_BYTES
+}
 
 /// Sends sorted blocks to the ranks that own their batches, and receives the blocks of other ranks.
 ///
@@ -62,7 +81,7 @@ pub(crate) fn pass_on<M: Element>(
 /// ```text
 /// head    bytes of the rest of the head: u64 | sending batch: u64 | number of the block: u64
 ///         | parts: u64 | of each: batch: u32, where its messages end: u32
-/// bytes   as in memory: vertices, then messages
+/// bytes   of its parts, as in memory
 /// ```
 struct BlockExchange<'p, M> {
     context: &'p ExecContext<'p>,
@@ -70,69 +89,109 @@ struct BlockExchange<'p, M> {
     /// The batches of that rank.
     own: Range<u32>,
     at: usize,
-    /// The rest of the current block: messages that no frame has counted, its bytes, and the bytes sent.
-    left: Option<(u64, Vec<u8>, usize)>,
+    /// The current block, and what of it is sent.
+    left: Option<OutgoingBlock>,
     message: PhantomData<M>,
 }
 
+/// The part of a block for a rank, on its way there.
+struct OutgoingBlock {
+    /// Messages that no frame has counted.
+    messages: u64,
+    head: Vec<u8>,
+    /// Where in the block its bytes are that no frame has.
+    bytes: Range<usize>,
+    _lease: Lease,
+}
+
 impl<M: Element> BlockExchange<'_, M> {
-    /// Returns the part of a block for that rank, if any: its messages, and its bytes with their head.
-    fn of(&self, post: &SortedBlock) -> Result<Option<(u64, Vec<u8>)>, EngineError> {
+    /// Returns the part of a block for that rank, if any.
+    fn of(&self, post: &SortedBlock) -> Result<Option<OutgoingBlock>, EngineError> {
         let first = post.parts.partition_point(|part| part.0 < self.own.start);
         let end = post.parts.partition_point(|part| part.0 < self.own.end);
         if first == end {
             return Ok(None);
         }
-        let before = first.checked_sub(1);
-        let begin = before.map_or(0, |before| post.parts[before].1);
-        let places = begin as usize..post.parts[end - 1].1 as usize;
-        let mut head = Vec::new();
-        for number in [post.order.0, post.order.1, end - first] {
+        let messages = post.places(first).start..post.places(end - 1).end;
+        let bytes = NUMBERS + (end - first) * PART;
+        let budget = &self.context.budget;
+        let _lease = budget.lease("sent messages", (LENGTH + bytes) as u64)?;
+        let mut head = Vec::with_capacity(LENGTH + bytes);
+        for number in [bytes, post.order.0, post.order.1, end - first] {
             (number as u64).put(&mut head);
         }
         for (batch, ends) in &post.parts[first..end] {
             batch.put(&mut head);
-            (ends - begin).put(&mut head);
+            (ends - messages.start as u32).put(&mut head);
         }
-        let mut bytes = Vec::with_capacity(bytes_of::<M>(places.len()) + head.len() + 8);
-        (head.len() as u64).put(&mut bytes);
-        bytes.append(&mut head);
-        for part in post.bytes_at::<M>(&places) {
-            match &post.at {
-                BlockStorage::Memory(all) => bytes.extend_from_slice(&all[part]),
-                BlockStorage::Disk(slots) => {
-                    let io = &mut lock(&self.context.row_io[0]);
-                    let length = part.len();
-                    let (piece, from) = load(self.context, io, slots, part)?;
-                    bytes.extend_from_slice(&piece[from..from + length]);
-                }
+        Ok(Some(OutgoingBlock {
+            messages: messages.len() as u64,
+            head,
+            bytes: bytes_at::<M>(&messages),
+            _lease,
+        }))
+    }
+
+    /// Appends more of a block to a frame; returns true if that was the rest of it.
+    fn send(
+        &self,
+        post: &SortedBlock,
+        block: &mut OutgoingBlock,
+        frame: &mut Frame<'_>,
+    ) -> Result<bool, EngineError> {
+        while frame.bytes_room() > 0 {
+            let room = frame.bytes_room();
+            let messages = std::mem::take(&mut block.messages);
+            if !block.head.is_empty() {
+                let now = room.min(block.head.len());
+                frame.bytes(messages, &block.head[..now]);
+                block.head.drain(..now);
+                continue;
             }
+            let Range { start, end } = block.bytes;
+            let now = room.min(end - start);
+            if now == 0 {
+                return Ok(true);
+            }
+            block.bytes.start += match &post.at {
+                BlockStorage::Memory(all) => {
+                    frame.bytes(messages, &all[start..start + now]);
+                    now
+                }
+                BlockStorage::Disk(slots) => {
+                    let page = self.context.arrays.pages().page_bytes();
+                    let now = now.min(page - start % page);
+                    let io = &mut lock(&self.context.row_io[0]);
+                    let (bytes, from) = load(self.context, io, slots, start..start + now)?;
+                    frame.bytes(messages, &bytes[from..from + now]);
+                    now
+                }
+            };
         }
-        Ok(Some((places.len() as u64, bytes)))
+        Ok(block.head.is_empty() && block.bytes.start == block.bytes.end)
     }
 }
 
 impl<M: Element> FrameSource for BlockExchange<'_, M> {
     fn fill(&mut self, frame: &mut Frame<'_>) -> Result<FillStatus, EngineError> {
-        loop {
-            if let Some((messages, bytes, sent)) = &mut self.left {
-                let now = frame.bytes_room().min(bytes.len() - *sent);
-                if now == 0 || !frame.bytes(*messages, &bytes[*sent..*sent + now]) {
-                    return Ok(FillStatus::Full);
-                }
-                *messages = 0;
-                *sent += now;
-                if *sent < bytes.len() {
-                    return Ok(FillStatus::Full);
-                }
-                self.left = None;
-            }
-            let Some(post) = self.posts.get(self.at) else {
-                return Ok(FillStatus::All);
+        while let Some(post) = self.posts.get(self.at) {
+            let mut block = match self.left.take() {
+                Some(block) => block,
+                None => match self.of(post)? {
+                    Some(block) => block,
+                    None => {
+                        self.at += 1;
+                        continue;
+                    }
+                },
             };
-            self.left = (self.of(post)?).map(|(messages, bytes)| (messages, bytes, 0));
+            if !self.send(post, &mut block, frame)? {
+                self.left = Some(block);
+                return Ok(FillStatus::Full);
+            }
             self.at += 1;
         }
+        Ok(FillStatus::All)
     }
 }
 
@@ -141,6 +200,7 @@ impl<M: Element> FrameSource for BlockExchange<'_, M> {
 struct IncomingBlock {
     /// The received part of its length and head.
     head: Vec<u8>,
+    lease: Option<Lease>,
     post: Option<PartialBlock>,
 }
 
@@ -152,18 +212,12 @@ impl IncomingBlock {
         mut bytes: &[u8],
         leave: u64,
     ) -> Result<Option<PartialBlock>, EngineError> {
-        const LENGTH: usize = size_of::<u64>();
         while self.post.is_none() {
-            let wanted = match self.head.split_first_chunk() {
-                None => LENGTH,
-                Some((length, _)) => usize::try_from(u64::from_le_bytes(*length))
-                    .ok()
-                    .and_then(|length| length.checked_add(LENGTH))
-                    .ok_or_else(protocol_error)?,
-            };
+            let wanted = self.wanted(context)?;
             if self.head.len() >= LENGTH && self.head.len() == wanted {
                 let head = &self.head[LENGTH..];
                 self.post = Some(PartialBlock::new::<M>(context, head, leave)?);
+                (self.head, self.lease) = (Vec::new(), None);
                 break;
             }
             if bytes.is_empty() {
@@ -178,6 +232,23 @@ impl IncomingBlock {
             None => false,
         };
         Ok(self.post.take_if(|_| is_whole))
+    }
+
+    /// Returns the bytes of the length, or of length and head once the length is there.
+    fn wanted(&mut self, context: &ExecContext) -> Result<usize, EngineError> {
+        let Some((length, _)) = self.head.split_first_chunk() else {
+            return Ok(LENGTH);
+        };
+        let most = head_bytes(context);
+        let wanted = usize::try_from(u64::from_le_bytes(*length)).ok();
+        let wanted = wanted.and_then(|length| length.checked_add(LENGTH));
+        let wanted = (wanted.filter(|wanted| *wanted <= most)).ok_or_else(protocol_error)?;
+        if self.lease.is_none() {
+            let lease = context.budget.lease("sent messages", wanted as u64)?;
+            self.lease = Some(lease);
+            self.head.reserve_exact(wanted - self.head.len());
+        }
+        Ok(wanted)
     }
 }
 
@@ -205,7 +276,7 @@ impl PartialBlock {
             (u32::from_le_bytes(halves[0]), u32::from_le_bytes(halves[1]))
         };
         let parts: Vec<(u32, u32)> = head.as_chunks().0.iter().map(part).collect();
-        let payload = (parts.len() * size_of::<(u32, u32)>()) as u64;
+        let payload = parts.len() as u64 * PART_BYTES;
         let _lease = context.budget.lease("sent messages", payload)?;
         let ends = parts.last().ok_or_else(protocol_error)?.1 as usize;
         let own = context.ranks.own();
@@ -219,7 +290,6 @@ impl PartialBlock {
             post: SortedBlock {
                 order,
                 parts,
-                count: ends,
                 at: BlockStorage::Disk(Vec::new()),
                 _lease,
             },

@@ -11,6 +11,7 @@ use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::ActiveSet;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::program::message::MessageProgram;
+use crate::program::outbox::Combine;
 use crate::state::rows::{ColumnAccess, Rows};
 
 /// The results of a send pass.
@@ -44,14 +45,18 @@ pub(crate) fn pass<P: MessageProgram>(
     [mut senders, mut reached]: [ActiveSet; 2],
 ) -> Result<SendResult<P::Sum>, EngineError> {
     let fixed = fixed_bytes(context, size_of::<P::Accumulator>(), &[send, apply]);
-    let boxes = Boxes::new(context, size_of::<P::Message>(), fixed, 1)?;
+    // One for each sender, or about as many.
+    let expected = active.map_or(context.arrays.vertices(), ActiveSet::own_len);
+    let boxes = Boxes::new(context, (size_of::<P::Message>(), expected), fixed, 1)?;
     let rows = RowPass {
         context,
         needs: send,
         active,
         activated: Some(&senders),
     };
-    let (of_senders, sent) = boxes.send(&rows.batches(), |batch, worker, sink| {
+    let combine = |earlier: &mut P::Message, later| program.combine(earlier, later);
+    let combine: Option<Combine<'_, _>> = P::COMBINES.then_some(&combine);
+    let (of_senders, sent) = boxes.send(&rows.batches(), combine, |batch, worker, sink| {
         let send = |v, row: <P::SendRows as Rows>::Row<'_>| program.send(v, row, sink);
         rows.batch::<P::SendRows, _>(batch, worker, send)
     })?;

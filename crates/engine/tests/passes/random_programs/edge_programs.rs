@@ -396,6 +396,10 @@ impl Letters {
         let vertices = self.vertices;
         (0..drawn % 4).map(move |i| (mix(drawn ^ i) % vertices, mix(drawn.wrapping_add(i))))
     }
+    /// Returns the function that a message stands for.
+    pub(crate) fn function(message: u64) -> [u64; 2] {
+        [message | 1, mix(message)]
+    }
     pub(crate) fn plain(&self, v: u64, a: u64, mut send: impl FnMut(u64, u64)) -> (u64, bool) {
         let mut count = 0;
         for (to, message) in self.written(v, a) {
@@ -409,17 +413,22 @@ impl Letters {
 impl MessageProgram for Letters {
     type SendRows = Read<u64>;
     type ApplyRows = (Write<u64>, Write<u32>);
-    type Message = u64;
+    type Message = [u64; 2];
     type Accumulator = [u64; 2];
     type Sum = u64;
     const IDENTITY: [u64; 2] = [1, 0];
+    const COMBINES: bool = true;
 
-    fn send(&self, v: u64, a: &u64, sink: &mut Outbox<'_, u64>) -> (u64, Activate) {
-        let (sum, is_active) = self.plain(v, *a, |to, message| sink.send(to, message));
+    fn send(&self, v: u64, a: &u64, sink: &mut Outbox<'_, [u64; 2]>) -> (u64, Activate) {
+        let send = |to, message| sink.send(to, Self::function(message));
+        let (sum, is_active) = self.plain(v, *a, send);
         (sum, activate_if(is_active))
     }
-    fn fold(&self, accumulator: &mut [u64; 2], message: u64) {
-        *accumulator = compose(*accumulator, [message | 1, mix(message)]);
+    fn combine(&self, earlier: &mut [u64; 2], later: [u64; 2]) {
+        *earlier = compose(*earlier, later);
+    }
+    fn fold(&self, accumulator: &mut [u64; 2], message: [u64; 2]) {
+        *accumulator = compose(*accumulator, message);
     }
     fn apply(
         &self,

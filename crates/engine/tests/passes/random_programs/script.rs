@@ -376,7 +376,7 @@ impl<'g> ByHand<'g> {
         let (mut sum, mut next) = (0_u64, vec![false; vertices]);
         for v in (0..vertices).filter(|v| of_all || self.active[*v]) {
             let (summand, is_active) = program.plain(v as u64, self.rows.a[v], |to, message| {
-                program.fold(&mut functions[to as usize], message);
+                program.fold(&mut functions[to as usize], Letters::function(message));
             });
             sum = sum.wrapping_add(summand);
             next[v] = is_active;
