@@ -5,8 +5,7 @@ pub(crate) mod entry;
 mod priority;
 
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, Engine, EngineError, IdOrdinal, ProgramFootprint,
-    VertexArray, Write,
+    Activate, EdgeProgram, Engine, EngineError, IdOrdinal, ProgramFootprint, VertexArray, Write,
 };
 
 pub use self::priority::Priority;
@@ -32,10 +31,7 @@ const BLOCKED: u32 = 3;
 pub fn run(engine: &mut Engine, priority: Priority) -> Result<VertexArray<u32>, EngineError> {
     let state = engine.vertex_array::<u32>("selected")?;
     engine.process_vertices(state.write(), None, |_, state| *state = UNDECIDED)?;
-    let directions = match engine.graph().symmetric() {
-        true => &[Direction::Forward][..],
-        false => &[Direction::Forward, Direction::Backward],
-    };
+    let directions = engine.neighbour_directions();
     let mut undecided = engine.full_set()?;
     let mut limit = engine.pass_limit("a maximal independent set");
     while !undecided.is_empty() {

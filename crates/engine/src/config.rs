@@ -134,6 +134,10 @@ pub struct EngineOptions {
     pub edges: EdgeResidency,
     /// How the push version of vertex programs combines messages.
     pub combiner: Combiner,
+    /// Bytes of a worker's window of labels in a count program.
+    ///
+    /// By free memory if `None`.
+    pub window_bytes: Option<u64>,
 }
 
 impl Default for EngineOptions {
@@ -148,6 +152,7 @@ impl Default for EngineOptions {
             dispatch: DispatchChoice::default(),
             edges: EdgeResidency::default(),
             combiner: Combiner::default(),
+            window_bytes: None,
         }
     }
 }
