@@ -41,13 +41,11 @@ pub fn run<I: VertexIndex>(
     Ok(labels)
 }
 
-/// Returns the bytes that the passes hold for each vertex.
+/// Returns the bytes that the passes hold for each vertex of a graph.
 #[must_use]
-pub fn sizes<I: VertexIndex>() -> ProgramFootprint {
-    // Of a directed graph also the number of arcs into each vertex.
-    count_footprint::<MostFrequent<I>>()
+pub fn sizes<I: VertexIndex>(symmetric: bool) -> ProgramFootprint {
+    count_footprint::<MostFrequent<I>>(symmetric, 2 * size_of::<I>())
         .with_rows::<(Write<I>, IdOrdinal)>()
-        .with_arrays(2 * size_of::<I>() + size_of::<u64>())
 }
 
 /// The label that occurs most often; of several the smallest.

@@ -37,10 +37,7 @@ const DENSE_SHARE: u64 = 8;
 pub fn run(engine: &mut Engine, priority: Priority) -> Result<VertexArray<u32>, EngineError> {
     let state = engine.vertex_array::<u32>("selected")?;
     engine.process_vertices(state.write(), None, |_, state| *state = WAITING)?;
-    let directions = match engine.graph().symmetric() {
-        true => &[Direction::Forward][..],
-        false => &[Direction::Forward, Direction::Backward],
-    };
+    let directions = engine.neighbour_directions();
     let mut rounds = Rounds {
         engine,
         state,

@@ -27,7 +27,7 @@ mod programs;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    ActiveSet, Direction, Engine, EngineError, IdOrdinal, ProgramFootprint, VertexArray, Write,
+    ActiveSet, Engine, EngineError, IdOrdinal, ProgramFootprint, VertexArray, Write,
 };
 
 pub use self::edge::ForestEdge;
@@ -55,11 +55,7 @@ pub fn run<I: LinkIndex>(engine: &mut Engine) -> Result<VertexArray<ForestEdge>,
     loop {
         limit.pass()?;
         let mut found = engine.empty_set()?;
-        let directions: &[Direction] = match engine.graph().symmetric() {
-            true => &[Direction::Forward],
-            false => &[Direction::Forward, Direction::Backward],
-        };
-        for direction in directions {
+        for direction in engine.neighbour_directions() {
             let links = LeastLinks(index);
             let (signal, apply) = links.rows(root, candidate);
             let (_, more) = engine.process_edges(&links, signal, apply, &live, *direction)?;

@@ -136,6 +136,10 @@ pub struct EngineOptions {
     pub combiner: Combiner,
     /// True if a session keeps memory for a result that is edges, whose rows take more than values.
     pub edge_result: bool,
+    /// Bytes of a worker's window of labels in a count program.
+    ///
+    /// By free memory if `None`.
+    pub window_bytes: Option<u64>,
 }
 
 impl Default for EngineOptions {
@@ -151,6 +155,7 @@ impl Default for EngineOptions {
             edges: EdgeResidency::default(),
             combiner: Combiner::default(),
             edge_result: false,
+            window_bytes: None,
         }
     }
 }

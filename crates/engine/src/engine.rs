@@ -174,7 +174,7 @@ impl Engine {
     }
 
     /// Checks the rows that the two phases of a pass name, and loads what the graph keeps of them.
-    fn prepare_rows(
+    pub(crate) fn prepare_rows(
         &mut self,
         active: Option<&ActiveSet>,
         first: impl Rows,
@@ -304,15 +304,7 @@ impl Engine {
                 if of_nodes.is_ok() { least } else { u64::MAX }
             });
         }
-        // A program of another kind needs its own buffers; the buffers of the last kind are freed first.
-        let mut workspace = match self.workspaces.take() {
-            Some((of, workspace)) if of == kind => workspace.downcast::<ColumnScratch<P>>().ok(),
-            _ => {
-                self.active.trim();
-                None
-            }
-        }
-        .unwrap_or_default();
+        let mut workspace = self.take_workspace::<P>();
         let context = |view| ExecContext::new(&self.common, view);
         let stored = context(&self.stored);
         let pass = Pass {
@@ -347,6 +339,20 @@ impl Engine {
         activated.set_global_len(total);
         self.end_pass(began, done.report);
         Ok((sum, activated))
+    }
+
+    /// Takes the buffers of passes of one kind, or new ones.
+    ///
+    /// A program of another kind needs its own buffers; the buffers of the last kind are freed first.
+    pub(crate) fn take_workspace<P: EdgeProgram + 'static>(&mut self) -> Box<ColumnScratch<P>> {
+        let kept = match self.workspaces.take() {
+            Some((of, workspace)) if of == TypeId::of::<P>() => workspace.downcast().ok(),
+            _ => {
+                self.active.trim();
+                None
+            }
+        };
+        kept.unwrap_or_default()
     }
 
     /// Runs one pass of addressed messages: each active vertex, or each of all, sends to any vertices.
@@ -444,6 +450,15 @@ impl Engine {
         report.active = active.map_or(self.vertices(), ActiveSet::len);
         self.end_pass(began, report);
         Ok((sum, [next]))
+    }
+
+    /// The directions in which messages reach all neighbours: both, unless each arc has its opposite.
+    #[must_use]
+    pub fn neighbour_directions(&self) -> &'static [Direction] {
+        match self.graph().symmetric() {
+            true => &[Direction::Forward],
+            false => &[Direction::Forward, Direction::Backward],
+        }
     }
 
     /// Returns the context of one orientation of the graph.

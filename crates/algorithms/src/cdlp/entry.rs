@@ -51,9 +51,9 @@ fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, Algor
 
 fn sizes(graph: &GraphDims, _: &AlgorithmOptions) -> ProgramFootprint {
     if fits_u32(graph.batches.vertices()) {
-        super::sizes::<u32>()
+        super::sizes::<u32>(graph.symmetric)
     } else {
-        super::sizes::<u64>()
+        super::sizes::<u64>(graph.symmetric)
     }
 }
 

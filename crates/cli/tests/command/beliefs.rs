@@ -170,6 +170,7 @@ fn graphs_that_do_not_fit_are_refused() {
         "sssp graph --source 1",
         "wcc graph",
         "scc graph",
+        "cdlp graph",
         "mis graph",
         "mst graph",
         "pagerank graph",

@@ -117,7 +117,8 @@ impl Engine {
         let Some(mut forest) = forest.filter(|_| lacks == 0) else {
             return Ok(false);
         };
-        let over_lists = how != ComponentsMethod::Cells && self.incoming_lists(is_told, besides)?;
+        let over_lists =
+            how != ComponentsMethod::Cells && self.incoming_lists(false, is_told, besides)?;
         if how == ComponentsMethod::Lists && !over_lists {
             return Ok(false);
         }
@@ -155,24 +156,33 @@ impl Engine {
         afforest::flatten(&self.context(false), forest)
     }
 
-    /// Returns true if every rank has the lists of the arcs into its vertices.
+    /// Returns true if every rank has the lists of the arcs into its vertices, as stored or transposed.
     ///
     /// If `is_told`, it loads them where they fit at every rank.
-    fn incoming_lists(&mut self, is_told: bool, leave: u64) -> Result<bool, EngineError> {
-        let lacks = |engine: &Self| u64::from(engine.cache.orientation(false).incoming.is_none());
+    pub(crate) fn incoming_lists(
+        &mut self,
+        transposed: bool,
+        is_told: bool,
+        leave: u64,
+    ) -> Result<bool, EngineError> {
+        let lacks =
+            |engine: &Self| u64::from(engine.cache.orientation(transposed).incoming.is_none());
         if self.common.ranks.total([lacks(self)])? == [0] {
             return Ok(true);
         }
-        let lack = (self.cache).adjacency_shortfall(&self.context(false), false, false, leave);
+        let context = self.context(transposed);
+        let lack = (self.cache).adjacency_shortfall(&context, transposed, false, leave);
         let fits = lacks(self) == 0 || lack == Some(0);
         if !is_told || self.common.ranks.total([u64::from(!fits)])? != [0] {
             return Ok(false);
         }
         self.workspaces = None;
-        let context = ExecContext::new(&self.common, &self.stored);
         if lacks(self) > 0 {
-            self.cache.pin_for_lists(&context, false, false, leave)?;
-            self.cache.load_incoming(&context, false, leave)?;
+            let view = self.transposed.as_ref().filter(|_| transposed);
+            let context = ExecContext::new(&self.common, view.unwrap_or(&self.stored));
+            self.cache
+                .pin_for_lists(&context, transposed, false, leave)?;
+            self.cache.load_incoming(&context, transposed, leave)?;
         }
         self.take_loading();
         self.count_held();

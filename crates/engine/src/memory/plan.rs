@@ -353,11 +353,11 @@ impl GraphShape {
             depth: DEPTH,
         };
         let rows = self.widest * sizes.rows + self.widest / 4;
-        // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's. With windows there are three
-        // more: vertices that count, vertices of a window, and changed vertices.
-        let active = if sizes.windows > 0 { 7 } else { 4 } * self.set_of_vertices;
-        let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
-        let fixed = fixed + sizes.windows;
+        // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's. With windows there are two
+        // more: vertices that count, and changed vertices.
+        let active = if sizes.windows > 0 { 6 } else { 4 } * self.set_of_vertices;
+        let worker = 2 * stream.bytes() + rows as u64 + sizes.windows + SMALL;
+        let fixed = workers * worker + active + SMALL;
         let sets = |each: usize| (each * self.workers + self.waiting()) as u64 * self.set(sizes);
         let written = workers * self.writing(sizes) + self.passing(sizes);
         let messages = match self.messages_leased {

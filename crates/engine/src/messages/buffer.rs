@@ -169,6 +169,16 @@ impl<M: Element> MessageBuffer<M> {
         self.spilled().is_none()
     }
 
+    /// Returns the messages of all vertices; `None` if they are on disk.
+    ///
+    /// The message of a vertex that sent none is meaningless.
+    pub(crate) fn all(&mut self) -> Option<&mut [M]> {
+        match &mut self.values {
+            MessageValues::Memory(values, _) => Some(values.all()),
+            MessageValues::Disk(_) => None,
+        }
+    }
+
     /// Returns the batches whose messages a worker holds at the same time.
     pub(crate) fn window_batches(&self) -> usize {
         self.spilled().map_or(usize::MAX, |spilled| {

@@ -28,6 +28,7 @@ use crate::exec::column::phase::signal::SignalPhase;
 use crate::exec::column::phase::slot::phase::SlotPhase;
 use crate::exec::column::phase::sparse::{adjacency, index_lookup};
 use crate::exec::column::scratch::ColumnScratch;
+use crate::messages::routing::Routing;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::planner::kernel::KernelPlan;
 use crate::planner::routing::RoutingDecision;
@@ -73,6 +74,39 @@ pub(crate) fn edges<P: EdgeProgram>(
     let [read, written] = cache.take_traffic();
     output.report.bytes_read += read;
     output.report.bytes_written += written;
+    Ok(())
+}
+
+/// Sends the messages of the vertices of all ranks to all ranks, and folds none.
+///
+/// A rank gets those that it needs along the arcs if the graph is symmetric, otherwise all.
+pub(crate) fn send<P: EdgeProgram>(
+    pass: Pass<'_, P>,
+    scratch: &mut ColumnScratch<P>,
+    cache: &mut GraphCache,
+    report: &mut PassMetrics,
+) -> Result<(), EngineError> {
+    let context = pass.context;
+    context.ranks.check_stop()?;
+    if scratch.messages.is_none() {
+        scratch.prepare(&pass, cache)?;
+    }
+    let Some(messages) = &mut scratch.messages else {
+        return Err(EngineError::ForeignArray);
+    };
+    messages.reset(Routing::default(), None)?;
+    let of_cache = cache.take_traffic();
+    let filter = cache.orientation(false).filter.as_ref();
+    let filter = filter.filter(|_| context.graph.symmetric());
+    let exchange = MessageExchange::prepare(context, messages, filter, pass.active);
+    run(context, &SignalPhase::new(pass, messages, &exchange))?;
+    context.arrays.end_phase();
+    exchange.drain()?;
+    report.messages = messages.total(context.ranks.own());
+    [report.messages_sent, report.bytes_sent] = context.take_sent();
+    report.filtered_peers = exchange.filtered_peers;
+    report.bytes_read += of_cache[0] + filter.map_or(0, MessageFilter::take_bytes_read);
+    report.bytes_written += of_cache[1];
     Ok(())
 }
 

@@ -18,8 +18,7 @@ use crate::memory::plan::{PassMemory, WINDOW_BATCHES_MIN};
 use crate::messages::buffer::MessageBuffer;
 use crate::metrics::run::Mode;
 use crate::planner::kernel::{KernelPlan, PassStats, choose_kernel};
-use crate::planner::routing;
-use crate::planner::routing::{RoutingDecision, RoutingPlanner};
+use crate::planner::routing::{self, RoutingDecision, RoutingPlanner};
 use crate::planner::routing_memory::{RoutingBudget, routing_budget};
 use crate::planner::routing_stats::table_bytes;
 use crate::program::edge::{ApplyTo, Direction, EdgeProgram};
@@ -329,7 +328,11 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     /// Divides the memory that vertex rows leave: accumulators, streams, then messages, then cells.
     ///
     /// Cells that another program left in the cache stay if they leave enough for these.
-    fn prepare(&mut self, pass: &Pass<'_, P>, cache: &mut GraphCache) -> Result<(), EngineError> {
+    pub(crate) fn prepare(
+        &mut self,
+        pass: &Pass<'_, P>,
+        cache: &mut GraphCache,
+    ) -> Result<(), EngineError> {
         let context = &pass.orientations.stored;
         let (shape, budget) = (context.shape, &context.budget);
         self.weighted = P::Edge::WEIGHTED && context.graph.edge_kind() != EdgeKind::None;

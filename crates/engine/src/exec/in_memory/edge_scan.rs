@@ -23,12 +23,17 @@ const CHUNK_BYTES_MIN: u64 = 1 << 16;
 
 /// Bytes of the budget with which [`visit`] can do, where no weights are asked for.
 pub(crate) fn least(workers: usize) -> u64 {
-    let stream = StreamBuffers {
+    stream_buffers(0).bytes() * workers as u64
+}
+
+/// Returns the buffers of one scanner in about `room` bytes, or the smallest ones.
+pub(crate) fn stream_buffers(room: u64) -> StreamBuffers {
+    let chunk_bytes = (room / (DEPTH + 1) as u64).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
+    StreamBuffers {
         weighted: false,
-        chunk_bytes: CHUNK_BYTES_MIN as usize,
+        chunk_bytes: chunk_bytes.next_multiple_of(CHUNK_BYTES_MIN) as usize,
         depth: DEPTH,
-    };
-    stream.bytes() * workers as u64
+    }
 }
 
 /// The edges of one source in one block of a cell.
@@ -38,7 +43,8 @@ pub(crate) struct SourceEdges<'b> {
     pub(crate) source: u64,
     /// What destinations are counted from.
     first_destination: u64,
-    destinations: &'b [u32],
+    /// The destinations, which ascend, from the first of their batch.
+    pub(crate) locals: &'b [u32],
 }
 
 impl SourceEdges<'_> {
@@ -46,7 +52,7 @@ impl SourceEdges<'_> {
     #[inline(always)]
     pub(crate) fn destinations(&self) -> impl ExactSizeIterator<Item = u64> {
         let global = |local: &u32| self.first_destination + u64::from(*local);
-        self.destinations.iter().map(global)
+        self.locals.iter().map(global)
     }
 }
 
@@ -61,24 +67,27 @@ pub(crate) fn visit(
     visit: impl Fn(SourceEdges<'_>) + Sync,
 ) -> Result<PassMetrics, EngineError> {
     let workers = context.workers.count();
-    let chunk_bytes = context.budget.available() / (8 * (workers * (DEPTH + 1)) as u64);
-    let chunk_bytes = chunk_bytes.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
-    let stream = StreamBuffers {
-        weighted: false,
-        chunk_bytes: chunk_bytes.next_multiple_of(CHUNK_BYTES_MIN) as usize,
-        depth: DEPTH,
-    };
+    let room = context.budget.available() / (8 * workers) as u64;
+    let stream = stream_buffers(room);
     let columns: Vec<usize> = context.ranks.own().collect();
-    let job = EdgeScan {
-        context,
-        cell_cache,
-        wanted,
-        is_source,
-        visit,
-        stream,
-        readers: (0..workers).map(|_| Mutex::new(None)).collect(),
+    let scanners: Vec<_> = (0..workers).map(|_| Mutex::new(None)).collect();
+    let work = |i: usize, worker: &mut Worker| {
+        let column = columns[i];
+        let cells = context.own_cells(column).iter().enumerate();
+        let cells = cells.filter(|(_, cell)| wanted(column, cell));
+        let cells = cells.map(|(position, cell)| (column, position, cell));
+        let cells: Vec<_> = cells.collect();
+        let scanner = &mut *lock(&scanners[worker.index]);
+        let scanner = match scanner {
+            Some(scanner) => scanner,
+            None => scanner.insert(CellScanner::new(context, cell_cache, stream)?),
+        };
+        let mut visitor = EachList {
+            is_source: &is_source,
+            visit: &visit,
+        };
+        scanner.scan(&cells, worker, &mut visitor)
     };
-    let work = |i: usize, worker: &mut Worker| job.column(columns[i], worker);
     let mut report = PassMetrics::new(Mode::Scatter);
     report.active = context.batches.vertices();
     // Ranks add up their messages, so each counts the vertices that it owns.
@@ -92,57 +101,87 @@ pub(crate) fn visit(
     Ok(report)
 }
 
-/// Going through arcs as a job: each step is one column.
-struct EdgeScan<'p, W, S, V> {
-    context: &'p ExecContext<'p>,
-    cell_cache: &'p CellCache,
-    wanted: W,
-    is_source: S,
-    visit: V,
-    stream: StreamBuffers,
-    /// By worker.
-    readers: Vec<Mutex<Option<CellStreams>>>,
+/// What a scan does with cells and with the lists in them.
+pub(crate) trait CellVisitor {
+    /// Prepares for the lists of a cell.
+    fn begin(&mut self, column: usize, cell: &Cell, worker: usize) -> Result<(), EngineError>;
+    /// True if it visits the list of a source.
+    fn wants(&self, source: u64) -> bool;
+    /// Takes the list of one source in one block.
+    fn visit(&mut self, list: SourceEdges<'_>);
 }
 
-/// The sources and destinations of a decoded block.
-type ScanScratch = [Box<[u32; BLOCK_EDGES_MAX]>; 2];
+/// Two functions as a visitor.
+struct EachList<'v, S, V> {
+    is_source: &'v S,
+    visit: &'v V,
+}
 
-impl<W, S, V> EdgeScan<'_, W, S, V>
-where
-    W: Fn(usize, &Cell) -> bool + Sync,
-    S: Fn(u64) -> bool + Sync,
-    V: Fn(SourceEdges<'_>) + Sync,
-{
-    /// Scans a column; returns its edges, its cells, and the bytes read.
-    fn column(&self, column: usize, worker: &mut Worker) -> Result<[u64; 3], EngineError> {
-        let (context, graph) = (self.context, self.context.graph);
-        let cells = graph.column(column).cells();
-        let is_pinned = |position| self.cell_cache.cell(context, column, position);
-        let wanted = || {
-            let cells = cells.iter().enumerate();
-            cells.filter(|(_, cell)| (self.wanted)(column, cell))
-        };
+impl<S: Fn(u64) -> bool, V: Fn(SourceEdges<'_>)> CellVisitor for EachList<'_, S, V> {
+    fn begin(&mut self, _: usize, _: &Cell, _: usize) -> Result<(), EngineError> {
+        Ok(())
+    }
+    #[inline(always)]
+    fn wants(&self, source: u64) -> bool {
+        (self.is_source)(source)
+    }
+    #[inline(always)]
+    fn visit(&mut self, list: SourceEdges<'_>) {
+        (self.visit)(list);
+    }
+}
+
+/// Reads and decodes cells for one worker.
+pub(crate) struct CellScanner<'p> {
+    context: &'p ExecContext<'p>,
+    cell_cache: &'p CellCache,
+    streams: CellStreams,
+    /// The sources and destinations of a decoded block.
+    scratch: [Box<[u32; BLOCK_EDGES_MAX]>; 2],
+}
+
+impl<'p> CellScanner<'p> {
+    pub(crate) fn new(
+        context: &'p ExecContext<'p>,
+        cell_cache: &'p CellCache,
+        stream: StreamBuffers,
+    ) -> Result<Self, EngineError> {
+        Ok(CellScanner {
+            context,
+            cell_cache,
+            streams: CellStreams::new(context, stream)?,
+            scratch: [(); 2].map(|()| Box::new([0; BLOCK_EDGES_MAX])),
+        })
+    }
+
+    /// Scans cells, each with its column and its position there.
+    ///
+    /// Returns the edges, the cells, and the bytes read.
+    pub(crate) fn scan(
+        &mut self,
+        cells: &[(usize, usize, &Cell)],
+        worker: &mut Worker,
+        visitor: &mut impl CellVisitor,
+    ) -> Result<[u64; 3], EngineError> {
+        let (context, graph, cell_cache) = (self.context, self.context.graph, self.cell_cache);
         let mut extents = Vec::new();
-        for (position, cell) in wanted() {
-            if is_pinned(position).is_none() {
+        for &(column, position, cell) in cells {
+            if cell_cache.cell(context, column, position).is_none() {
                 join(&mut extents, graph.data_extent(column, cell));
             }
         }
-        let mut readers = lock(&self.readers[worker.index]);
-        let readers = match &mut *readers {
-            Some(readers) => readers,
-            none => none.insert(CellStreams::new(context, self.stream)?),
-        };
-        readers.cells.start(extents)?;
-        let mut scratch = [(); 2].map(|()| Box::new([0; BLOCK_EDGES_MAX]));
+        self.streams.cells.start(extents)?;
         let (mut all_edges, mut all_cells) = (0, 0);
-        for (position, cell) in wanted() {
+        for &(column, position, cell) in cells {
+            context.ranks.check_stop()?;
             let broken = || graph.corrupt_cell(column, cell);
+            let at = (worker.index, column, cell);
             let mut left = cell.data_bytes() as usize;
             let mut edges = 0;
-            if let Some((mut bytes, _)) = is_pinned(position) {
+            visitor.begin(column, cell, worker.index)?;
+            if let Some((mut bytes, _)) = cell_cache.cell(context, column, position) {
                 while !bytes.is_empty() {
-                    let block = self.block(worker.index, column, cell, bytes, &mut scratch)?;
+                    let block = decode(context, &mut self.scratch, at, bytes, visitor)?;
                     let (used, of_block) = block.ok_or_else(broken)?;
                     bytes = &bytes[used..];
                     edges += of_block;
@@ -152,17 +191,17 @@ where
                 traffic.read(DataKind::Edges, Access::Sequential, cell.data_bytes());
             }
             while left > 0 {
-                readers.pump(worker.queue.as_mut())?;
-                let front = readers.cells.front()?.unwrap_or(&[]);
+                self.streams.pump(worker.queue.as_mut())?;
+                let front = self.streams.cells.front()?.unwrap_or(&[]);
                 let bytes = &front[..front.len().min(left)];
-                match self.block(worker.index, column, cell, bytes, &mut scratch)? {
+                match decode(context, &mut self.scratch, at, bytes, visitor)? {
                     Some((used, of_block)) => {
-                        readers.cells.consume(used);
+                        self.streams.cells.consume(used);
                         left -= used;
                         edges += of_block;
                     }
                     None => match worker.queue.wait() {
-                        Some(done) => drop(readers.accept(done)?),
+                        Some(done) => drop(self.streams.accept(done)?),
                         None => return Err(broken().into()),
                     },
                 }
@@ -171,53 +210,53 @@ where
             all_edges += cell.edges();
             all_cells += 1;
         }
-        Ok([all_edges, all_cells, readers.take_bytes_read()])
+        Ok([all_edges, all_cells, self.streams.take_bytes_read()])
     }
+}
 
-    /// Scans the block at the start of `bytes`; returns its bytes and edges, `None` if it is incomplete.
-    fn block(
-        &self,
-        worker: usize,
-        column: usize,
-        cell: &Cell,
-        bytes: &[u8],
-        scratch: &mut ScanScratch,
-    ) -> Result<Option<(usize, usize)>, EngineError> {
-        let context = self.context;
-        let broken = |error: FormatError| context.broken(column, cell, &error);
-        let from = cell.source_batch();
-        let offset = context.global_offset(from, column);
-        let Some((block, used)) = BlockView::parse(bytes, offset).map_err(broken)? else {
-            return Ok(None);
-        };
-        let [sources, destinations] = scratch;
-        let groups = block.sources(sources);
-        let sources = &sources[..groups];
-        let batches = &context.batches;
-        let (first, span) = (batches.start(from), batches.span(from));
-        let (base, destinations_end) = (batches.start(column), batches.span(column));
-        let mut fits = sources.iter().all(|source| u64::from(*source) < span);
-        let wanted = |source: u32| (self.is_source)(first + u64::from(source));
-        // Decoding its destinations takes most of the time of a block.
-        if !sources.iter().any(|source| wanted(*source)) {
-            ensure(fits, || context.graph.corrupt_cell(column, cell))?;
-            return Ok(Some((used, block.edges())));
-        }
-        block.for_each_group(destinations, sources, wanted, |group, list, _| {
-            let inside = list
-                .iter()
-                .all(|local| u64::from(*local) < destinations_end);
-            fits &= inside;
-            if inside && fits {
-                (self.visit)(SourceEdges {
+/// Decodes the block at the start of `bytes` of a cell, and shows its lists to the visitor.
+///
+/// Returns its bytes and edges, or `None` if it is incomplete.
+fn decode(
+    context: &ExecContext,
+    [sources, destinations]: &mut [Box<[u32; BLOCK_EDGES_MAX]>; 2],
+    (worker, column, cell): (usize, usize, &Cell),
+    bytes: &[u8],
+    visitor: &mut impl CellVisitor,
+) -> Result<Option<(usize, usize)>, EngineError> {
+    let broken = |error: FormatError| context.broken(column, cell, &error);
+    let from = cell.source_batch();
+    let offset = context.global_offset(from, column);
+    let Some((block, used)) = BlockView::parse(bytes, offset).map_err(broken)? else {
+        return Ok(None);
+    };
+    let groups = block.sources(sources);
+    let sources = &sources[..groups];
+    let batches = &context.batches;
+    let (first, span) = (batches.start(from), batches.span(from));
+    let (base, destinations_end) = (batches.start(column), batches.span(column));
+    let mut fits = sources.iter().all(|source| u64::from(*source) < span);
+    let global = |source: &u32| first + u64::from(*source);
+    // Decoding its destinations takes most of the time of a block.
+    if sources.iter().any(|source| visitor.wants(global(source))) {
+        let all = |_| true;
+        block.for_each_group(destinations, sources, all, |group, locals, _| {
+            let source = global(&sources[group]);
+            if !visitor.wants(source) {
+                return;
+            }
+            let mut inside = locals.iter().map(|local| u64::from(*local));
+            fits &= inside.all(|local| local < destinations_end);
+            if fits {
+                visitor.visit(SourceEdges {
                     worker,
-                    source: first + u64::from(sources[group]),
+                    source,
                     first_destination: base,
-                    destinations: list,
+                    locals,
                 });
             }
         });
-        ensure(fits, || context.graph.corrupt_cell(column, cell))?;
-        Ok(Some((used, block.edges())))
     }
+    ensure(fits, || context.graph.corrupt_cell(column, cell))?;
+    Ok(Some((used, block.edges())))
 }

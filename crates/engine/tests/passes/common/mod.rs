@@ -189,6 +189,7 @@ pub(crate) struct Mode {
     pub(crate) edges: EdgeResidency,
     pub(crate) dispatch: DispatchChoice,
     pub(crate) ranks: Ranks,
+    pub(crate) window_bytes: Option<u64>,
     pub(crate) footprint: ProgramFootprint,
 }
 
@@ -203,6 +204,7 @@ impl Mode {
         edges: EdgeResidency::Auto,
         dispatch: DispatchChoice::Auto,
         ranks: Ranks::One,
+        window_bytes: None,
         footprint: ProgramFootprint::USUAL,
     };
 }
@@ -281,6 +283,7 @@ pub(crate) fn settings(
             sparse: mode.sparse,
             dispatch: mode.dispatch,
             edges: mode.edges,
+            window_bytes: mode.window_bytes,
             combiner: match mode.threads {
                 _ if mode.ranks != Ranks::One => Combiner::Auto,
                 3 | 4 => Combiner::Hybrid,

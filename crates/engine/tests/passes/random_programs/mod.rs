@@ -4,6 +4,7 @@
 //! `GRAPHMILL_SEED=n` begins at seed n. A failure names its seed.
 
 mod ask_programs;
+mod count_programs;
 mod edge_programs;
 mod label_programs;
 mod script;
@@ -146,6 +147,7 @@ fn random_mode(random: &mut SplitMix64, footprint: ProgramFootprint) -> Mode {
             1 => Ranks::Simulated(2 + random.below(3) as usize, seed),
             _ => Ranks::One,
         },
+        window_bytes: None,
         footprint,
     }
 }
