@@ -39,8 +39,31 @@ impl<'b> GrowingLease<'b> {
         Ok(())
     }
 
-    /// Returns the leases of all bytes taken.
-    pub fn into_leases(self) -> Vec<Lease> {
+    /// Returns the leases of exactly the bytes taken.
+    pub fn into_leases(mut self) -> Vec<Lease> {
+        // Only the last step can have unused bytes.
+        if let Some(last) = self.leases.last_mut() {
+            last.give_back(self.unused);
+        }
         self.leases
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_are_of_the_bytes_taken() {
+        let budget = MemoryBudget::new(100);
+        let mut lease = GrowingLease::new(&budget, "a list", 30);
+        for bytes in [1, 29, 5, 40] {
+            lease.take(bytes).unwrap();
+        }
+        assert!(lease.take(30).is_err(), "{} are free", budget.available());
+        let leases = lease.into_leases();
+        assert_eq!(budget.available(), 25);
+        drop(leases);
+        assert_eq!(budget.available(), 100);
     }
 }

@@ -110,6 +110,13 @@ impl Lease {
         self.bytes
     }
 
+    /// Gives `bytes` of them back; all if it has fewer.
+    pub(crate) fn give_back(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        self.books.bytes.release(bytes);
+    }
+
     /// Returns the lease with another one, which ends with it.
     pub(crate) fn with(mut self, other: Lease) -> Lease {
         self.also = Some(Box::new(match self.also.take() {

@@ -109,10 +109,11 @@ impl GraphModel {
         // Two varints say where a page is.
         files.degrees = file_bytes((pages * (degrees + 3.0)) as u64);
         files.fanout = file_bytes((pages * (fanout + 4.0)) as u64);
-        if ids == IdKind::Integer {
-            let payloads = expected_bytes(vertices, self.vertices);
-            files.ids = payloads.map(file_bytes).iter().sum();
-        }
+        let of_ids = match ids {
+            IdKind::Integer => expected_bytes(vertices, self.vertices),
+            _ => [0; 2],
+        };
+        files.ids = of_ids.map(file_bytes).iter().sum();
         let cells = columns.iter().map(|column| column.cells);
         let cells = cells.fold(0, u64::saturating_add);
         let measure = GraphDims {
@@ -130,7 +131,12 @@ impl GraphModel {
         GraphProfile {
             arcs: self.arcs,
             columns,
-            open_bytes: GraphProfile::open_bytes(&measure, shape.files.len() as u64, &files),
+            open_bytes: GraphProfile::open_bytes(
+                &measure,
+                shape.files.len() as u64,
+                &files,
+                of_ids,
+            ),
             measure,
             files,
             source: ProfileSource::Expected(self.clone()),

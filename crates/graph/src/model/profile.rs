@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use graphmill_storage::MemoryBudget;
 
-use crate::cell::directory::{Cell, Column};
+use crate::cell::directory::{Cell, Column, FileRoots};
 use crate::error::FormatError;
 use crate::file::page::{DISK_PAGE_BYTES, FileKind, PagedFile};
 use crate::manifest::Manifest;
@@ -19,6 +19,7 @@ use crate::open::stored_graph::StoredGraph;
 use crate::partition::partition;
 use crate::read::page_cache::PageCache;
 use crate::vertex::fanout_pages::FanoutChunk;
+use crate::vertex::ids::page_index::index_bytes;
 use crate::vertex::packed::PAGE_VERTICES;
 use crate::vertex::page_index::PageIndex;
 
@@ -91,17 +92,28 @@ impl GraphProfile {
     }
 
     /// Returns the bytes of the budget that an open graph of `column_files` column files takes.
-    pub(crate) fn open_bytes(measure: &GraphDims, column_files: u64, files: &FileBytes) -> u64 {
+    ///
+    /// `ids` are the payload bytes of the dictionary and of its index.
+    pub(crate) fn open_bytes(
+        measure: &GraphDims,
+        column_files: u64,
+        files: &FileBytes,
+        ids: [u64; 2],
+    ) -> u64 {
         let batches = measure.batches.len() as u64;
         let pages = measure.batches.vertices().div_ceil(PAGE_VERTICES);
         let strips = measure.strips as u64 * size_of::<Range<usize>>() as u64;
         let parts = [
             measure.cells.saturating_mul(size_of::<Cell>() as u64),
             batches * size_of::<Column>() as u64 + strips,
-            column_files * size_of::<ColumnFileSet>() as u64,
+            column_files * (size_of::<ColumnFileSet>() + size_of::<FileRoots>()) as u64,
             2 * PageIndex::memory(pages),
             Manifest::cuts_bytes(batches + 1),
             files.all() / DISK_PAGE_BYTES * size_of::<u32>() as u64,
+            match ids {
+                [0, _] => 0,
+                [data, index] => index_bytes(data / DISK_PAGE_BYTES, index),
+            },
         ];
         parts.into_iter().fold(0, u64::saturating_add)
     }
