@@ -51,16 +51,15 @@ pub fn run<I: VertexIndex>(engine: &mut Engine) -> Result<VertexArray<I>, Algori
 }
 
 /// Returns the bytes that the passes hold for each vertex of a graph in this order.
-pub(crate) fn sizes<I: VertexIndex>(order: Order) -> ProgramFootprint {
+pub(crate) fn sizes<I: VertexIndex>(symmetric: bool, order: Order) -> ProgramFootprint {
+    if symmetric {
+        return wcc::sizes::<I>(WccMethod::Unite(ComponentsMethod::Auto), order);
+    }
     ProgramFootprint::of::<CountArcs<I>>()
         .or(ProgramFootprint::of::<Uncount<I>>())
         .or(ProgramFootprint::of::<Reverse<I>>())
         .or(footprint_of::<Flood<I>>())
         .or(footprint_of::<LeastColour<I>>())
-        .or(wcc::sizes::<I>(
-            WccMethod::Unite(ComponentsMethod::Auto),
-            order,
-        ))
         .with_rows::<(Write<I>, Read<[I; 2]>, IdOrdinal)>()
         .with_arrays(4 * size_of::<I>())
 }

@@ -41,9 +41,9 @@ fn run(engine: &mut Engine, _: &AlgorithmOptions) -> Result<Output, AlgorithmErr
 
 fn sizes(graph: &GraphDims, _: &AlgorithmOptions) -> ProgramFootprint {
     if fits_u32(graph.batches.vertices()) {
-        super::sizes::<u32>(graph.order)
+        super::sizes::<u32>(graph.symmetric, graph.order)
     } else {
-        super::sizes::<u64>(graph.order)
+        super::sizes::<u64>(graph.symmetric, graph.order)
     }
 }
 
