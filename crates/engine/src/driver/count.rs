@@ -9,7 +9,7 @@ use crate::context::ExecContext;
 use crate::driver::count_windows::{CountReaching, SendLabels};
 use crate::driver_log::call_name;
 use crate::engine::Engine;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::exec::in_memory::label_counts::LabelRound;
 use crate::exec::label_windows::WindowSizes;
 use crate::frontier::active_set::ActiveSet;
@@ -61,6 +61,7 @@ impl Engine {
     ) -> Result<ActiveSet, EngineError> {
         let rows = [ColumnAccess::Write(to.id()), ColumnAccess::Read(from.id())];
         self.common.arrays.check(&rows)?;
+        ensure(changed.is_of(&self.active), || EngineError::ForeignSet)?;
         // The degrees of an undirected graph count the arcs into each vertex too.
         let arcs = match self.graph().symmetric() {
             true => None,
