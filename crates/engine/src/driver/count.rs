@@ -16,6 +16,7 @@ use crate::frontier::active_set::ActiveSet;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
 use crate::program::count::CountProgram;
+use crate::program::current_call::catch;
 use crate::program::edge::Direction;
 use crate::program::footprint::ProgramFootprint;
 use crate::state::rows::{ColumnAccess, OutDegree, Read, Write};
@@ -115,7 +116,8 @@ impl Engine {
                     Some(scratch) => scratch.messages.as_mut().and_then(|sent| sent.all()),
                 };
                 let new = elements_mut::<P::Label>(new.all());
-                self.count_labels(program, (old, new), changed, &next, &mut report)
+                // The arrays go back after a panic of the program too.
+                catch(|| self.count_labels(program, (old, new), changed, &next, &mut report))
             }
             _ => Err(EngineError::ForeignArray),
         };

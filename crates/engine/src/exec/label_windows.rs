@@ -23,6 +23,7 @@ use crate::messages::buffer::MessageBuffer;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
 use crate::program::count::CountProgram;
+use crate::program::current_call::CurrentCall;
 use crate::state::rows::{ColumnAccess, OutDegree, Read, Rows, Write};
 use crate::state::vertex_array::{BatchRows, elements_mut};
 
@@ -339,6 +340,7 @@ impl<'r, P: CountProgram> WindowFill<'_, 'r, P> {
         let (context, program, window) =
             (self.round.context, self.round.program, self.window.clone());
         let (budget, bytes) = (&context.budget, scratch.sizes.bytes);
+        let start = context.batches.start(self.batch);
         let counts = &counts[window.clone()];
         let all = counts.iter().map(|count| u64::from(*count)).sum();
         if !scratch.fits(window.len(), all) {
@@ -352,12 +354,13 @@ impl<'r, P: CountProgram> WindowFill<'_, 'r, P> {
                     }
                 };
                 self.scan(scratch, worker, &mut put)?;
+                let current = CurrentCall::new();
+                current.at(start + window.start as u64);
                 if range.end(program) {
-                    break;
+                    choose(window.start, program.choose(range.choice));
+                    return Ok(());
                 }
             }
-            choose(window.start, program.choose(range.choice));
-            return Ok(());
         }
         let mut buffer = match scratch.window.take() {
             Some(buffer) => buffer,
@@ -385,7 +388,9 @@ impl<'r, P: CountProgram> WindowFill<'_, 'r, P> {
         let are_full = slots.iter().all(|[next, end]| next == end);
         ensure(are_full, || context.graph.degrees_disagree(self.batch))?;
         let mut from = 0;
+        let current = CurrentCall::new();
         for (i, [_, end]) in window.zip(&*slots) {
+            current.at(start + i as u64);
             let of_vertex = &mut labels[from..*end as usize];
             if let Some(label) = scratch.table.choose(program, of_vertex) {
                 choose(i, label);

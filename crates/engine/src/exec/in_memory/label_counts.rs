@@ -17,6 +17,7 @@ use crate::exec::in_memory::round::each_part;
 use crate::exec::label_table::LabelTable;
 use crate::frontier::active_set::ActiveSet;
 use crate::program::count::CountProgram;
+use crate::program::current_call::CurrentCall;
 
 /// Vertices that a worker takes at once.
 const AT_ONCE: usize = 256;
@@ -119,8 +120,10 @@ impl<'r, P: CountProgram> LabelRound<'r, P> {
         each_part(self.context, new.len(), AT_ONCE, work, |part, worker| {
             let LabelCounter { labels, table } = &mut *lock(&self.counters[worker]);
             let mut read = 0;
+            let current = CurrentCall::new();
             for i in part {
                 let v = first + i;
+                current.at(v as u64);
                 let mut label = old[v];
                 if is_marked.as_ref().is_none_or(|is_marked| is_marked(v)) {
                     let lists = || self.lists.iter().flatten();
