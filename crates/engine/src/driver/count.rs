@@ -39,7 +39,7 @@ pub fn count_footprint<P: CountProgram>(symmetric: bool, arrays: usize) -> Progr
             .with_arrays(arrays + size_of::<u64>()),
     };
     ProgramFootprint {
-        windows: WindowSizes::BYTES_MIN,
+        windows: WindowSizes::BYTES_MIN + WindowSizes::table_bytes::<P::Label>(),
         // The numbers of labels come first; then also the labels of one more batch.
         rows: footprint.rows.max(3 * size_of::<P::Label>()) + size_of::<u32>(),
         ..footprint

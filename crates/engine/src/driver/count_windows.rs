@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Mutex;
 
 use graphmill_graph::Cell;
-use graphmill_raw::lock;
+use graphmill_raw::{AtomicScalar, lock};
 use graphmill_storage::Lease;
 
 use crate::cache::cells::CellCache;
@@ -63,6 +63,7 @@ impl Engine {
             false => Some(self.send_labels::<P>(from, &mut report)?),
         };
         drop(held);
+        let scratch = self.window_scratch(windows)?;
         let [read, written] = self.cache.take_traffic();
         report.bytes_read += read;
         report.bytes_written += written;
@@ -88,9 +89,7 @@ impl Engine {
             rows: [of_counts, of_labels],
             counting: counting.as_ref(),
             next: &next,
-            scratch: (0..self.common.workers.count())
-                .map(|_| Mutex::new(WindowScratch::new(windows)))
-                .collect(),
+            scratch,
         };
         let ran = round.run();
         drop(round);
@@ -174,11 +173,16 @@ impl Engine {
             let frames = workers.min(batches) * RowFileIo::FRAMES_BYTES;
             let staging = shape.staging_bytes(staged, BUFFERS).saturating_sub(frames);
             let staging = staging + shape.set_of_vertices;
-            let worker = WindowSizes::besides(sides, size_of::<P::Label>());
             match engine.common.ranks.alone() {
-                true => (staging + workers * worker, 0),
+                true => (
+                    staging + workers * WindowSizes::besides::<P::Label>(sides),
+                    0,
+                ),
                 // The pass that sends labels needs no streams, and leaves their memory.
-                false => (staging, shape.least(sends)),
+                false => {
+                    let table = WindowSizes::table_bytes::<P::Label>();
+                    (staging + workers * table, shape.least(sends))
+                }
             }
         };
         self.use_workers_that_fit(|engine| {
@@ -239,6 +243,17 @@ impl Engine {
         self.take_loading();
         self.count_held();
         Ok((WindowSizes { bytes, ..sizes }, held))
+    }
+
+    /// Returns the memory of all workers for a round by windows.
+    fn window_scratch<'r, L: AtomicScalar>(
+        &self,
+        sizes: WindowSizes,
+    ) -> Result<Vec<Mutex<WindowScratch<'r, L>>>, EngineError> {
+        let of_worker = |_| Ok(Mutex::new(WindowScratch::new(sizes, &self.common.budget)?));
+        let scratch: Result<_, EngineError> =
+            (0..self.common.workers.count()).map(of_worker).collect();
+        scratch.map_err(|error| self.too_small(error))
     }
 
     /// Returns the bytes of the budget that hold all cells that windows read.
