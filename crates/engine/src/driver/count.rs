@@ -199,7 +199,7 @@ impl Engine {
         let (Some(old), true) = (old, has_lists) else {
             return Ok(true);
         };
-        let Some(mut round) = LabelRound::new(&context, program, lists) else {
+        let Some(mut round) = LabelRound::new(&context, program, lists)? else {
             return Ok(true);
         };
         // Which vertices of other ranks have changed is not known here.
