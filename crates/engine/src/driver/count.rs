@@ -102,7 +102,7 @@ impl Engine {
         }
         let began = self.common.clock.now();
         let mut report = PassMetrics::new(Mode::Gather);
-        (report.active, report.messages) = (changed.len(), changed.len());
+        report.active = changed.len();
         let mut sent = match is_alone {
             true => None,
             false => Some(self.send_labels::<P>(from, &mut report)?),
