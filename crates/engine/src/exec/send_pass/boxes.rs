@@ -6,6 +6,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use graphmill_fabric::protocol_error;
 use graphmill_raw::{Element, lock};
 use graphmill_storage::{DataKind, Lease};
 
@@ -290,12 +291,10 @@ impl SentMessages<'_> {
             let to = to.as_chunks().0.iter();
             for (i, to) in to.enumerate() {
                 let local = u32::from_le_bytes(*to) as usize;
-                if let Some(message) = read_at(messages, i * size_of::<M>())
-                    && local < span
-                {
-                    f(local, message);
-                }
+                let message = read_at(messages, i * size_of::<M>()).filter(|_| local < span);
+                f(local, message.ok_or_else(protocol_error)?);
             }
+            Ok::<_, EngineError>(())
         };
         for (post, part) in self.index.of(batch) {
             let post = &self.posts[*post as usize];
@@ -305,14 +304,14 @@ impl SentMessages<'_> {
             match &post.at {
                 BlockStorage::Memory(bytes) => {
                     traffic.read(DataKind::Messages, Access::Sequential, part.len() as u64);
-                    each(&bytes[part], places.len());
+                    each(&bytes[part], places.len())?;
                 }
                 BlockStorage::Disk(slots) => {
                     let length = part.len();
                     // `f` may send messages, which takes the worker's part of the row file.
                     let io = || lock(&context.row_io[worker]);
                     let (bytes, from) = load(context, &mut io(), slots, part)?;
-                    each(&bytes[from..from + length], places.len());
+                    each(&bytes[from..from + length], places.len())?;
                 }
             }
         }
