@@ -35,7 +35,7 @@ fn sent_bytes(message: usize, count: usize) -> usize {
 /// The memory of a pass for its boxes, and for blocks that are made, read or exchanged.
 #[derive(Clone, Copy)]
 struct BoxMemory {
-    /// Boxes of all workers with what sorts them, and the index of the blocks.
+    /// Boxes of all workers with what sorts them, and the indexes of the blocks.
     boxes: u64,
     /// Parts of blocks that workers, or the exchange with other ranks, hold at the same time.
     pieces: u64,
@@ -43,7 +43,9 @@ struct BoxMemory {
 
 impl BoxMemory {
     /// Returns the memory for boxes of `capacity` messages of `message` bytes.
-    fn new(context: &ExecContext, message: usize, capacity: usize) -> Self {
+    ///
+    /// Each of `phases` phases has an index of its blocks.
+    fn new(context: &ExecContext, message: usize, capacity: usize, phases: u64) -> Self {
         let (workers, batches) = (context.workers.count() as u64, context.batches.len());
         let each =
             OutboxMemory::<()>::bytes(message, capacity) + BoxSorter::bytes(capacity, batches);
@@ -54,7 +56,7 @@ impl BoxMemory {
             false => of_workers.max(PEERS as u64 * (piece + exchange::heads_bytes(context))),
         };
         BoxMemory {
-            boxes: workers * each as u64 + BlockIndex::bytes(batches),
+            boxes: workers * each as u64 + phases * BlockIndex::bytes(batches),
             pieces,
         }
     }
@@ -62,7 +64,7 @@ impl BoxMemory {
 
 /// Returns the bytes of the smallest boxes of a pass, with a part of a block for each of some phases.
 pub(crate) fn least(context: &ExecContext, message: usize, phases: u64) -> u64 {
-    let memory = BoxMemory::new(context, message, BOX_MIN);
+    let memory = BoxMemory::new(context, message, BOX_MIN, phases);
     memory.boxes + phases * memory.pieces
 }
 
@@ -101,7 +103,7 @@ impl<'s> Boxes<'s> {
         let capacity = (each as usize / sent_bytes(message, 1)).clamp(BOX_MIN, BOX_MAX);
         // What comes from others is as long as theirs.
         let capacity = context.ranks.least(capacity as u64)? as usize;
-        let memory = BoxMemory::new(context, message, capacity);
+        let memory = BoxMemory::new(context, message, capacity, phases);
         let lease = context.budget.lease("messages to send", memory.boxes)?;
         let batches = context.batches.len();
         let sorter = |_| Mutex::new(BoxSorter::new(capacity, batches));
