@@ -49,11 +49,18 @@ pub fn count_footprint<P: CountProgram>(symmetric: bool, arrays: usize) -> Progr
 impl Engine {
     /// Runs one round of a count program: reads the labels in `from`, and writes the next ones to `to`.
     ///
-    /// `changed` are the vertices whose labels the round before changed, or all. A vertex that has none of them as a
-    /// neighbour keeps its label. Returns the vertices that this round changed.
+    /// A round may leave out a vertex without a neighbour in `changed`, which then keeps its label. So `changed` may be the set that
+    /// the round before returned, if three conditions hold:
+    ///
+    /// - That round ran the same program.
+    /// - It wrote the labels in `from`, and no call has changed them since.
+    /// - What [`CountProgram::choose`] returns depends on the counted labels alone.
+    ///
+    /// Otherwise `changed` must have all vertices. Returns the vertices that this round changed.
     ///
     /// # Errors
-    /// Both arrays are the same. Disk, budget or the stored graph failed, or the user asked to stop.
+    /// Both arrays are the same, or `changed` is of another engine. Disk, budget or the stored graph failed, or the user asked to
+    /// stop.
     pub fn process_counts<P: CountProgram + 'static>(
         &mut self,
         program: &P,
