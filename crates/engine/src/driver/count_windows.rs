@@ -191,19 +191,21 @@ impl Engine {
         });
         let (workers, (besides, later)) = (self.common.workers.count() as u64, besides(self));
         let (budget, least) = (self.common.budget.clone(), workers * WindowSizes::BYTES_MIN);
-        let left = |engine: &Engine| {
+        let needed = besides + later + least;
+        let free = |engine: &Engine| {
             let cached = engine.cache.leased_bytes() + engine.cache.lists_leased_bytes();
-            (budget.available() + cached).saturating_sub(besides + later)
+            budget.available() + cached
         };
-        if left(self) < least {
+        if free(self) < needed {
             self.release();
         }
-        let left = left(self);
-        ensure(left >= least, || EngineError::TooSmall {
+        let free = free(self);
+        ensure(free >= needed, || EngineError::TooSmall {
             what: "a window of labels",
-            least: budget.total() + least - left,
+            least: budget.total() + needed - free,
             budget: budget.total(),
         })?;
+        let left = free - (besides + later);
         let is_alone = self.common.ranks.alone();
         let caches = is_alone && self.common.options.edges != EdgeResidency::Disk;
         let cells = caches.then(|| self.memory_of_cells());
