@@ -9,13 +9,14 @@ use crate::context::ExecContext;
 use crate::driver::count_windows::{CountReaching, SendLabels};
 use crate::driver_log::call_name;
 use crate::engine::Engine;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::exec::in_memory::label_counts::LabelRound;
 use crate::exec::label_windows::WindowSizes;
 use crate::frontier::active_set::ActiveSet;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
 use crate::program::count::CountProgram;
+use crate::program::current_call::catch;
 use crate::program::edge::Direction;
 use crate::program::footprint::ProgramFootprint;
 use crate::state::rows::{ColumnAccess, OutDegree, Read, Write};
@@ -38,7 +39,7 @@ pub fn count_footprint<P: CountProgram>(symmetric: bool, arrays: usize) -> Progr
             .with_arrays(arrays + size_of::<u64>()),
     };
     ProgramFootprint {
-        windows: WindowSizes::BYTES_MIN,
+        windows: WindowSizes::BYTES_MIN + WindowSizes::table_bytes::<P::Label>(),
         // The numbers of labels come first; then also the labels of one more batch.
         rows: footprint.rows.max(3 * size_of::<P::Label>()) + size_of::<u32>(),
         ..footprint
@@ -48,11 +49,18 @@ pub fn count_footprint<P: CountProgram>(symmetric: bool, arrays: usize) -> Progr
 impl Engine {
     /// Runs one round of a count program: reads the labels in `from`, and writes the next ones to `to`.
     ///
-    /// `changed` are the vertices whose labels the round before changed, or all. A vertex that has none of them as a
-    /// neighbour keeps its label. Returns the vertices that this round changed.
+    /// A round may leave out a vertex without a neighbour in `changed`, which then keeps its label. So `changed` may be the set that
+    /// the round before returned, if three conditions hold:
+    ///
+    /// - That round ran the same program.
+    /// - It wrote the labels in `from`, and no call has changed them since.
+    /// - What [`CountProgram::choose`] returns depends on the counted labels alone.
+    ///
+    /// Otherwise `changed` must have all vertices. Returns the vertices that this round changed.
     ///
     /// # Errors
-    /// Both arrays are the same. Disk, budget or the stored graph failed, or the user asked to stop.
+    /// Both arrays are the same, or `changed` is of another engine. Disk, budget or the stored graph failed, or the user asked to
+    /// stop.
     pub fn process_counts<P: CountProgram + 'static>(
         &mut self,
         program: &P,
@@ -61,6 +69,7 @@ impl Engine {
     ) -> Result<ActiveSet, EngineError> {
         let rows = [ColumnAccess::Write(to.id()), ColumnAccess::Read(from.id())];
         self.common.arrays.check(&rows)?;
+        ensure(changed.is_of(&self.active), || EngineError::ForeignSet)?;
         // The degrees of an undirected graph count the arcs into each vertex too.
         let arcs = match self.graph().symmetric() {
             true => None,
@@ -100,7 +109,7 @@ impl Engine {
         }
         let began = self.common.clock.now();
         let mut report = PassMetrics::new(Mode::Gather);
-        (report.active, report.messages) = (changed.len(), changed.len());
+        report.active = changed.len();
         let mut sent = match is_alone {
             true => None,
             false => Some(self.send_labels::<P>(from, &mut report)?),
@@ -114,7 +123,8 @@ impl Engine {
                     Some(scratch) => scratch.messages.as_mut().and_then(|sent| sent.all()),
                 };
                 let new = elements_mut::<P::Label>(new.all());
-                self.count_labels(program, (old, new), changed, &next, &mut report)
+                // The arrays go back after a panic of the program too.
+                catch(|| self.count_labels(program, (old, new), changed, &next, &mut report))
             }
             _ => Err(EngineError::ForeignArray),
         };
@@ -196,7 +206,7 @@ impl Engine {
         let (Some(old), true) = (old, has_lists) else {
             return Ok(true);
         };
-        let Some(mut round) = LabelRound::new(&context, program, lists) else {
+        let Some(mut round) = LabelRound::new(&context, program, lists)? else {
             return Ok(true);
         };
         // Which vertices of other ranks have changed is not known here.

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Mutex;
 
 use graphmill_graph::Cell;
-use graphmill_raw::lock;
+use graphmill_raw::{AtomicScalar, lock};
 use graphmill_storage::Lease;
 
 use crate::cache::cells::CellCache;
@@ -63,6 +63,7 @@ impl Engine {
             false => Some(self.send_labels::<P>(from, &mut report)?),
         };
         drop(held);
+        let scratch = self.window_scratch(windows)?;
         let [read, written] = self.cache.take_traffic();
         report.bytes_read += read;
         report.bytes_written += written;
@@ -88,9 +89,7 @@ impl Engine {
             rows: [of_counts, of_labels],
             counting: counting.as_ref(),
             next: &next,
-            scratch: (0..self.common.workers.count())
-                .map(|_| Mutex::new(WindowScratch::new(windows)))
-                .collect(),
+            scratch,
         };
         let ran = round.run();
         drop(round);
@@ -174,11 +173,16 @@ impl Engine {
             let frames = workers.min(batches) * RowFileIo::FRAMES_BYTES;
             let staging = shape.staging_bytes(staged, BUFFERS).saturating_sub(frames);
             let staging = staging + shape.set_of_vertices;
-            let worker = WindowSizes::besides(sides, size_of::<P::Label>());
             match engine.common.ranks.alone() {
-                true => (staging + workers * worker, 0),
+                true => (
+                    staging + workers * WindowSizes::besides::<P::Label>(sides),
+                    0,
+                ),
                 // The pass that sends labels needs no streams, and leaves their memory.
-                false => (staging, shape.least(sends)),
+                false => {
+                    let table = WindowSizes::table_bytes::<P::Label>();
+                    (staging + workers * table, shape.least(sends))
+                }
             }
         };
         self.use_workers_that_fit(|engine| {
@@ -187,19 +191,21 @@ impl Engine {
         });
         let (workers, (besides, later)) = (self.common.workers.count() as u64, besides(self));
         let (budget, least) = (self.common.budget.clone(), workers * WindowSizes::BYTES_MIN);
-        let left = |engine: &Engine| {
+        let needed = besides + later + least;
+        let free = |engine: &Engine| {
             let cached = engine.cache.leased_bytes() + engine.cache.lists_leased_bytes();
-            (budget.available() + cached).saturating_sub(besides + later)
+            budget.available() + cached
         };
-        if left(self) < least {
+        if free(self) < needed {
             self.release();
         }
-        let left = left(self);
-        ensure(left >= least, || EngineError::TooSmall {
+        let free = free(self);
+        ensure(free >= needed, || EngineError::TooSmall {
             what: "a window of labels",
-            least: budget.total() + least - left,
+            least: budget.total() + needed - free,
             budget: budget.total(),
         })?;
+        let left = free - (besides + later);
         let is_alone = self.common.ranks.alone();
         let caches = is_alone && self.common.options.edges != EdgeResidency::Disk;
         let cells = caches.then(|| self.memory_of_cells());
@@ -239,6 +245,17 @@ impl Engine {
         self.take_loading();
         self.count_held();
         Ok((WindowSizes { bytes, ..sizes }, held))
+    }
+
+    /// Returns the memory of all workers for a round by windows.
+    fn window_scratch<'r, L: AtomicScalar>(
+        &self,
+        sizes: WindowSizes,
+    ) -> Result<Vec<Mutex<WindowScratch<'r, L>>>, EngineError> {
+        let of_worker = |_| Ok(Mutex::new(WindowScratch::new(sizes, &self.common.budget)?));
+        let scratch: Result<_, EngineError> =
+            (0..self.common.workers.count()).map(of_worker).collect();
+        scratch.map_err(|error| self.too_small(error))
     }
 
     /// Returns the bytes of the budget that hold all cells that windows read.

@@ -57,6 +57,9 @@ impl Engine {
             }
             return Ok((sum, sets));
         }
+        if self.broken {
+            return Err(EngineError::Broken.into());
+        }
         self.common.ranks.compare_call(name)?;
         self.checkpoint_if_due()?;
         self.active.history().enter();

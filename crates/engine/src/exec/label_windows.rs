@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use graphmill_graph::Cell;
 use graphmill_raw::{AtomicScalar, lock};
-use graphmill_storage::{Buffer, DataKind, Worker};
+use graphmill_storage::{Buffer, DataKind, Lease, MemoryBudget, Worker};
 
 use crate::cache::cells::CellCache;
 use crate::context::{ExecContext, each_batch};
@@ -23,6 +23,7 @@ use crate::messages::buffer::MessageBuffer;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
 use crate::program::count::CountProgram;
+use crate::program::current_call::CurrentCall;
 use crate::state::rows::{ColumnAccess, OutDegree, Read, Rows, Write};
 use crate::state::vertex_array::{BatchRows, elements_mut};
 
@@ -99,11 +100,14 @@ impl WindowSizes {
 
     /// Returns the bytes that a worker takes beside its window.
     ///
-    /// These are a stream for each of `sides` sides of the graph, and a table of labels of `label` bytes.
-    pub(crate) fn besides(sides: usize, label: usize) -> u64 {
-        let place = label.next_multiple_of(size_of::<u32>()) + size_of::<u32>();
-        let table = PLACES * place.next_multiple_of(label) + PLACES / 2 * size_of::<u32>();
-        sides as u64 * stream_buffers(0).bytes() + table as u64
+    /// These are a stream for each of `sides` sides of the graph, and a table of labels.
+    pub(crate) fn besides<L: AtomicScalar>(sides: usize) -> u64 {
+        sides as u64 * stream_buffers(0).bytes() + Self::table_bytes::<L>()
+    }
+
+    /// Returns the bytes of a worker's table of labels.
+    pub(crate) fn table_bytes<L: AtomicScalar>() -> u64 {
+        LabelTable::<L>::bytes(PLACES)
     }
 }
 
@@ -117,6 +121,8 @@ pub(crate) fn window_bytes(vertices: u64, labels: u64, label: usize) -> u64 {
 pub(crate) struct WindowScratch<'r, L: AtomicScalar> {
     sizes: WindowSizes,
     table: LabelTable<L>,
+    /// Of the table.
+    _lease: Lease,
     /// A window; it is made when it is needed.
     window: Option<Buffer>,
     /// One for each side; they are made when they are needed.
@@ -280,13 +286,15 @@ impl<'r, P: CountProgram> WindowRound<'r, P> {
 }
 
 impl<L: AtomicScalar> WindowScratch<'_, L> {
-    pub(crate) fn new(sizes: WindowSizes) -> Self {
-        WindowScratch {
+    pub(crate) fn new(sizes: WindowSizes, budget: &MemoryBudget) -> Result<Self, EngineError> {
+        let lease = budget.lease("counts of labels", WindowSizes::table_bytes::<L>())?;
+        Ok(WindowScratch {
             sizes,
             table: LabelTable::new(PLACES),
+            _lease: lease,
             window: None,
             scanners: [None, None],
-        }
+        })
     }
 
     /// Returns the first vertices whose labels fit in the window, and the number of labels.
@@ -339,6 +347,7 @@ impl<'r, P: CountProgram> WindowFill<'_, 'r, P> {
         let (context, program, window) =
             (self.round.context, self.round.program, self.window.clone());
         let (budget, bytes) = (&context.budget, scratch.sizes.bytes);
+        let start = context.batches.start(self.batch);
         let counts = &counts[window.clone()];
         let all = counts.iter().map(|count| u64::from(*count)).sum();
         if !scratch.fits(window.len(), all) {
@@ -352,12 +361,13 @@ impl<'r, P: CountProgram> WindowFill<'_, 'r, P> {
                     }
                 };
                 self.scan(scratch, worker, &mut put)?;
+                let current = CurrentCall::new();
+                current.at(start + window.start as u64);
                 if range.end(program) {
-                    break;
+                    choose(window.start, program.choose(range.choice));
+                    return Ok(());
                 }
             }
-            choose(window.start, program.choose(range.choice));
-            return Ok(());
         }
         let mut buffer = match scratch.window.take() {
             Some(buffer) => buffer,
@@ -385,7 +395,9 @@ impl<'r, P: CountProgram> WindowFill<'_, 'r, P> {
         let are_full = slots.iter().all(|[next, end]| next == end);
         ensure(are_full, || context.graph.degrees_disagree(self.batch))?;
         let mut from = 0;
+        let current = CurrentCall::new();
         for (i, [_, end]) in window.zip(&*slots) {
+            current.at(start + i as u64);
             let of_vertex = &mut labels[from..*end as usize];
             if let Some(label) = scratch.table.choose(program, of_vertex) {
                 choose(i, label);

@@ -32,7 +32,7 @@ pub struct ProgramFootprint {
     pub(crate) arrays: usize,
     /// Bytes that its caller takes after the last pass, beside the rows.
     pub(crate) result: u64,
-    /// Bytes of a worker's window of labels, at least; 0 without windows.
+    /// Bytes of a worker's least window of labels, with its table; 0 without windows.
     pub(crate) windows: u64,
 }
 

@@ -4,6 +4,7 @@
 
 mod asks;
 mod common;
+mod counts;
 mod fixpoint;
 mod level_scan;
 mod misuse;

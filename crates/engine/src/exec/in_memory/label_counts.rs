@@ -4,6 +4,7 @@
 //! The few vertices with more neighbours than a list has room for are counted one at a time.
 //! So a round has no atomics but one bit for each vertex that changed.
 
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,9 +18,12 @@ use crate::exec::in_memory::round::each_part;
 use crate::exec::label_table::LabelTable;
 use crate::frontier::active_set::ActiveSet;
 use crate::program::count::CountProgram;
+use crate::program::current_call::CurrentCall;
 
 /// Vertices that a worker takes at once.
 const AT_ONCE: usize = 256;
+/// Vertices whose degrees a worker reads at once.
+const DEGREES_AT_ONCE: usize = 1 << 14;
 /// Each worker has room for lists of this length; longer ones share one room.
 const LABELS_MAX: u64 = 1 << 18;
 /// Neighbours are marked if they are at most this share of all.
@@ -48,10 +52,9 @@ impl<'r, P: CountProgram> LabelRound<'r, P> {
         context: &'r ExecContext<'r>,
         program: &'r P,
         lists: [Option<&'r AdjacencyLists>; 2],
-    ) -> Option<Self> {
+    ) -> Result<Option<Self>, EngineError> {
         let (vertices, workers) = (context.batches.vertices(), context.workers.count());
-        let degree = |v| lists.iter().flatten().map(|lists| lists.degree(v)).sum();
-        let most: u64 = (0..vertices as usize).map(degree).max().unwrap_or(0);
+        let most = most_neighbours(context, lists)?;
         let [of_list, of_hub] = [most.min(LABELS_MAX), most].map(|labels| labels as usize);
         let of_hub = Some(of_hub).filter(|_| most > LABELS_MAX);
         let places = (2 * of_list).next_power_of_two();
@@ -60,14 +63,16 @@ impl<'r, P: CountProgram> LabelRound<'r, P> {
         let bytes = workers as u64 * counter + of_hub.unwrap_or(0) as u64 * label;
         let bytes = bytes + 2 * AtomicBitmap::bytes(vertices);
         let lease = context.budget.lease("counts of labels", bytes).ok();
-        let lease = lease.filter(|_| most <= LabelTable::<P::Label>::LABELS_MAX)?;
+        let Some(lease) = lease.filter(|_| most <= LabelTable::<P::Label>::LABELS_MAX) else {
+            return Ok(None);
+        };
         let counter = || {
             Mutex::new(LabelCounter {
                 labels: Vec::with_capacity(of_list),
                 table: LabelTable::new(places),
             })
         };
-        Some(LabelRound {
+        Ok(Some(LabelRound {
             context,
             program,
             lists,
@@ -76,7 +81,7 @@ impl<'r, P: CountProgram> LabelRound<'r, P> {
             changed: AtomicBitmap::new(vertices),
             marked: None,
             _lease: lease,
-        })
+        }))
     }
 
     /// Lets only the neighbours of some vertices count, unless these are neighbours of many.
@@ -119,8 +124,10 @@ impl<'r, P: CountProgram> LabelRound<'r, P> {
         each_part(self.context, new.len(), AT_ONCE, work, |part, worker| {
             let LabelCounter { labels, table } = &mut *lock(&self.counters[worker]);
             let mut read = 0;
+            let current = CurrentCall::new();
             for i in part {
                 let v = first + i;
+                current.at(v as u64);
                 let mut label = old[v];
                 if is_marked.as_ref().is_none_or(|is_marked| is_marked(v)) {
                     let lists = || self.lists.iter().flatten();
@@ -162,6 +169,23 @@ impl<'r, P: CountProgram> LabelRound<'r, P> {
         }
         Ok(())
     }
+}
+
+/// Returns the most neighbours that a vertex of this rank has.
+fn most_neighbours(
+    context: &ExecContext,
+    lists: [Option<&AdjacencyLists>; 2],
+) -> Result<u64, EngineError> {
+    let own = context.ranks.own();
+    let [first, end] = [own.start, own.end].map(|batch| context.batches.cut(batch) as usize);
+    let degree = |v| lists.iter().flatten().map(|lists| lists.degree(v)).sum();
+    let (most, vertices) = (AtomicU64::new(0), end - first);
+    let work = |part: Range<usize>, _| {
+        let of_part = part.map(|i| degree(first + i)).max();
+        most.fetch_max(of_part.unwrap_or(0), Ordering::Relaxed);
+    };
+    each_part(context, vertices, DEGREES_AT_ONCE, vertices as u64, work)?;
+    Ok(most.into_inner())
 }
 
 /// The memory of one worker: the labels of the neighbours of one vertex, and their counts.

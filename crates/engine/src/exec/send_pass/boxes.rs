@@ -6,6 +6,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use graphmill_fabric::protocol_error;
 use graphmill_raw::{Element, lock};
 use graphmill_storage::{DataKind, Lease};
 
@@ -34,7 +35,7 @@ fn sent_bytes(message: usize, count: usize) -> usize {
 /// The memory of a pass for its boxes, and for blocks that are made, read or exchanged.
 #[derive(Clone, Copy)]
 struct BoxMemory {
-    /// Boxes of all workers with what sorts them, and the index of the blocks.
+    /// Boxes of all workers with what sorts them, and the indexes of the blocks.
     boxes: u64,
     /// Parts of blocks that workers, or the exchange with other ranks, hold at the same time.
     pieces: u64,
@@ -42,7 +43,9 @@ struct BoxMemory {
 
 impl BoxMemory {
     /// Returns the memory for boxes of `capacity` messages of `message` bytes.
-    fn new(context: &ExecContext, message: usize, capacity: usize) -> Self {
+    ///
+    /// Each of `phases` phases has an index of its blocks.
+    fn new(context: &ExecContext, message: usize, capacity: usize, phases: u64) -> Self {
         let (workers, batches) = (context.workers.count() as u64, context.batches.len());
         let each =
             OutboxMemory::<()>::bytes(message, capacity) + BoxSorter::bytes(capacity, batches);
@@ -53,7 +56,7 @@ impl BoxMemory {
             false => of_workers.max(PEERS as u64 * (piece + exchange::heads_bytes(context))),
         };
         BoxMemory {
-            boxes: workers * each as u64 + BlockIndex::bytes(batches),
+            boxes: workers * each as u64 + phases * BlockIndex::bytes(batches),
             pieces,
         }
     }
@@ -61,7 +64,7 @@ impl BoxMemory {
 
 /// Returns the bytes of the smallest boxes of a pass, with a part of a block for each of some phases.
 pub(crate) fn least(context: &ExecContext, message: usize, phases: u64) -> u64 {
-    let memory = BoxMemory::new(context, message, BOX_MIN);
+    let memory = BoxMemory::new(context, message, BOX_MIN, phases);
     memory.boxes + phases * memory.pieces
 }
 
@@ -100,7 +103,7 @@ impl<'s> Boxes<'s> {
         let capacity = (each as usize / sent_bytes(message, 1)).clamp(BOX_MIN, BOX_MAX);
         // What comes from others is as long as theirs.
         let capacity = context.ranks.least(capacity as u64)? as usize;
-        let memory = BoxMemory::new(context, message, capacity);
+        let memory = BoxMemory::new(context, message, capacity, phases);
         let lease = context.budget.lease("messages to send", memory.boxes)?;
         let batches = context.batches.len();
         let sorter = |_| Mutex::new(BoxSorter::new(capacity, batches));
@@ -290,12 +293,10 @@ impl SentMessages<'_> {
             let to = to.as_chunks().0.iter();
             for (i, to) in to.enumerate() {
                 let local = u32::from_le_bytes(*to) as usize;
-                if let Some(message) = read_at(messages, i * size_of::<M>())
-                    && local < span
-                {
-                    f(local, message);
-                }
+                let message = read_at(messages, i * size_of::<M>()).filter(|_| local < span);
+                f(local, message.ok_or_else(protocol_error)?);
             }
+            Ok::<_, EngineError>(())
         };
         for (post, part) in self.index.of(batch) {
             let post = &self.posts[*post as usize];
@@ -305,14 +306,14 @@ impl SentMessages<'_> {
             match &post.at {
                 BlockStorage::Memory(bytes) => {
                     traffic.read(DataKind::Messages, Access::Sequential, part.len() as u64);
-                    each(&bytes[part], places.len());
+                    each(&bytes[part], places.len())?;
                 }
                 BlockStorage::Disk(slots) => {
                     let length = part.len();
                     // `f` may send messages, which takes the worker's part of the row file.
                     let io = || lock(&context.row_io[worker]);
                     let (bytes, from) = load(context, &mut io(), slots, part)?;
-                    each(&bytes[from..from + length], places.len());
+                    each(&bytes[from..from + length], places.len())?;
                 }
             }
         }

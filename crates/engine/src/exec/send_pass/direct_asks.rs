@@ -19,7 +19,7 @@ use crate::program::current_call::CurrentCall;
 use crate::program::edge::Activate;
 use crate::state::row_set::RowSet;
 use crate::state::rows::{ColumnAccess, Rows};
-use crate::state::vertex_array::BatchRows;
+use crate::state::vertex_array::{BatchRows, ColumnGuard};
 use crate::value::Reduce;
 
 /// The rows that `ask`, `answer` and `take` see.
@@ -41,11 +41,18 @@ pub(crate) fn is_possible<P: AskProgram>(
         AlignedBuffer::footprint(askers * width) + HierarchicalBitmap::bytes(span as usize)
     };
     let answers = || context.ranks.own().map(bytes).sum::<u64>();
+    let fixed = fixed.saturating_add(opened_bytes(context, answer));
     context.ranks.alone()
-        && width > 0
         && !ask.iter().chain(answer).any(is_write)
         && context.arrays.resident(answer)
         && fixed.saturating_add(answers()) <= context.message_memory(0)
+}
+
+/// Returns the bytes of the borrowed rows of all batches, which each worker has.
+fn opened_bytes(context: &ExecContext, answer: &[ColumnAccess]) -> u64 {
+    let column = size_of::<ColumnGuard<'_>>() + size_of::<Option<Vec<usize>>>();
+    let batch = size_of::<BatchRows<'_>>() + answer.len() * column;
+    (context.workers.count() * context.batches.len() * batch) as u64
 }
 
 /// One pass of asks.
@@ -59,6 +66,9 @@ pub(crate) fn pass<P: AskProgram>(
     mut next: ActiveSet,
 ) -> Result<(Vec<P::Sum>, ActiveSet, PassMetrics), EngineError> {
     let [ask, answer, take] = rows;
+    let opened = context
+        .budget
+        .lease("rows to ask", opened_bytes(context, answer))?;
     let asking = Asking {
         context,
         program,
@@ -78,6 +88,7 @@ pub(crate) fn pass<P: AskProgram>(
         asking.batch(batches[i], worker.index)
     })?;
     drop(asking);
+    drop(opened);
     context.arrays.end_phase();
     answers.retain(|answers| answers.asked.count > 0);
     let batches: Vec<usize> = answers.iter().map(|answers| answers.batch).collect();

@@ -72,6 +72,8 @@ pub(crate) fn pass_on<M: Element>(
             Ok(())
         },
     )?;
+    // A rank that has sent all has sent whole blocks.
+    ensure(arriving.is_empty(), protocol_error)?;
     posts.extend(come);
     Ok(context.take_sent())
 }
@@ -280,8 +282,7 @@ impl PartialBlock {
         let _lease = context.budget.lease("sent messages", payload)?;
         let ends = parts.last().ok_or_else(protocol_error)?.1 as usize;
         let own = context.ranks.own();
-        let is_own = |(batch, _): &(u32, u32)| own.contains(&(*batch as usize));
-        let is_sound = parts.len() == count && parts.iter().all(is_own);
+        let is_sound = parts.len() == count && are_sound(&parts, &own);
         ensure(is_sound, protocol_error)?;
         let wanted = bytes_of::<M>(ends);
         let is_kept = context.message_memory(0) >= leave.saturating_add(wanted as u64);
@@ -314,5 +315,31 @@ impl PartialBlock {
             false => BlockStorage::Disk(store(context, io, &self.bytes)?),
         };
         Ok(SortedBlock { at, ..self.post })
+    }
+}
+
+/// True if the parts of a block are for batches of `own`, ascend, and have messages each.
+fn are_sound(parts: &[(u32, u32)], own: &Range<usize>) -> bool {
+    let ascend = |before: &(u32, u32), part: &(u32, u32)| before.0 < part.0 && before.1 < part.1;
+    parts.first().is_some_and(|first| first.1 > 0)
+        && parts.is_sorted_by(ascend)
+        && parts.iter().all(|part| own.contains(&(part.0 as usize)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_block_ascend() {
+        let are_sound = |parts: &[(u32, u32)]| are_sound(parts, &(2..6));
+        assert!(are_sound(&[(2, 3), (3, 5), (5, 8)]));
+        assert!(!are_sound(&[(2, 5), (3, 3), (5, 8)]), "an end before");
+        assert!(!are_sound(&[(2, 3), (3, 3)]), "no messages");
+        assert!(!are_sound(&[(2, 0)]), "no messages at first");
+        assert!(!are_sound(&[(3, 3), (2, 5)]), "a batch before");
+        assert!(!are_sound(&[(3, 3), (3, 5)]), "a batch twice");
+        assert!(!are_sound(&[(5, 3), (6, 5)]), "a batch of another rank");
+        assert!(!are_sound(&[]), "no parts");
     }
 }
