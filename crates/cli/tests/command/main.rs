@@ -12,6 +12,7 @@ mod damage;
 mod edges_as_found;
 mod estimate;
 mod estimate_labels;
+mod estimate_numbers;
 mod example;
 mod forests;
 mod generate;
