@@ -10,6 +10,7 @@ use graphmill_storage::{CancelToken, Clock, Disk, MemoryBudget, Tiers, WorkerPoo
 use crate::metrics::run::PassMetrics;
 use crate::metrics::tier_model::TierModel;
 use crate::program::footprint::ProgramFootprint;
+use crate::schedule::steal::StealBias;
 
 /// How messages on disk get to where they are needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,6 +110,19 @@ pub enum EdgeResidency {
     Disk,
 }
 
+/// Where the accumulators of batches are while a pass over unsorted chunks scatters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum UpdateResidency {
+    /// In memory for as many batches as fit; updates for the others are written.
+    #[default]
+    Auto,
+    /// In memory for all batches, or the pass fails.
+    Memory,
+    /// Nowhere: all updates are written, as Chaos writes them.
+    Disk,
+}
+
 /// Choices that the engine makes by cost unless configured; no result depends on them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EngineOptions {
@@ -140,6 +154,12 @@ pub struct EngineOptions {
     ///
     /// By free memory if `None`.
     pub window_bytes: Option<u64>,
+    /// Where the stream executor has accumulators.
+    pub updates: UpdateResidency,
+    /// Requests for chunks that a rank has on their way; by measured times if `None` (Chaos, section 6.5).
+    pub window: Option<usize>,
+    /// When the owner of a batch accepts the help of other ranks (Chaos, sections 5.4 and 10.4).
+    pub steal: StealBias,
 }
 
 impl Default for EngineOptions {
@@ -156,6 +176,9 @@ impl Default for EngineOptions {
             combiner: Combiner::default(),
             edge_result: false,
             window_bytes: None,
+            updates: UpdateResidency::default(),
+            window: None,
+            steal: StealBias::default(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_fabric::protocol_error;
-use graphmill_graph::{Column, EdgeKind, FieldType, FormatError, StoredGraph};
+use graphmill_graph::{EdgeKind, FieldType, FormatError, Layout, StoredGraph};
 use graphmill_raw::{Element, lock};
 use graphmill_storage::{DataKind, MemoryBudget, StorageError};
 
@@ -19,6 +19,8 @@ use crate::exec::column::edge_pass;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
 use crate::exec::column::scratch::ColumnScratch;
 use crate::exec::send_pass::{asks, pass};
+use crate::exec::stream::scratch::StreamScratch;
+use crate::exec::stream::superstep;
 use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::{ActiveSet, ActiveSetPool};
 use crate::graph_view::GraphView;
@@ -54,6 +56,8 @@ pub struct Engine {
     pub(crate) cache: GraphCache,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
     pub(crate) workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
+    /// Number of supersteps of the stream executor so far.
+    pub(crate) supersteps: u64,
     /// Bytes that passes over vertices, and of sends, took at most.
     pub(crate) borrowed: u64,
     /// Count programs work window by window, because their lists did not fit.
@@ -304,7 +308,9 @@ impl Engine {
                 if of_nodes.is_ok() { least } else { u64::MAX }
             });
         }
-        let mut workspace = self.take_workspace::<P>();
+        if self.graph().layout() == Layout::Stream && direction == Direction::Backward {
+            self.transpose_chunks()?;
+        }
         let context = |view| ExecContext::new(&self.common, view);
         let stored = context(&self.stored);
         let pass = Pass {
@@ -326,10 +332,25 @@ impl Engine {
             activated: self.active.empty(),
             report: PassMetrics::new(Mode::Scatter),
         };
-        let outcome = edge_pass::edges(pass, &mut workspace, &mut self.cache, &mut done);
+        let outcome = match self.stored.graph.layout() {
+            Layout::Column => {
+                let mut workspace = take_workspace::<P, ColumnScratch<P>>(&mut self.workspaces, &self.active);
+                let outcome = edge_pass::edges(pass, &mut workspace, &mut self.cache, &mut done);
+                self.metrics.messages_resident &= workspace.messages_resident();
+                self.workspaces = Some((kind, workspace));
+                outcome
+            }
+            Layout::Stream => {
+                let mut workspace = take_workspace::<P, StreamScratch<P>>(&mut self.workspaces, &self.active);
+                let number = self.supersteps;
+                let outcome = superstep::edges(pass, number, &mut workspace, &mut done);
+                self.metrics.messages_resident &= workspace.is_resident();
+                self.workspaces = Some((kind, workspace));
+                self.supersteps += 1;
+                outcome
+            }
+        };
         self.count_held();
-        self.metrics.messages_resident &= workspace.messages_resident();
-        self.workspaces = Some((kind, workspace));
         self.broken = outcome.is_err();
         outcome.map_err(|error| self.too_small(error))?;
         let (sums, mut activated) = (done.sums, done.activated);
@@ -339,20 +360,6 @@ impl Engine {
         activated.set_global_len(total);
         self.end_pass(began, done.report);
         Ok((sum, activated))
-    }
-
-    /// Takes the buffers of passes of one kind, or new ones.
-    ///
-    /// A program of another kind needs its own buffers; the buffers of the last kind are freed first.
-    pub(crate) fn take_workspace<P: EdgeProgram + 'static>(&mut self) -> Box<ColumnScratch<P>> {
-        let kept = match self.workspaces.take() {
-            Some((of, workspace)) if of == TypeId::of::<P>() => workspace.downcast().ok(),
-            _ => {
-                self.active.trim();
-                None
-            }
-        };
-        kept.unwrap_or_default()
     }
 
     /// Runs one pass of addressed messages: each active vertex, or each of all, sends to any vertices.
@@ -493,6 +500,23 @@ impl Engine {
     }
 }
 
+/// Takes the buffers of passes of programs `P`, or new ones.
+///
+/// A program of another kind needs its own buffers; the buffers of the last kind are freed first.
+pub(crate) fn take_workspace<P: 'static, W: Default + Send + 'static>(
+    workspaces: &mut Option<(TypeId, Box<dyn Any + Send>)>,
+    active: &ActiveSetPool,
+) -> Box<W> {
+    let kept = match workspaces.take() {
+        Some((of, workspace)) if of == TypeId::of::<P>() => workspace.downcast().ok(),
+        _ => {
+            active.trim();
+            None
+        }
+    };
+    kept.unwrap_or_default()
+}
+
 /// Adds up what the passes did at all ranks. Every rank calls it once, at the end.
 ///
 /// # Errors
@@ -504,11 +528,15 @@ pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
     };
     let own = ranks.own();
     let sent = |which: usize| lock(wire).to.iter().map(|to| to[which]).collect();
-    let columns = own.clone().map(|batch| engine.stored.graph.column(batch));
+    let graph = &engine.stored.graph;
+    let arcs_into = |batch| match graph.chunks() {
+        Some(chunks) => chunks.arcs_into(batch),
+        None => graph.column(batch).edges(),
+    };
     let of_rank = RankMetrics {
         batches: [own.start as u64, own.end as u64],
         vertices: common.arrays.vertices(),
-        edges: columns.map(Column::edges).sum(),
+        edges: own.clone().map(arcs_into).sum(),
         peak_memory: common.budget.peak(),
         messages_to: sent(0),
         bytes_to: sent(1),

@@ -18,6 +18,7 @@
 //! | `exec/in_memory/` | searches, shortest paths and components over adjacency lists in memory; [`PassLimit`]: how many passes a loop may take |
 //! | `exec/send_pass/` | passes that send messages to any vertex, or ask any vertex |
 //! | `exec/vertex_pass.rs` | passes over rows, without messages |
+//! | `exec/stream/` | passes over unsorted chunks of arcs: `superstep.rs` calls their phases in order |
 //! | `exec/column/` | passes over edges: `edge_pass.rs` calls their phases in order |
 //! | `cache/` | cells, adjacency lists and degrees that stay in memory between passes |
 //! | `exchange/` | messages between ranks: filters, frames, the all-to-all exchange |
@@ -33,7 +34,7 @@
 //! | `driver_log.rs` | the log of a driver program (the part of an algorithm that calls passes): its calls and their results |
 //! | `comm/` | collective operations of ranks; the memory for frames, and the constants of flow control |
 //! | `metrics/` | [`Metrics`]: the counters of passes, with the bytes that they moved in memory ([`TierBytes`]); [`TierModel`]: the cost of a slow tier |
-//! | `schedule/` | column groups (the strips that one worker folds together), and NUMA nodes |
+//! | `schedule/` | column groups (the strips that one worker folds together), NUMA nodes, requests for chunks, stealing |
 //! | `graph_view.rs` | a stored graph, as stored or transposed |
 //! | `edge_record.rs` | [`edge_record!`]: a struct as the record of an edge |
 //! | `value.rs` | [`Accumulator`], [`EdgeValue`], [`Reduce`]: the values that programs compute with |
@@ -74,7 +75,7 @@ pub use checkpoint::checkpointer::ResumeInfo;
 pub use checkpoint::files::{is_checkpoint_dir, is_checkpoint_file};
 pub use config::{
     CheckpointInterval, CheckpointPolicy, Combiner, DispatchChoice, EdgeResidency, EngineConfig,
-    EngineOptions, KernelChoice, PassCallback, SparseChoice,
+    EngineOptions, KernelChoice, PassCallback, SparseChoice, UpdateResidency,
 };
 pub use driver::components::ComponentsMethod;
 pub use driver::count::count_footprint;
@@ -103,6 +104,7 @@ pub use program::monotone::{Label, MonotoneProgram};
 pub use program::outbox::Outbox;
 pub use program::slot::{Slot, SlotProgram};
 pub use program::vertex::{VertexContext, VertexProgram};
+pub use schedule::steal::StealBias;
 pub use state::rows::{IdOrdinal, OutDegree, Read, Rows, Write};
 pub use state::vertex_array::VertexArray;
 pub use value::{Accumulator, EdgeValue, Greatest, Least, Reduce};

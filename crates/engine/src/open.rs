@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{
-    Cell, DISK_PAGE_BYTES, EdgeKind, FanoutTable, GraphDims, PageCache, StoredGraph, partition,
+    Cell, DISK_PAGE_BYTES, EdgeKind, FanoutTable, GraphDims, Layout, PageCache, StoredGraph,
+    partition,
 };
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{DataKind, Open, StorageError, Tiers, WorkerSubset};
@@ -99,9 +100,11 @@ impl Engine {
         settings.sizes.weighted &= measure.edge != EdgeKind::None;
         let threads = settings.workers.count();
         let (tiers, free) = (&settings.tiers, settings.budget.available());
-        let edges = gain_from_memory(&settings)
+        let is_column = graph.layout() == Layout::Column;
+        let edges = (is_column && gain_from_memory(&settings))
             .then(|| edges_memory(&graph, ranks.own(), settings.sizes, tiers));
         let shape = fitting_shape(measure, threads, tiers, settings.sizes, edges, free);
+        let shape = shape.with_requests(ranks.count(), settings.options.window);
         let workers = WorkerSubset::new(&settings.workers, shape.workers);
         let batches = Arc::new(measure.batches.clone());
         let page_bytes = page_bytes(&batches);
@@ -183,6 +186,7 @@ impl Engine {
             arcs_are_counted: false,
             cache: GraphCache::default(),
             workspaces: None,
+            supersteps: 0,
             borrowed: 0,
             recovery,
             common,

@@ -160,7 +160,7 @@ impl Buffer {
     }
 
     /// Makes a buffer of memory and its lease.
-    pub(crate) fn from_parts(memory: AlignedBuffer, lease: Lease) -> Self {
+    pub fn from_parts(memory: AlignedBuffer, lease: Lease) -> Self {
         Buffer { memory, lease }
     }
 }

@@ -9,7 +9,7 @@
 //! A list is in ascending order of destinations. A record is the destination's index in one word of 32 bits; where data
 //! was asked for, one, two or four words more hold the edge's.
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, PageCache};
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, Layout, PageCache};
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, prefetch};
 use graphmill_storage::{Buffer, DataKind, Lease};
 
@@ -97,9 +97,10 @@ impl AdjacencyLists {
         8 * widest + (DEGREE_FRAMES as u64) * DISK_PAGE_BYTES + SCRATCH_BYTES
     }
 
-    /// True if destinations fit a word.
+    /// True if destinations fit a word, and the graph has cells to decode.
     pub(crate) fn possible(context: &ExecContext) -> bool {
-        (1..=u64::from(u32::MAX)).contains(&context.batches.vertices())
+        let fits = (1..=u64::from(u32::MAX)).contains(&context.batches.vertices());
+        fits && context.graph.layout() == Layout::Column
     }
 
     /// Decodes all cells of this rank, which are cached.

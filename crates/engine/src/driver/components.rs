@@ -1,6 +1,6 @@
 //! [`Engine::connected_components`]: which vertices hang together, over lists in memory or in one walk over the cells.
 
-use graphmill_graph::Order;
+use graphmill_graph::{ChunkRun, Layout, Order};
 use graphmill_raw::{AtomicCell, AtomicScalar, UnionFind, lock};
 use graphmill_storage::{Buffer, DataKind, PlacementError, StorageError};
 use zerocopy::{FromBytes, IntoBytes};
@@ -12,8 +12,9 @@ use crate::context::ExecContext;
 use crate::driver::pass_list::listed;
 use crate::driver_log::call_name;
 use crate::engine::Engine;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
 use crate::exec::in_memory::{afforest, edge_scan};
+use crate::exec::stream::scan;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::metrics::traffic::Access;
 use crate::program::edge::Direction;
@@ -337,6 +338,9 @@ impl Engine {
         let (metrics, on_pass) = (&mut self.metrics, &self.common.on_pass);
         let mut tell = listed(&*self.common.clock, on_pass, metrics, traffic, count);
         let Some(lists) = lists else {
+            if context.graph.layout() == Layout::Stream {
+                return unite_chunks(&context, forest, tell);
+            }
             return afforest::unite_cells(&context, &cached.cell_cache, forest, tell);
         };
         let against = self.cache.orientation(true).lists.as_ref();
@@ -361,6 +365,40 @@ impl Engine {
             Ok(())
         })
     }
+}
+
+/// Unites the ends of the arcs of all chunks; flat at the end.
+fn unite_chunks<I: AtomicScalar, A: AtomicCell<I>>(
+    context: &ExecContext,
+    forest: UnionFind<'_, I, A>,
+    mut tell: impl FnMut(PassMetrics),
+) -> Result<(), EngineError> {
+    afforest::all(context, forest.len(), |v| {
+        forest.set_parent(v, I::of_index(v as u64));
+    })?;
+    let (batches, symmetric) = (&context.batches, context.graph.symmetric());
+    let pass = scan::visit(context, false, |_, source_batch, chunk, _| {
+        // Where each arc has its opposite, one of the two is enough.
+        let wanted = |run: &ChunkRun| !symmetric || source_batch <= run.destination_batch;
+        for run in chunk.runs().filter(wanted) {
+            let starts = [source_batch, run.destination_batch].map(|batch| batches.start(batch));
+            let ends = [source_batch, run.destination_batch].map(|batch| batches.span(batch));
+            let mut outside = false;
+            chunk.for_each(&run, |source, destination, _| {
+                let [source, destination] = [source, destination].map(u64::from);
+                outside |= source >= ends[0] || destination >= ends[1];
+                if !outside {
+                    let [source, destination] = [starts[0] + source, starts[1] + destination];
+                    forest.union(I::of_index(source), I::of_index(destination));
+                }
+            });
+            ensure(!outside, || context.graph.outside_batch(run.destination_batch, ends[1]))?;
+        }
+        Ok(())
+    })?;
+    afforest::flatten(context, forest)?;
+    tell(pass);
+    Ok(())
 }
 
 /// The edges whose ends are united.

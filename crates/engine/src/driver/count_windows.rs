@@ -10,7 +10,7 @@ use graphmill_storage::Lease;
 use crate::cache::cells::CellCache;
 use crate::config::EdgeResidency;
 use crate::context::{ExecContext, Orientations};
-use crate::engine::Engine;
+use crate::engine::{Engine, take_workspace};
 use crate::error::{EngineError, ensure};
 use crate::exec::column::edge_pass;
 use crate::exec::column::kernel::pass::Pass;
@@ -296,7 +296,7 @@ impl Engine {
         let mut all = self.active.empty();
         all.insert_all()?;
         let [signal, _] = self.prepare_rows(Some(&all), labels.read(), ())?;
-        let mut scratch = self.take_workspace();
+        let mut scratch = take_workspace::<SendLabels<P>, _>(&mut self.workspaces, &self.active);
         let stored = ExecContext::new(&self.common, &self.stored);
         let pass = Pass {
             context: &stored,

@@ -2,3 +2,4 @@
 
 pub(crate) mod plan;
 pub(crate) mod run_bytes;
+pub(crate) mod stream;

@@ -10,8 +10,10 @@ use graphmill_storage::{DataKind, Tiers};
 use crate::comm::wire::{PEERS, Wire};
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::memory::run_bytes;
+use crate::memory::stream::StreamShape;
 use crate::program::footprint::ProgramFootprint;
 use crate::schedule::numa;
+use crate::schedule::window::RequestTimes;
 use crate::state::row_file::RowFileIo;
 
 /// The shape of one pair of streams.
@@ -69,6 +71,8 @@ pub(crate) struct GraphShape {
     messages_leased: bool,
     /// The budget pays for rows.
     rows_leased: bool,
+    /// The chunks of a graph in the stream layout.
+    chunks: Option<StreamShape>,
 }
 
 /// How the free part of a budget is shared out.
@@ -118,12 +122,51 @@ impl GraphShape {
                 .sum(),
             messages_leased: true,
             rows_leased: true,
+            chunks: graph.chunks.map(|chunks| StreamShape {
+                workers: 1,
+                is_alone: graph.own.is_none(),
+                requests: 0,
+                batches: batches.len(),
+                widest: batches.widest() as usize,
+                entries: each().map(|b| 1 << batches.bits(b)).max().unwrap_or(1),
+                chunk_bytes: chunks.chunk_bytes,
+                data_bytes: chunks.edges_max * graph.edge.bytes(),
+                window: None,
+            }),
         }
     }
 
     /// The same for passes of `workers` workers.
     pub(crate) fn with_workers(self, workers: usize) -> Self {
-        GraphShape { workers, ..self }
+        GraphShape {
+            workers,
+            chunks: self.chunks.map(|chunks| StreamShape { workers, ..chunks }),
+            ..self
+        }
+    }
+
+    /// The same for the stream executor of `ranks` ranks, with `window` requests on their way if that is given.
+    pub(crate) fn with_requests(self, ranks: usize, window: Option<usize>) -> Self {
+        let of_ranks = |chunks| StreamShape {
+            requests: RequestTimes::default().window(ranks, 0, None),
+            window,
+            ..chunks
+        };
+        GraphShape {
+            chunks: self.chunks.map(of_ranks),
+            ..self
+        }
+    }
+
+    /// The chunks of a graph in the stream layout.
+    pub(crate) fn chunks(&self) -> Option<StreamShape> {
+        self.chunks
+    }
+
+    /// Returns the bytes that a pass over chunks takes beside its buffers: rows, bitmaps of sets, small things.
+    pub(crate) fn beside_chunks(&self, sizes: ProgramFootprint) -> u64 {
+        let rows = (self.widest * sizes.rows + self.widest / 4) as u64;
+        self.workers as u64 * (rows + SMALL) + 4 * self.set_of_vertices + SMALL
     }
 
     /// The same where all rows of the program are in memory.
@@ -352,6 +395,17 @@ impl GraphShape {
             chunk_bytes,
             depth: DEPTH,
         };
+        if let Some(chunks) = self.chunks {
+            let fixed = self.beside_chunks(sizes);
+            let [none, all] = [false, true].map(|all| fixed + chunks.least(sizes, all));
+            return PassRequirement {
+                stream,
+                fixed,
+                messages: 0,
+                in_memory: all,
+                on_disk: none,
+            };
+        }
         let rows = self.widest * sizes.rows + self.widest / 4;
         // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's. With windows there are two
         // more: vertices that count, and changed vertices.
@@ -446,6 +500,7 @@ mod tests {
             set_of_vertices: 65 * HierarchicalBitmap::bytes(1 << 19),
             messages_leased: true,
             rows_leased: true,
+            chunks: None,
         }
     }
 

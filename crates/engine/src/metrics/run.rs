@@ -22,6 +22,8 @@ pub enum Mode {
     Push,
     /// Over lists in memory, from each vertex that has no label to its neighbours, until one has.
     Pull,
+    /// From each source along unsorted chunks of arcs.
+    Stream,
     /// No edges: messages to vertices by their indices.
     Send,
     /// No edges: rows only.
@@ -53,6 +55,8 @@ pub struct PassMetrics {
     pub cells: u64,
     /// Of these, cells whose index selected the blocks that were read.
     pub cells_indexed: u64,
+    /// Chunks of arcs that were processed, in the stream layout.
+    pub chunks: u64,
     /// Elements scanned: sources of blocks that were read or, in lookups, sources walked over or looked up.
     ///
     /// For messages on disk it also counts messages, and entries and words of the lists that route them.
@@ -104,6 +108,8 @@ pub struct TruncatedPasses {
     pub cells: u64,
     /// Of these, cells in which edges were looked up.
     pub cells_indexed: u64,
+    /// Chunks of arcs that were processed.
+    pub chunks: u64,
     /// Bytes moved in memory, by kind of data.
     pub tiers: TierBytes,
     /// Seconds that workers spent for bytes on the slow tier.
@@ -126,6 +132,7 @@ macro_rules! counts {
             &mut $of.elements_scanned,
             &mut $of.cells,
             &mut $of.cells_indexed,
+            &mut $of.chunks,
         ]
     };
 }

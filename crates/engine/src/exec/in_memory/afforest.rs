@@ -238,7 +238,7 @@ fn most_frequent<I: AtomicScalar, A: AtomicCell<I>>(forest: UnionFind<'_, I, A>)
 }
 
 /// Does some work for every vertex.
-fn all(
+pub(crate) fn all(
     context: &ExecContext,
     vertices: usize,
     work: impl Fn(usize) + Sync,

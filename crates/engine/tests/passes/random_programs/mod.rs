@@ -13,7 +13,8 @@ mod vertex_programs;
 use std::time::Duration;
 
 use graphmill_engine::{
-    DispatchChoice, EdgeResidency, KernelChoice, ProgramFootprint, SparseChoice,
+    DispatchChoice, EdgeResidency, KernelChoice, ProgramFootprint, SparseChoice, StealBias,
+    UpdateResidency,
 };
 use graphmill_storage::{Clock, IoChoice, SplitMix64, SystemClock, open_disk};
 
@@ -148,6 +149,15 @@ fn random_mode(random: &mut SplitMix64, footprint: ProgramFootprint) -> Mode {
             _ => Ranks::One,
         },
         window_bytes: None,
+        updates: one_of(
+            random,
+            [
+                UpdateResidency::Auto,
+                UpdateResidency::Auto,
+                UpdateResidency::Disk,
+            ],
+        ),
+        steal: StealBias::PAPER,
         footprint,
     }
 }

@@ -3,7 +3,7 @@
 //! The program's functions are inlined here. Accumulators of a scatter have a power-of-two length that covers every
 //! value a block's packed destinations can take, so that a mask replaces the bounds check of the hot loop.
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView};
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, EdgeKind};
 use graphmill_raw::{Element, simd};
 
 use crate::messages::batch::MessageSlice;
@@ -20,6 +20,19 @@ pub(crate) enum BlockWeights<'w> {
     F64(&'w [[u8; 8]]),
     /// Records, one after the other; programs without fields have none.
     Records(&'w [u8]),
+}
+
+impl<'w> BlockWeights<'w> {
+    /// The weights in `bytes`, as a graph with such edges stores them, for a program that reads values `E`.
+    pub(crate) fn of<E: EdgeValue>(kind: EdgeKind, bytes: &'w [u8]) -> Self {
+        match kind {
+            _ if !E::WEIGHTED => BlockWeights::None,
+            EdgeKind::None => BlockWeights::None,
+            EdgeKind::F32 => BlockWeights::F32(bytes.as_chunks().0),
+            EdgeKind::F64 => BlockWeights::F64(bytes.as_chunks().0),
+            EdgeKind::Record(_) => BlockWeights::Records(bytes),
+        }
+    }
 }
 
 /// Scratch memory for one decoded block.
@@ -62,8 +75,8 @@ macro_rules! with_edges {
             let $edge = |_: usize| <$program>::Edge::ONE;
             $body
         } else if !<$program>::Edge::FIELDS.is_empty() {
-            if let BlockWeights::Records(records) = $weights {
-                let bytes = record_bytes::<<$program>::Edge>();
+            if let $crate::exec::column::kernel::fold_block::BlockWeights::Records(records) = $weights {
+                let bytes = $crate::exec::column::kernel::fold_block::record_bytes::<<$program>::Edge>();
                 let $edge = |i: usize| {
                     let record = records.get(i * bytes..(i + 1) * bytes);
                     <$program>::Edge::of_record(record.unwrap_or_default())
@@ -72,27 +85,28 @@ macro_rules! with_edges {
             }
         } else {
             match $weights {
-                BlockWeights::None => {
+                $crate::exec::column::kernel::fold_block::BlockWeights::None => {
                     let $edge = |_: usize| <$program>::Edge::ONE;
                     $body
                 }
-                BlockWeights::F32(weights) => {
+                $crate::exec::column::kernel::fold_block::BlockWeights::F32(weights) => {
                     let $edge = |i: usize| <$program>::Edge::of_f32(f32::from_le_bytes(weights[i]));
                     $body
                 }
-                BlockWeights::F64(weights) => {
+                $crate::exec::column::kernel::fold_block::BlockWeights::F64(weights) => {
                     let $edge = |i: usize| <$program>::Edge::of_f64(f64::from_le_bytes(weights[i]));
                     $body
                 }
-                BlockWeights::Records(_) => {}
+                $crate::exec::column::kernel::fold_block::BlockWeights::Records(_) => {}
             }
         }
     };
 }
+pub(crate) use with_edges;
 
 /// Bytes of the record of an edge value.
 #[inline(always)]
-fn record_bytes<E: EdgeValue>() -> usize {
+pub(crate) fn record_bytes<E: EdgeValue>() -> usize {
     E::FIELDS.iter().map(|(_, kind)| kind.bytes()).sum()
 }
 

@@ -1,22 +1,18 @@
 //! Folded strips into whole batches, and these into rows and the next active set.
 
 use graphmill_raw::lock;
-use graphmill_storage::DataKind;
 
 use crate::error::EngineError;
 use crate::exec::column::kernel::accumulators::Accumulators;
+use crate::exec::column::kernel::apply_batch::BatchApply;
 use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::exec::column::phase::slot::phase::SlotPhase;
 use crate::exec::column::phase::slot::task::GroupTask;
-use crate::frontier::bitmap::HierarchicalBitmap;
-use crate::metrics::traffic::Access;
 use crate::program::current_call::CurrentCall;
-use crate::program::edge::{Activate, ApplyTo, EdgeProgram};
+use crate::program::edge::{ApplyTo, EdgeProgram};
 use crate::schedule::tasks::StripRef;
-use crate::state::row_set::RowSet;
-use crate::state::rows::Rows;
 use crate::state::vertex_array::BatchRows;
-use crate::value::{Accumulator, Reduce};
+use crate::value::Accumulator;
 
 impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// Merges the strips of a group into their batches, and applies each batch whose strips are all merged.
@@ -92,7 +88,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         None
     }
 
-    /// Calls the program's `apply` for a batch and leaves the accumulators as they were before the pass.
+    /// Applies a batch and returns its accumulators, which are as they were before the pass.
     fn apply(
         &self,
         batch: usize,
@@ -100,58 +96,14 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         rows: Option<BatchRows<'p>>,
         worker: usize,
     ) -> Result<(), EngineError> {
-        let context = self.context;
-        let mut io = lock(&context.row_io[worker]);
-        let start = context.batches.start(batch);
-        let span = context.batches.span(batch) as usize;
-        let mut reached = HierarchicalBitmap::default();
-        let is_tracked = P::APPLY_TO == ApplyTo::Touched && !context.arrays.resident(self.needs);
-        if is_tracked {
-            reached.reserve(span, &context.budget)?;
-            let accumulators = total[..span].iter().enumerate();
-            let folded = accumulators.filter(|(_, accumulator)| !accumulator.bit_eq(&P::IDENTITY));
-            folded.for_each(|(i, _)| reached.insert(i));
-        }
-        let reached = RowSet::of(&reached).filter(|_| is_tracked);
-        let mut batch_rows = match rows {
-            Some(batch_rows) => batch_rows,
-            None => (context.arrays).open(batch, self.needs, reached.as_ref(), &mut io)?,
+        let of_batch = BatchApply {
+            context: self.context,
+            program: self.program,
+            needs: self.needs,
+            activated: self.activated,
         };
-        let mut next = self.activated.batch(batch)?;
-        let mut sum = P::Sum::ZERO;
-        let mut applied = 0;
-        {
-            let mut rows = P::ApplyRows::slices(&mut batch_rows.guards);
-            let current = CurrentCall::new();
-            for (i, accumulator) in total[..span].iter_mut().enumerate() {
-                current.at(start + i as u64);
-                if P::APPLY_TO == ApplyTo::All || !accumulator.bit_eq(&P::IDENTITY) {
-                    let row = P::ApplyRows::row(&mut rows, i);
-                    let (summand, activate) =
-                        self.program.apply(start + i as u64, row, *accumulator);
-                    sum.add(summand);
-                    applied += 1;
-                    if activate == Activate::Yes {
-                        next.insert(i);
-                    }
-                    *accumulator = P::IDENTITY;
-                }
-            }
-        }
-        drop(next);
-        *lock(&self.sums[batch]) = sum;
-        let (one, all) = (size_of::<P::Accumulator>() as u64, applied == span as u64);
-        context.count_rows(worker, self.needs, applied, all);
-        let traffic = context.traffic.of(worker);
-        traffic.read(DataKind::Messages, Access::Sequential, span as u64 * one);
-        traffic.write(DataKind::Messages, Access::of(all), applied * one);
-        // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
-        let mut beyond = total[span..1usize << context.batches.bits(batch)].iter();
-        if let Some(beyond) = beyond.position(|a| !a.bit_eq(&P::IDENTITY)) {
-            let local = (span + beyond) as u64;
-            return Err(context.graph.outside_batch(batch, local).into());
-        }
+        *lock(&self.sums[batch]) = of_batch.apply(batch, &mut total, rows, worker)?;
         lock(&self.idle_accumulators).push(total);
-        (context.arrays).close(batch_rows, self.needs, reached.as_ref(), &mut io)
+        Ok(())
     }
 }

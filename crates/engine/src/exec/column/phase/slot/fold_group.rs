@@ -1,6 +1,6 @@
 //! Folds the cells of a column group into its accumulators, block by block as they arrive.
 
-use graphmill_graph::{BlockView, EdgeKind, ExtentReader};
+use graphmill_graph::{BlockView, ExtentReader};
 use graphmill_raw::lock;
 use graphmill_storage::DataKind;
 
@@ -282,15 +282,9 @@ fn weights_of<'w, P: EdgeProgram>(
     if !P::Edge::WEIGHTED {
         return Some(BlockWeights::None);
     }
-    Some(match context.graph.edge_kind() {
-        EdgeKind::None => BlockWeights::None,
-        EdgeKind::F32 => BlockWeights::F32(bytes.as_chunks().0.get(from..from + edges)?),
-        EdgeKind::F64 => BlockWeights::F64(bytes.as_chunks().0.get(from..from + edges)?),
-        EdgeKind::Record(width) => {
-            let width = usize::from(width);
-            BlockWeights::Records(bytes.get(from * width..(from + edges) * width)?)
-        }
-    })
+    let kind = context.graph.edge_kind();
+    let bytes = bytes.get(from * kind.bytes()..(from + edges) * kind.bytes())?;
+    Some(BlockWeights::of::<P::Edge>(kind, bytes))
 }
 
 /// Bytes of cells that one step goes through.

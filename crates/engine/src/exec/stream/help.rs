@@ -1,0 +1,73 @@
+//! The search of a rank without work for an owner that needs help (Chaos, section 5.3).
+
+use graphmill_raw::SplitMix64;
+
+use crate::comm::communicator::Communicator;
+use crate::error::EngineError;
+use crate::exec::stream::service::ChunkService;
+
+/// The offers of one rank in one phase: to each owner in random order, until all decline.
+pub(crate) struct Offers {
+    owners: Vec<usize>,
+    is_asked: bool,
+}
+
+/// What a rank without work does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offered {
+    /// Nobody needs help.
+    Over,
+    /// It waits for an answer, or until its last help is delivered.
+    Waiting,
+    /// It helps an owner with a batch that has so many messages.
+    Accepted {
+        owner: usize,
+        batch: usize,
+        count: u64,
+    },
+}
+
+impl Offers {
+    /// Returns the offers of a phase; none if no owner ever accepts.
+    pub(crate) fn new(ranks: &Communicator, phase: u64, is_useless: bool) -> Self {
+        let mut owners: Vec<usize> = (0..ranks.count())
+            .filter(|rank| *rank != ranks.rank() && !is_useless)
+            .collect();
+        let mut random = SplitMix64::new(phase << 16 | ranks.rank() as u64);
+        for last in (1..owners.len()).rev() {
+            owners.swap(last, random.below(last as u64 + 1) as usize);
+        }
+        Offers {
+            owners,
+            is_asked: false,
+        }
+    }
+
+    /// Asks the next owner, or takes its answer.
+    pub(crate) fn next(&mut self, service: &ChunkService<'_>) -> Result<Offered, EngineError> {
+        if self.is_asked {
+            let Some(answer) = service.take_answer() else {
+                return Ok(Offered::Waiting);
+            };
+            self.is_asked = false;
+            if let Some((batch, count)) = answer.accepted {
+                let owner = answer.owner;
+                return Ok(Offered::Accepted {
+                    owner,
+                    batch,
+                    count,
+                });
+            }
+            self.owners.pop();
+        }
+        let Some(owner) = self.owners.last() else {
+            return Ok(Offered::Over);
+        };
+        // An owner gets the help with one batch before that with the next.
+        if service.is_delivered() {
+            service.offer(*owner)?;
+            self.is_asked = true;
+        }
+        Ok(Offered::Waiting)
+    }
+}

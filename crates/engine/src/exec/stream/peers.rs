@@ -1,0 +1,555 @@
+//! The other ranks during a phase: requests to their storage engines, requests from them, and data on its way.
+//!
+//! Every operation is submitted without blocking. [`Peers::poll`] takes what the fabric completed, and reports it as events.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphmill_fabric::{Channel, Fabric, FabricCompletion, FabricOperation, protocol_error};
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::{Buffer, Lease};
+
+use crate::comm::wire::FRAME_BYTES;
+use crate::error::{EngineError, ensure};
+use crate::exec::stream::protocol::{
+    CHUNKS, CONTROL, ChunkHeader, Control, HEADER_BYTES, PARTS, PUTS,
+};
+
+/// Time that an idle worker waits for another rank.
+const WAIT: Duration = Duration::from_millis(1);
+
+/// Bytes to send, which stay as they are until they are sent.
+pub(crate) trait SharedBytes: Send + Sync {
+    fn bytes(&self) -> &[u8];
+}
+
+/// What the other ranks did.
+pub(crate) enum Event {
+    /// A chunk of this rank's request arrived, or the storage engine has none left.
+    Chunk {
+        engine: usize,
+        header: ChunkHeader,
+        buffer: Buffer,
+    },
+    /// An update chunk arrived to be kept.
+    Keep {
+        batch: usize,
+        bytes: usize,
+        buffer: Buffer,
+    },
+    /// A bin was sent, and its buffer is free.
+    BinSent(Buffer),
+    /// Messages or accumulators are complete.
+    Received { from: usize, buffer: Buffer },
+}
+
+/// An owner's answer to an offer of help.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    pub(crate) owner: usize,
+    /// The batch to help with, and the messages of it; `None` if no help is needed.
+    pub(crate) accepted: Option<(usize, u64)>,
+}
+
+/// The purpose of an operation on its way.
+enum Flying {
+    ControlSend,
+    ControlReceive { from: usize },
+    ChunkReceive { engine: usize, lease: Lease },
+    ChunkSend { lease: Lease },
+    NoneSend,
+    PutSend { lease: Lease },
+    PutReceive { batch: usize, bytes: usize, lease: Lease },
+    PartSend { to: usize },
+    PartReceive { from: usize },
+}
+
+/// Bytes on their way to a rank.
+struct Outgoing {
+    to: usize,
+    bytes: Arc<dyn SharedBytes>,
+    at: usize,
+    is_flying: bool,
+}
+
+/// Bytes on their way from a rank.
+struct Incoming {
+    from: usize,
+    buffer: Buffer,
+    at: usize,
+    end: usize,
+    is_awaited: bool,
+}
+
+/// The state of the exchange with other ranks.
+pub(crate) struct Peers {
+    fabric: Arc<dyn Fabric>,
+    phase: u64,
+    control: Vec<AlignedBuffer>,
+    flying: BTreeMap<u64, Flying>,
+    next_token: u64,
+    /// Ranks that ask for nothing more.
+    done: usize,
+    said_done: bool,
+    /// Requests of other ranks: the rank and the batch.
+    pub(crate) gets: VecDeque<(usize, usize)>,
+    puts: VecDeque<(usize, usize, usize)>,
+    /// Buffers for chunks to other ranks.
+    pub(crate) serve: Vec<Buffer>,
+    /// Buffers for update chunks from other ranks.
+    pub(crate) keep: Vec<Buffer>,
+    /// Frames for parts, which the exchange has between phases.
+    frames: Vec<AlignedBuffer>,
+    offers: VecDeque<usize>,
+    answer: Option<Answer>,
+    outgoing: Vec<Outgoing>,
+    incoming: Vec<Incoming>,
+    /// Bytes sent since they were last taken.
+    pub(crate) sent: u64,
+}
+
+impl Peers {
+    pub(crate) fn new(fabric: Arc<dyn Fabric>, serve: Vec<Buffer>, keep: Vec<Buffer>) -> Self {
+        Peers {
+            fabric,
+            phase: 0,
+            control: Vec::new(),
+            flying: BTreeMap::new(),
+            next_token: 0,
+            done: 0,
+            said_done: false,
+            gets: VecDeque::new(),
+            puts: VecDeque::new(),
+            serve,
+            keep,
+            frames: Vec::new(),
+            offers: VecDeque::new(),
+            answer: None,
+            outgoing: Vec::new(),
+            incoming: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// The number of this rank.
+    pub(crate) fn rank(&self) -> usize {
+        self.fabric.rank()
+    }
+
+    /// Number of ranks.
+    pub(crate) fn ranks(&self) -> usize {
+        self.fabric.ranks()
+    }
+
+    /// Begins a phase, whose number is the same at every rank; [`Peers::end`] returns the frames.
+    pub(crate) fn begin(
+        &mut self,
+        phase: u64,
+        frames: Vec<AlignedBuffer>,
+    ) -> Result<(), EngineError> {
+        self.phase = phase;
+        self.frames = frames;
+        (self.done, self.said_done) = (0, false);
+        let others = (0..self.fabric.ranks()).filter(|rank| *rank != self.fabric.rank());
+        for from in others.collect::<Vec<_>>() {
+            self.await_control(from)?;
+        }
+        Ok(())
+    }
+
+    /// True if all ranks are done, and nothing of this rank is on its way.
+    pub(crate) fn is_over(&self) -> bool {
+        self.said_done && self.done + 1 == self.fabric.ranks() && self.flying.is_empty()
+    }
+
+    /// Ends a phase that [is over](Self::is_over).
+    pub(crate) fn end(&mut self) -> Vec<AlignedBuffer> {
+        std::mem::take(&mut self.frames)
+    }
+
+    /// True if this rank reported that it asks for nothing more.
+    pub(crate) fn said_done(&self) -> bool {
+        self.said_done
+    }
+
+    /// True if nothing that this rank asked for or gives is on its way.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let is_of_others = |of: &Flying| {
+            matches!(
+                of,
+                Flying::ControlReceive { .. }
+                    | Flying::ChunkSend { .. }
+                    | Flying::NoneSend
+                    | Flying::PutReceive { .. }
+            )
+        };
+        self.flying.values().all(is_of_others) && self.has_no_parts()
+    }
+
+    /// True if no messages or accumulators are on their way.
+    pub(crate) fn has_no_parts(&self) -> bool {
+        self.outgoing.is_empty() && self.incoming.is_empty()
+    }
+
+    /// Reports to all ranks that this one asks for nothing more in this phase.
+    pub(crate) fn say_done(&mut self) -> Result<(), EngineError> {
+        self.said_done = true;
+        let own = self.fabric.rank();
+        for to in (0..self.fabric.ranks()).filter(|rank| *rank != own) {
+            self.tell(to, Control::Done)?;
+        }
+        Ok(())
+    }
+
+    /// Asks a storage engine for a chunk of a batch, into a buffer of the window.
+    pub(crate) fn get(
+        &mut self,
+        engine: usize,
+        batch: usize,
+        buffer: Buffer,
+    ) -> Result<(), EngineError> {
+        let (memory, lease) = buffer.into_parts();
+        self.receive(engine, CHUNKS, memory, Flying::ChunkReceive { engine, lease });
+        let batch = batch as u32;
+        self.tell(engine, Control::Get { batch })
+    }
+
+    /// Sends an update chunk to a storage engine.
+    pub(crate) fn put(
+        &mut self,
+        engine: usize,
+        batch: usize,
+        bytes: usize,
+        bin: Buffer,
+    ) -> Result<(), EngineError> {
+        let (batch, length) = (batch as u32, bytes as u32);
+        self.tell(
+            engine,
+            Control::Put {
+                batch,
+                bytes: length,
+            },
+        )?;
+        let (memory, lease) = bin.into_parts();
+        self.send(engine, PUTS, (memory, 0..bytes), Flying::PutSend { lease });
+        Ok(())
+    }
+
+    /// Sends a chunk that another rank asked for: `header` says where it is in the buffer.
+    pub(crate) fn answer_get(&mut self, to: usize, header: ChunkHeader, mut buffer: Buffer) {
+        header.put(&mut buffer);
+        let end = header.parts.map(|part| part[1] as usize);
+        let range = 0..end[0].max(end[1]);
+        let (memory, lease) = buffer.into_parts();
+        self.send(to, CHUNKS, (memory, range), Flying::ChunkSend { lease });
+    }
+
+    /// Reports that there are no more chunks of a batch.
+    pub(crate) fn answer_none(&mut self, to: usize, batch: usize) -> Result<(), EngineError> {
+        let header = ChunkHeader {
+            batch: batch as u32,
+            phase: self.phase,
+            has_chunk: false,
+            parts: [[0; 2]; 2],
+        };
+        let mut memory = self.control_buffer()?;
+        header.put(&mut memory);
+        self.send(to, CHUNKS, (memory, 0..HEADER_BYTES), Flying::NoneSend);
+        Ok(())
+    }
+
+    /// Offers help to an owner, whose [`answer`](Self::take_answer) follows.
+    pub(crate) fn offer(&mut self, owner: usize) -> Result<(), EngineError> {
+        self.tell(owner, Control::Offer)
+    }
+
+    /// Takes the answer to this rank's offer.
+    pub(crate) fn take_answer(&mut self) -> Option<Answer> {
+        self.answer.take()
+    }
+
+    /// Takes the next rank that offers help.
+    pub(crate) fn take_offer(&mut self) -> Option<usize> {
+        self.offers.pop_front()
+    }
+
+    /// Answers an offer.
+    pub(crate) fn answer_offer(
+        &mut self,
+        to: usize,
+        accepted: Option<(usize, u64)>,
+    ) -> Result<(), EngineError> {
+        self.tell(
+            to,
+            match accepted {
+                None => Control::Decline,
+                Some((batch, count)) => Control::Accept {
+                    batch: batch as u32,
+                    count,
+                },
+            },
+        )
+    }
+
+    /// Sends messages or accumulators, part by part.
+    pub(crate) fn send_bytes(&mut self, to: usize, bytes: Arc<dyn SharedBytes>) {
+        self.outgoing.push(Outgoing {
+            to,
+            bytes,
+            at: 0,
+            is_flying: false,
+        });
+    }
+
+    /// Receives `end` bytes of messages or accumulators into a buffer.
+    pub(crate) fn receive_bytes(&mut self, from: usize, buffer: Buffer, end: usize) {
+        self.incoming.push(Incoming {
+            from,
+            buffer,
+            at: 0,
+            end,
+            is_awaited: false,
+        });
+    }
+
+    /// Takes what the fabric completed, and submits what can be submitted; returns true if anything changed.
+    pub(crate) fn poll(
+        &mut self,
+        is_idle: bool,
+        events: &mut Vec<Event>,
+    ) -> Result<bool, EngineError> {
+        let mut has_moved = self.submit_parts();
+        has_moved |= self.await_puts();
+        let wait = match is_idle && !has_moved {
+            true => WAIT,
+            false => Duration::ZERO,
+        };
+        let mut next = match wait {
+            Duration::ZERO => self.fabric.poll(),
+            wait => self.fabric.wait(wait),
+        };
+        while let Some(done) = next {
+            has_moved = true;
+            self.complete(done, events)?;
+            next = self.fabric.poll();
+        }
+        Ok(has_moved)
+    }
+
+    fn complete(
+        &mut self,
+        done: FabricCompletion,
+        events: &mut Vec<Event>,
+    ) -> Result<(), EngineError> {
+        let flying = self.flying.remove(&done.token).ok_or_else(protocol_error)?;
+        let bytes = done.result?;
+        let memory = done.buffer.ok_or_else(protocol_error)?;
+        match flying {
+            Flying::ControlSend | Flying::NoneSend => self.control.push(memory),
+            Flying::ControlReceive { from } => {
+                let control = Control::decode(memory.get(..bytes).unwrap_or_default(), self.phase);
+                self.control.push(memory);
+                self.heard(from, control.ok_or_else(protocol_error)?)?;
+            }
+            Flying::ChunkReceive { engine, lease } => {
+                let header = ChunkHeader::take(memory.get(..bytes).unwrap_or_default());
+                let header = header.filter(|header| header.phase == self.phase);
+                events.push(Event::Chunk {
+                    engine,
+                    header: header.ok_or_else(protocol_error)?,
+                    buffer: Buffer::from_parts(memory, lease),
+                });
+            }
+            Flying::ChunkSend { lease } => self.serve.push(Buffer::from_parts(memory, lease)),
+            Flying::PutSend { lease } => {
+                events.push(Event::BinSent(Buffer::from_parts(memory, lease)));
+            }
+            Flying::PutReceive {
+                batch,
+                bytes: announced,
+                lease,
+            } => {
+                ensure(bytes == announced, protocol_error)?;
+                events.push(Event::Keep {
+                    batch,
+                    bytes,
+                    buffer: Buffer::from_parts(memory, lease),
+                });
+            }
+            Flying::PartSend { to } => {
+                self.frames.push(memory);
+                self.sent_part(to);
+            }
+            Flying::PartReceive { from } => {
+                self.came(from, memory.get(..bytes).unwrap_or_default(), events)?;
+                self.frames.push(memory);
+            }
+        }
+        Ok(())
+    }
+
+    /// Acts on a control message.
+    fn heard(&mut self, from: usize, control: Control) -> Result<(), EngineError> {
+        match control {
+            Control::Get { batch } => self.gets.push_back((from, batch as usize)),
+            Control::Put { batch, bytes } => {
+                self.puts.push_back((from, batch as usize, bytes as usize));
+            }
+            Control::Offer => self.offers.push_back(from),
+            Control::Accept { batch, count } => {
+                self.answer = Some(Answer {
+                    owner: from,
+                    accepted: Some((batch as usize, count)),
+                });
+            }
+            Control::Decline => {
+                self.answer = Some(Answer {
+                    owner: from,
+                    accepted: None,
+                });
+            }
+            Control::Done => {
+                self.done += 1;
+                return Ok(());
+            }
+        }
+        self.await_control(from)
+    }
+
+    /// Takes a part of the bytes that a rank sends.
+    fn came(
+        &mut self,
+        from: usize,
+        part: &[u8],
+        events: &mut Vec<Event>,
+    ) -> Result<(), EngineError> {
+        let position = self.incoming.iter().position(|of| of.from == from);
+        let position = position.ok_or_else(protocol_error)?;
+        let of = &mut self.incoming[position];
+        let end = of.at + part.len();
+        ensure(!part.is_empty() && end <= of.end, protocol_error)?;
+        of.buffer[of.at..end].copy_from_slice(part);
+        (of.at, of.is_awaited) = (end, false);
+        if end == of.end {
+            let Incoming { from, buffer, .. } = self.incoming.remove(position);
+            events.push(Event::Received { from, buffer });
+        }
+        Ok(())
+    }
+
+    /// A part to a rank is sent: its bytes are complete, or another part follows.
+    fn sent_part(&mut self, to: usize) {
+        if let Some(position) = self.outgoing.iter().position(|of| of.to == to) {
+            let of = &mut self.outgoing[position];
+            of.is_flying = false;
+            if of.at == of.bytes.bytes().len() {
+                self.outgoing.remove(position);
+            }
+        }
+    }
+
+    /// Sends and awaits the next part of the first transfer to each rank, and from each rank.
+    ///
+    /// A rank that is awaited may send late. So the last frame is for what this rank sends.
+    fn submit_parts(&mut self) -> bool {
+        let mut has_moved = false;
+        for other in 0..self.fabric.ranks() {
+            let incoming = self.incoming.iter_mut().find(|of| of.from == other);
+            if let Some(of) = incoming.filter(|of| !of.is_awaited && self.frames.len() > 1)
+                && let Some(memory) = self.frames.pop()
+            {
+                of.is_awaited = true;
+                self.receive(other, PARTS, memory, Flying::PartReceive { from: other });
+                has_moved = true;
+            }
+            let outgoing = self.outgoing.iter_mut().find(|of| of.to == other);
+            if let Some(of) = outgoing.filter(|of| !of.is_flying)
+                && let Some(mut memory) = self.frames.pop()
+            {
+                let bytes = of.bytes.bytes();
+                let part = &bytes[of.at..bytes.len().min(of.at + FRAME_BYTES)];
+                let length = part.len();
+                memory[..length].copy_from_slice(part);
+                (of.at, of.is_flying) = (of.at + length, true);
+                let flying = Flying::PartSend { to: other };
+                self.send(other, PARTS, (memory, 0..length), flying);
+                has_moved = true;
+            }
+        }
+        has_moved
+    }
+
+    /// Awaits announced update chunks, as far as there are buffers for them.
+    fn await_puts(&mut self) -> bool {
+        let mut has_moved = false;
+        while !self.keep.is_empty()
+            && let Some((from, batch, bytes)) = self.puts.pop_front()
+            && let Some(buffer) = self.keep.pop()
+        {
+            let (memory, lease) = buffer.into_parts();
+            let receive = Flying::PutReceive {
+                batch,
+                bytes,
+                lease,
+            };
+            self.receive(from, PUTS, memory, receive);
+            has_moved = true;
+        }
+        has_moved
+    }
+
+    fn await_control(&mut self, from: usize) -> Result<(), EngineError> {
+        let memory = self.control_buffer()?;
+        self.receive(from, CONTROL, memory, Flying::ControlReceive { from });
+        Ok(())
+    }
+
+    fn tell(&mut self, to: usize, control: Control) -> Result<(), EngineError> {
+        let mut memory = self.control_buffer()?;
+        memory[..HEADER_BYTES].copy_from_slice(&control.encode(self.phase));
+        self.send(to, CONTROL, (memory, 0..HEADER_BYTES), Flying::ControlSend);
+        Ok(())
+    }
+
+    fn control_buffer(&mut self) -> Result<AlignedBuffer, EngineError> {
+        match self.control.pop() {
+            Some(memory) => Ok(memory),
+            None => Ok(AlignedBuffer::zeroed(HEADER_BYTES)?),
+        }
+    }
+
+    fn send(
+        &mut self,
+        to: usize,
+        channel: Channel,
+        (buffer, range): (AlignedBuffer, Range<usize>),
+        flying: Flying,
+    ) {
+        self.sent += range.len() as u64;
+        let operation = FabricOperation::Send {
+            to,
+            channel,
+            buffer,
+            range,
+        };
+        self.submit(operation, flying);
+    }
+
+    fn receive(&mut self, from: usize, channel: Channel, buffer: AlignedBuffer, flying: Flying) {
+        let operation = FabricOperation::Receive {
+            from,
+            channel,
+            buffer,
+        };
+        self.submit(operation, flying);
+    }
+
+    fn submit(&mut self, operation: FabricOperation, flying: Flying) {
+        let token = self.next_token;
+        self.next_token += 1;
+        self.flying.insert(token, flying);
+        self.fabric.submit(operation, token);
+    }
+}

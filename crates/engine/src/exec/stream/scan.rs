@@ -1,0 +1,122 @@
+//! A scan of all chunks at this rank's storage engine, in any order.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use graphmill_graph::{ChunkSet, ChunkView};
+use graphmill_raw::{AlignedBuffer, lock};
+use graphmill_storage::{Job, JobError, Step, Worker};
+
+use crate::context::{ExecContext, run};
+use crate::error::EngineError;
+use crate::exec::stream::scratch::placement;
+use crate::exec::stream::service::{ChunkService, QUEUE_DEPTH, ServiceState};
+use crate::exec::stream::storage_engine::{PhaseKind, StorageEngine};
+use crate::memory::stream::StreamShape;
+use crate::metrics::run::{Mode, PassMetrics};
+
+/// Bytes of the budget that a scan takes, with the data of edges or without.
+pub(crate) fn memory(context: &ExecContext, reads_data: bool) -> u64 {
+    let bytes = |chunks: StreamShape| AlignedBuffer::footprint(chunks.slot_bytes(reads_data));
+    let slots = 2 * context.workers.count() as u64;
+    context.shape.chunks().map_or(0, |chunks| slots * bytes(chunks))
+}
+
+/// Calls `visit` with each chunk, its batch and the data of its edges if `reads_data`.
+pub(crate) fn visit(
+    context: &ExecContext,
+    reads_data: bool,
+    visit: impl Fn(&mut Worker, usize, &ChunkView<'_>, &[u8]) -> Result<(), EngineError> + Sync,
+) -> Result<PassMetrics, EngineError> {
+    let chunks = context.graph.chunks().ok_or(EngineError::Broken)?;
+    let shape = context.shape.chunks().ok_or(EngineError::Broken)?;
+    let slots = 2 * context.workers.count();
+    let slot_bytes = shape.slot_bytes(reads_data);
+    let buffer = |_| context.budget.buffer("chunks on their way", slot_bytes);
+    let batches = context.batches.len();
+    let engine = StorageEngine::new(
+        placement(context, chunks),
+        batches,
+        context.disk.clone(),
+        context.scratch.join("updates"),
+    );
+    let mut state = ServiceState::new(
+        context.disk.queue(QUEUE_DEPTH)?,
+        engine,
+        (0..slots).map(buffer).collect::<Result<_, _>>()?,
+        Vec::new(),
+        None,
+    );
+    let phase = (PhaseKind::Scatter, 0);
+    let service = ChunkService::new(context, chunks, phase, reads_data, &mut state);
+    let scan = Scan {
+        context,
+        service: &service,
+        chunks,
+        next: Mutex::new(0),
+        edges: AtomicU64::new(0),
+        processed: AtomicU64::new(0),
+        visit,
+    };
+    run(context, &scan)?;
+    let mut report = PassMetrics::new(Mode::Stream);
+    let own = context.ranks.own();
+    report.active = context.batches.vertices();
+    // Ranks add up their messages, so each counts the vertices that it owns.
+    report.messages = context.batches.cut(own.end) - context.batches.cut(own.start);
+    report.edges = scan.edges.into_inner();
+    report.chunks = scan.processed.into_inner();
+    service.end()?;
+    [report.bytes_read, report.bytes_written] = state.take_traffic();
+    Ok(report)
+}
+
+/// A scan as a job.
+struct Scan<'s, V> {
+    context: &'s ExecContext<'s>,
+    service: &'s ChunkService<'s>,
+    chunks: &'s ChunkSet,
+    /// The next batch to ask for.
+    next: Mutex<usize>,
+    edges: AtomicU64,
+    processed: AtomicU64,
+    visit: V,
+}
+
+impl<V> Scan<'_, V> {
+    /// Asks for the chunks of the next batch; returns false if all are asked for.
+    fn open_next(&self) -> bool {
+        let mut next = lock(&self.next);
+        let batches = self.context.batches.len();
+        while *next < batches && self.chunks.of_batch(*next).is_empty() {
+            *next += 1;
+        }
+        let is_left = *next < batches;
+        if is_left {
+            self.service.open(*next);
+            *next += 1;
+        }
+        is_left
+    }
+}
+
+impl<V> Job for Scan<'_, V>
+where
+    V: Fn(&mut Worker, usize, &ChunkView<'_>, &[u8]) -> Result<(), EngineError> + Sync,
+{
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.context.ranks.check_stop()?;
+        let Some(arrived) = self.service.take(None)? else {
+            return Ok(match self.service.all_done() && !self.open_next() {
+                true => Step::Finished,
+                false => self.service.idle()?,
+            });
+        };
+        let (view, data) = self.service.arcs(&arrived)?;
+        (self.visit)(worker, arrived.batch, &view, data)?;
+        self.edges.fetch_add(view.edges() as u64, Ordering::Relaxed);
+        self.processed.fetch_add(1, Ordering::Relaxed);
+        self.service.release(arrived);
+        Ok(Step::Worked)
+    }
+}

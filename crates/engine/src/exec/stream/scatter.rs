@@ -1,0 +1,506 @@
+//! The scatter phase: chunks of arcs and the messages of their sources, to bins of updates (Chaos, section 5.1).
+
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use graphmill_fabric::protocol_error;
+use graphmill_graph::{ChunkRun, ChunkView};
+use graphmill_raw::{Element, lock, simd};
+use graphmill_storage::{Buffer, Job, JobError, Step, Worker};
+
+use crate::error::{EngineError, ensure};
+use crate::exec::column::kernel::fold_block::{BlockWeights, with_edges};
+use crate::exec::column::kernel::pass::Pass;
+use crate::exec::column::kernel::signal_batch::signal_batch;
+use crate::exec::stream::bins::{Bin, Bins, fold, parts_mut};
+use crate::exec::stream::help::{Offered, Offers};
+use crate::exec::stream::peers::SharedBytes;
+use crate::exec::stream::service::{Arrived, ChunkService};
+use crate::memory::run_bytes;
+use crate::messages::batch::MessageSlice;
+use crate::messages::run_codec;
+use crate::program::current_call::CurrentCall;
+use crate::program::edge::EdgeProgram;
+use crate::value::EdgeValue;
+
+/// The messages of one batch whose chunks are processed.
+struct OpenBatch<M> {
+    batch: usize,
+    span: usize,
+    count: u64,
+    buffer: Buffer,
+    /// It is another rank's.
+    is_foreign: bool,
+    /// Helpers that were accepted.
+    helpers: AtomicUsize,
+    message: PhantomData<M>,
+}
+
+impl<M: Element> SharedBytes for OpenBatch<M> {
+    fn bytes(&self) -> &[u8] {
+        &self.buffer[..run_bytes::bytes_max(self.span, size_of::<M>())]
+    }
+}
+
+impl<M: Element> OpenBatch<M> {
+    fn new(batch: usize, span: usize, count: u64, buffer: Buffer, is_foreign: bool) -> Arc<Self> {
+        Arc::new(OpenBatch {
+            batch,
+            span,
+            count,
+            buffer,
+            is_foreign,
+            helpers: AtomicUsize::new(0),
+            message: PhantomData,
+        })
+    }
+
+    fn slice(&self) -> MessageSlice<'_, M> {
+        let (values, present) = run_codec::parts(&self.buffer, self.span);
+        MessageSlice {
+            values,
+            present,
+            full: self.count == self.span as u64,
+            few: false,
+        }
+    }
+}
+
+/// A scatter phase as a job.
+pub(crate) struct ScatterPhase<'p, P: EdgeProgram> {
+    pass: Pass<'p, P>,
+    service: &'p ChunkService<'p>,
+    bins: &'p Bins<P::Accumulator>,
+    /// The batches of this rank with active vertices that have not signalled.
+    waiting: Mutex<VecDeque<usize>>,
+    open: Mutex<Vec<Arc<OpenBatch<P::Message>>>>,
+    /// Buffers for the messages of more batches.
+    free: Mutex<Vec<Buffer>>,
+    /// Workers that signal a batch or process a chunk.
+    busy: AtomicUsize,
+    /// The help that this rank gives once its own batches are done.
+    help: Mutex<Help>,
+    /// The next bin to empty at the end of the phase.
+    next_bin: AtomicUsize,
+    counts: Mutex<ScatterCounts>,
+}
+
+/// The help that a rank gives to others.
+enum Help {
+    /// It looks for an owner that accepts it.
+    Offering(Offers),
+    /// It waits for the messages of a batch.
+    Receiving {
+        offers: Offers,
+        owner: usize,
+        batch: usize,
+        count: u64,
+    },
+    /// It processes chunks of a batch, as long as that is open.
+    Helping(Offers),
+    /// Nobody needs help.
+    Over,
+}
+
+/// What a scatter phase did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ScatterCounts {
+    pub(crate) messages: u64,
+    pub(crate) edges: u64,
+    pub(crate) chunks: u64,
+}
+
+impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
+    /// Returns the phase; `free` are buffers for messages of as many batches.
+    pub(crate) fn new(
+        pass: Pass<'p, P>,
+        service: &'p ChunkService<'p>,
+        bins: &'p Bins<P::Accumulator>,
+        free: Vec<Buffer>,
+    ) -> Self {
+        let context = pass.context;
+        let offers = Offers::new(&context.ranks, service.number(), context.options.steal.is_never());
+        ScatterPhase {
+            waiting: Mutex::new(pass.active.batches().collect()),
+            pass,
+            service,
+            bins,
+            open: Mutex::default(),
+            free: Mutex::new(free),
+            busy: AtomicUsize::new(0),
+            help: Mutex::new(Help::Offering(offers)),
+            next_bin: AtomicUsize::new(0),
+            counts: Mutex::default(),
+        }
+    }
+
+    /// Returns the buffers for messages, and what the phase did.
+    pub(crate) fn into_parts(self) -> (Vec<Buffer>, ScatterCounts) {
+        let mut free = self.free.into_inner().unwrap_or_default();
+        let open = self.open.into_inner().unwrap_or_default();
+        free.extend(open.into_iter().filter_map(Arc::into_inner).map(|open| open.buffer));
+        (free, self.counts.into_inner().unwrap_or_default())
+    }
+
+    /// Signals the next batch of this rank; returns false if there is none, or no buffer for it.
+    fn open_next(&self, worker: usize) -> Result<bool, EngineError> {
+        self.close_done();
+        let mut free = lock(&self.free);
+        let Some(buffer) = free.pop() else {
+            return Ok(false);
+        };
+        let Some(batch) = lock(&self.waiting).pop_front() else {
+            free.push(buffer);
+            return Ok(false);
+        };
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        drop(free);
+        let opened = self.signal(batch, buffer, worker);
+        self.busy.fetch_sub(1, Ordering::Release);
+        opened.map(|_| true)
+    }
+
+    /// Signals a batch and opens it; returns `None` if it has no messages.
+    fn signal(
+        &self,
+        batch: usize,
+        mut buffer: Buffer,
+        worker: usize,
+    ) -> Result<Option<Arc<OpenBatch<P::Message>>>, EngineError> {
+        let span = self.pass.context.batches.span(batch) as usize;
+        let (values, present) = run_codec::parts_mut(&mut buffer, span);
+        present.fill(0);
+        let count = signal_batch(&self.pass, batch, (values, present), worker)?;
+        lock(&self.counts).messages += count;
+        if count == 0 {
+            lock(&self.free).push(buffer);
+            return Ok(None);
+        }
+        let open = OpenBatch::new(batch, span, count, buffer, false);
+        lock(&self.open).push(Arc::clone(&open));
+        self.service.open(batch);
+        Ok(Some(open))
+    }
+
+    /// Frees the messages of batches whose chunks are processed.
+    fn close_done(&self) {
+        let mut open = lock(&self.open);
+        let done = open.extract_if(.., |of| {
+            Arc::strong_count(of) == 1 && self.service.is_done(of.batch)
+        });
+        for of in done.filter_map(Arc::into_inner) {
+            self.service.close(of.batch);
+            lock(&self.free).push(of.buffer);
+        }
+    }
+
+    /// Bins the updates of all arcs of a chunk.
+    fn process(&self, arrived: &Arrived, worker: usize) -> Result<(), EngineError> {
+        let found = lock(&self.open)
+            .iter()
+            .find(|of| of.batch == arrived.batch)
+            .cloned();
+        let open = found.ok_or(EngineError::Broken)?;
+        let (view, data) = self.service.arcs(arrived)?;
+        let weights = BlockWeights::of::<P::Edge>(self.pass.context.graph.edge_kind(), data);
+        let mut runs: Vec<ChunkRun> = view.runs().collect();
+        // Workers begin with different runs, so that they seldom want the same bin.
+        let count = runs.len().max(1);
+        runs.rotate_left(worker * count / self.pass.context.workers.count() % count);
+        let mut edges = 0;
+        while !runs.is_empty() {
+            let before = runs.len();
+            for run in std::mem::take(&mut runs) {
+                let destination = run.destination_batch;
+                let bin = match self.bins.try_bin(destination) {
+                    Some(bin) => bin,
+                    None if before > 1 => {
+                        runs.push(run);
+                        continue;
+                    }
+                    None => self.bins.bin(destination),
+                };
+                let messages = open.slice();
+                edges += self.bin_run(bin, &view, (&run, arrived.batch), messages, weights)?;
+            }
+            if runs.len() == before {
+                // All other bins are with other workers: wait for one.
+                if let Some(run) = runs.pop() {
+                    let bin = self.bins.bin(run.destination_batch);
+                    let messages = open.slice();
+                    edges += self.bin_run(bin, &view, (&run, arrived.batch), messages, weights)?;
+                }
+            }
+        }
+        let mut counts = lock(&self.counts);
+        counts.edges += edges;
+        counts.chunks += 1;
+        Ok(())
+    }
+
+    /// Bins the updates of one run, and empties the bin whenever it is full.
+    fn bin_run(
+        &self,
+        mut bin: impl std::ops::DerefMut<Target = Bin>,
+        view: &ChunkView<'_>,
+        (run, source_batch): (&ChunkRun, usize),
+        messages: MessageSlice<'_, P::Message>,
+        weights: BlockWeights<'_>,
+    ) -> Result<u64, EngineError> {
+        let batches = &self.pass.context.batches;
+        let destination = run.destination_batch;
+        let starts = [batches.start(source_batch), batches.start(destination)];
+        let capacity = self.bins.capacity();
+        let (mut first, end, mut edges) = (run.first, run.first + run.count, 0);
+        while first < end {
+            let part = ChunkRun {
+                first,
+                count: (end - first).min(capacity - bin.count),
+                ..*run
+            };
+            first += part.count;
+            let input = (view, &part, messages, weights, starts);
+            let (bin_count, bin_ref) = (bin.count, &mut *bin);
+            bin_ref.count = append(self.pass.program, input, &mut bin_ref.buffer, capacity, bin_count);
+            edges += (bin_ref.count - bin_count) as u64;
+            if bin_ref.count == capacity {
+                self.empty(destination, bin_ref)?;
+            }
+        }
+        Ok(edges)
+    }
+
+    /// Folds a bin, or writes it if the accumulators of its batch are not in memory.
+    fn empty(&self, batch: usize, bin: &mut Bin) -> Result<(), EngineError> {
+        let (count, capacity) = (std::mem::take(&mut bin.count), self.bins.capacity());
+        if count == 0 {
+            return Ok(());
+        }
+        let mut resident = self.bins.resident(batch);
+        let Some(resident) = &mut *resident else {
+            let width = size_of::<P::Accumulator>();
+            return (self.service).put(batch, &mut bin.buffer, (count, capacity, width));
+        };
+        resident.is_touched = true;
+        let (indices, values) = parts_mut::<P::Accumulator>(&mut bin.buffer, capacity);
+        let start = self.pass.context.batches.start(batch);
+        let updates = (&indices[..count], &values[..count]);
+        fold(self.pass.program, start, updates, &mut resident.accumulators);
+        Ok(())
+    }
+
+    /// Answers a rank that offers help; returns false if there is none.
+    fn answer_offer(&self, worker: usize) -> Result<bool, EngineError> {
+        let Some(rank) = self.service.take_offer() else {
+            return Ok(false);
+        };
+        let accepted = match self.batch_in_need() {
+            Some(open) => Some(open),
+            None => self.open_for_helper(worker)?,
+        };
+        let Some(open) = accepted else {
+            self.service.answer_offer(rank, None)?;
+            return Ok(true);
+        };
+        open.helpers.fetch_add(1, Ordering::Relaxed);
+        self.service.answer_offer(rank, Some((open.batch, open.count)))?;
+        self.service.send_bytes(rank, open)?;
+        Ok(true)
+    }
+
+    /// An open batch of this rank that one more helper would end sooner: the one with most bytes left.
+    fn batch_in_need(&self) -> Option<Arc<OpenBatch<P::Message>>> {
+        let open = lock(&self.open);
+        let own = open.iter().filter(|of| !of.is_foreign);
+        let most = own.max_by_key(|of| self.service.bytes_left(of.batch))?;
+        let workers = 1 + most.helpers.load(Ordering::Relaxed);
+        (self.accepts(most.batch, workers)).then(|| Arc::clone(most))
+    }
+
+    /// Signals a waiting batch that is worth a helper.
+    fn open_for_helper(
+        &self,
+        worker: usize,
+    ) -> Result<Option<Arc<OpenBatch<P::Message>>>, EngineError> {
+        let Some(buffer) = lock(&self.free).pop() else {
+            return Ok(None);
+        };
+        let next = {
+            let mut waiting = lock(&self.waiting);
+            let next = waiting.back().copied();
+            let next = next.filter(|batch| self.accepts(*batch, 1));
+            if next.is_some() {
+                waiting.pop_back();
+                self.busy.fetch_add(1, Ordering::Relaxed);
+            }
+            next
+        };
+        let Some(batch) = next else {
+            lock(&self.free).push(buffer);
+            return Ok(None);
+        };
+        let opened = self.signal(batch, buffer, worker);
+        self.busy.fetch_sub(1, Ordering::Release);
+        opened
+    }
+
+    fn accepts(&self, batch: usize, workers: usize) -> bool {
+        let context = self.pass.context;
+        let span = context.batches.span(batch) as usize;
+        let messages = run_bytes::bytes_max(span, size_of::<P::Message>()) as u64;
+        let left = self.service.bytes_left(batch);
+        context.options.steal.accepts(messages, left, workers)
+    }
+
+    /// Goes on with the help to other ranks; returns true if there is no more to give.
+    fn help(&self) -> Result<bool, EngineError> {
+        let mut help = lock(&self.help);
+        *help = match std::mem::replace(&mut *help, Help::Over) {
+            Help::Over => Help::Over,
+            Help::Helping(offers) => match lock(&self.open).is_empty() {
+                true => Help::Offering(offers),
+                false => Help::Helping(offers),
+            },
+            Help::Offering(mut offers) => match offers.next(self.service)? {
+                Offered::Over => Help::Over,
+                Offered::Waiting => Help::Offering(offers),
+                Offered::Accepted {
+                    owner,
+                    batch,
+                    count,
+                } => {
+                    ensure(batch < self.bins.len(), protocol_error)?;
+                    let span = self.pass.context.batches.span(batch) as usize;
+                    let bytes = run_bytes::bytes_max(span, size_of::<P::Message>());
+                    let buffer = lock(&self.free).pop().ok_or(EngineError::Broken)?;
+                    self.service.receive_bytes(owner, buffer, bytes)?;
+                    Help::Receiving {
+                        offers,
+                        owner,
+                        batch,
+                        count,
+                    }
+                }
+            },
+            Help::Receiving {
+                offers,
+                owner,
+                batch,
+                count,
+            } => match self.service.take_received(owner) {
+                None => Help::Receiving {
+                    offers,
+                    owner,
+                    batch,
+                    count,
+                },
+                Some(buffer) => {
+                    let span = self.pass.context.batches.span(batch) as usize;
+                    let open = OpenBatch::new(batch, span, count, buffer, true);
+                    lock(&self.open).push(open);
+                    self.service.open(batch);
+                    Help::Helping(offers)
+                }
+            },
+        };
+        Ok(matches!(*help, Help::Over))
+    }
+
+    /// True if no worker of this rank adds to a bin any more.
+    fn is_scattered(&self) -> Result<bool, EngineError> {
+        let is_idle = self.busy.load(Ordering::Acquire) == 0 && lock(&self.waiting).is_empty();
+        self.close_done();
+        let own = lock(&self.open).iter().any(|of| !of.is_foreign);
+        Ok(is_idle && !own && self.help()?)
+    }
+}
+
+impl<P: EdgeProgram> Job for ScatterPhase<'_, P> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.pass.context.ranks.check_stop()?;
+        if !self.pass.context.ranks.alone() && self.answer_offer(worker.index)? {
+            return Ok(Step::Worked);
+        }
+        if let Some(arrived) = self.service.take(None)? {
+            self.process(&arrived, worker.index)?;
+            self.service.release(arrived);
+            return Ok(Step::Worked);
+        }
+        if self.open_next(worker.index)? {
+            return Ok(Step::Worked);
+        }
+        if !self.is_scattered()? {
+            return Ok(self.service.idle()?);
+        }
+        let batch = self.next_bin.fetch_add(1, Ordering::Relaxed);
+        if batch >= self.bins.len() {
+            return Ok(Step::Finished);
+        }
+        let mut bin = self.bins.bin(batch);
+        self.empty(batch, &mut bin)?;
+        Ok(Step::Worked)
+    }
+}
+
+/// The arcs of a part of a run, the messages of their sources, their data, and the first vertices of both batches.
+type RunInput<'r, M> = (
+    &'r ChunkView<'r>,
+    &'r ChunkRun,
+    MessageSlice<'r, M>,
+    BlockWeights<'r>,
+    [u64; 2],
+);
+
+/// Appends an update for each arc whose source emitted a message; returns the updates of the bin.
+fn append<P: EdgeProgram>(
+    program: &P,
+    input: RunInput<'_, P::Message>,
+    bin: &mut Buffer,
+    capacity: usize,
+    count: usize,
+) -> usize {
+    simd::dispatch(
+        #[inline(always)]
+        || append_inlined(program, input, bin, capacity, count),
+    )
+}
+
+#[inline(always)]
+fn append_inlined<P: EdgeProgram>(
+    program: &P,
+    (view, run, messages, weights, starts): RunInput<'_, P::Message>,
+    bin: &mut Buffer,
+    capacity: usize,
+    count: usize,
+) -> usize {
+    let (indices, values) = parts_mut::<P::Accumulator>(bin, capacity);
+    let end = count + run.count;
+    let (indices, values) = (&mut indices[count..end], &mut values[count..end]);
+    let current = CurrentCall::new();
+    let mut to = 0;
+    with_edges!(P, weights, |edge| view.for_each(
+        run,
+        #[inline(always)]
+        |source, destination, i| {
+            let local = source as usize;
+            if !messages.full && !messages.has(local) {
+                return;
+            }
+            let (Some(message), Some(index)) = (messages.values.get(local), indices.get_mut(to))
+            else {
+                return;
+            };
+            let from = starts[0] + u64::from(source);
+            let receiver = starts[1] + u64::from(destination);
+            current.on(from, receiver);
+            let carried = program.on_arc(from, receiver, *message, edge(i));
+            *index = destination;
+            values[to] = P::IDENTITY;
+            program.fold(&mut values[to], carried);
+            to += 1;
+        }
+    ));
+    count + to
+}

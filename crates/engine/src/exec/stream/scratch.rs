@@ -1,0 +1,157 @@
+//! Buffers that the passes of one kind of program keep from one to the next.
+
+use graphmill_graph::ChunkSet;
+use graphmill_storage::Buffer;
+
+use crate::config::UpdateResidency;
+use crate::context::ExecContext;
+use crate::error::EngineError;
+use crate::exec::column::kernel::accumulators::Accumulators;
+use crate::exec::column::kernel::pass::Pass;
+use crate::exec::stream::bins::Bins;
+use crate::exec::stream::peers::Peers;
+use crate::exec::stream::service::{QUEUE_DEPTH, ServiceState};
+use crate::exec::stream::storage_engine::{Placement, StorageEngine};
+use crate::memory::stream::{SERVED, StreamMemory};
+use crate::program::edge::EdgeProgram;
+use crate::program::footprint::ProgramFootprint;
+use crate::value::EdgeValue;
+
+/// The scratch memory of passes.
+pub(crate) struct StreamScratch<P: EdgeProgram> {
+    pub(crate) ready: Option<StreamBuffers<P>>,
+}
+
+/// What a pass works with.
+pub(crate) struct StreamBuffers<P: EdgeProgram> {
+    pub(crate) service: ServiceState,
+    pub(crate) bins: Bins<P::Accumulator>,
+    /// For the messages of batches.
+    pub(crate) messages: Vec<Buffer>,
+    /// Accumulators for gather, at `IDENTITY`.
+    pub(crate) sets: Vec<Accumulators<P::Accumulator>>,
+    /// Workers read the data of edges.
+    pub(crate) reads_data: bool,
+    pub(crate) memory: StreamMemory,
+}
+
+impl<P: EdgeProgram> Default for StreamScratch<P> {
+    fn default() -> Self {
+        StreamScratch { ready: None }
+    }
+}
+
+impl<P: EdgeProgram> StreamScratch<P> {
+    /// Returns the buffers; the first pass allocates them for all passes.
+    pub(crate) fn prepare(
+        &mut self,
+        pass: &Pass<'_, P>,
+        chunks: &ChunkSet,
+    ) -> Result<&mut StreamBuffers<P>, EngineError> {
+        let ready = match self.ready.take() {
+            Some(ready) => ready,
+            None => StreamBuffers::new(pass, chunks)?,
+        };
+        Ok(self.ready.insert(ready))
+    }
+
+    /// True if no update is written.
+    pub(crate) fn is_resident(&self) -> bool {
+        let ready = self.ready.as_ref();
+        ready.is_none_or(|ready| ready.memory.resident >= ready.bins.len())
+    }
+}
+
+impl<P: EdgeProgram> StreamBuffers<P> {
+    fn new(pass: &Pass<'_, P>, chunks: &ChunkSet) -> Result<Self, EngineError> {
+        let context = pass.context;
+        let reads_data = P::Edge::WEIGHTED && context.graph.edge_kind().bytes() > 0;
+        let memory = Self::plan(pass, reads_data)?;
+        let budget = &context.budget;
+        let buffers = |what: &'static str, count: usize, bytes: usize| {
+            let buffers = (0..count).map(|_| budget.buffer(what, bytes));
+            buffers.collect::<Result<Vec<_>, _>>()
+        };
+        let (placement, batches) = (placement(context, chunks), context.batches.len());
+        let path = context.scratch.join("updates");
+        let engine = StorageEngine::new(placement, batches, context.disk.clone(), path);
+        let mut bins = Bins::new(context, &memory)?;
+        for batch in most_reached(chunks, batches, memory.resident) {
+            let entries = 1 << context.batches.bits(batch);
+            bins.keep(batch, Accumulators::new(context, entries, P::IDENTITY)?);
+        }
+        let peers = match context.fabric.clone().filter(|_| !context.ranks.alone()) {
+            None => None,
+            Some(fabric) => Some(Peers::new(
+                fabric,
+                buffers("chunks for other ranks", SERVED, memory.slot_bytes)?,
+                buffers("updates of other ranks", SERVED, memory.bin_bytes)?,
+            )),
+        };
+        let set = |_| Accumulators::new(context, context.shape.entries, P::IDENTITY);
+        Ok(StreamBuffers {
+            service: ServiceState::new(
+                context.disk.queue(QUEUE_DEPTH)?,
+                engine,
+                buffers("chunks on their way", memory.window, memory.slot_bytes)?,
+                buffers("bins of updates", memory.spare_bins, memory.bin_bytes)?,
+                peers,
+            ),
+            bins,
+            messages: buffers("messages of batches", memory.open, memory.message_bytes)?,
+            sets: (0..memory.sets).map(set).collect::<Result<_, _>>()?,
+            reads_data,
+            memory,
+        })
+    }
+
+    /// Divides the memory that vertex rows leave.
+    fn plan(pass: &Pass<'_, P>, reads_data: bool) -> Result<StreamMemory, EngineError> {
+        let context = pass.context;
+        let sizes = ProgramFootprint {
+            rows: pass.staged_bytes(),
+            weighted: reads_data,
+            ..ProgramFootprint::of::<P>()
+        };
+        let (budget, shape) = (&context.budget, &context.shape);
+        let besides = shape.beside_chunks(sizes).max(pass.borrowed);
+        let free = context.message_memory(0).saturating_sub(besides);
+        let choice = context.options.updates;
+        let most = match choice {
+            UpdateResidency::Disk => 0,
+            UpdateResidency::Auto | UpdateResidency::Memory => usize::MAX,
+        };
+        let all = context.batches.len();
+        let chunks = shape.chunks();
+        let memory = chunks.and_then(|chunks| chunks.plan(sizes, free, most));
+        let is_enough = |memory: &StreamMemory| {
+            choice != UpdateResidency::Memory || memory.resident == all
+        };
+        memory.filter(is_enough).ok_or_else(|| {
+            let with_all = choice == UpdateResidency::Memory;
+            let least = chunks.map_or(0, |chunks| chunks.least(sizes, with_all));
+            EngineError::TooSmall {
+                what: "an edge pass",
+                least: budget.total() - budget.available() + besides + least,
+                budget: budget.total(),
+            }
+        })
+    }
+}
+
+/// Which chunks of a graph are at which rank.
+pub(crate) fn placement(context: &ExecContext, chunks: &ChunkSet) -> Placement {
+    Placement {
+        engines: context.ranks.count(),
+        own: context.ranks.rank(),
+        by_file: (0..chunks.files()).any(|file| !chunks.has_file(file)),
+    }
+}
+
+/// The batches with most arcs into them, as many as `count`.
+fn most_reached(chunks: &ChunkSet, batches: usize, count: usize) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..batches).collect();
+    all.sort_by_key(|batch| (std::cmp::Reverse(chunks.arcs_into(*batch)), *batch));
+    all.truncate(count);
+    all
+}

@@ -1,0 +1,113 @@
+//! Chunks by the batch of the destination, made in scratch for passes against the arcs.
+
+use std::sync::{Arc, Mutex};
+
+use graphmill_graph::{
+    ChunkBins, ChunkPlace, ChunkSet, ChunkShape, ChunkWriter, FileSide, FormatError, StoreHere,
+    StoredGraph,
+};
+use graphmill_raw::lock;
+
+use crate::context::ExecContext;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::exec::stream::scan;
+use crate::graph_view::GraphView;
+use crate::metrics::run::PassMetrics;
+
+impl Engine {
+    /// Makes the transposed chunks, unless the graph has them.
+    pub(crate) fn transpose_chunks(&mut self) -> Result<(), EngineError> {
+        if self.graph().symmetric() || self.transposed.is_some() {
+            return Ok(());
+        }
+        let began = self.common.clock.now();
+        self.release();
+        let context = ExecContext::new(&self.common, &self.stored);
+        let made = transpose(&context).map_err(|error| self.too_small(error));
+        self.broken = made.is_err();
+        let (graph, report) = made?;
+        self.transposed = Some(GraphView::new(Arc::new(graph), &self.common.budget)?);
+        self.end_pass(began, report);
+        Ok(())
+    }
+}
+
+/// Reads each chunk of this rank's storage engine once, and writes each arc once, into chunks of its destination's batch.
+fn transpose(context: &ExecContext) -> Result<(StoredGraph, PassMetrics), EngineError> {
+    let (graph, budget) = (context.graph, &context.budget);
+    let chunks = graph.chunks().ok_or(EngineError::Broken)?;
+    let workers = context.workers.count();
+    let least = scan::memory(context, true);
+    let free = budget.available().saturating_sub(least);
+    let shape = |chunk_bytes| ChunkShape {
+        batches: graph.batches().clone(),
+        edge: graph.edge_kind(),
+        chunk_bytes,
+        side: FileSide::Reverse,
+        file: context.ranks.rank() as u32,
+    };
+    let takes = |bytes: usize| ChunkWriter::memory(&shape(bytes), workers, budget.total());
+    let mut chunk_bytes = chunks.chunk_bytes();
+    while takes(chunk_bytes)? > free && chunk_bytes > CHUNK_BYTES_MIN {
+        chunk_bytes = (chunk_bytes / 2).max(CHUNK_BYTES_MIN);
+    }
+    let needed = takes(chunk_bytes)?;
+    if needed > free {
+        return Err(EngineError::TooSmall {
+            what: "a transposed copy of the chunks",
+            least: budget.total() - budget.available() + least + needed,
+            budget: budget.total(),
+        });
+    }
+    let place = ChunkPlace {
+        disk: &context.disk,
+        budget,
+        folder: &context.scratch,
+        graph_id: graph.graph_id(),
+    };
+    let writer = ChunkWriter::create(&place, shape(chunk_bytes))?;
+    let mut report = fill(context, &writer)?;
+    writer.flush(&StoreHere)?;
+    let (file, _) = writer.finish()?;
+    report.bytes_written += file.bytes();
+    let of_graph = (graph.batches(), graph.edge_kind());
+    let set = ChunkSet::of_files(&place, of_graph, chunk_bytes, &[file])?;
+    Ok((graph.transposed_by(set), report))
+}
+
+/// Bytes of a chunk at least, if memory is small.
+const CHUNK_BYTES_MIN: usize = 4 << 10;
+
+fn fill(context: &ExecContext, writer: &ChunkWriter) -> Result<PassMetrics, EngineError> {
+    let batches = &context.batches;
+    let width = context.graph.edge_kind().bytes();
+    let bins = (0..context.workers.count()).map(|_| writer.bins(StoreHere).map(Mutex::new));
+    let bins: Vec<Mutex<ChunkBins<'_, StoreHere>>> = bins.collect::<Result<_, FormatError>>()?;
+    let report = scan::visit(context, width > 0, |worker, source_batch, chunk, data| {
+        let mut bins = lock(&bins[worker.index]);
+        let mut failed = Ok(());
+        for run in chunk.runs() {
+            let starts = [source_batch, run.destination_batch].map(|batch| batches.start(batch));
+            chunk.for_each(&run, |source, destination, i| {
+                let of_arc = data.get(i * width..(i + 1) * width).unwrap_or_default();
+                let mut bytes = [0; 16];
+                bytes[..width].copy_from_slice(of_arc);
+                let [source, destination] = [
+                    starts[0] + u64::from(source),
+                    starts[1] + u64::from(destination),
+                ];
+                if failed.is_ok() {
+                    failed = bins.push(destination, source, u128::from_le_bytes(bytes));
+                }
+            });
+        }
+        Ok(failed?)
+    })?;
+    for bins in bins {
+        bins.into_inner()
+            .map_err(|_| EngineError::Broken)?
+            .finish()?;
+    }
+    Ok(report)
+}

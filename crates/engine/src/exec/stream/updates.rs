@@ -1,0 +1,178 @@
+//! Update chunks at this rank's storage engine: a file of bins that were written because their accumulators are not in memory.
+//!
+//! ```text
+//! header     magic u32 | batch u32 | phase u64 | updates u32 | bytes of an accumulator u32 | checksum u32 | 0 to byte 64
+//! indices    a u32 each, padded to a multiple of 64 bytes
+//! values     an accumulator each
+//! ```
+//!
+//! The file belongs to one superstep. The next one begins at its start again.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use graphmill_raw::{AlignedBuffer, Element};
+use graphmill_storage::{Buffer, Disk, FileHandle, Open};
+use zerocopy::FromBytes;
+
+use crate::error::EngineError;
+use crate::memory::stream::{BIN_HEADER_BYTES, bin_values_at};
+
+const MAGIC: u32 = u32::from_le_bytes(*b"GMUC");
+/// The bytes of a header before its checksum.
+const CHECKED_BYTES: usize = 24;
+/// Space that is reserved ahead, so that a full disk is found before a write.
+const RESERVE_BYTES: u64 = 64 << 20;
+
+/// The place of an update chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UpdateChunk {
+    pub(crate) offset: u64,
+    /// Bytes on disk, whole pages.
+    pub(crate) bytes: usize,
+}
+
+/// The file of update chunks of one storage engine; it is removed when dropped.
+#[derive(Debug)]
+pub(crate) struct UpdateFile {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    pub(crate) file: FileHandle,
+    end: u64,
+    reserved: u64,
+    /// The unprocessed chunks of each batch.
+    of_batch: Vec<Vec<UpdateChunk>>,
+}
+
+impl UpdateFile {
+    /// Creates the file for a graph of `batches` batches.
+    pub(crate) fn create(
+        disk: Arc<dyn Disk>,
+        path: PathBuf,
+        batches: usize,
+    ) -> Result<Self, EngineError> {
+        Ok(UpdateFile {
+            file: disk.open(&path, Open::CreatePrivate)?,
+            disk,
+            path,
+            end: 0,
+            reserved: 0,
+            of_batch: vec![Vec::new(); batches],
+        })
+    }
+
+    /// Drops all chunks.
+    pub(crate) fn clear(&mut self) {
+        self.of_batch.iter_mut().for_each(Vec::clear);
+        self.end = 0;
+    }
+
+    /// Returns the place of a new chunk of a batch, which the caller writes.
+    pub(crate) fn append(&mut self, batch: usize, bytes: usize) -> Result<UpdateChunk, EngineError> {
+        let chunk = UpdateChunk {
+            offset: self.end,
+            bytes: AlignedBuffer::footprint(bytes) as usize,
+        };
+        self.end += chunk.bytes as u64;
+        if self.end > self.reserved {
+            self.reserved = self.end.next_multiple_of(RESERVE_BYTES);
+            self.disk.reserve(&self.file, self.reserved)?;
+        }
+        self.of_batch[batch].push(chunk);
+        Ok(chunk)
+    }
+
+    /// Takes an unprocessed chunk of a batch.
+    pub(crate) fn take(&mut self, batch: usize) -> Option<UpdateChunk> {
+        self.of_batch[batch].pop()
+    }
+
+    /// Bytes of the unprocessed chunks of a batch.
+    pub(crate) fn bytes_left(&self, batch: usize) -> u64 {
+        self.of_batch[batch].iter().map(|chunk| chunk.bytes as u64).sum()
+    }
+
+    /// The error for a chunk that does not read back as written.
+    pub(crate) fn corrupt(&self, offset: u64) -> EngineError {
+        EngineError::CorruptPage {
+            path: self.path.clone(),
+            offset,
+        }
+    }
+}
+
+impl Drop for UpdateFile {
+    fn drop(&mut self) {
+        // The file holds nothing once its engine is gone; a failure to remove it is no failure of the run.
+        let _ = self.disk.remove_file(&self.path);
+    }
+}
+
+/// The identity of an update chunk: its batch and its phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UpdateId {
+    pub(crate) batch: usize,
+    pub(crate) phase: u64,
+}
+
+/// Seals a bin: moves its `count` values behind their indices, and writes the header. Returns the bytes of the chunk.
+pub(crate) fn seal(
+    buffer: &mut Buffer,
+    id: UpdateId,
+    count: usize,
+    capacity: usize,
+    width: usize,
+) -> usize {
+    let (from, to) = (bin_values_at(capacity), bin_values_at(count));
+    let bytes = to + count * width;
+    buffer.copy_within(from..from + count * width, to);
+    let indices_end = BIN_HEADER_BYTES + count * size_of::<u32>();
+    buffer[indices_end..to].fill(0);
+    let header = [
+        &MAGIC.to_le_bytes()[..],
+        &(id.batch as u32).to_le_bytes(),
+        &id.phase.to_le_bytes(),
+        &(count as u32).to_le_bytes(),
+        &(width as u32).to_le_bytes(),
+    ]
+    .concat();
+    buffer[..BIN_HEADER_BYTES].fill(0);
+    buffer[..CHECKED_BYTES].copy_from_slice(&header);
+    let checksum = checksum(&buffer[..bytes]);
+    buffer[CHECKED_BYTES..CHECKED_BYTES + 4].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// The checksum of a chunk: of all its bytes but those of the checksum itself.
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&bytes[..CHECKED_BYTES]);
+    hasher.update(&bytes[BIN_HEADER_BYTES..]);
+    hasher.finalize()
+}
+
+/// Returns the indices and the values of a chunk; `None` if it is not the one that was written.
+pub(crate) fn parts<A: Element>(bytes: &[u8], id: UpdateId) -> Option<(&[u32], &[A])> {
+    let width = size_of::<A>();
+    let word = |at: usize| {
+        let bytes = bytes.get(at..at + 4)?;
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    };
+    let phase = u64::from(word(8)?) | u64::from(word(12)?) << 32;
+    let is_its = word(0)? == MAGIC
+        && word(4)? as usize == id.batch
+        && phase == id.phase
+        && word(20)? as usize == width;
+    let count = word(16)? as usize;
+    let end = count.checked_mul(width)?.checked_add(bin_values_at(count))?;
+    let chunk = bytes.get(..end)?;
+    if !is_its || word(CHECKED_BYTES)? != checksum(chunk) {
+        return None;
+    }
+    let indices = &chunk[BIN_HEADER_BYTES..BIN_HEADER_BYTES + count * size_of::<u32>()];
+    let values = &chunk[bin_values_at(count)..];
+    Some((
+        <[u32]>::ref_from_bytes(indices).ok()?,
+        <[A]>::ref_from_bytes(values).ok()?,
+    ))
+}
