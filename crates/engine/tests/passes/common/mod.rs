@@ -110,6 +110,7 @@ impl Plain {
             },
         };
         let shape = GraphSpec {
+            chunk_bytes: None,
             batches: batches.clone(),
             edge: fields.kind().unwrap_or(self.weights),
             directed: !self.symmetric,
