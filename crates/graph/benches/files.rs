@@ -25,6 +25,7 @@ fn main() {
     let budget = MemoryBudget::new(2 << 30);
     let batches = 1usize << (SCALE - BATCH_BITS);
     let shape = GraphSpec {
+        chunk_bytes: None,
         batches: Batches::new((0..=batches as u64).map(|b| b << BATCH_BITS).collect())
             .expect("cuts"),
         edge: EdgeKind::None,

@@ -85,6 +85,10 @@ impl Batches {
     pub fn span(&self, b: usize) -> u64 {
         self.cuts[b + 1] - self.cuts[b]
     }
+    /// True if all batches but the last have the same number of vertices, and the last has at most as many.
+    pub(crate) fn is_uniform(&self) -> bool {
+        self.len() < 2 || self.uniform > 0
+    }
     /// Number of vertices of the widest batch; 0 when there is none.
     pub fn widest(&self) -> u64 {
         self.cuts.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)

@@ -16,6 +16,7 @@
 //! | `file/` | [`FileId`]: the name of a file of a graph; pages and their checksums |
 //! | `cell/` | [`Column`] and [`Cell`]: positions of cells in files; [`SourceIndex`]: positions of a source's arcs in a cell |
 //! | `vertex/` | for each vertex: its degree, its id, its place in the [`Order`], and its fan-out list (the destination batches of its arcs) |
+//! | `stream/` | [`ChunkSet`]: the chunks of a graph in the stream layout; [`ChunkView`]: one of them; [`ChunkWriter`]: bins arcs into chunks |
 //! | `open/` | [`StoredGraph`]: an open graph; its [`ColumnSet`]s; the memory that an open graph takes |
 //! | `read/` | [`ExtentReader`]: streams cells and reads ahead; [`PageCache`]: reads single pages and waits for them; [`IdCursor`]: ids in order; [`FanoutTable`]: fan-out lists |
 //! | `write/` | [`GraphWriter`], [`ColumnFileWriter`]: write arcs, then degrees and fan-out lists; [`CopiedFiles`]: files from another host |
@@ -38,6 +39,7 @@ mod open;
 mod partition;
 mod read;
 mod spec;
+mod stream;
 mod verify;
 mod vertex;
 mod weight_range;
@@ -66,7 +68,18 @@ pub use read::extent_stream::{ExtentReader, Front};
 pub use read::fanout_table::FanoutTable;
 pub use read::id_cursor::IdCursor;
 pub use read::page_cache::PageCache;
-pub use spec::{EdgeKind, GraphSpec};
+pub use spec::{EdgeKind, GraphSpec, Layout};
+pub use stream::bins::ChunkBins;
+pub use stream::chunk::{ChunkRun, ChunkRuns, ChunkView};
+pub use stream::chunk_file::ChunkFile;
+pub use stream::chunk_set::{ChunkPart, ChunkRead, ChunkSet};
+pub use stream::directory::Chunk;
+pub use stream::reader::ChunkSetReader;
+pub use stream::shape::{
+    ChunkPlace, ChunkRoute, ChunkShape, STREAM_CHUNK_BYTES, STREAM_CHUNK_BYTES_MAX,
+    STREAM_CHUNK_BYTES_MIN, SealedChunk, StoreHere,
+};
+pub use stream::writer::{ChunkWriter, CountedDegrees};
 pub use verify::{Verified, verify, verify_deep};
 pub use vertex::fanout_pages::FanoutChunk;
 pub use vertex::ids::id::{Id, TEXT_ID_BYTES_MAX, VertexId};
@@ -75,6 +88,7 @@ pub use vertex::order::Order;
 pub use vertex::packed::PAGE_VERTICES;
 pub use weight_range::WeightRange;
 pub use write::column_file::ColumnFileWriter;
+pub use write::degree_writer::DegreeWriter;
 pub use write::graph_writer::{FinishInfo, GraphWriter, remove_temporary};
 pub use write::handoff::ManifestDecoder;
 pub use write::order_writer::OrderWriter;

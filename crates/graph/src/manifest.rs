@@ -64,6 +64,18 @@ pub(crate) struct ColumnsMeta {
     pub(crate) fanout: FileRoot,
 }
 
+/// The chunks of a graph in the stream layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StreamMeta {
+    /// Bytes of a chunk at most.
+    pub(crate) chunk_bytes: u64,
+    pub(crate) directory: FileRoot,
+    /// The directory of the reverse chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reverse: Option<FileRoot>,
+}
+
 /// What `graph.json` says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -103,6 +115,9 @@ pub struct Manifest {
     pub(crate) ids: IdsMeta,
     pub(crate) columns: ColumnsMeta,
     pub(crate) reverse: Option<ColumnsMeta>,
+    /// The chunks; `None` in the column layout. With chunks, directories and fan-out of columns are empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stream: Option<StreamMeta>,
     /// Which index the vertex of each id has; `None`: they are in order of ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) order: Option<FileRoot>,
@@ -260,6 +275,11 @@ mod tests {
             },
             columns,
             reverse: Some(columns),
+            stream: Some(StreamMeta {
+                chunk_bytes: 4096,
+                directory: FileRoot::default(),
+                reverse: Some(FileRoot::default()),
+            }),
             order: Some(FileRoot::default()),
             weights: Some(WeightRange {
                 least: -0.1,

@@ -23,6 +23,12 @@ pub fn partition(
     let alpha = alpha.unwrap_or(2 * ranks as u64 - 1);
     let spans = (0..batches.len()).map(|batch| batches.span(batch));
     let mut weights: Vec<u64> = spans.map(|span| alpha.saturating_mul(span)).collect();
+    if let Some(set) = graph.chunks() {
+        for (batch, weight) in weights.iter_mut().enumerate() {
+            let out = set.of_batch(batch).iter().map(|chunk| chunk.edges() as u64);
+            *weight = weight.saturating_add(out.sum::<u64>().saturating_add(set.arcs_into(batch)));
+        }
+    }
     for (batch, column) in graph.forward().columns().iter().enumerate() {
         for cell in column.cells() {
             for end in [batch, cell.source_batch()] {

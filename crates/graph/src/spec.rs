@@ -43,6 +43,18 @@ impl EdgeKind {
     }
 }
 
+/// How the arcs of a graph are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// Sorted, in cells by source batch and destination batch.
+    #[default]
+    Column,
+    /// Unsorted, in chunks by source batch.
+    Stream,
+}
+
 /// The layout of a graph to be written. It follows from counts alone, never from the machine.
 #[derive(Clone, Debug)]
 pub struct GraphSpec {
@@ -56,6 +68,8 @@ pub struct GraphSpec {
     pub strip_edges_max: u64,
     /// A cell whose source span over edges is at most this gets a bitmap of its sources.
     pub csr_ratio: u32,
+    /// Bytes of a chunk at most, in the stream layout, which has no column files.
+    pub chunk_bytes: Option<usize>,
     /// The destination batches of each column file: runs that together are all batches, in order.
     pub files: Vec<Range<usize>>,
     /// The same for the reverse graph, when there is one.
@@ -72,6 +86,11 @@ impl GraphSpec {
     /// # Errors
     /// They do not.
     pub(crate) fn check(&self) -> Result<(), FormatError> {
+        if self.chunk_bytes.is_some() {
+            let mut files = self.files.iter().chain(self.reverse_files.iter().flatten());
+            let misuse = |_| FormatError::misuse("a graph of chunks has column files");
+            return files.next().map_or(Ok(()), |file| Err(misuse(file)));
+        }
         for files in std::iter::once(&self.files).chain(&self.reverse_files) {
             let mut next = 0;
             for run in files {
@@ -93,7 +112,7 @@ impl GraphSpec {
         Ok(())
     }
     /// A hash of the shape: FNV-1a over its numbers, then mixed.
-    pub(crate) fn graph_id(&self) -> u64 {
+    pub fn graph_id(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         let mut add = |number: u64| {
             for byte in number.to_le_bytes() {
@@ -106,6 +125,7 @@ impl GraphSpec {
         add(u64::from(self.directed));
         add(self.strip_edges_max);
         add(u64::from(self.csr_ratio));
+        self.chunk_bytes.iter().for_each(|&bytes| add(bytes as u64));
         for files in [Some(&self.files), self.reverse_files.as_ref()] {
             add(files.map_or(u64::MAX, |files| files.len() as u64));
             (files.into_iter().flatten()).for_each(|run| add(run.end as u64));

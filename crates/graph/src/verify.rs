@@ -2,9 +2,10 @@
 //!
 //! 1. Every page of every file against its checksum.
 //! 2. Where vertices are not in order of ids, that their order is one: a permutation.
-//! 3. Every cell's blocks against the directory: as many edges, in order, inside their batches.
+//! 3. Every chunk, in the stream layout; every cell's blocks against the directory: as many edges, in order, inside their batches.
 //! 4. [`verify_deep`] alone: all that repeats what the cells say, against the cells.
 
+mod chunks;
 mod deep;
 mod ids;
 mod order;
@@ -91,6 +92,11 @@ fn walk(
         seen.files += 1;
         seen.pages += paged.root.pages();
         seen.bytes += paged.root.table_padded();
+        if matches!(paged.id.kind, FileKind::Chunks | FileKind::ChunkData) {
+            // Chunks are read whole, and are all bytes of their files but the zeros at the end.
+            seen.bytes += paged.root.padded() - paged.root.payload;
+            continue;
+        }
         if paged.id.kind == FileKind::Data {
             continue;
         }
@@ -111,9 +117,16 @@ fn walk(
     }
     let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
     let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
+    let mut chunks = graph.chunk_sets();
     for set in graph.sets() {
         let mut file = None;
         deep.iter_mut().for_each(DeepVerifier::set);
+        if let Some(chunks) = chunks.next() {
+            let seen = (&mut seen, &mut progress as &mut dyn FnMut(u64));
+            if !chunks::verify(graph, budget, chunks, seen, stop, deep.as_mut())? {
+                break;
+            }
+        }
         for (d, column) in set.columns().iter().enumerate() {
             let Some(first) = column.cells().first() else {
                 continue;

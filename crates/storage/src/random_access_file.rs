@@ -14,12 +14,12 @@ use crate::memory_budget::{Buffer, MemoryBudget};
 #[derive(Debug, Clone)]
 pub struct RandomAccessFile {
     length: u64,
-    chunk: Arc<Mutex<Chunk>>,
+    chunk: Arc<Mutex<CachedChunk>>,
 }
 
 /// The bytes of the file that are in memory.
 #[derive(Debug)]
-struct Chunk {
+struct CachedChunk {
     file: FileHandle,
     queue: Box<dyn Queue>,
     chunk_bytes: usize,
@@ -43,7 +43,7 @@ impl RandomAccessFile {
         let file = disk.open(path, Open::Read)?;
         Ok(RandomAccessFile {
             length: file.len()?,
-            chunk: Arc::new(Mutex::new(Chunk {
+            chunk: Arc::new(Mutex::new(CachedChunk {
                 file,
                 queue: disk.queue(1)?,
                 chunk_bytes,
@@ -92,7 +92,7 @@ impl RandomAccessFile {
     }
 }
 
-impl Chunk {
+impl CachedChunk {
     fn fill(&mut self, start: u64) -> io::Result<()> {
         self.filled = 0;
         let lost = || io::Error::other("the disk kept a buffer");

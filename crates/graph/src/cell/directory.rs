@@ -174,6 +174,7 @@ pub(crate) fn put_file(
 pub(crate) const LEASE_STEP_BYTES: u64 = 32 << 10;
 
 /// Upper bounds on a directory's contents, from its length and the graph's description.
+#[derive(Default)]
 pub(crate) struct DirectoryBounds {
     pub(crate) cells: u64,
     /// Of all columns together, and of one.

@@ -6,11 +6,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use graphmill_raw::failpoint;
-use graphmill_storage::{Buffer, Disk, FileHandle, Lease, MemoryBudget, Operation, Queue};
+use graphmill_storage::{Buffer, Disk, FileHandle, Lease, MemoryBudget, Open, Operation, Queue};
 use serde::{Deserialize, Serialize};
 
 use crate::error::FormatError;
 use crate::spec::EdgeKind;
+use crate::weight_range::WeightRange;
 
 /// Bytes of a page, the unit of checksums.
 pub const DISK_PAGE_BYTES: u64 = 64 << 10;
@@ -33,6 +34,13 @@ impl FileSide {
         match self {
             FileSide::Forward => "columns",
             FileSide::Reverse => "reverse",
+        }
+    }
+    /// The directory of its chunks.
+    pub(crate) fn chunk_folder(self) -> &'static str {
+        match self {
+            FileSide::Forward => "stream",
+            FileSide::Reverse => "stream-reverse",
         }
     }
 }
@@ -60,6 +68,12 @@ pub enum FileKind {
     Order,
     /// Which sources have edges in a cell, for each that has such a bitmap.
     Bitmaps,
+    /// Chunks of arcs.
+    Chunks,
+    /// The data of the arcs of chunks, in their order.
+    ChunkData,
+    /// Where the chunks are.
+    ChunkDirectory,
 }
 
 impl FileKind {
@@ -125,7 +139,11 @@ impl FileId {
 impl fmt::Display for FileId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let folder = self.side.folder();
+        let chunks = self.side.chunk_folder();
         match self.kind {
+            FileKind::Chunks => write!(f, "{chunks}/{:05}.chunks", self.number),
+            FileKind::ChunkData => write!(f, "{chunks}/{:05}.weights", self.number),
+            FileKind::ChunkDirectory => write!(f, "{chunks}/directory"),
             FileKind::Data => write!(f, "{folder}/{:05}.data", self.number),
             FileKind::Index => write!(f, "{folder}/{:05}.index", self.number),
             FileKind::Weights => write!(f, "{folder}/{:05}.weights", self.number),
@@ -245,6 +263,64 @@ pub(crate) struct PagedFile {
 }
 
 impl PagedFile {
+    /// Checks a file's length against its root and reads its checksum table.
+    pub(crate) fn open(
+        (disk, graph, graph_id): (&dyn Disk, &Path, u64),
+        fetch: &mut MetadataReader,
+        budget: &MemoryBudget,
+        id: FileId,
+        root: FileRoot,
+    ) -> Result<Self, FormatError> {
+        let path = id.path(graph);
+        let file = disk.open(&path, Open::Read)?;
+        let found = file.len()?;
+        // No overflow: a payload is compared with a file's length before anything is computed from it.
+        let expected = match root.payload > found {
+            true => root.payload,
+            false => root.file_bytes(),
+        };
+        if found != expected {
+            return Err(FormatError::Length {
+                path,
+                page: expected.min(found).min(root.payload) / DISK_PAGE_BYTES,
+                expected,
+                found,
+            });
+        }
+        let bytes = PagedFile::memory(root);
+        let _lease = budget.lease("checksums of the stored graph", bytes)?;
+        let mut table = Vec::with_capacity(root.pages() as usize);
+        let mut hasher = id.table_hasher(graph_id);
+        for offset in (root.padded()..expected).step_by(DISK_PAGE_BYTES as usize) {
+            let bytes = (expected - offset).min(DISK_PAGE_BYTES) as usize;
+            let bytes = fetch.read(&file, offset, bytes)?;
+            hasher.update(bytes);
+            let (sums, left) = (
+                bytes.as_chunks::<4>().0,
+                root.pages() as usize - table.len(),
+            );
+            table.extend(sums.iter().take(left).map(|sum| u32::from_le_bytes(*sum)));
+        }
+        let checksum = match root.payload {
+            0 => 0,
+            _ => hasher.finalize(),
+        };
+        if checksum != root.checksum {
+            return Err(FormatError::Table {
+                path,
+                pages: root.pages(),
+                offset: root.padded(),
+                expected: root.checksum,
+                found: checksum,
+            });
+        }
+        Ok(PagedFile {
+            id,
+            root,
+            table: table.into(),
+            _lease,
+        })
+    }
     /// Bytes of the budget that a file takes while it is open: its checksums.
     pub(crate) fn memory(root: FileRoot) -> u64 {
         root.pages() * 4
@@ -276,6 +352,23 @@ impl PagedFile {
                 found,
             }),
         }
+    }
+    /// Rejects weights that are not numbers or outside the range of graph.json: algorithms rely on it.
+    pub(crate) fn check_weights(
+        &self,
+        (graph, page): (&Path, u64),
+        bytes: &[u8],
+        range: Option<WeightRange>,
+        edge: EdgeKind,
+    ) -> Result<(), FormatError> {
+        let at = page * DISK_PAGE_BYTES;
+        let payload = self.root.payload.saturating_sub(at).min(DISK_PAGE_BYTES);
+        let weights = bytes.get(..payload as usize).unwrap_or(bytes);
+        if WeightRange::holds(range, weights, edge) {
+            return Ok(());
+        }
+        let what = "a weight is no number, or outside the range of graph.json";
+        Err(self.corrupt(graph, at, what))
     }
     /// Bytes that make no sense although they have their checksum.
     pub(crate) fn corrupt(

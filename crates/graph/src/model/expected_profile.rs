@@ -17,7 +17,7 @@ use crate::model::expected::GraphModel;
 use crate::model::numbers::{ColumnModel, FileBytes, file_bytes};
 use crate::model::profile::{GraphProfile, ProfileSource};
 use crate::open::footprint::GraphDims;
-use crate::spec::GraphSpec;
+use crate::spec::{GraphSpec, Layout};
 use crate::vertex::degree_pages::put_degrees;
 use crate::vertex::fanout_pages::FanoutPage;
 use crate::vertex::ids::id::expected_bytes;
@@ -121,6 +121,7 @@ impl GraphModel {
             own: None,
             ids,
             order: Order::Id,
+            layout: Layout::Column,
             symmetric: !self.directed,
             edge: shape.edge,
             orientations: 1,
@@ -456,6 +457,7 @@ mod tests {
             let batches = Batches::new(cuts.collect()).unwrap();
             let count = batches.len();
             let shape = GraphSpec {
+                chunk_bytes: None,
                 batches,
                 edge: EdgeKind::F64,
                 directed: true,

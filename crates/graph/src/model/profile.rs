@@ -18,6 +18,7 @@ use crate::open::footprint::GraphDims;
 use crate::open::stored_graph::StoredGraph;
 use crate::partition::partition;
 use crate::read::page_cache::PageCache;
+use crate::stream::chunk_set::{ChunkPart, ChunkSet};
 use crate::vertex::fanout_pages::FanoutChunk;
 use crate::vertex::ids::page_index::index_bytes;
 use crate::vertex::packed::PAGE_VERTICES;
@@ -46,6 +47,21 @@ pub(crate) enum ProfileSource {
     Stored(Arc<StoredGraph>),
 }
 
+/// The arcs into each batch of a graph of chunks, which has no cells.
+fn columns_of_chunks(chunks: &ChunkSet, batches: usize) -> Vec<ColumnModel> {
+    let column = |batch| ColumnModel {
+        cells: 0,
+        strips: 1,
+        edges: chunks.arcs_into(batch),
+        data_bytes: 0,
+        block_list_bytes: 0,
+        bitmap_bytes: 0,
+        sources_bytes: 0,
+        file: 0,
+    };
+    (0..batches).map(column).collect()
+}
+
 impl GraphProfile {
     /// Of a graph that is open on a budget of its own.
     pub fn of_stored(graph: &Arc<StoredGraph>, budget: &MemoryBudget) -> Self {
@@ -64,18 +80,23 @@ impl GraphProfile {
             }
         };
         let bytes = |kind| graph.sets().map(|set| set.bytes(kind)).sum::<u64>();
+        let chunk_bytes = |part| graph.chunk_sets().map(|set| set.bytes(part)).sum::<u64>();
         let of_forward = |kind| set.bytes(kind);
         let reverse = |kind| bytes(kind) - of_forward(kind);
         let own = |paged: Option<&PagedFile>| paged.map_or(0, |paged| paged.root.file_bytes());
         GraphProfile {
             measure: graph.measure(),
             arcs: graph.arcs(),
-            columns: set.columns().iter().map(column).collect(),
+            columns: match graph.chunks() {
+                None => set.columns().iter().map(column).collect(),
+                Some(chunks) => columns_of_chunks(chunks, graph.batches().len()),
+            },
             files: FileBytes {
-                data: bytes(FileKind::Data),
+                // Chunks are what cells are in the column layout.
+                data: bytes(FileKind::Data) + chunk_bytes(ChunkPart::Arcs),
                 index: bytes(FileKind::Index),
                 bitmaps: bytes(FileKind::Bitmaps),
-                weights: bytes(FileKind::Weights),
+                weights: bytes(FileKind::Weights) + chunk_bytes(ChunkPart::Data),
                 directory: bytes(FileKind::Directory),
                 degrees: file_bytes(of_forward(FileKind::Degrees)),
                 fanout: of_forward(FileKind::Fanout),

@@ -22,10 +22,12 @@ pub(crate) type ColumnFileSet = [Option<PagedFile>; FileKind::OF_COLUMNS.len()];
 pub struct ColumnSet {
     pub(crate) side: FileSide,
     pub(crate) columns: Vec<Column>,
-    pub(crate) directory: PagedFile,
+    /// `None` in the stream layout, whose columns have no cells.
+    pub(crate) directory: Option<PagedFile>,
     pub(crate) degrees: PagedFile,
     pub(crate) degree_pages: PageIndex,
-    pub(crate) fanout: PagedFile,
+    /// `None` in the stream layout.
+    pub(crate) fanout: Option<PagedFile>,
     pub(crate) fanout_pages: PageIndex,
     /// The open files of each column file.
     pub(crate) files: Vec<ColumnFileSet>,
@@ -74,11 +76,15 @@ impl ColumnSet {
         let file = FileId::new(self.side, kind, self.columns[column].file());
         Extent { file, bytes }
     }
+    /// The name of its file of fan-out lists.
+    pub(crate) fn fanout_id(&self) -> FileId {
+        FileId::new(self.side, FileKind::Fanout, 0)
+    }
     pub(crate) fn paged(&self, id: FileId) -> Option<&PagedFile> {
         match id.kind {
-            FileKind::Directory => Some(&self.directory),
+            FileKind::Directory => self.directory.as_ref(),
             FileKind::Degrees => Some(&self.degrees),
-            FileKind::Fanout => Some(&self.fanout),
+            FileKind::Fanout => self.fanout.as_ref(),
             kind => {
                 let at = (FileKind::OF_COLUMNS.iter()).position(|of_column| *of_column == kind)?;
                 self.files.get(id.number as usize)?[at].as_ref()
@@ -86,8 +92,9 @@ impl ColumnSet {
         }
     }
     pub(crate) fn all_files(&self) -> impl Iterator<Item = &PagedFile> {
-        [&self.directory, &self.degrees, &self.fanout]
-            .into_iter()
+        let tables = [&self.directory, &self.fanout].into_iter().flatten();
+        tables
+            .chain([&self.degrees])
             .chain(self.files.iter().flatten().flatten())
     }
 }

@@ -10,13 +10,14 @@ use std::path::Path;
 use graphmill_storage::{Disk, MemoryBudget};
 
 use crate::batches::Batches;
-use crate::cell::directory::DirectoryBounds;
+use crate::cell::directory::{Column, DirectoryBounds};
 use crate::error::FormatError;
 use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide, PagedFile};
 use crate::manifest::{IdKind, Manifest};
 use crate::open::column_set::{ColumnFileSet, ColumnSet};
 use crate::open::stored_graph::StoredGraph;
-use crate::spec::EdgeKind;
+use crate::spec::{EdgeKind, Layout};
+use crate::stream::directory::ChunkList;
 use crate::vertex::ids::page_index::index_bytes;
 use crate::vertex::order::{ORDER, Order};
 use crate::vertex::packed::PAGE_VERTICES;
@@ -35,6 +36,8 @@ pub struct GraphDims {
     pub ids: IdKind,
     /// The order of the vertices.
     pub order: Order,
+    /// How arcs are stored.
+    pub layout: Layout,
     /// True if every edge is stored both ways.
     pub symmetric: bool,
     /// What an edge carries.
@@ -58,6 +61,7 @@ impl GraphDims {
             own: None,
             ids: IdKind::Dense,
             order: Order::Id,
+            layout: Layout::Column,
             symmetric: true,
             edge: EdgeKind::None,
             orientations: 1,
@@ -108,6 +112,7 @@ impl StoredGraph {
             own,
             ids: self.id_kind(),
             order: self.order(),
+            layout: self.layout(),
             symmetric: self.symmetric(),
             edge: self.edge_kind(),
             orientations: orientations().count(),
@@ -159,6 +164,7 @@ impl StoredGraph {
             measure: GraphDims {
                 ids: meta.ids.kind,
                 order,
+                layout: meta.stream.map_or(Layout::Column, |_| Layout::Stream),
                 symmetric: !meta.directed,
                 edge: meta.edge,
                 orientations,
@@ -191,6 +197,9 @@ impl ColumnTotals {
     ) -> Result<ColumnTotals, FormatError> {
         let directory = FileId::new(side, FileKind::Directory, 0).path(path);
         let directory_bytes = length(disk, &directory)?;
+        if meta.stream.is_some() {
+            return Self::of_chunks(disk, path, batches, side);
+        }
         let count = batches.len() as u64;
         let most = DirectoryBounds::of(directory_bytes, count, meta.arcs, meta.strip_edges_max);
         let pages = batches.vertices().div_ceil(PAGE_VERTICES);
@@ -204,6 +213,35 @@ impl ColumnTotals {
             most,
             kept,
             transient: directory_bytes.max(list),
+        })
+    }
+}
+
+impl ColumnTotals {
+    /// What the chunks of a side take, and columns without cells.
+    fn of_chunks(
+        disk: &dyn Disk,
+        path: &Path,
+        batches: &Batches,
+        side: FileSide,
+    ) -> Result<ColumnTotals, FormatError> {
+        let directory = FileId::new(side, FileKind::ChunkDirectory, 0).path(path);
+        let bytes = length(disk, &directory)?;
+        let count = batches.len() as u64;
+        let pages = batches.vertices().div_ceil(PAGE_VERTICES);
+        let columns = count * size_of::<Column>() as u64 + PageIndex::memory(pages);
+        let mut kept = ChunkList::memory(bytes, count) + columns;
+        let degrees = FileId::new(side, FileKind::Degrees, 0).path(path);
+        for folder in [directory.parent(), degrees.parent()] {
+            for file in disk.list(folder.unwrap_or(path))? {
+                kept += checksums(length(disk, &file)?);
+            }
+        }
+        let list = pages * LIST_ENTRY_BYTES_MAX + LIST_TRAILER_BYTES;
+        Ok(ColumnTotals {
+            most: DirectoryBounds::default(),
+            kept,
+            transient: bytes.max(list),
         })
     }
 }

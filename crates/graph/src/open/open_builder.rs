@@ -8,6 +8,7 @@
 //! What stays is leased before it is allocated.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use graphmill_storage::{Disk, Lease, MemoryBudget, Open};
 
@@ -19,6 +20,9 @@ use crate::file::page::{
 };
 use crate::manifest::{ColumnsMeta, IdKind, Manifest};
 use crate::open::column_set::{ColumnFileSet, ColumnSet};
+use crate::stream::chunk_set::{ChunkSet, ChunkSetShape};
+use crate::stream::directory::{ChunkBounds, ChunkList};
+use crate::stream::shape::ChunkPlace;
 use crate::vertex::degree_pages::DEGREE_PAGE_BYTES_MAX;
 use crate::vertex::fanout_pages::fanout_page_bytes_max;
 use crate::vertex::ids::page_index::IdIndex;
@@ -27,7 +31,7 @@ use crate::vertex::page_index::PageIndex;
 
 /// What opening needs at every file.
 pub(super) struct OpenBuilder<'a> {
-    pub(super) disk: &'a dyn Disk,
+    pub(super) disk: &'a Arc<dyn Disk>,
     pub(super) fetch: MetadataReader,
     pub(super) budget: &'a MemoryBudget,
     pub(super) path: &'a Path,
@@ -39,57 +43,9 @@ pub(super) struct OpenBuilder<'a> {
 }
 
 impl OpenBuilder<'_> {
-    /// Checks a file's length against its root and reads its checksum table.
     fn open(&mut self, id: FileId, root: FileRoot) -> Result<PagedFile, FormatError> {
-        let path = id.path(self.path);
-        let file = self.disk.open(&path, Open::Read)?;
-        let found = file.len()?;
-        // No overflow: a payload is compared with a file's length before anything is computed from it.
-        let expected = match root.payload > found {
-            true => root.payload,
-            false => root.file_bytes(),
-        };
-        if found != expected {
-            return Err(FormatError::Length {
-                path,
-                page: expected.min(found).min(root.payload) / DISK_PAGE_BYTES,
-                expected,
-                found,
-            });
-        }
-        let bytes = PagedFile::memory(root);
-        let _lease = self.budget.lease("checksums of the stored graph", bytes)?;
-        let mut table = Vec::with_capacity(root.pages() as usize);
-        let mut hasher = id.table_hasher(self.graph_id);
-        for offset in (root.padded()..expected).step_by(DISK_PAGE_BYTES as usize) {
-            let bytes = (expected - offset).min(DISK_PAGE_BYTES) as usize;
-            let bytes = self.fetch.read(&file, offset, bytes)?;
-            hasher.update(bytes);
-            let (sums, left) = (
-                bytes.as_chunks::<4>().0,
-                root.pages() as usize - table.len(),
-            );
-            table.extend(sums.iter().take(left).map(|sum| u32::from_le_bytes(*sum)));
-        }
-        let checksum = match root.payload {
-            0 => 0,
-            _ => hasher.finalize(),
-        };
-        if checksum != root.checksum {
-            return Err(FormatError::Table {
-                path,
-                pages: root.pages(),
-                offset: root.padded(),
-                expected: root.checksum,
-                found: checksum,
-            });
-        }
-        Ok(PagedFile {
-            id,
-            root,
-            table: table.into(),
-            _lease,
-        })
+        let at = (&**self.disk, self.path, self.graph_id);
+        PagedFile::open(at, &mut self.fetch, self.budget, id, root)
     }
     /// A range of a file's payload, and the lease for it.
     fn read(
@@ -119,6 +75,9 @@ impl OpenBuilder<'_> {
         side: FileSide,
         meta: &ColumnsMeta,
     ) -> Result<ColumnSet, FormatError> {
+        if self.meta.stream.is_some() {
+            return self.empty_columns(side, meta);
+        }
         let directory = self.open(FileId::new(side, FileKind::Directory, 0), meta.directory)?;
         let (bytes, lease) = self.read(&directory, 0..directory.root.payload)?;
         let (batches, edge) = (self.batches.len(), self.meta.edge);
@@ -156,14 +115,82 @@ impl OpenBuilder<'_> {
         Ok(ColumnSet {
             side,
             columns,
-            directory,
+            directory: Some(directory),
             degrees,
             degree_pages,
-            fanout,
+            fanout: Some(fanout),
             fanout_pages,
             files,
             _leases: leases,
         })
+    }
+    /// The columns of a graph of chunks: none has cells, but vertices have degrees.
+    fn empty_columns(
+        &mut self,
+        side: FileSide,
+        meta: &ColumnsMeta,
+    ) -> Result<ColumnSet, FormatError> {
+        let batches = self.batches.len();
+        let bytes = (batches * size_of::<Column>()) as u64;
+        let mut leases = vec![self.budget.lease("columns without cells", bytes)?];
+        let degrees = self.open(FileId::new(side, FileKind::Degrees, 0), meta.degrees)?;
+        let degree_pages = self.pages(&degrees, DEGREE_PAGE_BYTES_MAX, &mut leases)?;
+        Ok(ColumnSet {
+            side,
+            columns: vec![Column::default(); batches],
+            directory: None,
+            degrees,
+            degree_pages,
+            fanout: None,
+            fanout_pages: PageIndex::default(),
+            files: Vec::new(),
+            _leases: leases,
+        })
+    }
+    /// Opens the chunks of a side; `None` if the graph has none.
+    pub(super) fn chunks(&mut self, side: FileSide) -> Result<Option<ChunkSet>, FormatError> {
+        let Some(stream) = self.meta.stream else {
+            return Ok(None);
+        };
+        let root = match side {
+            FileSide::Forward => Some(stream.directory),
+            FileSide::Reverse => stream.reverse,
+        };
+        let Some(root) = root else { return Ok(None) };
+        let directory = self.open(FileId::new(side, FileKind::ChunkDirectory, 0), root)?;
+        let (bytes, lease) = self.read(&directory, 0..root.payload)?;
+        let path = self.path;
+        let corrupt = |offset: u64, what: &str| directory.corrupt(path, offset, what);
+        let (edge, chunk_bytes) = (self.meta.edge, stream.chunk_bytes as usize);
+        let bounds = ChunkBounds::new(self.batches, edge, chunk_bytes)?;
+        let list = ChunkList::parse(&bytes, &bounds, self.budget, &corrupt)?;
+        drop((bytes, lease));
+        if list.arcs != self.meta.arcs {
+            let (arcs, said) = (list.arcs, self.meta.arcs);
+            let what = format!("its chunks have {arcs} arcs, graph.json says {said}");
+            return Err(corrupt(0, &what));
+        }
+        let shape = ChunkSetShape {
+            side,
+            batches: self.batches,
+            edge,
+            weights: self.meta.weights,
+            chunk_bytes,
+        };
+        let place = ChunkPlace {
+            disk: self.disk,
+            budget: self.budget,
+            folder: path,
+            graph_id: self.graph_id,
+        };
+        let (disk, in_part) = (self.disk, self.in_part);
+        let is_here = |number: usize| {
+            let file = FileId::new(side, FileKind::Chunks, number as u32);
+            Ok(!in_part || disk.exists(&file.path(path))?)
+        };
+        let mut set = ChunkSet::open(&place, &mut self.fetch, &shape, list, &is_here)?;
+        set.directory = Some(directory);
+        Ok(Some(set))
     }
     fn pages(
         &mut self,

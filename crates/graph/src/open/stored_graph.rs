@@ -3,6 +3,7 @@
 //! Opening reads `graph.json`, the directories, the checksum tables of all files and the sparse indices of degrees,
 //! fan-out and ids; every file's length and table is checked then, every page when it is read.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -14,15 +15,16 @@ use crate::cell::directory::{self, Column};
 use crate::edge_fields::EdgeFields;
 use crate::error::FormatError;
 use crate::file::extent::Extent;
-use crate::file::page::{
-    DISK_PAGE_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, malformed,
-};
+use crate::file::page::{FileId, FileKind, FileSide, MetadataReader, PagedFile, malformed};
 use crate::manifest::{IdKind, Manifest, NAME};
 use crate::open::column_set::ColumnSet;
 use crate::open::open_builder::OpenBuilder;
-use crate::spec::EdgeKind;
+use crate::spec::{EdgeKind, Layout};
+use crate::stream::chunk_set::{ChunkPart, ChunkRead, ChunkSet};
+use crate::stream::directory::Chunk;
+use crate::stream::pair::PairLayout;
+use crate::stream::shape::STREAM_CHUNK_BYTES_MAX;
 use crate::vertex::ids::page_index::IdIndex;
-use crate::weight_range::WeightRange;
 
 /// Files that are kept open; more are opened again when they are needed.
 const HANDLES_MAX: usize = 256;
@@ -37,6 +39,9 @@ pub struct StoredGraph {
     batches: Arc<Batches>,
     forward: Arc<ColumnSet>,
     reverse: Option<Arc<ColumnSet>>,
+    /// The chunks of each side, in the stream layout.
+    chunks: Option<Arc<ChunkSet>>,
+    reverse_chunks: Option<Arc<ChunkSet>>,
     ids: Arc<IdIndex>,
     order: Option<Arc<PagedFile>>,
     handles: Mutex<Vec<(FileId, FileHandle)>>,
@@ -110,9 +115,20 @@ impl StoredGraph {
             let what = "its range of weights is not that of its edges";
             return Err(describe(what.into()));
         }
+        if let Some(stream) = &meta.stream {
+            let is_sound = PairLayout::new(&batches).is_ok()
+                && stream.reverse.is_some() == meta.reverse.is_some()
+                && (4096..=STREAM_CHUNK_BYTES_MAX as u64).contains(&stream.chunk_bytes)
+                && meta.order.is_none();
+            if !is_sound {
+                return Err(describe(
+                    "its batches or chunks are not those of the stream layout".into(),
+                ));
+            }
+        }
         let fetch = MetadataReader::new(&**disk, budget)?;
         let mut opening = OpenBuilder {
-            disk: &**disk,
+            disk,
             fetch,
             budget,
             path,
@@ -124,6 +140,8 @@ impl StoredGraph {
         let forward = opening.columns(FileSide::Forward, &meta.columns)?;
         let reverse = (meta.reverse.as_ref()).map(|meta| opening.columns(FileSide::Reverse, meta));
         let reverse = reverse.transpose()?;
+        let chunks = opening.chunks(FileSide::Forward)?;
+        let reverse_chunks = opening.chunks(FileSide::Reverse)?;
         let ids = opening.ids()?;
         let order = opening.order()?;
         Ok(StoredGraph {
@@ -134,6 +152,8 @@ impl StoredGraph {
             batches: Arc::new(batches),
             forward: Arc::new(forward),
             reverse: reverse.map(Arc::new),
+            chunks: chunks.map(Arc::new),
+            reverse_chunks: reverse_chunks.map(Arc::new),
             ids: Arc::new(ids),
             order: order.map(Arc::new),
             handles: Mutex::default(),
@@ -157,6 +177,8 @@ impl StoredGraph {
             batches: Arc::clone(&self.batches),
             forward: Arc::clone(self.reverse.as_ref()?),
             reverse: Some(Arc::clone(&self.forward)),
+            chunks: self.reverse_chunks.clone(),
+            reverse_chunks: self.chunks.clone(),
             ids: Arc::clone(&self.ids),
             order: self.order.clone(),
             handles: Mutex::default(),
@@ -165,6 +187,11 @@ impl StoredGraph {
     }
     /// True if this directory has the column of a batch, and that of the reverse if there is one.
     pub fn has_batch(&self, batch: usize) -> bool {
+        if self.meta.stream.is_some() {
+            return self
+                .chunk_sets()
+                .all(|set| (0..set.files()).all(|file| set.has_file(file)));
+        }
         let file_of = |set: &ColumnSet| set.columns[batch].file() as usize;
         self.sets().all(|set| set.files[file_of(set)][0].is_some())
     }
@@ -239,6 +266,43 @@ impl StoredGraph {
     pub fn column(&self, d: usize) -> &Column {
         self.forward.column(d)
     }
+    /// How its arcs are stored.
+    pub fn layout(&self) -> Layout {
+        match self.meta.stream {
+            None => Layout::Column,
+            Some(_) => Layout::Stream,
+        }
+    }
+    /// The chunks of the graph; `None` in the column layout.
+    pub fn chunks(&self) -> Option<&ChunkSet> {
+        self.chunks.as_deref()
+    }
+    /// The chunks of the graph with every arc turned round, when it was imported with `--reverse`.
+    pub fn reverse_chunks(&self) -> Option<&ChunkSet> {
+        self.reverse_chunks.as_deref()
+    }
+    /// The forward chunks, and the reverse ones if there are any.
+    pub(crate) fn chunk_sets(&self) -> impl Iterator<Item = &ChunkSet> {
+        self.chunks().into_iter().chain(self.reverse_chunks())
+    }
+    fn own_chunks(&self) -> Result<&ChunkSet, FormatError> {
+        self.chunks()
+            .ok_or_else(|| FormatError::misuse("this graph has no chunks"))
+    }
+    /// Returns the read that holds a part of a chunk.
+    ///
+    /// # Errors
+    /// Another host has the file, or the graph has no chunks.
+    pub fn chunk_read(&self, chunk: &Chunk, part: ChunkPart) -> Result<ChunkRead, FormatError> {
+        self.own_chunks()?.read(chunk, part)
+    }
+    /// Checks every page of a finished read, and returns the chunk's own bytes as a range of it.
+    ///
+    /// # Errors
+    /// A page is not what was written there, or the read is too short.
+    pub fn check_chunk(&self, read: &ChunkRead, pages: &[u8]) -> Result<Range<usize>, FormatError> {
+        self.own_chunks()?.check(read, pages)
+    }
     /// Where the blocks of a cell of the graph are.
     pub fn data_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
         self.forward.data_extent(column, cell)
@@ -285,6 +349,10 @@ impl StoredGraph {
             FileKind::Ids => self.ids.data(),
             FileKind::IdsIndex => self.ids.index(),
             FileKind::Order => self.order_file(),
+            FileKind::Chunks | FileKind::ChunkData | FileKind::ChunkDirectory => {
+                let mut sets = self.chunk_sets().filter(|set| set.side() == id.side);
+                sets.next().and_then(|set| set.paged(id))
+            }
             _ => self.side(id.side)?.paged(id),
         };
         // Only files of columns may be missing in an open graph.
@@ -297,7 +365,8 @@ impl StoredGraph {
     pub(crate) fn all_files(&self) -> impl Iterator<Item = &PagedFile> {
         let ids = [self.ids.data(), self.ids.index(), self.order_file()];
         let columns = self.sets().flat_map(ColumnSet::all_files);
-        columns.chain(ids.into_iter().flatten())
+        let chunks = self.chunk_sets().flat_map(ChunkSet::all_files);
+        columns.chain(chunks).chain(ids.into_iter().flatten())
     }
     #[inline]
     pub(crate) fn check(
@@ -308,20 +377,12 @@ impl StoredGraph {
     ) -> Result<(), FormatError> {
         paged.check(&self.path, self.graph_id, page, bytes)?;
         match paged.id.kind {
-            FileKind::Weights => self.check_weights(paged, page, bytes),
+            FileKind::Weights | FileKind::ChunkData => {
+                let (range, edge) = (self.meta.weights, self.meta.edge);
+                paged.check_weights((&self.path, page), bytes, range, edge)
+            }
             _ => Ok(()),
         }
-    }
-    /// Rejects weights that are not numbers or outside the range of graph.json: algorithms rely on it.
-    fn check_weights(&self, paged: &PagedFile, page: u64, bytes: &[u8]) -> Result<(), FormatError> {
-        let at = page * DISK_PAGE_BYTES;
-        let payload = paged.root.payload.saturating_sub(at).min(DISK_PAGE_BYTES);
-        let weights = bytes.get(..payload as usize).unwrap_or(bytes);
-        if WeightRange::holds(self.meta.weights, weights, self.meta.edge) {
-            return Ok(());
-        }
-        let what = "a weight is no number, or outside the range of graph.json";
-        Err(self.corrupt(paged.id, at, what))
     }
     /// An open file.
     pub(crate) fn handle(&self, id: FileId) -> Result<FileHandle, FormatError> {

@@ -60,7 +60,7 @@ impl FanoutTable {
                 part.clear();
                 let now = (length - at).min(1 << 18);
                 let from = place.start + at as u64;
-                reader.read(set.fanout.id, from..from + now as u64, &mut part)?;
+                reader.read(set.fanout_id(), from..from + now as u64, &mut part)?;
                 buffer[at..at + now].copy_from_slice(&part);
                 at += now;
             }

@@ -85,7 +85,7 @@ impl StoredGraph {
         range: Range<u64>,
         mut f: impl FnMut(u64, &FanoutChunk<'_>) -> Option<()>,
     ) -> Result<(), FormatError> {
-        let (file, mut bytes) = (set.fanout.id, Vec::new());
+        let (file, mut bytes) = (set.fanout_id(), Vec::new());
         for position in set.fanout_pages.positions(pages_of(&range)) {
             let (number, place) = set.fanout_pages.at(position);
             bytes.clear();
@@ -117,7 +117,7 @@ impl StoredGraph {
             return Ok(());
         };
         let (local, batches) = ((v % PAGE_VERTICES) as usize, self.batches().len());
-        let file = set.fanout.id;
+        let file = set.fanout_id();
         let from = (place.start % DISK_PAGE_BYTES) as usize;
         let bytes = (place.end - place.start) as usize;
         let done = if from + bytes <= DISK_PAGE_BYTES as usize {
@@ -140,6 +140,6 @@ impl StoredGraph {
     }
     pub(crate) fn broken_fanout(&self, set: &ColumnSet, at: u64) -> FormatError {
         let what = "a page of the fan-out makes no sense";
-        self.corrupt(set.fanout.id, at, what)
+        self.corrupt(set.fanout_id(), at, what)
     }
 }

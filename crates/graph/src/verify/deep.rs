@@ -49,7 +49,7 @@ const NAMES: [&str; 6] = [
     "fanout",
 ];
 /// Endings of those that are.
-const ENDINGS: [&str; 4] = ["data", "index", "bitmaps", "weights"];
+const ENDINGS: [&str; 5] = ["data", "index", "bitmaps", "weights", "chunks"];
 
 /// A sum of hashes, the same for multisets that are the same.
 type MultisetHash = u128;
@@ -235,34 +235,48 @@ impl<'g> DeepVerifier<'g> {
                 sums.fanout = sums.fanout.wrapping_add(pair);
             }
         }
+        let stored = std::mem::take(&mut self.stored);
+        for (i, key) in keys.iter().enumerate() {
+            let data = stored.get(i * width..(i + 1) * width).unwrap_or(&[]);
+            let destination = starts[1] + (key & u64::from(u32::MAX));
+            self.arc(starts[0] + (key >> 32), destination, data);
+        }
+        self.stored = stored;
+    }
+    /// Adds an arc and its data to the sums of the current set.
+    pub(super) fn arc(&mut self, source: u64, destination: u64, data: &[u8]) {
         let named = self.graph.named_vertices();
         let Some(arcs) = self.arcs.last_mut() else {
             return;
         };
-        for (i, key) in keys.iter().enumerate() {
-            let data = self.stored.get(i * width..(i + 1) * width).unwrap_or(&[]);
-            let bits = |bytes: &[u8]| {
-                (bytes.iter().rev()).fold(0, |bits, byte| bits << 8 | u64::from(*byte))
-            };
-            let (low, high) = data.split_at(data.len().min(8));
-            let data = match high {
-                [] => bits(low),
-                // Two words make one.
-                high => self.key.hash([bits(low), bits(high), 2]) as u64,
-            };
-            let source = starts[0] + (key >> 32);
-            let destination = starts[1] + (key & u64::from(u32::MAX));
-            let hash = |ends: [u64; 2]| self.key.hash([ends[0], ends[1], data]);
-            let add = |sum: &mut MultisetHash, hash| *sum = sum.wrapping_add(hash);
-            add(&mut arcs.stored, hash([source, destination]));
-            add(&mut arcs.turned, hash([destination, source]));
-            arcs.loops += u64::from(source == destination);
-            match [source < named, destination < named] {
-                [true, false] => add(&mut arcs.between[0], hash([destination, named])),
-                [false, true] => add(&mut arcs.between[1], hash([source, named])),
-                _ => arcs.unpaired += 1,
-            }
+        let bits =
+            |bytes: &[u8]| (bytes.iter().rev()).fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        let (low, high) = data.split_at(data.len().min(8));
+        let data = match high {
+            [] => bits(low),
+            // Two words make one.
+            high => self.key.hash([bits(low), bits(high), 2]) as u64,
+        };
+        let hash = |ends: [u64; 2]| self.key.hash([ends[0], ends[1], data]);
+        let add = |sum: &mut MultisetHash, hash| *sum = sum.wrapping_add(hash);
+        add(&mut arcs.stored, hash([source, destination]));
+        add(&mut arcs.turned, hash([destination, source]));
+        arcs.loops += u64::from(source == destination);
+        match [source < named, destination < named] {
+            [true, false] => add(&mut arcs.between[0], hash([destination, named])),
+            [false, true] => add(&mut arcs.between[1], hash([source, named])),
+            _ => arcs.unpaired += 1,
         }
+    }
+    /// Adds an arc of a chunk to the degrees of its batch.
+    pub(super) fn arc_of_chunk(&mut self, batch: usize, source: u64) {
+        let degrees = &mut self.of_batches[batch].degrees;
+        *degrees = degrees.wrapping_add(self.key.hash([source, 0, 0]));
+    }
+    /// Adds the data of a chunk to the range of weights.
+    pub(super) fn weights_of(&mut self, data: &[u8]) {
+        let range = WeightRange::of(data, self.graph.edge_kind());
+        self.weights = WeightRange::join(self.weights, range);
     }
     /// Ends a cell.
     pub(super) fn end_cell(&mut self, at: WalkPosition<'_>) -> Result<(), FormatError> {
@@ -293,7 +307,7 @@ impl<'g> DeepVerifier<'g> {
         self.fanout(set, &mut found)?;
         let pairs = found.iter().zip(&self.of_batches).enumerate();
         for (batch, (found, wanted)) in pairs {
-            let [degrees, fanout] = [set.degrees.id, set.fanout.id];
+            let [degrees, fanout] = [set.degrees.id, set.fanout_id()];
             for (file, is_same, what) in [
                 (degrees, found.degrees == wanted.degrees, "the degrees"),
                 (fanout, found.fanout == wanted.fanout, "the fan-out"),
@@ -336,7 +350,7 @@ impl<'g> DeepVerifier<'g> {
     }
     fn fanout(&mut self, set: &ColumnSet, found: &mut [BatchHashes]) -> Result<(), FormatError> {
         let (graph, key) = (self.graph, &self.key);
-        let (pages, file) = (&set.fanout_pages, set.fanout.id);
+        let (pages, file) = (&set.fanout_pages, set.fanout_id());
         let batches = graph.batches().len();
         let mut chunks = ChunkEncoder::new(batches);
         let bytes = chunks.memory().min(graph.arcs().saturating_mul(PAIR_BYTES));
@@ -417,7 +431,7 @@ impl<'g> DeepVerifier<'g> {
         let (graph, disk) = (self.graph, self.graph.disk());
         let named = graph.all_files().map(|file| file.id.path(graph.path()));
         let named: BTreeSet<_> = named.collect();
-        for folder in ["", "columns", "reverse"] {
+        for folder in ["", "columns", "reverse", "stream", "stream-reverse"] {
             let folder = graph.path().join(folder);
             if !disk.is_dir(&folder)? {
                 continue;
@@ -451,7 +465,16 @@ fn shape_of(graph: &StoredGraph) -> GraphSpec {
         files
     };
     let meta = graph.meta();
+    let stream = meta.stream;
+    let files = |set| {
+        if stream.is_some() {
+            Vec::new()
+        } else {
+            files(set)
+        }
+    };
     GraphSpec {
+        chunk_bytes: stream.map(|stream| stream.chunk_bytes as usize),
         batches: graph.batches().clone(),
         edge: meta.edge,
         directed: meta.directed,

@@ -18,13 +18,17 @@ use crate::cell::directory::{self, CellSizes};
 use crate::codec::varint;
 use crate::edge_fields::EdgeFields;
 use crate::error::FormatError;
-use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileSide};
+use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide};
 use crate::file::page_writer::PagedWriter;
-use crate::manifest::{ColumnsMeta, EdgeVertices, FORMAT, Manifest};
+use crate::manifest::{ColumnsMeta, EdgeVertices, FORMAT, Manifest, StreamMeta};
 use crate::spec::{EdgeKind, GraphSpec};
+use crate::stream::chunk_file::ChunkFile;
+use crate::stream::pair::PairLayout;
 use crate::vertex::ids::writer::IdsSummary;
 use crate::weight_range::WeightRange;
+use crate::write::chunk_tables::{self, SideTables};
 use crate::write::column_file::{ColumnFileWriter, memory, memory_of_cells};
+use crate::write::degree_writer::DegreeWriter;
 use crate::write::shared::{ColumnFileManifest, SPOOL, WriterState, chunk_bytes};
 use crate::write::vertex_tables;
 
@@ -91,6 +95,9 @@ impl GraphWriter {
         shape: GraphSpec,
     ) -> Result<Self, FormatError> {
         shape.check()?;
+        if shape.chunk_bytes.is_some() {
+            PairLayout::new(&shape.batches)?;
+        }
         for side in sides(&shape) {
             disk.create_dir_all(&staging.join(side.folder()))?;
         }
@@ -104,9 +111,15 @@ impl GraphWriter {
             graph_id,
             keeps: false,
             done: Mutex::default(),
+            chunks: Mutex::default(),
+            degrees: Mutex::default(),
             order: Mutex::default(),
         });
         Ok(GraphWriter { shared })
+    }
+    /// The number that tells the graph from others.
+    pub fn graph_id(&self) -> u64 {
+        self.shared.graph_id
     }
     /// Makes the temporary files of column files durable; the writer must not have written anything yet.
     ///
@@ -135,6 +148,17 @@ impl GraphWriter {
     /// As for [`column_file`](Self::column_file).
     pub fn reverse_column_file(&self, i: usize) -> Result<ColumnFileWriter, FormatError> {
         ColumnFileWriter::new(&self.shared, FileSide::Reverse, i)
+    }
+    /// Takes in a complete file of chunks of the graph, from this writer's rank or another.
+    pub fn take_chunks(&self, file: ChunkFile) {
+        lock(&self.shared.chunks).push(file);
+    }
+    /// Returns a writer of the degrees of a graph of chunks.
+    ///
+    /// # Errors
+    /// The file cannot be made, or the budget has no room.
+    pub fn degrees(&self, side: FileSide) -> Result<DegreeWriter<'_>, FormatError> {
+        DegreeWriter::new(&self.shared, &self.shared.budget, side)
     }
     /// Returns the bytes that one open column file takes of a budget of `total` bytes.
     ///
@@ -184,13 +208,16 @@ impl GraphWriter {
             let what = format!("fields {} for edges of {:?}", facts.edge_fields, shape.edge);
             return Err(FormatError::misuse(what));
         }
-        let (columns, arcs, weights) = self.columns(FileSide::Forward)?;
+        let side = |side| match shape.chunk_bytes {
+            None => self.columns(side),
+            Some(_) => chunk_tables::write(shared, side),
+        };
+        let forward = side(FileSide::Forward)?;
         let reverse = shape.reverse_files.as_ref();
-        let reverse = reverse
-            .map(|_| self.columns(FileSide::Reverse))
-            .transpose()?;
-        if let Some((_, reverse_arcs, _)) = reverse.filter(|reverse| reverse.1 != arcs) {
-            let what = format!("{arcs} edges, but {reverse_arcs} in reverse");
+        let reverse = reverse.map(|_| side(FileSide::Reverse)).transpose()?;
+        let (arcs, weights) = (forward.arcs, forward.weights);
+        if let Some(reverse) = reverse.filter(|reverse| reverse.arcs != arcs) {
+            let what = format!("{arcs} edges, but {} in reverse", reverse.arcs);
             return Err(FormatError::misuse(what));
         }
         for side in sides(shape) {
@@ -215,8 +242,13 @@ impl GraphWriter {
             csr_ratio: shape.csr_ratio,
             batches: shape.batches.cuts().to_vec(),
             ids: facts.ids.meta,
-            columns,
-            reverse: reverse.map(|(columns, ..)| columns),
+            columns: forward.columns,
+            reverse: reverse.map(|reverse| reverse.columns),
+            stream: shape.chunk_bytes.map(|bytes| StreamMeta {
+                chunk_bytes: bytes as u64,
+                directory: forward.chunks,
+                reverse: reverse.map(|reverse| reverse.chunks),
+            }),
             order,
             weights,
             checksum: String::new(),
@@ -226,10 +258,7 @@ impl GraphWriter {
     /// Writes the directory, degrees and fan-out of one side.
     ///
     /// Returns their roots, the number of edges and the range of weights.
-    fn columns(
-        &self,
-        side: FileSide,
-    ) -> Result<(ColumnsMeta, u64, Option<WeightRange>), FormatError> {
+    fn columns(&self, side: FileSide) -> Result<SideTables, FormatError> {
         let shared = &*self.shared;
         let mut done = lock(&shared.done);
         let file = |i| {
@@ -263,6 +292,11 @@ impl GraphWriter {
             degrees,
             fanout,
         };
-        Ok((columns, arcs, weights))
+        Ok(SideTables {
+            columns,
+            chunks: FileRoot::default(),
+            arcs,
+            weights,
+        })
     }
 }

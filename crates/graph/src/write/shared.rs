@@ -14,6 +14,7 @@ use crate::file::extent::CHUNK_BYTES;
 use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide};
 use crate::file::page_writer::Temporary;
 use crate::spec::GraphSpec;
+use crate::stream::chunk_file::ChunkFile;
 use crate::weight_range::WeightRange;
 
 /// What the spool and the directory say of one cell.
@@ -46,6 +47,9 @@ pub(crate) struct WriterState {
     /// True if the files stay when the writer is dropped unfinished, so that another writer can resume.
     pub(super) keeps: bool,
     pub(super) done: Mutex<BTreeMap<(FileSide, usize), ColumnFileManifest>>,
+    /// In the stream layout: the files of chunks, and the roots of the degrees.
+    pub(super) chunks: Mutex<Vec<ChunkFile>>,
+    pub(super) degrees: Mutex<BTreeMap<FileSide, FileRoot>>,
     /// The order of the vertices, where it is not that of ids.
     pub(crate) order: Mutex<Option<FileRoot>>,
 }
@@ -56,6 +60,12 @@ impl WriterState {
             FileSide::Forward => &self.shape.files,
             FileSide::Reverse => self.shape.reverse_files.as_deref().unwrap_or(&[]),
         }
+    }
+    pub(super) fn note_degrees(&self, side: FileSide, root: FileRoot) {
+        lock(&self.degrees).insert(side, root);
+    }
+    pub(super) fn degrees_of(&self, side: FileSide) -> Option<FileRoot> {
+        lock(&self.degrees).get(&side).copied()
     }
     /// Notes that a column file is complete.
     pub(super) fn note(

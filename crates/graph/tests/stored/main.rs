@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod broken_writer;
+mod chunks;
 mod damage;
 mod extent_reader;
 mod model;

@@ -41,7 +41,7 @@ pub(crate) fn buffer_bytes(available: u64, shares: u64, least: usize, most: usiz
 
 /// Buffers that fill up and go to disk in the background.
 #[derive(Debug)]
-pub(crate) struct ChunkWriter {
+pub(crate) struct BucketChunkWriter {
     queue: Box<dyn Queue>,
     budget: MemoryBudget,
     free: Vec<Buffer>,
@@ -51,7 +51,7 @@ pub(crate) struct ChunkWriter {
     written: u64,
 }
 
-impl ChunkWriter {
+impl BucketChunkWriter {
     /// At most `buffers` buffers of `buffer_bytes`, made when first needed.
     pub(crate) fn new(
         disk: &dyn Disk,
@@ -421,7 +421,7 @@ pub(crate) const SLABS: usize = 4;
 pub(crate) struct BucketWriter<'a> {
     bucket_file: &'a BucketFile,
     budget: MemoryBudget,
-    chunk_writer: ChunkWriter,
+    chunk_writer: BucketChunkWriter,
     slab_bytes: usize,
     slab: Option<Slab>,
     open: Vec<OpenChunk>,
@@ -442,7 +442,7 @@ impl<'a> BucketWriter<'a> {
         slab_bytes: usize,
     ) -> Result<Self, IngestError> {
         let slab_bytes = slab_bytes.max(bucket_file.chunk_bytes);
-        let chunk_writer = ChunkWriter::new(disk, budget, slab_bytes, SLABS)?;
+        let chunk_writer = BucketChunkWriter::new(disk, budget, slab_bytes, SLABS)?;
         let open = bucket_file.buckets.iter().map(|_| OpenChunk::default());
         Ok(Self {
             bucket_file,

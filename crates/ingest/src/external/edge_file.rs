@@ -16,7 +16,7 @@ use graphmill_storage::{
 };
 
 use super::bucket_file::{
-    ChunkReader, ChunkWriter, HEADER_BYTES, decode_chunk_bytes, lease_table, seal_chunk,
+    BucketChunkWriter, ChunkReader, HEADER_BYTES, decode_chunk_bytes, lease_table, seal_chunk,
 };
 use crate::edge_data::{EdgeData, EdgeDataBatch};
 use crate::error::IngestError;
@@ -351,7 +351,7 @@ fn wide_word(bytes: &[u8]) -> u128 {
 #[derive(Debug)]
 pub(crate) struct EdgeFileWriter<'a> {
     edge_file: &'a TempEdgeFile,
-    chunk_writer: ChunkWriter,
+    chunk_writer: BucketChunkWriter,
     budget: MemoryBudget,
     chunks: Vec<EdgeChunk>,
     open: Option<(EdgeChunk, Buffer)>,
@@ -375,7 +375,8 @@ impl<'a> EdgeFileWriter<'a> {
         budget: &MemoryBudget,
         buffers: usize,
     ) -> Result<Self, IngestError> {
-        let chunk_writer = ChunkWriter::new(disk, budget, edge_file.chunk_bytes, buffers.max(2))?;
+        let chunk_writer =
+            BucketChunkWriter::new(disk, budget, edge_file.chunk_bytes, buffers.max(2))?;
         Ok(Self {
             edge_file,
             chunk_writer,

@@ -87,6 +87,7 @@ pub(crate) fn cut(
         owners.extend(arcs_out.owners(&cuts, files, ranks));
     }
     let shape = GraphSpec {
+        chunk_bytes: None,
         batches: Batches::new(cuts.clone())?,
         edge: weights,
         directed: options.directed,

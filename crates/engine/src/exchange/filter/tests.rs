@@ -37,6 +37,7 @@ fn store(disk: &Arc<dyn Disk>, path: &Path) {
     let batches = Batches::new(cuts).expect("batches");
     let files: Vec<_> = (0..batches.len()).map(|b| b..b + 1).collect();
     let shape = GraphSpec {
+        chunk_bytes: None,
         batches: batches.clone(),
         edge: EdgeKind::None,
         directed: true,

@@ -111,6 +111,7 @@ impl Plain {
             },
         };
         let shape = GraphSpec {
+            chunk_bytes: None,
             batches: batches.clone(),
             edge: fields.kind().unwrap_or(self.weights),
             directed: !self.symmetric,

@@ -82,6 +82,7 @@ impl Model {
     }
     pub(crate) fn shape(&self) -> GraphSpec {
         GraphSpec {
+            chunk_bytes: None,
             batches: Batches::new(self.cuts.clone()).unwrap(),
             edge: self.edge,
             directed: self.directed,

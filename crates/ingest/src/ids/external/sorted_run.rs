@@ -19,7 +19,7 @@ use super::positions::{IndexBases, RESOLVED_BYTES};
 use super::splitters::prefix;
 use crate::error::IngestError;
 use crate::external::bucket_file::{
-    BucketFile, BucketWriter, ChunkReader, ChunkWriter, GRAIN, HEADER_BYTES, seal_chunk,
+    BucketChunkWriter, BucketFile, BucketWriter, ChunkReader, GRAIN, HEADER_BYTES, seal_chunk,
 };
 use crate::external::radix_sort;
 use crate::external::shuffle::BucketShuffle;
@@ -56,7 +56,7 @@ pub(super) struct SortedRunWriter<'a> {
     target: &'a RunTarget<'a>,
     context: &'a SortContext<'a>,
     positions: BucketWriter<'a>,
-    chunk_writer: ChunkWriter,
+    chunk_writer: BucketChunkWriter,
     /// A buffer of chunks that fills, and where it will lie in the file.
     open: Option<(Buffer, u64)>,
     /// The start of the last chunk, and its end until now.
@@ -78,7 +78,7 @@ impl<'a> SortedRunWriter<'a> {
             target,
             context,
             positions: context.bucket_writer(target.positions, shuffle)?,
-            chunk_writer: ChunkWriter::new(disk, budget, write_bytes, WRITE_AHEAD)?,
+            chunk_writer: BucketChunkWriter::new(disk, budget, write_bytes, WRITE_AHEAD)?,
             open: None,
             start: 0,
             at: 0,
