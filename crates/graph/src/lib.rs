@@ -61,7 +61,7 @@ pub use model::expected::{DegreeModel, GraphModel};
 pub use model::numbers::{ColumnModel, FileBytes, SenderCounts, file_bytes};
 pub use model::profile::GraphProfile;
 pub use open::column_set::ColumnSet;
-pub use open::footprint::{GraphDims, OpenFootprint};
+pub use open::footprint::{ChunkDims, GraphDims, OpenFootprint};
 pub use open::stored_graph::StoredGraph;
 pub use partition::partition;
 pub use read::extent_stream::{ExtentReader, Front};

@@ -117,6 +117,7 @@ impl GraphModel {
         let cells = columns.iter().map(|column| column.cells);
         let cells = cells.fold(0, u64::saturating_add);
         let measure = GraphDims {
+            chunks: None,
             batches: batches.clone(),
             own: None,
             ids,

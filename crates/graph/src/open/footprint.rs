@@ -18,10 +18,36 @@ use crate::open::column_set::{ColumnFileSet, ColumnSet};
 use crate::open::stored_graph::StoredGraph;
 use crate::spec::{EdgeKind, Layout};
 use crate::stream::directory::ChunkList;
+use crate::stream::pair::PairLayout;
 use crate::vertex::ids::page_index::index_bytes;
 use crate::vertex::order::{ORDER, Order};
 use crate::vertex::packed::PAGE_VERTICES;
 use crate::vertex::page_index::PageIndex;
+
+/// Bounds on the chunks of a graph, or of its transpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkDims {
+    /// Bytes of a chunk at most, without the data of its arcs.
+    pub chunk_bytes: usize,
+    /// Arcs of a chunk at most.
+    pub edges_max: usize,
+}
+
+impl ChunkDims {
+    /// Returns the bounds for chunks of `chunk_bytes` bytes of a graph with `arcs` arcs.
+    #[must_use]
+    pub fn new(batches: &Batches, arcs: u64, chunk_bytes: usize) -> Option<ChunkDims> {
+        let layout = PairLayout::new(batches).ok()?;
+        let capacity = layout.capacity(batches.len(), chunk_bytes);
+        let edges_max = usize::try_from(arcs).unwrap_or(usize::MAX).min(capacity);
+        Some(ChunkDims {
+            chunk_bytes: layout
+                .chunk_bytes(batches.len(), edges_max)
+                .min(chunk_bytes),
+            edges_max,
+        })
+    }
+}
 
 /// The counts that the memory of a pass depends on, for all columns that passes read.
 ///
@@ -50,6 +76,8 @@ pub struct GraphDims {
     pub strips_of_column: usize,
     /// Strips of all columns, of each 1 at least.
     pub strips: usize,
+    /// Its chunks, in the stream layout.
+    pub chunks: Option<ChunkDims>,
 }
 
 impl GraphDims {
@@ -68,6 +96,7 @@ impl GraphDims {
             cells: 0,
             strips_of_column: 1,
             strips: 0,
+            chunks: None,
         }
     }
 }
@@ -119,6 +148,9 @@ impl StoredGraph {
             cells: orientations().map(cells).sum(),
             strips_of_column: strips().max().unwrap_or(1),
             strips: strips().sum(),
+            chunks: (self.meta().stream.as_ref()).and_then(|stream| {
+                ChunkDims::new(self.batches(), self.arcs(), stream.chunk_bytes as usize)
+            }),
         }
     }
 
@@ -171,6 +203,9 @@ impl StoredGraph {
                 cells: most.cells,
                 strips_of_column: most.strips_of_column.max(1) as usize,
                 strips: most.strips.max(batches.len() as u64) as usize,
+                chunks: (meta.stream.as_ref()).and_then(|stream| {
+                    ChunkDims::new(&batches, meta.arcs, stream.chunk_bytes as usize)
+                }),
                 own: None,
                 batches,
             },

@@ -185,6 +185,27 @@ impl StoredGraph {
             _cuts: Arc::clone(&self._cuts),
         })
     }
+    /// Returns the transpose of a graph in the stream layout, whose chunks are these.
+    ///
+    /// Its degrees are those of this graph.
+    #[must_use]
+    pub fn transposed_by(&self, chunks: ChunkSet) -> StoredGraph {
+        StoredGraph {
+            disk: Arc::clone(&self.disk),
+            path: self.path.clone(),
+            graph_id: self.graph_id,
+            meta: Arc::clone(&self.meta),
+            batches: Arc::clone(&self.batches),
+            forward: Arc::clone(&self.forward),
+            reverse: None,
+            chunks: Some(Arc::new(chunks)),
+            reverse_chunks: self.chunks.clone(),
+            ids: Arc::clone(&self.ids),
+            order: self.order.clone(),
+            handles: Mutex::default(),
+            _cuts: Arc::clone(&self._cuts),
+        }
+    }
     /// True if this directory has the column of a batch, and that of the reverse if there is one.
     pub fn has_batch(&self, batch: usize) -> bool {
         if self.meta.stream.is_some() {

@@ -133,6 +133,11 @@ pub struct ChunkFile {
 }
 
 impl ChunkFile {
+    /// Bytes of the chunks, and of the data of their arcs.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.roots.iter().map(|root| root.payload).sum()
+    }
     /// The number of arcs.
     pub fn arcs(&self) -> u64 {
         self.chunks.iter().map(|chunk| u64::from(chunk.edges)).sum()

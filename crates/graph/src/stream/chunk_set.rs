@@ -192,6 +192,10 @@ impl ChunkSet {
             bytes.next_multiple_of(page) + page
         }
     }
+    /// True if it is part of a stored graph, and no copy in scratch.
+    pub fn is_stored(&self) -> bool {
+        self.directory.is_some()
+    }
     /// The number of files.
     pub fn files(&self) -> usize {
         self.files.len()
@@ -208,6 +212,10 @@ impl ChunkSet {
     pub fn of_batch(&self, batch: usize) -> &[Chunk] {
         let place = |at: usize| self.starts.get(at).copied().unwrap_or(self.chunks.len());
         &self.chunks[place(batch)..place(batch + 1)]
+    }
+    /// The position of the first chunk of a source batch among all.
+    pub fn first_of(&self, batch: usize) -> usize {
+        self.starts.get(batch).copied().unwrap_or(self.chunks.len())
     }
     /// The arcs into a batch; 0 of a batch beyond the last.
     pub fn arcs_into(&self, batch: usize) -> u64 {

@@ -50,12 +50,14 @@ impl PairLayout {
         let runs = batches.min(edges);
         varint(batches) + runs.saturating_mul(varint(batches) + varint(edges))
     }
+    /// Returns the bytes of a chunk of `edges` arcs at most, wherever they go.
+    pub(crate) fn chunk_bytes(self, batches: usize, edges: usize) -> usize {
+        let runs = Self::runs_bytes(batches, edges);
+        runs.saturating_add(4 + PADDING + edges * self.bytes)
+    }
     /// Returns the arcs that a chunk of `chunk_bytes` bytes holds, wherever they go.
     pub(crate) fn capacity(self, batches: usize, chunk_bytes: usize) -> usize {
-        let bytes = |edges: usize| {
-            let runs = Self::runs_bytes(batches, edges);
-            runs.saturating_add(4 + PADDING + edges * self.bytes)
-        };
+        let bytes = |edges| self.chunk_bytes(batches, edges);
         let (mut fits, mut too_many) = (1, chunk_bytes.max(2));
         while too_many - fits > 1 {
             let middle = fits + (too_many - fits) / 2;

@@ -14,7 +14,7 @@ use graphmill_storage::{Buffer, Lease};
 use crate::comm::wire::FRAME_BYTES;
 use crate::error::{EngineError, ensure};
 use crate::exec::stream::protocol::{
-    CHUNKS, CONTROL, ChunkHeader, Control, HEADER_BYTES, PARTS, PUTS,
+    ANSWERS, CHUNKS, CONTROL, ChunkHeader, Control, HEADER_BYTES, PARTS, PUTS,
 };
 
 /// Time that an idle worker waits for another rank.
@@ -57,6 +57,7 @@ pub(crate) struct Answer {
 enum Flying {
     ControlSend,
     ControlReceive { from: usize },
+    AnswerReceive { from: usize },
     ChunkReceive { engine: usize, lease: Lease },
     ChunkSend { lease: Lease },
     NoneSend,
@@ -262,6 +263,8 @@ impl Peers {
 
     /// Offers help to an owner, whose [`answer`](Self::take_answer) follows.
     pub(crate) fn offer(&mut self, owner: usize) -> Result<(), EngineError> {
+        let memory = self.control_buffer()?;
+        self.receive(owner, ANSWERS, memory, Flying::AnswerReceive { from: owner });
         self.tell(owner, Control::Offer)
     }
 
@@ -281,16 +284,14 @@ impl Peers {
         to: usize,
         accepted: Option<(usize, u64)>,
     ) -> Result<(), EngineError> {
-        self.tell(
-            to,
-            match accepted {
-                None => Control::Decline,
-                Some((batch, count)) => Control::Accept {
-                    batch: batch as u32,
-                    count,
-                },
+        let answer = match accepted {
+            None => Control::Decline,
+            Some((batch, count)) => Control::Accept {
+                batch: batch as u32,
+                count,
             },
-        )
+        };
+        self.tell_on(ANSWERS, to, answer)
     }
 
     /// Sends messages or accumulators, part by part.
@@ -348,6 +349,18 @@ impl Peers {
         let memory = done.buffer.ok_or_else(protocol_error)?;
         match flying {
             Flying::ControlSend | Flying::NoneSend => self.control.push(memory),
+            Flying::AnswerReceive { from } => {
+                let control = Control::decode(memory.get(..bytes).unwrap_or_default(), self.phase);
+                self.control.push(memory);
+                self.answer = Some(Answer {
+                    owner: from,
+                    accepted: match control {
+                        Some(Control::Accept { batch, count }) => Some((batch as usize, count)),
+                        Some(Control::Decline) => None,
+                        _ => return Err(protocol_error().into()),
+                    },
+                });
+            }
             Flying::ControlReceive { from } => {
                 let control = Control::decode(memory.get(..bytes).unwrap_or_default(), self.phase);
                 self.control.push(memory);
@@ -398,18 +411,7 @@ impl Peers {
                 self.puts.push_back((from, batch as usize, bytes as usize));
             }
             Control::Offer => self.offers.push_back(from),
-            Control::Accept { batch, count } => {
-                self.answer = Some(Answer {
-                    owner: from,
-                    accepted: Some((batch as usize, count)),
-                });
-            }
-            Control::Decline => {
-                self.answer = Some(Answer {
-                    owner: from,
-                    accepted: None,
-                });
-            }
+            Control::Accept { .. } | Control::Decline => return Err(protocol_error().into()),
             Control::Done => {
                 self.done += 1;
                 return Ok(());
@@ -507,9 +509,18 @@ impl Peers {
     }
 
     fn tell(&mut self, to: usize, control: Control) -> Result<(), EngineError> {
+        self.tell_on(CONTROL, to, control)
+    }
+
+    fn tell_on(
+        &mut self,
+        channel: Channel,
+        to: usize,
+        control: Control,
+    ) -> Result<(), EngineError> {
         let mut memory = self.control_buffer()?;
         memory[..HEADER_BYTES].copy_from_slice(&control.encode(self.phase));
-        self.send(to, CONTROL, (memory, 0..HEADER_BYTES), Flying::ControlSend);
+        self.send(to, channel, (memory, 0..HEADER_BYTES), Flying::ControlSend);
         Ok(())
     }
 

@@ -13,6 +13,8 @@ pub(crate) const CHUNKS: Channel = 9;
 pub(crate) const PUTS: Channel = 10;
 /// Of messages to helpers, and of accumulators from them.
 pub(crate) const PARTS: Channel = 11;
+/// Of answers to offers of help: the owner may have asked for everything that it needs.
+pub(crate) const ANSWERS: Channel = 12;
 
 /// Bytes of a control message, and of the header of a chunk.
 pub(crate) const HEADER_BYTES: usize = 64;

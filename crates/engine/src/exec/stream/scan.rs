@@ -34,12 +34,9 @@ pub(crate) fn visit(
     let slot_bytes = shape.slot_bytes(reads_data);
     let buffer = |_| context.budget.buffer("chunks on their way", slot_bytes);
     let batches = context.batches.len();
-    let engine = StorageEngine::new(
-        placement(context, chunks),
-        batches,
-        context.disk.clone(),
-        context.scratch.join("updates"),
-    );
+    let path = context.scratch.join("updates");
+    let mut engine = StorageEngine::new(batches, context.disk.clone(), path);
+    engine.begin(placement(context, chunks));
     let mut state = ServiceState::new(
         context.disk.queue(QUEUE_DEPTH)?,
         engine,

@@ -72,9 +72,9 @@ impl<P: EdgeProgram> StreamBuffers<P> {
             let buffers = (0..count).map(|_| budget.buffer(what, bytes));
             buffers.collect::<Result<Vec<_>, _>>()
         };
-        let (placement, batches) = (placement(context, chunks), context.batches.len());
+        let batches = context.batches.len();
         let path = context.scratch.join("updates");
-        let engine = StorageEngine::new(placement, batches, context.disk.clone(), path);
+        let engine = StorageEngine::new(batches, context.disk.clone(), path);
         let mut bins = Bins::new(context, &memory)?;
         for batch in most_reached(chunks, batches, memory.resident) {
             let entries = 1 << context.batches.bits(batch);
@@ -144,7 +144,8 @@ pub(crate) fn placement(context: &ExecContext, chunks: &ChunkSet) -> Placement {
     Placement {
         engines: context.ranks.count(),
         own: context.ranks.rank(),
-        by_file: (0..chunks.files()).any(|file| !chunks.has_file(file)),
+        // Of a copy in scratch each rank has its own file.
+        by_file: !chunks.is_stored() || (0..chunks.files()).any(|file| !chunks.has_file(file)),
     }
 }
 

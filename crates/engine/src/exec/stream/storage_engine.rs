@@ -27,7 +27,7 @@ pub(crate) enum ChunkRef {
 }
 
 /// Which chunks of a graph are at which storage engine.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Placement {
     /// Number of storage engines.
     pub(crate) engines: usize,
@@ -61,14 +61,9 @@ pub(crate) struct StorageEngine {
 }
 
 impl StorageEngine {
-    pub(crate) fn new(
-        placement: Placement,
-        batches: usize,
-        disk: Arc<dyn Disk>,
-        path: PathBuf,
-    ) -> Self {
+    pub(crate) fn new(batches: usize, disk: Arc<dyn Disk>, path: PathBuf) -> Self {
         StorageEngine {
-            placement,
+            placement: Placement::default(),
             cursors: vec![0; batches],
             updates: None,
             disk,
@@ -77,7 +72,8 @@ impl StorageEngine {
     }
 
     /// Begins a superstep: all chunks of arcs are unprocessed, and there are no updates.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self, placement: Placement) {
+        self.placement = placement;
         self.cursors.fill(0);
         self.updates.iter_mut().for_each(UpdateFile::clear);
     }

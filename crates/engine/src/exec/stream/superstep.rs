@@ -18,7 +18,7 @@ use crate::exec::column::kernel::pass::{Pass, PassOutput};
 use crate::exec::stream::gather::GatherPhase;
 use crate::exec::stream::hand_over::hand_over;
 use crate::exec::stream::scatter::ScatterPhase;
-use crate::exec::stream::scratch::StreamScratch;
+use crate::exec::stream::scratch::{StreamScratch, placement};
 use crate::exec::stream::service::ChunkService;
 use crate::exec::stream::storage_engine::PhaseKind;
 use crate::metrics::run::{Mode, PassMetrics};
@@ -45,7 +45,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         ApplyTo::All => context.batches.vertices(),
     };
     let ready = scratch.prepare(&pass, chunks)?;
-    ready.service.engine.begin();
+    ready.service.engine.begin(placement(context, chunks));
 
     // Scatter.
     let messages = std::mem::take(&mut ready.messages);

@@ -119,7 +119,6 @@ impl Plain {
             csr_ratio: 32,
             files: files.clone(),
             reverse_files: reverse.then_some(files),
-            chunk_bytes: None,
         };
         let writer = GraphWriter::create(disk.clone(), budget.clone(), path, shape).unwrap();
         columns(&batches, self.arcs.clone(), data, |batch| {

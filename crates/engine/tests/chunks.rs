@@ -1,13 +1,17 @@
 //! Passes over unsorted chunks: results are those of the column layout, wherever updates are and whoever helps.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "passes/common/mod.rs"]
+mod common;
+
 use graphmill_engine::{
     Activate, ApplyTo, ComponentsMethod, Direction, EdgeProgram, Engine, EngineError,
     MonotoneProgram, OutDegree, Read, StealBias, UpdateResidency, VertexArray, Write,
 };
 use graphmill_storage::{IoChoice, open_disk};
 
-use crate::common::{Memory, Ranks};
-use crate::{Mode, Plain, all, random, run};
+use crate::common::{Memory, Mode, Plain, Ranks, all, random, run};
 
 /// Adds up hashes of senders and weights: each message counts, once.
 struct Hashes;
@@ -206,8 +210,12 @@ fn chunks_give_what_columns_give() {
             let chunks = folder.path().join(format!("chunks{bits}"));
             graph.store_chunks(&disk, &chunks, bits, chunk_bytes, reverse);
             for mode in modes() {
-                eprintln!("{} {bits} {mode:?}", graph.name);
-                let said = run(&chunks, mode, exact);
+                let mut said = run(&chunks, mode, exact);
+                if said.3.is_empty() {
+                    // The labels of components did not fit in memory.
+                    assert!(matches!(mode.memory, Memory::LeastAnd(_)));
+                    said.3.clone_from(&expected.3);
+                }
                 assert!(said == expected, "{} {bits} {mode:?}", graph.name);
                 let said = run(&chunks, mode, ranks);
                 for (one, other) in said.iter().zip(&of_ranks) {
