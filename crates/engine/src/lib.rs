@@ -17,6 +17,7 @@
 //! | `engine.rs` | [`Engine`]: a stored graph, its vertex arrays, and one operation for each kind of pass |
 //! | `exec/in_memory/` | searches, shortest paths and components over adjacency lists in memory; [`PassLimit`]: how many passes a loop may take |
 //! | `exec/send_pass/` | passes that send messages to any vertex, or ask any vertex |
+//! | `exec/stream/` | pure functions of passes that stream chunks in any order; [`chaos_model`] exports them |
 //! | `exec/vertex_pass.rs` | passes over rows, without messages |
 //! | `exec/column/` | passes over edges: `edge_pass.rs` calls their phases in order |
 //! | `cache/` | cells, adjacency lists and degrees that stay in memory between passes |
@@ -69,6 +70,13 @@ mod program;
 mod schedule;
 mod state;
 mod value;
+
+/// The decisions of the stream executor, for the model of a cluster.
+#[doc(hidden)]
+pub mod chaos_model {
+    pub use crate::exec::stream::steal::StealBias;
+    pub use crate::exec::stream::window::{RequestTimes, batch_factor, utilization};
+}
 
 pub use checkpoint::checkpointer::ResumeInfo;
 pub use checkpoint::files::{is_checkpoint_dir, is_checkpoint_file};
