@@ -47,7 +47,7 @@ enum SimCommand {
         #[arg(long)]
         json: bool,
         /// Chunks of edges a machine that are simulated in a pass
-        #[arg(long, default_value_t = 512.0)]
+        #[arg(long, default_value_t = 2048.0)]
         detail: f64,
     },
 }

@@ -6,7 +6,8 @@ use graphmill_storage::SplitMix64;
 use super::algorithms::AlgorithmWork;
 use super::graph::ModelGraph;
 use super::hardware::{CHUNK, ClusterSetup, Design};
-use super::phase::{ChunkMap, ChunkPile, PhasePlan, PhaseReport, PhaseRun, StateAt, TimeSplit};
+use super::phase::PhaseRun;
+use super::plan::{ChunkMap, ChunkPile, PhasePlan, PhaseReport, StateAt, TimeSplit};
 
 /// Bytes of the things that are stored.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +59,7 @@ pub(super) struct JobReport {
 }
 
 /// A job under way.
-struct JobRun<'a> {
+struct ModelJob<'a> {
     setup: &'a ClusterSetup,
     bytes: RecordBytes,
     graph: ModelGraph,
@@ -79,7 +80,7 @@ struct JobRun<'a> {
 
 /// Runs an algorithm on a graph.
 pub(super) fn run_job(setup: &ClusterSetup, graph: ModelGraph, work: &AlgorithmWork) -> JobReport {
-    let mut run = JobRun::new(setup, graph, work.weighted);
+    let mut run = ModelJob::new(setup, graph, work.weighted);
     let edges = run.bin();
     run.report.binning = run.report.seconds;
     for &(share, times) in work.passes {
@@ -101,7 +102,7 @@ fn cumulative(shares: impl Iterator<Item = f64>) -> Vec<f64> {
     sums
 }
 
-impl<'a> JobRun<'a> {
+impl<'a> ModelJob<'a> {
     fn new(setup: &'a ClusterSetup, graph: ModelGraph, weighted: bool) -> Self {
         let bytes = RecordBytes::new(setup.design, &graph, weighted);
         let machines = setup.machines as f64;
@@ -131,7 +132,7 @@ impl<'a> JobRun<'a> {
             .take(kept)
             .for_each(|&batch| spilled[batch] = 0.0);
         let folded = 1.0 - spilled.iter().sum::<f64>();
-        JobRun {
+        ModelJob {
             scale: (graph.edges * bytes.edge / CHUNK as f64 / machines / setup.sample).max(1.0),
             all: cumulative(shares.into_iter()),
             spilled: cumulative(spilled.into_iter()),
@@ -273,7 +274,7 @@ impl<'a> JobRun<'a> {
         let received = sent * (machines - 1.0) * most;
         let outgoing = sent * (machines - 1.0) / machines;
         let seconds = received.max(outgoing) / self.setup.hardware.network
-            + received / of_vertex / self.setup.records();
+            + received / of_vertex / self.setup.merges();
         self.report.seconds += seconds * times;
         self.report.split[2] += seconds * times;
     }

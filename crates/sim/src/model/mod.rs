@@ -9,6 +9,7 @@
 //! | `hardware.rs` | machines, and choices of a run |
 //! | `graph.rs` | sizes of graphs and shares of ranges |
 //! | `algorithms.rs` | the passes of the ten algorithms |
+//! | `plan.rs` | the input and the result of a phase |
 //! | `phase.rs` | one phase, chunk by chunk |
 //! | `job.rs` | binning and the passes of an algorithm |
 //! | `figures.rs` | [`figure`]: the rows of a figure |
@@ -19,6 +20,7 @@ mod graph;
 mod hardware;
 mod job;
 mod phase;
+mod plan;
 #[cfg(test)]
 mod tests;
 

@@ -10,95 +10,10 @@ use graphmill_engine::chaos_model::RequestTimes;
 use graphmill_storage::SplitMix64;
 
 use super::hardware::{CHUNK, ClusterSetup, Design};
-
-/// The chunks of one kind on an engine, of one batch.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ChunkPile {
-    pub(super) chunks: u64,
-    pub(super) bytes: u64,
-}
-
-/// The chunks of one kind: by batch, then by engine.
-pub(super) type ChunkMap = Vec<Vec<ChunkPile>>;
-
-/// Where a worker finds the state of a batch.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum StateAt {
-    Memory,
-    /// In chunks at engines drawn uniformly.
-    Engines,
-    /// On the disk of the owner, which alone loads it.
-    OwnDisk,
-    /// In the memory of the owner, which sends it.
-    Owner,
-}
-
-/// The reads and writes of a phase. Bytes of state are those of one batch.
-#[derive(Debug)]
-pub(super) struct PhasePlan<'a> {
-    pub(super) owners: &'a [usize],
-    /// Vertices of a batch.
-    pub(super) vertices: u64,
-    pub(super) owner_state: (StateAt, u64),
-    pub(super) helper_state: (StateAt, u64),
-    /// Accumulators that a helper returns to the owner.
-    pub(super) returned: u64,
-    /// Rows that the owner writes at the end.
-    pub(super) applied: (StateAt, u64),
-    /// Bytes of an input record.
-    pub(super) record: f64,
-    /// Bytes written for a byte of input.
-    pub(super) output: f64,
-    /// Cumulative shares of batches in the output, and the owners of these batches.
-    pub(super) targets: &'a [f64],
-    pub(super) target_owners: &'a [usize],
-}
-
-impl<'a> PhasePlan<'a> {
-    /// A phase without state.
-    pub(super) fn new(owners: &'a [usize], targets: &'a [f64], target_owners: &'a [usize]) -> Self {
-        PhasePlan {
-            owners,
-            vertices: 0,
-            owner_state: (StateAt::Memory, 0),
-            helper_state: (StateAt::Memory, 0),
-            returned: 0,
-            applied: (StateAt::Memory, 0),
-            record: 8.0,
-            output: 0.0,
-            targets,
-            target_owners,
-        }
-    }
-}
-
-/// Nanoseconds that the workers spend, all together.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TimeSplit {
-    /// On batches of their own.
-    pub(super) own: u64,
-    /// On batches of others.
-    pub(super) stolen: u64,
-    /// Loading state as a helper, sending accumulators and waiting for them.
-    pub(super) copied: u64,
-    /// Waiting for the barrier.
-    pub(super) idle: u64,
-}
-
-/// The result of a phase.
-#[derive(Debug, Default)]
-pub(super) struct PhaseReport {
-    pub(super) nanos: u64,
-    /// Bytes that disks read and wrote.
-    pub(super) bytes: u64,
-    /// Nanoseconds that disks were busy, all together.
-    pub(super) disk_busy: u64,
-    pub(super) split: TimeSplit,
-    pub(super) output: ChunkMap,
-}
+use super::plan::{ChunkMap, ChunkPile, PhasePlan, PhaseReport, StateAt};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Transfer {
+struct ChunkTransfer {
     worker: usize,
     batch: usize,
     engine: usize,
@@ -109,13 +24,13 @@ struct Transfer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
+enum PhaseEvent {
     /// A disk has read a chunk.
-    Served(Transfer),
+    Served(ChunkTransfer),
     /// An interface has sent it.
-    Sent(Transfer),
+    Sent(ChunkTransfer),
     /// The worker has it.
-    Arrived(Transfer),
+    Arrived(ChunkTransfer),
     /// An interface has sent a chunk to write.
     Put {
         engine: usize,
@@ -148,7 +63,7 @@ struct Task {
 }
 
 #[derive(Debug, Default)]
-struct WorkerState {
+struct MachineState {
     own: VecDeque<usize>,
     own_open: usize,
     tasks: Vec<Task>,
@@ -156,6 +71,8 @@ struct WorkerState {
     cores_free: u64,
     output: f64,
     own_ended: u64,
+    /// Time in which rows are written.
+    applying: u64,
 }
 
 #[derive(Debug, Default)]
@@ -174,8 +91,8 @@ pub(super) struct PhaseRun<'a> {
     random: &'a mut SplitMix64,
     now: u64,
     number: u64,
-    events: BinaryHeap<Reverse<(u64, u64, Happening)>>,
-    workers: Vec<WorkerState>,
+    events: BinaryHeap<Reverse<(u64, u64, PhaseEvent)>>,
+    workers: Vec<MachineState>,
     batches: Vec<BatchState>,
     disk: Vec<u64>,
     up: Vec<u64>,
@@ -218,7 +135,7 @@ impl<'a> PhaseRun<'a> {
             now: 0,
             number: 0,
             events: BinaryHeap::new(),
-            workers: (0..machines).map(|_| WorkerState::default()).collect(),
+            workers: (0..machines).map(|_| MachineState::default()).collect(),
             batches: (0..batches).map(|_| BatchState::default()).collect(),
             disk: vec![0; machines],
             up: vec![0; machines],
@@ -258,7 +175,7 @@ impl<'a> PhaseRun<'a> {
         report
     }
 
-    fn at(&mut self, time: u64, event: Happening) {
+    fn at(&mut self, time: u64, event: PhaseEvent) {
         self.number += 1;
         self.events.push(Reverse((time, self.number, event)));
     }
@@ -278,26 +195,26 @@ impl<'a> PhaseRun<'a> {
         self.random.below(self.setup.machines as u64) as usize
     }
 
-    fn handle(&mut self, event: Happening) {
+    fn handle(&mut self, event: PhaseEvent) {
         let trip = self.setup.hardware.round_trip / 2;
         match event {
-            Happening::Served(chunk) if chunk.worker == chunk.engine => {
+            PhaseEvent::Served(chunk) if chunk.worker == chunk.engine => {
                 self.arrive(chunk);
             }
-            Happening::Served(chunk) => {
+            PhaseEvent::Served(chunk) => {
                 let takes = self.network(chunk.bytes);
                 let sent = reserve(&mut self.up[chunk.engine], self.now, takes);
-                self.at(sent, Happening::Sent(chunk));
+                self.at(sent, PhaseEvent::Sent(chunk));
             }
-            Happening::Sent(chunk) => {
+            PhaseEvent::Sent(chunk) => {
                 // The receiver takes in the first bytes while the sender sends the last.
                 let takes = self.network(chunk.bytes);
                 let from = self.now + trip - takes.min(self.now + trip);
                 let came = reserve(&mut self.down[chunk.worker], from, takes);
-                self.at(came.max(self.now + trip), Happening::Arrived(chunk));
+                self.at(came.max(self.now + trip), PhaseEvent::Arrived(chunk));
             }
-            Happening::Arrived(chunk) => self.arrive(chunk),
-            Happening::Put {
+            PhaseEvent::Arrived(chunk) => self.arrive(chunk),
+            PhaseEvent::Put {
                 engine,
                 batch,
                 bytes,
@@ -307,16 +224,16 @@ impl<'a> PhaseRun<'a> {
                 let came = reserve(&mut self.down[engine], from, takes);
                 self.write(engine, batch, came, bytes);
             }
-            Happening::Ready { worker } => {
+            PhaseEvent::Ready { worker } => {
                 self.workers[worker].in_flight -= 1;
                 self.ask(worker);
             }
-            Happening::Loaded { worker, batch } => {
+            PhaseEvent::Loaded { worker, batch } => {
                 self.task(worker, batch).loaded = self.now;
                 self.ask(worker);
             }
-            Happening::Ended { worker, batch } => self.ended(worker, batch),
-            Happening::Released { worker, batch } => self.released(worker, batch),
+            PhaseEvent::Ended { worker, batch } => self.ended(worker, batch),
+            PhaseEvent::Released { worker, batch } => self.released(worker, batch),
         }
     }
 
@@ -365,7 +282,7 @@ impl<'a> PhaseRun<'a> {
                 reserve(&mut self.down[worker], sent - takes, takes)
             }
         };
-        self.at(loaded, Happening::Loaded { worker, batch });
+        self.at(loaded, PhaseEvent::Loaded { worker, batch });
     }
 
     /// Asks for chunks until the window is full.
@@ -421,7 +338,7 @@ impl<'a> PhaseRun<'a> {
         let is_owner = task.is_owner;
         if task.pending == 0 && !task.is_ended {
             task.is_ended = true;
-            self.at(done, Happening::Ended { worker, batch });
+            self.at(done, PhaseEvent::Ended { worker, batch });
         }
         if is_owner {
             self.next_own(worker);
@@ -447,7 +364,7 @@ impl<'a> PhaseRun<'a> {
             asked += trip / 2;
         }
         let served = self.disk(engine, asked, bytes);
-        let chunk = Transfer {
+        let chunk = ChunkTransfer {
             worker,
             batch,
             engine,
@@ -455,11 +372,11 @@ impl<'a> PhaseRun<'a> {
             is_state,
             asked: served - (asked - self.now),
         };
-        self.at(served, Happening::Served(chunk));
+        self.at(served, PhaseEvent::Served(chunk));
     }
 
     /// A chunk is at its worker, which processes it and asks for the next.
-    fn arrive(&mut self, chunk: Transfer) {
+    fn arrive(&mut self, chunk: ChunkTransfer) {
         let (worker, batch) = (chunk.worker, chunk.batch);
         let service = nanos(chunk.bytes, self.setup.hardware.disk);
         let of = std::time::Duration::from_nanos;
@@ -485,11 +402,11 @@ impl<'a> PhaseRun<'a> {
             task.pending -= 1;
             if task.pending == 0 && task.engines.is_empty() && !task.is_ended {
                 task.is_ended = true;
-                self.at(done, Happening::Ended { worker, batch });
+                self.at(done, PhaseEvent::Ended { worker, batch });
             }
         }
         if free_slot > self.now {
-            return self.at(free_slot, Happening::Ready { worker });
+            return self.at(free_slot, PhaseEvent::Ready { worker });
         }
         self.workers[worker].in_flight -= 1;
         self.ask(worker);
@@ -523,7 +440,7 @@ impl<'a> PhaseRun<'a> {
         let sent = reserve(&mut self.up[worker], from, takes);
         self.at(
             sent,
-            Happening::Put {
+            PhaseEvent::Put {
                 engine,
                 batch,
                 bytes,
@@ -556,7 +473,7 @@ impl<'a> PhaseRun<'a> {
             self.workers[worker].own_ended = now;
         }
         if self.plan.returned == 0 && !is_owner {
-            self.at(now, Happening::Released { worker, batch });
+            self.at(now, PhaseEvent::Released { worker, batch });
         }
         // The owner closes a batch after it has begun it.
         if self.batches[batch].ended < workers.len() || !workers.contains(&owner) {
@@ -568,32 +485,34 @@ impl<'a> PhaseRun<'a> {
                 let takes = self.network(self.plan.returned);
                 let sent = reserve(&mut self.up[helper], now, takes);
                 let came = reserve(&mut self.down[owner], sent - takes, takes);
-                let cores = (self.plan.vertices as f64 / self.setup.records() * 1e9) as u64;
+                let cores = nanos(self.plan.vertices, self.setup.merges());
                 merged = reserve(&mut self.workers[owner].cores_free, came, cores);
                 self.at(
                     came,
-                    Happening::Released {
+                    PhaseEvent::Released {
                         worker: helper,
                         batch,
                     },
                 );
             }
         }
-        self.apply(owner, merged);
+        let applied = self.apply(owner, merged);
+        self.workers[owner].applying += applied - merged;
         self.at(
-            merged,
-            Happening::Released {
+            applied,
+            PhaseEvent::Released {
                 worker: owner,
                 batch,
             },
         );
     }
 
-    /// Writes the rows of a batch.
-    fn apply(&mut self, owner: usize, at: u64) {
+    /// Writes the rows of a batch; returns when they are written.
+    fn apply(&mut self, owner: usize, at: u64) -> u64 {
         let (place, mut bytes) = self.plan.applied;
+        let mut end = at;
         if matches!(place, StateAt::Memory) {
-            return;
+            return end;
         }
         while bytes > 0 {
             let part = bytes.min(CHUNK);
@@ -607,9 +526,9 @@ impl<'a> PhaseRun<'a> {
                 let takes = self.network(part);
                 from = reserve(&mut self.up[owner], at, takes);
             }
-            let done = self.disk(engine, from, part);
-            self.last_write = self.last_write.max(done);
+            end = end.max(self.disk(engine, from, part));
         }
+        end
     }
 
     fn released(&mut self, worker: usize, batch: usize) {
@@ -621,8 +540,9 @@ impl<'a> PhaseRun<'a> {
         if task.is_owner {
             state.own_open -= 1;
             if state.own_open == 0 {
-                self.report.split.own += state.own_ended;
-                self.report.split.copied += self.now - state.own_ended;
+                let own = state.own_ended + state.applying;
+                self.report.split.own += own;
+                self.report.split.copied += self.now.saturating_sub(own);
             }
         } else {
             self.report.split.copied += self.now - task.begun;
