@@ -92,8 +92,6 @@ pub(super) struct ClusterSetup {
     pub(super) directory: Option<u64>,
     /// Chunks lie on the disk of the owner of their batch.
     pub(super) local: bool,
-    /// Weight of edges where batches are given to machines; vertices have the rest.
-    pub(super) edge_weight: f64,
     /// Writes the vertex values once more at the end of each pass.
     pub(super) checkpoints: bool,
     /// Chunks of edges a machine that are simulated; a larger graph is scaled down, and its time up.
@@ -111,7 +109,6 @@ impl ClusterSetup {
             window: None,
             directory: None,
             local: false,
-            edge_weight: 0.0,
             checkpoints: false,
             sample: 2048.0,
             seed: 1,

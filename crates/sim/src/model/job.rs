@@ -116,7 +116,11 @@ impl<'a> ModelJob<'a> {
         };
         let batches = setup.machines * fitting.max(1) * setup.design.batches();
         let shares = graph.shares(batches);
-        let owners = owners(setup, &shares);
+        // Runs of equally many batches. Where edges have nine tenths of the weight, the owner of most vertices gets most
+        // accumulators: PR of ours takes 1.45 times as long at 32 machines.
+        let owners = (0..batches)
+            .map(|batch| batch * setup.machines / batches)
+            .collect();
         let left = memory - if rows_in_memory { rows } else { 0.0 };
         let resident = match setup.design {
             Design::Chaos => 0.0,
@@ -278,17 +282,4 @@ impl<'a> ModelJob<'a> {
         self.report.seconds += seconds * times;
         self.report.split[2] += seconds * times;
     }
-}
-
-/// Returns the owner of each batch: runs of batches of about equal weight.
-fn owners(setup: &ClusterSetup, shares: &[f64]) -> Vec<usize> {
-    let even = 1.0 / shares.len() as f64;
-    let mut before = 0.0;
-    let of = |share: &f64| {
-        let weight = setup.edge_weight * share + (1.0 - setup.edge_weight) * even;
-        let middle = before + weight / 2.0;
-        before += weight;
-        ((middle * setup.machines as f64) as usize).min(setup.machines - 1)
-    };
-    shares.iter().map(of).collect()
 }
