@@ -334,14 +334,16 @@ impl Engine {
         };
         let outcome = match self.stored.graph.layout() {
             Layout::Column => {
-                let mut workspace = take_workspace::<P, ColumnScratch<P>>(&mut self.workspaces, &self.active);
+                let mut workspace =
+                    take_workspace::<P, ColumnScratch<P>>(&mut self.workspaces, &self.active);
                 let outcome = edge_pass::edges(pass, &mut workspace, &mut self.cache, &mut done);
                 self.metrics.messages_resident &= workspace.messages_resident();
                 self.workspaces = Some((kind, workspace));
                 outcome
             }
             Layout::Stream => {
-                let mut workspace = take_workspace::<P, StreamScratch<P>>(&mut self.workspaces, &self.active);
+                let mut workspace =
+                    take_workspace::<P, StreamScratch<P>>(&mut self.workspaces, &self.active);
                 let number = self.supersteps;
                 let outcome = superstep::edges(pass, number, &mut workspace, &mut done);
                 self.metrics.messages_resident &= workspace.is_resident();

@@ -71,6 +71,13 @@ mod schedule;
 mod state;
 mod value;
 
+/// The decisions of the stream executor, for the model of a cluster.
+#[doc(hidden)]
+pub mod chaos_model {
+    pub use crate::schedule::steal::StealBias;
+    pub use crate::schedule::window::{RequestTimes, batch_factor, utilization};
+}
+
 pub use checkpoint::checkpointer::ResumeInfo;
 pub use checkpoint::files::{is_checkpoint_dir, is_checkpoint_file};
 pub use config::{

@@ -44,7 +44,11 @@ impl EdgeProgram for Hashes {
     }
     fn apply(&self, v: u64, row: &mut u64, sum: u64) -> (u64, Activate) {
         *row = row.wrapping_mul(3).wrapping_add(sum);
-        let activate = if (*row + v) % 3 == 0 { Activate::No } else { Activate::Yes };
+        let activate = if (*row + v) % 3 == 0 {
+            Activate::No
+        } else {
+            Activate::Yes
+        };
         (1, activate)
     }
 }
@@ -219,7 +223,11 @@ fn chunks_give_what_columns_give() {
                 assert!(said == expected, "{} {bits} {mode:?}", graph.name);
                 let said = run(&chunks, mode, ranks);
                 for (one, other) in said.iter().zip(&of_ranks) {
-                    assert!((one - other).abs() <= 1e-9 * other, "{} {mode:?}", graph.name);
+                    assert!(
+                        (one - other).abs() <= 1e-9 * other,
+                        "{} {mode:?}",
+                        graph.name
+                    );
                 }
                 assert_eq!(said.len(), of_ranks.len());
             }

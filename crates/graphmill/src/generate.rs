@@ -5,7 +5,7 @@ use std::path::Path;
 
 use graphmill_graph::EdgeKind;
 use graphmill_ingest::{EdgeData, EdgeSink, EdgeSource, ImportReport, IngestError, check_space};
-pub use graphmill_ingest::{Generated, GraphRule};
+pub use graphmill_ingest::{Generated, GraphRule, KroneckerLabels};
 use graphmill_storage::AtomicFile;
 
 use crate::error::Error;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
 use graphmill_ingest::{
-    EdgeData, EdgeSink, EdgeSource, FileSource, Generated, GraphRule, Ids, IngestError, ReadOptions,
+    EdgeData, EdgeSink, EdgeSource, FileSource, Generated, GraphRule, Ids, IngestError,
+    KroneckerLabels, ReadOptions,
 };
 use graphmill_storage::{CancelToken, Clock, Disk, IoChoice, MemoryBudget, SystemClock, open_disk};
 
@@ -104,7 +105,11 @@ fn main() {
     std::fs::create_dir_all(&dir).expect("a folder");
     let scale = std::env::var("BENCH_SCALE").map_or(21, |scale| scale.parse().expect("a scale"));
     let disk = open_disk(IoChoice::Auto).expect("a disk");
-    let kronecker = GraphRule::Kronecker { scale, degree: 16 };
+    let kronecker = GraphRule::Kronecker {
+        scale,
+        degree: 16,
+        labels: KroneckerLabels::Permuted,
+    };
     let rules = [
         kronecker,
         GraphRule::Uniform {

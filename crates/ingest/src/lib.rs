@@ -49,7 +49,7 @@ mod source;
 pub use edge_data::{EdgeData, EdgeDataBatch, weight_bits};
 pub use error::{CellProblem, IngestError, LineProblem};
 pub use estimate::{ImportEstimate, ImportEstimateRequest, Input, Phase, estimate};
-pub use generate::{Generated, GraphRule};
+pub use generate::{Generated, GraphRule, KroneckerLabels};
 pub use limits::{BATCH_EDGES_MAX, ID_BYTES_MAX};
 pub use options::{Duplicates, ImportOptions, ImportResources, SelfLoops};
 pub use pipeline::{check_memory, check_space, generate, import};

@@ -14,6 +14,7 @@
 //! | `fault.rs` | the faults of one attempt |
 //! | `cluster.rs` | one attempt: ranks on simulated machines |
 //! | `reference.rs` | the right answer, by a few lines for each algorithm |
+//! | `model/` | [`model`]: the cluster of a paper as discrete events, without the engine |
 //! | `check.rs` | [`check_seed`]: a sequence of attempts, and the conditions that must hold |
 //! | `exhaustive.rs` | [`every_power_cut`], [`every_failure`], [`every_failed_sync`], [`every_cut_going_on`], [`every_failed_name`],
 //! [`every_wish`], [`without_locks`], [`mutations`]: every fault of one small job |
@@ -25,6 +26,7 @@ mod clock;
 mod cluster;
 mod exhaustive;
 mod fault;
+pub mod model;
 mod reference;
 mod scenario;
 

@@ -8,14 +8,18 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use graphmill::advanced::{Clock, SystemClock};
+use graphmill_sim::model::{FIGURES, figure};
 use graphmill_sim::{Scenario, SeedReport, check_seed};
+use serde_json::json;
 
 /// Graphmill on simulated machines: each seed decides a graph, a question, a cluster and faults
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, args_conflicts_with_subcommands = true)]
 struct SimArgs {
+    #[command(subcommand)]
+    command: Option<SimCommand>,
     /// The first seed
     #[arg(long, default_value_t = 0)]
     from: u64,
@@ -33,8 +37,58 @@ struct SimArgs {
     verbose: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum SimCommand {
+    /// Print a figure of the paper on Chaos, from a model of its cluster
+    Model {
+        #[arg(value_parser = FIGURES)]
+        figure: String,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+        /// Chunks of edges a machine that are simulated in a pass
+        #[arg(long, default_value_t = 2048.0)]
+        detail: f64,
+    },
+}
+
+/// Prints the rows of a figure.
+fn model(name: &str, detail: f64, is_json: bool) {
+    let Some(table) = figure(name, detail) else {
+        return;
+    };
+    if is_json {
+        let rows = table.rows.iter();
+        let rows: Vec<_> = rows
+            .map(|(label, values)| json!({"label": label, "values": values}))
+            .collect();
+        let found = json!({
+            "figure": name, "title": table.title, "columns": table.columns, "rows": rows, "note": table.note,
+        });
+        return println!("{found}");
+    }
+    println!("{}\n\n| | {} |", table.title, table.columns.join(" | "));
+    println!("|{}", " --- |".repeat(table.columns.len() + 1));
+    for (label, values) in &table.rows {
+        let values: Vec<String> = values.iter().map(|value| format!("{value:.3}")).collect();
+        println!("| {label} | {} |", values.join(" | "));
+    }
+    if !table.note.is_empty() {
+        println!("\n{}", table.note);
+    }
+}
+
 fn main() -> ExitCode {
     let cli = SimArgs::parse();
+    if let Some(SimCommand::Model {
+        figure,
+        json,
+        detail,
+    }) = cli.command
+    {
+        model(&figure, detail, json);
+        return ExitCode::SUCCESS;
+    }
     // A panic is caught and reported with its seed.
     std::panic::set_hook(Box::new(|_| ()));
     let clock = SystemClock::new();

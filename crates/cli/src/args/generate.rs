@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use graphmill::EdgeKind;
+use graphmill::generate::KroneckerLabels;
 
 use super::edges::EdgeArgs;
 use super::machine::MachineArgs;
@@ -43,7 +44,7 @@ pub(crate) struct GenerateArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenerateRule {
-    /// R-MAT with the Graph 500 parameters (A 0.57, B and C 0.19), labels permuted
+    /// R-MAT with the Graph 500 parameters (A 0.57, B and C 0.19)
     #[command(after_help = KRONECKER)]
     Kronecker {
         /// 2^SCALE vertices, 1 to 48
@@ -52,6 +53,11 @@ pub(crate) enum GenerateRule {
         /// Edges for each vertex, as in Graph 500
         #[arg(default_value_t = 16)]
         degree: u64,
+        /// Order of the vertices: permuted, or drawn as by the generators of X-Stream and Chaos
+        ///
+        /// With drawn labels the first of P equal ranges of vertices has 0.76^log2 P of the edges.
+        #[arg(long, value_name = "drawn|permuted", value_enum, default_value_t)]
+        labels: KroneckerLabels,
         #[command(flatten)]
         output: GenerateOutputArgs,
     },

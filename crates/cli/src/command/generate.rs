@@ -55,8 +55,16 @@ fn rule(rule: GenerateRule) -> (GraphRule, GenerateOutputArgs) {
         GenerateRule::Kronecker {
             scale,
             degree,
+            labels,
             output,
-        } => (GraphRule::Kronecker { scale, degree }, output),
+        } => {
+            let rule = GraphRule::Kronecker {
+                scale,
+                degree,
+                labels,
+            };
+            (rule, output)
+        }
         GenerateRule::Uniform {
             vertices,
             edges,

@@ -62,6 +62,7 @@ fn numbers_are_given_in_their_places() {
     let at = folder.path();
     for (short, long) in [
         ("kronecker 8", "kronecker 8 16"),
+        ("kronecker 8", "kronecker 8 16 --labels permuted"),
         ("scattered 50 3", "scattered 50 3 --gap 100000"),
         ("scattered 50 3 --gap 1", "consecutive 50 3"),
     ] {
@@ -77,6 +78,7 @@ fn numbers_are_given_in_their_places() {
         "kronecker",
         "kronecker 8 --scale 8",
         "kronecker 49 1",
+        "kronecker 8 --labels random",
         "uniform 5",
         "grid 5",
         "consecutive 5",

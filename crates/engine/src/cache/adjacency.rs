@@ -9,7 +9,9 @@
 //! A list is in ascending order of destinations. A record is the destination's index in one word of 32 bits; where data
 //! was asked for, one, two or four words more hold the edge's.
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, Layout, PageCache};
+use graphmill_graph::{
+    BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, Layout, PageCache,
+};
 use graphmill_raw::{AlignedBuffer, BorrowedSegments, prefetch};
 use graphmill_storage::{Buffer, DataKind, Lease};
 

@@ -392,7 +392,9 @@ fn unite_chunks<I: AtomicScalar, A: AtomicCell<I>>(
                     forest.union(I::of_index(source), I::of_index(destination));
                 }
             });
-            ensure(!outside, || context.graph.outside_batch(run.destination_batch, ends[1]))?;
+            ensure(!outside, || {
+                context.graph.outside_batch(run.destination_batch, ends[1])
+            })?;
         }
         Ok(())
     })?;

@@ -90,7 +90,9 @@ impl StreamShape {
     pub(crate) fn least(&self, sizes: ProgramFootprint, all_resident: bool) -> u64 {
         let resident = if all_resident { self.batches } else { 0 };
         let least = self.with_few_requests();
-        least.memory(sizes, self.bin_bytes_min(sizes), resident).takes
+        least
+            .memory(sizes, self.bin_bytes_min(sizes), resident)
+            .takes
     }
 
     /// Divides `free` bytes; returns `None` if they are too few.
@@ -163,7 +165,9 @@ impl StreamShape {
         // An update chunk takes the place of a chunk of arcs.
         let of_chunk = self.slot_bytes(sizes.weighted);
         let slot_bytes = of_chunk.max(SLOT_HEADER_BYTES + bin_bytes);
-        let window = self.window.unwrap_or(2 * self.workers.max(self.requests.div_ceil(2)));
+        let window = self
+            .window
+            .unwrap_or(2 * self.workers.max(self.requests.div_ceil(2)));
         let window = window.max(1);
         let open = self.workers + 1;
         let message_bytes = run_bytes::bytes_max(self.widest, sizes.message);

@@ -35,6 +35,8 @@ impl Display for StealBias {
 }
 
 impl StealBias {
+    /// The bias that never accepts.
+    pub const NEVER: StealBias = StealBias(0.0);
     /// The criterion of the paper, without bias.
     pub const PAPER: StealBias = StealBias(1.0);
 

@@ -37,7 +37,9 @@ pub struct RequestTimes {
 }
 
 impl RequestTimes {
-    /// Adds a request: its time at the storage, and its time outside of it.
+    /// Adds a request to another rank: its time outside of the storage, and its service there.
+    ///
+    /// Requests to the rank itself take no network and stay out of the means.
     pub fn record(&mut self, round_trip: Duration, service: Duration) {
         let new = (round_trip.as_secs_f64(), service.as_secs_f64());
         let (network, storage) = self.means.unwrap_or(new);

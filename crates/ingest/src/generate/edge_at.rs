@@ -4,7 +4,7 @@ use graphmill_graph::EdgeKind;
 
 use super::counter_rng::{CounterRng, Permutation, RngStream, below};
 use super::kronecker::RmatWalk;
-use super::rule::{Generated, GraphRule};
+use super::rule::{Generated, GraphRule, KroneckerLabels};
 use crate::edge_data::{EdgeDataBatch, weight_bits};
 
 /// The greatest weight that is drawn; the least is 1, as in the GAP benchmark suite.
@@ -62,6 +62,10 @@ impl EdgeGenerator {
         edges.clear();
         weights.clear();
         match self.graph.rule {
+            GraphRule::Kronecker {
+                labels: KroneckerLabels::Drawn,
+                ..
+            } => edges.extend((from..to).map(|e| self.paths.ends(e))),
             GraphRule::Kronecker { .. } => edges.extend((from..to).map(|e| {
                 let (source, destination) = self.paths.ends(e);
                 (self.labels.map(source), self.labels.map(destination))

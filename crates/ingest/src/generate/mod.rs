@@ -22,4 +22,4 @@ pub(crate) mod sorted_arcs;
 #[cfg(test)]
 mod tests;
 
-pub use rule::{Generated, GraphRule};
+pub use rule::{Generated, GraphRule, KroneckerLabels};

@@ -6,10 +6,21 @@ use super::circulant::Circulant;
 use crate::error::IngestError;
 use crate::options::Duplicates;
 
+/// The order of the vertices of a Kronecker graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum KroneckerLabels {
+    /// A permutation that depends on the seed: ranges of vertices have about equal shares of edges.
+    #[default]
+    Permuted,
+    /// As the recursion draws them: the first of P ranges has 0.76^log2 P of the edges.
+    Drawn,
+}
+
 /// A rule that generates edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphRule {
-    /// R-MAT with the parameters of Graph 500, `degree * 2^scale` edges and permuted labels.
+    /// R-MAT with the parameters of Graph 500 and `degree * 2^scale` edges.
     ///
     /// The parameters are 0.57 for A, and 0.19 for B and C.
     Kronecker {
@@ -17,6 +28,8 @@ pub enum GraphRule {
         scale: u8,
         /// Edges for each vertex; stored both ways they are twice as many arcs, but for self-loops.
         degree: u64,
+        /// Order of the vertices.
+        labels: KroneckerLabels,
     },
     /// Both ends of each edge are drawn uniformly.
     Uniform {
@@ -97,7 +110,7 @@ impl Generated {
             GraphRule::Kronecker { scale, .. } if !(1..=48).contains(&scale) => {
                 return refuse("a Kronecker graph has a scale of 1 to 48");
             }
-            GraphRule::Kronecker { scale, degree } => {
+            GraphRule::Kronecker { scale, degree, .. } => {
                 let vertices = 1u64 << scale;
                 degree.checked_mul(vertices).map(|edges| (vertices, edges))
             }

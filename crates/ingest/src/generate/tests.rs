@@ -5,8 +5,9 @@ use graphmill_graph::EdgeKind;
 use graphmill_storage::MemoryBudget;
 
 use super::circulant::Circulant;
+use super::counter_rng::Permutation;
 use super::edge_at::EdgeGenerator;
-use super::rule::{Generated, GraphRule};
+use super::rule::{Generated, GraphRule, KroneckerLabels};
 use super::sorted_arcs::{ArcDirections, SortedArcs};
 use crate::edge_data::EdgeDataBatch;
 use crate::options::SelfLoops;
@@ -46,6 +47,7 @@ fn edge_depends_on_its_number_and_seed_only() {
         GraphRule::Kronecker {
             scale: 10,
             degree: 7,
+            labels: KroneckerLabels::Permuted,
         },
         GraphRule::Uniform {
             vertices: 999,
@@ -101,6 +103,7 @@ fn kronecker_degree_skew_follows_quadrants() {
         GraphRule::Kronecker {
             scale: 12,
             degree: 16,
+            labels: KroneckerLabels::Permuted,
         },
         3,
     );
@@ -119,8 +122,38 @@ fn kronecker_degree_skew_follows_quadrants() {
 }
 
 #[test]
+fn drawn_labels_put_a_quarter_of_the_edges_in_the_first_of_32_ranges() {
+    let rule = |labels| GraphRule::Kronecker {
+        scale: 12,
+        degree: 16,
+        labels,
+    };
+    for (labels, expected) in [
+        (KroneckerLabels::Drawn, 0.76f64.powi(5)),
+        (KroneckerLabels::Permuted, 1.0 / 32.0),
+    ] {
+        let (edges, _) = all(rule(labels), 3);
+        for end in [|edge: &(u64, u64)| edge.0, |edge: &(u64, u64)| edge.1] {
+            let first = edges.iter().filter(|edge| end(edge) < 1 << 7).count();
+            let share = first as f64 / edges.len() as f64;
+            assert!((share - expected).abs() < 0.01, "{labels:?}: {share}");
+        }
+    }
+    // Only the labels differ.
+    let (drawn, weights) = all(rule(KroneckerLabels::Drawn), 3);
+    let labels = Permutation::new(12, 3);
+    let permuted = drawn.iter().map(|&(s, d)| (labels.map(s), labels.map(d)));
+    let expected = (permuted.collect(), weights);
+    assert_eq!(all(rule(KroneckerLabels::Permuted), 3), expected);
+}
+
+#[test]
 fn seed_gives_the_same_graph_in_every_release() {
-    let kronecker = |scale| GraphRule::Kronecker { scale, degree: 4 };
+    let kronecker = |scale| GraphRule::Kronecker {
+        scale,
+        degree: 4,
+        labels: KroneckerLabels::Permuted,
+    };
     for (rule, expected) in [
         (kronecker(7), 0x934f_e3ba_b3bd_e247),
         (kronecker(11), 0x7f7d_032c_52f3_8394),
@@ -157,10 +190,12 @@ fn graph_rule_out_of_range_is_refused() {
         GraphRule::Kronecker {
             scale: 0,
             degree: 1,
+            labels: KroneckerLabels::Permuted,
         },
         GraphRule::Kronecker {
             scale: 48,
             degree: 1 << 20,
+            labels: KroneckerLabels::Permuted,
         },
         GraphRule::Uniform {
             vertices: 0,

@@ -7,7 +7,7 @@ use crate::common::{Bench, Memory, naive};
 use graphmill_graph::{EdgeKind, Order, VertexId};
 use graphmill_ingest::{
     Duplicates, EdgeData, EdgeSink, EdgeSource, Generated, GraphRule, Ids, ImportOptions,
-    IngestError, SelfLoops,
+    IngestError, KroneckerLabels, SelfLoops,
 };
 use graphmill_storage::{Fault, FaultKind, MemoryBudget, On, SplitMix64};
 
@@ -183,6 +183,7 @@ fn sorted_graph_equals_import_of_its_edges() {
         GraphRule::Kronecker {
             scale: 9,
             degree: 5,
+            labels: KroneckerLabels::Drawn,
         },
         GraphRule::Uniform {
             vertices: 700,
@@ -203,7 +204,15 @@ fn sorted_graph_equals_import_of_its_edges() {
 #[test]
 fn kronecker_undirected_has_its_arc_count() {
     let (scale, degree) = (8, 6);
-    let graph = Generated::new(GraphRule::Kronecker { scale, degree }, 1, EdgeKind::None);
+    let graph = Generated::new(
+        GraphRule::Kronecker {
+            scale,
+            degree,
+            labels: KroneckerLabels::Permuted,
+        },
+        1,
+        EdgeKind::None,
+    );
     let graph = graph.expect("a graph");
     let bench = Bench::new(1);
     let options = ImportOptions {

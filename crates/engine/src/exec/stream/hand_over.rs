@@ -90,7 +90,10 @@ impl<A: Accumulator> Outbound<'_, A> {
                 })
             };
             let present: Vec<u64> = of.accumulators.chunks(WORD).map(bits).collect();
-            let count = present.iter().map(|word| u64::from(word.count_ones())).sum();
+            let count = present
+                .iter()
+                .map(|word| u64::from(word.count_ones()))
+                .sum();
             self.open = Some(OpenBatch {
                 resident,
                 present,

@@ -56,15 +56,34 @@ pub(crate) struct Answer {
 /// The purpose of an operation on its way.
 enum Flying {
     ControlSend,
-    ControlReceive { from: usize },
-    AnswerReceive { from: usize },
-    ChunkReceive { engine: usize, lease: Lease },
-    ChunkSend { lease: Lease },
+    ControlReceive {
+        from: usize,
+    },
+    AnswerReceive {
+        from: usize,
+    },
+    ChunkReceive {
+        engine: usize,
+        lease: Lease,
+    },
+    ChunkSend {
+        lease: Lease,
+    },
     NoneSend,
-    PutSend { lease: Lease },
-    PutReceive { batch: usize, bytes: usize, lease: Lease },
-    PartSend { to: usize },
-    PartReceive { from: usize },
+    PutSend {
+        lease: Lease,
+    },
+    PutReceive {
+        batch: usize,
+        bytes: usize,
+        lease: Lease,
+    },
+    PartSend {
+        to: usize,
+    },
+    PartReceive {
+        from: usize,
+    },
 }
 
 /// Bytes on their way to a rank.
@@ -212,7 +231,12 @@ impl Peers {
         buffer: Buffer,
     ) -> Result<(), EngineError> {
         let (memory, lease) = buffer.into_parts();
-        self.receive(engine, CHUNKS, memory, Flying::ChunkReceive { engine, lease });
+        self.receive(
+            engine,
+            CHUNKS,
+            memory,
+            Flying::ChunkReceive { engine, lease },
+        );
         let batch = batch as u32;
         self.tell(engine, Control::Get { batch })
     }
@@ -264,7 +288,12 @@ impl Peers {
     /// Offers help to an owner, whose [`answer`](Self::take_answer) follows.
     pub(crate) fn offer(&mut self, owner: usize) -> Result<(), EngineError> {
         let memory = self.control_buffer()?;
-        self.receive(owner, ANSWERS, memory, Flying::AnswerReceive { from: owner });
+        self.receive(
+            owner,
+            ANSWERS,
+            memory,
+            Flying::AnswerReceive { from: owner },
+        );
         self.tell(owner, Control::Offer)
     }
 

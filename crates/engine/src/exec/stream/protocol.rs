@@ -153,7 +153,10 @@ mod tests {
             assert_eq!(Control::decode(&bytes, 4), None);
             assert_eq!(Control::decode(&bytes[1..], 5), None);
         }
-        assert_eq!(Control::decode(&[9; HEADER_BYTES], 0x0909_0909_0909_0909), None);
+        assert_eq!(
+            Control::decode(&[9; HEADER_BYTES], 0x0909_0909_0909_0909),
+            None
+        );
     }
 
     #[test]

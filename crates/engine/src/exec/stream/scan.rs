@@ -19,7 +19,10 @@ use crate::metrics::run::{Mode, PassMetrics};
 pub(crate) fn memory(context: &ExecContext, reads_data: bool) -> u64 {
     let bytes = |chunks: StreamShape| AlignedBuffer::footprint(chunks.slot_bytes(reads_data));
     let slots = 2 * context.workers.count() as u64;
-    context.shape.chunks().map_or(0, |chunks| slots * bytes(chunks))
+    context
+        .shape
+        .chunks()
+        .map_or(0, |chunks| slots * bytes(chunks))
 }
 
 /// Calls `visit` with each chunk, its batch and the data of its edges if `reads_data`.

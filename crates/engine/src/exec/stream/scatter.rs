@@ -121,7 +121,11 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         free: Vec<Buffer>,
     ) -> Self {
         let context = pass.context;
-        let offers = Offers::new(&context.ranks, service.number(), context.options.steal.is_never());
+        let offers = Offers::new(
+            &context.ranks,
+            service.number(),
+            context.options.steal.is_never(),
+        );
         ScatterPhase {
             waiting: Mutex::new(pass.active.batches().collect()),
             pass,
@@ -140,7 +144,11 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     pub(crate) fn into_parts(self) -> (Vec<Buffer>, ScatterCounts) {
         let mut free = self.free.into_inner().unwrap_or_default();
         let open = self.open.into_inner().unwrap_or_default();
-        free.extend(open.into_iter().filter_map(Arc::into_inner).map(|open| open.buffer));
+        free.extend(
+            open.into_iter()
+                .filter_map(Arc::into_inner)
+                .map(|open| open.buffer),
+        );
         (free, self.counts.into_inner().unwrap_or_default())
     }
 
@@ -263,7 +271,13 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
             first += part.count;
             let input = (view, &part, messages, weights, starts);
             let (bin_count, bin_ref) = (bin.count, &mut *bin);
-            bin_ref.count = append(self.pass.program, input, &mut bin_ref.buffer, capacity, bin_count);
+            bin_ref.count = append(
+                self.pass.program,
+                input,
+                &mut bin_ref.buffer,
+                capacity,
+                bin_count,
+            );
             edges += (bin_ref.count - bin_count) as u64;
             if bin_ref.count == capacity {
                 self.empty(destination, bin_ref)?;
@@ -287,7 +301,12 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         let (indices, values) = parts_mut::<P::Accumulator>(&mut bin.buffer, capacity);
         let start = self.pass.context.batches.start(batch);
         let updates = (&indices[..count], &values[..count]);
-        fold(self.pass.program, start, updates, &mut resident.accumulators);
+        fold(
+            self.pass.program,
+            start,
+            updates,
+            &mut resident.accumulators,
+        );
         Ok(())
     }
 
@@ -305,7 +324,8 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
             return Ok(true);
         };
         open.helpers.fetch_add(1, Ordering::Relaxed);
-        self.service.answer_offer(rank, Some((open.batch, open.count)))?;
+        self.service
+            .answer_offer(rank, Some((open.batch, open.count)))?;
         self.service.send_bytes(rank, open)?;
         Ok(true)
     }

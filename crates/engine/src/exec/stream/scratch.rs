@@ -124,9 +124,8 @@ impl<P: EdgeProgram> StreamBuffers<P> {
         let all = context.batches.len();
         let chunks = shape.chunks();
         let memory = chunks.and_then(|chunks| chunks.plan(sizes, free, most));
-        let is_enough = |memory: &StreamMemory| {
-            choice != UpdateResidency::Memory || memory.resident == all
-        };
+        let is_enough =
+            |memory: &StreamMemory| choice != UpdateResidency::Memory || memory.resident == all;
         memory.filter(is_enough).ok_or_else(|| {
             let with_all = choice == UpdateResidency::Memory;
             let least = chunks.map_or(0, |chunks| chunks.least(sizes, with_all));

@@ -481,7 +481,9 @@ impl<'p> ChunkService<'p> {
         };
         let mut part = |part| -> Result<[u32; 2], EngineError> {
             let read = self.graph.chunk_read(chunk, part)?;
-            let range = self.graph.check_chunk(&read, &buffer[at..at + read.bytes])?;
+            let range = self
+                .graph
+                .check_chunk(&read, &buffer[at..at + read.bytes])?;
             let found = [at + range.start, at + range.end].map(|at| at as u32);
             at += read.bytes;
             Ok(found)
@@ -653,7 +655,12 @@ impl<'p> ChunkService<'p> {
         &self,
         work: impl FnOnce(&mut Peers) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        work(lock(&self.state).peers.as_mut().ok_or(EngineError::Broken)?)
+        work(
+            lock(&self.state)
+                .peers
+                .as_mut()
+                .ok_or(EngineError::Broken)?,
+        )
     }
 
     /// Bytes of a batch at all storage engines that were not handed out, by those at this rank.

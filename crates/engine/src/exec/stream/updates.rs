@@ -68,7 +68,11 @@ impl UpdateFile {
     }
 
     /// Returns the place of a new chunk of a batch, which the caller writes.
-    pub(crate) fn append(&mut self, batch: usize, bytes: usize) -> Result<UpdateChunk, EngineError> {
+    pub(crate) fn append(
+        &mut self,
+        batch: usize,
+        bytes: usize,
+    ) -> Result<UpdateChunk, EngineError> {
         let chunk = UpdateChunk {
             offset: self.end,
             bytes: AlignedBuffer::footprint(bytes) as usize,
@@ -89,7 +93,10 @@ impl UpdateFile {
 
     /// Bytes of the unprocessed chunks of a batch.
     pub(crate) fn bytes_left(&self, batch: usize) -> u64 {
-        self.of_batch[batch].iter().map(|chunk| chunk.bytes as u64).sum()
+        self.of_batch[batch]
+            .iter()
+            .map(|chunk| chunk.bytes as u64)
+            .sum()
     }
 
     /// The error for a chunk that does not read back as written.
@@ -164,7 +171,9 @@ pub(crate) fn parts<A: Element>(bytes: &[u8], id: UpdateId) -> Option<(&[u32], &
         && phase == id.phase
         && word(20)? as usize == width;
     let count = word(16)? as usize;
-    let end = count.checked_mul(width)?.checked_add(bin_values_at(count))?;
+    let end = count
+        .checked_mul(width)?
+        .checked_add(bin_values_at(count))?;
     let chunk = bytes.get(..end)?;
     if !is_its || word(CHECKED_BYTES)? != checksum(chunk) {
         return None;

@@ -12,8 +12,9 @@ use graphmill_engine::{
 };
 use graphmill_fabric::{Fabric, NetworkModel, local, simulated};
 use graphmill_graph::{
-    Batches, ChunkPlace, ChunkShape, ChunkWriter, ColumnFileWriter, EdgeField, EdgeFields, EdgeKind,
-    FieldType, FileSide, FinishInfo, GraphSpec, GraphWriter, IdsSummary, StoreHere, StoredGraph,
+    Batches, ChunkPlace, ChunkShape, ChunkWriter, ColumnFileWriter, EdgeField, EdgeFields,
+    EdgeKind, FieldType, FileSide, FinishInfo, GraphSpec, GraphWriter, IdsSummary, StoreHere,
+    StoredGraph,
 };
 use graphmill_storage::{
     CancelToken, Disk, IoChoice, MemoryBudget, SplitMix64, SystemClock, Tiers, WorkerPool,
@@ -189,7 +190,10 @@ impl Plain {
                 side: *side,
                 file: 0,
             };
-            let chunks = ChunkWriter::create(&place, shape).unwrap().counting().unwrap();
+            let chunks = ChunkWriter::create(&place, shape)
+                .unwrap()
+                .counting()
+                .unwrap();
             let mut bins = chunks.bins(StoreHere).unwrap();
             for (source, destination, weight) in &self.arcs {
                 let mut bytes = [0; 16];
@@ -199,7 +203,8 @@ impl Plain {
                     FileSide::Forward => [*source, *destination],
                     FileSide::Reverse => [*destination, *source],
                 };
-                bins.push(ends[0], ends[1], u128::from_le_bytes(bytes)).unwrap();
+                bins.push(ends[0], ends[1], u128::from_le_bytes(bytes))
+                    .unwrap();
             }
             bins.finish().unwrap();
             chunks.flush(&StoreHere).unwrap();

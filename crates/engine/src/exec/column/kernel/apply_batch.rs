@@ -64,8 +64,7 @@ impl<'p, P: EdgeProgram> BatchApply<'p, P> {
                 current.at(start + i as u64);
                 if P::APPLY_TO == ApplyTo::All || !accumulator.bit_eq(&P::IDENTITY) {
                     let row = P::ApplyRows::row(&mut rows, i);
-                    let (summand, activate) =
-                        program.apply(start + i as u64, row, *accumulator);
+                    let (summand, activate) = program.apply(start + i as u64, row, *accumulator);
                     sum.add(summand);
                     applied += 1;
                     if activate == Activate::Yes {

@@ -75,8 +75,11 @@ macro_rules! with_edges {
             let $edge = |_: usize| <$program>::Edge::ONE;
             $body
         } else if !<$program>::Edge::FIELDS.is_empty() {
-            if let $crate::exec::column::kernel::fold_block::BlockWeights::Records(records) = $weights {
-                let bytes = $crate::exec::column::kernel::fold_block::record_bytes::<<$program>::Edge>();
+            if let $crate::exec::column::kernel::fold_block::BlockWeights::Records(records) =
+                $weights
+            {
+                let bytes =
+                    $crate::exec::column::kernel::fold_block::record_bytes::<<$program>::Edge>();
                 let $edge = |i: usize| {
                     let record = records.get(i * bytes..(i + 1) * bytes);
                     <$program>::Edge::of_record(record.unwrap_or_default())
