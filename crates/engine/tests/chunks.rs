@@ -215,7 +215,7 @@ fn chunks_give_what_columns_give() {
             graph.store_chunks(&disk, &chunks, bits, chunk_bytes, reverse);
             for mode in modes() {
                 let mut said = run(&chunks, mode, exact);
-                if said.3.is_empty() {
+                if said.3.is_empty() && !expected.3.is_empty() {
                     // The labels of components did not fit in memory.
                     assert!(matches!(mode.memory, Memory::LeastAnd(_)));
                     said.3.clone_from(&expected.3);

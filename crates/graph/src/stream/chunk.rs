@@ -186,6 +186,26 @@ impl<'c> ChunkView<'c> {
         }
     }
 
+    /// Writes the ends of the arcs from position `first` on, as many as both slices hold.
+    ///
+    /// Both ends are local numbers of their batches. Compiled once, not for each program.
+    pub fn decode(&self, first: usize, sources: &mut [u32], destinations: &mut [u32]) {
+        let run = ChunkRun {
+            destination_batch: 0,
+            first,
+            count: sources
+                .len()
+                .min(destinations.len())
+                .min(self.edges.saturating_sub(first)),
+        };
+        let mut ends = sources.iter_mut().zip(destinations);
+        self.for_each(&run, |source, destination, _| {
+            if let Some((to_source, to_destination)) = ends.next() {
+                (*to_source, *to_destination) = (source, destination);
+            }
+        });
+    }
+
     #[inline(always)]
     fn each<const BYTES: usize>(&self, run: &ChunkRun, mut f: impl FnMut(u32, u32, usize)) {
         let (bits, mask) = (self.layout.bits, self.layout.mask());

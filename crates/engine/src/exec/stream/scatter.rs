@@ -68,6 +68,9 @@ impl<M: Element> OpenBatch<M> {
     }
 }
 
+/// Arcs that are decoded before the first of them is worked on.
+const DECODED: usize = 1024;
+
 /// A scatter phase as a job.
 pub(crate) struct ScatterPhase<'p, P: EdgeProgram> {
     pass: Pass<'p, P>,
@@ -499,28 +502,29 @@ fn append_inlined<P: EdgeProgram>(
     let end = count + run.count;
     let (indices, values) = (&mut indices[count..end], &mut values[count..end]);
     let current = CurrentCall::new();
+    let (mut sources, mut destinations) = ([0; DECODED], [0; DECODED]);
     let mut to = 0;
-    with_edges!(P, weights, |edge| view.for_each(
-        run,
-        #[inline(always)]
-        |source, destination, i| {
-            let local = source as usize;
-            if !messages.full && !messages.has(local) {
-                return;
+    for first in (run.first..run.first + run.count).step_by(DECODED) {
+        let arcs = DECODED.min(run.first + run.count - first);
+        let (sources, destinations) = (&mut sources[..arcs], &mut destinations[..arcs]);
+        view.decode(first, sources, destinations);
+        with_edges!(P, weights, |edge| {
+            for (i, (source, destination)) in sources.iter().zip(&*destinations).enumerate() {
+                let local = *source as usize;
+                if !messages.full && !messages.has(local) {
+                    continue;
+                }
+                let from = starts[0] + u64::from(*source);
+                let receiver = starts[1] + u64::from(*destination);
+                current.on(from, receiver);
+                let message = messages.values[local];
+                let carried = program.on_arc(from, receiver, message, edge(first + i));
+                let mut value = P::IDENTITY;
+                program.fold(&mut value, carried);
+                (indices[to], values[to]) = (*destination, value);
+                to += 1;
             }
-            let (Some(message), Some(index)) = (messages.values.get(local), indices.get_mut(to))
-            else {
-                return;
-            };
-            let from = starts[0] + u64::from(source);
-            let receiver = starts[1] + u64::from(destination);
-            current.on(from, receiver);
-            let carried = program.on_arc(from, receiver, *message, edge(i));
-            *index = destination;
-            values[to] = P::IDENTITY;
-            program.fold(&mut values[to], carried);
-            to += 1;
-        }
-    ));
+        });
+    }
     count + to
 }
