@@ -176,6 +176,15 @@ impl ImportOptions {
         self.batch_size.unwrap_or(usual)
     }
 
+    /// The vertices of each batch, if it has exactly so many.
+    pub(crate) fn exact_batch(&self) -> Option<u64> {
+        match self.layout {
+            // In order of degree batches of a given size may be made narrower yet.
+            Layout::Column => self.batch_size.filter(|_| self.order == Order::Id),
+            Layout::Stream => Some(self.stream_batch()),
+        }
+    }
+
     /// Returns the bytes of a chunk at most, and the fewest that it shrinks to where memory is short.
     pub(crate) fn chunk_sizes(&self) -> (usize, usize) {
         let most = self

@@ -110,7 +110,7 @@ impl<'b> ArcBinner<'b> {
         }
     }
 
-    /// Adds edges, of which the first has number `sequence` in the input.
+    /// Adds edges; the first has number `sequence` in the input.
     fn take(
         &mut self,
         edges: &[(u64, u64)],

@@ -141,8 +141,12 @@ impl<'a> ImportContext<'a> {
         };
         let writers = self.bin(&plan, edges, (&shapes, sizes), &graph)?;
         let mut arcs = 0;
-        for SideWriters { side, writer } in writers {
-            let (file, degrees) = writer.finish()?;
+        // The open chunks of all sides are freed first.
+        let files = writers
+            .into_iter()
+            .map(|side| (side.side, side.writer.finish()));
+        for (side, file) in files.collect::<Vec<_>>() {
+            let (file, degrees) = file?;
             let of_side = self.comm.sum(file.arcs())?;
             if side == FileSide::Forward {
                 arcs = of_side;
@@ -159,13 +163,13 @@ impl<'a> ImportContext<'a> {
         self.finish(graph, arc_stats.ids, kept, staging)
     }
 
-    /// Returns the bytes of a chunk, the workers, and whether they count degrees: the most that memory allows.
+    /// Returns how memory is shared out: the longest chunks and the most workers.
     fn bin_sizes(&self, shapes: &[ChunkShape], reader_bytes: u64) -> Result<BinSizes, IngestError> {
         let budget = self.resources.budget;
         let (most, least) = self.options.chunk_sizes();
         let ranks = self.comm.count();
         let need = |sizes: BinSizes| -> Result<u64, IngestError> {
-            let (mut all, mut sealed, mut last) = (0, 0, 0);
+            let (mut all, mut degrees, mut sealed, mut last) = (0, 0, 0, 0);
             for shape in shapes {
                 let shape = ChunkShape {
                     chunk_bytes: sizes.chunk_bytes,
@@ -174,7 +178,7 @@ impl<'a> ImportContext<'a> {
                 all += ChunkWriter::memory(&shape, sizes.lanes as usize, budget.total())?;
                 let batches = &shape.batches;
                 if sizes.counts_degrees {
-                    all += ChunkWriter::degrees_memory(batches);
+                    degrees += ChunkWriter::degrees_memory(batches);
                 }
                 // No arc takes less than a byte, so its data bound the data of a chunk.
                 sealed = shape.chunk_bytes * (1 + shape.edge.bytes());
@@ -188,7 +192,7 @@ impl<'a> ImportContext<'a> {
             if ranks > 1 {
                 all += BucketShuffle::memory(ranks, sealed);
             }
-            Ok(TABLES_BYTES + last.max(all + sizes.lanes * reader_bytes))
+            Ok(TABLES_BYTES + degrees + last.max(all + sizes.lanes * reader_bytes))
         };
         let at = |chunk_bytes, lanes, counts_degrees| BinSizes {
             chunk_bytes,

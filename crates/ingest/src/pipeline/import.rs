@@ -52,6 +52,8 @@ pub fn generate(
     let computed = graph
         .circulant(options.directed, options.duplicates)
         .filter(|_| options.order == Order::Id && !options.edge_vertices)
+        // Chunks have no order that a rule could give.
+        .filter(|_| options.layout == Layout::Column)
         .map(|circulant| DirectSource { graph, circulant });
     store(resources, graph, None, computed, options)
 }
@@ -65,8 +67,6 @@ fn store(
 ) -> Result<ImportReport, IngestError> {
     options.check_edge_vertices()?;
     options.check_layout()?;
-    // Chunks have no order that a rule could give.
-    let computed = computed.filter(|_| options.layout == Layout::Column);
     let counted = Arc::new(CountedDisk::new(Arc::clone(resources.disk)));
     let disk: Arc<dyn Disk> = Arc::clone(&counted) as Arc<dyn Disk>;
     let fabric = resources.fabric.map(CountedFabric::new);
@@ -96,12 +96,7 @@ fn store(
     if disk.exists(&options.output)? {
         return Err(exists_already());
     }
-    // In order of degree batches of a given size may be made narrower yet.
-    let exactly = options.batch_size.filter(|_| options.order == Order::Id);
-    let exactly = match options.layout {
-        Layout::Column => exactly,
-        Layout::Stream => Some(options.stream_batch()),
-    };
+    let exactly = options.exact_batch();
     if let Some(vertices) = source.vertices().filter(|all| !keys_hold(*all, exactly)) {
         return Err(IngestError::TooManyVertices { vertices });
     }

@@ -73,7 +73,9 @@ pub(crate) fn pairs(
     }
 }
 
-/// The error for the first of `edges` with an id beyond `id_last`; `before` edges came before them, from `start` on.
+/// The error for the first of `edges` with an id beyond `id_last`.
+///
+/// `before` edges came before them, the first at byte `start`.
 fn beyond(
     file: &InputFile,
     width: IdWidth,
