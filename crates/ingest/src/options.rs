@@ -176,7 +176,7 @@ impl ImportOptions {
         self.batch_size.unwrap_or(usual)
     }
 
-    /// The vertices of each batch, if it has exactly so many.
+    /// The vertices of each batch, if batches are cut by number alone.
     pub(crate) fn exact_batch(&self) -> Option<u64> {
         match self.layout {
             // In order of degree batches of a given size may be made narrower yet.
