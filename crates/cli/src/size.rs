@@ -75,6 +75,12 @@ pub(crate) fn bandwidth(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(expected)
 }
 
+/// Parses the bytes of a chunk.
+pub(crate) fn chunk(text: &str) -> Result<u64, String> {
+    let bytes = parse(text).ok().filter(|_| !text.ends_with('%'));
+    bytes.ok_or_else(|| "expected a number with K, M or G, such as 512K or 4M".to_string())
+}
+
 /// `bytes` in the largest unit that leaves at least one: `1.5 GiB`.
 pub(crate) fn text(bytes: u64) -> String {
     let mut value = bytes as f64;

@@ -146,15 +146,15 @@ fn ranks(engine: &mut Engine) -> Result<Vec<f64>, EngineError> {
 }
 
 fn graphs() -> Vec<Plain> {
-    let star = (1..2000).map(|v| (0, v, (v % 9) as f64));
+    let star = (1..600).map(|v| (0, v, (v % 9) as f64));
     vec![
         Plain::directed("nothing", 0, []),
         Plain::directed("one vertex", 1, []),
         Plain::directed("a loop", 1, [(0, 0, 2.0), (0, 0, 2.0)]),
-        Plain::directed("a path", 300, (1..300).map(|v| (v - 1, v, 1.0))),
-        Plain::directed("a star", 2000, star),
-        Plain::directed("random", 3000, random(1, 3000, 30_000)),
-        Plain::undirected("undirected", 700, random(2, 700, 5000)),
+        Plain::directed("a path", 40, (1..40).map(|v| (v - 1, v, 1.0))),
+        Plain::directed("a star", 600, star),
+        Plain::directed("random", 1000, random(1, 1000, 9000)),
+        Plain::undirected("undirected", 500, random(2, 500, 3000)),
     ]
 }
 

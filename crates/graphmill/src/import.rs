@@ -164,6 +164,7 @@ impl Machine {
         let options = ReadOptions {
             format: config.format,
             ids: config.ids,
+            vertices_below: config.vertices_below,
             weights: config.weights,
             text: config.text.clone(),
             on_error: config.on_error,
@@ -263,6 +264,8 @@ impl Machine {
             self_loops: config.self_loops,
             reverse: config.reverse,
             order: config.order,
+            layout: config.layout,
+            chunk_size: config.chunk_size,
             edge_vertices: config.edge_vertices,
             batch_size: config.batch_size,
             csr_ratio: config.csr_ratio,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use graphmill_graph::{EdgeKind, Order};
+use graphmill_graph::{EdgeKind, Layout, Order};
 use graphmill_ingest::{Duplicates, Format, Ids, ImportOptions, OnError, SelfLoops, TextOptions};
 
 use crate::error::Error;
@@ -15,6 +15,10 @@ pub struct ImportConfig {
     pub format: Format,
     /// What the ids are; absent: integers if all in the first 64 MiB are, else text.
     pub ids: Option<Ids>,
+    /// `Some(n)`: the ids are integers below `n`, and all of these are vertices.
+    ///
+    /// In the stream layout the input is read once then.
+    pub vertices_below: Option<u64>,
     /// Whether and how weights are kept; `None` with a record of fields ([`TextOptions::edge_data`]).
     pub weights: EdgeKind,
     /// How lines of text are read: columns, fields of a record, header, separator, quotes, comments.
@@ -35,6 +39,10 @@ pub struct ImportConfig {
     pub reverse: bool,
     /// The order of the vertex indices; it affects results only by the rounding of sums.
     pub order: Order,
+    /// How arcs are stored.
+    pub layout: Layout,
+    /// Bytes of a chunk at most in the stream layout; by default 4 MiB, or fewer if memory is short.
+    pub chunk_size: Option<u64>,
     /// Whether each edge becomes a vertex without an id, between two arcs.
     ///
     /// A run sets it as its algorithm needs it.
@@ -63,6 +71,7 @@ impl Default for ImportConfig {
         ImportConfig {
             format: Format::default(),
             ids: None,
+            vertices_below: None,
             weights: EdgeKind::None,
             text: TextOptions::default(),
             on_error: OnError::default(),
@@ -72,6 +81,8 @@ impl Default for ImportConfig {
             vertices: Vec::new(),
             reverse: defaults.reverse,
             order: defaults.order,
+            layout: defaults.layout,
+            chunk_size: defaults.chunk_size,
             edge_vertices: defaults.edge_vertices,
             batch_size: defaults.batch_size,
             csr_ratio: defaults.csr_ratio,
@@ -99,9 +110,14 @@ impl ImportConfig {
             order: self.order,
             reverse: self.reverse,
             edge_vertices: self.edge_vertices,
+            layout: self.layout,
+            chunk_size: self.chunk_size,
+            batch_size: self.batch_size,
+            csr_ratio: self.csr_ratio,
             ..ImportOptions::new("")
         };
         options.check_edge_vertices()?;
+        options.check_layout()?;
         let option = match self.duplicates {
             Duplicates::Sum => "--duplicates sum",
             Duplicates::Min => "--duplicates min",

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use graphmill_graph::{EdgeFields, EdgeKind, EdgeVertices, FileKind, IdKind, Order, WeightRange};
+use graphmill_graph::{
+    ChunkPart, EdgeFields, EdgeKind, EdgeVertices, FileKind, IdKind, Layout, Order, WeightRange,
+};
 use graphmill_storage::{Open, StorageError};
 use serde::Serialize;
 
@@ -42,6 +44,14 @@ pub struct GraphInfo {
     pub ids: IdKind,
     /// The order in which vertices got their indices.
     pub order: Order,
+    /// How arcs are stored.
+    pub layout: Layout,
+    /// Chunks of arcs, in the stream layout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunks: Option<u64>,
+    /// Bytes of a chunk at most, in the stream layout.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk_bytes: Option<u64>,
     /// Batches of vertices.
     pub batches: u64,
     /// Whether the transposed graph is stored too.
@@ -77,6 +87,8 @@ impl Machine {
         let graph = self.graph(path)?;
         let reverse = graph.reverse();
         let bytes = |kind| graph.forward().bytes(kind) + reverse.map_or(0, |side| side.bytes(kind));
+        let sets = || graph.chunks().into_iter().chain(graph.reverse_chunks());
+        let of_chunks = |part| sets().map(|set| set.bytes(part)).sum::<u64>();
         let disk_bytes = self.disk_bytes(path)?;
         let meta = graph.meta();
         let mut options = meta.options.clone();
@@ -95,11 +107,16 @@ impl Machine {
             weights: meta.weights,
             ids: graph.id_kind(),
             order: graph.order(),
+            layout: graph.layout(),
+            chunks: graph
+                .chunks()
+                .map(|_| sets().map(|set| set.all().len() as u64).sum()),
+            chunk_bytes: graph.chunks().map(|set| set.chunk_bytes() as u64),
             batches: graph.batches().len() as u64,
             reverse: reverse.is_some(),
-            block_bytes: bytes(FileKind::Data),
+            block_bytes: bytes(FileKind::Data) + of_chunks(ChunkPart::Arcs),
             index_bytes: bytes(FileKind::Index) + bytes(FileKind::Bitmaps),
-            weight_bytes: bytes(FileKind::Weights),
+            weight_bytes: bytes(FileKind::Weights) + of_chunks(ChunkPart::Data),
             disk_bytes,
             bytes_per_arc: disk_bytes as f64 / graph.arcs().max(1) as f64,
             options,

@@ -191,7 +191,7 @@ pub use error::Error;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output, ResultShape};
 pub use graphmill_engine::{CheckpointInterval, Convergence, EngineOptions, Metrics};
 pub use graphmill_graph::{
-    EdgeField, EdgeFields, EdgeKind, FieldType, Id, IdKind, Order, StoredGraph, VertexId,
+    EdgeField, EdgeFields, EdgeKind, FieldType, Id, IdKind, Layout, Order, StoredGraph, VertexId,
 };
 pub use graphmill_ingest::{
     Comments, Delimiter, Duplicates, EdgeColumns, Format, Header, Ids, ImportReport, OnError,

@@ -197,6 +197,7 @@ fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Gr
         own: ranks.map(|ranks| 0..count.div_ceil(ranks)),
         ids,
         order: import.order,
+        layout: import.layout,
         symmetric: !import.directed,
         edge: import.edge_kind(),
         orientations,

@@ -100,6 +100,7 @@ impl StartOptions {
         let ImportConfig {
             format,
             ids,
+            vertices_below,
             weights,
             text:
                 TextOptions {
@@ -119,6 +120,8 @@ impl StartOptions {
             vertices,
             reverse,
             order,
+            layout,
+            chunk_size,
             edge_vertices,
             batch_size,
             csr_ratio,
@@ -126,6 +129,7 @@ impl StartOptions {
         } = config;
         self.add("--format", format);
         self.add("--ids", ids);
+        self.add("--vertices-below", vertices_below);
         self.add("--weights", weights);
         self.add("--source-column", source_column);
         self.add("--target-column", target_column);
@@ -142,6 +146,8 @@ impl StartOptions {
         self.add("--vertices", vertices);
         self.add("--reverse", reverse);
         self.add("--order", order);
+        self.add("--layout", layout);
+        self.add("--chunk-size", chunk_size);
         self.add("--edge-vertices", edge_vertices);
         self.add("--batch-size", batch_size);
         self.add("--csr-ratio", csr_ratio);

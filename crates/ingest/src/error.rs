@@ -193,6 +193,44 @@ pub enum IngestError {
         most: u64,
     },
 
+    /// Batches that the stream layout does not take.
+    #[error(
+        "--batch-size {asked} must be a power of two of at most 1048576 with --layout stream: use {}",
+        either(*below, *above)
+    )]
+    StreamBatchSize {
+        /// Vertices of a batch that were asked for.
+        asked: u64,
+        /// The next power of two below.
+        below: u64,
+        /// The next power of two above.
+        above: u64,
+    },
+
+    /// An option that needs the order of edges, which the stream layout does not keep.
+    #[error(
+        "{option} conflicts with --layout stream, which keeps all edges unsorted: leave {option} out, or use --layout column"
+    )]
+    StreamOption {
+        /// The option.
+        option: &'static str,
+    },
+
+    /// A size of chunks where there are none.
+    #[error("--chunk-size requires --layout stream")]
+    ChunkSizeAlone,
+
+    /// Chunks that are too short or too long.
+    #[error("--chunk-size {asked} must be at least 4096 and at most 1073741824")]
+    ChunkSize {
+        /// Bytes of a chunk that were asked for.
+        asked: u64,
+    },
+
+    /// A bound on ids that are no integers.
+    #[error("--vertices-below requires integer ids: leave out --ids string")]
+    BelowOfText,
+
     /// A list of vertices for an input that fixes its vertices.
     #[error("--vertices conflicts with an input that defines its vertices: leave it out")]
     VerticesKnown,
@@ -272,6 +310,16 @@ pub enum LineProblem {
     Null {
         /// The column, from 1.
         column: usize,
+    },
+    /// An id is not one of the vertices.
+    #[error(
+        "the id in column {column} is not below {below}, as --vertices-below says of all ids (give a larger number)"
+    )]
+    Beyond {
+        /// The column, from 1.
+        column: usize,
+        /// The end of the ids.
+        below: u64,
     },
     /// An id is not the canonical text of an integer of 64 bits.
     #[error(
@@ -395,6 +443,12 @@ pub enum CellProblem {
     /// The integer is 2^63 or more, and the ids are signed.
     #[error("is 2^63 or more, and other ids are negative (--ids string takes any id)")]
     Huge,
+    /// The id is not one of the vertices.
+    #[error("is not below {below}, as --vertices-below says of all ids: give a larger number")]
+    Beyond {
+        /// The end of the ids.
+        below: u64,
+    },
     /// The text is empty.
     #[error("is empty")]
     Empty,
@@ -417,6 +471,14 @@ pub enum CellProblem {
 
 fn columns(count: usize) -> String {
     format!("{count} column{}", if count == 1 { "" } else { "s" })
+}
+
+/// One or two numbers.
+fn either(below: u64, above: u64) -> String {
+    match below == above {
+        true => above.to_string(),
+        false => format!("{below} or {above}"),
+    }
 }
 
 impl IngestError {

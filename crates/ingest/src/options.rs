@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_fabric::Fabric;
-use graphmill_graph::Order;
+use graphmill_graph::{
+    Batches, Layout, Order, STREAM_CHUNK_BYTES, STREAM_CHUNK_BYTES_MAX, STREAM_CHUNK_BYTES_MIN,
+};
 use graphmill_storage::{CancelToken, Clock, Disk, MemoryBudget, WorkerPool};
 
 use crate::error::IngestError;
@@ -32,6 +34,9 @@ pub struct ImportResources<'a> {
     pub fabric: Option<&'a dyn Fabric>,
 }
 
+/// Vertices of a batch in the stream layout, at most.
+const STREAM_BATCH_MAX: u64 = 1 << 20;
+
 /// The options of an import.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
@@ -49,6 +54,10 @@ pub struct ImportOptions {
     pub reverse: bool,
     /// The order in which vertices get their indices.
     pub order: Order,
+    /// How arcs are stored.
+    pub layout: Layout,
+    /// Bytes of a chunk at most in the stream layout; by default 4 MiB, or fewer if memory is short.
+    pub chunk_size: Option<u64>,
     /// True if each edge becomes a vertex without an id, between two arcs with the edge's data.
     ///
     /// An edge from `u` to `v` has an arc from `u` to its vertex and one from there to `v`. The vertex of a self-loop has no arcs.
@@ -86,6 +95,8 @@ impl ImportOptions {
             self_loops: SelfLoops::Keep,
             reverse: false,
             order: Order::Id,
+            layout: Layout::Column,
+            chunk_size: None,
             edge_vertices: false,
             batch_size: None,
             csr_ratio: 0,
@@ -112,6 +123,83 @@ impl ImportOptions {
         }
     }
 
+    /// Refuses other options that do not go with the layout.
+    ///
+    /// # Errors
+    /// [`IngestError::StreamOption`], [`IngestError::ChunkSizeAlone`], [`IngestError::ChunkSize`] or
+    /// [`IngestError::StreamBatchSize`].
+    pub fn check_layout(&self) -> Result<(), IngestError> {
+        if self.layout == Layout::Column {
+            return self
+                .chunk_size
+                .map_or(Ok(()), |_| Err(IngestError::ChunkSizeAlone));
+        }
+        let duplicates = match self.duplicates {
+            Duplicates::Keep => None,
+            Duplicates::First => Some("--duplicates first"),
+            Duplicates::Sum => Some("--duplicates sum"),
+            Duplicates::Min => Some("--duplicates min"),
+            Duplicates::Max => Some("--duplicates max"),
+        };
+        let order = (self.order == Order::Degree).then_some("--order degree");
+        let csr_ratio = (self.csr_ratio != 0).then_some("--csr-ratio");
+        if let Some(option) = duplicates.or(order).or(csr_ratio) {
+            return Err(IngestError::StreamOption { option });
+        }
+        if let Some(asked) = self.chunk_size
+            && !(4096..=STREAM_CHUNK_BYTES_MAX as u64).contains(&asked)
+        {
+            return Err(IngestError::ChunkSize { asked });
+        }
+        if let Some(asked) = self.batch_size
+            && (!asked.is_power_of_two() || asked > STREAM_BATCH_MAX)
+        {
+            let above = asked.min(STREAM_BATCH_MAX).next_power_of_two();
+            let below = if above > 1 && asked < above {
+                above / 2
+            } else {
+                above
+            };
+            return Err(IngestError::StreamBatchSize {
+                asked,
+                below,
+                above,
+            });
+        }
+        Ok(())
+    }
+
+    /// Vertices of a batch in the stream layout.
+    pub(crate) fn stream_batch(&self) -> u64 {
+        // The vertex of an edge has a large row.
+        let usual = if self.edge_vertices { 1 << 16 } else { 1 << 18 };
+        self.batch_size.unwrap_or(usual)
+    }
+
+    /// The vertices of each batch, if batches are cut by number alone.
+    pub(crate) fn exact_batch(&self) -> Option<u64> {
+        match self.layout {
+            // In order of degree batches of a given size may be made narrower yet.
+            Layout::Column => self.batch_size.filter(|_| self.order == Order::Id),
+            Layout::Stream => Some(self.stream_batch()),
+        }
+    }
+
+    /// Returns the bytes of a chunk at most, and the fewest that it shrinks to where memory is short.
+    pub(crate) fn chunk_sizes(&self) -> (usize, usize) {
+        let most = self
+            .chunk_size
+            .map_or(STREAM_CHUNK_BYTES, |bytes| bytes as usize);
+        (most, most.min(STREAM_CHUNK_BYTES_MIN))
+    }
+
+    /// The cut of the vertices in the stream layout.
+    pub(crate) fn stream_batches(&self, vertices: u64) -> Result<Batches, IngestError> {
+        let size = self.stream_batch();
+        let cuts = (0..=vertices.div_ceil(size)).map(|cut| vertices.min(cut.saturating_mul(size)));
+        Ok(Batches::new(cuts.collect())?)
+    }
+
     /// The options by which arcs are stored: with `edge_vertices` an edge is two arcs that go one way.
     pub(crate) fn of_arcs(&self) -> Self {
         match self.edge_vertices {
@@ -127,7 +215,7 @@ impl ImportOptions {
     /// All of it that decides which graph is made of an input.
     pub(crate) fn of_graph(&self) -> String {
         format!(
-            "{} {:?} {:?} {} {:?} {} {:?} {}",
+            "{} {:?} {:?} {} {:?} {} {:?} {} {:?} {:?}",
             self.directed,
             self.duplicates,
             self.self_loops,
@@ -136,6 +224,8 @@ impl ImportOptions {
             self.edge_vertices,
             self.batch_size,
             self.csr_ratio,
+            self.layout,
+            self.chunk_size,
         )
     }
 

@@ -13,9 +13,10 @@ const LONG_HEADINGS: [&str; 4] = [
     "Options of the run",
 ];
 /// Options that are only on the long page.
-const LONG_OPTIONS: [&str; 20] = [
+const LONG_OPTIONS: [&str; 23] = [
     "alpha",
     "batch_size",
+    "chunk_size",
     "csr_ratio",
     "dangling",
     "delta",
@@ -24,6 +25,7 @@ const LONG_OPTIONS: [&str; 20] = [
     "epsilon",
     "import_rate",
     "io",
+    "layout",
     "method",
     "metrics",
     "on_error",
@@ -34,6 +36,7 @@ const LONG_OPTIONS: [&str; 20] = [
     "reverse",
     "seed",
     "trials",
+    "vertices_below",
 ];
 /// Options to read edges that are on the short page of commands other than import.
 const READING: [&str; 2] = ["weights", "undirected"];

@@ -23,6 +23,11 @@ pub(crate) struct ReadArgs {
     /// With auto the first 64 MiB decide.
     #[arg(long, value_name = "auto|int|string", default_value = "auto", value_parser = ids())]
     pub(crate) ids: AnyIds,
+    /// All integers below N are the vertices, and no edge has another id
+    ///
+    /// The ids are integers, and the graph stores none. With --layout stream the input is read once then.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) vertices_below: Option<u64>,
     /// Keep weights, in this precision
     ///
     /// The weights are in --weight-column, else in the column named weight, else in the one after the ids.

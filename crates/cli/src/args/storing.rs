@@ -1,12 +1,24 @@
 //! Options of a stored graph.
 
 use clap::Args;
-use graphmill::Order;
+use graphmill::{Layout, Order};
+
+use crate::size;
 
 /// Options of the stored graph.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Stored graph")]
 pub(crate) struct StoreArgs {
+    /// Layout of arcs: sorted columns, or unsorted chunks
+    ///
+    /// An import of chunks is cheaper and each pass reads more: chunks pay off for few passes over all edges.
+    #[arg(long, value_name = "column|stream", value_enum, default_value_t)]
+    pub(crate) layout: Layout,
+    /// Bytes of a chunk with --layout stream, at most [default: 4M]
+    ///
+    /// Chunks become smaller if memory is short. The size is 4K to 1G.
+    #[arg(long, value_name = "SIZE", value_parser = size::chunk)]
+    pub(crate) chunk_size: Option<u64>,
     /// Order of vertices in every batch: by id, or most arcs first
     ///
     /// With most arcs first, programs that follow few edges at a time are faster, and an import takes up to 1.6 times as long. Results
@@ -26,7 +38,8 @@ pub(crate) struct StoreArgs {
     pub(crate) edge_vertices: bool,
     /// Vertices of a batch, for experiments [default: by a cost rule]
     ///
-    /// The number is at most 2147483648. It is exact; with --order degree it is an upper limit.
+    /// The number is at most 2147483648. It is exact; with --order degree it is an upper limit. With --layout stream it is a power of two
+    /// of at most 1048576, by default 262144.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,
     /// Greatest span for each edge of a cell with a source bitmap [default: 0]

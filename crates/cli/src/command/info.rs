@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{CancelToken, EdgeKind, IdKind, Machine, Order};
+use graphmill::{CancelToken, EdgeKind, IdKind, Layout, Machine, Order};
 
 use crate::args::stored::InfoArgs;
 use crate::size;
@@ -61,6 +61,18 @@ pub(crate) fn run(args: InfoArgs, stop: &CancelToken) -> anyhow::Result<ExitCode
         Order::Degree => "by degree, most arcs first in every batch",
     };
     line("order", order.to_string())?;
+    let layout = match info.layout {
+        Layout::Column => "columns",
+        Layout::Stream => "stream, unsorted chunks",
+    };
+    line("layout", layout.to_string())?;
+    if let (Some(chunks), Some(bytes)) = (info.chunks, info.chunk_bytes) {
+        let chunks = size::grouped(chunks);
+        line(
+            "chunks",
+            format!("{chunks}, of {} at most", size::text(bytes)),
+        )?;
+    }
     line("batches", size::grouped(info.batches))?;
     let transposed = match info.reverse {
         true => "stored too",

@@ -53,6 +53,7 @@ pub(super) fn reading(args: &ReadArgs) -> ImportConfig {
     let config = ImportConfig {
         format: args.format,
         ids: args.ids,
+        vertices_below: args.vertices_below,
         weights: match (args.weights, &args.weight_column) {
             // A user who names a column of weights wants them.
             (EdgeKind::None, Some(_)) => EdgeKind::F64,
@@ -89,6 +90,8 @@ pub(super) fn edges(args: &EdgeArgs, config: ImportConfig) -> ImportConfig {
 pub(super) fn storing(args: &StoreArgs, config: ImportConfig) -> ImportConfig {
     ImportConfig {
         order: args.order,
+        layout: args.layout,
+        chunk_size: args.chunk_size,
         edge_vertices: args.edge_vertices,
         reverse: args.reverse,
         batch_size: args.batch_size,

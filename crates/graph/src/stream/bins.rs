@@ -215,8 +215,8 @@ impl ChunkSealer {
             lengths.ok_or_else(|| FormatError::misuse("a chunk is longer than it can be"))?;
         let sealed = SealedChunk {
             batch: batch as u32,
-            arcs: &self.out[..arcs],
-            data: &self.out[arcs..arcs + data],
+            arcs_bytes: arcs,
+            bytes: &self.out[..arcs + data],
         };
         match route.send(sealed)? {
             true => Ok(()),

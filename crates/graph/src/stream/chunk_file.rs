@@ -85,7 +85,8 @@ impl ChunkFileWriter {
         chunk: SealedChunk<'_>,
         view: &ChunkView<'_>,
     ) -> Result<(), FormatError> {
-        let weights = WeightRange::of(chunk.data, shape.edge);
+        let (arcs, data) = chunk.parts();
+        let weights = WeightRange::of(data, shape.edge);
         let mut state = lock(&self.state);
         let Appended { writer, done } = &mut *state;
         if done.chunks.len() == done.chunks.capacity() {
@@ -96,15 +97,15 @@ impl ChunkFileWriter {
         }
         done.chunks.push(ChunkEntry {
             batch: chunk.batch,
-            bytes: chunk.arcs.len() as u32,
+            bytes: arcs.len() as u32,
             edges: view.edges() as u32,
         });
         done.weights = WeightRange::join(done.weights, weights);
         for run in view.runs() {
             done.arcs_into[run.destination_batch] += run.count as u64;
         }
-        writer.append(0, chunk.arcs)?;
-        match chunk.data {
+        writer.append(0, arcs)?;
+        match data {
             [] => Ok(()),
             data => writer.append(1, data),
         }
@@ -137,6 +138,28 @@ impl ChunkFile {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.roots.iter().map(|root| root.payload).sum()
+    }
+    /// Removes the files of an earlier writer of the same name.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn remove(place: &ChunkPlace<'_>, shape: &ChunkShape) -> Result<(), FormatError> {
+        for kind in [FileKind::Chunks, FileKind::ChunkData] {
+            let path = FileId::new(shape.side, kind, shape.file).path(place.folder);
+            if place.disk.exists(&path)? {
+                place.disk.remove_file(&path)?;
+            }
+        }
+        Ok(())
+    }
+    /// Which side of the graph it is.
+    pub fn side(&self) -> FileSide {
+        self.side
+    }
+    /// Bytes of its longest chunk, without the data of arcs.
+    pub fn bytes_max(&self) -> usize {
+        let bytes = self.chunks.iter().map(|chunk| chunk.bytes as usize);
+        bytes.max().unwrap_or(0)
     }
     /// The number of arcs.
     pub fn arcs(&self) -> u64 {

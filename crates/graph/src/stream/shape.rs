@@ -72,8 +72,15 @@ impl ChunkRoute for StoreHere {
 pub struct SealedChunk<'c> {
     /// The batch of its sources.
     pub batch: u32,
-    /// The chunk.
-    pub arcs: &'c [u8],
-    /// The data of its arcs, in their order.
-    pub data: &'c [u8],
+    /// Bytes of the chunk, before the data of its arcs.
+    pub arcs_bytes: usize,
+    /// The chunk, then the data of its arcs in their order.
+    pub bytes: &'c [u8],
+}
+
+impl<'c> SealedChunk<'c> {
+    /// The chunk and the data of its arcs.
+    pub(crate) fn parts(&self) -> (&'c [u8], &'c [u8]) {
+        self.bytes.split_at(self.arcs_bytes.min(self.bytes.len()))
+    }
 }

@@ -89,9 +89,10 @@ impl ChunkWriter {
     /// # Errors
     /// The chunk makes no sense, or the disk fails.
     pub fn store(&self, chunk: SealedChunk<'_>) -> Result<(), FormatError> {
-        let view = ChunkView::parse(chunk.arcs, &self.shape.batches, chunk.batch as usize)?;
-        let is_whole = chunk.arcs.len() <= self.shape.chunk_bytes
-            && chunk.data.len() == view.edges() * self.shape.edge.bytes();
+        let (arcs, data) = chunk.parts();
+        let view = ChunkView::parse(arcs, &self.shape.batches, chunk.batch as usize)?;
+        let is_whole = arcs.len() <= self.shape.chunk_bytes
+            && data.len() == view.edges() * self.shape.edge.bytes();
         if view.edges() == 0 || !is_whole {
             return Err(FormatError::misuse(
                 "a chunk of another rank has another length",
@@ -101,7 +102,7 @@ impl ChunkWriter {
     }
     /// Appends a chunk of this writer.
     pub(crate) fn store_own(&self, chunk: SealedChunk<'_>) -> Result<(), FormatError> {
-        let view = ChunkView::counted(chunk.arcs, &self.shape.batches)?;
+        let view = ChunkView::counted(chunk.parts().0, &self.shape.batches)?;
         self.file.append(&self.shape, chunk, &view)
     }
     /// Memory for an open chunk.

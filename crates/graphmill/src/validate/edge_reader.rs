@@ -1,9 +1,10 @@
-//! All arcs of a stored graph one by one, column by column, every page checked as it is read.
+//! All arcs of a stored graph one by one, cell by cell or chunk by chunk, every page checked as it is read.
 
 use std::sync::Arc;
 
 use graphmill_graph::{
-    BLOCK_EDGES_MAX, BlockView, Cell, DISK_PAGE_BYTES, EdgeKind, PageCache, StoredGraph,
+    BLOCK_EDGES_MAX, BlockView, Cell, ChunkSet, ChunkSetReader, DISK_PAGE_BYTES, EdgeKind,
+    PageCache, StoredGraph,
 };
 use graphmill_storage::{CancelToken, Lease, MemoryBudget};
 
@@ -19,6 +20,7 @@ const LIST_BYTES: u64 = CHUNK_BYTES + 16 * BLOCK_EDGES_MAX as u64;
 /// Reads the arcs of a graph.
 pub(super) struct ArcReader {
     graph: Arc<StoredGraph>,
+    budget: MemoryBudget,
     cells: PageCache,
     /// Where the arcs have weights and they are wanted.
     weights: Option<PageCache>,
@@ -43,6 +45,7 @@ impl ArcReader {
         let has_weights = wants_weights && graph.edge_kind().is_weight();
         Ok(ArcReader {
             graph: Arc::clone(graph),
+            budget: budget.clone(),
             cells: pages()?,
             weights: has_weights.then(pages).transpose()?,
             bytes: Vec::with_capacity(CHUNK_BYTES as usize),
@@ -66,9 +69,39 @@ impl ArcReader {
         mut each: impl FnMut(u64, u64, f64),
     ) -> Result<(), Error> {
         let graph = Arc::clone(&self.graph);
+        if let Some(set) = graph.chunks() {
+            return self.chunks(&graph, set, stop, each);
+        }
         for column in 0..graph.batches().len() {
             for cell in graph.column(column).cells() {
                 self.cell(column, cell, stop, &mut each)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes the arcs of all chunks.
+    fn chunks(
+        &mut self,
+        graph: &StoredGraph,
+        set: &ChunkSet,
+        stop: &CancelToken,
+        mut each: impl FnMut(u64, u64, f64),
+    ) -> Result<(), Error> {
+        let (batches, kind) = (graph.batches(), graph.edge_kind());
+        let parts = (set, batches);
+        let mut reader =
+            ChunkSetReader::new(&**graph.disk(), &self.budget, parts, self.weights.is_some())?;
+        for chunk in set.all() {
+            check_stop(stop)?;
+            let (view, weights) = reader.chunk(chunk)?;
+            let from = batches.start(chunk.batch());
+            for run in view.runs() {
+                let to = batches.start(run.destination_batch);
+                view.for_each(&run, |source, destination, at| {
+                    let (source, destination) = (u64::from(source), u64::from(destination));
+                    each(from + source, to + destination, weight(kind, weights, at));
+                });
             }
         }
         Ok(())

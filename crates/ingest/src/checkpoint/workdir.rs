@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use graphmill_graph::FormatError;
+use graphmill_graph::{FormatError, Layout};
 use graphmill_storage::WorkDir;
 
 use super::job::JobIdentity;
@@ -52,7 +52,9 @@ impl<'a> ImportDirs<'a> {
             Some(named) => named,
             None => WorkDir::create(resources.disk, folder, "temporary")?,
         };
-        if options.turns_round() && staging.makers.iter().any(|maker| *maker != 0) {
+        // A host has no matching columns of both sides; chunks lie on any host.
+        let columns_match = options.layout == Layout::Stream || !options.turns_round();
+        if !columns_match && staging.makers.iter().any(|maker| *maker != 0) {
             return Err(IngestError::NotShared {
                 folder: parent.to_path_buf(),
                 option: "--reverse",

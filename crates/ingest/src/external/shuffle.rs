@@ -14,7 +14,7 @@ pub(crate) struct BucketShuffle<'a> {
     shuffle: Shuffle<'a>,
     comm: ImportCommunicator<'a>,
     rank: usize,
-    /// The rank of each bucket.
+    /// The rank of each bucket; empty: the sender chooses one for each record.
     owners: Vec<usize>,
     _lease: Lease,
 }
@@ -56,6 +56,16 @@ impl<'a> BucketShuffle<'a> {
         Ok(owner != self.rank)
     }
 
+    /// Sends a record to another rank, under any number.
+    pub(crate) fn send_to(
+        &self,
+        rank: usize,
+        label: u64,
+        record: &[u8],
+    ) -> Result<(), IngestError> {
+        Ok(self.shuffle.send(rank, label, record)?)
+    }
+
     /// Runs `work`, which fills buckets, and receives from other ranks until all ranks are done.
     ///
     /// `take(from, bucket, records)` receives the records that another rank sends.
@@ -74,6 +84,7 @@ impl<'a> BucketShuffle<'a> {
                             let bucket = usize::try_from(bucket).map_err(|_| protocol_error())?;
                             match self.owners.get(bucket) {
                                 Some(owner) if *owner == self.rank => take(from, bucket, records),
+                                None if self.owners.is_empty() => take(from, bucket, records),
                                 _ => Err(protocol_error().into()),
                             }
                         },

@@ -131,7 +131,7 @@ impl EdgeSink for ScanSink<'_> {
             .is_some_and(|vertices| id_max >= vertices)
         {
             return Err(IngestError::internal(
-                "a generator draws vertices beyond its range",
+                "an edge has a vertex beyond the last",
             ));
         }
         self.id_max = self.id_max.max(Some(id_max));

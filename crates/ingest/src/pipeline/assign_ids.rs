@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use graphmill_graph::{IdKind, IdsSummary, IdsWriter, Order};
+use graphmill_graph::{IdKind, IdsSummary, IdsWriter, Layout, Order};
 
 use super::context::{ImportContext, read_ahead};
 use super::scan::ScanResult;
@@ -107,6 +107,12 @@ impl<'a> ImportContext<'a> {
 
         let mut arcs = scanned.arcs;
         let (arcs_in, arcs_out, degrees) = match self.options.order {
+            // Counts of arcs do not matter: batches of chunks are of one size.
+            Order::Id if self.options.layout == Layout::Stream => {
+                drop(arcs);
+                let one = RangeCounts::new(vec![0, vertices], vec![self.report.edges]);
+                (one, None, None)
+            }
             Order::Degree => {
                 drop(arcs);
                 let degrees = self.degrees(&source, &mut indices, vertices, span)?;

@@ -46,6 +46,7 @@ impl ImportContext<'_> {
         let mut notes = BTreeMap::from([
             ("batch_size".into(), batch_size.unwrap_or("auto".into())),
             ("duplicates".into(), name(&options.duplicates)),
+            ("layout".into(), name(&options.layout)),
             ("order".into(), name(&options.order)),
             ("self_loops".into(), name(&options.self_loops)),
         ]);
@@ -114,7 +115,12 @@ impl ImportContext<'_> {
             let mut copied = CopiedFiles::new(disk, budget, folder);
             comm.receive_from(0, |bytes| Ok(copied.take(bytes)?))?;
             copied.end()?;
-            disk.sync_dir(&folder.join("columns"))?;
+            for name in ["columns", "reverse", "stream", "stream-reverse"] {
+                let folder = folder.join(name);
+                if disk.is_dir(&folder)? {
+                    disk.sync_dir(&folder)?;
+                }
+            }
             disk.sync_dir(folder)?;
         }
         comm.gather(Vec::new())?;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_fabric::{CountedFabric, Fabric};
-use graphmill_graph::{Batches, GraphWriter, Order};
+use graphmill_graph::{Batches, GraphWriter, Layout, Order};
 use graphmill_storage::{CountedDisk, Disk};
 
 use super::context::ImportContext;
@@ -52,6 +52,8 @@ pub fn generate(
     let computed = graph
         .circulant(options.directed, options.duplicates)
         .filter(|_| options.order == Order::Id && !options.edge_vertices)
+        // Chunks have no order that a rule could give.
+        .filter(|_| options.layout == Layout::Column)
         .map(|circulant| DirectSource { graph, circulant });
     store(resources, graph, None, computed, options)
 }
@@ -64,6 +66,7 @@ fn store(
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
     options.check_edge_vertices()?;
+    options.check_layout()?;
     let counted = Arc::new(CountedDisk::new(Arc::clone(resources.disk)));
     let disk: Arc<dyn Disk> = Arc::clone(&counted) as Arc<dyn Disk>;
     let fabric = resources.fabric.map(CountedFabric::new);
@@ -93,8 +96,7 @@ fn store(
     if disk.exists(&options.output)? {
         return Err(exists_already());
     }
-    // In order of degree batches of a given size may be made narrower yet.
-    let exactly = options.batch_size.filter(|_| options.order == Order::Id);
+    let exactly = options.exact_batch();
     if let Some(vertices) = source.vertices().filter(|all| !keys_hold(*all, exactly)) {
         return Err(IngestError::TooManyVertices { vertices });
     }
@@ -204,6 +206,10 @@ impl<'a> ImportContext<'a> {
         };
         let (arc_stats, edges) = loop {
             point = match point {
+                ResumePoint::Nothing if self.reads_once() => {
+                    let edges = EdgeStage::Unread;
+                    break (self.stats_of_known(), edges);
+                }
                 ResumePoint::Nothing => {
                     // Every arc has a key in a bucket.
                     let arc_bytes = 1 + self.source.weights().bytes() as u64;
@@ -223,6 +229,9 @@ impl<'a> ImportContext<'a> {
                 ResumePoint::Counted(arc_stats, edges) => break (arc_stats, edges),
             };
         };
+        if self.options.layout == Layout::Stream {
+            return self.stream(arc_stats, edges, staging);
+        }
         let cut = self.cut(&arc_stats)?;
         let mut graph = GraphWriter::create(
             self.resources.disk.clone(),
@@ -235,6 +244,7 @@ impl<'a> ImportContext<'a> {
         }
         let kept = match edges {
             EdgeStage::Computed(computed) => self.compute(computed, &cut, &graph)?,
+            EdgeStage::Unread => return Err(IngestError::internal("edges were not read")),
             EdgeStage::Indexed(mut indexed) => {
                 let buckets = match indexed.degrees.take() {
                     None => self.distribute(indexed, None, &cut)?,

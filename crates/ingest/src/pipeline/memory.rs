@@ -3,7 +3,7 @@
 //! It is what the steps take whatever the input: readers and histograms of the first reading, one worker that writes one column
 //! file, the order of degree where it is asked for. What an input takes beyond that, its steps refuse themselves, each before it begins.
 
-use graphmill_graph::{EdgeKind, Order};
+use graphmill_graph::{EdgeKind, Layout, Order};
 use graphmill_storage::{MemoryBudget, WorkerPool};
 
 use super::{scan, write};
@@ -49,7 +49,11 @@ pub(crate) fn check(
         reverse: options.turns_round(),
         vertices,
     };
-    let last = write::least_bytes(0, GRAIN, weights, options.duplicates);
+    let last = match options.layout {
+        Layout::Column => write::least_bytes(0, GRAIN, weights, options.duplicates),
+        // Chunks depend on the number of batches, and refuse a budget themselves.
+        Layout::Stream => 0,
+    };
     let order = match options.order {
         Order::Id => 0,
         Order::Degree => {

@@ -9,6 +9,9 @@
 //!
 //! 6. *finish*: the vertices' files are written, everything is made durable, and the directory gets its name.
 //!
+//! In the stream layout *bin* takes the place of steps 3 to 5: every arc goes to the open chunk of its source batch, and full
+//! chunks to a file of each rank (`bin.rs`). If the ids are known to be indices, it is the first step too.
+//!
 //! For a graph by rule whose arcs are known in the order of the stored graph, one step stands for the first five
 //! (`direct.rs`).
 //!
@@ -16,6 +19,7 @@
 //! often something is read, never the stored bytes.
 
 pub(crate) mod assign_ids;
+mod bin;
 mod buckets;
 pub(crate) mod buffer_plan;
 mod context;

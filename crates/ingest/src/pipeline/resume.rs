@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use graphmill_graph::{FileSide, GraphWriter, IdsSummary};
+use graphmill_graph::{FileSide, GraphWriter, IdsSummary, Layout};
 use graphmill_raw::lock;
 use graphmill_storage::{RecordReader, RecordWriter, corrupt};
 
@@ -49,6 +49,8 @@ pub(super) enum ResumePoint<'a> {
 pub(super) enum EdgeStage<'a> {
     /// Nowhere: a rule generates them.
     Computed(DirectSource<'a>),
+    /// Where they were: the ids are indices, and the edges are read for the first time.
+    Unread,
     /// Vertices have indices.
     Indexed(IndexedEdges<'a>),
     /// Arcs are in their buckets; the order of vertices, where it is not that of ids.
@@ -89,7 +91,11 @@ impl<'a> ImportContext<'a> {
             return Ok(ResumePoint::Nothing);
         };
         std::iter::zip(self.counters(), counters).for_each(|(to, counter)| *to = counter);
-        let next = ["ids", "distribute", "write"][step as usize - 1];
+        let third = match self.options.layout {
+            Layout::Column => "distribute",
+            Layout::Stream => "bin",
+        };
+        let next = ["ids", third, "write"][step as usize - 1];
         self.resources.progress.goes_on(next, 0);
         Ok(found)
     }

@@ -1,5 +1,7 @@
 //! Raw pairs: little-endian source and destination, 32 or 64 bits each, one after the other and nothing else.
 
+use std::ops::Range;
+
 use graphmill_storage::CancelToken;
 
 use super::input_file::{IdWidth, InputFile};
@@ -9,16 +11,16 @@ use crate::error::IngestError;
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, PieceReport};
 
-/// Delivers the pairs of `runs`, at most `limit` bytes of them.
+/// Delivers the pairs of `runs`, which are a range of the bytes of a file, with ids up to `id_last`.
 pub(crate) fn pairs(
     runs: &mut dyn ByteRuns,
     width: IdWidth,
-    file: &InputFile,
-    mut limit: u64,
+    (file, range, id_last): (&InputFile, Range<u64>, u64),
     stop: &CancelToken,
     sink: &mut dyn EdgeSink,
 ) -> Result<PieceReport, IngestError> {
     let mut report = PieceReport::default();
+    let mut limit = range.end - range.start;
     let mut edges = Vec::with_capacity(BATCH_EDGES_MAX);
     let (mut kept, mut taken) = (0, 0);
     loop {
@@ -41,6 +43,19 @@ pub(crate) fn pairs(
                     (pair as u64, (pair >> 64) as u64)
                 })),
             }
+            if edges
+                .iter()
+                .fold(0, |most, edge| edge.0.max(edge.1).max(most))
+                > id_last
+            {
+                return Err(beyond(
+                    file,
+                    width,
+                    range.start,
+                    (report.edges, &edges),
+                    id_last,
+                ));
+            }
             sink.integers(&edges, EdgeData::default())?;
             report.edges += edges.len() as u64;
         }
@@ -56,4 +71,25 @@ pub(crate) fn pairs(
             return Ok(report);
         }
     }
+}
+
+/// The error for the first of `edges` with an id beyond `id_last`.
+///
+/// `before` edges came before them, the first at byte `start`.
+fn beyond(
+    file: &InputFile,
+    width: IdWidth,
+    start: u64,
+    (before, edges): (u64, &[(u64, u64)]),
+    id_last: u64,
+) -> IngestError {
+    let place = edges.iter().position(|edge| edge.0.max(edge.1) > id_last);
+    let place = place.unwrap_or(0);
+    let id = edges.get(place).map_or(0, |edge| edge.0.max(edge.1));
+    let byte = start + (before + place as u64) * width.pair_bytes() as u64;
+    let below = id_last.saturating_add(1);
+    let problem = format!(
+        "the pair at byte {byte} has id {id}, and --vertices-below says that all ids are less than {below}: give a larger number"
+    );
+    IngestError::input(&file.path, problem)
 }

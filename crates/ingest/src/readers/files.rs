@@ -35,6 +35,8 @@ pub struct ReadOptions {
     ///
     /// [`Ids::Integer`] stands for signed integers too, if one of those ids is negative.
     pub ids: Option<Ids>,
+    /// `Some(n)`: the vertices are all integers below `n`, and no edge has another id.
+    pub vertices_below: Option<u64>,
     /// The type of the weights: a column of finite numbers, also negative, is rounded to this type.
     ///
     /// It is ignored if the options of text name [columns of a record](TextOptions::edge_data).
@@ -52,6 +54,7 @@ impl Default for ReadOptions {
         Self {
             format: Format::Auto,
             ids: None,
+            vertices_below: None,
             weights: EdgeKind::None,
             text: TextOptions::default(),
             on_error: OnError::Stop,
@@ -75,6 +78,7 @@ pub struct FileSource {
     pub(super) input: InputFiles,
     pub(super) columns: RecordKind,
     pub(super) ids: Ids,
+    pub(super) vertices_below: Option<u64>,
     pub(super) weights: EdgeKind,
     pub(super) fields: EdgeFields,
     pub(super) skip: bool,
@@ -136,6 +140,7 @@ impl FileSource {
             input,
             columns,
             ids: options.ids.unwrap_or(Ids::Integer),
+            vertices_below: options.vertices_below,
             weights: options.edge_kind(),
             fields: options.text.edge_data.fields().clone(),
             skip: options.on_error == OnError::Skip,
@@ -144,6 +149,13 @@ impl FileSource {
             first_text: None,
             _list: list,
         })
+    }
+
+    /// Returns the greatest id that an edge may have.
+    pub(super) fn id_last(&self) -> u64 {
+        // Without vertices no id is right, but there is no number below 0: the sink refuses the edge.
+        self.vertices_below
+            .map_or(u64::MAX, |below| below.saturating_sub(1))
     }
 
     /// The files, in order.

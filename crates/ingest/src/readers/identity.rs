@@ -23,13 +23,15 @@ impl FileSource {
             Ids::Signed => "signed integers",
             Ids::Text => "text",
         };
+        let below = self.vertices_below;
+        let below = below.map_or(String::new(), |below| format!(" below {below}"));
         let malformed = if self.skip { "skipped" } else { "refused" };
         let data = match self.fields.kind() {
             Some(_) => format!("records {}", self.fields),
             None => format!("weights of {} bytes", self.weights.bytes()),
         };
         let mut text = format!(
-            "{records}, ids {ids}, {data}, malformed lines {malformed}, pieces of {} bytes",
+            "{records}, ids {ids}{below}, {data}, malformed lines {malformed}, pieces of {} bytes",
             self.piece_bytes
         );
         for file in &self.input.edges {

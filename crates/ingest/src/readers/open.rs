@@ -68,6 +68,9 @@ impl FileSource {
             options.ids != Some(Ids::Text),
             "the ids of raw pairs are integers (--ids int)",
         )?;
+        if options.vertices_below.is_some() && options.ids == Some(Ids::Text) {
+            return Err(IngestError::BelowOfText);
+        }
         let mut source = Self::open_input(input, RecordKind::Edge, options, budget)?;
         if options.ids != Some(Ids::Text) {
             let (ids, first_text) = source.detect(disk, budget, stop)?;
@@ -81,6 +84,10 @@ impl FileSource {
                 first.display()
             );
             raw_unless(source.ids != Ids::Text, &problem)?;
+            if options.vertices_below.is_some() {
+                // Another id is an error when it is read.
+                (source.ids, source.first_text) = (Ids::Integer, None);
+            }
         }
         source.count_quotes(disk, budget, stop)?;
         Ok(source)
@@ -110,6 +117,7 @@ impl FileSource {
         let options = ReadOptions {
             format: Format::Auto,
             ids: Some(ids),
+            vertices_below: None,
             weights: EdgeKind::None,
             text,
             ..options.clone()
@@ -150,7 +158,7 @@ impl FileSource {
                 }
             };
             let (ids, weights) = (Ids::Integer, EdgeKind::None);
-            let mut parser = Parser::new(dialect, ids, weights, Malformed::Probe, None);
+            let mut parser = Parser::new(dialect, (ids, u64::MAX), weights, Malformed::Probe, None);
             let mut reader = FileReader::new(self, disk, budget)?;
             let read = reader.text(&file, 0..left, &mut parser, stop, &mut DiscardEdges);
             let problem = match &read {
@@ -313,7 +321,7 @@ impl EdgeSource for FileSource {
     }
 
     fn vertices(&self) -> Option<u64> {
-        None
+        self.vertices_below
     }
 
     fn edges(&self) -> Option<u64> {

@@ -28,6 +28,7 @@ pub(crate) struct RowRequest {
     /// The row group.
     pub(crate) group: usize,
     pub(crate) ids: Ids,
+    pub(crate) id_last: u64,
     pub(crate) weights: EdgeKind,
     pub(crate) skips: bool,
 }
@@ -99,8 +100,9 @@ impl EdgeBatch {
                 self.texts.push((source, destination));
             }
             ids => {
-                let source = integer_of(source, ids).map_err(at(0))?;
-                let destination = integer_of(destination, ids).map_err(at(1))?;
+                let last = self.want.id_last;
+                let source = integer_of(source, ids, last).map_err(at(0))?;
+                let destination = integer_of(destination, ids, last).map_err(at(1))?;
                 self.integers.push((source, destination));
             }
         }
@@ -126,7 +128,7 @@ impl EdgeBatch {
     }
 }
 
-fn integer_of(cell: &CellValue, ids: Ids) -> Result<u64, CellProblem> {
+fn integer_of(cell: &CellValue, ids: Ids, last: u64) -> Result<u64, CellProblem> {
     let number = match cell {
         CellValue::Null => return Err(CellProblem::Null),
         CellValue::Signed(number) => i128::from(*number),
@@ -135,7 +137,10 @@ fn integer_of(cell: &CellValue, ids: Ids) -> Result<u64, CellProblem> {
         CellValue::Text(text) => integer(text.data()).ok_or(CellProblem::NotInteger)?,
     };
     match integer_id(number, ids) {
-        Some(id) => Ok(id),
+        Some(id) if id <= last => Ok(id),
+        Some(_) => Err(CellProblem::Beyond {
+            below: last.saturating_add(1),
+        }),
         None if number < 0 => Err(CellProblem::Negative),
         None => Err(CellProblem::Huge),
     }

@@ -176,15 +176,16 @@ impl PieceReader for FileReader<'_> {
         };
         let (dialect, head) = match &file.content {
             FileContent::Pairs(width) => {
-                let bytes = range.end - range.start;
-                return self.runs(file, range, |runs| {
-                    binary::pairs(runs, *width, file, bytes, stop, sink)
+                let id_last = source.id_last();
+                return self.runs(file, range.clone(), |runs| {
+                    binary::pairs(runs, *width, (file, range, id_last), stop, sink)
                 });
             }
             FileContent::Parquet(parquet) => {
                 let want = RowRequest {
                     group: (piece - first) as usize,
                     ids: source.ids,
+                    id_last: source.id_last(),
                     weights: source.weights,
                     skips: source.skip,
                 };
@@ -196,11 +197,12 @@ impl PieceReader for FileReader<'_> {
         // A piece after the first begins within a line, but for the one that begins with the first edge.
         let state = file.states.get((piece - first) as usize).copied();
         let within = (range.start > head.bytes).then_some(state.unwrap_or(LexState::Plain));
+        let ids = (source.ids, source.id_last());
         let malformed = match source.skip {
             true => Malformed::Skip,
             false => Malformed::Fail,
         };
-        let mut parser = Parser::new(dialect, source.ids, source.weights, malformed, within);
+        let mut parser = Parser::new(dialect, ids, source.weights, malformed, within);
         let is_first = range.start == 0;
         if let Err(fault) = self.text(file, range, &mut parser, stop, sink) {
             return self.fail(fault, file, stop);

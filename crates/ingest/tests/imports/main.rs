@@ -10,5 +10,6 @@ mod parquet_rows;
 mod random_inputs;
 mod ranks;
 mod resume;
+mod stream;
 mod text_files;
 mod wide_indices;

@@ -33,6 +33,8 @@ pub(crate) enum Malformed {
 pub(crate) struct Parser<'d> {
     dialect: &'d Dialect,
     ids: Ids,
+    /// The greatest id that an edge may have.
+    id_last: u64,
     weights: EdgeKind,
     malformed: Malformed,
     /// The largest column that is wanted, from 0.
@@ -71,7 +73,7 @@ impl<'d> Parser<'d> {
     /// A parser of the records of a file. `within`: the bytes begin inside a record, at such a place.
     pub(crate) fn new(
         dialect: &'d Dialect,
-        ids: Ids,
+        (ids, id_last): (Ids, u64),
         weights: EdgeKind,
         malformed: Malformed,
         within: Option<LexState>,
@@ -103,6 +105,7 @@ impl<'d> Parser<'d> {
         Self {
             dialect,
             ids,
+            id_last,
             weights,
             malformed,
             last: source.max(destination).max(data_last),
@@ -251,6 +254,7 @@ impl<'d> Parser<'d> {
     #[inline(always)]
     fn easy<const KIND: u8>(&mut self, bytes: &[u8], mut at: usize, limit: usize) -> usize {
         let before = self.edges.len();
+        let id_last = self.id_last;
         let dimacs = self.dialect.syntax == Syntax::Dimacs;
         let sign = if self.ids == Ids::Signed { SIGN } else { 0 };
         // Columns behind those that are wanted: any number, or this one.
@@ -275,6 +279,9 @@ impl<'d> Parser<'d> {
                 return None;
             }
             let (destination, mut end) = id_at(bytes, end + 1)?;
+            if source.max(destination) > id_last {
+                return None;
+            }
             let mut data = 0;
             if KIND == RECORD {
                 for field in &self.fields {
@@ -410,7 +417,11 @@ impl<'d> Parser<'d> {
         };
         self.negative |= number < 0;
         match integer_id(number, self.ids) {
-            Some(id) => Ok(id),
+            Some(id) if id <= self.id_last => Ok(id),
+            Some(_) => Err(LineProblem::Beyond {
+                column,
+                below: self.id_last.saturating_add(1),
+            }),
             None if number >= 0 => Err(LineProblem::Huge { column }),
             None if self.malformed == Malformed::Probe => Ok(0),
             None => Err(LineProblem::Negative { column }),

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use graphmill_fabric::{Fabric, LocalFabric, local};
 use graphmill_graph::{
-    BLOCK_EDGES_MAX, BlockView, ColumnSet, IdCursor, PageCache, StoredGraph, verify,
+    BLOCK_EDGES_MAX, BlockView, ChunkSet, ChunkSetReader, ColumnSet, IdCursor, PageCache,
+    StoredGraph, verify,
 };
 use graphmill_ingest::{
     EdgeSource, Generated, ImportOptions, ImportReport, ImportResources, IngestError, NoProgress,
@@ -272,12 +273,46 @@ fn checked_arcs(
     arcs
 }
 
+/// The arcs of a set of chunks, sorted.
+fn arcs_of_chunks(
+    graph: &Arc<StoredGraph>,
+    set: &ChunkSet,
+    budget: &MemoryBudget,
+) -> Vec<(u64, u64, u128)> {
+    let (batches, width) = (graph.batches(), graph.edge_kind().bytes());
+    let parts = (set, batches);
+    let mut reader = ChunkSetReader::new(&**graph.disk(), budget, parts, width > 0).unwrap();
+    let mut arcs = Vec::new();
+    for chunk in set.all().iter().filter(|chunk| set.has_file(chunk.file())) {
+        let (view, data) = reader.chunk(chunk).unwrap();
+        for run in view.runs() {
+            view.for_each(&run, |source, destination, at| {
+                let mut bits = [0; 16];
+                bits[..width].copy_from_slice(&data[at * width..(at + 1) * width]);
+                arcs.push((
+                    batches.start(chunk.batch()) + u64::from(source),
+                    batches.start(run.destination_batch) + u64::from(destination),
+                    u128::from_le_bytes(bits),
+                ));
+            });
+        }
+    }
+    arcs.sort_unstable();
+    arcs
+}
+
 /// The arcs of a set of columns, sorted.
 pub(crate) fn arcs(
     graph: &Arc<StoredGraph>,
     set: &ColumnSet,
     budget: &MemoryBudget,
 ) -> Vec<(u64, u64, u128)> {
+    if let Some(chunks) = graph.chunks() {
+        let reverse = graph
+            .reverse_chunks()
+            .filter(|chunks| chunks.side() == set.side());
+        return arcs_of_chunks(graph, reverse.unwrap_or(chunks), budget);
+    }
     let mut reader = PageCache::new(graph, budget, 8).unwrap();
     let batches = graph.batches();
     let mut arcs = Vec::new();

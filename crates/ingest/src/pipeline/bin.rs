@@ -1,0 +1,468 @@
+//! Steps 3 to 5 of an import in the stream layout, *bin*: every arc goes to the open chunk of its source batch.
+//!
+//! 1. The size of a chunk follows from the memory, and is the same on all ranks.
+//! 2. The edges are read, for the first time if their ids are known to be indices. Full chunks go to a rank that is drawn
+//!    at random (Chaos, section 6.1), which appends them to its file.
+//! 3. The first rank writes the out-degrees that all have counted. Where memory was short, each counts those in its file.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+
+use graphmill_graph::{
+    Batches, ChunkFile, ChunkPlace, ChunkSet, ChunkSetReader, ChunkShape, ChunkWriter,
+    CountedDegrees, DegreeWriter, FileSide, GraphSpec, GraphWriter, IdsSummary, Layout,
+};
+use graphmill_storage::SplitMix64;
+
+use super::assign_ids::ArcStats;
+use super::context::ImportContext;
+use super::resume::EdgeStage;
+use crate::build::bin_arcs::{ArcBinner, BinPlan, ChunkScatter};
+use crate::build::sort_bucket::ArcCounts;
+use crate::checkpoint::staging::StagingDir;
+use crate::error::IngestError;
+use crate::external::parallel;
+use crate::external::reread::EdgeReplayReader;
+use crate::external::shuffle::BucketShuffle;
+use crate::ids::index_map::{IdToIndex, IndexLookup};
+use crate::layout::batch_cut::RangeCounts;
+use crate::options::SelfLoops;
+use crate::progress::Meter;
+use crate::source::{Ids, PieceReader, PieceReport};
+
+/// Bytes beside chunks: their entries, checksums, the tables of small things.
+const TABLES_BYTES: u64 = 512 << 10;
+/// Bytes of a chunk down to which it shrinks before out-degrees are counted in a second reading.
+const COUNTING_CHUNK_MIN: usize = 1 << 20;
+
+/// The writers of the chunks of each side.
+struct SideWriters {
+    side: FileSide,
+    writer: ChunkWriter,
+}
+
+/// Returns the bins of one worker.
+fn binner<'s>(
+    plan: &'s BinPlan,
+    indices: IndexLookup<'s>,
+    meter: &'s Meter<'s>,
+    (writers, routes): (&'s [SideWriters], &'s [ChunkScatter<'s>]),
+) -> Result<ArcBinner<'s>, IngestError> {
+    let mut bins = std::iter::zip(writers, routes).map(|(side, route)| side.writer.bins(*route));
+    let forward = bins.next().transpose()?;
+    let forward = forward.ok_or_else(|| IngestError::internal("no side to write"))?;
+    let reverse = bins.next().transpose()?;
+    Ok(ArcBinner::new(plan, indices, meter, (forward, reverse)))
+}
+
+/// How memory is shared out.
+#[derive(Clone, Copy, Debug)]
+struct BinSizes {
+    chunk_bytes: usize,
+    lanes: u64,
+    counts_degrees: bool,
+}
+
+impl<'a> ImportContext<'a> {
+    /// True if the edges are read once: their ids are indices, and their numbers do not matter.
+    pub(super) fn reads_once(&self) -> bool {
+        let is_known = self.source.vertices().is_some() && self.source.ids() == Ids::Integer;
+        let is_stream = self.options.layout == Layout::Stream;
+        is_stream && is_known && self.vertices.is_none() && !self.options.edge_vertices
+    }
+
+    /// Returns what steps 1 and 2 would say of a source whose ids are indices.
+    pub(super) fn stats_of_known(&mut self) -> ArcStats {
+        let vertices = self.source.vertices().unwrap_or(0);
+        self.report.vertices = vertices;
+        ArcStats {
+            ids: Some(IdsSummary::dense(vertices)),
+            vertices,
+            arcs_in: RangeCounts::new(vec![0], Vec::new()),
+            arcs_out: None,
+        }
+    }
+
+    /// Steps 3 to 6 in the stream layout.
+    pub(super) fn stream(
+        &mut self,
+        arc_stats: ArcStats,
+        edges: EdgeStage<'a>,
+        staging: &StagingDir<'_>,
+    ) -> Result<(), IngestError> {
+        let (options, weights) = (self.options, self.source.weights());
+        let vertices = arc_stats.vertices;
+        let tables = vertices / options.stream_batch() * super::cut::BATCH_BYTES;
+        let _tables = (self.resources.budget).lease("the table of batches", tables)?;
+        let batches = options.stream_batches(vertices)?;
+        self.report.batches = batches.len() as u64;
+        let rank = self.comm.rank();
+        let shape = |side| ChunkShape {
+            batches: batches.clone(),
+            edge: weights,
+            chunk_bytes: options.chunk_sizes().0,
+            side,
+            file: rank as u32,
+        };
+        let sides: Vec<FileSide> = match options.turns_round() {
+            true => vec![FileSide::Forward, FileSide::Reverse],
+            false => vec![FileSide::Forward],
+        };
+        let mut shapes: Vec<ChunkShape> = sides.iter().map(|&side| shape(side)).collect();
+        let reader_bytes = match &edges {
+            EdgeStage::Indexed(indexed) => indexed.source.reader_bytes(),
+            _ => self.source.reader_bytes(),
+        };
+        let sizes = self.bin_sizes(&shapes, reader_bytes)?;
+        for shape in &mut shapes {
+            shape.chunk_bytes = sizes.chunk_bytes;
+        }
+        let graph = GraphWriter::create(
+            self.resources.disk.clone(),
+            self.resources.budget.clone(),
+            &staging.path,
+            GraphSpec {
+                batches: batches.clone(),
+                edge: weights,
+                directed: options.directed,
+                strip_edges_max: 0,
+                csr_ratio: 0,
+                chunk_bytes: Some(sizes.chunk_bytes),
+                files: Vec::new(),
+                reverse_files: options.turns_round().then(Vec::new),
+            },
+        )?;
+        let of_edges = options.edge_vertices.then_some(self.report.edges);
+        let plan = BinPlan {
+            directed: options.directed,
+            self_loops: options.self_loops,
+            vertices,
+            first_edge_vertex: of_edges.map(|edges| vertices - edges),
+        };
+        let writers = self.bin(&plan, edges, (&shapes, sizes), &graph)?;
+        let mut arcs = 0;
+        // The open chunks of all sides are freed first.
+        let files = writers
+            .into_iter()
+            .map(|side| (side.side, side.writer.finish()));
+        for (side, file) in files.collect::<Vec<_>>() {
+            let (file, degrees) = file?;
+            let of_side = self.comm.sum(file.arcs())?;
+            if side == FileSide::Forward {
+                arcs = of_side;
+            }
+            self.write_degrees(&graph, &batches, (&file, &degrees), of_side)?;
+            drop(degrees);
+            self.gather_chunks(&graph, &shape(side), file)?;
+        }
+        self.done("bin");
+        let kept = ArcCounts {
+            arcs,
+            ..ArcCounts::default()
+        };
+        self.finish(graph, arc_stats.ids, kept, staging)
+    }
+
+    /// Returns how memory is shared out: the longest chunks and the most workers.
+    fn bin_sizes(&self, shapes: &[ChunkShape], reader_bytes: u64) -> Result<BinSizes, IngestError> {
+        let budget = self.resources.budget;
+        let (most, least) = self.options.chunk_sizes();
+        let ranks = self.comm.count();
+        let need = |sizes: BinSizes| -> Result<u64, IngestError> {
+            let (mut all, mut degrees, mut sealed, mut last) = (0, 0, 0, 0);
+            for shape in shapes {
+                let shape = ChunkShape {
+                    chunk_bytes: sizes.chunk_bytes,
+                    ..shape.clone()
+                };
+                all += ChunkWriter::memory(&shape, sizes.lanes as usize, budget.total())?;
+                let batches = &shape.batches;
+                if sizes.counts_degrees {
+                    degrees += ChunkWriter::degrees_memory(batches);
+                }
+                // No arc takes less than a byte, so its data bound the data of a chunk.
+                sealed = shape.chunk_bytes * (1 + shape.edge.bytes());
+                let reading = if sizes.counts_degrees {
+                    0
+                } else {
+                    2 * shape.chunk_bytes as u64
+                };
+                last = DegreeWriter::memory(batches.vertices()) + 8 * batches.widest() + reading;
+            }
+            if ranks > 1 {
+                all += BucketShuffle::memory(ranks, sealed);
+            }
+            Ok(TABLES_BYTES + degrees + last.max(all + sizes.lanes * reader_bytes))
+        };
+        let at = |chunk_bytes, lanes, counts_degrees| BinSizes {
+            chunk_bytes,
+            lanes,
+            counts_degrees,
+        };
+        let mut found = None;
+        let counting_least = COUNTING_CHUNK_MIN.min(most);
+        'all: for (lanes, counts, floor) in [
+            (self.lanes(), true, counting_least),
+            (self.lanes(), false, least),
+            (1, false, least),
+        ] {
+            let mut chunk_bytes = most;
+            while chunk_bytes >= floor {
+                if need(at(chunk_bytes, lanes, counts))? <= budget.available() {
+                    found = Some(at(chunk_bytes, lanes, counts));
+                    break 'all;
+                }
+                chunk_bytes /= 2;
+            }
+        }
+        let Some(sizes) = found else {
+            let needed = need(at(least, 1, false))?;
+            return Err(IngestError::too_little_memory(
+                "chunks of arcs",
+                needed,
+                budget,
+            ));
+        };
+        Ok(BinSizes {
+            chunk_bytes: self.comm.all_reduce_min(sizes.chunk_bytes as u64)? as usize,
+            counts_degrees: self.comm.all_true(sizes.counts_degrees)?,
+            lanes: sizes.lanes,
+        })
+    }
+
+    /// Reads the edges and fills the chunks of all sides.
+    fn bin(
+        &mut self,
+        plan: &BinPlan,
+        edges: EdgeStage<'a>,
+        (shapes, sizes): (&[ChunkShape], BinSizes),
+        graph: &GraphWriter,
+    ) -> Result<Vec<SideWriters>, IngestError> {
+        let (resources, comm) = (self.resources, self.comm);
+        let place = ChunkPlace {
+            disk: resources.disk,
+            budget: resources.budget,
+            folder: self.staging,
+            graph_id: graph.graph_id(),
+        };
+        let writers = shapes.iter().map(|shape| {
+            // An import that was killed may have left some of it.
+            ChunkFile::remove(&place, shape)?;
+            let writer = ChunkWriter::create(&place, shape.clone())?;
+            let writer = if sizes.counts_degrees {
+                writer.counting()?
+            } else {
+                writer
+            };
+            Ok(SideWriters {
+                side: shape.side,
+                writer,
+            })
+        });
+        let writers: Vec<SideWriters> = writers.collect::<Result<_, IngestError>>()?;
+        let parcel_bytes = writers
+            .first()
+            .map_or(0, |side| side.writer.sealed_bytes_max());
+        let shuffle = BucketShuffle::new(&comm, resources.budget, Vec::new(), parcel_bytes)?;
+        let drawn = AtomicU64::new(SplitMix64::new(comm.rank() as u64).next_u64());
+        let routes: Vec<ChunkScatter<'_>> = writers
+            .iter()
+            .map(|side| ChunkScatter {
+                shuffle: shuffle.as_ref(),
+                ranks: comm.count(),
+                rank: comm.rank(),
+                side: side.side,
+                drawn: &drawn,
+            })
+            .collect();
+        let fill = || self.fill_chunks(plan, edges, (&writers, &routes), sizes.lanes);
+        let report = match &shuffle {
+            None => fill()?,
+            Some(shuffle) => shuffle.while_taking(
+                |_, label, record| {
+                    let (side, chunk) = ChunkScatter::decode(label as u64, record);
+                    let writer = writers.iter().find(|writer| writer.side == side);
+                    let writer = writer.ok_or_else(|| IngestError::internal("another side"))?;
+                    Ok(writer.writer.store(chunk)?)
+                },
+                fill,
+            )?,
+        };
+        drop(shuffle);
+        if let Some(report) = report {
+            self.count_read(report)?;
+        }
+        Ok(writers)
+    }
+
+    /// Bins all edges; returns the report of the reading, if it was the first, and the loops.
+    fn fill_chunks<'s>(
+        &self,
+        plan: &'s BinPlan,
+        edges: EdgeStage<'a>,
+        (writers, routes): (&'s [SideWriters], &'s [ChunkScatter<'s>]),
+        lanes: u64,
+    ) -> Result<Option<(PieceReport, u64)>, IngestError> {
+        let (resources, sides) = (self.resources, (writers, routes));
+        let result = match edges {
+            EdgeStage::Indexed(indexed) => {
+                let meter = Meter::new(resources.progress, "bin", self.edges_here);
+                let indices = indexed.indices.look_up();
+                let make = || {
+                    let reader = indexed.source.reader(resources.disk, resources.budget)?;
+                    Ok((reader, binner(plan, indices, &meter, sides)?))
+                };
+                let work = |(reader, sink): &mut (EdgeReplayReader<'_>, ArcBinner<'_>), unit| {
+                    indexed.source.read(unit, reader, resources.stop, sink)
+                };
+                let units = indexed.source.units();
+                let states = parallel::run(resources, lanes as usize, units, make, work)?;
+                let mut edges = 0;
+                for (reader, sink) in states {
+                    drop(reader);
+                    edges += sink.finish()?.0;
+                }
+                if edges != self.edges_here {
+                    return Err(IngestError::input_changed());
+                }
+                indexed.source.check_unchanged(&**resources.disk)?;
+                None
+            }
+            _ => {
+                let source = self.source;
+                let meter = Meter::new(resources.progress, "bin", source.amount());
+                let make = || {
+                    let reader = source.reader(resources.disk, resources.budget)?;
+                    let sink = binner(plan, IdToIndex::Same.look_up(), &meter, sides)?;
+                    Ok((reader, sink, PieceReport::default()))
+                };
+                let work = |(reader, sink, report): &mut (
+                    Box<dyn PieceReader + '_>,
+                    ArcBinner<'_>,
+                    PieceReport,
+                ),
+                            piece| {
+                    report.add(reader.read(piece, resources.stop, sink)?);
+                    Ok(())
+                };
+                let states = parallel::run(resources, lanes as usize, source.pieces(), make, work)?;
+                let (mut all, mut loops) = (PieceReport::default(), 0);
+                for (reader, sink, report) in states {
+                    drop(reader);
+                    all.add(report);
+                    loops += sink.finish()?.1;
+                }
+                source.check_unchanged(&**resources.disk)?;
+                Some((all, loops))
+            }
+        };
+        for (side, route) in writers.iter().zip(routes) {
+            side.writer.flush(route)?;
+        }
+        Ok(result)
+    }
+
+    /// Puts what the only reading found into the report.
+    fn count_read(&mut self, (mut read, mut loops): (PieceReport, u64)) -> Result<(), IngestError> {
+        self.edges_here = read.edges;
+        self.comm.sum_counters([
+            &mut read.lines,
+            &mut read.edges,
+            &mut read.comments,
+            &mut read.blank,
+            &mut read.headers,
+            &mut read.skipped,
+            &mut loops,
+        ])?;
+        let report = &mut self.report;
+        (report.lines, report.edges, report.skipped) = (read.lines, read.edges, read.skipped);
+        (report.comments, report.blank) = (read.comments + read.headers, read.blank);
+        if self.options.self_loops == SelfLoops::Drop {
+            report.dropped_self_loops = loops;
+        }
+        Ok(())
+    }
+
+    /// Adds up the out-degrees of all ranks, which the first rank writes.
+    fn write_degrees(
+        &self,
+        graph: &GraphWriter,
+        batches: &Batches,
+        (file, counted): (&ChunkFile, &CountedDegrees),
+        arcs: u64,
+    ) -> Result<(), IngestError> {
+        let (disk, budget) = (self.resources.disk, self.resources.budget);
+        let are_whole = self.comm.all_true(counted.are_whole())?;
+        let place = ChunkPlace {
+            disk,
+            budget,
+            folder: self.staging,
+            graph_id: graph.graph_id(),
+        };
+        let set = match are_whole {
+            true => None,
+            false => Some(ChunkSet::of_files(
+                &place,
+                (batches, self.source.weights()),
+                file.bytes_max(),
+                std::slice::from_ref(file),
+            )?),
+        };
+        let reader = set.as_ref();
+        let reader = reader.map(|set| ChunkSetReader::new(&**disk, budget, (set, batches), false));
+        let mut reader = reader.transpose()?;
+        let mut writer = match self.comm.is_first() {
+            true => Some(graph.degrees(file.side())?),
+            false => None,
+        };
+        let _lease = budget.lease("out-degrees of a batch", 8 * batches.widest())?;
+        let mut degrees = Vec::new();
+        for batch in 0..batches.len() {
+            IngestError::check_stop(self.resources.stop)?;
+            degrees.clear();
+            degrees.resize(batches.span(batch) as usize, 0u64);
+            match (&mut reader, &set) {
+                (Some(reader), Some(set)) => {
+                    for chunk in set.of_batch(batch) {
+                        let (view, _) = reader.chunk(chunk)?;
+                        for run in view.runs() {
+                            view.for_each(&run, |source, _, _| degrees[source as usize] += 1);
+                        }
+                    }
+                }
+                _ => counted.add(batch, &mut degrees),
+            }
+            self.comm.sum_elementwise(&mut degrees)?;
+            if let Some(writer) = &mut writer {
+                writer.push(&degrees)?;
+            }
+        }
+        writer.map_or(Ok(()), |writer| Ok(writer.finish(arcs)?))
+    }
+
+    /// Tells the first rank which chunks the files of the others have.
+    fn gather_chunks(
+        &self,
+        graph: &GraphWriter,
+        shape: &ChunkShape,
+        file: ChunkFile,
+    ) -> Result<(), IngestError> {
+        let mut came: Vec<Vec<u8>> = vec![Vec::new(); self.comm.count()];
+        self.comm.send_to_root(
+            |send| send(&file.encode()),
+            |from, bytes| {
+                came[from].extend_from_slice(bytes);
+                Ok(())
+            },
+        )?;
+        if self.comm.is_first() {
+            graph.take_chunks(file);
+            let others: Range<usize> = 1..self.comm.count();
+            for rank in others {
+                let other = ChunkFile::decode(&came[rank], shape, self.resources.budget)?;
+                graph.take_chunks(other);
+            }
+        }
+        Ok(())
+    }
+}
