@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_fabric::Fabric;
+use graphmill_graph::Layout;
 use graphmill_storage::{CancelToken, Clock, Disk, MemoryBudget, Tiers, WorkerPool};
 
 use crate::metrics::run::PassMetrics;
@@ -108,6 +109,31 @@ pub enum EdgeResidency {
     Memory,
     /// On disk: they stream by in each pass.
     Disk,
+}
+
+/// Which executor runs passes over edges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum ExecutorChoice {
+    /// That of the layout of a stored graph; of edges, the column executor.
+    #[default]
+    Auto,
+    /// Over sorted columns.
+    Column,
+    /// Over unsorted chunks, as Chaos does it.
+    Stream,
+}
+
+impl ExecutorChoice {
+    /// Returns the layout that it needs; `None` if any will do.
+    #[must_use]
+    pub fn layout(self) -> Option<Layout> {
+        match self {
+            ExecutorChoice::Auto => None,
+            ExecutorChoice::Column => Some(Layout::Column),
+            ExecutorChoice::Stream => Some(Layout::Stream),
+        }
+    }
 }
 
 /// Where the accumulators of batches are while a pass over unsorted chunks scatters.

@@ -182,6 +182,16 @@ pub enum EngineError {
         /// Number of ranks.
         ranks: usize,
     },
+    /// Work that looks up the edges of single vertices, and a graph that has no index of them.
+    #[error(
+        "cannot run {what} on {path}: its edges are in unsorted chunks; import it without --layout stream, or run without --executor stream"
+    )]
+    NeedsColumns {
+        /// The work.
+        what: &'static str,
+        /// The graph.
+        path: PathBuf,
+    },
     /// The uncombined mailboxes of one batch do not fit in memory.
     #[error(
         "cannot keep the messages of a vertex program apart: the mailboxes of one batch take {bytes} bytes, and passes {besides} bytes more, but the budget is {budget} bytes; give more (--memory), import with smaller batches (--batch-size), or combine messages"

@@ -82,7 +82,7 @@ pub use checkpoint::checkpointer::ResumeInfo;
 pub use checkpoint::files::{is_checkpoint_dir, is_checkpoint_file};
 pub use config::{
     CheckpointInterval, CheckpointPolicy, Combiner, DispatchChoice, EdgeResidency, EngineConfig,
-    EngineOptions, KernelChoice, PassCallback, SparseChoice, UpdateResidency,
+    EngineOptions, ExecutorChoice, KernelChoice, PassCallback, SparseChoice, UpdateResidency,
 };
 pub use driver::components::ComponentsMethod;
 pub use driver::count::count_footprint;

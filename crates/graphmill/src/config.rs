@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use graphmill_engine::{CheckpointInterval, EngineOptions};
+use graphmill_engine::{CheckpointInterval, EngineOptions, ExecutorChoice};
 
 use crate::import_config::ImportConfig;
 use crate::machine::resources::MachineConfig;
@@ -46,6 +46,8 @@ pub struct Config {
     pub trials: u32,
     /// What may be taken of the machine.
     pub machine: MachineConfig,
+    /// Which executor runs passes over edges.
+    pub executor: ExecutorChoice,
     /// What the engine otherwise chooses by cost.
     pub engine: EngineOptions,
     /// The checkpoints of the run, from which a killed run resumes.
@@ -67,6 +69,7 @@ impl Config {
             ranks: 1,
             trials: 1,
             machine: MachineConfig::default(),
+            executor: ExecutorChoice::default(),
             engine: EngineOptions::default(),
             checkpoints: CheckpointConfig::default(),
         }

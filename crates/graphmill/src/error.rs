@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use graphmill_algorithms::AlgorithmError;
 use graphmill_engine::EngineError;
 use graphmill_fabric::FabricError;
-use graphmill_graph::FormatError;
+use graphmill_graph::{FormatError, Layout};
 use graphmill_ingest::IngestError;
 use graphmill_storage::{BudgetError, CancelToken, PlacementError, StorageError, is_of_disk};
 
@@ -288,6 +288,17 @@ pub enum Error {
         /// The option or setting that it requires.
         needs: &'static str,
     },
+    /// A stored graph has another layout than the executor needs.
+    #[error(
+        "cannot run this executor on {path}: its layout is {layout}; leave out --executor, or import the edges with another --layout",
+        layout = match layout { Layout::Column => "column", Layout::Stream => "stream" }
+    )]
+    OtherLayout {
+        /// The graph.
+        path: PathBuf,
+        /// Its layout.
+        layout: Layout,
+    },
     /// A method reads edges in memory, and edges are to stream from disk.
     #[error(
         "{option} conflicts with --place edges=stream: it goes over edges in memory; leave out one of the two"
@@ -473,6 +484,7 @@ impl Error {
                 | Error::NoFolder { .. }
                 | Error::OutputIs { .. }
                 | Error::Meaningless { .. }
+                | Error::OtherLayout { .. }
                 | Error::TwoKindsOfData
                 | Error::NoWeights { .. }
                 | Error::RecordsAsWeights { .. }

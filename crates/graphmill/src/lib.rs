@@ -189,7 +189,9 @@ pub use algorithms::algorithms;
 pub use config::{CheckpointConfig, Config};
 pub use error::Error;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output, ResultShape};
-pub use graphmill_engine::{CheckpointInterval, Convergence, EngineOptions, Metrics};
+pub use graphmill_engine::{
+    CheckpointInterval, Convergence, EngineOptions, ExecutorChoice, Metrics,
+};
 pub use graphmill_graph::{
     EdgeField, EdgeFields, EdgeKind, FieldType, Id, IdKind, Layout, Order, StoredGraph, VertexId,
 };
@@ -262,7 +264,7 @@ pub mod advanced {
     pub use crate::spool::Spool;
     pub use graphmill_engine::{
         BytesMoved, Combiner, DispatchChoice, EdgeResidency, KernelChoice, PassMetrics,
-        PlacementInfo, SparseChoice, TierBytes, TierModel,
+        PlacementInfo, SparseChoice, StealBias, TierBytes, TierModel, UpdateResidency,
     };
     pub use graphmill_fabric::Fabric;
     pub use graphmill_graph::WeightRange;

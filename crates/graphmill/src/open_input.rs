@@ -32,6 +32,7 @@ impl Plan {
         watcher: &ProgressFn,
     ) -> Result<(Arc<StoredGraph>, AlgorithmOptions, Option<DirLock>), Error> {
         let (graph, hold) = self.open(machine, purpose, watcher)?;
+        self.check_layout(&graph)?;
         algorithms::check_edge_vertices(self.entry, &graph)?;
         let settings =
             algorithms::settings(self.entry, &self.config.options, &graph, machine.budget())?;
@@ -81,6 +82,8 @@ impl Plan {
         if disk.exists(&input.join(DESCRIPTION))? {
             let plain = ImportConfig {
                 edge_vertices: self.config.import.edge_vertices,
+                // The executor asks for it, not an option of the import.
+                layout: self.config.import.layout,
                 ..ImportConfig::default()
             };
             if self.config.import != plain {

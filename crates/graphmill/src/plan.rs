@@ -7,7 +7,8 @@ use std::fmt;
 use std::path::Path;
 
 use graphmill_algorithms::{Entry, ResultShape};
-use graphmill_engine::{Combiner, EdgeResidency, Metrics};
+use graphmill_engine::{Combiner, EdgeResidency, EngineOptions, ExecutorChoice, Metrics};
+use graphmill_graph::{Layout, StoredGraph};
 use graphmill_storage::{DataKind, PlacementError, Tier};
 
 use crate::algorithms;
@@ -59,6 +60,10 @@ impl Plan {
             let algorithm = entry.name;
             return Err(Error::RecordsAsWeights { algorithm });
         }
+        check_stream_options(&config)?;
+        if config.executor == ExecutorChoice::Stream {
+            config.import.layout = Layout::Stream;
+        }
         let streams = *placement.at(DataKind::Edges) == Tier::Stream
             || config.engine.edges == EdgeResidency::Disk;
         if method == Some("afforest") && streams {
@@ -77,6 +82,26 @@ impl Plan {
             threads: threads.unwrap_or_else(default_threads).max(1),
             config,
         })
+    }
+
+    /// Refuses a stored graph whose layout is not that of the executor, or of an option.
+    pub(crate) fn check_layout(&self, graph: &StoredGraph) -> Result<(), Error> {
+        let layout = graph.layout();
+        let wanted = self.config.executor.layout();
+        if wanted.is_some_and(|wanted| wanted != layout) {
+            return Err(Error::OtherLayout {
+                path: graph.path().to_path_buf(),
+                layout,
+            });
+        }
+        if layout == Layout::Column {
+            let as_column = Config {
+                executor: ExecutorChoice::Column,
+                ..self.config.clone()
+            };
+            return check_stream_options(&as_column);
+        }
+        Ok(())
     }
 
     /// An option that says how to go over lists of edges in memory, where a run had none.
@@ -118,6 +143,25 @@ impl Plan {
             threads: Some(self.threads),
             ..self.config.machine.clone()
         }
+    }
+}
+
+/// Refuses options of the stream executor where another one is asked for.
+fn check_stream_options(config: &Config) -> Result<(), Error> {
+    let defaults = EngineOptions::default();
+    let given = [
+        ("--updates", config.engine.updates != defaults.updates),
+        ("--window", config.engine.window.is_some()),
+        ("--steal", config.engine.steal != defaults.steal),
+        ("--chunk-size", config.import.chunk_size.is_some()),
+    ];
+    let option = given.into_iter().find(|(_, is_given)| *is_given);
+    match option.filter(|_| config.executor == ExecutorChoice::Column) {
+        None => Ok(()),
+        Some((option, _)) => Err(Error::Meaningless {
+            option,
+            needs: "--executor stream",
+        }),
     }
 }
 

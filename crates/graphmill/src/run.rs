@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use graphmill_algorithms::{AlgorithmOptions, Output};
 use graphmill_engine::{Metrics, job};
-use graphmill_graph::{GraphDims, StoredGraph};
+use graphmill_graph::{GraphDims, Layout, StoredGraph};
 use graphmill_storage::{CancelToken, Clock, Lease};
 use serde::Serialize;
 
@@ -41,6 +41,8 @@ pub struct Run {
     pub vertices: u64,
     /// Arcs of the graph: an undirected edge is two.
     pub arcs: u64,
+    /// The executor of passes over edges: `column` or `stream`.
+    pub executor: &'static str,
     /// How the input of the graph was read, a line for each way.
     pub read: Vec<String>,
     /// The vertices with the highest values, or the largest groups, as many as asked for.
@@ -214,6 +216,10 @@ impl Plan {
             column: output.column,
             vertices: graph.named_vertices(),
             arcs: graph.arcs(),
+            executor: match graph.layout() {
+                Layout::Column => "column",
+                Layout::Stream => "stream",
+            },
             read: info::read(&graph.meta().options),
             top: summary.top[..self.config.top.min(summary.top.len())].to_vec(),
             summary: summary.shown(self.config.top),
@@ -344,7 +350,7 @@ impl Plan {
                 arcs: run.arcs,
             },
             read: &run.read,
-            executor: "column",
+            executor: run.executor,
             threads: self.threads,
             ranks: run.metrics.ranks.len().max(1),
             memory_budget: self.memory,

@@ -41,6 +41,7 @@ impl StartOptions {
             ranks: _,
             trials,
             machine,
+            executor,
             engine,
             checkpoints,
         } = config;
@@ -57,6 +58,10 @@ impl StartOptions {
         start.add("--trials", trials);
         start.add("--place or --slow-tier", &machine.placement);
         start.add("--simulate-slow-tier", &machine.charge);
+        start.add("--executor", executor);
+        start.add("--updates", &engine.updates);
+        start.add("--window", &engine.window);
+        start.add("--steal", &engine.steal);
         start.add("--direction", &engine.kernel);
         start.add("--sparse", &engine.sparse);
         start.add("--gamma", &engine.gamma);

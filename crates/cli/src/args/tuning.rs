@@ -2,8 +2,10 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use graphmill::ExecutorChoice;
 use graphmill::advanced::{
-    Combiner, DispatchChoice, KernelChoice, Placement, PlacementError, SparseChoice, TierModel,
+    Combiner, DispatchChoice, KernelChoice, Placement, PlacementError, SparseChoice, StealBias,
+    TierModel, UpdateResidency,
 };
 
 use crate::size;
@@ -49,6 +51,24 @@ pub(crate) struct ExperimentArgs {
     /// auto: in an edge pass if many vertices send, else as hybrid. hybrid: in shared mailboxes, by lock and compare-and-exchange.
     #[arg(long, value_name = "auto|hybrid", value_enum, default_value_t)]
     pub(crate) combiner: Combiner,
+    /// Executor of passes over edges: sorted columns, or unsorted chunks
+    ///
+    /// Chunks save the sorting of an input that is used once or twice. auto: by the layout of a stored graph; for a file of edges, column.
+    #[arg(long, value_name = "auto|column|stream", value_enum, default_value_t)]
+    pub(crate) executor: ExecutorChoice,
+    /// Where updates go (--executor stream): into memory, or to disk as chunks
+    ///
+    /// auto: into memory for as many batches as fit.
+    #[arg(long, value_name = "auto|memory|disk", value_enum, default_value_t)]
+    pub(crate) updates: UpdateResidency,
+    /// Requests for chunks that a rank has on their way (--executor stream) [default: by measured times]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) window: Option<u16>,
+    /// When ranks without work help others (--executor stream): 0 never, inf always
+    ///
+    /// An owner accepts help if its cost is less than A times what the batch still takes without it, less what it takes with it.
+    #[arg(long, value_name = "A", default_value_t)]
+    pub(crate) steal: StealBias,
     /// Run the algorithm N times on the loaded graph, to measure it
     #[arg(
         long,

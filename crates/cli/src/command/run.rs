@@ -44,6 +44,7 @@ pub(crate) fn run(args: args::run::RunArgs, stop: &CancelToken) -> anyhow::Resul
             charge: charge(tiers)?,
             ..options::machine(&common.machine)
         },
+        executor: common.experiments.executor,
         engine: engine(&common.experiments),
         trials: common.experiments.trials,
         ranks: common.ranks.into(),
@@ -247,6 +248,9 @@ fn engine(args: &ExperimentArgs) -> EngineOptions {
         alpha: args.alpha,
         dispatch: args.dispatch,
         combiner: args.combiner,
+        updates: args.updates,
+        window: args.window.map(usize::from),
+        steal: args.steal,
         ..defaults
     }
 }

@@ -70,6 +70,7 @@ impl Engine {
         let rows = [ColumnAccess::Write(to.id()), ColumnAccess::Read(from.id())];
         self.common.arrays.check(&rows)?;
         ensure(changed.is_of(&self.active), || EngineError::ForeignSet)?;
+        self.needs_columns("a count program")?;
         // The degrees of an undirected graph count the arcs into each vertex too.
         let arcs = match self.graph().symmetric() {
             true => None,

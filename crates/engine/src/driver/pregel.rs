@@ -68,6 +68,7 @@ impl Engine {
             return Ok(step.facts.aggregated);
         }
         if P::NEIGHBOURS {
+            self.needs_columns("a vertex program that reads its neighbours")?;
             step.lists = Some(self.take_lists(P::Edge::WEIGHTED, &values)?);
         }
         let done = self.supersteps(&mut step, values, version, limit);
