@@ -470,15 +470,6 @@ impl Engine {
         }
     }
 
-    /// Fails if the graph has no columns, in which edges of single vertices are found.
-    pub(crate) fn needs_columns(&self, what: &'static str) -> Result<(), EngineError> {
-        let graph = self.graph();
-        ensure(graph.layout() == Layout::Column, || {
-            let path = graph.path().to_path_buf();
-            EngineError::NeedsColumns { what, path }
-        })
-    }
-
     /// Returns the context of one orientation of the graph.
     pub(crate) fn context(&self, transposed: bool) -> ExecContext<'_> {
         let view = self.transposed.as_ref().filter(|_| transposed);

@@ -10,7 +10,7 @@ use crate::common::{Bench, Look, Memory, naive, random_source};
 use graphmill_graph::{EdgeKind, Layout, Order, StoredGraph, VertexId, verify_deep};
 use graphmill_ingest::{
     Duplicates, FileSource, Format, Generated, GraphRule, Ids, ImportOptions, IngestError,
-    ReadOptions, SelfLoops,
+    KroneckerLabels, ReadOptions, SelfLoops,
 };
 use graphmill_storage::{Fault, FaultKind, MemoryBudget, On, SplitMix64};
 
@@ -384,6 +384,7 @@ fn rule_is_stored_in_chunks_at_once() {
     let rule = GraphRule::Kronecker {
         scale: 10,
         degree: 8,
+        labels: KroneckerLabels::Permuted,
     };
     let graph = Generated::new(rule, 4, EdgeKind::F32).unwrap();
     let done = bench

@@ -16,7 +16,7 @@ use crate::exec::column::kernel::apply_batch::BatchApply;
 use crate::exec::column::kernel::pass::Pass;
 use crate::exec::stream::bins::{Bins, Resident, fold};
 use crate::exec::stream::help::{Offered, Offers};
-use crate::exec::stream::peers::SharedBytes;
+use crate::exec::stream::parts::SharedBytes;
 use crate::exec::stream::service::{Arrived, ChunkService};
 use crate::frontier::active_set::ActiveSet;
 use crate::program::current_call::CurrentCall;
@@ -24,12 +24,12 @@ use crate::program::edge::{ApplyTo, EdgeProgram};
 use crate::value::{Accumulator, Reduce};
 
 /// A batch that workers gather.
-struct OpenBatch<A> {
+struct GatheredBatch<A> {
     batch: usize,
     /// Workers at it.
     workers: usize,
     /// The accumulators of workers that are done with it.
-    merged: Option<Gathered<A>>,
+    merged: Option<GatherSet<A>>,
     /// The ranks that help with it.
     helpers: Vec<Awaited>,
     /// The rank that it is of, if that is another one.
@@ -37,7 +37,7 @@ struct OpenBatch<A> {
 }
 
 /// Accumulators of a batch, and whether an update was folded into them.
-struct Gathered<A> {
+struct GatherSet<A> {
     accumulators: Accumulators<A>,
     is_touched: bool,
     /// They stay in memory between passes.
@@ -47,7 +47,7 @@ struct Gathered<A> {
 /// The batch of one worker.
 struct Current<A> {
     batch: usize,
-    gathered: Gathered<A>,
+    gathered: GatherSet<A>,
     /// The batch has no chunks left, and lacks the accumulators of the helpers.
     is_drained: bool,
     awaited: Vec<Awaited>,
@@ -74,7 +74,7 @@ where
 }
 
 /// The help of this rank: offers, or a batch of another rank that it works on.
-enum Help {
+enum GatherHelp {
     Offering(Offers),
     Helping(Offers),
     Over,
@@ -86,12 +86,12 @@ pub(crate) struct GatherPhase<'p, P: EdgeProgram> {
     service: &'p ChunkService<'p>,
     bins: &'p Bins<P::Accumulator>,
     waiting: Mutex<VecDeque<usize>>,
-    open: Mutex<Vec<OpenBatch<P::Accumulator>>>,
+    open: Mutex<Vec<GatheredBatch<P::Accumulator>>>,
     /// Accumulators for batches that have none in memory.
     idle: Mutex<Vec<Accumulators<P::Accumulator>>>,
     sent: Mutex<Vec<Arc<Sent<P::Accumulator>>>>,
     currents: Vec<Mutex<Option<Current<P::Accumulator>>>>,
-    help: Mutex<Help>,
+    help: Mutex<GatherHelp>,
     sums: Vec<Mutex<P::Sum>>,
     activated: &'p ActiveSet,
 }
@@ -118,7 +118,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
             idle: Mutex::new(idle),
             sent: Mutex::default(),
             currents: (0..workers).map(|_| Mutex::new(None)).collect(),
-            help: Mutex::new(Help::Offering(Offers::new(
+            help: Mutex::new(GatherHelp::Offering(Offers::new(
                 ranks,
                 service.number(),
                 steal.is_never(),
@@ -155,7 +155,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         let batch = *waiting.front()?;
         let resident = self.bins.resident(batch).take();
         let gathered = match resident {
-            Some(resident) => Gathered {
+            Some(resident) => GatherSet {
                 accumulators: resident.accumulators,
                 is_touched: resident.is_touched,
                 is_resident: true,
@@ -168,12 +168,12 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
 
     fn open(
         &self,
-        open: &mut Vec<OpenBatch<P::Accumulator>>,
+        open: &mut Vec<GatheredBatch<P::Accumulator>>,
         batch: usize,
         owner: Option<usize>,
-        gathered: Gathered<P::Accumulator>,
+        gathered: GatherSet<P::Accumulator>,
     ) -> Current<P::Accumulator> {
-        open.push(OpenBatch {
+        open.push(GatheredBatch {
             batch,
             workers: 1,
             merged: None,
@@ -192,7 +192,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     /// Joins the batch of another worker that has chunks left.
     fn join(&self) -> Option<Current<P::Accumulator>> {
         let mut open = lock(&self.open);
-        let is_open = |of: &&mut OpenBatch<_>| !self.service.is_drained(of.batch);
+        let is_open = |of: &&mut GatheredBatch<_>| !self.service.is_drained(of.batch);
         let of = open.iter_mut().find(is_open)?;
         let gathered = self.idle_set()?;
         of.workers += 1;
@@ -212,18 +212,18 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
             return Ok(None);
         }
         let mut current = None;
-        *help = match std::mem::replace(&mut *help, Help::Over) {
-            Help::Over => Help::Over,
-            Help::Helping(offers) => Help::Offering(offers),
-            Help::Offering(mut offers) => match offers.next(self.service)? {
-                Offered::Over => Help::Over,
-                Offered::Waiting => Help::Offering(offers),
+        *help = match std::mem::replace(&mut *help, GatherHelp::Over) {
+            GatherHelp::Over => GatherHelp::Over,
+            GatherHelp::Helping(offers) => GatherHelp::Offering(offers),
+            GatherHelp::Offering(mut offers) => match offers.next(self.service)? {
+                Offered::Over => GatherHelp::Over,
+                Offered::Waiting => GatherHelp::Offering(offers),
                 Offered::Accepted { owner, batch, .. } => {
                     // What was sent before is delivered.
                     self.reclaim();
                     let gathered = self.idle_set().ok_or(EngineError::Broken)?;
                     current = Some(self.open(&mut open, batch, Some(owner), gathered));
-                    Help::Helping(offers)
+                    GatherHelp::Helping(offers)
                 }
             },
         };
@@ -259,8 +259,8 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         Ok(true)
     }
 
-    fn idle_set(&self) -> Option<Gathered<P::Accumulator>> {
-        Some(Gathered {
+    fn idle_set(&self) -> Option<GatherSet<P::Accumulator>> {
+        Some(GatherSet {
             accumulators: lock(&self.idle).pop()?,
             is_touched: false,
             is_resident: false,
@@ -349,7 +349,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
                 return Ok(false);
             };
             current.awaited.pop();
-            let came = Gathered {
+            let came = GatherSet {
                 accumulators: Accumulators::from_buffer(buffer),
                 is_touched: true,
                 is_resident: false,
@@ -385,9 +385,9 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     fn merge(
         &self,
         batch: usize,
-        one: Gathered<P::Accumulator>,
-        other: Gathered<P::Accumulator>,
-    ) -> Gathered<P::Accumulator> {
+        one: GatherSet<P::Accumulator>,
+        other: GatherSet<P::Accumulator>,
+    ) -> GatherSet<P::Accumulator> {
         let (mut total, later) = match other.is_resident {
             true => (other, one),
             false => (one, other),
@@ -401,9 +401,9 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     fn merge_into(
         &self,
         batch: usize,
-        total: &mut Gathered<P::Accumulator>,
-        mut later: Gathered<P::Accumulator>,
-    ) -> Gathered<P::Accumulator> {
+        total: &mut GatherSet<P::Accumulator>,
+        mut later: GatherSet<P::Accumulator>,
+    ) -> GatherSet<P::Accumulator> {
         total.is_touched |= later.is_touched;
         let current = CurrentCall::new();
         let start = self.pass.context.batches.start(batch);
@@ -419,7 +419,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     }
 
     /// Keeps accumulators, which are at `IDENTITY`, for later batches and passes.
-    fn put_back(&self, batch: usize, gathered: Gathered<P::Accumulator>) {
+    fn put_back(&self, batch: usize, gathered: GatherSet<P::Accumulator>) {
         match gathered.is_resident {
             true => {
                 *self.bins.resident(batch) = Some(Resident {
@@ -435,7 +435,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     fn is_over(&self) -> bool {
         let help = lock(&self.help);
         let is_done = lock(&self.open).is_empty() && lock(&self.waiting).is_empty();
-        is_done && matches!(*help, Help::Over)
+        is_done && matches!(*help, GatherHelp::Over)
     }
 
     /// Goes on with the batch of a worker; returns true if the worker did something.

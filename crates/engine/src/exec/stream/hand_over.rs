@@ -31,7 +31,7 @@ pub(crate) fn hand_over<P: EdgeProgram>(
     let context = pass.context;
     let ranks = &context.ranks;
     let width = size_of::<P::Accumulator>();
-    let outgoing = |to, _| Outbound {
+    let outgoing = |to, _| HandOverOutput {
         bins,
         identity: P::IDENTITY,
         next: ranks.of(to).start,
@@ -42,31 +42,31 @@ pub(crate) fn hand_over<P: EdgeProgram>(
         Received::All => Ok(()),
         Received::Section(section) => {
             ensure(ranks.own().contains(&section.batch), protocol_error)?;
-            let inbound = Inbound { pass, number, bins };
+            let inbound = HandOverInput { pass, number, bins };
             ensure(from != ranks.rank(), protocol_error)?;
             inbound.take(&section, state)
         }
     };
     Exchange::run(context, width, outgoing, incoming)?;
     for batch in ranks.own() {
-        let inbound = Inbound { pass, number, bins };
+        let inbound = HandOverInput { pass, number, bins };
         inbound.empty(batch, state)?;
     }
     Ok(())
 }
 
 /// The accumulators for one rank.
-struct Outbound<'h, A> {
+struct HandOverOutput<'h, A> {
     bins: &'h Bins<A>,
     identity: A,
     /// The next batch, and the one after the last.
     next: usize,
     end: usize,
-    open: Option<OpenBatch<'h, A>>,
+    open: Option<SentBatch<'h, A>>,
 }
 
 /// A batch whose accumulators are sent.
-struct OpenBatch<'h, A> {
+struct SentBatch<'h, A> {
     resident: MutexGuard<'h, Option<Resident<A>>>,
     /// The bits of the accumulators that differ from the identity.
     present: Vec<u64>,
@@ -74,7 +74,7 @@ struct OpenBatch<'h, A> {
     word: usize,
 }
 
-impl<A: Accumulator> Outbound<'_, A> {
+impl<A: Accumulator> HandOverOutput<'_, A> {
     /// Opens the next batch with folded updates; returns false if there is none.
     fn open_next(&mut self) -> bool {
         while self.next < self.end {
@@ -94,7 +94,7 @@ impl<A: Accumulator> Outbound<'_, A> {
                 .iter()
                 .map(|word| u64::from(word.count_ones()))
                 .sum();
-            self.open = Some(OpenBatch {
+            self.open = Some(SentBatch {
                 resident,
                 present,
                 count,
@@ -106,7 +106,7 @@ impl<A: Accumulator> Outbound<'_, A> {
     }
 }
 
-impl<A: Accumulator + Element> FrameSource for Outbound<'_, A> {
+impl<A: Accumulator + Element> FrameSource for HandOverOutput<'_, A> {
     fn fill(&mut self, frame: &mut Frame<'_>) -> Result<FillStatus, EngineError> {
         loop {
             if self.open.is_none() && !self.open_next() {
@@ -138,13 +138,13 @@ impl<A: Accumulator + Element> FrameSource for Outbound<'_, A> {
 }
 
 /// Accumulators that come from another rank.
-struct Inbound<'h, P: EdgeProgram> {
+struct HandOverInput<'h, P: EdgeProgram> {
     pass: &'h Pass<'h, P>,
     number: u64,
     bins: &'h Bins<P::Accumulator>,
 }
 
-impl<P: EdgeProgram> Inbound<'_, P> {
+impl<P: EdgeProgram> HandOverInput<'_, P> {
     fn take(&self, section: &Section<'_>, state: &mut ServiceState) -> Result<(), EngineError> {
         let (batch, batches) = (section.batch, &self.pass.context.batches);
         let (start, span) = (batches.start(batch), batches.span(batch) as usize);

@@ -1,9 +1,12 @@
 //! The stream executor: passes over unsorted chunks of arcs (docs/internals/stream.md).
 
 pub(crate) mod bins;
+pub(crate) mod disk_io;
 pub(crate) mod gather;
 pub(crate) mod hand_over;
 pub(crate) mod help;
+pub(crate) mod help_io;
+pub(crate) mod parts;
 pub(crate) mod peers;
 pub(crate) mod protocol;
 pub(crate) mod scan;

@@ -11,22 +11,17 @@ use graphmill_fabric::{Channel, Fabric, FabricCompletion, FabricOperation, proto
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Buffer, Lease};
 
-use crate::comm::wire::FRAME_BYTES;
 use crate::error::{EngineError, ensure};
+use crate::exec::stream::parts::{Incoming, Outgoing};
 use crate::exec::stream::protocol::{
-    ANSWERS, CHUNKS, CONTROL, ChunkHeader, Control, HEADER_BYTES, PARTS, PUTS,
+    ANSWERS, CHUNKS, CONTROL, ChunkHeader, Control, HEADER_BYTES, PUTS,
 };
 
 /// Time that an idle worker waits for another rank.
 const WAIT: Duration = Duration::from_millis(1);
 
-/// Bytes to send, which stay as they are until they are sent.
-pub(crate) trait SharedBytes: Send + Sync {
-    fn bytes(&self) -> &[u8];
-}
-
 /// What the other ranks did.
-pub(crate) enum Event {
+pub(crate) enum PeerEvent {
     /// A chunk of this rank's request arrived, or the storage engine has none left.
     Chunk {
         engine: usize,
@@ -54,7 +49,7 @@ pub(crate) struct Answer {
 }
 
 /// The purpose of an operation on its way.
-enum Flying {
+pub(super) enum FrameInFlight {
     ControlSend,
     ControlReceive {
         from: usize,
@@ -86,29 +81,12 @@ enum Flying {
     },
 }
 
-/// Bytes on their way to a rank.
-struct Outgoing {
-    to: usize,
-    bytes: Arc<dyn SharedBytes>,
-    at: usize,
-    is_flying: bool,
-}
-
-/// Bytes on their way from a rank.
-struct Incoming {
-    from: usize,
-    buffer: Buffer,
-    at: usize,
-    end: usize,
-    is_awaited: bool,
-}
-
 /// The state of the exchange with other ranks.
 pub(crate) struct Peers {
-    fabric: Arc<dyn Fabric>,
+    pub(super) fabric: Arc<dyn Fabric>,
     phase: u64,
     control: Vec<AlignedBuffer>,
-    flying: BTreeMap<u64, Flying>,
+    flying: BTreeMap<u64, FrameInFlight>,
     next_token: u64,
     /// Ranks that ask for nothing more.
     done: usize,
@@ -121,11 +99,11 @@ pub(crate) struct Peers {
     /// Buffers for update chunks from other ranks.
     pub(crate) keep: Vec<Buffer>,
     /// Frames for parts, which the exchange has between phases.
-    frames: Vec<AlignedBuffer>,
+    pub(super) frames: Vec<AlignedBuffer>,
     offers: VecDeque<usize>,
     answer: Option<Answer>,
-    outgoing: Vec<Outgoing>,
-    incoming: Vec<Incoming>,
+    pub(super) outgoing: Vec<Outgoing>,
+    pub(super) incoming: Vec<Incoming>,
     /// Bytes sent since they were last taken.
     pub(crate) sent: u64,
 }
@@ -196,21 +174,16 @@ impl Peers {
 
     /// True if nothing that this rank asked for or gives is on its way.
     pub(crate) fn is_quiet(&self) -> bool {
-        let is_of_others = |of: &Flying| {
+        let is_of_others = |of: &FrameInFlight| {
             matches!(
                 of,
-                Flying::ControlReceive { .. }
-                    | Flying::ChunkSend { .. }
-                    | Flying::NoneSend
-                    | Flying::PutReceive { .. }
+                FrameInFlight::ControlReceive { .. }
+                    | FrameInFlight::ChunkSend { .. }
+                    | FrameInFlight::NoneSend
+                    | FrameInFlight::PutReceive { .. }
             )
         };
         self.flying.values().all(is_of_others) && self.has_no_parts()
-    }
-
-    /// True if no messages or accumulators are on their way.
-    pub(crate) fn has_no_parts(&self) -> bool {
-        self.outgoing.is_empty() && self.incoming.is_empty()
     }
 
     /// Reports to all ranks that this one asks for nothing more in this phase.
@@ -235,7 +208,7 @@ impl Peers {
             engine,
             CHUNKS,
             memory,
-            Flying::ChunkReceive { engine, lease },
+            FrameInFlight::ChunkReceive { engine, lease },
         );
         let batch = batch as u32;
         self.tell(engine, Control::Get { batch })
@@ -258,7 +231,12 @@ impl Peers {
             },
         )?;
         let (memory, lease) = bin.into_parts();
-        self.send(engine, PUTS, (memory, 0..bytes), Flying::PutSend { lease });
+        self.send(
+            engine,
+            PUTS,
+            (memory, 0..bytes),
+            FrameInFlight::PutSend { lease },
+        );
         Ok(())
     }
 
@@ -268,7 +246,12 @@ impl Peers {
         let end = header.parts.map(|part| part[1] as usize);
         let range = 0..end[0].max(end[1]);
         let (memory, lease) = buffer.into_parts();
-        self.send(to, CHUNKS, (memory, range), Flying::ChunkSend { lease });
+        self.send(
+            to,
+            CHUNKS,
+            (memory, range),
+            FrameInFlight::ChunkSend { lease },
+        );
     }
 
     /// Reports that there are no more chunks of a batch.
@@ -281,7 +264,12 @@ impl Peers {
         };
         let mut memory = self.control_buffer()?;
         header.put(&mut memory);
-        self.send(to, CHUNKS, (memory, 0..HEADER_BYTES), Flying::NoneSend);
+        self.send(
+            to,
+            CHUNKS,
+            (memory, 0..HEADER_BYTES),
+            FrameInFlight::NoneSend,
+        );
         Ok(())
     }
 
@@ -292,7 +280,7 @@ impl Peers {
             owner,
             ANSWERS,
             memory,
-            Flying::AnswerReceive { from: owner },
+            FrameInFlight::AnswerReceive { from: owner },
         );
         self.tell(owner, Control::Offer)
     }
@@ -323,32 +311,11 @@ impl Peers {
         self.tell_on(ANSWERS, to, answer)
     }
 
-    /// Sends messages or accumulators, part by part.
-    pub(crate) fn send_bytes(&mut self, to: usize, bytes: Arc<dyn SharedBytes>) {
-        self.outgoing.push(Outgoing {
-            to,
-            bytes,
-            at: 0,
-            is_flying: false,
-        });
-    }
-
-    /// Receives `end` bytes of messages or accumulators into a buffer.
-    pub(crate) fn receive_bytes(&mut self, from: usize, buffer: Buffer, end: usize) {
-        self.incoming.push(Incoming {
-            from,
-            buffer,
-            at: 0,
-            end,
-            is_awaited: false,
-        });
-    }
-
     /// Takes what the fabric completed, and submits what can be submitted; returns true if anything changed.
     pub(crate) fn poll(
         &mut self,
         is_idle: bool,
-        events: &mut Vec<Event>,
+        events: &mut Vec<PeerEvent>,
     ) -> Result<bool, EngineError> {
         let mut has_moved = self.submit_parts();
         has_moved |= self.await_puts();
@@ -371,14 +338,14 @@ impl Peers {
     fn complete(
         &mut self,
         done: FabricCompletion,
-        events: &mut Vec<Event>,
+        events: &mut Vec<PeerEvent>,
     ) -> Result<(), EngineError> {
         let flying = self.flying.remove(&done.token).ok_or_else(protocol_error)?;
         let bytes = done.result?;
         let memory = done.buffer.ok_or_else(protocol_error)?;
         match flying {
-            Flying::ControlSend | Flying::NoneSend => self.control.push(memory),
-            Flying::AnswerReceive { from } => {
+            FrameInFlight::ControlSend | FrameInFlight::NoneSend => self.control.push(memory),
+            FrameInFlight::AnswerReceive { from } => {
                 let control = Control::decode(memory.get(..bytes).unwrap_or_default(), self.phase);
                 self.control.push(memory);
                 self.answer = Some(Answer {
@@ -390,41 +357,43 @@ impl Peers {
                     },
                 });
             }
-            Flying::ControlReceive { from } => {
+            FrameInFlight::ControlReceive { from } => {
                 let control = Control::decode(memory.get(..bytes).unwrap_or_default(), self.phase);
                 self.control.push(memory);
                 self.heard(from, control.ok_or_else(protocol_error)?)?;
             }
-            Flying::ChunkReceive { engine, lease } => {
+            FrameInFlight::ChunkReceive { engine, lease } => {
                 let header = ChunkHeader::take(memory.get(..bytes).unwrap_or_default());
                 let header = header.filter(|header| header.phase == self.phase);
-                events.push(Event::Chunk {
+                events.push(PeerEvent::Chunk {
                     engine,
                     header: header.ok_or_else(protocol_error)?,
                     buffer: Buffer::from_parts(memory, lease),
                 });
             }
-            Flying::ChunkSend { lease } => self.serve.push(Buffer::from_parts(memory, lease)),
-            Flying::PutSend { lease } => {
-                events.push(Event::BinSent(Buffer::from_parts(memory, lease)));
+            FrameInFlight::ChunkSend { lease } => {
+                self.serve.push(Buffer::from_parts(memory, lease))
             }
-            Flying::PutReceive {
+            FrameInFlight::PutSend { lease } => {
+                events.push(PeerEvent::BinSent(Buffer::from_parts(memory, lease)));
+            }
+            FrameInFlight::PutReceive {
                 batch,
                 bytes: announced,
                 lease,
             } => {
                 ensure(bytes == announced, protocol_error)?;
-                events.push(Event::Keep {
+                events.push(PeerEvent::Keep {
                     batch,
                     bytes,
                     buffer: Buffer::from_parts(memory, lease),
                 });
             }
-            Flying::PartSend { to } => {
+            FrameInFlight::PartSend { to } => {
                 self.frames.push(memory);
                 self.sent_part(to);
             }
-            Flying::PartReceive { from } => {
+            FrameInFlight::PartReceive { from } => {
                 self.came(from, memory.get(..bytes).unwrap_or_default(), events)?;
                 self.frames.push(memory);
             }
@@ -449,69 +418,6 @@ impl Peers {
         self.await_control(from)
     }
 
-    /// Takes a part of the bytes that a rank sends.
-    fn came(
-        &mut self,
-        from: usize,
-        part: &[u8],
-        events: &mut Vec<Event>,
-    ) -> Result<(), EngineError> {
-        let position = self.incoming.iter().position(|of| of.from == from);
-        let position = position.ok_or_else(protocol_error)?;
-        let of = &mut self.incoming[position];
-        let end = of.at + part.len();
-        ensure(!part.is_empty() && end <= of.end, protocol_error)?;
-        of.buffer[of.at..end].copy_from_slice(part);
-        (of.at, of.is_awaited) = (end, false);
-        if end == of.end {
-            let Incoming { from, buffer, .. } = self.incoming.remove(position);
-            events.push(Event::Received { from, buffer });
-        }
-        Ok(())
-    }
-
-    /// A part to a rank is sent: its bytes are complete, or another part follows.
-    fn sent_part(&mut self, to: usize) {
-        if let Some(position) = self.outgoing.iter().position(|of| of.to == to) {
-            let of = &mut self.outgoing[position];
-            of.is_flying = false;
-            if of.at == of.bytes.bytes().len() {
-                self.outgoing.remove(position);
-            }
-        }
-    }
-
-    /// Sends and awaits the next part of the first transfer to each rank, and from each rank.
-    ///
-    /// A rank that is awaited may send late. So the last frame is for what this rank sends.
-    fn submit_parts(&mut self) -> bool {
-        let mut has_moved = false;
-        for other in 0..self.fabric.ranks() {
-            let incoming = self.incoming.iter_mut().find(|of| of.from == other);
-            if let Some(of) = incoming.filter(|of| !of.is_awaited && self.frames.len() > 1)
-                && let Some(memory) = self.frames.pop()
-            {
-                of.is_awaited = true;
-                self.receive(other, PARTS, memory, Flying::PartReceive { from: other });
-                has_moved = true;
-            }
-            let outgoing = self.outgoing.iter_mut().find(|of| of.to == other);
-            if let Some(of) = outgoing.filter(|of| !of.is_flying)
-                && let Some(mut memory) = self.frames.pop()
-            {
-                let bytes = of.bytes.bytes();
-                let part = &bytes[of.at..bytes.len().min(of.at + FRAME_BYTES)];
-                let length = part.len();
-                memory[..length].copy_from_slice(part);
-                (of.at, of.is_flying) = (of.at + length, true);
-                let flying = Flying::PartSend { to: other };
-                self.send(other, PARTS, (memory, 0..length), flying);
-                has_moved = true;
-            }
-        }
-        has_moved
-    }
-
     /// Awaits announced update chunks, as far as there are buffers for them.
     fn await_puts(&mut self) -> bool {
         let mut has_moved = false;
@@ -520,7 +426,7 @@ impl Peers {
             && let Some(buffer) = self.keep.pop()
         {
             let (memory, lease) = buffer.into_parts();
-            let receive = Flying::PutReceive {
+            let receive = FrameInFlight::PutReceive {
                 batch,
                 bytes,
                 lease,
@@ -533,7 +439,12 @@ impl Peers {
 
     fn await_control(&mut self, from: usize) -> Result<(), EngineError> {
         let memory = self.control_buffer()?;
-        self.receive(from, CONTROL, memory, Flying::ControlReceive { from });
+        self.receive(
+            from,
+            CONTROL,
+            memory,
+            FrameInFlight::ControlReceive { from },
+        );
         Ok(())
     }
 
@@ -549,7 +460,12 @@ impl Peers {
     ) -> Result<(), EngineError> {
         let mut memory = self.control_buffer()?;
         memory[..HEADER_BYTES].copy_from_slice(&control.encode(self.phase));
-        self.send(to, channel, (memory, 0..HEADER_BYTES), Flying::ControlSend);
+        self.send(
+            to,
+            channel,
+            (memory, 0..HEADER_BYTES),
+            FrameInFlight::ControlSend,
+        );
         Ok(())
     }
 
@@ -560,12 +476,12 @@ impl Peers {
         }
     }
 
-    fn send(
+    pub(super) fn send(
         &mut self,
         to: usize,
         channel: Channel,
         (buffer, range): (AlignedBuffer, Range<usize>),
-        flying: Flying,
+        flying: FrameInFlight,
     ) {
         self.sent += range.len() as u64;
         let operation = FabricOperation::Send {
@@ -577,7 +493,13 @@ impl Peers {
         self.submit(operation, flying);
     }
 
-    fn receive(&mut self, from: usize, channel: Channel, buffer: AlignedBuffer, flying: Flying) {
+    pub(super) fn receive(
+        &mut self,
+        from: usize,
+        channel: Channel,
+        buffer: AlignedBuffer,
+        flying: FrameInFlight,
+    ) {
         let operation = FabricOperation::Receive {
             from,
             channel,
@@ -586,7 +508,7 @@ impl Peers {
         self.submit(operation, flying);
     }
 
-    fn submit(&mut self, operation: FabricOperation, flying: Flying) {
+    fn submit(&mut self, operation: FabricOperation, flying: FrameInFlight) {
         let token = self.next_token;
         self.next_token += 1;
         self.flying.insert(token, flying);

@@ -49,7 +49,7 @@ pub(crate) fn visit(
     );
     let phase = (PhaseKind::Scatter, 0);
     let service = ChunkService::new(context, chunks, phase, reads_data, &mut state);
-    let scan = Scan {
+    let scan = ChunkScan {
         context,
         service: &service,
         chunks,
@@ -72,7 +72,7 @@ pub(crate) fn visit(
 }
 
 /// A scan as a job.
-struct Scan<'s, V> {
+struct ChunkScan<'s, V> {
     context: &'s ExecContext<'s>,
     service: &'s ChunkService<'s>,
     chunks: &'s ChunkSet,
@@ -83,7 +83,7 @@ struct Scan<'s, V> {
     visit: V,
 }
 
-impl<V> Scan<'_, V> {
+impl<V> ChunkScan<'_, V> {
     /// Asks for the chunks of the next batch; returns false if all are asked for.
     fn open_next(&self) -> bool {
         let mut next = lock(&self.next);
@@ -100,7 +100,7 @@ impl<V> Scan<'_, V> {
     }
 }
 
-impl<V> Job for Scan<'_, V>
+impl<V> Job for ChunkScan<'_, V>
 where
     V: Fn(&mut Worker, usize, &ChunkView<'_>, &[u8]) -> Result<(), EngineError> + Sync,
 {

@@ -16,7 +16,7 @@ use crate::exec::column::kernel::pass::Pass;
 use crate::exec::column::kernel::signal_batch::signal_batch;
 use crate::exec::stream::bins::{Bin, Bins, fold, parts_mut};
 use crate::exec::stream::help::{Offered, Offers};
-use crate::exec::stream::peers::SharedBytes;
+use crate::exec::stream::parts::SharedBytes;
 use crate::exec::stream::service::{Arrived, ChunkService};
 use crate::memory::run_bytes;
 use crate::messages::batch::MessageSlice;
@@ -26,7 +26,7 @@ use crate::program::edge::EdgeProgram;
 use crate::value::EdgeValue;
 
 /// The messages of one batch whose chunks are processed.
-struct OpenBatch<M> {
+struct SignalledBatch<M> {
     batch: usize,
     span: usize,
     count: u64,
@@ -38,15 +38,15 @@ struct OpenBatch<M> {
     message: PhantomData<M>,
 }
 
-impl<M: Element> SharedBytes for OpenBatch<M> {
+impl<M: Element> SharedBytes for SignalledBatch<M> {
     fn bytes(&self) -> &[u8] {
         &self.buffer[..run_bytes::bytes_max(self.span, size_of::<M>())]
     }
 }
 
-impl<M: Element> OpenBatch<M> {
+impl<M: Element> SignalledBatch<M> {
     fn new(batch: usize, span: usize, count: u64, buffer: Buffer, is_foreign: bool) -> Arc<Self> {
-        Arc::new(OpenBatch {
+        Arc::new(SignalledBatch {
             batch,
             span,
             count,
@@ -78,20 +78,20 @@ pub(crate) struct ScatterPhase<'p, P: EdgeProgram> {
     bins: &'p Bins<P::Accumulator>,
     /// The batches of this rank with active vertices that have not signalled.
     waiting: Mutex<VecDeque<usize>>,
-    open: Mutex<Vec<Arc<OpenBatch<P::Message>>>>,
+    open: Mutex<Vec<Arc<SignalledBatch<P::Message>>>>,
     /// Buffers for the messages of more batches.
     free: Mutex<Vec<Buffer>>,
     /// Workers that signal a batch or process a chunk.
     busy: AtomicUsize,
     /// The help that this rank gives once its own batches are done.
-    help: Mutex<Help>,
+    help: Mutex<ScatterHelp>,
     /// The next bin to empty at the end of the phase.
     next_bin: AtomicUsize,
     counts: Mutex<ScatterCounts>,
 }
 
 /// The help that a rank gives to others.
-enum Help {
+enum ScatterHelp {
     /// It looks for an owner that accepts it.
     Offering(Offers),
     /// It waits for the messages of a batch.
@@ -137,7 +137,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
             open: Mutex::default(),
             free: Mutex::new(free),
             busy: AtomicUsize::new(0),
-            help: Mutex::new(Help::Offering(offers)),
+            help: Mutex::new(ScatterHelp::Offering(offers)),
             next_bin: AtomicUsize::new(0),
             counts: Mutex::default(),
         }
@@ -179,7 +179,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         batch: usize,
         mut buffer: Buffer,
         worker: usize,
-    ) -> Result<Option<Arc<OpenBatch<P::Message>>>, EngineError> {
+    ) -> Result<Option<Arc<SignalledBatch<P::Message>>>, EngineError> {
         let span = self.pass.context.batches.span(batch) as usize;
         let (values, present) = run_codec::parts_mut(&mut buffer, span);
         present.fill(0);
@@ -189,7 +189,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
             lock(&self.free).push(buffer);
             return Ok(None);
         }
-        let open = OpenBatch::new(batch, span, count, buffer, false);
+        let open = SignalledBatch::new(batch, span, count, buffer, false);
         lock(&self.open).push(Arc::clone(&open));
         self.service.open(batch);
         Ok(Some(open))
@@ -334,7 +334,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     }
 
     /// An open batch of this rank that one more helper would end sooner: the one with most bytes left.
-    fn batch_in_need(&self) -> Option<Arc<OpenBatch<P::Message>>> {
+    fn batch_in_need(&self) -> Option<Arc<SignalledBatch<P::Message>>> {
         let open = lock(&self.open);
         let own = open.iter().filter(|of| !of.is_foreign);
         let most = own.max_by_key(|of| self.service.bytes_left(of.batch))?;
@@ -346,7 +346,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     fn open_for_helper(
         &self,
         worker: usize,
-    ) -> Result<Option<Arc<OpenBatch<P::Message>>>, EngineError> {
+    ) -> Result<Option<Arc<SignalledBatch<P::Message>>>, EngineError> {
         let Some(buffer) = lock(&self.free).pop() else {
             return Ok(None);
         };
@@ -380,15 +380,15 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     /// Goes on with the help to other ranks; returns true if there is no more to give.
     fn help(&self) -> Result<bool, EngineError> {
         let mut help = lock(&self.help);
-        *help = match std::mem::replace(&mut *help, Help::Over) {
-            Help::Over => Help::Over,
-            Help::Helping(offers) => match lock(&self.open).is_empty() {
-                true => Help::Offering(offers),
-                false => Help::Helping(offers),
+        *help = match std::mem::replace(&mut *help, ScatterHelp::Over) {
+            ScatterHelp::Over => ScatterHelp::Over,
+            ScatterHelp::Helping(offers) => match lock(&self.open).is_empty() {
+                true => ScatterHelp::Offering(offers),
+                false => ScatterHelp::Helping(offers),
             },
-            Help::Offering(mut offers) => match offers.next(self.service)? {
-                Offered::Over => Help::Over,
-                Offered::Waiting => Help::Offering(offers),
+            ScatterHelp::Offering(mut offers) => match offers.next(self.service)? {
+                Offered::Over => ScatterHelp::Over,
+                Offered::Waiting => ScatterHelp::Offering(offers),
                 Offered::Accepted {
                     owner,
                     batch,
@@ -399,7 +399,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
                     let bytes = run_bytes::bytes_max(span, size_of::<P::Message>());
                     let buffer = lock(&self.free).pop().ok_or(EngineError::Broken)?;
                     self.service.receive_bytes(owner, buffer, bytes)?;
-                    Help::Receiving {
+                    ScatterHelp::Receiving {
                         offers,
                         owner,
                         batch,
@@ -407,13 +407,13 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
                     }
                 }
             },
-            Help::Receiving {
+            ScatterHelp::Receiving {
                 offers,
                 owner,
                 batch,
                 count,
             } => match self.service.take_received(owner) {
-                None => Help::Receiving {
+                None => ScatterHelp::Receiving {
                     offers,
                     owner,
                     batch,
@@ -421,14 +421,14 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
                 },
                 Some(buffer) => {
                     let span = self.pass.context.batches.span(batch) as usize;
-                    let open = OpenBatch::new(batch, span, count, buffer, true);
+                    let open = SignalledBatch::new(batch, span, count, buffer, true);
                     lock(&self.open).push(open);
                     self.service.open(batch);
-                    Help::Helping(offers)
+                    ScatterHelp::Helping(offers)
                 }
             },
         };
-        Ok(matches!(*help, Help::Over))
+        Ok(matches!(*help, ScatterHelp::Over))
     }
 
     /// True if no worker of this rank adds to a bin any more.

@@ -11,7 +11,7 @@ use crate::exec::column::kernel::pass::Pass;
 use crate::exec::stream::bins::Bins;
 use crate::exec::stream::peers::Peers;
 use crate::exec::stream::service::{QUEUE_DEPTH, ServiceState};
-use crate::exec::stream::storage_engine::{Placement, StorageEngine};
+use crate::exec::stream::storage_engine::{ChunkPlacement, StorageEngine};
 use crate::memory::stream::{SERVED, StreamMemory};
 use crate::program::edge::EdgeProgram;
 use crate::program::footprint::ProgramFootprint;
@@ -19,11 +19,11 @@ use crate::value::EdgeValue;
 
 /// The scratch memory of passes.
 pub(crate) struct StreamScratch<P: EdgeProgram> {
-    pub(crate) ready: Option<StreamBuffers<P>>,
+    pub(crate) ready: Option<PassBuffers<P>>,
 }
 
 /// What a pass works with.
-pub(crate) struct StreamBuffers<P: EdgeProgram> {
+pub(crate) struct PassBuffers<P: EdgeProgram> {
     pub(crate) service: ServiceState,
     pub(crate) bins: Bins<P::Accumulator>,
     /// For the messages of batches.
@@ -47,10 +47,10 @@ impl<P: EdgeProgram> StreamScratch<P> {
         &mut self,
         pass: &Pass<'_, P>,
         chunks: &ChunkSet,
-    ) -> Result<&mut StreamBuffers<P>, EngineError> {
+    ) -> Result<&mut PassBuffers<P>, EngineError> {
         let ready = match self.ready.take() {
             Some(ready) => ready,
-            None => StreamBuffers::new(pass, chunks)?,
+            None => PassBuffers::new(pass, chunks)?,
         };
         Ok(self.ready.insert(ready))
     }
@@ -62,7 +62,7 @@ impl<P: EdgeProgram> StreamScratch<P> {
     }
 }
 
-impl<P: EdgeProgram> StreamBuffers<P> {
+impl<P: EdgeProgram> PassBuffers<P> {
     fn new(pass: &Pass<'_, P>, chunks: &ChunkSet) -> Result<Self, EngineError> {
         let context = pass.context;
         let reads_data = P::Edge::WEIGHTED && context.graph.edge_kind().bytes() > 0;
@@ -89,7 +89,7 @@ impl<P: EdgeProgram> StreamBuffers<P> {
             )),
         };
         let set = |_| Accumulators::new(context, context.shape.entries, P::IDENTITY);
-        Ok(StreamBuffers {
+        Ok(PassBuffers {
             service: ServiceState::new(
                 context.disk.queue(QUEUE_DEPTH)?,
                 engine,
@@ -139,8 +139,8 @@ impl<P: EdgeProgram> StreamBuffers<P> {
 }
 
 /// Which chunks of a graph are at which rank.
-pub(crate) fn placement(context: &ExecContext, chunks: &ChunkSet) -> Placement {
-    Placement {
+pub(crate) fn placement(context: &ExecContext, chunks: &ChunkSet) -> ChunkPlacement {
+    ChunkPlacement {
         engines: context.ranks.count(),
         own: context.ranks.rank(),
         // Of a copy in scratch each rank has its own file.

@@ -7,66 +7,64 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, TryLockError};
 
 use graphmill_fabric::protocol_error;
-use graphmill_graph::{ChunkPart, ChunkSet, ChunkView, StoredGraph};
+use graphmill_graph::{ChunkSet, ChunkView, StoredGraph};
 use graphmill_raw::{Element, SplitMix64, lock};
-use graphmill_storage::{Buffer, Completion, Operation, Queue, Step};
+use graphmill_storage::{Buffer, Queue, Step};
 
 use crate::context::ExecContext;
 use crate::error::{EngineError, ensure};
-use crate::exec::stream::peers::{Answer, Event, Peers, SharedBytes};
-use crate::exec::stream::protocol::ChunkHeader;
+use crate::exec::stream::peers::{PeerEvent, Peers};
 use crate::exec::stream::storage_engine::{ChunkRef, PhaseKind, StorageEngine};
 use crate::exec::stream::updates::{self, UpdateId};
-use crate::memory::stream::SLOT_HEADER_BYTES;
 
 /// Operations of the disk on their way at most.
 pub(crate) const QUEUE_DEPTH: usize = 32;
 /// The tokens of writes of this rank's bins, and of those of other ranks; reads have smaller ones.
-const WRITE: u64 = u64::MAX;
-const KEPT: u64 = u64::MAX - 1;
+pub(super) const WRITE: u64 = u64::MAX;
+pub(super) const KEPT: u64 = u64::MAX - 1;
 
 /// The state of the service, which lives from pass to pass.
 pub(crate) struct ServiceState {
-    queue: Box<dyn Queue>,
+    pub(super) queue: Box<dyn Queue>,
     pub(crate) engine: StorageEngine,
     /// The window: buffers without a request.
-    free: Vec<Buffer>,
-    reading: BTreeMap<u64, Reading>,
-    next_token: u64,
+    pub(super) free: Vec<Buffer>,
+    pub(super) reading: BTreeMap<u64, Reading>,
+    pub(super) next_token: u64,
     /// The batches whose chunks this rank processes.
-    requests: BTreeMap<usize, Requests>,
+    pub(super) requests: BTreeMap<usize, Requests>,
     /// Empty bins, to exchange for full ones.
-    spare_bins: Vec<Buffer>,
+    pub(super) spare_bins: Vec<Buffer>,
     /// Bytes read and written since they were last taken.
-    moved: [u64; 2],
+    pub(super) moved: [u64; 2],
     /// The other ranks, if there are any.
     pub(crate) peers: Option<Peers>,
-    random: SplitMix64,
+    pub(super) random: SplitMix64,
     /// Messages or accumulators that arrived, and their sender.
-    received: Vec<(usize, Buffer)>,
+    pub(super) received: Vec<(usize, Buffer)>,
 }
 
 /// A read on its way.
 #[derive(Clone, Copy)]
-struct Reading {
-    batch: usize,
-    chunk: ChunkRef,
+pub(super) struct Reading {
+    pub(super) batch: usize,
+    pub(super) chunk: ChunkRef,
     /// The rank that asked for it, if it is another one.
-    asked_by: Option<usize>,
+    pub(super) asked_by: Option<usize>,
     /// Where the part that is read ends in the buffer.
-    end: usize,
+    pub(super) end: usize,
     /// The part behind it is read next.
-    has_more: bool,
+    pub(super) has_more: bool,
 }
 
 /// The requests for the chunks of one batch.
-struct Requests {
+pub(super) struct Requests {
     /// The storage engines that have unprocessed chunks, as far as is known.
-    engines: Vec<usize>,
-    in_flight: usize,
-    arrived: VecDeque<Arrived>,
+    pub(super) engines: Vec<usize>,
+    pub(super) in_flight: usize,
+    pub(super) arrived: VecDeque<Arrived>,
     /// Chunks that workers process.
-    taken: usize,
+    pub(super) taken: usize,
 }
 
 impl Requests {
@@ -81,12 +79,12 @@ impl Requests {
 /// A chunk in a buffer of the window.
 pub(crate) struct Arrived {
     pub(crate) batch: usize,
-    content: Content,
-    buffer: Buffer,
+    pub(super) content: ChunkContent,
+    pub(super) buffer: Buffer,
 }
 
 /// What is known of the bytes of a chunk.
-enum Content {
+pub(super) enum ChunkContent {
     /// They were read here and not checked.
     Own(ChunkRef),
     /// Where the chunk is, and the data of its edges, as another rank found them.
@@ -130,15 +128,15 @@ impl ServiceState {
 
 /// The service during one phase.
 pub(crate) struct ChunkService<'p> {
-    context: &'p ExecContext<'p>,
-    graph: &'p Arc<StoredGraph>,
-    chunks: &'p ChunkSet,
-    kind: PhaseKind,
+    pub(super) context: &'p ExecContext<'p>,
+    pub(super) graph: &'p Arc<StoredGraph>,
+    pub(super) chunks: &'p ChunkSet,
+    pub(super) kind: PhaseKind,
     /// The number of the phase, which no other phase of the run has.
-    phase: u64,
+    pub(super) phase: u64,
     /// Workers read the data of edges too.
-    reads_data: bool,
-    state: Mutex<&'p mut ServiceState>,
+    pub(super) reads_data: bool,
+    pub(super) state: Mutex<&'p mut ServiceState>,
 }
 
 impl<'p> ChunkService<'p> {
@@ -243,7 +241,11 @@ impl<'p> ChunkService<'p> {
     /// Takes what the disk and other ranks have completed, serves them, and asks for more chunks.
     ///
     /// Returns true if anything changed. An idle worker waits a moment if nothing did.
-    fn advance(&self, state: &mut ServiceState, is_idle: bool) -> Result<bool, EngineError> {
+    pub(super) fn advance(
+        &self,
+        state: &mut ServiceState,
+        is_idle: bool,
+    ) -> Result<bool, EngineError> {
         let mut has_moved = self.take_completed(state)?;
         has_moved |= self.hear(state, false)?;
         has_moved |= self.serve(state)?;
@@ -277,7 +279,7 @@ impl<'p> ChunkService<'p> {
         let has_moved = peers.poll(is_idle, &mut events)?;
         for event in events {
             match event {
-                Event::Chunk {
+                PeerEvent::Chunk {
                     engine,
                     header,
                     buffer,
@@ -289,7 +291,7 @@ impl<'p> ChunkService<'p> {
                     if header.has_chunk {
                         requests.arrived.push_back(Arrived {
                             batch,
-                            content: Content::Came(header.parts),
+                            content: ChunkContent::Came(header.parts),
                             buffer,
                         });
                     } else {
@@ -297,13 +299,13 @@ impl<'p> ChunkService<'p> {
                         state.free.push(buffer);
                     }
                 }
-                Event::Keep {
+                PeerEvent::Keep {
                     batch,
                     bytes,
                     buffer,
                 } => self.write(state, (batch, bytes, buffer), KEPT)?,
-                Event::BinSent(buffer) => state.spare_bins.push(buffer),
-                Event::Received { from, buffer } => state.received.push((from, buffer)),
+                PeerEvent::BinSent(buffer) => state.spare_bins.push(buffer),
+                PeerEvent::Received { from, buffer } => state.received.push((from, buffer)),
             }
         }
         Ok(has_moved)
@@ -369,137 +371,11 @@ impl<'p> ChunkService<'p> {
         Ok(has_moved)
     }
 
-    /// Reads a chunk of this rank's storage engine, for a rank that asked for it or for this one.
-    fn read(
-        &self,
-        state: &mut ServiceState,
-        (batch, chunk, asked_by): (usize, ChunkRef, Option<usize>),
-        buffer: Buffer,
-    ) -> Result<(), EngineError> {
-        let reading = Reading {
-            batch,
-            chunk,
-            asked_by,
-            end: SLOT_HEADER_BYTES,
-            has_more: false,
-        };
-        match chunk {
-            ChunkRef::Arcs(_) => self.read_part(state, reading, ChunkPart::Arcs, buffer),
-            ChunkRef::Updates(update) => {
-                let file = state.engine.updates()?.file.clone();
-                let range = SLOT_HEADER_BYTES..SLOT_HEADER_BYTES + update.bytes;
-                let end = range.end;
-                let read = Operation::Read {
-                    file,
-                    offset: update.offset,
-                    buffer,
-                    range,
-                };
-                state.submit(Reading { end, ..reading }, read);
-                Ok(())
-            }
-        }
-    }
-
-    /// Reads the arcs of a chunk, or their data behind them.
-    fn read_part(
-        &self,
-        state: &mut ServiceState,
-        reading: Reading,
-        part: ChunkPart,
-        buffer: Buffer,
-    ) -> Result<(), EngineError> {
-        let ChunkRef::Arcs(chunk) = reading.chunk else {
-            return Err(EngineError::Broken);
-        };
-        let pages = self.graph.chunk_read(&chunk, part)?;
-        let range = reading.end..reading.end + pages.bytes;
-        let reading = Reading {
-            end: range.end,
-            has_more: self.reads_data && part == ChunkPart::Arcs,
-            ..reading
-        };
-        let read = Operation::Read {
-            file: pages.file,
-            offset: pages.offset,
-            buffer,
-            range,
-        };
-        state.submit(reading, read);
-        Ok(())
-    }
-
-    /// Takes a finished operation of the disk.
-    fn complete(&self, state: &mut ServiceState, done: Completion) -> Result<(), EngineError> {
-        let bytes = done.result? as u64;
-        let buffer = done.buffer.ok_or(EngineError::Broken)?;
-        if done.token >= KEPT {
-            state.moved[1] += bytes;
-            match &mut state.peers {
-                Some(peers) if done.token == KEPT => peers.keep.push(buffer),
-                _ => state.spare_bins.push(buffer),
-            }
-            return Ok(());
-        }
-        state.moved[0] += bytes;
-        let reading = state.reading.remove(&done.token);
-        let reading = reading.ok_or(EngineError::Broken)?;
-        if reading.has_more {
-            return self.read_part(state, reading, ChunkPart::Data, buffer);
-        }
-        let Reading { batch, chunk, .. } = reading;
-        if let Some(rank) = reading.asked_by {
-            let header = ChunkHeader {
-                batch: batch as u32,
-                phase: self.fabric_phase(),
-                has_chunk: true,
-                parts: self.parts(&chunk, &buffer)?,
-            };
-            let peers = state.peers.as_mut().ok_or(EngineError::Broken)?;
-            peers.answer_get(rank, header, buffer);
-            return Ok(());
-        }
-        let requests = state.requests.get_mut(&batch);
-        let requests = requests.ok_or(EngineError::Broken)?;
-        requests.in_flight -= 1;
-        requests.arrived.push_back(Arrived {
-            batch,
-            content: Content::Own(chunk),
-            buffer,
-        });
-        Ok(())
-    }
-
-    /// Checks the pages of a chunk that was read here; returns where it is, and the data of its edges.
-    fn parts(&self, chunk: &ChunkRef, buffer: &[u8]) -> Result<[[u32; 2]; 2], EngineError> {
-        let mut at = SLOT_HEADER_BYTES;
-        let chunk = match chunk {
-            ChunkRef::Arcs(chunk) => chunk,
-            ChunkRef::Updates(update) => {
-                return Ok([[at as u32, (at + update.bytes) as u32], [0; 2]]);
-            }
-        };
-        let mut part = |part| -> Result<[u32; 2], EngineError> {
-            let read = self.graph.chunk_read(chunk, part)?;
-            let range = self
-                .graph
-                .check_chunk(&read, &buffer[at..at + read.bytes])?;
-            let found = [at + range.start, at + range.end].map(|at| at as u32);
-            at += read.bytes;
-            Ok(found)
-        };
-        let arcs = part(ChunkPart::Arcs)?;
-        Ok(match self.reads_data {
-            true => [arcs, part(ChunkPart::Data)?],
-            false => [arcs, [0; 2]],
-        })
-    }
-
     /// Returns the bytes of a chunk, and of the data of its edges.
     fn bytes_of<'a>(&self, arrived: &'a Arrived) -> Result<[&'a [u8]; 2], EngineError> {
         let parts = match &arrived.content {
-            Content::Own(chunk) => self.parts(chunk, &arrived.buffer)?,
-            Content::Came(parts) => *parts,
+            ChunkContent::Own(chunk) => self.parts(chunk, &arrived.buffer)?,
+            ChunkContent::Came(parts) => *parts,
         };
         let slice = |[from, to]: [u32; 2]| arrived.buffer.get(from as usize..to as usize);
         match parts.map(slice) {
@@ -531,7 +407,8 @@ impl<'p> ChunkService<'p> {
         let [bytes, _] = self.bytes_of(arrived)?;
         let found = updates::parts(bytes, self.update_id(arrived.batch));
         let corrupt = || match &arrived.content {
-            Content::Own(ChunkRef::Updates(chunk)) => match lock(&self.state).engine.updates() {
+            ChunkContent::Own(ChunkRef::Updates(chunk)) => match lock(&self.state).engine.updates()
+            {
                 Ok(updates) => updates.corrupt(chunk.offset),
                 Err(error) => error,
             },
@@ -541,7 +418,7 @@ impl<'p> ChunkService<'p> {
     }
 
     /// The identity of the update chunks of a batch that scatter writes and gather reads.
-    fn update_id(&self, batch: usize) -> UpdateId {
+    pub(super) fn update_id(&self, batch: usize) -> UpdateId {
         UpdateId {
             batch,
             phase: self.phase,
@@ -549,7 +426,7 @@ impl<'p> ChunkService<'p> {
     }
 
     /// The number of the phase on the way to other ranks.
-    fn fabric_phase(&self) -> u64 {
+    pub(super) fn fabric_phase(&self) -> u64 {
         2 * self.phase + u64::from(self.kind == PhaseKind::Gather)
     }
 
@@ -576,91 +453,6 @@ impl<'p> ChunkService<'p> {
             Some(peers) if engine != ranks.rank() => peers.put(engine, batch, bytes, buffer),
             _ => self.write(state, (batch, bytes, buffer), WRITE),
         }
-    }
-
-    /// Writes an update chunk to this rank's storage engine.
-    fn write(
-        &self,
-        state: &mut ServiceState,
-        (batch, bytes, buffer): (usize, usize, Buffer),
-        token: u64,
-    ) -> Result<(), EngineError> {
-        ensure(batch < self.context.batches.len(), protocol_error)?;
-        state.write(batch, bytes, buffer, token)
-    }
-
-    /// True if nothing is sent to an owner any more, or awaited from one.
-    pub(crate) fn is_delivered(&self) -> bool {
-        let state = lock(&self.state);
-        state.peers.as_ref().is_none_or(Peers::has_no_parts)
-    }
-
-    /// Offers help to an owner.
-    pub(crate) fn offer(&self, owner: usize) -> Result<(), EngineError> {
-        self.with_peers(|peers| peers.offer(owner))
-    }
-
-    /// Takes the answer to an offer of this rank.
-    pub(crate) fn take_answer(&self) -> Option<Answer> {
-        lock(&self.state).peers.as_mut()?.take_answer()
-    }
-
-    /// Takes the next rank that offers help.
-    pub(crate) fn take_offer(&self) -> Option<usize> {
-        lock(&self.state).peers.as_mut()?.take_offer()
-    }
-
-    /// Answers an offer: the batch to help with and its messages, or no help.
-    pub(crate) fn answer_offer(
-        &self,
-        rank: usize,
-        accepted: Option<(usize, u64)>,
-    ) -> Result<(), EngineError> {
-        self.with_peers(|peers| peers.answer_offer(rank, accepted))
-    }
-
-    /// Sends messages to a helper, or accumulators to an owner.
-    pub(crate) fn send_bytes(
-        &self,
-        to: usize,
-        bytes: Arc<dyn SharedBytes>,
-    ) -> Result<(), EngineError> {
-        self.with_peers(|peers| {
-            peers.send_bytes(to, bytes);
-            Ok(())
-        })
-    }
-
-    /// Receives `bytes` bytes of a rank into a buffer; [`take_received`](Self::take_received) returns it.
-    pub(crate) fn receive_bytes(
-        &self,
-        from: usize,
-        buffer: Buffer,
-        bytes: usize,
-    ) -> Result<(), EngineError> {
-        self.with_peers(|peers| {
-            peers.receive_bytes(from, buffer, bytes);
-            Ok(())
-        })
-    }
-
-    /// Takes the bytes of a rank once they are complete.
-    pub(crate) fn take_received(&self, from: usize) -> Option<Buffer> {
-        let received = &mut lock(&self.state).received;
-        let position = received.iter().position(|(other, _)| *other == from)?;
-        Some(received.swap_remove(position).1)
-    }
-
-    fn with_peers<T>(
-        &self,
-        work: impl FnOnce(&mut Peers) -> Result<T, EngineError>,
-    ) -> Result<T, EngineError> {
-        work(
-            lock(&self.state)
-                .peers
-                .as_mut()
-                .ok_or(EngineError::Broken)?,
-        )
     }
 
     /// Bytes of a batch at all storage engines that were not handed out, by those at this rank.
@@ -715,52 +507,5 @@ impl<'p> ChunkService<'p> {
             lock(wire).free = peers.end();
         }
         Ok(())
-    }
-}
-
-impl ServiceState {
-    /// Writes a bin to this rank's storage engine between two phases, and exchanges its buffer for an empty one.
-    pub(crate) fn put_own(
-        &mut self,
-        batch: usize,
-        phase: u64,
-        bin: &mut Buffer,
-        (count, capacity, width): (usize, usize, usize),
-    ) -> Result<(), EngineError> {
-        let bytes = updates::seal(bin, UpdateId { batch, phase }, count, capacity, width);
-        let spare = self.spare_bins.pop().ok_or(EngineError::Broken)?;
-        let buffer = std::mem::replace(bin, spare);
-        self.write(batch, bytes, buffer, WRITE)?;
-        // No more than one is on its way, as nothing else goes on.
-        let done = self.queue.wait().ok_or(EngineError::Broken)?;
-        self.moved[1] += done.result? as u64;
-        self.spare_bins.extend(done.buffer);
-        Ok(())
-    }
-
-    fn write(
-        &mut self,
-        batch: usize,
-        bytes: usize,
-        buffer: Buffer,
-        token: u64,
-    ) -> Result<(), EngineError> {
-        let updates = self.engine.updates()?;
-        let (file, chunk) = (updates.file.clone(), updates.append(batch, bytes)?);
-        let write = Operation::Write {
-            file,
-            offset: chunk.offset,
-            buffer,
-            range: 0..chunk.bytes,
-        };
-        self.queue.submit(write, token);
-        Ok(())
-    }
-
-    fn submit(&mut self, reading: Reading, read: Operation) {
-        let token = self.next_token;
-        self.next_token = (self.next_token + 1) % KEPT;
-        self.reading.insert(token, reading);
-        self.queue.submit(read, token);
     }
 }

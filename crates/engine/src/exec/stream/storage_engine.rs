@@ -28,7 +28,7 @@ pub(crate) enum ChunkRef {
 
 /// Which chunks of a graph are at which storage engine.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Placement {
+pub(crate) struct ChunkPlacement {
     /// Number of storage engines.
     pub(crate) engines: usize,
     /// This one.
@@ -37,12 +37,12 @@ pub(crate) struct Placement {
     pub(crate) by_file: bool,
 }
 
-impl Placement {
+impl ChunkPlacement {
     /// The storage engine of chunk number `number` of a graph.
     pub(crate) fn engine_of(&self, number: usize, chunk: &Chunk) -> usize {
         match (self.engines, self.by_file) {
             (1, _) => 0,
-            (_, true) => chunk.file() as usize,
+            (_, true) => chunk.file(),
             // The number alone decides, so that all ranks agree.
             (engines, false) => SplitMix64::new(number as u64).below(engines as u64) as usize,
         }
@@ -51,7 +51,7 @@ impl Placement {
 
 /// The storage engine of this rank.
 pub(crate) struct StorageEngine {
-    placement: Placement,
+    placement: ChunkPlacement,
     /// For each batch, the position of the first chunk that was not handed out in this phase.
     cursors: Vec<usize>,
     /// The update chunks; the file is made for the first one.
@@ -63,7 +63,7 @@ pub(crate) struct StorageEngine {
 impl StorageEngine {
     pub(crate) fn new(batches: usize, disk: Arc<dyn Disk>, path: PathBuf) -> Self {
         StorageEngine {
-            placement: Placement::default(),
+            placement: ChunkPlacement::default(),
             cursors: vec![0; batches],
             updates: None,
             disk,
@@ -72,7 +72,7 @@ impl StorageEngine {
     }
 
     /// Begins a superstep: all chunks of arcs are unprocessed, and there are no updates.
-    pub(crate) fn begin(&mut self, placement: Placement) {
+    pub(crate) fn begin(&mut self, placement: ChunkPlacement) {
         self.placement = placement;
         self.cursors.fill(0);
         self.updates.iter_mut().for_each(UpdateFile::clear);

@@ -1,6 +1,6 @@
 //! Chunks by the batch of the destination, made in scratch for passes against the arcs.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use graphmill_graph::{
     ChunkBins, ChunkPlace, ChunkSet, ChunkShape, ChunkWriter, FileSide, FormatError, StoreHere,
@@ -9,32 +9,12 @@ use graphmill_graph::{
 use graphmill_raw::lock;
 
 use crate::context::ExecContext;
-use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::exec::stream::scan;
-use crate::graph_view::GraphView;
 use crate::metrics::run::PassMetrics;
 
-impl Engine {
-    /// Makes the transposed chunks, unless the graph has them.
-    pub(crate) fn transpose_chunks(&mut self) -> Result<(), EngineError> {
-        if self.graph().symmetric() || self.transposed.is_some() {
-            return Ok(());
-        }
-        let began = self.common.clock.now();
-        self.release();
-        let context = ExecContext::new(&self.common, &self.stored);
-        let made = transpose(&context).map_err(|error| self.too_small(error));
-        self.broken = made.is_err();
-        let (graph, report) = made?;
-        self.transposed = Some(GraphView::new(Arc::new(graph), &self.common.budget)?);
-        self.end_pass(began, report);
-        Ok(())
-    }
-}
-
-/// Reads each chunk of this rank's storage engine once, and writes each arc once, into chunks of its destination's batch.
-fn transpose(context: &ExecContext) -> Result<(StoredGraph, PassMetrics), EngineError> {
+/// Makes chunks by destination of the chunks at this rank: reads each once, and writes each arc once.
+pub(crate) fn transpose(context: &ExecContext) -> Result<(StoredGraph, PassMetrics), EngineError> {
     let (graph, budget) = (context.graph, &context.budget);
     let chunks = graph.chunks().ok_or(EngineError::Broken)?;
     let workers = context.workers.count();

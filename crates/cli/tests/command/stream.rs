@@ -1,0 +1,145 @@
+//! Runs over unsorted chunks: the same results as over columns, and the refusals.
+
+use std::path::Path;
+
+use crate::{fail, folder_with_edges, succeed};
+
+/// A graph with a hub, loops, duplicates and a vertex without arcs out of it.
+fn edges() -> String {
+    let mut state = 1u64;
+    let mut next = |bound: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % bound
+    };
+    let mut text = String::new();
+    for _ in 0..6000 {
+        let (source, destination) = (next(900), next(700));
+        let source = if source > 800 { 5 } else { source };
+        text += &format!("{source} {destination} {}\n", next(9));
+    }
+    text
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}
+
+/// True if two results have the same ids, and values within 1e-9.
+fn is_close(one: &str, other: &str) -> bool {
+    let close = |(one, other): (&str, &str)| match (one.parse::<f64>(), other.parse::<f64>()) {
+        (Ok(one), Ok(other)) => one == other || (one - other).abs() <= 1e-9 * one.abs(),
+        _ => one == other,
+    };
+    let cells = |text: &str| {
+        text.split([',', '\n'])
+            .map(String::from)
+            .collect::<Vec<_>>()
+    };
+    let (one, other) = (cells(one), cells(other));
+    let mut pairs = one.iter().zip(&other);
+    one.len() == other.len() && pairs.all(|(one, other)| close((one, other)))
+}
+
+/// Runs an algorithm over columns and over chunks, in several ways.
+fn compare(folder: &Path, direction: &str, run: &str, is_exact: bool) {
+    let of = |graph: &str, more: &str| {
+        succeed(
+            folder,
+            &words(&format!("run {run} {graph}{direction} -o - {more}")),
+        )
+    };
+    let wanted = of("columns", "");
+    for way in [
+        "",
+        "--executor stream --updates disk --threads 3",
+        "--updates memory",
+        "--ranks 2 --steal inf --updates disk",
+        "--ranks 4 --window 1 --steal 0",
+    ] {
+        let found = of("chunks", way);
+        match is_exact {
+            true => assert!(found == wanted, "{run}{direction} {way}"),
+            false => assert!(is_close(&found, &wanted), "{run}{direction} {way}"),
+        }
+    }
+}
+
+#[test]
+fn chunks_and_columns_have_the_same_results() {
+    let folder = folder_with_edges(&edges());
+    let at = folder.path();
+    let exact = [
+        "bfs --source 1",
+        "sssp --source 1",
+        "wcc",
+        "mis",
+        "mst",
+        "scc",
+        "conductance --set odd",
+    ];
+    for (direction, flag) in [("", ""), ("_both", "--undirected")] {
+        let import = format!("import edges.txt --weights f32 {flag}");
+        succeed(at, &words(&format!("{import} -o columns{direction}")));
+        let chunks = "--layout stream --batch-size 64 --chunk-size 4K";
+        succeed(
+            at,
+            &words(&format!("{import} {chunks} -o chunks{direction}")),
+        );
+        for run in exact {
+            compare(at, direction, run, true);
+        }
+        for run in ["pagerank", "spmv"] {
+            compare(at, direction, run, false);
+        }
+    }
+    let import = "import edges.txt --weights f32 --edge-vertices";
+    succeed(at, &words(&format!("{import} -o columns_bp")));
+    succeed(
+        at,
+        &words(&format!(
+            "{import} --layout stream --batch-size 1024 -o chunks_bp"
+        )),
+    );
+    compare(at, "_bp", "bp --affinity 0.7", false);
+}
+
+#[test]
+fn executor_of_a_file_of_edges_is_told_in_metrics() {
+    let folder = folder_with_edges(&edges());
+    let at = folder.path();
+    let run = "run wcc edges.txt -o - --metrics m.json";
+    let wanted = succeed(at, &words(run));
+    let metrics = || std::fs::read_to_string(at.join("m.json")).expect("metrics");
+    assert!(metrics().contains(r#""executor": "column""#));
+    let found = succeed(at, &words(&format!("{run} --executor stream")));
+    assert!(metrics().contains(r#""executor": "stream""#));
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn wrong_combinations_of_executor_and_layout_are_refused() {
+    let folder = folder_with_edges("1 2\n2 3\n");
+    let at = folder.path();
+    succeed(at, &words("import edges.txt -o columns"));
+    succeed(at, &words("import edges.txt --layout stream -o chunks"));
+    for (run, part) in [
+        ("columns --executor stream", "its layout is column"),
+        ("chunks --executor column", "its layout is stream"),
+        ("columns --updates disk", "--updates requires"),
+        ("columns --window 3", "--window requires"),
+        ("columns --steal 0", "--steal requires"),
+        (
+            "edges.txt --executor column --steal inf",
+            "--steal requires",
+        ),
+    ] {
+        let said = fail(at, 2, &words(&format!("run wcc {run}")));
+        assert!(said.contains(part), "{run}: {said}");
+    }
+    let said = fail(at, 2, &words("run wcc chunks --steal -1"));
+    assert!(said.contains("--steal"), "{said}");
+    let said = fail(at, 1, &words("run cdlp chunks"));
+    assert!(said.contains("unsorted chunks"), "{said}");
+}
