@@ -497,6 +497,11 @@ impl Error {
                 | Error::Ingest(
                     IngestError::Generator { .. }
                         | IngestError::BatchSize { .. }
+                        | IngestError::BelowOfText
+                        | IngestError::ChunkSize { .. }
+                        | IngestError::ChunkSizeAlone
+                        | IngestError::StreamBatchSize { .. }
+                        | IngestError::StreamOption { .. }
                         | IngestError::Plan { .. }
                         | IngestError::EdgeVertices { .. }
                 )

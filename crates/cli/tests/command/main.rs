@@ -41,6 +41,7 @@ mod resume_import;
 mod same_bytes;
 mod sets_and_vectors;
 mod start_options;
+mod stream_layout;
 mod summary;
 mod usage;
 mod validate;
