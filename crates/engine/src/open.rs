@@ -100,8 +100,7 @@ impl Engine {
         settings.sizes.weighted &= measure.edge != EdgeKind::None;
         let threads = settings.workers.count();
         let (tiers, free) = (&settings.tiers, settings.budget.available());
-        let is_column = graph.layout() == Layout::Column;
-        let edges = (is_column && gain_from_memory(&settings))
+        let edges = gain_from_memory(&graph, &settings)
             .then(|| edges_memory(&graph, ranks.own(), settings.sizes, tiers));
         let shape = fitting_shape(measure, threads, tiers, settings.sizes, edges, free);
         let shape = shape.with_requests(ranks.count(), settings.options.window);
@@ -121,10 +120,8 @@ impl Engine {
                 let path = settings.scratch.join("rows");
                 let disk = Arc::clone(&settings.disk);
                 let how = (&*path, Open::CreatePrivate);
-                (
-                    RowFile::open(disk, how, page_bytes, std::iter::empty())?,
-                    None,
-                )
+                let pages = RowFile::open(disk, how, page_bytes, std::iter::empty())?;
+                (pages, None)
             }
             Some(recovery) => {
                 let (pages, kept) = recovery.pages(page_bytes)?;
@@ -251,8 +248,9 @@ pub(crate) fn fitting_shape(
 }
 
 /// True if edges that stay in memory save passes work, or are asked to stay there.
-fn gain_from_memory(settings: &EngineConfig) -> bool {
+fn gain_from_memory(graph: &StoredGraph, settings: &EngineConfig) -> bool {
     match settings.options.edges {
+        _ if graph.layout() == Layout::Stream => false,
         EdgeResidency::Disk => false,
         EdgeResidency::Auto => !settings.sizes.reads_edges_once,
         EdgeResidency::Memory => true,

@@ -101,6 +101,14 @@ struct MetricsReport<'a> {
     summary: serde_json::Value,
 }
 
+/// The name of the executor that runs passes over a graph.
+fn executor_of(graph: &StoredGraph) -> &'static str {
+    match graph.layout() {
+        Layout::Column => "column",
+        Layout::Stream => "stream",
+    }
+}
+
 impl Plan {
     /// Does what the plan says; ends early, with nothing left behind, when `stop` is requested.
     ///
@@ -216,10 +224,7 @@ impl Plan {
             column: output.column,
             vertices: graph.named_vertices(),
             arcs: graph.arcs(),
-            executor: match graph.layout() {
-                Layout::Column => "column",
-                Layout::Stream => "stream",
-            },
+            executor: executor_of(&graph),
             read: info::read(&graph.meta().options),
             top: summary.top[..self.config.top.min(summary.top.len())].to_vec(),
             summary: summary.shown(self.config.top),

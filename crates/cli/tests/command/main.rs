@@ -42,6 +42,7 @@ mod same_bytes;
 mod sets_and_vectors;
 mod start_options;
 mod stream;
+mod stream_layout;
 mod summary;
 mod usage;
 mod validate;

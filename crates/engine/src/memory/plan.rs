@@ -145,7 +145,9 @@ impl GraphShape {
         }
     }
 
-    /// The same for the stream executor of `ranks` ranks, with `window` requests on their way if that is given.
+    /// The same for the stream executor of `ranks` ranks.
+    ///
+    /// `window` is the number of requests on their way, if that is given.
     pub(crate) fn with_requests(self, ranks: usize, window: Option<usize>) -> Self {
         let of_ranks = |chunks| StreamShape {
             requests: RequestTimes::default().window(ranks, 0, None),
@@ -163,7 +165,9 @@ impl GraphShape {
         self.chunks
     }
 
-    /// Returns the bytes that a pass over chunks takes beside its buffers: rows, bitmaps of sets, small things.
+    /// Returns the bytes that a pass over chunks takes beside its buffers.
+    ///
+    /// These are rows, bitmaps of sets, and small things.
     pub(crate) fn beside_chunks(&self, sizes: ProgramFootprint) -> u64 {
         let rows = (self.widest * sizes.rows + self.widest / 4) as u64;
         self.workers as u64 * (rows + SMALL) + 4 * self.set_of_vertices + SMALL

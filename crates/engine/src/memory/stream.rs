@@ -62,7 +62,7 @@ pub(crate) const SERVED: usize = 2;
 /// Bytes of a bin at least and at most; both are powers of two.
 const BIN_BYTES_MIN: usize = 1 << 12;
 const BIN_BYTES_MAX: usize = 1 << 21;
-/// The share of memory that bins take at most: one in so many.
+/// Bins take at most one part in this number of the memory.
 const BIN_SHARE: u64 = 4;
 
 /// Returns the offset of the accumulators of a bin with `capacity` updates.

@@ -187,7 +187,7 @@ impl StoredGraph {
     }
     /// Returns the transpose of a graph in the stream layout, whose chunks are these.
     ///
-    /// Its degrees are those of this graph.
+    /// It has the degrees of this graph.
     #[must_use]
     pub fn transposed_by(&self, chunks: ChunkSet) -> StoredGraph {
         StoredGraph {

@@ -70,7 +70,10 @@ impl ChunkWriter {
         let batches = &self.shape.batches;
         let counts = (0..batches.len()).map(|batch| {
             let bytes = 4 * batches.span(batch) as usize;
-            Ok(Mutex::new(self.budget.buffer("out-degrees", bytes)?))
+            let mut counts = self.budget.buffer("out-degrees", bytes)?;
+            // A page that is read first is faulted in twice.
+            counts.fill(0);
+            Ok(Mutex::new(counts))
         });
         self.degrees = Some(counts.collect::<Result<_, FormatError>>()?);
         Ok(self)

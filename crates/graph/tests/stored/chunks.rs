@@ -119,6 +119,15 @@ impl Graph {
         }
     }
     fn store(&self, disk: &Arc<dyn Disk>, reverse: bool) -> Arc<StoredGraph> {
+        self.store_with(disk, reverse, |_| ())
+    }
+    /// Stores it with other degrees.
+    fn store_with(
+        &self,
+        disk: &Arc<dyn Disk>,
+        reverse: bool,
+        spoil: impl Fn(&mut [u64]),
+    ) -> Arc<StoredGraph> {
         let budget = MemoryBudget::new(ROOM);
         let writer = GraphWriter::create(
             Arc::clone(disk),
@@ -138,6 +147,7 @@ impl Graph {
                     .for_each(|(sum, degree)| *sum += degree);
                 writer.take_chunks(done);
             }
+            spoil(&mut degrees);
             let mut pages = writer.degrees(*side).unwrap();
             degrees
                 .chunks(1000)
@@ -350,6 +360,27 @@ fn damaged_chunk_is_an_error() {
     assert!(StoredGraph::open(&disk, &budget, Path::new("/g")).is_err());
     let file = disk.open(path, Open::Read).unwrap();
     assert!(file.len().unwrap() > 0);
+}
+
+#[test]
+fn wrong_degrees_are_found_by_deep_verification() {
+    let graph = Graph::random(500, 6, EdgeKind::None, 4001);
+    let (stop, budget) = (CancelToken::new(), MemoryBudget::new(ROOM));
+    // The sums of all degrees, and of the degrees of a batch, stay the same.
+    for (one, other) in [(70, 71), (1, 400)] {
+        let disk = disk();
+        let stored = graph.store_with(&disk, false, |degrees| {
+            degrees[one] += 1;
+            let lower = (other..).find(|&v| degrees[v] > 0).unwrap();
+            degrees[lower] -= 1;
+        });
+        assert!(verify(&stored, &budget, &stop, |_| ()).is_ok());
+        let found = verify_deep(&stored, &budget, &stop, |_| ()).unwrap_err();
+        assert!(
+            found.to_string().contains("the degrees of batch"),
+            "{found}"
+        );
+    }
 }
 
 #[test]

@@ -119,10 +119,22 @@ impl<'b> ArcBinner<'b> {
     ) -> Result<(), IngestError> {
         self.edges += edges.len() as u64;
         let ids_end = self.plan.first_edge_vertex.unwrap_or(self.plan.vertices);
-        let mut mapped = [(0, 0); BLOCK];
+        let mut room = [(0, 0); BLOCK];
         for (block, edges) in edges.chunks(BLOCK).enumerate() {
-            let mapped = &mut mapped[..edges.len()];
-            if self.indices.map(edges, mapped) >= ids_end {
+            let (mapped, last) = match self.indices.is_same() {
+                true => (
+                    edges,
+                    edges
+                        .iter()
+                        .fold(0, |last, ends| ends.0.max(ends.1).max(last)),
+                ),
+                false => {
+                    let mapped = &mut room[..edges.len()];
+                    let last = self.indices.map(edges, mapped);
+                    (&*mapped, last)
+                }
+            };
+            if last >= ids_end {
                 return Err(IngestError::input_changed());
             }
             let data = data.skip(block * BLOCK);
@@ -132,7 +144,7 @@ impl<'b> ArcBinner<'b> {
                 && self.reverse.is_none()
                 && data.low.is_empty();
             if is_plain {
-                for &(source, destination) in &*mapped {
+                for &(source, destination) in mapped {
                     self.forward.push(source, destination, 0)?;
                 }
                 continue;

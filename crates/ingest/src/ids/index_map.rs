@@ -38,6 +38,11 @@ impl<'a> IndexLookup<'a> {
         Self { window, ..self }
     }
 
+    /// True if ids are indices.
+    pub(crate) fn is_same(&self) -> bool {
+        self.ranks.is_none() && self.window.is_none()
+    }
+
     /// Maps the ids of edges' ends to indices and returns the largest.
     ///
     /// An id that does not occur maps to some number that may be no index. `mapped` has as many entries as `edges`.

@@ -161,7 +161,9 @@ impl ChunkService<'_> {
 }
 
 impl ServiceState {
-    /// Writes a bin to this rank's storage engine between two phases, and exchanges its buffer for an empty one.
+    /// Writes a bin to this rank's storage engine between two phases.
+    ///
+    /// It exchanges the bin's buffer for an empty one.
     pub(crate) fn put_own(
         &mut self,
         batch: usize,
@@ -173,7 +175,7 @@ impl ServiceState {
         let spare = self.spare_bins.pop().ok_or(EngineError::Broken)?;
         let buffer = std::mem::replace(bin, spare);
         self.write(batch, bytes, buffer, WRITE)?;
-        // No more than one is on its way, as nothing else goes on.
+        // Between phases no other operation is on its way.
         let done = self.queue.wait().ok_or(EngineError::Broken)?;
         self.moved[1] += done.result? as u64;
         self.spare_bins.extend(done.buffer);

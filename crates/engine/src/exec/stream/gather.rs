@@ -204,7 +204,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         })
     }
 
-    /// Goes on with the help to other ranks; returns a batch of another rank to work on.
+    /// Continues the help to other ranks; returns a batch of another rank to work on.
     fn help(&self) -> Result<Option<Current<P::Accumulator>>, EngineError> {
         let mut help = lock(&self.help);
         let mut open = lock(&self.open);
@@ -328,7 +328,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         }
     }
 
-    /// Merges the accumulators of helpers that have arrived, and asks for those of the next one.
+    /// Merges the accumulators of helpers that have arrived, and asks the next helper for its own.
     ///
     /// Returns true if all are merged.
     fn merge_helpers(&self, current: &mut Current<P::Accumulator>) -> Result<bool, EngineError> {
@@ -438,7 +438,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         is_done && matches!(*help, GatherHelp::Over)
     }
 
-    /// Goes on with the batch of a worker; returns true if the worker did something.
+    /// Continues the batch of a worker; returns true if the worker did something.
     fn go_on(
         &self,
         current: &mut Option<Current<P::Accumulator>>,

@@ -15,11 +15,11 @@ pub(crate) struct Offers {
 /// What a rank without work does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
-    /// Nobody needs help.
+    /// No rank needs help.
     Over,
     /// It waits for an answer, or until its last help is delivered.
     Waiting,
-    /// It helps an owner with a batch that has so many messages.
+    /// It helps an owner with a batch, which has `count` messages.
     Accepted {
         owner: usize,
         batch: usize,

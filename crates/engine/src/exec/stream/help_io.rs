@@ -14,7 +14,10 @@ impl ChunkService<'_> {
     /// True if nothing is sent to an owner any more, or awaited from one.
     pub(crate) fn is_delivered(&self) -> bool {
         let state = lock(&self.state);
-        state.peers.as_ref().is_none_or(Peers::has_no_parts)
+        state
+            .peers
+            .as_ref()
+            .is_none_or(|peers| peers.parts.is_empty())
     }
 
     /// Offers help to an owner.
@@ -48,7 +51,7 @@ impl ChunkService<'_> {
         bytes: Arc<dyn SharedBytes>,
     ) -> Result<(), EngineError> {
         self.with_peers(|peers| {
-            peers.send_bytes(to, bytes);
+            peers.parts.send(to, bytes);
             Ok(())
         })
     }
@@ -61,7 +64,7 @@ impl ChunkService<'_> {
         bytes: usize,
     ) -> Result<(), EngineError> {
         self.with_peers(|peers| {
-            peers.receive_bytes(from, buffer, bytes);
+            peers.parts.receive(from, buffer, bytes);
             Ok(())
         })
     }

@@ -7,8 +7,6 @@ use graphmill_storage::Buffer;
 
 use crate::comm::wire::FRAME_BYTES;
 use crate::error::{EngineError, ensure};
-use crate::exec::stream::peers::{FrameInFlight, PeerEvent, Peers};
-use crate::exec::stream::protocol::PARTS;
 
 /// Bytes to send, which stay as they are until they are sent.
 pub(crate) trait SharedBytes: Send + Sync {
@@ -16,30 +14,37 @@ pub(crate) trait SharedBytes: Send + Sync {
 }
 
 /// Bytes on their way to a rank.
-pub(super) struct Outgoing {
-    pub(super) to: usize,
-    pub(super) bytes: Arc<dyn SharedBytes>,
-    pub(super) at: usize,
-    pub(super) is_flying: bool,
+struct Outgoing {
+    to: usize,
+    bytes: Arc<dyn SharedBytes>,
+    at: usize,
+    is_flying: bool,
 }
 
 /// Bytes on their way from a rank.
-pub(super) struct Incoming {
-    pub(super) from: usize,
-    pub(super) buffer: Buffer,
-    pub(super) at: usize,
-    pub(super) end: usize,
-    pub(super) is_awaited: bool,
+struct Incoming {
+    from: usize,
+    buffer: Buffer,
+    at: usize,
+    end: usize,
+    is_awaited: bool,
 }
 
-impl Peers {
-    /// True if no messages or accumulators are on their way.
-    pub(crate) fn has_no_parts(&self) -> bool {
+/// All transfers of one rank.
+#[derive(Default)]
+pub(crate) struct Parts {
+    outgoing: Vec<Outgoing>,
+    incoming: Vec<Incoming>,
+}
+
+impl Parts {
+    /// True if nothing is on its way.
+    pub(crate) fn is_empty(&self) -> bool {
         self.outgoing.is_empty() && self.incoming.is_empty()
     }
 
-    /// Sends messages or accumulators, part by part.
-    pub(crate) fn send_bytes(&mut self, to: usize, bytes: Arc<dyn SharedBytes>) {
+    /// Sends bytes to a rank, part by part.
+    pub(crate) fn send(&mut self, to: usize, bytes: Arc<dyn SharedBytes>) {
         self.outgoing.push(Outgoing {
             to,
             bytes,
@@ -48,8 +53,8 @@ impl Peers {
         });
     }
 
-    /// Receives `end` bytes of messages or accumulators into a buffer.
-    pub(crate) fn receive_bytes(&mut self, from: usize, buffer: Buffer, end: usize) {
+    /// Receives `end` bytes of a rank into a buffer.
+    pub(crate) fn receive(&mut self, from: usize, buffer: Buffer, end: usize) {
         self.incoming.push(Incoming {
             from,
             buffer,
@@ -59,29 +64,32 @@ impl Peers {
         });
     }
 
-    /// Takes a part of the bytes that a rank sends.
-    pub(super) fn came(
-        &mut self,
-        from: usize,
-        part: &[u8],
-        events: &mut Vec<PeerEvent>,
-    ) -> Result<(), EngineError> {
-        let position = self.incoming.iter().position(|of| of.from == from);
-        let position = position.ok_or_else(protocol_error)?;
-        let of = &mut self.incoming[position];
-        let end = of.at + part.len();
-        ensure(!part.is_empty() && end <= of.end, protocol_error)?;
-        of.buffer[of.at..end].copy_from_slice(part);
-        (of.at, of.is_awaited) = (end, false);
-        if end == of.end {
-            let Incoming { from, buffer, .. } = self.incoming.remove(position);
-            events.push(PeerEvent::Received { from, buffer });
-        }
-        Ok(())
+    /// True if a frame of a rank is to be awaited, which it is from now on.
+    pub(crate) fn awaits(&mut self, from: usize) -> bool {
+        let first = self.incoming.iter_mut().find(|of| of.from == from);
+        first.is_some_and(|of| !std::mem::replace(&mut of.is_awaited, true))
     }
 
-    /// A part to a rank is sent: its bytes are complete, or another part follows.
-    pub(super) fn sent_part(&mut self, to: usize) {
+    /// True if a part for a rank waits for a frame.
+    pub(crate) fn has_part(&self, to: usize) -> bool {
+        let first = self.outgoing.iter().find(|of| of.to == to);
+        first.is_some_and(|of| !of.is_flying)
+    }
+
+    /// Copies the next part for a rank to a frame; returns its bytes.
+    pub(crate) fn fill(&mut self, to: usize, frame: &mut [u8]) -> usize {
+        let Some(of) = self.outgoing.iter_mut().find(|of| of.to == to) else {
+            return 0;
+        };
+        let bytes = of.bytes.bytes();
+        let part = &bytes[of.at..bytes.len().min(of.at + FRAME_BYTES)];
+        frame[..part.len()].copy_from_slice(part);
+        (of.at, of.is_flying) = (of.at + part.len(), true);
+        part.len()
+    }
+
+    /// Ends the part that was sent to a rank.
+    pub(crate) fn sent(&mut self, to: usize) {
         if let Some(position) = self.outgoing.iter().position(|of| of.to == to) {
             let of = &mut self.outgoing[position];
             of.is_flying = false;
@@ -91,39 +99,16 @@ impl Peers {
         }
     }
 
-    /// Sends and awaits the next part of the first transfer to each rank, and from each rank.
-    ///
-    /// A rank that is awaited may send late. So the last frame is for what this rank sends.
-    pub(super) fn submit_parts(&mut self) -> bool {
-        let mut has_moved = false;
-        for other in 0..self.fabric.ranks() {
-            let incoming = self.incoming.iter_mut().find(|of| of.from == other);
-            if let Some(of) = incoming.filter(|of| !of.is_awaited && self.frames.len() > 1)
-                && let Some(memory) = self.frames.pop()
-            {
-                of.is_awaited = true;
-                self.receive(
-                    other,
-                    PARTS,
-                    memory,
-                    FrameInFlight::PartReceive { from: other },
-                );
-                has_moved = true;
-            }
-            let outgoing = self.outgoing.iter_mut().find(|of| of.to == other);
-            if let Some(of) = outgoing.filter(|of| !of.is_flying)
-                && let Some(mut memory) = self.frames.pop()
-            {
-                let bytes = of.bytes.bytes();
-                let part = &bytes[of.at..bytes.len().min(of.at + FRAME_BYTES)];
-                let length = part.len();
-                memory[..length].copy_from_slice(part);
-                (of.at, of.is_flying) = (of.at + length, true);
-                let flying = FrameInFlight::PartSend { to: other };
-                self.send(other, PARTS, (memory, 0..length), flying);
-                has_moved = true;
-            }
-        }
-        has_moved
+    /// Takes a part that a rank sent; returns the buffer if its bytes are complete.
+    pub(crate) fn came(&mut self, from: usize, part: &[u8]) -> Result<Option<Buffer>, EngineError> {
+        let position = self.incoming.iter().position(|of| of.from == from);
+        let position = position.ok_or_else(protocol_error)?;
+        let of = &mut self.incoming[position];
+        let end = of.at + part.len();
+        ensure(!part.is_empty() && end <= of.end, protocol_error)?;
+        of.buffer[of.at..end].copy_from_slice(part);
+        (of.at, of.is_awaited) = (end, false);
+        let is_whole = end == of.end;
+        Ok(is_whole.then(|| self.incoming.remove(position).buffer))
     }
 }

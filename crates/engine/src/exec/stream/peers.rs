@@ -12,9 +12,9 @@ use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Buffer, Lease};
 
 use crate::error::{EngineError, ensure};
-use crate::exec::stream::parts::{Incoming, Outgoing};
+use crate::exec::stream::parts::Parts;
 use crate::exec::stream::protocol::{
-    ANSWERS, CHUNKS, CONTROL, ChunkHeader, Control, HEADER_BYTES, PUTS,
+    ANSWERS, CHUNKS, CONTROL, ChunkHeader, Control, HEADER_BYTES, PARTS, PUTS,
 };
 
 /// Time that an idle worker waits for another rank.
@@ -49,7 +49,7 @@ pub(crate) struct Answer {
 }
 
 /// The purpose of an operation on its way.
-pub(super) enum FrameInFlight {
+enum FrameInFlight {
     ControlSend,
     ControlReceive {
         from: usize,
@@ -83,7 +83,7 @@ pub(super) enum FrameInFlight {
 
 /// The state of the exchange with other ranks.
 pub(crate) struct Peers {
-    pub(super) fabric: Arc<dyn Fabric>,
+    fabric: Arc<dyn Fabric>,
     phase: u64,
     control: Vec<AlignedBuffer>,
     flying: BTreeMap<u64, FrameInFlight>,
@@ -99,11 +99,11 @@ pub(crate) struct Peers {
     /// Buffers for update chunks from other ranks.
     pub(crate) keep: Vec<Buffer>,
     /// Frames for parts, which the exchange has between phases.
-    pub(super) frames: Vec<AlignedBuffer>,
+    frames: Vec<AlignedBuffer>,
     offers: VecDeque<usize>,
     answer: Option<Answer>,
-    pub(super) outgoing: Vec<Outgoing>,
-    pub(super) incoming: Vec<Incoming>,
+    /// Messages and accumulators on their way.
+    pub(crate) parts: Parts,
     /// Bytes sent since they were last taken.
     pub(crate) sent: u64,
 }
@@ -125,8 +125,7 @@ impl Peers {
             frames: Vec::new(),
             offers: VecDeque::new(),
             answer: None,
-            outgoing: Vec::new(),
-            incoming: Vec::new(),
+            parts: Parts::default(),
             sent: 0,
         }
     }
@@ -183,7 +182,7 @@ impl Peers {
                     | FrameInFlight::PutReceive { .. }
             )
         };
-        self.flying.values().all(is_of_others) && self.has_no_parts()
+        self.flying.values().all(is_of_others) && self.parts.is_empty()
     }
 
     /// Reports to all ranks that this one asks for nothing more in this phase.
@@ -311,7 +310,7 @@ impl Peers {
         self.tell_on(ANSWERS, to, answer)
     }
 
-    /// Takes what the fabric completed, and submits what can be submitted; returns true if anything changed.
+    /// Takes what the fabric completed, and submits what can be; returns true if anything changed.
     pub(crate) fn poll(
         &mut self,
         is_idle: bool,
@@ -391,10 +390,13 @@ impl Peers {
             }
             FrameInFlight::PartSend { to } => {
                 self.frames.push(memory);
-                self.sent_part(to);
+                self.parts.sent(to);
             }
             FrameInFlight::PartReceive { from } => {
-                self.came(from, memory.get(..bytes).unwrap_or_default(), events)?;
+                let part = memory.get(..bytes).unwrap_or_default();
+                if let Some(buffer) = self.parts.came(from, part)? {
+                    events.push(PeerEvent::Received { from, buffer });
+                }
                 self.frames.push(memory);
             }
         }
@@ -418,7 +420,37 @@ impl Peers {
         self.await_control(from)
     }
 
-    /// Awaits announced update chunks, as far as there are buffers for them.
+    /// Sends and awaits the next part of the first transfer to each rank, and from each rank.
+    ///
+    /// A rank that is awaited may send late. So the last frame is for what this rank sends.
+    fn submit_parts(&mut self) -> bool {
+        let mut has_moved = false;
+        for other in 0..self.fabric.ranks() {
+            if self.frames.len() > 1
+                && self.parts.awaits(other)
+                && let Some(memory) = self.frames.pop()
+            {
+                self.receive(
+                    other,
+                    PARTS,
+                    memory,
+                    FrameInFlight::PartReceive { from: other },
+                );
+                has_moved = true;
+            }
+            if self.parts.has_part(other)
+                && let Some(mut memory) = self.frames.pop()
+            {
+                let length = self.parts.fill(other, &mut memory);
+                let flying = FrameInFlight::PartSend { to: other };
+                self.send(other, PARTS, (memory, 0..length), flying);
+                has_moved = true;
+            }
+        }
+        has_moved
+    }
+
+    /// Awaits announced update chunks while there are buffers for them.
     fn await_puts(&mut self) -> bool {
         let mut has_moved = false;
         while !self.keep.is_empty()
@@ -476,7 +508,7 @@ impl Peers {
         }
     }
 
-    pub(super) fn send(
+    fn send(
         &mut self,
         to: usize,
         channel: Channel,
@@ -493,7 +525,7 @@ impl Peers {
         self.submit(operation, flying);
     }
 
-    pub(super) fn receive(
+    fn receive(
         &mut self,
         from: usize,
         channel: Channel,

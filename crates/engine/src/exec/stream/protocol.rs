@@ -81,7 +81,7 @@ impl Control {
     }
 }
 
-/// The header of a frame on [`CHUNKS`]: what is in it.
+/// The header of a frame on [`CHUNKS`], which names its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkHeader {
     pub(crate) batch: u32,

@@ -103,7 +103,7 @@ enum ScatterHelp {
     },
     /// It processes chunks of a batch, as long as that is open.
     Helping(Offers),
-    /// Nobody needs help.
+    /// No rank needs help.
     Over,
 }
 
@@ -377,7 +377,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         context.options.steal.accepts(messages, left, workers)
     }
 
-    /// Goes on with the help to other ranks; returns true if there is no more to give.
+    /// Continues the help to other ranks; returns true if there is no more to give.
     fn help(&self) -> Result<bool, EngineError> {
         let mut help = lock(&self.help);
         *help = match std::mem::replace(&mut *help, ScatterHelp::Over) {
@@ -467,7 +467,7 @@ impl<P: EdgeProgram> Job for ScatterPhase<'_, P> {
     }
 }
 
-/// The arcs of a part of a run, the messages of their sources, their data, and the first vertices of both batches.
+/// A part of a run: its arcs, messages and data, and the first vertices of both batches.
 type RunInput<'r, M> = (
     &'r ChunkView<'r>,
     &'r ChunkRun,

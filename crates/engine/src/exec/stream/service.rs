@@ -19,7 +19,7 @@ use crate::exec::stream::updates::{self, UpdateId};
 
 /// Operations of the disk on their way at most.
 pub(crate) const QUEUE_DEPTH: usize = 32;
-/// The tokens of writes of this rank's bins, and of those of other ranks; reads have smaller ones.
+/// The tokens of writes of this rank's bins, and of bins from other ranks; reads have smaller ones.
 pub(super) const WRITE: u64 = u64::MAX;
 pub(super) const KEPT: u64 = u64::MAX - 1;
 
@@ -59,7 +59,7 @@ pub(super) struct Reading {
 
 /// The requests for the chunks of one batch.
 pub(super) struct Requests {
-    /// The storage engines that have unprocessed chunks, as far as is known.
+    /// The storage engines that are not known to lack unprocessed chunks.
     pub(super) engines: Vec<usize>,
     pub(super) in_flight: usize,
     pub(super) arrived: VecDeque<Arrived>,
@@ -83,7 +83,7 @@ pub(crate) struct Arrived {
     pub(super) buffer: Buffer,
 }
 
-/// What is known of the bytes of a chunk.
+/// The known facts about the bytes of a chunk.
 pub(super) enum ChunkContent {
     /// They were read here and not checked.
     Own(ChunkRef),
@@ -189,7 +189,9 @@ impl<'p> ChunkService<'p> {
         })
     }
 
-    /// True if no chunk is on its way or processed, and no batch has chunks left; ends the requests for all batches.
+    /// True if no chunk is on its way or processed, and no batch has chunks left.
+    ///
+    /// It ends the requests for batches without chunks.
     pub(crate) fn all_done(&self) -> bool {
         let state = &mut **lock(&self.state);
         state.requests.retain(|_, of| !of.is_dry() || of.busy() > 0);
@@ -225,7 +227,9 @@ impl<'p> ChunkService<'p> {
         state.free.push(arrived.buffer);
     }
 
-    /// Moves the chunks on for an idle worker, which waits for the disk or for another rank if nothing else is to be done.
+    /// Advances the service for an idle worker.
+    ///
+    /// The worker waits for the disk or for another rank if there is nothing else to do.
     pub(crate) fn idle(&self) -> Result<Step, EngineError> {
         let mut state = match self.state.try_lock() {
             Ok(state) => state,
@@ -311,7 +315,7 @@ impl<'p> ChunkService<'p> {
         Ok(has_moved)
     }
 
-    /// Serves the requests of other ranks, as far as there are buffers for them.
+    /// Serves the requests of other ranks while there are buffers for them.
     fn serve(&self, state: &mut ServiceState) -> Result<bool, EngineError> {
         let mut has_moved = false;
         loop {
@@ -337,7 +341,7 @@ impl<'p> ChunkService<'p> {
         }
     }
 
-    /// Asks for more chunks, as far as the window has buffers.
+    /// Asks for more chunks while the window has buffers.
     fn ask(&self, state: &mut ServiceState) -> Result<bool, EngineError> {
         let mut has_moved = false;
         while !state.free.is_empty() {
@@ -430,7 +434,9 @@ impl<'p> ChunkService<'p> {
         2 * self.phase + u64::from(self.kind == PhaseKind::Gather)
     }
 
-    /// Sends a full bin as an update chunk to a random storage engine, and exchanges its buffer for an empty one.
+    /// Sends a full bin as an update chunk to a random storage engine.
+    ///
+    /// It exchanges the bin's buffer for an empty one.
     pub(crate) fn put(
         &self,
         batch: usize,

@@ -122,7 +122,9 @@ pub(crate) struct UpdateId {
     pub(crate) phase: u64,
 }
 
-/// Seals a bin: moves its `count` values behind their indices, and writes the header. Returns the bytes of the chunk.
+/// Seals a bin, and returns the bytes of the chunk.
+///
+/// It moves the `count` values behind their indices, and writes the header.
 pub(crate) fn seal(
     buffer: &mut Buffer,
     id: UpdateId,
@@ -150,7 +152,7 @@ pub(crate) fn seal(
     bytes
 }
 
-/// The checksum of a chunk: of all its bytes but those of the checksum itself.
+/// The checksum of all bytes of a chunk except the checksum itself.
 fn checksum(bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&bytes[..CHECKED_BYTES]);

@@ -12,9 +12,8 @@ use graphmill_engine::{
 };
 use graphmill_fabric::{Fabric, NetworkModel, local, simulated};
 use graphmill_graph::{
-    Batches, ChunkPlace, ChunkShape, ChunkWriter, ColumnFileWriter, EdgeField, EdgeFields,
-    EdgeKind, FieldType, FileSide, FinishInfo, GraphSpec, GraphWriter, IdsSummary, StoreHere,
-    StoredGraph,
+    Batches, ColumnFileWriter, EdgeField, EdgeFields, EdgeKind, FieldType, FinishInfo, GraphSpec,
+    GraphWriter, IdsSummary, StoredGraph,
 };
 use graphmill_storage::{
     CancelToken, Disk, IoChoice, MemoryBudget, SplitMix64, SystemClock, Tiers, WorkerPool,
@@ -130,93 +129,6 @@ impl Plain {
             columns(&batches, turned.collect(), data, |batch| {
                 writer.reverse_column_file(batch).unwrap()
             });
-        }
-        let facts = FinishInfo {
-            ids: IdsSummary::dense(self.vertices),
-            edge_vertices: None,
-            input_edges: self.arcs.len() as u64,
-            dropped: Default::default(),
-            options: Default::default(),
-            program: "a test".into(),
-            edge_fields: fields,
-        };
-        writer.finish(facts).unwrap();
-    }
-    /// Stores the graph in the stream layout: batches of `1 << bits` vertices, chunks of `chunk_bytes` bytes.
-    pub(crate) fn store_chunks(
-        &self,
-        disk: &Arc<dyn Disk>,
-        path: &Path,
-        bits: u32,
-        chunk_bytes: usize,
-        reverse: bool,
-    ) {
-        let budget = MemoryBudget::new(1 << 30);
-        let cuts = (0..self.vertices).step_by(1 << bits);
-        let batches = Batches::new(cuts.chain([self.vertices]).collect()).unwrap();
-        let fields = self.records.map(Records::fields).unwrap_or_default();
-        let data = |weight: f64| match self.records {
-            Some(records) => (records.of_weight)(weight),
-            None => match self.weights {
-                EdgeKind::None => Vec::new(),
-                EdgeKind::F64 => weight.to_le_bytes().to_vec(),
-                _ => (weight as f32).to_le_bytes().to_vec(),
-            },
-        };
-        let edge = fields.kind().unwrap_or(self.weights);
-        let spec = GraphSpec {
-            batches: batches.clone(),
-            edge,
-            directed: !self.symmetric,
-            strip_edges_max: 1,
-            csr_ratio: 0,
-            files: Vec::new(),
-            reverse_files: reverse.then(Vec::new),
-            chunk_bytes: Some(chunk_bytes),
-        };
-        let writer = GraphWriter::create(disk.clone(), budget.clone(), path, spec).unwrap();
-        let place = ChunkPlace {
-            disk,
-            budget: &budget,
-            folder: path,
-            graph_id: writer.graph_id(),
-        };
-        let sides = [FileSide::Forward, FileSide::Reverse];
-        for side in &sides[..1 + usize::from(reverse)] {
-            let shape = ChunkShape {
-                batches: batches.clone(),
-                edge,
-                chunk_bytes,
-                side: *side,
-                file: 0,
-            };
-            let chunks = ChunkWriter::create(&place, shape)
-                .unwrap()
-                .counting()
-                .unwrap();
-            let mut bins = chunks.bins(StoreHere).unwrap();
-            for (source, destination, weight) in &self.arcs {
-                let mut bytes = [0; 16];
-                let data = data(*weight);
-                bytes[..data.len()].copy_from_slice(&data);
-                let ends = match side {
-                    FileSide::Forward => [*source, *destination],
-                    FileSide::Reverse => [*destination, *source],
-                };
-                bins.push(ends[0], ends[1], u128::from_le_bytes(bytes))
-                    .unwrap();
-            }
-            bins.finish().unwrap();
-            chunks.flush(&StoreHere).unwrap();
-            let (file, counted) = chunks.finish().unwrap();
-            writer.take_chunks(file);
-            let mut degrees = writer.degrees(*side).unwrap();
-            for batch in 0..batches.len() {
-                let mut of_batch = vec![0; batches.span(batch) as usize];
-                counted.add(batch, &mut of_batch);
-                degrees.push(&of_batch).unwrap();
-            }
-            degrees.finish(self.arcs.len() as u64).unwrap();
         }
         let facts = FinishInfo {
             ids: IdsSummary::dense(self.vertices),
