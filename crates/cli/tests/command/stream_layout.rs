@@ -1,4 +1,4 @@
-//! A graph in the stream layout as a user meets it: import, info, verify, validate, and what is refused.
+//! A graph in the stream layout as a user meets it: import, info, verify, validate, and refusals.
 
 use std::fmt::Write as _;
 

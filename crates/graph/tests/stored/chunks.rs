@@ -366,7 +366,7 @@ fn damaged_chunk_is_an_error() {
 fn wrong_degrees_are_found_by_deep_verification() {
     let graph = Graph::random(500, 6, EdgeKind::None, 4001);
     let (stop, budget) = (CancelToken::new(), MemoryBudget::new(ROOM));
-    // The sums of all degrees, and of those of a batch, stay the same.
+    // All degrees together stay the same, once within a batch.
     for (one, other) in [(70, 71), (1, 400)] {
         let disk = disk();
         let stored = graph.store_with(&disk, false, |degrees| {
