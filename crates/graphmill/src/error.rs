@@ -472,58 +472,51 @@ impl Error {
 
     /// Returns true if the request is wrong: another command may succeed.
     pub fn is_usage(&self) -> bool {
-        matches!(
-            self,
-            Error::UnknownAlgorithm { .. }
-                | Error::UnknownOption { .. }
-                | Error::MissingOption { .. }
-                | Error::NoSuchVertex { .. }
-                | Error::NoInput { .. }
-                | Error::NotAFile { .. }
-                | Error::NotEdges { .. }
-                | Error::NoFolder { .. }
-                | Error::OutputIs { .. }
-                | Error::Meaningless { .. }
-                | Error::OtherLayout { .. }
-                | Error::TwoKindsOfData
-                | Error::NoWeights { .. }
-                | Error::RecordsAsWeights { .. }
-                | Error::BothOnStdout { .. }
-                | Error::StdinOfRanks
-                | Error::StdinTwice
-                | Error::Checkpoints { .. }
-                | Error::CheckpointsHeld { .. }
-                | Error::NoRate { .. }
-                | Error::TmpInMemory { .. }
-                | Error::TooManyRanks { .. }
-                | Error::OneProcess { .. }
-                | Error::Strangers { .. }
-                | Error::RanksDiffer { .. }
-                | Error::Streamed { .. }
-                | Error::NoHighest { .. }
-                | Error::AlreadyStored { .. }
-                | Error::Placement(_)
-                | Error::Storage(StorageError::Placement(PlacementError::NoNode { .. }))
-                | Error::Result(ResultError::UnknownFormat { .. })
-                | Error::Algorithm(AlgorithmError::Missing { .. } | AlgorithmError::Value { .. })
-                | Error::Ingest(
-                    IngestError::Generator { .. }
-                        | IngestError::BatchSize { .. }
-                        | IngestError::BelowOfText
-                        | IngestError::ChunkSize { .. }
-                        | IngestError::ChunkSizeAlone
-                        | IngestError::StreamBatchSize { .. }
-                        | IngestError::StreamOption { .. }
-                        | IngestError::Plan { .. }
-                        | IngestError::EdgeVertices { .. }
-                )
-                | Error::Validate(
-                    ValidateError::Share { .. }
-                        | ValidateError::IsGraph { .. }
-                        | ValidateError::NoFile { .. }
-                        | ValidateError::NoParts { .. }
-                )
-        )
+        let of_import = matches!(self, Error::Ingest(error) if error.is_usage());
+        of_import
+            || matches!(
+                self,
+                Error::UnknownAlgorithm { .. }
+                    | Error::UnknownOption { .. }
+                    | Error::MissingOption { .. }
+                    | Error::NoSuchVertex { .. }
+                    | Error::NoInput { .. }
+                    | Error::NotAFile { .. }
+                    | Error::NotEdges { .. }
+                    | Error::NoFolder { .. }
+                    | Error::OutputIs { .. }
+                    | Error::Meaningless { .. }
+                    | Error::OtherLayout { .. }
+                    | Error::TwoKindsOfData
+                    | Error::NoWeights { .. }
+                    | Error::RecordsAsWeights { .. }
+                    | Error::BothOnStdout { .. }
+                    | Error::StdinOfRanks
+                    | Error::StdinTwice
+                    | Error::Checkpoints { .. }
+                    | Error::CheckpointsHeld { .. }
+                    | Error::NoRate { .. }
+                    | Error::TmpInMemory { .. }
+                    | Error::TooManyRanks { .. }
+                    | Error::OneProcess { .. }
+                    | Error::Strangers { .. }
+                    | Error::RanksDiffer { .. }
+                    | Error::Streamed { .. }
+                    | Error::NoHighest { .. }
+                    | Error::AlreadyStored { .. }
+                    | Error::Placement(_)
+                    | Error::Storage(StorageError::Placement(PlacementError::NoNode { .. }))
+                    | Error::Result(ResultError::UnknownFormat { .. })
+                    | Error::Algorithm(
+                        AlgorithmError::Missing { .. } | AlgorithmError::Value { .. }
+                    )
+                    | Error::Validate(
+                        ValidateError::Share { .. }
+                            | ValidateError::IsGraph { .. }
+                            | ValidateError::NoFile { .. }
+                            | ValidateError::NoParts { .. }
+                    )
+            )
     }
 }
 

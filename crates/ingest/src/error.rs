@@ -482,6 +482,22 @@ fn either(below: u64, above: u64) -> String {
 }
 
 impl IngestError {
+    /// Returns true if the options are wrong.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::Generator { .. }
+                | Self::BatchSize { .. }
+                | Self::Plan { .. }
+                | Self::EdgeVertices { .. }
+                | Self::BelowOfText
+                | Self::ChunkSize { .. }
+                | Self::ChunkSizeAlone
+                | Self::StreamBatchSize { .. }
+                | Self::StreamOption { .. }
+        )
+    }
+
     pub(crate) fn internal(what: &'static str) -> Self {
         Self::Internal { what }
     }

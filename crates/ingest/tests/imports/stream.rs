@@ -366,6 +366,24 @@ fn vertices_below_refuses_other_ids_with_their_place() {
             error.contains("line 3") && error.contains("column 2 is not below 3"),
             "{error}"
         );
+        // Of long files, most lines take a shorter way.
+        let lines =
+            (0..4000).map(|i| format!("{} {}\n", i % 90, if i == 1999 { 77 } else { i % 70 }));
+        let text: String = lines.collect();
+        let long = open("long.txt", text.as_bytes(), 90, None).unwrap();
+        assert_eq!(import(&long).unwrap().0.vertices, 90);
+        let long = open(
+            "long.txt",
+            text.replace(" 77\n", " 97\n").as_bytes(),
+            90,
+            None,
+        )
+        .unwrap();
+        let error = import(&long).unwrap_err().to_string();
+        assert!(
+            error.contains("line 2000") && error.contains("column 2 is not below 90"),
+            "{error}"
+        );
         let error = import(&open("c.txt", b"0 1\n-1 2\n", 3, None).unwrap()).unwrap_err();
         assert!(error.to_string().contains("line 2"), "{error}");
         let error = import(&open("d.txt", b"0 1\nx 2\n", 3, None).unwrap()).unwrap_err();
