@@ -28,7 +28,7 @@
 //! | `checkpoint/` | checkpoints of a run, and resuming from them ([`ResumeInfo`]); [`is_checkpoint_dir`], [`is_checkpoint_file`] |
 //! | `config.rs` | [`EngineConfig`]: the resources of an engine; [`EngineOptions`]: options that override choices by cost |
 //! | `memory/` | how a pass shares out the memory budget |
-//! | `program/` | what algorithms implement: [`EdgeProgram`], [`SlotProgram`], [`MessageProgram`], [`AskProgram`], [`CountProgram`], [`VertexProgram`], and [`MonotoneProgram`] for label programs; [`ProgramFootprint`]: their bytes for each vertex |
+//! | `program/` | what algorithms implement: [`EdgeProgram`], [`SlotProgram`], [`GasProgram`], [`MessageProgram`], [`AskProgram`], [`CountProgram`], [`VertexProgram`], and [`MonotoneProgram`] for label programs; [`ProgramFootprint`]: their bytes for each vertex |
 //! | `state/` | [`VertexArray`]: one typed value for each vertex; [`Rows`]: the rows that a pass reads and writes |
 //! | `frontier/` | [`ActiveSet`]: the vertices that send in a pass |
 //! | `driver_log.rs` | the log of a driver program (the part of an algorithm that calls passes): its calls and their results |
@@ -106,6 +106,7 @@ pub use program::ask::AskProgram;
 pub use program::count::CountProgram;
 pub use program::edge::{Activate, ApplyTo, Direction, EdgeProgram};
 pub use program::footprint::ProgramFootprint;
+pub use program::gas::{Gas, GasProgram};
 pub use program::message::MessageProgram;
 pub use program::monotone::{Label, MonotoneProgram};
 pub use program::outbox::Outbox;

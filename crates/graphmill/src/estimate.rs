@@ -11,7 +11,7 @@ use graphmill_engine::{
     DispatchChoice, PassTraffic, RunEstimate, RunEstimateRequest, estimate_run,
 };
 pub use graphmill_graph::DegreeModel;
-use graphmill_graph::{EdgeKind, GraphProfile};
+use graphmill_graph::{EdgeKind, GraphProfile, Layout};
 pub use graphmill_ingest::Input;
 use graphmill_ingest::{
     ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Phase, estimate,
@@ -297,6 +297,9 @@ impl EstimateRequest {
                 let machine = Machine::with_one_thread(stop)?;
                 let graph = machine.graph(path)?;
                 algorithms::check_edge_vertices(entry, &graph)?;
+                if graph.layout() == Layout::Stream {
+                    return Err(Error::NoEstimate { path: path.clone() });
+                }
                 let outline = GraphProfile::of_stored(&graph, machine.budget());
                 let disk_bytes = machine.disk_bytes(path)?;
                 (outline, None, machine.budget().clone(), Some(disk_bytes))

@@ -243,9 +243,9 @@ pub mod prelude {
     pub use graphmill_engine::edge_record;
     pub use graphmill_engine::{
         Accumulator, Activate, ActiveSet, ApplyTo, AskProgram, CountProgram, Direction,
-        EdgeProgram, EdgeValue, Element, Engine, Greatest, IdOrdinal, Label, Least, MessageProgram,
-        MonotoneProgram, OutDegree, Outbox, PregelMode, Read, Reduce, Rows, Slot, SlotProgram,
-        VertexArray, VertexContext, VertexProgram, Write,
+        EdgeProgram, EdgeValue, Element, Engine, Gas, GasProgram, Greatest, IdOrdinal, Label,
+        Least, MessageProgram, MonotoneProgram, OutDegree, Outbox, PregelMode, Read, Reduce, Rows,
+        Slot, SlotProgram, VertexArray, VertexContext, VertexProgram, Write,
     };
     pub use graphmill_graph::EdgeKind;
     pub use graphmill_raw::zerocopy::{FromBytes, Immutable, IntoBytes};

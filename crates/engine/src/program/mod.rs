@@ -5,6 +5,7 @@ pub(crate) mod count;
 pub(crate) mod current_call;
 pub(crate) mod edge;
 pub(crate) mod footprint;
+pub(crate) mod gas;
 pub(crate) mod message;
 pub(crate) mod monotone;
 pub(crate) mod outbox;

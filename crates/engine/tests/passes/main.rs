@@ -7,6 +7,7 @@ mod chunks;
 mod common;
 mod counts;
 mod fixpoint;
+mod gas;
 mod level_scan;
 mod misuse;
 mod pregel;

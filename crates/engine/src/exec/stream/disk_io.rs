@@ -1,5 +1,7 @@
 //! The service's operations of this rank's disk: reads of chunks, and writes of update chunks.
 
+use std::time::Duration;
+
 use graphmill_fabric::protocol_error;
 use graphmill_graph::ChunkPart;
 use graphmill_storage::{Buffer, Completion, Operation};
@@ -25,6 +27,7 @@ impl ChunkService<'_> {
             batch,
             chunk,
             asked_by,
+            began: self.context.clock.now(),
             end: SLOT_HEADER_BYTES,
             has_more: false,
         };
@@ -103,6 +106,7 @@ impl ChunkService<'_> {
                 phase: self.fabric_phase(),
                 has_chunk: true,
                 parts: self.parts(&chunk, &buffer)?,
+                service: micros(self.context.clock.now().saturating_sub(reading.began)),
             };
             let peers = state.peers.as_mut().ok_or(EngineError::Broken)?;
             peers.answer_get(rank, header, buffer);
@@ -158,6 +162,11 @@ impl ChunkService<'_> {
         ensure(batch < self.context.batches.len(), protocol_error)?;
         state.write(batch, bytes, buffer, token)
     }
+}
+
+/// Returns the microseconds of a time, at most as many as a header holds.
+fn micros(time: Duration) -> u32 {
+    time.as_micros().try_into().unwrap_or(u32::MAX)
 }
 
 impl ServiceState {

@@ -25,6 +25,8 @@ pub(crate) enum PeerEvent {
     /// A chunk of this rank's request arrived, or the storage engine has none left.
     Chunk {
         engine: usize,
+        /// When it was asked for.
+        began: Duration,
         header: ChunkHeader,
         buffer: Buffer,
     },
@@ -59,6 +61,7 @@ enum FrameInFlight {
     },
     ChunkReceive {
         engine: usize,
+        began: Duration,
         lease: Lease,
     },
     ChunkSend {
@@ -201,14 +204,15 @@ impl Peers {
         engine: usize,
         batch: usize,
         buffer: Buffer,
+        now: Duration,
     ) -> Result<(), EngineError> {
         let (memory, lease) = buffer.into_parts();
-        self.receive(
+        let receive = FrameInFlight::ChunkReceive {
             engine,
-            CHUNKS,
-            memory,
-            FrameInFlight::ChunkReceive { engine, lease },
-        );
+            began: now,
+            lease,
+        };
+        self.receive(engine, CHUNKS, memory, receive);
         let batch = batch as u32;
         self.tell(engine, Control::Get { batch })
     }
@@ -260,6 +264,7 @@ impl Peers {
             phase: self.phase,
             has_chunk: false,
             parts: [[0; 2]; 2],
+            service: 0,
         };
         let mut memory = self.control_buffer()?;
         header.put(&mut memory);
@@ -361,11 +366,16 @@ impl Peers {
                 self.control.push(memory);
                 self.heard(from, control.ok_or_else(protocol_error)?)?;
             }
-            FrameInFlight::ChunkReceive { engine, lease } => {
+            FrameInFlight::ChunkReceive {
+                engine,
+                began,
+                lease,
+            } => {
                 let header = ChunkHeader::take(memory.get(..bytes).unwrap_or_default());
                 let header = header.filter(|header| header.phase == self.phase);
                 events.push(PeerEvent::Chunk {
                     engine,
+                    began,
                     header: header.ok_or_else(protocol_error)?,
                     buffer: Buffer::from_parts(memory, lease),
                 });

@@ -90,13 +90,15 @@ pub(crate) struct ChunkHeader {
     pub(crate) has_chunk: bool,
     /// Where the chunk lies in the frame, and the data of its edges.
     pub(crate) parts: [[u32; 2]; 2],
+    /// Microseconds that the storage engine took for it.
+    pub(crate) service: u32,
 }
 
 impl ChunkHeader {
     /// Writes the header to the start of a frame.
     pub(crate) fn put(&self, frame: &mut [u8]) {
         let numbers = self.parts.as_flattened().iter();
-        let numbers = [self.batch, u32::from(self.has_chunk)]
+        let numbers = [self.batch, u32::from(self.has_chunk), self.service]
             .into_iter()
             .chain(numbers.copied());
         for (number, out) in numbers.zip(frame[8..HEADER_BYTES].chunks_exact_mut(4)) {
@@ -112,7 +114,8 @@ impl ChunkHeader {
             phase: long(bytes, 0),
             batch: word(bytes, 8),
             has_chunk: word(bytes, 12) == 1,
-            parts: [[16, 20], [24, 28]].map(|part| part.map(|at| word(bytes, at))),
+            service: word(bytes, 16),
+            parts: [[20, 24], [28, 32]].map(|part| part.map(|at| word(bytes, at))),
         };
         let is_within = |part: &[u32; 2]| part[0] <= part[1] && part[1] as usize <= frame.len();
         header.parts.iter().all(is_within).then_some(header)
@@ -166,6 +169,7 @@ mod tests {
             phase: 1 << 40,
             has_chunk: true,
             parts: [[64, 90], [90, 100]],
+            service: 17,
         };
         let mut frame = [0; 100];
         header.put(&mut frame);

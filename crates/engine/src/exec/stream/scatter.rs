@@ -158,19 +158,29 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     /// Signals the next batch of this rank; returns false if there is none, or no buffer for it.
     fn open_next(&self, worker: usize) -> Result<bool, EngineError> {
         self.close_done();
-        let mut free = lock(&self.free);
-        let Some(buffer) = free.pop() else {
+        let Some(buffer) = lock(&self.free).pop() else {
             return Ok(false);
         };
-        let Some(batch) = lock(&self.waiting).pop_front() else {
-            free.push(buffer);
+        let Some(batch) = self.take_waiting(VecDeque::pop_front) else {
+            lock(&self.free).push(buffer);
             return Ok(false);
         };
-        self.busy.fetch_add(1, Ordering::Relaxed);
-        drop(free);
         let opened = self.signal(batch, buffer, worker);
         self.busy.fetch_sub(1, Ordering::Release);
         opened.map(|_| true)
+    }
+
+    /// Takes a batch that waits, and counts this worker as busy until it is open.
+    ///
+    /// Who finds no batch waiting afterwards finds the worker busy, or the batch open.
+    fn take_waiting(
+        &self,
+        take: impl FnOnce(&mut VecDeque<usize>) -> Option<usize>,
+    ) -> Option<usize> {
+        let mut waiting = lock(&self.waiting);
+        let batch = take(&mut waiting)?;
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        Some(batch)
     }
 
     /// Signals a batch and opens it; returns `None` if it has no messages.
@@ -350,16 +360,15 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         let Some(buffer) = lock(&self.free).pop() else {
             return Ok(None);
         };
-        let next = {
-            let mut waiting = lock(&self.waiting);
-            let next = waiting.back().copied();
-            let next = next.filter(|batch| self.accepts(*batch, 1));
-            if next.is_some() {
-                waiting.pop_back();
-                self.busy.fetch_add(1, Ordering::Relaxed);
+        let next = self.take_waiting(|waiting| {
+            let last = waiting.back().copied();
+            let is_worth_it = last.is_some_and(|batch| self.accepts(batch, 1));
+            if is_worth_it {
+                waiting.pop_back()
+            } else {
+                None
             }
-            next
-        };
+        });
         let Some(batch) = next else {
             lock(&self.free).push(buffer);
             return Ok(None);
@@ -433,7 +442,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
 
     /// True if no worker of this rank adds to a bin any more.
     fn is_scattered(&self) -> Result<bool, EngineError> {
-        let is_idle = self.busy.load(Ordering::Acquire) == 0 && lock(&self.waiting).is_empty();
+        let is_idle = lock(&self.waiting).is_empty() && self.busy.load(Ordering::Acquire) == 0;
         self.close_done();
         let own = lock(&self.open).iter().any(|of| !of.is_foreign);
         Ok(is_idle && !own && self.help()?)

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, TryLockError};
+use std::time::Duration;
 
 use graphmill_fabric::protocol_error;
 use graphmill_graph::{ChunkSet, ChunkView, StoredGraph};
@@ -16,6 +17,7 @@ use crate::error::{EngineError, ensure};
 use crate::exec::stream::peers::{PeerEvent, Peers};
 use crate::exec::stream::storage_engine::{ChunkRef, PhaseKind, StorageEngine};
 use crate::exec::stream::updates::{self, UpdateId};
+use crate::schedule::window::RequestTimes;
 
 /// Operations of the disk on their way at most.
 pub(crate) const QUEUE_DEPTH: usize = 32;
@@ -27,7 +29,11 @@ pub(super) const KEPT: u64 = u64::MAX - 1;
 pub(crate) struct ServiceState {
     pub(super) queue: Box<dyn Queue>,
     pub(crate) engine: StorageEngine,
-    /// The window: buffers without a request.
+    /// Times of requests to other ranks, by which the window grows and shrinks within its buffers.
+    times: RequestTimes,
+    /// Number of buffers of the window.
+    buffers: usize,
+    /// The buffers without a request.
     pub(super) free: Vec<Buffer>,
     pub(super) reading: BTreeMap<u64, Reading>,
     pub(super) next_token: u64,
@@ -51,6 +57,7 @@ pub(super) struct Reading {
     pub(super) chunk: ChunkRef,
     /// The rank that asked for it, if it is another one.
     pub(super) asked_by: Option<usize>,
+    pub(super) began: Duration,
     /// Where the part that is read ends in the buffer.
     pub(super) end: usize,
     /// The part behind it is read next.
@@ -102,6 +109,8 @@ impl ServiceState {
         ServiceState {
             queue,
             engine,
+            times: RequestTimes::default(),
+            buffers: window.len(),
             free: window,
             reading: BTreeMap::new(),
             next_token: 0,
@@ -285,6 +294,7 @@ impl<'p> ChunkService<'p> {
             match event {
                 PeerEvent::Chunk {
                     engine,
+                    began,
                     header,
                     buffer,
                 } => {
@@ -293,6 +303,9 @@ impl<'p> ChunkService<'p> {
                     let requests = requests.ok_or_else(protocol_error)?;
                     requests.in_flight -= 1;
                     if header.has_chunk {
+                        let service = Duration::from_micros(header.service.into());
+                        let whole = self.context.clock.now().saturating_sub(began);
+                        state.times.record(whole.saturating_sub(service), service);
                         requests.arrived.push_back(Arrived {
                             batch,
                             content: ChunkContent::Came(header.parts),
@@ -344,7 +357,10 @@ impl<'p> ChunkService<'p> {
     /// Asks for more chunks while the window has buffers.
     fn ask(&self, state: &mut ServiceState) -> Result<bool, EngineError> {
         let mut has_moved = false;
-        while !state.free.is_empty() {
+        let (ranks, workers) = (&self.context.ranks, self.context.workers.count());
+        let fixed = self.context.options.window;
+        let window = state.times.window(ranks.count(), workers, fixed);
+        while !state.free.is_empty() && state.buffers - state.free.len() < window {
             let open = state.requests.iter_mut().filter(|(_, of)| !of.is_dry());
             let Some((&batch, requests)) = open.min_by_key(|(_, requests)| requests.busy()) else {
                 break;
@@ -357,7 +373,7 @@ impl<'p> ChunkService<'p> {
                     break;
                 };
                 requests.in_flight += 1;
-                peers.get(engine, batch, buffer)?;
+                peers.get(engine, batch, buffer, self.context.clock.now())?;
                 continue;
             }
             match state.engine.next(self.kind, self.chunks, batch) {
