@@ -48,6 +48,8 @@ pub(crate) struct EngineState {
     /// The workers whose buffers the budget holds.
     pub(crate) workers: WorkerSubset,
     pub(crate) ranks: Arc<Communicator>,
+    /// Each rank has the chunks in the file of its number; otherwise all ranks have all files.
+    pub(crate) chunks_by_file: bool,
     /// Frames to and from other ranks, where there are any.
     pub(crate) wire: Option<Mutex<Wire>>,
     pub(crate) batches: Arc<Batches>,

@@ -540,6 +540,7 @@ pub fn share_metrics(engine: &mut Engine) -> Result<(), EngineError> {
         vertices: common.arrays.vertices(),
         edges: own.clone().map(arcs_into).sum(),
         peak_memory: common.budget.peak(),
+        chunks: engine.metrics.chunks(),
         messages_to: sent(0),
         bytes_to: sent(1),
     };

@@ -42,7 +42,7 @@ impl Engine {
     pub fn new(graph: Arc<StoredGraph>, settings: EngineConfig) -> Result<Self, EngineError> {
         let budget = settings.budget.clone();
         let used = budget.total() - budget.available();
-        let ranks = Self::ranks(&graph, &settings)?;
+        let (ranks, by_file) = Self::ranks(&graph, &settings)?;
         let measure = graph.measure_of(settings.fabric.is_some().then(|| ranks.own()));
         let enough = used + min_memory(&measure, &settings.tiers, settings.sizes);
         // Rows and the result are on other nodes.
@@ -50,21 +50,35 @@ impl Engine {
         let least = GraphShape::of(&measure).least(of_messages.with_result(0));
         let checked = settings.tiers.check_nodes(DataKind::Messages, least);
         checked.map_err(StorageError::from)?;
-        Self::build(graph, settings, ranks, &measure, enough)
+        Self::build(graph, settings, (ranks, by_file), &measure, enough)
             .map_err(|error| too_small(error, &budget, enough))
     }
 
     /// The ranks, and which batches each of them owns.
-    fn ranks(graph: &StoredGraph, settings: &EngineConfig) -> Result<Communicator, EngineError> {
+    ///
+    /// Also returns true if each rank has the chunks in the file of its number.
+    fn ranks(
+        graph: &StoredGraph,
+        settings: &EngineConfig,
+    ) -> Result<(Communicator, bool), EngineError> {
         let (fabric, stop) = (settings.fabric.clone(), settings.stop.clone());
         let batches = 0..graph.batches().len();
         let Some(count) = fabric.as_ref().map(|fabric| fabric.ranks()) else {
-            return Ok(Communicator::new(None, vec![0, batches.end], stop));
+            return Ok((Communicator::new(None, vec![0, batches.end], stop), false));
         };
         // What each has is known by what it says.
         let name = format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum());
         let mut payload = name.clone().into_bytes();
-        payload.extend(batches.map(|batch| u8::from(graph.has_batch(batch))));
+        let has: Vec<bool> = match graph.chunks() {
+            None => batches
+                .clone()
+                .map(|batch| graph.has_batch(batch))
+                .collect(),
+            Some(_) => (0..graph.chunk_files())
+                .map(|file| graph.has_chunk_file(file))
+                .collect(),
+        };
+        payload.extend(has.into_iter().map(u8::from));
         let strangers = Communicator::new(fabric.clone(), vec![0; count + 1], stop.clone());
         let payload = strangers.gather(payload)?;
         let parts = |payload: &'_ Vec<u8>| {
@@ -73,7 +87,7 @@ impl Engine {
         };
         // All ranks name the same one, whichever of them finds it.
         let (first, first_has) = payload.first().map(parts).unwrap_or_default();
-        let mut here = Vec::new();
+        let mut here: Vec<Vec<bool>> = Vec::new();
         for (rank, of_rank) in payload.iter().enumerate() {
             let (id, has) = parts(of_rank);
             if id != first || has.len() != first_has.len() {
@@ -81,18 +95,31 @@ impl Engine {
             }
             here.push(has.iter().map(|has| *has == 1).collect());
         }
-        let cuts = partition(graph, &here, settings.options.alpha);
+        let mut by_file = false;
+        let cuts = match graph.layout() {
+            Layout::Column => partition(graph, &here, settings.options.alpha),
+            Layout::Stream => {
+                let have_all = here.iter().flatten().all(|has| *has);
+                let have_own = (0..count).all(|rank| here[rank].get(rank) == Some(&true));
+                by_file = !have_all;
+                let everywhere = vec![vec![true; batches.len()]; count];
+                let is_whole = have_all || have_own && first_has.len() == count;
+                is_whole
+                    .then(|| partition(graph, &everywhere, settings.options.alpha))
+                    .flatten()
+            }
+        };
         let cuts = cuts.ok_or_else(|| EngineError::Spread {
             path: graph.path().to_path_buf(),
             ranks: count,
         })?;
-        Ok(Communicator::new(fabric, cuts, stop))
+        Ok((Communicator::new(fabric, cuts, stop), by_file))
     }
 
     fn build(
         graph: Arc<StoredGraph>,
         mut settings: EngineConfig,
-        ranks: Communicator,
+        (ranks, chunks_by_file): (Communicator, bool),
         measure: &GraphDims,
         enough: u64,
     ) -> Result<Self, EngineError> {
@@ -153,6 +180,7 @@ impl Engine {
             traffic: MemoryTraffic::new(workers.count(), settings.charge, &settings.tiers, timing),
             wire: wire.map(Mutex::new),
             ranks: Arc::clone(&ranks),
+            chunks_by_file,
             shape,
             workers,
             batches: Arc::clone(&batches),

@@ -171,6 +171,8 @@ pub struct RankMetrics {
     pub edges: u64,
     /// The most bytes of memory that it leased at one time.
     pub peak_memory: u64,
+    /// Chunks of arcs that it processed, of its own batches and of others, in the stream layout.
+    pub chunks: u64,
     /// Messages sent to each rank.
     pub messages_to: Vec<u64>,
     /// Bytes sent to each rank.
@@ -289,6 +291,12 @@ impl Metrics {
         passes.chain(truncated.flat_map(|all| counts!(all)))
     }
 
+    /// Returns the chunks of arcs that all passes processed.
+    pub(crate) fn chunks(&self) -> u64 {
+        let truncated = self.truncated_passes.map_or(0, |all| all.chunks);
+        self.passes.iter().map(|pass| pass.chunks).sum::<u64>() + truncated
+    }
+
     /// Returns the counts of this rank, to be summed with the others' ([`Metrics::take_counts`]).
     pub(crate) fn put_counts(&mut self) -> Vec<u64> {
         self.counts().map(|count| *count).collect()
@@ -305,7 +313,13 @@ impl Metrics {
     pub(crate) fn put(of_rank: &RankMetrics) -> Vec<u8> {
         let mut bytes = Vec::new();
         of_rank.batches.put(&mut bytes);
-        [of_rank.vertices, of_rank.edges, of_rank.peak_memory].put(&mut bytes);
+        let numbers = [
+            of_rank.vertices,
+            of_rank.edges,
+            of_rank.peak_memory,
+            of_rank.chunks,
+        ];
+        numbers.put(&mut bytes);
         let sent = of_rank.messages_to.iter().chain(&of_rank.bytes_to);
         sent.for_each(|sent| sent.put(&mut bytes));
         bytes
@@ -317,7 +331,7 @@ impl Metrics {
         self.ranks.clear();
         for mut payload in payload.iter().map(|payload| &payload[..]) {
             let batches = <[u64; 2]>::take(&mut payload)?;
-            let [vertices, edges, peak_memory] = <[u64; 3]>::take(&mut payload)?;
+            let [vertices, edges, peak_memory, chunks] = <[u64; 4]>::take(&mut payload)?;
             let mut number = |_| u64::take(&mut payload);
             let mut list = || (0..ranks).map(&mut number).collect::<Option<_>>();
             let (messages_to, bytes_to) = (list()?, list()?);
@@ -326,6 +340,7 @@ impl Metrics {
                 vertices,
                 edges,
                 peak_memory,
+                chunks,
                 messages_to,
                 bytes_to,
             });

@@ -302,6 +302,14 @@ impl StoredGraph {
     pub fn reverse_chunks(&self) -> Option<&ChunkSet> {
         self.reverse_chunks.as_deref()
     }
+    /// The number of files of chunks of each side; 0 in the column layout.
+    pub fn chunk_files(&self) -> usize {
+        self.chunks().map_or(0, ChunkSet::files)
+    }
+    /// True if this host has a file of chunks, of both sides if there are two.
+    pub fn has_chunk_file(&self, file: usize) -> bool {
+        self.chunk_sets().all(|set| set.has_file(file))
+    }
     /// The forward chunks, and the reverse ones if there are any.
     pub(crate) fn chunk_sets(&self) -> impl Iterator<Item = &ChunkSet> {
         self.chunks().into_iter().chain(self.reverse_chunks())

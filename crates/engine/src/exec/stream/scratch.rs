@@ -144,7 +144,7 @@ pub(crate) fn placement(context: &ExecContext, chunks: &ChunkSet) -> ChunkPlacem
         engines: context.ranks.count(),
         own: context.ranks.rank(),
         // Of a copy in scratch each rank has its own file.
-        by_file: !chunks.is_stored() || (0..chunks.files()).any(|file| !chunks.has_file(file)),
+        by_file: !chunks.is_stored() || context.chunks_by_file,
     }
 }
 
