@@ -66,7 +66,7 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<SeedReport, Str
         let done = disks.iter().map(SimDisk::operations).sum::<u64>() - before;
         operations = done.max(100);
         report.operations += done;
-        let errors = outcome.errors(&wanted)?;
+        let errors = outcome.errors(case, &wanted)?;
         let resumed = faults.resumed.load(Ordering::Relaxed);
         if errors.is_empty() {
             if resumed != newest {
@@ -91,7 +91,10 @@ fn carry_out(case: &Scenario, story: &mut Vec<String>) -> Result<SeedReport, Str
         let there = checkpoints(&disks, case.ranks);
         faults.leave(&mut disks, &mut random);
         let result = disks[0].read_small(RESULT.as_ref(), u64::MAX).ok();
-        if result.as_ref().is_some_and(|result| *result != wanted) {
+        if result
+            .as_ref()
+            .is_some_and(|result| !case.are_same(result, &wanted))
+        {
             return Err("a part of a result is left".to_string());
         }
         let left = checkpoints(&disks, case.ranks);
@@ -135,7 +138,7 @@ fn imported(
         };
         let what = |what: String| format!("import {attempt} ({faults:?}): {what}");
         let outcome = case.import(&disks[0], &faults, random.next_u64());
-        let errors = outcome.errors(&[]).map_err(what)?;
+        let errors = outcome.errors(case, &[]).map_err(what)?;
         if errors.is_empty() {
             disks[0].heal();
             break;

@@ -43,9 +43,9 @@ impl Outcome {
     ///
     /// # Errors
     /// The result is another one, or a rank panicked.
-    pub(crate) fn errors(self, wanted: &[u8]) -> Result<Vec<String>, String> {
+    pub(crate) fn errors(self, case: &Scenario, wanted: &[u8]) -> Result<Vec<String>, String> {
         match self {
-            Outcome::Done(bytes) if bytes == wanted => Ok(Vec::new()),
+            Outcome::Done(bytes) if case.are_same(&bytes, wanted) => Ok(Vec::new()),
             Outcome::Done(_) => Err("wrong answer".to_string()),
             Outcome::Failed(errors) => Ok(errors),
             Outcome::Panicked(text) => Err(format!("panic: {text}")),
@@ -112,6 +112,11 @@ impl Scenario {
         }
         config.output = Some(PathBuf::from(RESULT));
         config.machine = machine;
+        if let Some(chunks) = self.chunks {
+            config.engine.updates = chunks.updates;
+            config.engine.steal = chunks.steal;
+            config.engine.window = chunks.window;
+        }
         if self.over_lists {
             config.engine.edges = EdgeResidency::Memory;
         }

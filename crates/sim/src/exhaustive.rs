@@ -57,7 +57,7 @@ impl StoredCase {
         seed: u64,
     ) -> Result<Vec<String>, String> {
         let outcome = self.case.attempt(disks, self.memory, faults, seed);
-        outcome.errors(&self.wanted)
+        outcome.errors(&self.case, &self.wanted)
     }
 
     /// Makes disks with the graph and what a run left that was stopped after `passes` passes.

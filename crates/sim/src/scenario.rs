@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use graphmill::{CheckpointInterval, EdgeKind, ImportConfig, Order};
+use graphmill::advanced::{StealBias, UpdateResidency};
+use graphmill::{CheckpointInterval, EdgeKind, ImportConfig, Layout, Order};
 use graphmill_storage::SplitMix64;
 
 /// The file of values, and of the vertices of a set.
@@ -31,6 +32,8 @@ pub struct Scenario {
     pub slack: u64,
     /// True if edges belong in memory, where they fit: then searches and components run over lists.
     pub over_lists: bool,
+    /// The choices of the stream executor, if the graph is in chunks.
+    pub chunks: Option<ChunkChoices>,
     /// True if each rank has its own disk.
     pub own_disks: bool,
     /// True if the run names a checkpoint directory.
@@ -43,6 +46,17 @@ pub struct Scenario {
     pub attempts: usize,
 }
 
+/// The choices of the stream executor.
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkChoices {
+    /// Where updates go.
+    pub updates: UpdateResidency,
+    /// When ranks help others.
+    pub steal: StealBias,
+    /// Requests on their way.
+    pub window: Option<usize>,
+}
+
 impl Scenario {
     /// Draws the case of a seed.
     pub fn draw(seed: u64) -> Scenario {
@@ -53,6 +67,10 @@ impl Scenario {
             (case.algorithm, case.options) = case.draw_sum(random);
         } else if seed >= LATER_SEEDS && seed % 5 == 3 {
             case.draw_beliefs(&mut SplitMix64::new(seed ^ 0x5a5a));
+        }
+        // Labels of groups need columns.
+        if seed >= LATER_SEEDS && seed / 5 % 2 == 0 && case.algorithm != "cdlp" {
+            case.draw_chunks(&mut SplitMix64::new(seed ^ 0xc4a0));
         }
         case
     }
@@ -142,6 +160,7 @@ impl Scenario {
             threads: 1 + one_of(3) as usize,
             slack: [0, 0, 1 << 16, 1 << 24][one_of(4) as usize],
             over_lists: false,
+            chunks: None,
             own_disks: one_of(2) == 0,
             named: one_of(3) > 0,
             every,
@@ -225,6 +244,36 @@ impl Scenario {
         };
     }
 
+    /// Puts the graph in chunks, and draws the choices of their executor.
+    fn draw_chunks(&mut self, random: &mut SplitMix64) {
+        let mut one_of = |count: u64| random.below(count) as usize;
+        self.over_lists = false;
+        self.import = ImportConfig {
+            layout: Layout::Stream,
+            chunk_size: Some(4096),
+            order: Order::Id,
+            batch_size: Some([1, 2, 8, 64][one_of(4)]),
+            ..self.import.clone()
+        };
+        let updates = [
+            UpdateResidency::Auto,
+            UpdateResidency::Disk,
+            UpdateResidency::Disk,
+        ];
+        let never_to_always = [StealBias::NEVER, StealBias::PAPER, StealBias::ALWAYS];
+        self.chunks = Some(ChunkChoices {
+            updates: updates[one_of(3)],
+            steal: never_to_always[one_of(3)],
+            window: [None, Some(1), Some(3)][one_of(3)],
+        });
+    }
+
+    /// True if two results are the same: of sums of floats over chunks within 1e-9, otherwise byte by byte.
+    pub(crate) fn are_same(&self, one: &[u8], other: &[u8]) -> bool {
+        let adds = matches!(self.algorithm, "pagerank" | "spmv" | "bp" | "conductance");
+        one == other || self.chunks.is_some() && adds && are_close(one, other)
+    }
+
     /// Returns the value of an option; empty if it is not given.
     pub(crate) fn option(&self, name: &str) -> &str {
         let found = self.options.iter().find(|option| option.0 == name);
@@ -243,6 +292,22 @@ impl Scenario {
     }
 }
 
+/// True if two tables have the same fields, where numbers may differ by 1e-9 of them.
+fn are_close(one: &[u8], other: &[u8]) -> bool {
+    let fields = |text: &[u8]| -> Vec<String> {
+        let text = String::from_utf8_lossy(text);
+        text.split([',', '\n']).map(String::from).collect()
+    };
+    let (one, other) = (fields(one), fields(other));
+    let is_close = |(one, other): (&String, &String)| {
+        let numbers = one.parse::<f64>().ok().zip(other.parse::<f64>().ok());
+        let near =
+            |(one, other): (f64, f64)| (one - other).abs() <= 1e-9 * one.abs().max(other.abs());
+        one == other || numbers.is_some_and(near)
+    };
+    one.len() == other.len() && one.iter().zip(&other).all(is_close)
+}
+
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let if_so = |is_so, text| if is_so { text } else { "" };
@@ -255,7 +320,10 @@ impl fmt::Display for Scenario {
             self.import.batch_size,
             self.algorithm,
             self.options,
-            if_so(self.over_lists, " over lists"),
+            match &self.chunks {
+                Some(chunks) => format!(" over chunks {chunks:?}"),
+                None => if_so(self.over_lists, " over lists").to_string(),
+            },
             self.ranks,
             self.threads,
             if_so(self.own_disks, " with disks of their own"),

@@ -37,6 +37,8 @@ impl Display for StealBias {
 impl StealBias {
     /// The bias that never accepts.
     pub const NEVER: StealBias = StealBias(0.0);
+    /// The bias that accepts all help while there are bytes left.
+    pub const ALWAYS: StealBias = StealBias(f64::INFINITY);
     /// The criterion of the paper, without bias.
     pub const PAPER: StealBias = StealBias(1.0);
 
