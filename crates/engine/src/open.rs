@@ -172,10 +172,8 @@ impl Engine {
             .map(|graph| GraphView::new(Arc::new(graph), &settings.budget))
             .transpose()?;
         let timing = (&settings.clock, &settings.stop);
-        let wire = match ranks.alone() {
-            true => None,
-            false => Some(Wire::new(&settings.budget, ranks.count())?),
-        };
+        let wire = (!ranks.alone()).then(|| Wire::new(&settings.budget, ranks.count()));
+        let wire = wire.transpose()?;
         let common = EngineState {
             traffic: MemoryTraffic::new(workers.count(), settings.charge, &settings.tiers, timing),
             wire: wire.map(Mutex::new),

@@ -86,7 +86,7 @@ impl Scenario {
         let vertices = ranks as u64 * 4 + one_of(spread);
         let (arcs, kind) = (one_of(4 * vertices + 1), one_of(4));
         let (stride, first) = [(1, 0), (7, 3), (1 << 33, 5)][one_of(3) as usize];
-        let mut edges = Vec::new();
+        let mut edges = vec![];
         for i in 0..arcs {
             let (from, to) = match kind {
                 // Random edges, with loops and duplicates.
@@ -146,10 +146,7 @@ impl Scenario {
                     _ => EdgeKind::None,
                 },
                 reverse: directed && one_of(4) == 0,
-                order: match one_of(4) {
-                    0 => Order::Degree,
-                    _ => Order::Id,
-                },
+                order: [Order::Degree, Order::Id, Order::Id, Order::Id][one_of(4) as usize],
                 batch_size: Some([1, 3, 7, 64][one_of(4) as usize]),
                 keep_every: (one_of(4) > 0).then_some(Duration::ZERO),
                 ..ImportConfig::default()
