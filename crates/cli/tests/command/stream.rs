@@ -138,7 +138,7 @@ fn wrong_combinations_of_executor_and_layout_are_refused() {
         let said = fail(at, 2, &words(&format!("run wcc {run}")));
         assert!(said.contains(part), "{run}: {said}");
     }
-    let said = fail(at, 2, &words("run wcc chunks --steal -1"));
+    let said = fail(at, 2, &words("run wcc chunks --steal=-1"));
     assert!(said.contains("--steal"), "{said}");
     let said = fail(at, 2, &words("estimate wcc chunks"));
     assert!(said.contains("its layout is stream"), "{said}");
