@@ -246,6 +246,7 @@ mod tests {
             resident.push(memory.resident);
             free += free / 31;
         }
-        assert!(resident.is_sorted() && resident[0] == 0 && resident.last() == Some(&64));
+        // With more memory bins may grow at the cost of some batches, so the numbers are not sorted.
+        assert_eq!((resident[0], resident.last()), (0, Some(&64)));
     }
 }
