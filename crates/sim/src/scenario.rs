@@ -69,7 +69,7 @@ impl Scenario {
             case.draw_beliefs(&mut SplitMix64::new(seed ^ 0x5a5a));
         }
         // Labels of groups need columns.
-        if seed >= LATER_SEEDS && seed / 5 % 2 == 0 && case.algorithm != "cdlp" {
+        if seed >= LATER_SEEDS && (seed / 5).is_multiple_of(2) && case.algorithm != "cdlp" {
             case.draw_chunks(&mut SplitMix64::new(seed ^ 0xc4a0));
         }
         case
