@@ -69,7 +69,7 @@ impl Scenario {
             case.draw_beliefs(&mut SplitMix64::new(seed ^ 0x5a5a));
         }
         // Labels of groups need columns.
-        if seed >= LATER_SEEDS && (seed / 5).is_multiple_of(2) && case.algorithm != "cdlp" {
+        if seed >= CHUNK_SEEDS && (seed / 5).is_multiple_of(2) && case.algorithm != "cdlp" {
             case.draw_chunks(&mut SplitMix64::new(seed ^ 0xc4a0));
         }
         case
@@ -199,6 +199,8 @@ impl Scenario {
 
 /// Seeds from which on some cases are about sums over one pass, or about beliefs.
 const LATER_SEEDS: u64 = 64;
+/// Seeds from which on half of the cases are in chunks.
+const CHUNK_SEEDS: u64 = 10_000;
 
 impl Scenario {
     /// Draws a question that takes one pass and a file or a rule for its vertices.
