@@ -161,7 +161,7 @@ def markdown(heads, rows):
     return "\n".join([line(heads), line("---" for _ in heads), *map(line, rows)])
 
 
-# A measured figure is a function of (bench) here, beside those of the model.
+# Maps the name of a figure to the function that prints it, and to the source of its numbers.
 FIGURES = {name: (lambda bench, name=name: bench.modelled(name), "model") for name in PAPER}
 
 

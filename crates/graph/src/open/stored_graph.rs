@@ -121,9 +121,9 @@ impl StoredGraph {
                 && (4096..=STREAM_CHUNK_BYTES_MAX as u64).contains(&stream.chunk_bytes)
                 && meta.order.is_none();
             if !is_sound {
-                return Err(describe(
-                    "its batches or chunks are not those of the stream layout".into(),
-                ));
+                let what =
+                    "its section on chunks contradicts its batches, its order or its reverse";
+                return Err(describe(what.into()));
             }
         }
         let fetch = MetadataReader::new(&**disk, budget)?;
