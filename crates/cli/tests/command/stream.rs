@@ -140,7 +140,7 @@ fn wrong_combinations_of_executor_and_layout_are_refused() {
     }
     let said = fail(at, 2, &words("run wcc chunks --steal=-1"));
     assert!(said.contains("--steal"), "{said}");
-    let said = fail(at, 2, &words("estimate wcc chunks"));
+    let said = fail(at, 2, &words("estimate chunks"));
     assert!(said.contains("its layout is stream"), "{said}");
     let said = fail(at, 1, &words("run cdlp chunks"));
     assert!(said.contains("unsorted chunks"), "{said}");
