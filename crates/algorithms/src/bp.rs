@@ -102,6 +102,7 @@ pub(crate) fn sizes() -> ProgramFootprint {
         .or(ProgramFootprint::of::<ToEnds>())
         .with_arrays(arrays)
         .with_rows::<(Write<f64>, Read<Row>)>()
+        .going_against(true)
 }
 
 /// The probability of log odds.

@@ -37,6 +37,10 @@ pub struct Entry {
     pub run: fn(&mut Engine, &AlgorithmOptions) -> Result<Output, AlgorithmError>,
     /// Passes over edges that a run takes at most, where the options say so.
     pub passes_max: fn(&AlgorithmOptions) -> Option<u64>,
+    /// Passes over all edges that a run usually makes, if they are few and sum no floating-point numbers.
+    ///
+    /// Such a run on a file of edges gives the same result over unsorted chunks, sooner.
+    pub few_passes: fn(&AlgorithmOptions) -> Option<u64>,
     /// Counts the members of each group, if the values of a result name groups.
     ///
     /// The size of a group is at the ordinal of the group's id; an id without a group has 0.

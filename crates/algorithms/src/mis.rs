@@ -65,6 +65,7 @@ pub(crate) fn sizes() -> ProgramFootprint {
         .or(ProgramFootprint::of::<MoveTo>())
         .with_rows::<Write<u32>>()
         .with_arrays(size_of::<u32>())
+        .going_against(true)
 }
 
 /// The rounds of a run.

@@ -116,4 +116,5 @@ pub fn sizes<I: LinkIndex>() -> ProgramFootprint {
     ProgramFootprint::of::<LeastLinks<I>>()
         .with_rows::<(Write<I>, Write<I::Candidate>, Write<ForestEdge>, IdOrdinal)>()
         .with_arrays(arrays)
+        .going_against(true)
 }

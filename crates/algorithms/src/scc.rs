@@ -62,6 +62,7 @@ pub(crate) fn sizes<I: VertexIndex>(symmetric: bool, order: Order) -> ProgramFoo
         .or(footprint_of::<LeastColour<I>>())
         .with_rows::<(Write<I>, Read<[I; 2]>, IdOrdinal)>()
         .with_arrays(4 * size_of::<I>())
+        .going_against(true)
 }
 
 /// The mark of a vertex that a search has reached; others have `NONE`.

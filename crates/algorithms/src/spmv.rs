@@ -42,8 +42,10 @@ pub fn ones(engine: &mut Engine) -> Result<VertexArray<f64>, EngineError> {
 }
 
 /// Returns the bytes that the pass holds for each vertex.
-pub(crate) fn sizes() -> ProgramFootprint {
-    ProgramFootprint::of::<Multiply>().with_arrays(2 * size_of::<f64>())
+pub(crate) fn sizes(is_transposed: bool) -> ProgramFootprint {
+    ProgramFootprint::of::<Multiply>()
+        .with_arrays(2 * size_of::<f64>())
+        .going_against(!is_transposed)
 }
 
 /// Adds up products of weights and values.

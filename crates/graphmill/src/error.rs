@@ -299,14 +299,6 @@ pub enum Error {
         /// Its layout.
         layout: Layout,
     },
-    /// The graph to estimate a run on is in the stream layout.
-    #[error(
-        "cannot estimate a run on {path}: its layout is stream, and estimates are for columns; describe the graph by numbers"
-    )]
-    NoEstimate {
-        /// The graph.
-        path: PathBuf,
-    },
     /// A method reads edges in memory, and edges are to stream from disk.
     #[error(
         "{option} conflicts with --place edges=stream: it goes over edges in memory; leave out one of the two"
@@ -495,7 +487,6 @@ impl Error {
                     | Error::OutputIs { .. }
                     | Error::Meaningless { .. }
                     | Error::OtherLayout { .. }
-                    | Error::NoEstimate { .. }
                     | Error::TwoKindsOfData
                     | Error::NoWeights { .. }
                     | Error::RecordsAsWeights { .. }

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 
 use graphmill_algorithms::AlgorithmError;
 use graphmill_engine::{
-    DispatchChoice, PassTraffic, RunEstimate, RunEstimateRequest, estimate_run,
+    DispatchChoice, ExecutorChoice, PassTraffic, RunEstimate, RunEstimateRequest, UpdateResidency,
+    estimate_run,
 };
 pub use graphmill_graph::DegreeModel;
-use graphmill_graph::{EdgeKind, GraphProfile, Layout};
+use graphmill_graph::{EdgeKind, GraphProfile, Layout, StoredGraph};
 pub use graphmill_ingest::Input;
 use graphmill_ingest::{
     ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Phase, estimate,
@@ -39,6 +40,10 @@ pub struct EstimateRequest {
     pub iterations: Option<u64>,
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
+    /// Which executor runs passes over edges.
+    pub executor: ExecutorChoice,
+    /// Where passes over chunks have accumulators.
+    pub updates: UpdateResidency,
     /// Which kind of data of the run lies on which tier of memory.
     pub placement: Placement,
     /// The machines.
@@ -67,12 +72,16 @@ pub struct Expected {
     pub directed: bool,
     /// Where edges come from.
     pub input: Input,
+    /// True if the import has the option --vertices-below: all integers below `vertices` are vertices.
+    pub vertices_below: bool,
     /// What an edge carries.
     pub weights: EdgeKind,
     /// Vertices of a batch, exactly.
     pub batch_size: Option<u64>,
     /// As of an import.
     pub csr_ratio: Option<u32>,
+    /// Bytes of a chunk in the stream layout, at most.
+    pub chunk_size: Option<u64>,
 }
 
 /// What the machines can do.
@@ -297,15 +306,15 @@ impl EstimateRequest {
                 let machine = Machine::with_one_thread(stop)?;
                 let graph = machine.graph(path)?;
                 algorithms::check_edge_vertices(entry, &graph)?;
-                if graph.layout() == Layout::Stream {
-                    return Err(Error::NoEstimate { path: path.clone() });
-                }
+                self.check_layout(&graph)?;
                 let outline = GraphProfile::of_stored(&graph, machine.budget());
                 let disk_bytes = machine.disk_bytes(path)?;
                 (outline, None, machine.budget().clone(), Some(disk_bytes))
             }
             GraphSource::Expected(expected) => {
-                let imported = expected.import(&cluster, entry.edge_vertices)?;
+                let layout = self.executor.layout().unwrap_or_default();
+                self.check_updates(layout)?;
+                let imported = expected.import(&cluster, layout, entry.edge_vertices)?;
                 let outline = imported.outline.clone();
                 // Nothing is leased of it: no file is read.
                 (outline, Some(imported), MemoryBudget::new(0), None)
@@ -327,6 +336,7 @@ impl EstimateRequest {
             results: [false, true]
                 .map(|rows| result_bytes(&outline.measure, entry.shape, rows, TOP_ROWS)),
             dispatch: self.dispatch,
+            updates: self.updates,
             // If edges have vertices, messages go to them and back.
             passes: iterations.saturating_mul(1 + u64::from(entry.edge_vertices)),
             at_once: self.iterations.is_none(),
@@ -342,11 +352,43 @@ impl EstimateRequest {
     }
 }
 
+impl EstimateRequest {
+    /// Refuses a stored graph whose layout is not that of the executor, or of an option.
+    fn check_layout(&self, graph: &StoredGraph) -> Result<(), Error> {
+        let layout = graph.layout();
+        let wanted = self.executor.layout();
+        match wanted.is_some_and(|wanted| wanted != layout) {
+            true => Err(Error::OtherLayout {
+                path: graph.path().to_path_buf(),
+                layout,
+            }),
+            false => self.check_updates(layout),
+        }
+    }
+
+    fn check_updates(&self, layout: Layout) -> Result<(), Error> {
+        match layout == Layout::Column && self.updates != UpdateResidency::default() {
+            true => Err(Error::Meaningless {
+                option: "--updates",
+                needs: "--executor stream",
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
 impl Expected {
     /// Estimates the import; with `edge_vertices` each edge becomes a vertex.
-    fn import(&self, cluster: &Cluster, edge_vertices: bool) -> Result<ImportEstimate, Error> {
+    fn import(
+        &self,
+        cluster: &Cluster,
+        layout: Layout,
+        edge_vertices: bool,
+    ) -> Result<ImportEstimate, Error> {
         let defaults = ImportOptions::new("");
         let options = ImportOptions {
+            layout,
+            chunk_size: self.chunk_size,
             directed: self.directed,
             edge_vertices,
             batch_size: self.batch_size,
@@ -358,6 +400,9 @@ impl Expected {
                 "--weights",
                 "generated edges (--input generated), since raw pairs carry none",
             )),
+            _ if self.chunk_size.is_some() && layout == Layout::Column => {
+                Some(("--chunk-size", "--executor stream"))
+            }
             (EdgeKind::Record(_), Input::Drawn) => Some((
                 "--edge-data",
                 "files (--input files), since generated edges carry no records",
@@ -372,6 +417,7 @@ impl Expected {
             vertices: self.vertices,
             edges: self.edges,
             input: self.input,
+            vertices_below: self.vertices_below,
             weights: self.weights,
             options: &options,
             ranks: cluster.ranks,

@@ -14,7 +14,7 @@ use crate::import_config::ImportConfig;
 use crate::machine::resources::Machine;
 use crate::open::OpenFor;
 use crate::paths::DESCRIPTION;
-use crate::plan::Plan;
+use crate::plan::{COLUMNS_PAY_OFF, Plan};
 use crate::progress::{Progress, ProgressFn};
 use crate::{algorithms, info};
 
@@ -137,6 +137,19 @@ impl Plan {
                 watcher(&Progress::Note(&line));
             }
             return Ok((graph, hold));
+        }
+        let mut bytes = 0;
+        for file in &files {
+            bytes += disk.stamp(file)?.bytes;
+        }
+        if let Some(plan) = self.over_chunks(bytes).filter(|_| is_shared) {
+            let text = format!(
+                "--executor stream: {} makes few passes, so sorting the edges does not pay (it does from about {COLUMNS_PAY_OFF} passes on: graphmill import)",
+                self.entry.name
+            );
+            watcher(&Progress::Note(&text));
+            drop((files, names));
+            return plan.open_cached(machine, purpose, (inputs, input), watcher);
         }
         let enough = || machine.enough_for(purpose, &files, &self.config.import);
         machine.check_any(purpose, enough)?;

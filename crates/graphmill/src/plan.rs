@@ -9,15 +9,21 @@ use std::path::Path;
 use graphmill_algorithms::{Entry, ResultShape};
 use graphmill_engine::{Combiner, EdgeResidency, EngineOptions, ExecutorChoice, Metrics};
 use graphmill_graph::{Layout, StoredGraph};
-use graphmill_storage::{DataKind, PlacementError, Tier};
+use graphmill_storage::{DataKind, Placement, PlacementError, Tier};
 
 use crate::algorithms;
 use crate::config::Config;
 use crate::error::Error;
+use crate::import_config::ImportConfig;
 use crate::machine::limits::{default_memory, default_threads};
 use crate::machine::resources::MachineConfig;
 use crate::result::format::{ResultFormat, is_folder, is_stdout};
 use crate::spool::Spool;
+
+/// Passes from which on sorted columns answer sooner than unsorted chunks, with the import.
+pub(crate) const COLUMNS_PAY_OFF: u64 = 8;
+/// Bytes of memory below which a run goes over columns, which need less.
+const CHUNKS_MEMORY: u64 = 256 << 20;
 
 /// A [`Config`] that was found to make sense, with nothing left open. `Display` prints it.
 #[derive(Debug, Clone)]
@@ -102,6 +108,35 @@ impl Plan {
             return check_stream_options(&as_column);
         }
         Ok(())
+    }
+
+    /// Returns the plan over unsorted chunks, if that answers sooner on files of edges of `bytes` bytes.
+    ///
+    /// So it is where the folds of the program are exact and its passes are few, and nothing is said of columns.
+    pub(crate) fn over_chunks(&self, bytes: u64) -> Option<Plan> {
+        let config = &self.config;
+        let given = algorithms::values(self.entry, &config.options);
+        let passes = (self.entry.few_passes)(&given)?;
+        let is_open = config.executor == ExecutorChoice::Auto
+            && config.import.layout == Layout::Column
+            && u64::from(config.trials) * passes < COLUMNS_PAY_OFF
+            && config.engine == EngineOptions::default()
+            && config.machine.placement == Placement::default();
+        let import = ImportConfig {
+            layout: Layout::Stream,
+            ..config.import.clone()
+        };
+        // Chunks on their way and a row of each vertex are in memory.
+        let fits = self.memory >= CHUNKS_MEMORY.max(bytes / 8);
+        let fits = is_open && fits && import.check(import.edge_kind()).is_ok();
+        fits.then(|| Plan {
+            config: Config {
+                executor: ExecutorChoice::Stream,
+                import,
+                ..config.clone()
+            },
+            ..self.clone()
+        })
     }
 
     /// An option that says how to go over lists of edges in memory, where a run had none.

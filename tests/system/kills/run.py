@@ -8,7 +8,8 @@ Each job draws its command, a memory limit that is scarce or ample, threads, ran
 is one), how often checkpoints are published and how many are kept. A kill ends the whole job or one rank, or sends it a
 signal to end by itself. The same command then resumes from the newest checkpoint that all ranks had. No attempt takes
 longer than two minutes, panics, or leaves a partial result. --kills is the least number of kills. With --each N the jobs are
-runs of each algorithm on one rank and on four in turn, until each was killed N times on each; --only names the algorithms.
+runs of each algorithm on one rank and on four in turn, until each was killed N times on each; --only names algorithms, or one with its graph
+(mst-chunks).
 The command under test is GRAPHMILL, or is built.
 """
 import argparse
@@ -60,6 +61,10 @@ RUNS = [
     "run conductance named --set set.csv --weighted",
     "run spmv named --vector vector.csv",
     "run spmv named --vector vector.csv --transpose",
+    "run mst chunks",
+    "run scc chunks",
+    "run wcc chunks --method labels",
+    "run sssp chunks --source v1 --method bellman-ford --updates disk",
     "run bp beliefs --potential 3,1,1,2 --priors priors.csv --iterations 8",
 ]
 MPIRUN = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n".split()
@@ -294,7 +299,8 @@ class Soak:
         self.seed, self.each, self.graphmill = asked.seed, asked.each, command()
         self.wanted, self.kills, self.jobs, self.resumed = {}, collections.Counter(), 0, 0
         only = asked.only.split(",") if asked.only else None
-        self.runs = [run for run in RUNS if not only or run.split()[1] in only]
+        named = lambda run: {run.split()[1], "-".join(run.split()[1:3])}
+        self.runs = [run for run in RUNS if not only or named(run) & set(only)]
         # Kills by algorithm and ranks.
         self.killed = collections.Counter()
         self.environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GRAPHMILL_MPI": os.path.abspath("plugin.so")}
@@ -314,6 +320,7 @@ class Soak:
         pathlib.Path("vector.csv").write_text("vertex,x\n" + "".join(f"v{v},{v % 7 - 2.5}\n" for v in sources))
         pathlib.Path("priors.csv").write_text("vertex,p\n" + "".join(f"{v},{v % 11 / 10}\n" for v in range(0, 1 << 14, 3)))
         call("import names.wel --batch-size 4096 --weights f32 -q -o named")
+        call("import names.wel --layout stream --batch-size 4096 --chunk-size 16K --weights f32 -q -o chunks")
         call("generate kronecker 14 8 --weights f32 --batch-size 4096 --edge-vertices -q -o beliefs")
         self.has_mpi = bool(shutil.which("mpirun") and shutil.which("mpicc"))
         if self.has_mpi:

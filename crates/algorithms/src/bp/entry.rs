@@ -63,6 +63,7 @@ pub(crate) const ENTRY: Entry = Entry {
         let options = options(settings).ok();
         options.map(|options| 4 * u64::from(options.iterations))
     },
+    few_passes: |_| None,
     group_sizes: None,
     sizes: |_: &GraphDims, _| -> ProgramFootprint { super::sizes() },
     checker,

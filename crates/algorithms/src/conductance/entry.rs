@@ -41,6 +41,7 @@ pub(crate) const ENTRY: Entry = Entry {
     check_direction: |_, _, _| Ok(()),
     run,
     passes_max: |_| Some(1),
+    few_passes: |settings| (!settings.flag("weighted")).then_some(1),
     group_sizes: None,
     sizes,
     checker,

@@ -72,6 +72,7 @@ pub(crate) const ENTRY: Entry = Entry {
         // Weights are added up in one more.
         options.map(|options| u64::from(options.iterations) + u64::from(options.weighted))
     },
+    few_passes: |_| None,
     group_sizes: None,
     sizes,
     checker,

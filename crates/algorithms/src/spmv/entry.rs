@@ -39,6 +39,7 @@ pub(crate) const ENTRY: Entry = Entry {
     check_direction: |_, _, _| Ok(()),
     run,
     passes_max: |_| Some(1),
+    few_passes: |_| None,
     group_sizes: None,
     sizes,
     checker,
@@ -53,8 +54,8 @@ fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, Algor
     Ok(Output::new("value", OutputValues::F64(product), false))
 }
 
-fn sizes(_: &GraphDims, _: &AlgorithmOptions) -> ProgramFootprint {
-    super::sizes()
+fn sizes(_: &GraphDims, settings: &AlgorithmOptions) -> ProgramFootprint {
+    super::sizes(settings.flag("transpose"))
 }
 
 fn checker(

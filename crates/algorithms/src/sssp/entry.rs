@@ -38,6 +38,7 @@ pub(crate) const ENTRY: Entry = Entry {
     check_direction: |_, _, _| Ok(()),
     run,
     passes_max: |_| None,
+    few_passes: |_| None,
     group_sizes: None,
     sizes,
     checker,

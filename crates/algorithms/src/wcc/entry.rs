@@ -38,6 +38,10 @@ pub(crate) const ENTRY: Entry = Entry {
     },
     run,
     passes_max: |_| None,
+    few_passes: |settings| match method(settings) {
+        Ok(WccMethod::Unite(ComponentsMethod::Auto)) => Some(1),
+        _ => None,
+    },
     group_sizes: Some(group_sizes),
     sizes,
     checker,

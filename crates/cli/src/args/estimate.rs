@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use graphmill::advanced::DispatchChoice;
+use graphmill::advanced::{DispatchChoice, UpdateResidency};
 use graphmill::estimate::DegreeModel;
-use graphmill::{EdgeColumns, EdgeKind};
+use graphmill::{EdgeColumns, EdgeKind, ExecutorChoice};
 
 use crate::args::tuning::PlaceArgs;
 use crate::{count, size};
@@ -58,9 +58,14 @@ pub(crate) struct ExpectedGraphArgs {
     pub(crate) undirected: bool,
     /// Source of the edges: files of id pairs, or `generate`
     ///
-    /// Ids in files have 4 bytes if all fit, else 8, records their size, and only ids that occur become vertices. Generated edges need no reading, and all
-    /// ids are vertices.
-    #[arg(long, value_name = "files|generated", value_enum, default_value_t)]
+    /// Ids in files have 4 bytes if all fit, else 8, records their size, and only ids that occur become vertices. below: all ids are
+    /// vertices, as with import --vertices-below. Generated edges need no reading, and all ids are vertices.
+    #[arg(
+        long,
+        value_name = "files|below|generated",
+        value_enum,
+        default_value_t
+    )]
     pub(crate) input: ExpectedInput,
     /// Weights of generated edges
     #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t = EdgeKind::None)]
@@ -74,6 +79,9 @@ pub(crate) struct ExpectedGraphArgs {
     /// Greatest span of a cell with a bitmap, as for import [default: 0]
     #[arg(long, value_name = "N")]
     pub(crate) csr_ratio: Option<u32>,
+    /// Bytes of a chunk, as for import --layout stream [default: 4M]
+    #[arg(long, value_name = "SIZE", value_parser = size::chunk)]
+    pub(crate) chunk_size: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -91,6 +99,14 @@ pub(crate) struct EstimatedRunArgs {
     /// Routing of messages on disk to columns, as for run
     #[arg(long, value_name = "auto|push|pull|none", value_enum, default_value_t)]
     pub(crate) dispatch: DispatchChoice,
+    /// Executor of passes over edges: sorted columns, or unsorted chunks
+    ///
+    /// auto: by the layout of a stored graph; column for one that does not exist yet.
+    #[arg(long, value_name = "auto|column|stream", value_enum, default_value_t)]
+    pub(crate) executor: ExecutorChoice,
+    /// Where updates go (--executor stream), as for run
+    #[arg(long, value_name = "auto|memory|disk", value_enum, default_value_t)]
+    pub(crate) updates: UpdateResidency,
 }
 
 /// Options of the machines.
@@ -127,6 +143,7 @@ pub(crate) struct ClusterArgs {
 pub(crate) enum ExpectedInput {
     #[default]
     Files,
+    Below,
     Generated,
 }
 

@@ -53,7 +53,8 @@ pub(crate) struct ExperimentArgs {
     pub(crate) combiner: Combiner,
     /// Executor of passes over edges: sorted columns, or unsorted chunks
     ///
-    /// Chunks save the sorting of an input that is used once or twice. auto: by the layout of a stored graph; for a file of edges, column.
+    /// Chunks save the sorting of an input that is used once or twice. auto: by the layout of a stored graph. For a file of edges: stream if the algorithm makes few passes and adds no floating-point numbers
+    /// (wcc, conductance), and memory is at least 256 MiB and an eighth of the file; otherwise column.
     #[arg(long, value_name = "auto|column|stream", value_enum, default_value_t)]
     pub(crate) executor: ExecutorChoice,
     /// Where updates go (--executor stream): into memory, or to disk as chunks

@@ -29,6 +29,8 @@ pub(crate) fn run(args: EstimateArgs, stop: &CancelToken) -> anyhow::Result<Exit
         options: BTreeMap::new(),
         iterations: args.work.iterations,
         dispatch: args.work.dispatch,
+        executor: args.work.executor,
+        updates: args.work.updates,
         placement: args.place.placement().map_err(graphmill::Error::from)?,
         cluster: cluster(&args.cluster),
     };
@@ -52,12 +54,14 @@ fn expected(args: &ExpectedGraphArgs) -> Expected {
         edges: args.edges.unwrap_or(0),
         directed: !args.undirected,
         input: match args.input {
-            ExpectedInput::Files => Input::Pairs(pair_bytes + record_bytes),
+            ExpectedInput::Files | ExpectedInput::Below => Input::Pairs(pair_bytes + record_bytes),
             ExpectedInput::Generated => Input::Drawn,
         },
+        vertices_below: matches!(args.input, ExpectedInput::Below),
         weights: record.unwrap_or(args.weights),
         batch_size: args.batch_size,
         csr_ratio: args.csr_ratio,
+        chunk_size: args.chunk_size,
     }
 }
 

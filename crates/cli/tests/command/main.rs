@@ -13,6 +13,7 @@ mod edges_as_found;
 mod estimate;
 mod estimate_labels;
 mod estimate_numbers;
+mod estimate_stream;
 mod example;
 mod forests;
 mod generate;

@@ -105,17 +105,43 @@ fn chunks_and_columns_have_the_same_results() {
     compare(at, "_bp", "bp --affinity 0.7", false);
 }
 
+/// Runs on a file of edges: the algorithm and its options, and the executor that `auto` takes.
+const AUTO: [(&str, &str); 8] = [
+    ("wcc edges.txt --memory 300M", "stream"),
+    // Other orders of additions would give other bits.
+    ("pagerank edges.txt --memory 300M", "column"),
+    // The number of its passes depends on the graph.
+    ("bfs edges.txt --source 0 --memory 300M", "column"),
+    ("wcc other.txt --memory 300M --trials 9", "column"),
+    // There are columns already.
+    ("wcc other.txt --memory 300M", "column"),
+    ("wcc third.txt --memory 300M --dispatch push", "column"),
+    ("wcc third.txt --memory 300M --duplicates first", "column"),
+    ("wcc fourth.txt --memory 64M", "column"),
+];
+
 #[test]
-fn executor_of_a_file_of_edges_is_told_in_metrics() {
+fn auto_takes_the_stream_executor_for_few_exact_passes() {
     let folder = folder_with_edges(&edges());
     let at = folder.path();
-    let run = "run wcc edges.txt -o - --metrics m.json";
-    let wanted = succeed(at, &words(run));
+    for other in ["other.txt", "third.txt", "fourth.txt"] {
+        std::fs::copy(at.join("edges.txt"), at.join(other)).expect("a copy");
+    }
     let metrics = || std::fs::read_to_string(at.join("m.json")).expect("metrics");
+    let mut wanted = None;
+    for (run, executor) in AUTO {
+        let found = succeed(at, &words(&format!("run {run} -o - --metrics m.json")));
+        let told = format!(r#""executor": "{executor}""#);
+        assert!(metrics().contains(&told), "{run}");
+        if run.starts_with("wcc") {
+            let wanted = wanted.get_or_insert_with(|| found.clone());
+            assert_eq!(found, *wanted, "{run}");
+        }
+    }
+    let run = "run wcc edges.txt -o - --metrics m.json --memory 300M";
+    let found = succeed(at, &words(&format!("{run} --executor column")));
     assert!(metrics().contains(r#""executor": "column""#));
-    let found = succeed(at, &words(&format!("{run} --executor stream")));
-    assert!(metrics().contains(r#""executor": "stream""#));
-    assert_eq!(found, wanted);
+    assert_eq!(Some(found), wanted);
 }
 
 #[test]
@@ -140,8 +166,13 @@ fn wrong_combinations_of_executor_and_layout_are_refused() {
     }
     let said = fail(at, 2, &words("run wcc chunks --steal=-1"));
     assert!(said.contains("--steal"), "{said}");
-    let said = fail(at, 2, &words("estimate chunks"));
+    let said = fail(at, 2, &words("estimate chunks --executor column"));
     assert!(said.contains("its layout is stream"), "{said}");
+    let said = fail(at, 2, &words("estimate columns --updates disk"));
+    assert!(said.contains("--updates requires"), "{said}");
+    let numbers = "estimate --vertices 9 --edges 9 --chunk-size 64K";
+    let said = fail(at, 2, &words(numbers));
+    assert!(said.contains("--chunk-size requires"), "{said}");
     let said = fail(at, 1, &words("run cdlp chunks"));
     assert!(said.contains("unsorted chunks"), "{said}");
 }

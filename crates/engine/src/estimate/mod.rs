@@ -4,4 +4,5 @@ pub(crate) mod model;
 pub(crate) mod rank_estimator;
 pub(crate) mod routing;
 pub(crate) mod spill;
+pub(crate) mod stream;
 pub(crate) mod uniting;

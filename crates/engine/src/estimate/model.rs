@@ -5,7 +5,7 @@ use std::ops::Range;
 use graphmill_graph::{GraphProfile, SenderCounts};
 use graphmill_storage::{MemoryBudget, Tiers};
 
-use crate::config::DispatchChoice;
+use crate::config::{DispatchChoice, UpdateResidency};
 use crate::memory::plan::{GraphShape, PassMemory};
 use crate::messages::routing_size::TableMemory;
 use crate::planner::routing_memory::RoutingBudget;
@@ -39,6 +39,8 @@ pub struct RunEstimateRequest<'q> {
     pub results: [u64; 2],
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
+    /// Where passes over chunks have accumulators.
+    pub updates: UpdateResidency,
     /// Passes over all edges.
     pub passes: u64,
     /// True if a program that can read each edge once does so, in one pass.

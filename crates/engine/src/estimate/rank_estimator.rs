@@ -50,6 +50,9 @@ pub fn estimate_run(question: &RunEstimateRequest<'_>) -> Result<Vec<RunEstimate
     let ranks = 0..question.cuts.len() - 1;
     let looking = ranks.map(|rank| RankEstimator::new(question, rank)?.share());
     let looking = looking.collect::<Result<Vec<_>, _>>()?;
+    if looking.iter().all(|planned| planned.of.is_stream()) {
+        return Ok(looking.iter().map(PlannedRank::stream).collect());
+    }
     if looking.iter().all(PlannedRank::unites) {
         return Ok(looking.iter().map(PlannedRank::unite).collect());
     }
@@ -89,6 +92,7 @@ impl<'q> RankEstimator<'q> {
             }
         };
         let shape = fitting_shape(&measure, threads, tiers, sizes, edges, free);
+        let shape = shape.with_requests(cuts.len() - 1, None);
         // The engine has its buffers, and the driver the set of all vertices.
         let taken = outline.open_bytes + held_memory(&measure, &shape) + shape.set_of_vertices;
         let looking = RankEstimator {
@@ -188,9 +192,14 @@ impl<'q> RankEstimator<'q> {
         let needs_files = start.written - written;
         let room = self.shape.plan(sizes, self.free);
         let room = room.ok_or_else(|| self.too_small())?;
-        pass = pass.and(self.sent(needs.as_deref()));
+        if !self.is_stream() {
+            pass = pass.and(self.sent(needs.as_deref()));
+        }
         Ok(PlannedRank {
-            to_dispatch: self.to_dispatch(sizes, &room),
+            to_dispatch: match self.is_stream() {
+                true => None,
+                false => self.to_dispatch(sizes, &room),
+            },
             of: self,
             room,
             vertex_state_resident,
@@ -203,7 +212,7 @@ impl<'q> RankEstimator<'q> {
     }
 
     /// Returns the bytes of pages that hold rows of `row` bytes.
-    fn rows_bytes(&self, row: usize) -> u64 {
+    pub(crate) fn rows_bytes(&self, row: usize) -> u64 {
         let page = page_bytes(self.batches()) as u64;
         let of_batch = |batch| (self.batches().span(batch) * row as u64).next_multiple_of(page);
         self.own.clone().map(of_batch).sum()
@@ -239,7 +248,7 @@ impl<'q> RankEstimator<'q> {
         let vertices = self.own_vertices();
         let takes = DegreeSketch::memory_of(vertices) * orientations;
         let fits = || self.shape.fits_beside(sizes, takes, self.free);
-        if !sizes.sketched || !are_sketches_small(takes, self.free) || !fits() {
+        if self.is_stream() || !sizes.sketched || !are_sketches_small(takes, self.free) || !fits() {
             return 0;
         }
         self.free -= vertices * orientations;
@@ -252,7 +261,7 @@ impl<'q> RankEstimator<'q> {
     /// `None` if memory is too small for the lists. A run builds them from the fan-out.
     fn needs(&mut self, sizes: ProgramFootprint, start: &mut PassTraffic) -> Option<Vec<u64>> {
         let (ranks, own) = (self.ranks(), self.own.clone());
-        if ranks == 1 {
+        if ranks == 1 || self.is_stream() {
             return None;
         }
         let orientations = self.question.outline.measure.orientations as u64;

@@ -2,7 +2,7 @@
 //!
 //! | what | read | sent |
 //! | --- | --- | --- |
-//! | cells | each once, and a page for each extent | |
+//! | cells, or chunks | each once, and a page for each extent | |
 //! | on several ranks: the forest of all vertices | | in pairs to the first rank, and back |
 //! | order of degree: ranks of ids | once | on several ranks the least of each tree, as the forest |
 
@@ -70,6 +70,10 @@ impl RankEstimator<'_> {
     /// Returns the bytes of pages that hold the cells; an undirected graph needs one of each two.
     fn united_bytes(&self) -> u64 {
         let outline = self.question.outline;
+        if self.is_stream() {
+            // Each rank scans the chunks at its own storage engine.
+            return self.chunks_read();
+        }
         let symmetric = outline.symmetric();
         let early_first = outline.columns.len() >= BATCHES_MIN;
         let of_column = |column: usize| {

@@ -34,6 +34,8 @@ pub struct ProgramFootprint {
     pub(crate) result: u64,
     /// Bytes of a worker's least window of labels, with its table; 0 without windows.
     pub(crate) windows: u64,
+    /// Some passes go against the arcs.
+    pub(crate) against: bool,
 }
 
 impl ProgramFootprint {
@@ -54,6 +56,7 @@ impl ProgramFootprint {
         arrays: 0,
         result: 0,
         windows: 0,
+        against: false,
     };
 
     /// Of a program whose rows are on disk.
@@ -76,7 +79,14 @@ impl ProgramFootprint {
             arrays: 0,
             result: 0,
             windows: 0,
+            against: false,
         }
+    }
+
+    /// States that some passes go against the arcs: the first of them over chunks transposes the graph.
+    #[must_use]
+    pub fn going_against(self, against: bool) -> ProgramFootprint {
+        ProgramFootprint { against, ..self }
     }
 
     /// States the bytes of a row in all vertex arrays that the program makes.
@@ -153,6 +163,7 @@ impl ProgramFootprint {
             arrays: self.arrays.max(other.arrays),
             result: self.result.max(other.result),
             windows: self.windows.max(other.windows),
+            against: self.against || other.against,
         }
     }
 }

@@ -16,8 +16,9 @@ use crate::manifest::IdKind;
 use crate::model::expected::GraphModel;
 use crate::model::numbers::{ColumnModel, FileBytes, file_bytes};
 use crate::model::profile::{GraphProfile, ProfileSource};
-use crate::open::footprint::GraphDims;
+use crate::open::footprint::{ChunkDims, GraphDims};
 use crate::spec::{GraphSpec, Layout};
+use crate::stream::pair::PairLayout;
 use crate::vertex::degree_pages::put_degrees;
 use crate::vertex::fanout_pages::FanoutPage;
 use crate::vertex::ids::id::expected_bytes;
@@ -39,6 +40,8 @@ const EDGES_DRAWN: f64 = (1 << 17) as f64;
 const CELLS_DRAWN_MAX: f64 = 4096.0;
 /// Destinations of a batch that the sampler distinguishes.
 const PLACES_MAX: u64 = 1 << 16;
+/// Bytes of a chunk in the directory of chunks: three varints.
+const ENTRY_BYTES: u64 = 8;
 /// Pages of the fan-out and of degrees that are drawn.
 const PAGES_DRAWN: usize = 4;
 /// Pairs of spans that the model draws separately.
@@ -52,6 +55,43 @@ impl GraphModel {
     /// With integer `ids` only [occurring](GraphModel::occurring) vertices are stored, otherwise ids are dense.
     #[must_use]
     pub fn outline(&self, shape: &GraphSpec, ids: IdKind) -> GraphProfile {
+        let (columns, files) = match shape.chunk_bytes {
+            None => self.columns(shape),
+            Some(_) => self.columns_of_chunks(shape),
+        };
+        self.profile(shape, ids, columns, files)
+    }
+
+    /// The arcs into each batch, and the bytes of chunks; a graph of chunks has no cells.
+    fn columns_of_chunks(&self, shape: &GraphSpec) -> (Vec<ColumnModel>, FileBytes) {
+        let batches = &shape.batches;
+        let vertices = batches.vertices().max(1);
+        let of_batch = |batch| {
+            let share = u128::from(self.arcs) * u128::from(batches.span(batch));
+            ColumnModel::of_chunks((share / u128::from(vertices)) as u64)
+        };
+        let columns: Vec<ColumnModel> = (0..batches.len()).map(of_batch).collect();
+        let mut files = FileBytes::default();
+        if let (Ok(layout), Some(chunk_bytes)) = (PairLayout::new(batches), shape.chunk_bytes) {
+            let capacity = layout.capacity(batches.len(), chunk_bytes).max(1) as u64;
+            // Of each batch the last chunk is not full. As many arcs leave a batch as enter it.
+            let chunks = columns.iter().map(|column| column.edges.div_ceil(capacity));
+            let of_chunks = |column: &ColumnModel| {
+                let (full, rest) = (column.edges / capacity, column.edges % capacity);
+                let bytes = |arcs: u64| layout.chunk_bytes(batches.len(), arcs as usize) as u64;
+                let rest = if rest > 0 { bytes(rest) } else { 0 };
+                full.saturating_mul(bytes(capacity)).saturating_add(rest)
+            };
+            files.data = file_bytes(columns.iter().map(of_chunks).fold(0, u64::saturating_add));
+            files.directory = file_bytes(ENTRY_BYTES * chunks.sum::<u64>());
+            let data = self.arcs.saturating_mul(shape.edge.bytes() as u64);
+            files.weights = file_bytes(data);
+        }
+        (columns, files)
+    }
+
+    /// The cells of each column, and the bytes of the files of columns.
+    fn columns(&self, shape: &GraphSpec) -> (Vec<ColumnModel>, FileBytes) {
         let batches = &shape.batches;
         let spans = spans_of(batches);
         let of_cell = self.cells(&spans, shape);
@@ -103,12 +143,27 @@ impl GraphModel {
             add(&mut files.weights, edges.saturating_mul(weight_bytes));
         }
         files.directory = file_bytes(directory_bytes(&columns, shape));
+        (columns, files)
+    }
+
+    /// The profile of a graph whose edges take the bytes of `files`.
+    fn profile(
+        &self,
+        shape: &GraphSpec,
+        ids: IdKind,
+        columns: Vec<ColumnModel>,
+        mut files: FileBytes,
+    ) -> GraphProfile {
+        let batches = &shape.batches;
         let vertices = batches.vertices();
         let [degrees, fanout] = self.pages(batches);
         let pages = vertices.div_ceil(PAGE_VERTICES) as f64;
         // Two varints say where a page is.
         files.degrees = file_bytes((pages * (degrees + 3.0)) as u64);
-        files.fanout = file_bytes((pages * (fanout + 4.0)) as u64);
+        files.fanout = match shape.chunk_bytes {
+            None => file_bytes((pages * (fanout + 4.0)) as u64),
+            Some(_) => 0,
+        };
         let of_ids = match ids {
             IdKind::Integer => expected_bytes(vertices, self.vertices),
             _ => [0; 2],
@@ -117,12 +172,15 @@ impl GraphModel {
         let cells = columns.iter().map(|column| column.cells);
         let cells = cells.fold(0, u64::saturating_add);
         let measure = GraphDims {
-            chunks: None,
+            chunks: (shape.chunk_bytes).and_then(|bytes| ChunkDims::new(batches, self.arcs, bytes)),
             batches: batches.clone(),
             own: None,
             ids,
             order: Order::Id,
-            layout: Layout::Column,
+            layout: match shape.chunk_bytes {
+                None => Layout::Column,
+                Some(_) => Layout::Stream,
+            },
             symmetric: !self.directed,
             edge: shape.edge,
             orientations: 1,

@@ -23,6 +23,17 @@ pub struct ColumnModel {
     pub file: u32,
 }
 
+impl ColumnModel {
+    /// The arcs into a batch of a graph of chunks, which has no cells.
+    pub(crate) fn of_chunks(edges: u64) -> Self {
+        ColumnModel {
+            strips: 1,
+            edges,
+            ..ColumnModel::default()
+        }
+    }
+}
+
 /// Bytes of files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileBytes {

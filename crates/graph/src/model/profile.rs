@@ -49,16 +49,7 @@ pub(crate) enum ProfileSource {
 
 /// The arcs into each batch of a graph of chunks, which has no cells.
 fn columns_of_chunks(chunks: &ChunkSet, batches: usize) -> Vec<ColumnModel> {
-    let column = |batch| ColumnModel {
-        cells: 0,
-        strips: 1,
-        edges: chunks.arcs_into(batch),
-        data_bytes: 0,
-        block_list_bytes: 0,
-        bitmap_bytes: 0,
-        sources_bytes: 0,
-        file: 0,
-    };
+    let column = |batch| ColumnModel::of_chunks(chunks.arcs_into(batch));
     (0..batches).map(column).collect()
 }
 
@@ -158,7 +149,7 @@ impl GraphProfile {
 
     /// Returns which vertices of the partitions between `cuts` send messages, if all with edges do.
     ///
-    /// It reads the fan-out lists of a stored graph.
+    /// It reads the fan-out lists of a stored graph. A graph of chunks has none, and no senders.
     ///
     /// # Errors
     /// Reading fails, or the budget has no room for a page.
@@ -171,6 +162,13 @@ impl GraphProfile {
         let ranges = (cuts.windows(2)).map(|cut| batches.cut(cut[0])..batches.cut(cut[1]));
         let ranges: Vec<Range<u64>> = ranges.collect();
         let vertices = batches.vertices();
+        if self.measure.chunks.is_some() {
+            let none = vec![0; ranges.len()];
+            return Ok(SenderCounts {
+                to: vec![none.clone(); ranges.len()],
+                all: none,
+            });
+        }
         let graph = match &self.source {
             ProfileSource::Expected(graph) => return Ok(graph.senders(vertices, &ranges)),
             ProfileSource::Stored(graph) => graph,

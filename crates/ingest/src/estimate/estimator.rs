@@ -3,7 +3,9 @@
 //! The functions of the steps themselves give sizes of buffers, numbers of workers and what fits memory. The graph's
 //! [profile](GraphProfile) gives its bytes. This file adds how often each step moves them.
 
-use graphmill_graph::{DegreeModel, GraphModel, GraphProfile, GraphSpec, GraphWriter, IdKind};
+use graphmill_graph::{
+    DegreeModel, GraphModel, GraphProfile, GraphSpec, GraphWriter, IdKind, Layout,
+};
 use graphmill_storage::MemoryBudget;
 
 use super::request::{ImportEstimate, ImportEstimateRequest, Input, Phase};
@@ -45,9 +47,9 @@ pub fn estimate(request: &ImportEstimateRequest<'_>) -> Result<ImportEstimate, I
     let (directed, options) = (request.options.directed, &request.options.of_arcs());
     let (like, vertices) = (request.like, request.vertices);
     let of_ids = GraphModel::new(like, vertices, request.edges, directed);
-    let named = match request.input {
-        Input::Drawn => vertices,
-        Input::Pairs(_) => of_ids.occurring().max(1),
+    let named = match request.knows_ids() {
+        true => vertices,
+        false => of_ids.occurring().max(1),
     };
     // A vertex of an edge has two arcs. Most vertices are such, so all are planned as alike.
     let graph = match options.edge_vertices {
@@ -68,8 +70,13 @@ pub fn estimate(request: &ImportEstimateRequest<'_>) -> Result<ImportEstimate, I
         phases: Vec::new(),
         temporary: 0.0,
     };
-    let (has_bitmap, held) = of.scan()?;
-    let sorts_ids = !has_bitmap && request.input != Input::Drawn;
+    let reads_once =
+        options.layout == Layout::Stream && request.knows_ids() && !options.edge_vertices;
+    let (has_bitmap, held) = match reads_once {
+        true => (false, 0),
+        false => of.scan()?,
+    };
+    let sorts_ids = !has_bitmap && !request.knows_ids();
     let kind = match request.input {
         Input::Pairs(_) if named < request.vertices => IdKind::Integer,
         _ => IdKind::Dense,
@@ -78,6 +85,20 @@ pub fn estimate(request: &ImportEstimateRequest<'_>) -> Result<ImportEstimate, I
         true => named + request.edges,
         false => named,
     };
+    if options.layout == Layout::Stream {
+        let edges_read = match reads_once {
+            true => of.input_bytes() / of.ranks,
+            // The ids of a graph take no part in what the step moves but for the dictionary.
+            false => of.ids(named, has_bitmap, 0.0)?,
+        };
+        let outline = of.chunks((&graph, vertices, kind), edges_read, held)?;
+        return Ok(ImportEstimate {
+            outline,
+            phases: of.phases,
+            temporary_bytes: of.temporary as u64,
+            sorts_ids,
+        });
+    }
     let counted = CutInput {
         vertices,
         edges: request.edges,
@@ -122,9 +143,9 @@ fn even(vertices: u64, arcs: u64) -> RangeCounts {
 }
 
 /// The steps' estimates so far, and the input of all of them.
-struct ImportEstimator<'q> {
-    request: &'q ImportEstimateRequest<'q>,
-    ranks: f64,
+pub(super) struct ImportEstimator<'q> {
+    pub(super) request: &'q ImportEstimateRequest<'q>,
+    pub(super) ranks: f64,
     lanes: f64,
     edges: f64,
     arcs: u64,
@@ -133,7 +154,7 @@ struct ImportEstimator<'q> {
 }
 
 impl ImportEstimator<'_> {
-    fn phase(&mut self, name: &'static str, [first, other]: [StepBytes; 2], arcs: f64) {
+    pub(super) fn phase(&mut self, name: &'static str, [first, other]: [StepBytes; 2], arcs: f64) {
         self.phases.push(Phase {
             name,
             first: first.moved(),
@@ -143,11 +164,11 @@ impl ImportEstimator<'_> {
     }
 
     /// Adds a step in which each rank moves `sum` for its share of the arcs.
-    fn arcs_phase(&mut self, name: &'static str, sum: StepBytes) {
+    pub(super) fn arcs_phase(&mut self, name: &'static str, sum: StepBytes) {
         self.phase(name, [sum; 2], self.arcs as f64 / self.ranks);
     }
 
-    fn too_little(&self, what: &'static str, needed: u64) -> IngestError {
+    pub(super) fn too_little(&self, what: &'static str, needed: u64) -> IngestError {
         IngestError::too_little_memory(what, needed, &MemoryBudget::new(self.request.memory))
     }
 
@@ -164,7 +185,7 @@ impl ImportEstimator<'_> {
     }
 
     /// Returns the bytes that each rank sends in an all-reduce of `bytes` bytes.
-    fn all_reduce(&self, bytes: f64) -> f64 {
+    pub(super) fn all_reduce(&self, bytes: f64) -> f64 {
         2.0 * bytes * (self.ranks - 1.0) / self.ranks
     }
 
@@ -191,6 +212,7 @@ impl ImportEstimator<'_> {
         let free = free.ok_or_else(|| self.too_little("the first reading of the edges", needed))?;
         let (gathered, bitmap) = match request.input {
             Input::Drawn => (0.0, None),
+            Input::Pairs(_) if request.vertices_below => (0.0, None),
             Input::Pairs(_) => {
                 let most = scan::id_bitmap_bytes_max(free, self.input_bytes() as u64);
                 let (bits, all) = IdBitmap::bytes(request.vertices);
@@ -211,8 +233,8 @@ impl ImportEstimator<'_> {
     ///
     /// Returns the bytes that each rank reads to read the edges again: of the input, or of edges of indices.
     fn ids(&mut self, vertices: u64, has_bitmap: bool, ids_bytes: f64) -> Result<f64, IngestError> {
-        if self.request.input == Input::Drawn {
-            return Ok(0.0);
+        if self.request.knows_ids() {
+            return Ok(self.input_bytes() / self.ranks);
         }
         let (mut sums, arcs, edges_read) = match has_bitmap {
             // Ranks merge the bitmap.
@@ -439,6 +461,7 @@ mod tests {
             like: DegreeModel::Kronecker,
             vertices: 1 << 20,
             edges: 1 << 24,
+            vertices_below: false,
             input: Input::Pairs(8),
             weights: EdgeKind::None,
             options,

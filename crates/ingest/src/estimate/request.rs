@@ -1,6 +1,6 @@
 //! The import that is to be estimated, and the estimate.
 
-use graphmill_graph::{DegreeModel, EdgeKind, GraphProfile, Order};
+use graphmill_graph::{DegreeModel, EdgeKind, GraphProfile, Layout, Order};
 use graphmill_storage::MemoryBudget;
 
 use crate::error::IngestError;
@@ -13,6 +13,8 @@ use crate::report::ImportTraffic;
 
 /// Batches that the estimate examines one by one, at most.
 const BATCHES_MAX: u64 = 1 << 16;
+/// The same in the stream layout, whose batches have no cells.
+const CHUNK_BATCHES_MAX: u64 = 1 << 20;
 /// Edges of an estimate, at most: 64 bits count the bytes of their records.
 pub(super) const EDGES_MAX: u64 = 1 << 56;
 
@@ -34,6 +36,8 @@ pub struct ImportEstimateRequest<'o> {
     pub vertices: u64,
     /// Edges.
     pub edges: u64,
+    /// True if the import has that number as an option: then all integers below it are vertices.
+    pub vertices_below: bool,
     /// The origin of the edges.
     pub input: Input,
     /// The type of the weights.
@@ -94,14 +98,18 @@ impl ImportEstimateRequest<'_> {
         } else {
             0
         };
-        let (vertices, size) = (self.vertices.saturating_add(edges), self.options.batch_size);
+        let vertices = self.vertices.saturating_add(edges);
+        let (size, most) = match self.options.layout {
+            Layout::Column => (self.options.batch_size, BATCHES_MAX),
+            Layout::Stream => (Some(self.options.stream_batch()), CHUNK_BATCHES_MAX),
+        };
         if !keys_hold(vertices, size) {
             return Err(IngestError::TooManyVertices { vertices });
         }
         let width = size.unwrap_or_else(|| batch_vertices_max(vertices, edges > 0));
         let width = width.max(1);
-        if vertices / width > BATCHES_MAX {
-            return refuse("it would have more than 2^16 batches; give larger ones");
+        if vertices / width > most {
+            return refuse("it would have more batches than can be planned; give larger ones");
         }
         debug_assert_eq!(self.options.order, Order::Id);
         memory::check(
@@ -112,6 +120,11 @@ impl ImportEstimateRequest<'_> {
             false,
             self.options,
         )
+    }
+
+    /// True if ids are indices without a look at the edges.
+    pub(super) fn knows_ids(&self) -> bool {
+        self.vertices_below || self.input == Input::Drawn
     }
 
     /// Bytes of a reader of the edges.

@@ -10,11 +10,12 @@ use std::sync::atomic::AtomicU64;
 
 use graphmill_graph::{
     Batches, ChunkFile, ChunkPlace, ChunkSet, ChunkSetReader, ChunkShape, ChunkWriter,
-    CountedDegrees, DegreeWriter, FileSide, GraphSpec, GraphWriter, IdsSummary, Layout,
+    CountedDegrees, FileSide, GraphSpec, GraphWriter, IdsSummary, Layout,
 };
 use graphmill_storage::SplitMix64;
 
 use super::assign_ids::ArcStats;
+use super::bin_plan::{BinDemand, BinSizes};
 use super::context::ImportContext;
 use super::resume::EdgeStage;
 use crate::build::bin_arcs::{ArcBinner, BinPlan, ChunkScatter};
@@ -29,11 +30,6 @@ use crate::layout::batch_cut::RangeCounts;
 use crate::options::SelfLoops;
 use crate::progress::Meter;
 use crate::source::{Ids, PieceReader, PieceReport};
-
-/// Bytes beside chunks: their entries, checksums, the tables of small things.
-const TABLES_BYTES: u64 = 512 << 10;
-/// Bytes of a chunk down to which it shrinks before out-degrees are counted in a second reading.
-const COUNTING_CHUNK_MIN: usize = 1 << 20;
 
 /// The writers of the chunks of each side.
 struct SideWriters {
@@ -53,14 +49,6 @@ fn binner<'s>(
     let forward = forward.ok_or_else(|| IngestError::internal("no side to write"))?;
     let reverse = bins.next().transpose()?;
     Ok(ArcBinner::new(plan, indices, meter, (forward, reverse)))
-}
-
-/// How memory is shared out.
-#[derive(Clone, Copy, Debug)]
-struct BinSizes {
-    chunk_bytes: usize,
-    lanes: u64,
-    counts_degrees: bool,
 }
 
 impl<'a> ImportContext<'a> {
@@ -166,63 +154,16 @@ impl<'a> ImportContext<'a> {
     /// Returns how memory is shared out: the longest chunks and the most workers.
     fn bin_sizes(&self, shapes: &[ChunkShape], reader_bytes: u64) -> Result<BinSizes, IngestError> {
         let budget = self.resources.budget;
-        let (most, least) = self.options.chunk_sizes();
-        let ranks = self.comm.count();
-        let need = |sizes: BinSizes| -> Result<u64, IngestError> {
-            let (mut all, mut degrees, mut sealed, mut last) = (0, 0, 0, 0);
-            for shape in shapes {
-                let shape = ChunkShape {
-                    chunk_bytes: sizes.chunk_bytes,
-                    ..shape.clone()
-                };
-                all += ChunkWriter::memory(&shape, sizes.lanes as usize, budget.total())?;
-                let batches = &shape.batches;
-                if sizes.counts_degrees {
-                    degrees += ChunkWriter::degrees_memory(batches);
-                }
-                // No arc takes less than a byte, so its data bound the data of a chunk.
-                sealed = shape.chunk_bytes * (1 + shape.edge.bytes());
-                let reading = if sizes.counts_degrees {
-                    0
-                } else {
-                    2 * shape.chunk_bytes as u64
-                };
-                last = DegreeWriter::memory(batches.vertices()) + 8 * batches.widest() + reading;
-            }
-            if ranks > 1 {
-                all += BucketShuffle::memory(ranks, sealed);
-            }
-            Ok(TABLES_BYTES + degrees + last.max(all + sizes.lanes * reader_bytes))
+        let demand = BinDemand {
+            shapes,
+            lanes: self.lanes(),
+            reader_bytes,
+            ranks: self.comm.count(),
+            total: budget.total(),
         };
-        let at = |chunk_bytes, lanes, counts_degrees| BinSizes {
-            chunk_bytes,
-            lanes,
-            counts_degrees,
-        };
-        let mut found = None;
-        let counting_least = COUNTING_CHUNK_MIN.min(most);
-        'all: for (lanes, counts, floor) in [
-            (self.lanes(), true, counting_least),
-            (self.lanes(), false, least),
-            (1, false, least),
-        ] {
-            let mut chunk_bytes = most;
-            while chunk_bytes >= floor {
-                if need(at(chunk_bytes, lanes, counts))? <= budget.available() {
-                    found = Some(at(chunk_bytes, lanes, counts));
-                    break 'all;
-                }
-                chunk_bytes /= 2;
-            }
-        }
-        let Some(sizes) = found else {
-            let needed = need(at(least, 1, false))?;
-            return Err(IngestError::too_little_memory(
-                "chunks of arcs",
-                needed,
-                budget,
-            ));
-        };
+        let sizes = demand.sizes(self.options, budget.available())?;
+        let sizes = sizes
+            .map_err(|needed| IngestError::too_little_memory("chunks of arcs", needed, budget))?;
         Ok(BinSizes {
             chunk_bytes: self.comm.all_reduce_min(sizes.chunk_bytes as u64)? as usize,
             counts_degrees: self.comm.all_true(sizes.counts_degrees)?,

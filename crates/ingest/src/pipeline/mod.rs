@@ -20,6 +20,7 @@
 
 pub(crate) mod assign_ids;
 mod bin;
+pub(crate) mod bin_plan;
 mod buckets;
 pub(crate) mod buffer_plan;
 mod context;
