@@ -72,25 +72,46 @@ impl<'f, I: AtomicScalar, A: AtomicCell<I>> UnionFind<'f, I, A> {
         }
     }
 
-    fn hook(&self, mut a: I, mut b: I) {
+    /// Unites the trees of two nodes, and makes both point at the node above them that was found.
+    ///
+    /// So the pointers of nodes with many edges stay short while trees are united, in whatever order edges come.
+    #[inline(always)]
+    pub fn union_and_compress(&self, a: I, b: I) {
+        let (of_a, of_b) = (self.parent(a), self.parent(b));
+        if of_a != of_b {
+            let above = self.hook(of_a, of_b);
+            for (node, before) in [(a, of_a), (b, of_b)] {
+                if let Some(pointer) = self.pointers.get(node.index())
+                    && above < before
+                {
+                    // If it fails, another thread has made the pointer less.
+                    let _ = pointer.exchange(before, above);
+                }
+            }
+        }
+    }
+
+    /// Unites the trees of two nodes; returns a node above both.
+    fn hook(&self, mut a: I, mut b: I) -> I {
         while a != b {
             let (low, high) = if a < b { (a, b) } else { (b, a) };
             let of_high = self.parent(high);
             if of_high == low {
-                return;
+                return low;
             }
             if of_high == high {
                 let Some(pointer) = self.pointers.get(high.index()) else {
-                    return;
+                    return low;
                 };
                 if pointer.exchange(high, low).is_ok() {
-                    return;
+                    return low;
                 }
             }
             // Two steps up: the next iteration has a shorter path, whatever other threads do meanwhile.
             a = self.parent(self.parent(high));
             b = self.parent(low);
         }
+        a
     }
 
     /// Makes a node point at its root, while no thread unites trees.
@@ -134,19 +155,24 @@ mod tests {
                 break;
             }
         }
-        let mut pointers: Vec<u32> = (0..nodes).collect();
-        let forest = UnionFind::new(u32::shared(&mut pointers));
-        std::thread::scope(|scope| {
-            for first in 0..3 {
-                scope.spawn(move || {
-                    for (a, b) in (first..nodes / 2).step_by(3).map(edge) {
-                        forest.union(a, b);
-                    }
-                });
-            }
-        });
-        (0..nodes as usize).for_each(|v| forest.compress(v));
-        assert_eq!(pointers, expected);
+        for compresses in [false, true] {
+            let mut pointers: Vec<u32> = (0..nodes).collect();
+            let forest = UnionFind::new(u32::shared(&mut pointers));
+            std::thread::scope(|scope| {
+                for first in 0..3 {
+                    scope.spawn(move || {
+                        for (a, b) in (first..nodes / 2).step_by(3).map(edge) {
+                            match compresses {
+                                true => forest.union_and_compress(a, b),
+                                false => forest.union(a, b),
+                            }
+                        }
+                    });
+                }
+            });
+            (0..nodes as usize).for_each(|v| forest.compress(v));
+            assert_eq!(pointers, expected);
+        }
     }
 }
 
@@ -160,6 +186,12 @@ mod every_order {
     fn pointers(nodes: u32) -> Arc<Vec<AtomicU32>> {
         Arc::new((0..nodes).map(AtomicU32::new).collect())
     }
+
+    /// The ways to unite two nodes.
+    const WAYS: [fn(&[AtomicU32], u32, u32); 2] = [
+        |pointers, a, b| UnionFind::new(pointers).union(a, b),
+        |pointers, a, b| UnionFind::new(pointers).union_and_compress(a, b),
+    ];
 
     /// Two threads unite these pairs, in every order: compressed, all nodes have root 0.
     fn become_one(
@@ -183,20 +215,22 @@ mod every_order {
 
     #[test]
     fn union_of_threads_is_never_lost() {
-        let unite = |pointers: &[AtomicU32], a, b| UnionFind::new(pointers).union(a, b);
-        become_one(3, [&[(1, 2)], &[(0, 2)]], unite);
-        become_one(4, [&[(2, 3), (1, 3)], &[(0, 3)]], unite);
+        for unite in WAYS {
+            become_one(3, [&[(1, 2)], &[(0, 2)]], unite);
+            become_one(4, [&[(2, 3), (1, 3)], &[(0, 3)]], unite);
+        }
     }
 
     #[test]
     #[cfg(shuttle)]
     fn union_of_many_threads_is_never_lost() {
-        let unite = |pointers: &[AtomicU32], a, b| UnionFind::new(pointers).union(a, b);
         let paths: [&[_]; 2] = [
             &[(7, 6), (5, 4), (3, 2), (1, 0), (6, 5)],
             &[(4, 3), (2, 1), (0, 7), (5, 2), (6, 1)],
         ];
-        become_one(8, paths, unite);
+        for unite in WAYS {
+            become_one(8, paths, unite);
+        }
     }
 
     /// Two threads compress these nodes of a path, in every order: all point at 0 then.

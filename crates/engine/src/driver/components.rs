@@ -389,7 +389,7 @@ fn unite_chunks<I: AtomicScalar, A: AtomicCell<I>>(
                 outside |= source >= ends[0] || destination >= ends[1];
                 if !outside {
                     let [source, destination] = [starts[0] + source, starts[1] + destination];
-                    forest.union(I::of_index(source), I::of_index(destination));
+                    forest.union_and_compress(I::of_index(source), I::of_index(destination));
                 }
             });
             ensure(!outside, || {
