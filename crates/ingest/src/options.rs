@@ -36,6 +36,10 @@ pub struct ImportResources<'a> {
 
 /// Vertices of a batch in the stream layout, at most.
 const STREAM_BATCH_MAX: u64 = 1 << 20;
+/// Vertices of a batch in the stream layout by default, at least: its accumulators fit the cache.
+const STREAM_BATCH_MIN: u64 = 1 << 17;
+/// Batches in the stream layout by default, while they are not larger than they can be.
+const STREAM_BATCHES_MAX: u64 = 1 << 12;
 
 /// The options of an import.
 #[derive(Clone, Debug)]
@@ -169,19 +173,25 @@ impl ImportOptions {
         Ok(())
     }
 
-    /// Vertices of a batch in the stream layout.
-    pub(crate) fn stream_batch(&self) -> u64 {
-        // The vertex of an edge has a large row.
-        let usual = if self.edge_vertices { 1 << 16 } else { 1 << 18 };
+    /// Vertices of a batch in the stream layout, for a graph of `vertices` vertices.
+    pub(crate) fn stream_batch(&self, vertices: u64) -> u64 {
+        let usual = if self.edge_vertices {
+            // The vertex of an edge has a large row.
+            1 << 16
+        } else {
+            // Few batches have long runs in a chunk; accumulators of a small batch stay in the cache.
+            let few = vertices.div_ceil(STREAM_BATCHES_MAX).next_power_of_two();
+            few.clamp(STREAM_BATCH_MIN, STREAM_BATCH_MAX)
+        };
         self.batch_size.unwrap_or(usual)
     }
 
     /// The vertices of each batch, if batches are cut by number alone.
-    pub(crate) fn exact_batch(&self) -> Option<u64> {
+    pub(crate) fn exact_batch(&self, vertices: u64) -> Option<u64> {
         match self.layout {
             // In order of degree batches of a given size may be made narrower yet.
             Layout::Column => self.batch_size.filter(|_| self.order == Order::Id),
-            Layout::Stream => Some(self.stream_batch()),
+            Layout::Stream => Some(self.stream_batch(vertices)),
         }
     }
 
@@ -195,7 +205,7 @@ impl ImportOptions {
 
     /// The cut of the vertices in the stream layout.
     pub(crate) fn stream_batches(&self, vertices: u64) -> Result<Batches, IngestError> {
-        let size = self.stream_batch();
+        let size = self.stream_batch(vertices);
         let cuts = (0..=vertices.div_ceil(size)).map(|cut| vertices.min(cut.saturating_mul(size)));
         Ok(Batches::new(cuts.collect())?)
     }

@@ -39,7 +39,7 @@ pub(crate) struct StoreArgs {
     /// Vertices of a batch, for experiments [default: by a cost rule]
     ///
     /// The number is at most 2147483648. It is exact; with --order degree it is an upper limit. With --layout stream it is a power of two
-    /// of at most 1048576, by default 262144.
+    /// of at most 1048576, by default 131072 for up to 4096 batches.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,
     /// Greatest span for each edge of a cell with a source bitmap [default: 0]

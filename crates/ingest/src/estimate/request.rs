@@ -101,7 +101,7 @@ impl ImportEstimateRequest<'_> {
         let vertices = self.vertices.saturating_add(edges);
         let (size, most) = match self.options.layout {
             Layout::Column => (self.options.batch_size, BATCHES_MAX),
-            Layout::Stream => (Some(self.options.stream_batch()), CHUNK_BATCHES_MAX),
+            Layout::Stream => (Some(self.options.stream_batch(vertices)), CHUNK_BATCHES_MAX),
         };
         if !keys_hold(vertices, size) {
             return Err(IngestError::TooManyVertices { vertices });

@@ -80,7 +80,7 @@ impl<'a> ImportContext<'a> {
     ) -> Result<(), IngestError> {
         let (options, weights) = (self.options, self.source.weights());
         let vertices = arc_stats.vertices;
-        let tables = vertices / options.stream_batch() * super::cut::BATCH_BYTES;
+        let tables = vertices / options.stream_batch(vertices) * super::cut::BATCH_BYTES;
         let _tables = (self.resources.budget).lease("the table of batches", tables)?;
         let batches = options.stream_batches(vertices)?;
         self.report.batches = batches.len() as u64;

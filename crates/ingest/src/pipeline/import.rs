@@ -96,8 +96,8 @@ fn store(
     if disk.exists(&options.output)? {
         return Err(exists_already());
     }
-    let exactly = options.exact_batch();
-    if let Some(vertices) = source.vertices().filter(|all| !keys_hold(*all, exactly)) {
+    let holds = |vertices: &u64| keys_hold(*vertices, options.exact_batch(*vertices));
+    if let Some(vertices) = source.vertices().filter(|all| !holds(all)) {
         return Err(IngestError::TooManyVertices { vertices });
     }
     check_memory(
