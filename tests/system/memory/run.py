@@ -84,7 +84,7 @@ def more(call):
         for vertex in range(6_000_000):
             hub.write(f"{vertex} 0\n0 {vertex * 7 % 6_000_001}\n")
     call("generate kronecker 21 57 --undirected --batch-size 32768 -q -o graph")
-    call("generate kronecker 21 57 --weights f32 --layout stream --batch-size 65536 --chunk-size 256K -q -o chunks")
+    call("generate kronecker 20 57 --weights f32 --layout stream --batch-size 65536 --chunk-size 256K -q -o chunks")
     call("generate kronecker 20 16 --weights f32 --edge-vertices --batch-size 65536 -q -o edges")
     return [
         ("numbers.el", 16, "import numbers.el --threads 2 -o {out}"),
