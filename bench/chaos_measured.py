@@ -270,7 +270,7 @@ def alternately(bench, *ways):
 
 def ready(bench):
     """Chunks of a graph for a figure."""
-    runs = Runs(bench.asked, 22)
+    runs = Runs(bench.asked, 20)
     runs.imported(runs.kronecker(), "stream")
     return runs
 
@@ -316,7 +316,7 @@ cd "$work"
 "$GRAPHMILL" mpi build -o "$work/plugin.so" > /dev/null
 job import "$pairs" -o data/graph --layout stream --vertices-below "$vertices" --memory 128M --threads 1 -q > /dev/null
 for round in $(seq "$rounds"); do
-    for rate in 1gbit none; do
+    for rate in "$link" none; do
         for host in $(seq "$hosts"); do
             tc qdisc del dev "$name-$host" root 2> /dev/null || true
             ip netns exec "$name-$host" tc qdisc del dev eth0 root 2> /dev/null || true
@@ -334,11 +334,16 @@ done
 
 
 def fig11(bench, figure):
-    """Links: 1 Gbit/s over what a virtual link carries."""
+    """Links of 1 Gbit/s over links that do not bind. Disks and links are slower than the paper's, so that the cores of this machine do not bind."""
     runs = Runs(bench.asked, 20)
     pairs = runs.kronecker()
-    of_script = {"hosts": 4, "disk": int(bench.asked.disk_rate), "limit": "256M", "pairs": pairs, "vertices": runs.vertices, "source": source(pairs),
-                 "rounds": bench.asked.rounds, "GRAPHMILL": pathlib.Path(bench.asked.graphmill).resolve()}
+    hosts = 4
+    disk = bench.asked.disk_rate / hosts
+    # The paper's disks have 400 MB/s beside links of 1 Gbit/s.
+    megabits = round(1000 * disk / 400e6)
+    link = f"{megabits}mbit"
+    of_script = {"hosts": hosts, "disk": int(disk), "link": link, "limit": "256M", "pairs": pairs, "vertices": runs.vertices, "source": source(pairs),
+                 "rounds": bench.asked.rounds, "GRAPHMILL": bench.asked.graphmill}
     environment = {**os.environ, **{name: str(value) for name, value in of_script.items()}}
     _, printed = spent(["bash", "-c", NETWORK], cwd=ROOT, env=environment)
     if "skipped:" in printed:
@@ -346,8 +351,8 @@ def fig11(bench, figure):
     found = {}
     for words in (line.split() for line in printed.splitlines() if line.startswith(("bfs ", "pagerank "))):
         found.setdefault((words[0], words[1]), []).append(float(words[2]))
-    slower = {name: statistics.median(found[name, "1gbit"]) / statistics.median(found[name, "none"]) for name in ("bfs", "pagerank")}
-    return [[f"{name} of 4 hosts at 1 Gbit/s, over links without a limit (8 to 22 Gbit/s)", "does not scale",
+    slower = {name: statistics.median(found[name, link]) / statistics.median(found[name, "none"]) for name in ("bfs", "pagerank")}
+    return [[f"{name} on {hosts} hosts with disks of {disk / 1e6:.0f} MB/s: links of {megabits} Mbit/s, over links without a limit", "does not scale",
              figure.value(f"ours {name} 1GigE", "4") / figure.value(f"ours {name} 40GigE", "4"), slower[algorithm]]
             for name, algorithm in (("BFS", "bfs"), ("PR", "pagerank"))]
 
