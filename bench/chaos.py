@@ -2,10 +2,15 @@
 """The figures of Roy et al., "Chaos: Scale-out Graph Processing from Secondary Storage" (SOSP 2015), the paper's numbers beside ours.
 
   bench/chaos.py NAME FOLDER      fig5 to fig19, capacity, or model for all that come from the model
+  bench/chaos.py table1 FOLDER    raw pairs to results, beside X-Stream, Chaos and the column executor
+  bench/chaos.py bytes FOLDER     bytes of disk an edge and pass
+  bench/chaos.py balance FOLDER   chunks that each rank processed
   bench/chaos.py list FOLDER      the names, and where their numbers come from
 
 Figures that take 32 machines come from a model of the paper's cluster, `graphmill-sim model`: "chaos" rows are the paper's design, "ours" the stream
-executor's. The paper prints few numbers; the others are in its plots only and have no row. FOLDER keeps the model's answers as JSON.
+executor's. The paper prints few numbers; the others are in its plots only and have no row. fig9 to fig13 also measure what one machine can show.
+Runs are made in turn; medians are printed. FOLDER keeps graphs, and the model's answers as JSON. --xstream and --chaos take benchmark_driver of those
+systems, built for ids of four bytes, as their makefiles do. A slower disk takes root and cgroups, hosts take what tests/system/cluster/hosts.sh needs.
 """
 import argparse
 import json
@@ -13,6 +18,8 @@ import os
 import pathlib
 import statistics
 import subprocess
+
+import chaos_measured
 
 
 class Paper:
@@ -150,6 +157,19 @@ class Bench:
         print(markdown(["model", *figure.columns], [row + [""] * (width - len(row)) for row in rows]))
         if figure.note:
             print(f"\n{figure.note}")
+        return figure
+
+    def measured(self, name):
+        """Prints what the model says, then what this machine does."""
+        figure = self.modelled(name)
+        try:
+            rows = chaos_measured.FIGURES[name](self, figure)
+        except OSError as failed:
+            rows = f"skipped: no limits of the disk's rate here: {failed}"
+        if isinstance(rows, str):
+            return print(f"\n{rows}")
+        print(f"\nMedians of {self.asked.rounds} rounds in turn, load {os.getloadavg()[0]:.1f}\n")
+        print(markdown(["this machine", "paper", "model", "measured"], [[cell(value) for value in row] for row in rows]))
 
 
 def cell(value):
@@ -161,14 +181,15 @@ def markdown(heads, rows):
     return "\n".join([line(heads), line("---" for _ in heads), *map(line, rows)])
 
 
-# Maps the name of a figure to the function that prints it, and to the source of its numbers.
+# Maps a name to the function that prints its numbers, and to their source.
 FIGURES = {name: (lambda bench, name=name: bench.modelled(name), "model") for name in PAPER}
+FIGURES |= {name: (lambda bench, name=name: bench.measured(name), "model, this machine") for name in chaos_measured.FIGURES}
+FIGURES |= {name: (measure, "this machine") for name, measure in chaos_measured.WHOLE.items()}
 
 
 def model(bench):
-    for figure, source in FIGURES.values():
-        if source == "model":
-            figure(bench)
+    for name in PAPER:
+        bench.modelled(name)
 
 
 def listed(_):
@@ -179,15 +200,32 @@ def main():
     whole = {"model": model, "list": listed}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", choices=[*FIGURES, *whole])
-    parser.add_argument("folder", help="where answers are kept")
+    parser.add_argument("folder", help="where graphs and answers are kept")
     parser.add_argument("--sim", help="the command graphmill-sim [built from here]")
+    parser.add_argument("--graphmill", help="the command graphmill [built from here]")
+    for name in ("xstream", "chaos"):
+        parser.add_argument(f"--{name}", type=pathlib.Path, help="its benchmark_driver, for table1 [no row]")
+    parser.add_argument("--scale", type=int, help="of the graph: 2^SCALE vertices [24; of figures and balance 20]")
+    parser.add_argument("--memory", default="512M", help="of each system")
+    parser.add_argument("--limit", default="640M", help="of memory with the page cache, in table1; needs root")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--disk-rate", type=float, default=100e6,
+                        help="of a slower disk: bytes a second; the paper has 400 MB/s for 16 cores [%(default).0f]")
     asked = parser.parse_args()
-    if asked.name != "list" and not asked.sim:
-        root = pathlib.Path(__file__).resolve().parent.parent
-        subprocess.run(["cargo", "build", "--release", "--locked", "-p", "graphmill-sim"], check=True, cwd=root)
-        asked.sim = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", root / "target"), "release", "graphmill-sim").absolute()
+    source = FIGURES.get(asked.name, (None, "model" if asked.name == "model" else ""))[1]
+    if "model" in source:
+        asked.sim = asked.sim or built("graphmill-sim", "graphmill-sim")
+    if "machine" in source:
+        asked.graphmill = pathlib.Path(asked.graphmill or built("graphmill-cli", "graphmill")).resolve()
     of = whole.get(asked.name) or FIGURES[asked.name][0]
     of(Bench(asked))
+
+
+def built(package, command):
+    root = pathlib.Path(__file__).resolve().parent.parent
+    subprocess.run(["cargo", "build", "--release", "--locked", "-p", package], check=True, cwd=root)
+    return pathlib.Path(os.environ.get("CARGO_TARGET_DIR", root / "target"), "release", command).absolute()
 
 
 if __name__ == "__main__":
