@@ -76,10 +76,12 @@ fn estimate_of_an_import_of_chunks_is_within_a_fifth() {
         let (all, threads) = (64 * ranks, 2 * ranks);
         let machine = format!("--ranks {ranks} --memory {all}M --threads {threads}");
         call(&format!(
-            "import e.u32 --layout stream {given} -q -o g{ranks}{below} {machine} --metrics import.json"
+            "import e.u32 --layout stream --chunk-size 64K {given} -q -o g{ranks}{below} {machine} --metrics import.json"
         ));
         let import = file(at, "import.json");
-        let numbers = format!("--vertices 2^18 --edges 2^21 --input {input} --executor stream");
+        let numbers = format!(
+            "--vertices 2^18 --edges 2^21 --input {input} --executor stream --chunk-size 64K"
+        );
         let machine = format!("--ranks {ranks} --memory 64M --threads 2 --disks shared --json");
         let plan = json(call(&format!("estimate {numbers} {machine}")).as_bytes());
         for moved in MOVED {

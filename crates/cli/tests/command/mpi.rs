@@ -177,7 +177,15 @@ fn run_on_edges_is_imported_by_all_ranks() {
     }
     let generate = ["generate", "kronecker", "16", "8", "-o", "k.el", "-q"];
     succeed(at, &generate);
-    let run = ["run", "wcc", "k.el", "-q", "-o", "r.csv"];
+    let run = [
+        "run",
+        "wcc",
+        "k.el",
+        "-q",
+        "-o",
+        "r.csv",
+        "--executor=column",
+    ];
     let cached = |how: &str| {
         let kept = names(&at.join("k.el.graphmill"));
         let [name] = &kept[..] else {
