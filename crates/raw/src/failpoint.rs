@@ -39,7 +39,7 @@ mod switch {
 
     macro_rules! failpoints {
         ($($(#[$doc:meta])* $name:ident,)*) => {
-            /// A mistake in how checkpoints or files are written, read, or resumed from.
+            /// A mistake in checkpoints, in files, or in what ranks of the stream executor exchange.
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
             pub enum Failpoint {
                 $($(#[$doc])* $name,)*
@@ -95,6 +95,18 @@ mod switch {
         EndNotSaid,
         /// Sums are not added in the order of batches.
         SumsOutOfOrder,
+        /// Storage engines hand out chunks of others too, so that these are served twice.
+        ChunkServedTwice,
+        /// A storage engine never hands out each eighth chunk of a batch.
+        ChunkForgotten,
+        /// An owner drops the accumulators of its helpers.
+        HelpLost,
+        /// An owner merges the accumulators of its helpers twice.
+        HelpMergedTwice,
+        /// A rank hands over the accumulators of the superstep before once more.
+        OldUpdatesFolded,
+        /// A rank takes a storage engine's answer for that to its first request.
+        AnswerOfOtherBatch,
     }
 
     impl Failpoint {

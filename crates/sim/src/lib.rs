@@ -16,20 +16,25 @@
 //! | `reference.rs` | the right answer, by a few lines for each algorithm |
 //! | `model/` | [`model`]: the cluster of a paper as discrete events, without the engine |
 //! | `check.rs` | [`check_seed`]: a sequence of attempts, and the conditions that must hold |
+//! | `balance.rs` | [`balance()`]: the chunks that each rank processes, without stealing and with it |
+//! | `paced.rs` | a rank whose work takes simulated time |
 //! | `exhaustive.rs` | [`every_power_cut`], [`every_failure`], [`every_failed_sync`], [`every_cut_going_on`], [`every_failed_name`],
 //! [`every_wish`], [`without_locks`], [`mutations`]: every fault of one small job |
 
 #![forbid(unsafe_code)]
 
+mod balance;
 mod check;
 mod clock;
 mod cluster;
 mod exhaustive;
 mod fault;
 pub mod model;
+mod paced;
 mod reference;
 mod scenario;
 
+pub use balance::{BalanceReport, BalanceRun, SkewedGraph, balance};
 pub use check::{SeedReport, check_seed};
 pub use exhaustive::{
     every_cut_going_on, every_failed_name, every_failed_sync, every_failure, every_power_cut,

@@ -9,9 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use graphmill::Error;
 use graphmill::advanced::{Clock, SystemClock};
 use graphmill_sim::model::{FIGURES, figure};
-use graphmill_sim::{Scenario, SeedReport, check_seed};
+use graphmill_sim::{Scenario, SeedReport, SkewedGraph, balance, check_seed};
 use serde_json::json;
 
 /// Graphmill on simulated machines: each seed decides a graph, a question, a cluster and faults
@@ -39,6 +40,15 @@ struct SimArgs {
 
 #[derive(Debug, Subcommand)]
 enum SimCommand {
+    /// Print the chunks that each rank processes of skewed graphs, without stealing and with it
+    Balance {
+        /// The seed of the graphs and of the cluster
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Print a figure of the paper on Chaos, from a model of its cluster
     Model {
         #[arg(value_parser = FIGURES)]
@@ -78,16 +88,47 @@ fn model(name: &str, detail: f64, is_json: bool) {
     }
 }
 
+/// Prints the balance on each skewed graph.
+fn print_balance(seed: u64, is_json: bool) -> Result<(), Error> {
+    let mut graphs = Vec::new();
+    for graph in SkewedGraph::ALL {
+        let report = balance(seed, graph)?;
+        match is_json {
+            true => graphs.push(report.json()),
+            false => print!("{report}"),
+        }
+    }
+    if is_json {
+        println!("{}", json!({"seed": seed, "graphs": graphs}));
+    }
+    Ok(())
+}
+
+fn run_command(command: SimCommand) -> ExitCode {
+    let done = match command {
+        SimCommand::Balance { seed, json } => print_balance(seed, json),
+        SimCommand::Model {
+            figure,
+            json,
+            detail,
+        } => {
+            model(&figure, detail, json);
+            Ok(())
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let cli = SimArgs::parse();
-    if let Some(SimCommand::Model {
-        figure,
-        json,
-        detail,
-    }) = cli.command
-    {
-        model(&figure, detail, json);
-        return ExitCode::SUCCESS;
+    if let Some(command) = cli.command {
+        return run_command(command);
     }
     // A panic is caught and reported with its seed.
     std::panic::set_hook(Box::new(|_| ()));

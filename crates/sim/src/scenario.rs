@@ -68,9 +68,10 @@ impl Scenario {
         } else if seed >= LATER_SEEDS && seed % 5 == 3 {
             case.draw_beliefs(&mut SplitMix64::new(seed ^ 0x5a5a));
         }
-        // Labels of groups need columns.
-        if seed >= CHUNK_SEEDS && (seed / 5).is_multiple_of(2) && case.algorithm != "cdlp" {
-            case.draw_chunks(&mut SplitMix64::new(seed ^ 0xc4a0));
+        // Half of the cases are in chunks.
+        let random = &mut SplitMix64::new(seed ^ 0xc4a0);
+        if random.below(2) == 0 {
+            case.draw_chunks(random);
         }
         case
     }
@@ -199,8 +200,6 @@ impl Scenario {
 
 /// Seeds from which on some cases are about sums over one pass, or about beliefs.
 const LATER_SEEDS: u64 = 64;
-/// Seeds from which on half of the cases are in chunks.
-const CHUNK_SEEDS: u64 = 10_000;
 
 impl Scenario {
     /// Draws a question that takes one pass and a file or a rule for its vertices.
@@ -246,25 +245,58 @@ impl Scenario {
     /// Puts the graph in chunks, and draws the choices of their executor.
     fn draw_chunks(&mut self, random: &mut SplitMix64) {
         let mut one_of = |count: u64| random.below(count) as usize;
+        // Labels of groups need columns.
+        if self.algorithm == "cdlp" {
+            let method = ("method", "labels".to_string());
+            let options = [vec![], vec![method]][one_of(2)].clone();
+            (self.algorithm, self.options) = ("wcc", options);
+        }
+        // Each of these edges would be a vertex.
+        if !self.import.edge_vertices && one_of(4) == 0 {
+            self.add_edges(&mut one_of);
+        }
         self.over_lists = false;
         self.import = ImportConfig {
             layout: Layout::Stream,
             chunk_size: Some(4096),
             order: Order::Id,
-            batch_size: Some([1, 2, 8, 64][one_of(4)]),
+            batch_size: Some([1, 2, 8, 64][one_of(4)].max(self.least_batch())),
             ..self.import.clone()
         };
         let updates = [
             UpdateResidency::Auto,
+            UpdateResidency::Memory,
             UpdateResidency::Disk,
             UpdateResidency::Disk,
         ];
+        let updates = updates[one_of(4)];
+        if updates == UpdateResidency::Memory {
+            self.slack = 1 << 20;
+        }
         let never_to_always = [StealBias::NEVER, StealBias::PAPER, StealBias::ALWAYS];
         self.chunks = Some(ChunkChoices {
-            updates: updates[one_of(3)],
+            updates,
             steal: never_to_always[one_of(3)],
             window: [None, Some(1), Some(3)][one_of(3)],
         });
+    }
+
+    /// Returns the vertices of a batch at least: each batch takes memory in each pass.
+    fn least_batch(&self) -> u64 {
+        let ends = self.edges.iter().flat_map(|edge| [edge.0, edge.1]);
+        let ids = ends.collect::<BTreeSet<u64>>().len() as u64;
+        let of_edges = u64::from(self.import.edge_vertices) * self.edges.len() as u64;
+        ((ids + of_edges) / 16).next_power_of_two()
+    }
+
+    /// Adds edges, from one vertex, a few or all: then some batches have many chunks.
+    fn add_edges(&mut self, one_of: &mut impl FnMut(u64) -> usize) {
+        let count = self.edges.len() as u64;
+        let sources = [1, 4, count][one_of(3)];
+        for _ in 0..one_of(12_000) {
+            let (from, to) = (self.edges[one_of(sources)].0, self.edges[one_of(count)].1);
+            self.edges.push((from, to, 1 + one_of(9) as u32));
+        }
     }
 
     /// True if two results are the same: of sums of floats over chunks within 1e-9, otherwise byte by byte.

@@ -31,7 +31,7 @@ fn found(mistake: Failpoint) -> Option<String> {
                 .find_map(|seed| every_cut_going_on(seed).err());
         }
         Failpoint::DecisionForgotten | Failpoint::PatienceForgotten => {
-            return [7, 2220, 7691]
+            return [7, 2220]
                 .into_iter()
                 .find_map(|seed| every_wish(seed).err());
         }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use graphmill_raw::lock;
+use graphmill_raw::{failpoint, lock};
 use graphmill_storage::{Job, JobError, Step, Worker};
 
 use crate::error::EngineError;
@@ -354,6 +354,15 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
                 is_touched: true,
                 is_resident: false,
             };
+            failpoint!(HelpLost: came = {
+                let mut came = came;
+                came.accumulators.fill(P::IDENTITY);
+                came
+            });
+            failpoint!(HelpMergedTwice => {
+                let pairs = current.gathered.accumulators.iter_mut().zip(&*came.accumulators);
+                pairs.for_each(|(total, later)| self.pass.program.merge(total, *later));
+            });
             let later = self.merge_into(current.batch, &mut current.gathered, came);
             self.put_back(current.batch, later);
         }

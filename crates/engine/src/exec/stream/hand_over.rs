@@ -5,7 +5,7 @@
 use std::sync::MutexGuard;
 
 use graphmill_fabric::protocol_error;
-use graphmill_raw::Element;
+use graphmill_raw::{Element, failpoint};
 
 use crate::error::{EngineError, ensure};
 use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
@@ -130,6 +130,10 @@ impl<A: Accumulator + Element> FrameSource for HandOverOutput<'_, A> {
             if open.word < open.present.len() {
                 return Ok(FillStatus::Full);
             }
+            failpoint!(OldUpdatesFolded => {
+                self.open = None;
+                continue;
+            });
             resident.accumulators.fill(self.identity);
             resident.is_touched = false;
             self.open = None;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use graphmill_fabric::protocol_error;
 use graphmill_graph::{ChunkSet, ChunkView, StoredGraph};
-use graphmill_raw::{Element, SplitMix64, lock};
+use graphmill_raw::{Element, SplitMix64, failpoint, lock};
 use graphmill_storage::{Buffer, Queue, Step};
 
 use crate::context::ExecContext;
@@ -299,6 +299,10 @@ impl<'p> ChunkService<'p> {
                     buffer,
                 } => {
                     let batch = header.batch as usize;
+                    failpoint!(AnswerOfOtherBatch: batch = {
+                        let mut asking = state.requests.iter().filter(|(_, of)| of.in_flight > 0);
+                        asking.next().map_or(batch, |(first, _)| *first)
+                    });
                     let requests = state.requests.get_mut(&batch);
                     let requests = requests.ok_or_else(protocol_error)?;
                     requests.in_flight -= 1;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use graphmill_graph::{Chunk, ChunkSet};
-use graphmill_raw::SplitMix64;
+use graphmill_raw::{SplitMix64, failpoint};
 use graphmill_storage::Disk;
 
 use crate::error::EngineError;
@@ -93,7 +93,10 @@ impl StorageEngine {
         while let Some(chunk) = of_batch.get(self.cursors[batch]) {
             let number = first + self.cursors[batch];
             self.cursors[batch] += 1;
-            if self.placement.engine_of(number, chunk) == self.placement.own {
+            let is_own = self.placement.engine_of(number, chunk) == self.placement.own;
+            failpoint!(ChunkServedTwice: is_own = is_own || number.is_multiple_of(8) && !self.placement.by_file);
+            failpoint!(ChunkForgotten: is_own = is_own && !self.cursors[batch].is_multiple_of(8));
+            if is_own {
                 return Some(ChunkRef::Arcs(*chunk));
             }
         }

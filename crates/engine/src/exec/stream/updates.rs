@@ -21,8 +21,8 @@ use crate::memory::stream::{BIN_HEADER_BYTES, bin_values_at};
 const MAGIC: u32 = u32::from_le_bytes(*b"GMUC");
 /// The bytes of a header before its checksum.
 const CHECKED_BYTES: usize = 24;
-/// Space that is reserved ahead, so that a full disk is found before a write.
-const RESERVE_BYTES: u64 = 64 << 20;
+/// Space that is reserved ahead at least and at most, so that a full disk is found before a write.
+const RESERVE_BYTES: [u64; 2] = [1 << 20, 64 << 20];
 
 /// The place of an update chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,8 @@ impl UpdateFile {
         };
         self.end += chunk.bytes as u64;
         if self.end > self.reserved {
-            self.reserved = self.end.next_multiple_of(RESERVE_BYTES);
+            let [least, most] = RESERVE_BYTES;
+            self.reserved = self.end + self.end.clamp(least, most);
             self.disk.reserve(&self.file, self.reserved)?;
         }
         self.of_batch[batch].push(chunk);
