@@ -12,6 +12,7 @@
 )]
 
 mod answers;
+mod chunks;
 mod command;
 mod forests;
 mod graphs;
