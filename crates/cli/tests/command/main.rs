@@ -43,6 +43,8 @@ mod same_bytes;
 mod sets_and_vectors;
 mod start_options;
 mod stream;
+mod stream_damage;
+mod stream_inputs;
 mod stream_layout;
 mod summary;
 mod usage;

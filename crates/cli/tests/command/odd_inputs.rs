@@ -1,7 +1,9 @@
 //! Odd inputs are taken by each algorithm, on one rank and on eight: the bytes are the same, and its checker accepts them.
 
+use tempfile::TempDir;
+
 use crate::resume::words;
-use crate::succeed;
+use crate::{folder_with_edges, succeed};
 
 const ALGORITHMS: [&str; 7] = [
     "scc",
@@ -13,19 +15,24 @@ const ALGORITHMS: [&str; 7] = [
     "cdlp",
 ];
 
-/// Runs algorithms over edges, on one rank and on others, with values for every third of the ids.
-fn check(algorithms: &[&str], edges: &str, ids: impl Iterator<Item = String>, ranks: usize) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path();
-    let write = |name: &str, text: &str| std::fs::write(at.join(name), text).expect("room");
+/// A new directory with edges, and with a set and values of every third of the ids.
+pub(crate) fn folder_with_inputs(edges: &str, ids: impl Iterator<Item = String>) -> TempDir {
+    let folder = folder_with_edges(edges);
+    let write = |name, text| std::fs::write(folder.path().join(name), text).expect("room");
     let (mut set, mut values) = ("vertex\n".to_string(), "vertex,x\n".to_string());
     for (place, id) in ids.enumerate().step_by(3) {
         set += &format!("{id}\n");
         values += &format!("{id},{}\n", (place % 5) as f64 / 4.0);
     }
-    write("edges.txt", edges);
-    write("set.csv", &set);
-    write("values.csv", &values);
+    write("set.csv", set);
+    write("values.csv", values);
+    folder
+}
+
+/// Runs algorithms over edges, on one rank and on others.
+fn check(algorithms: &[&str], edges: &str, ids: impl Iterator<Item = String>, ranks: usize) {
+    let folder = folder_with_inputs(edges, ids);
+    let at = folder.path();
     for algorithm in algorithms {
         let (word, options) = algorithm.split_once(' ').unwrap_or((algorithm, ""));
         let options = format!("{options} --weights f32");

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::{fail, folder_with_edges, succeed};
 
 /// A graph with a hub, loops, duplicates and a vertex without arcs out of it.
-fn edges() -> String {
+pub(crate) fn edges() -> String {
     let mut state = 1u64;
     let mut next = |bound: u64| {
         state = state
@@ -22,12 +22,12 @@ fn edges() -> String {
     text
 }
 
-fn words(text: &str) -> Vec<&str> {
+pub(crate) fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
 /// True if two results have the same ids, and values within 1e-9.
-fn is_close(one: &str, other: &str) -> bool {
+pub(crate) fn is_close(one: &str, other: &str) -> bool {
     let close = |(one, other): (&str, &str)| match (one.parse::<f64>(), other.parse::<f64>()) {
         (Ok(one), Ok(other)) => one == other || (one - other).abs() <= 1e-9 * one.abs(),
         _ => one == other,

@@ -71,6 +71,13 @@ impl Answers {
         Self::summary(data, name)["n"].as_u64().expect("a number")
     }
 
+    /// The number of arcs of a graph, and whether it is directed.
+    pub(crate) fn kind(data: &Path, name: &str) -> (u64, bool) {
+        let json = Self::summary(data, name);
+        let arcs = json["arcs"].as_u64().expect("a number");
+        (arcs, json["directed"].as_bool().expect("directed"))
+    }
+
     pub(crate) fn load(data: &Path, name: &str) -> Answers {
         let folder = data.join("answers");
         let json = Self::summary(data, name);

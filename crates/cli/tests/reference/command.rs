@@ -25,7 +25,7 @@ impl Workplace {
         self.folder.path()
     }
 
-    fn graph(&self) -> PathBuf {
+    pub(crate) fn graph(&self) -> PathBuf {
         self.folder().join("graph")
     }
 
@@ -54,13 +54,16 @@ impl Workplace {
 
     /// The memory that such a run asks for when it has too little, as `--memory` takes it.
     pub(crate) fn least(&self, algorithm: &str, options: &[&str]) -> String {
+        // Each rank needs some to open the graph.
+        let ranks = options.iter().skip_while(|word| **word != "--ranks").nth(1);
+        let little = format!("{}M", ranks.unwrap_or(&"1"));
         let (succeeded, said) =
-            self.try_run(algorithm, &[options, &["--memory", "1M"][..]].concat());
+            self.try_run(algorithm, &[options, &["--memory", &little]].concat());
         let asked = said.split_once("give --memory ");
         let least = asked.and_then(|(_, asked)| asked.split_once(" or more"));
         match least {
             Some((least, _)) if !succeeded => least.to_string(),
-            _ => panic!("{}: {algorithm} {options:?} in 1M: {said}", self.case),
+            _ => panic!("{}: {algorithm} {options:?} in {little}: {said}", self.case),
         }
     }
 

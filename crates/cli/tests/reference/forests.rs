@@ -1,5 +1,6 @@
 //! Minimum spanning forests of the reference graphs: their weights and numbers of edges.
 
+use crate::chunks::find_in_chunks;
 use crate::command::Workplace;
 use crate::data;
 use crate::sums::{graphs, json, run_in_ways, storing};
@@ -16,6 +17,11 @@ fn forests_of_all_graphs_are_right() {
         place.import(&edges, Some(&vertices), &options);
         let result = run_in_ways(&place, number, "mst", &[]);
         let rows = std::fs::read_to_string(result).expect("a result");
+        let direction = (!answers.directed).then_some("--undirected");
+        let options: Vec<&str> = ["--weights", "f64"].into_iter().chain(direction).collect();
+        find_in_chunks((number, &answers), &place, ("mst", &[]), |chunks| {
+            (graph.write(chunks.folder()), options.clone())
+        });
         let weights = rows.lines().skip(1).map(|row| {
             let weight = row.rsplit(',').next().expect("a weight");
             weight.parse::<f64>().expect("a number")

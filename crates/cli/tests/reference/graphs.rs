@@ -237,15 +237,33 @@ impl Graph {
         if !self.directed {
             arcs.extend(self.edges.iter().map(|&(u, v, weight)| (v, u, weight)));
         }
-        arcs.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
-        arcs.dedup_by_key(|arc| (arc.0, arc.1));
+        deduplicate(&mut arcs);
         arcs
     }
 
     /// Writes the edges (`u v w` in the file's own ids) and the vertices; returns the two paths.
     pub(crate) fn write(&self, folder: &Path) -> (PathBuf, PathBuf) {
+        self.write_edges(&self.edges, folder)
+    }
+
+    /// Writes each edge once, with the least of its weights, for imports that keep duplicates.
+    ///
+    /// With `undirected` an edge and its opposite are one.
+    pub(crate) fn write_once(&self, undirected: bool, folder: &Path) -> (PathBuf, PathBuf) {
+        let mut edges = self.edges.clone();
+        if undirected {
+            let ordered = |edge: &mut (u64, u64, f64)| {
+                *edge = (edge.0.min(edge.1), edge.0.max(edge.1), edge.2);
+            };
+            edges.iter_mut().for_each(ordered);
+        }
+        deduplicate(&mut edges);
+        self.write_edges(&edges, folder)
+    }
+
+    fn write_edges(&self, list: &[(u64, u64, f64)], folder: &Path) -> (PathBuf, PathBuf) {
         let (mut edges, mut vertices) = (String::new(), String::new());
-        for &(u, v, weight) in &self.edges {
+        for &(u, v, weight) in list {
             writeln!(
                 edges,
                 "{} {} {weight}",
@@ -261,6 +279,12 @@ impl Graph {
         std::fs::write(&paths.1, vertices).expect("the vertices are written");
         paths
     }
+}
+
+/// Sorts edges, and leaves each once with the least of its weights.
+fn deduplicate(edges: &mut Vec<(u64, u64, f64)>) {
+    edges.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
+    edges.dedup_by_key(|edge| (edge.0, edge.1));
 }
 
 /// The weight that the collection gives to unweighted graphs.

@@ -4,7 +4,7 @@
 //! the repository. Without it every test says so and passes.
 //!
 //! Each two of graph, order, method, way and batch size (where batches are few) meet in some run, and smaller batches are run in the usual
-//! way. GRAPHMILL_SOAK=1 runs the full product.
+//! way. GRAPHMILL_SOAK=1 runs the full product. The stream layout has pairs of its own, in `chunks`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,6 +12,7 @@
 )]
 
 mod answers;
+mod chunks;
 mod command;
 mod forests;
 mod graphs;

@@ -1,8 +1,9 @@
 //! One reference graph through `import` and `run`, with several batch sizes and in both orders, against its known answers and the checkers:
 //! all of it with everything, or so that each two meet.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use graphmill_algorithms::mis::Priority;
 use graphmill_algorithms::{bfs, cdlp, mis, pagerank, scc, sssp, wcc};
@@ -10,12 +11,12 @@ use graphmill_algorithms::{bfs, cdlp, mis, pagerank, scc, sssp, wcc};
 use crate::answers::{Answers, Components};
 use crate::command::{Workplace, assert_close, assert_same, complete, parsed};
 use crate::graphs::Graph;
-use crate::ways::{METHODS, Method, WAYS, all_ways, find_the_same, goes};
-use crate::{GRAPHS, has_too_many_batches, is_soak, pairs};
+use crate::ways::{METHODS, Method, WAYS, all_ways, assert_agree, find_the_same, goes};
+use crate::{GRAPHS, chunks, has_too_many_batches, is_soak, pairs};
 
 /// A size of batches.
 #[derive(Clone, Copy)]
-enum Size {
+pub(crate) enum Size {
     /// The command's own choice.
     Chosen,
     Vertices(u64),
@@ -24,7 +25,7 @@ enum Size {
 }
 
 impl Size {
-    fn of(self, vertices: u64) -> Option<u64> {
+    pub(crate) fn of(self, vertices: u64) -> Option<u64> {
         match self {
             Size::Chosen => None,
             Size::Vertices(size) => Some(size),
@@ -57,6 +58,7 @@ pub(crate) fn check(name: &str) {
         true => check_all(&data, name, &known),
         false => check_pairs(&data, name, &known),
     }
+    chunks::check(&data, name, &known);
 }
 
 /// Checks the usual batches against all known answers, and pairwise runs.
@@ -178,12 +180,14 @@ fn check_all(data: &Path, name: &str, known: &Known) {
 }
 
 /// A graph and its known answers.
-struct Known {
-    graph: Graph,
-    answers: Answers,
+pub(crate) struct Known {
+    pub(crate) graph: Graph,
+    pub(crate) answers: Answers,
     /// The arcs that the checkers take.
     arcs: Vec<(u64, u64)>,
     weighted: Vec<(u64, u64, f64)>,
+    /// What the first case found, by algorithm and options.
+    found: RefCell<BTreeMap<String, Vec<u8>>>,
 }
 
 impl Known {
@@ -198,15 +202,17 @@ impl Known {
             answers,
             arcs,
             weighted,
+            found: RefCell::default(),
         }
     }
 
-    fn case(&self, name: String) -> Case<'_> {
+    pub(crate) fn case(&self, name: String) -> Case<'_> {
         let Known {
             graph,
             answers,
             arcs,
             weighted,
+            found,
         } = self;
         Case {
             place: Workplace::new(name.clone()),
@@ -215,18 +221,20 @@ impl Known {
             answers,
             arcs,
             weighted,
+            found,
         }
     }
 }
 
 /// One way to import a graph. Thorough checks add the checkers, which are slower than the command.
-struct Case<'a> {
-    name: String,
-    place: Workplace,
+pub(crate) struct Case<'a> {
+    pub(crate) name: String,
+    pub(crate) place: Workplace,
     graph: &'a Graph,
     answers: &'a Answers,
     arcs: &'a [(u64, u64)],
     weighted: &'a [(u64, u64, f64)],
+    found: &'a RefCell<BTreeMap<String, Vec<u8>>>,
 }
 
 impl Case<'_> {
@@ -247,17 +255,36 @@ impl Case<'_> {
     }
 
     fn all(&self, thorough: bool) {
+        self.all_by_passes(thorough);
+        self.communities(thorough);
+    }
+
+    /// All that do without sorted columns.
+    pub(crate) fn all_by_passes(&self, thorough: bool) {
         self.components(thorough);
         self.strong_components(thorough);
         self.set(Priority::Id, thorough);
-        self.communities(thorough);
         self.depths(thorough);
         self.distances(thorough);
         self.ranks(thorough);
     }
 
+    /// Runs an algorithm, and compares with what another case of the graph found.
+    fn run(&self, algorithm: &str, options: &[&str]) -> PathBuf {
+        let result = self.place.run(algorithm, options);
+        let found = std::fs::read(&result).expect("a result");
+        let run = format!("{algorithm} {}", options.join(" "));
+        let mut known = self.found.borrow_mut();
+        let what = format!("{}: {run}, and as stored before", self.name);
+        match known.get(&run) {
+            Some(wanted) => assert_agree(&what, algorithm == "pagerank", &found, wanted),
+            None => drop(known.insert(run, found)),
+        }
+        result
+    }
+
     /// Returns what a method finds in the usual way, checked against the known answers.
-    fn known(&self, method: &Method) -> Vec<u8> {
+    pub(crate) fn known(&self, method: &Method) -> Vec<u8> {
         match (method.algorithm, method.options) {
             ("wcc", _) => self.components(false),
             ("scc", _) => self.strong_components(false),
@@ -293,7 +320,7 @@ impl Case<'_> {
     /// Runs an algorithm that labels vertices by components, and compares with the known ones.
     fn labels(&self, algorithm: &str, known: &Components) -> Vec<u64> {
         let what = format!("{}: {algorithm}", self.name);
-        let labels: Vec<u64> = complete(self.values(&self.place.run(algorithm, &[])));
+        let labels: Vec<u64> = complete(self.values(&self.run(algorithm, &[])));
         let labels: Vec<u64> = labels.into_iter().map(|label| self.rank(label)).collect();
         let mut sizes = vec![0; labels.len()];
         labels.iter().for_each(|label| sizes[*label as usize] += 1);
@@ -320,7 +347,7 @@ impl Case<'_> {
             Priority::Id => &["--priority", "id"][..],
             Priority::Hash(_) => &[],
         };
-        let selected: Vec<u64> = complete(self.values(&self.place.run("mis", options)));
+        let selected: Vec<u64> = complete(self.values(&self.run("mis", options)));
         if priority == Priority::Id {
             let size: u64 = selected.iter().sum();
             assert_eq!(size, self.answers.independent, "{what}");
@@ -334,7 +361,7 @@ impl Case<'_> {
 
     fn communities(&self, thorough: bool) {
         let (what, known) = (format!("{}: cdlp", self.name), &self.answers.communities);
-        let labels: Vec<u64> = complete(self.values(&self.place.run("cdlp", &[])));
+        let labels: Vec<u64> = complete(self.values(&self.run("cdlp", &[])));
         let labels: Vec<u64> = labels.into_iter().map(|label| self.rank(label)).collect();
         let mut distinct = labels.clone();
         distinct.sort_unstable();
@@ -354,7 +381,7 @@ impl Case<'_> {
     fn depths(&self, thorough: bool) {
         let (what, known) = (format!("{}: bfs", self.name), &self.answers.depths);
         let depths: Vec<Option<u64>> =
-            parsed(self.values(&self.place.run("bfs", &["--source", &self.source()])));
+            parsed(self.values(&self.run("bfs", &["--source", &self.source()])));
         assert_eq!(
             depths.iter().flatten().count() as u64,
             known.reached,
@@ -382,7 +409,7 @@ impl Case<'_> {
     fn distances(&self, thorough: bool) {
         let (what, known) = (format!("{}: sssp", self.name), &self.answers.distances);
         let distances: Vec<Option<f64>> =
-            parsed(self.values(&self.place.run("sssp", &["--source", &self.source()])));
+            parsed(self.values(&self.run("sssp", &["--source", &self.source()])));
         // Weights are integers, so the sums are exact.
         assert_eq!(
             distances.iter().flatten().sum::<f64>(),
@@ -408,11 +435,7 @@ impl Case<'_> {
         let (what, known) = (format!("{}: pagerank", self.name), &self.answers.ranks);
         let iterate = |count: &str| {
             complete::<f64>(
-                self.values(
-                    &self
-                        .place
-                        .run("pagerank", &["--iterations", count, "--damping", "0.85"]),
-                ),
+                self.values(&self.run("pagerank", &["--iterations", count, "--damping", "0.85"])),
             )
         };
         let ranks = iterate("20");
@@ -457,7 +480,7 @@ impl Case<'_> {
         }
     }
 
-    fn find_the_same(
+    pub(crate) fn find_the_same(
         &self,
         methods: &[Method],
         ways: &[(&Method, &[&str])],
@@ -473,14 +496,9 @@ impl Case<'_> {
     }
 
     /// No answers are known for these, so the checker decides alone.
-    fn parents(&self) {
-        let parents: Vec<Option<u64>> = parsed(
-            self.values(
-                &self
-                    .place
-                    .run("bfs", &["--source", &self.source(), "--parents"]),
-            ),
-        );
+    pub(crate) fn parents(&self) {
+        let parents: Vec<Option<u64>> =
+            parsed(self.values(&self.run("bfs", &["--source", &self.source(), "--parents"])));
         let parents: Vec<_> = parents
             .into_iter()
             .map(|parent| parent.map(|id| self.rank(id)))
@@ -495,7 +513,7 @@ impl Case<'_> {
     }
 
     /// Dropped mass, jumps to a few vertices, 32 bits, by all methods or the usual: the checker decides.
-    fn other_ranks(&self, by_every_method: bool) {
+    pub(crate) fn other_ranks(&self, by_every_method: bool) {
         let sources = [self.answers.source, 0, self.answers.vertices / 2];
         let list = sources
             .map(|vertex| self.graph.ids[vertex as usize].to_string())

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::answers::Answers;
+use crate::chunks::find_in_chunks;
 use crate::command::{Workplace, assert_same, complete};
 use crate::graphs::Graph;
 use crate::{GRAPHS, data, is_soak};
@@ -95,7 +96,8 @@ fn products_of_all_graphs_are_right() {
         let vector = place.folder().join("x.txt");
         std::fs::write(&vector, rows.collect::<String>()).expect("room");
         let vector = vector.to_str().expect("UTF-8");
-        let result = run_in_ways(&place, number, "spmv", &["--vector", vector]);
+        let asked = &["--vector", vector];
+        let result = run_in_ways(&place, number, "spmv", asked);
         let found: Vec<f64> = complete(place.values(&result, &graph.ids));
         let mut expected = vec![0.0; answers.vertices as usize];
         for (source, destination, _) in graph.arcs() {
@@ -107,6 +109,12 @@ fn products_of_all_graphs_are_right() {
             .pointer("/spmv/sum")
             .and_then(|sum| sum.as_f64());
         assert_eq!(Some(found.iter().sum::<f64>()), sum, "{name}");
+        let direction = (!answers.directed).then_some("--undirected");
+        let options: Vec<&str> = ["--weights", "none"].into_iter().chain(direction).collect();
+        find_in_chunks((number, &answers), &place, ("spmv", asked), |chunks| {
+            let files = graph.write_once(!answers.directed, chunks.folder());
+            (files, options.clone())
+        });
     }
 }
 
@@ -114,7 +122,7 @@ fn products_of_all_graphs_are_right() {
 fn conductance_of_all_graphs_is_right() {
     let Some(data) = data() else { return };
     let mut count = 0;
-    for (number, name, _, graph) in graphs(&data) {
+    for (number, name, answers, graph) in graphs(&data) {
         let json = json(&data, name);
         let number_at = |at: &str| json.pointer(&format!("/conductance_even_ids/{at}"));
         let Some(cut) = number_at("cut").and_then(|cut| cut.as_u64()) else {
@@ -139,7 +147,18 @@ fn conductance_of_all_graphs_is_right() {
         std::fs::write(&set, even.map(|id| format!("{id}\n")).collect::<String>()).expect("room");
         let set = set.to_str().expect("UTF-8");
         let read = |result: &Path| std::fs::read_to_string(result).expect("a row");
-        let row = read(&run_in_ways(&place, number, "conductance", &["--set", set]));
+        let asked = &["--set", set];
+        let row = read(&run_in_ways(&place, number, "conductance", asked));
+        find_in_chunks(
+            (number, &answers),
+            &place,
+            ("conductance", asked),
+            |chunks| {
+                let files = graph.write_once(true, chunks.folder());
+                let options = vec!["--undirected", "--self-loops", "drop"];
+                (files, options)
+            },
+        );
         let numbers = row.lines().nth(1).expect("a row").split(',');
         let numbers: Vec<f64> = numbers
             .map(|text| text.parse().expect("a number"))

@@ -3,6 +3,7 @@
 use crate::command::{Workplace, assert_close};
 
 /// An algorithm by one of its methods.
+#[derive(Clone, Copy)]
 pub(crate) struct Method {
     pub(crate) algorithm: &'static str,
     pub(crate) options: &'static [&'static str],
@@ -12,15 +13,18 @@ pub(crate) struct Method {
     pub(crate) streams: bool,
     /// Several ranks can share it.
     pub(crate) is_shared: bool,
+    /// It does without sorted columns.
+    pub(crate) takes_chunks: bool,
 }
 
-const fn exact(algorithm: &'static str, options: &'static [&'static str]) -> Method {
+pub(crate) const fn exact(algorithm: &'static str, options: &'static [&'static str]) -> Method {
     Method {
         algorithm,
         options,
         is_rounded: false,
         streams: true,
         is_shared: true,
+        takes_chunks: true,
     }
 }
 
@@ -39,13 +43,17 @@ pub(crate) const METHODS: &[&[Method]] = &[
         exact("wcc", &["--method", "labels"]),
         Method {
             streams: false,
+            takes_chunks: false,
             ..exact("wcc", &["--method", "afforest"])
         },
     ],
     &[exact("scc", &[])],
     &[exact("mis", &["--priority", "id"])],
     &[exact("mis", &[])],
-    &[exact("cdlp", &[])],
+    &[Method {
+        takes_chunks: false,
+        ..exact("cdlp", &[])
+    }],
     &[exact("bfs", &[])],
     &[exact("bfs", &["--parents"])],
     &[
@@ -86,8 +94,11 @@ pub(crate) const WAYS: &[&[&str]] = &[
     &["--ranks", "3", "--direction", "gather"],
     &["--ranks", "4", "--sparse", "always"],
     &["--ranks", "8", "--sparse", "never", "--filter-ratio", "inf"],
-    &["--memory", "LEAST"],
+    LEAST,
 ];
+
+/// The end of a way in the memory that a run with too little asks for.
+const LEAST: &[&str] = &["--memory", "LEAST"];
 
 /// Whether a method can go this way.
 pub(crate) fn goes(method: &Method, way: &[&str]) -> bool {
@@ -116,9 +127,9 @@ pub(crate) fn find_the_same(
     std::fs::create_dir_all(&folder).expect("a folder");
     for (method, way) in ways {
         let mut options = [asked, method.options].concat();
-        let least = match way.contains(&"LEAST") {
-            true => place.least(method.algorithm, &options),
-            false => String::new(),
+        let least = match way.strip_suffix(LEAST) {
+            Some(way) => place.least(method.algorithm, &[&options[..], way].concat()),
+            None => String::new(),
         };
         let filled = |option: &&str| {
             let option = option.replace("FOLDER", &folder.display().to_string());
@@ -130,15 +141,20 @@ pub(crate) fn find_the_same(
         let result = place.run(method.algorithm, &options);
         let found = std::fs::read(&result).expect("a result");
         let wanted = wanted.get_or_insert_with(|| found.clone());
-        if method.is_rounded {
-            let numbers = |bytes: &[u8]| -> Vec<f64> {
-                let text = String::from_utf8_lossy(bytes);
-                let rows = text.lines().skip(1).filter_map(|row| row.split_once(','));
-                rows.map(|row| row.1.parse().expect("a number")).collect()
-            };
-            assert_close(&what, &numbers(&found), &numbers(wanted), 1e-9);
-        } else {
-            assert!(found == *wanted, "{what}");
-        }
+        assert_agree(&what, method.is_rounded, &found, wanted);
+    }
+}
+
+/// Panics unless two results have the same bytes, or values within 1e-9 if sums are rounded.
+pub(crate) fn assert_agree(what: &str, is_rounded: bool, found: &[u8], wanted: &[u8]) {
+    if is_rounded {
+        let numbers = |bytes: &[u8]| -> Vec<f64> {
+            let text = String::from_utf8_lossy(bytes);
+            let rows = text.lines().skip(1).filter_map(|row| row.split_once(','));
+            rows.map(|row| row.1.parse().expect("a number")).collect()
+        };
+        assert_close(what, &numbers(found), &numbers(wanted), 1e-9);
+    } else {
+        assert!(found == wanted, "{what}");
     }
 }
