@@ -184,7 +184,7 @@ def markdown(heads, rows):
 # Maps a name to the function that prints its numbers, and to their source.
 FIGURES = {name: (lambda bench, name=name: bench.modelled(name), "model") for name in PAPER}
 FIGURES |= {name: (lambda bench, name=name: bench.measured(name), "model, this machine") for name in chaos_measured.FIGURES}
-FIGURES |= {name: (measure, "this machine") for name, measure in chaos_measured.WHOLE.items()}
+FIGURES |= chaos_measured.WHOLE
 
 
 def model(bench):
@@ -205,7 +205,7 @@ def main():
     parser.add_argument("--graphmill", help="the command graphmill [built from here]")
     for name in ("xstream", "chaos"):
         parser.add_argument(f"--{name}", type=pathlib.Path, help="its benchmark_driver, for table1 [no row]")
-    parser.add_argument("--scale", type=int, help="of the graph: 2^SCALE vertices [24; of figures and balance 20]")
+    parser.add_argument("--scale", type=int, help="of the graph: 2^SCALE vertices [24; of figures 20]")
     parser.add_argument("--memory", default="512M", help="of each system")
     parser.add_argument("--limit", default="640M", help="of memory with the page cache, in table1; needs root")
     parser.add_argument("--threads", type=int, default=2)
@@ -214,7 +214,7 @@ def main():
                         help="of a slower disk: bytes a second; the paper has 400 MB/s for 16 cores [%(default).0f]")
     asked = parser.parse_args()
     source = FIGURES.get(asked.name, (None, "model" if asked.name == "model" else ""))[1]
-    if "model" in source:
+    if "model" in source or "simulated" in source:
         asked.sim = asked.sim or built("graphmill-sim", "graphmill-sim")
     if "machine" in source:
         asked.graphmill = pathlib.Path(asked.graphmill or built("graphmill-cli", "graphmill")).resolve()

@@ -105,7 +105,7 @@ def more(call):
         ("weighted", 24, "run spmv weighted --vector ones --threads 2 -o {out}"),
         ("chunks", 32, "run pagerank chunks --iterations 2 --threads 2 -o {out}"),
         ("chunks", 32, "run wcc chunks --threads 2 -o {out}"),
-        ("chunks", 48, "run mst chunks --threads 2 -o {out}"),
+        ("chunks", 44, "run mst chunks --threads 2 -o {out}"),
         ("chunks", 32, "run scc chunks --threads 2 -o {out}"),
         ("edges", 26, "run bp edges --affinity 0.6 --iterations 2 --threads 2 -o {out}"),
     ]
