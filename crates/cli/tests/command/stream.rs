@@ -173,6 +173,8 @@ fn wrong_combinations_of_executor_and_layout_are_refused() {
     let numbers = "estimate --vertices 9 --edges 9 --chunk-size 64K";
     let said = fail(at, 2, &words(numbers));
     assert!(said.contains("--chunk-size requires"), "{said}");
-    let said = fail(at, 1, &words("run cdlp chunks"));
-    assert!(said.contains("unsorted chunks"), "{said}");
+    for run in ["cdlp chunks", "wcc chunks --method afforest"] {
+        let said = fail(at, 1, &words(&format!("run {run}")));
+        assert!(said.contains("unsorted chunks"), "{said}");
+    }
 }

@@ -49,6 +49,9 @@ impl Engine {
         if self.vertices() == 0 {
             return Ok(true);
         }
+        if how == ComponentsMethod::Lists {
+            self.needs_columns("components over lists of edges")?;
+        }
         let name = call_name::<I>("connected_components");
         let (is_done, []) = self.logged_passes(1, &name, |engine| {
             (engine.recovery.iter_mut()).for_each(Checkpointer::stop_deferring);
