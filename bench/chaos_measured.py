@@ -1,8 +1,8 @@
 """What bench/chaos.py measures on this machine: Table 1, bytes of a pass, chunks of each rank, and the figures that one machine can show.
 
-Graphs are directed and unweighted. Before each command its inputs leave the page cache, so all systems read from disk. Bytes are those that a command
-had from the disk and gave to it, results and temporary files included. Ranks are of single precision, as those of X-Stream and Chaos. Threads of
-these two spin while they wait, so their processor seconds grow with the load of the machine.
+Graphs are directed and unweighted. The bench drops the inputs of each command from the page cache, so all systems read from disk. Bytes are what a
+command reads from the disk and writes to it, with its results and temporary files. All systems compute PageRank in single precision. Threads of X-Stream
+and Chaos spin while they wait, so their processor seconds grow with the load of the machine.
 """
 import contextlib
 import json
@@ -67,7 +67,7 @@ def spent(words, **options):
 
 
 def chill(*paths):
-    """Writes back what is dirty, and drops files from the page cache."""
+    """Writes all changed pages to the disk, and drops files from the page cache."""
     os.sync()
     for path in paths:
         for file in [path] if path.is_file() else path.rglob("*"):

@@ -30,7 +30,7 @@ def limited(limit):
 
 @contextlib.contextmanager
 def throttled(folder, rate):
-    """What goes before a command that reads and writes so many bytes a second on the disk of a folder. Needs root and cgroups of version 1 or 2.
+    """Yields the words to put before a command, so that it reads and writes at most RATE bytes a second on the disk of FOLDER. Needs root and cgroups.
 
     Raises OSError where they are missing."""
     number = os.stat(folder).st_dev

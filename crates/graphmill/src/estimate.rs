@@ -12,7 +12,7 @@ use graphmill_engine::{
     estimate_run,
 };
 pub use graphmill_graph::DegreeModel;
-use graphmill_graph::{EdgeKind, GraphProfile, Layout, StoredGraph};
+use graphmill_graph::{EdgeKind, GraphProfile, Layout};
 pub use graphmill_ingest::Input;
 use graphmill_ingest::{
     ImportEstimate, ImportEstimateRequest, ImportOptions, ImportTraffic, Phase, estimate,
@@ -23,6 +23,7 @@ use serde::Serialize;
 use crate::algorithms;
 use crate::error::Error;
 use crate::machine::resources::Machine;
+use crate::plan::check_executor;
 use crate::summary::{TOP_ROWS, result_bytes};
 
 /// A request for an estimate.
@@ -306,7 +307,8 @@ impl EstimateRequest {
                 let machine = Machine::with_one_thread(stop)?;
                 let graph = machine.graph(path)?;
                 algorithms::check_edge_vertices(entry, &graph)?;
-                self.check_layout(&graph)?;
+                check_executor(self.executor, &graph)?;
+                self.check_updates(graph.layout())?;
                 let outline = GraphProfile::of_stored(&graph, machine.budget());
                 let disk_bytes = machine.disk_bytes(path)?;
                 (outline, None, machine.budget().clone(), Some(disk_bytes))
@@ -353,19 +355,7 @@ impl EstimateRequest {
 }
 
 impl EstimateRequest {
-    /// Refuses a stored graph whose layout is not that of the executor, or of an option.
-    fn check_layout(&self, graph: &StoredGraph) -> Result<(), Error> {
-        let layout = graph.layout();
-        let wanted = self.executor.layout();
-        match wanted.is_some_and(|wanted| wanted != layout) {
-            true => Err(Error::OtherLayout {
-                path: graph.path().to_path_buf(),
-                layout,
-            }),
-            false => self.check_updates(layout),
-        }
-    }
-
+    /// Refuses an option of the stream executor for a graph of columns.
     fn check_updates(&self, layout: Layout) -> Result<(), Error> {
         match layout == Layout::Column && self.updates != UpdateResidency::default() {
             true => Err(Error::Meaningless {

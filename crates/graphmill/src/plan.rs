@@ -92,15 +92,8 @@ impl Plan {
 
     /// Refuses a stored graph whose layout is not that of the executor, or of an option.
     pub(crate) fn check_layout(&self, graph: &StoredGraph) -> Result<(), Error> {
-        let layout = graph.layout();
-        let wanted = self.config.executor.layout();
-        if wanted.is_some_and(|wanted| wanted != layout) {
-            return Err(Error::OtherLayout {
-                path: graph.path().to_path_buf(),
-                layout,
-            });
-        }
-        if layout == Layout::Column {
+        check_executor(self.config.executor, graph)?;
+        if graph.layout() == Layout::Column {
             let as_column = Config {
                 executor: ExecutorChoice::Column,
                 ..self.config.clone()
@@ -178,6 +171,18 @@ impl Plan {
             threads: Some(self.threads),
             ..self.config.machine.clone()
         }
+    }
+}
+
+/// Refuses a stored graph whose layout is not that of the executor.
+pub(crate) fn check_executor(executor: ExecutorChoice, graph: &StoredGraph) -> Result<(), Error> {
+    let layout = graph.layout();
+    match executor.layout().is_some_and(|wanted| wanted != layout) {
+        true => Err(Error::OtherLayout {
+            path: graph.path().to_path_buf(),
+            layout,
+        }),
+        false => Ok(()),
     }
 }
 
