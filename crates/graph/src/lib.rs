@@ -72,7 +72,7 @@ pub use spec::{EdgeKind, GraphSpec, Layout};
 pub use stream::bins::ChunkBins;
 pub use stream::chunk::{ChunkRun, ChunkRuns, ChunkView};
 pub use stream::chunk_file::ChunkFile;
-pub use stream::chunk_set::{ChunkPart, ChunkRead, ChunkSet};
+pub use stream::chunk_set::{ChunkRead, ChunkSet};
 pub use stream::directory::Chunk;
 pub use stream::reader::ChunkSetReader;
 pub use stream::shape::{

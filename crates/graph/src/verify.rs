@@ -92,7 +92,7 @@ fn walk(
         seen.files += 1;
         seen.pages += paged.root.pages();
         seen.bytes += paged.root.table_padded();
-        if matches!(paged.id.kind, FileKind::Chunks | FileKind::ChunkData) {
+        if paged.id.kind == FileKind::Chunks {
             // Chunks are read whole, and are all bytes of their files but the zeros at the end.
             seen.bytes += paged.root.padded() - paged.root.payload;
             continue;

@@ -19,6 +19,8 @@ pub struct WeightRange {
 }
 
 impl WeightRange {
+    /// The problem of a weight that a graph cannot have.
+    pub(crate) const NOT_HELD: &str = "a weight is no number, or outside the range of graph.json";
     /// Returns the range of the little-endian weights in `bytes`; `None` if it holds none.
     ///
     /// It ignores a weight that is not a number.

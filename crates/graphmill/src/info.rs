@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use graphmill_graph::{
-    ChunkPart, EdgeFields, EdgeKind, EdgeVertices, FileKind, IdKind, Layout, Order, WeightRange,
+    EdgeFields, EdgeKind, EdgeVertices, FileKind, IdKind, Layout, Order, WeightRange,
 };
 use graphmill_storage::{Open, StorageError};
 use serde::Serialize;
@@ -88,7 +88,7 @@ impl Machine {
         let reverse = graph.reverse();
         let bytes = |kind| graph.forward().bytes(kind) + reverse.map_or(0, |side| side.bytes(kind));
         let sets = || graph.chunks().into_iter().chain(graph.reverse_chunks());
-        let of_chunks = |part| sets().map(|set| set.bytes(part)).sum::<u64>();
+        let of_chunks = |part: usize| sets().map(|set| set.bytes()[part]).sum::<u64>();
         let disk_bytes = self.disk_bytes(path)?;
         let meta = graph.meta();
         let mut options = meta.options.clone();
@@ -114,9 +114,9 @@ impl Machine {
             chunk_bytes: graph.chunks().map(|set| set.chunk_bytes() as u64),
             batches: graph.batches().len() as u64,
             reverse: reverse.is_some(),
-            block_bytes: bytes(FileKind::Data) + of_chunks(ChunkPart::Arcs),
+            block_bytes: bytes(FileKind::Data) + of_chunks(0),
             index_bytes: bytes(FileKind::Index) + bytes(FileKind::Bitmaps),
-            weight_bytes: bytes(FileKind::Weights) + of_chunks(ChunkPart::Data),
+            weight_bytes: bytes(FileKind::Weights) + of_chunks(1),
             disk_bytes,
             bytes_per_arc: disk_bytes as f64 / graph.arcs().max(1) as f64,
             options,

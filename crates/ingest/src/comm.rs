@@ -117,6 +117,23 @@ impl<'a> ImportCommunicator<'a> {
         Ok(())
     }
 
+    /// Adds up what all ranks read, and the self-loops in it.
+    pub(crate) fn sum_read(
+        &self,
+        read: &mut PieceReport,
+        loops: &mut u64,
+    ) -> Result<(), IngestError> {
+        self.sum_counters([
+            &mut read.lines,
+            &mut read.edges,
+            &mut read.comments,
+            &mut read.blank,
+            &mut read.headers,
+            &mut read.skipped,
+            loops,
+        ])
+    }
+
     /// Sends the bytes of every other rank to the root, which passes them to `take` rank by rank.
     ///
     /// A rank sends bytes by calling the argument of `send`.

@@ -76,15 +76,6 @@ fn bin_capacity(bytes: usize, width: usize) -> usize {
     (bytes - 2 * BIN_HEADER_BYTES) / (size_of::<u32>() + width)
 }
 
-/// Returns the bytes of whole pages of a file that hold any `bytes` bytes of it.
-fn pages_around(bytes: usize) -> usize {
-    let page = DISK_PAGE_BYTES as usize;
-    match bytes {
-        0 => 0,
-        _ => bytes.next_multiple_of(page) + page,
-    }
-}
-
 impl StreamShape {
     /// The least that a pass takes, with the accumulators of all batches in memory or of none.
     pub(crate) fn least(&self, sizes: ProgramFootprint, all_resident: bool) -> u64 {
@@ -143,7 +134,8 @@ impl StreamShape {
     /// Returns the bytes of a buffer for a chunk, with the data of its edges or without.
     pub(crate) fn slot_bytes(&self, reads_data: bool) -> usize {
         let data_bytes = if reads_data { self.data_bytes } else { 0 };
-        SLOT_HEADER_BYTES + pages_around(self.chunk_bytes) + pages_around(data_bytes)
+        let page = DISK_PAGE_BYTES as usize;
+        SLOT_HEADER_BYTES + (self.chunk_bytes + data_bytes).next_multiple_of(page) + page
     }
 
     /// A bin has room for some updates, whatever their bytes.
@@ -169,7 +161,8 @@ impl StreamShape {
             .window
             .unwrap_or(2 * self.workers.max(self.requests.div_ceil(2)));
         let window = window.max(1);
-        let open = self.workers + 1;
+        // One more is for a copy that goes to a helper.
+        let open = self.workers + 1 + usize::from(!self.is_alone);
         let message_bytes = run_bytes::bytes_max(self.widest, sizes.message);
         let set_bytes = AlignedBuffer::footprint(self.entries * sizes.accumulator);
         // With all accumulators of one rank in memory no update is written.

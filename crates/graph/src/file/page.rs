@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::FormatError;
 use crate::spec::EdgeKind;
-use crate::weight_range::WeightRange;
 
 /// Bytes of a page, the unit of checksums.
 pub const DISK_PAGE_BYTES: u64 = 64 << 10;
@@ -68,10 +67,8 @@ pub enum FileKind {
     Order,
     /// Which sources have edges in a cell, for each that has such a bitmap.
     Bitmaps,
-    /// Chunks of arcs.
+    /// Chunks of arcs, each with the data of its arcs behind it.
     Chunks,
-    /// The data of the arcs of chunks, in their order.
-    ChunkData,
     /// Where the chunks are.
     ChunkDirectory,
 }
@@ -142,7 +139,6 @@ impl fmt::Display for FileId {
         let chunks = self.side.chunk_folder();
         match self.kind {
             FileKind::Chunks => write!(f, "{chunks}/{:05}.chunks", self.number),
-            FileKind::ChunkData => write!(f, "{chunks}/{:05}.weights", self.number),
             FileKind::ChunkDirectory => write!(f, "{chunks}/directory"),
             FileKind::Data => write!(f, "{folder}/{:05}.data", self.number),
             FileKind::Index => write!(f, "{folder}/{:05}.index", self.number),
@@ -352,23 +348,6 @@ impl PagedFile {
                 found,
             }),
         }
-    }
-    /// Rejects weights that are not numbers or outside the range of graph.json: algorithms rely on it.
-    pub(crate) fn check_weights(
-        &self,
-        (graph, page): (&Path, u64),
-        bytes: &[u8],
-        range: Option<WeightRange>,
-        edge: EdgeKind,
-    ) -> Result<(), FormatError> {
-        let at = page * DISK_PAGE_BYTES;
-        let payload = self.root.payload.saturating_sub(at).min(DISK_PAGE_BYTES);
-        let weights = bytes.get(..payload as usize).unwrap_or(bytes);
-        if WeightRange::holds(range, weights, edge) {
-            return Ok(());
-        }
-        let what = "a weight is no number, or outside the range of graph.json";
-        Err(self.corrupt(graph, at, what))
     }
     /// Bytes that make no sense although they have their checksum.
     pub(crate) fn corrupt(

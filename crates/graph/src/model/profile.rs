@@ -18,7 +18,7 @@ use crate::open::footprint::GraphDims;
 use crate::open::stored_graph::StoredGraph;
 use crate::partition::partition;
 use crate::read::page_cache::PageCache;
-use crate::stream::chunk_set::{ChunkPart, ChunkSet};
+use crate::stream::chunk_set::ChunkSet;
 use crate::vertex::fanout_pages::FanoutChunk;
 use crate::vertex::ids::page_index::index_bytes;
 use crate::vertex::packed::PAGE_VERTICES;
@@ -71,7 +71,7 @@ impl GraphProfile {
             }
         };
         let bytes = |kind| graph.sets().map(|set| set.bytes(kind)).sum::<u64>();
-        let chunk_bytes = |part| graph.chunk_sets().map(|set| set.bytes(part)).sum::<u64>();
+        let of_chunks = |part: usize| graph.chunk_sets().map(|set| set.bytes()[part]).sum::<u64>();
         let of_forward = |kind| set.bytes(kind);
         let reverse = |kind| bytes(kind) - of_forward(kind);
         let own = |paged: Option<&PagedFile>| paged.map_or(0, |paged| paged.root.file_bytes());
@@ -84,10 +84,10 @@ impl GraphProfile {
             },
             files: FileBytes {
                 // Chunks are what cells are in the column layout.
-                data: bytes(FileKind::Data) + chunk_bytes(ChunkPart::Arcs),
+                data: bytes(FileKind::Data) + of_chunks(0),
                 index: bytes(FileKind::Index),
                 bitmaps: bytes(FileKind::Bitmaps),
-                weights: bytes(FileKind::Weights) + chunk_bytes(ChunkPart::Data),
+                weights: bytes(FileKind::Weights) + of_chunks(1),
                 directory: bytes(FileKind::Directory),
                 degrees: file_bytes(of_forward(FileKind::Degrees)),
                 fanout: of_forward(FileKind::Fanout),

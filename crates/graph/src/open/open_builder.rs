@@ -20,9 +20,9 @@ use crate::file::page::{
 };
 use crate::manifest::{ColumnsMeta, IdKind, Manifest};
 use crate::open::column_set::{ColumnFileSet, ColumnSet};
-use crate::stream::chunk_set::{ChunkSet, ChunkSetShape};
-use crate::stream::directory::{ChunkBounds, ChunkList};
-use crate::stream::shape::ChunkPlace;
+use crate::stream::chunk_set::ChunkSet;
+use crate::stream::directory::ChunkList;
+use crate::stream::shape::{ChunkPlace, ChunkShape};
 use crate::vertex::degree_pages::DEGREE_PAGE_BYTES_MAX;
 use crate::vertex::fanout_pages::fanout_page_bytes_max;
 use crate::vertex::ids::page_index::IdIndex;
@@ -161,22 +161,20 @@ impl OpenBuilder<'_> {
         let (bytes, lease) = self.read(&directory, 0..root.payload)?;
         let path = self.path;
         let corrupt = |offset: u64, what: &str| directory.corrupt(path, offset, what);
-        let (edge, chunk_bytes) = (self.meta.edge, stream.chunk_bytes as usize);
-        let bounds = ChunkBounds::new(self.batches, edge, chunk_bytes)?;
-        let list = ChunkList::parse(&bytes, &bounds, self.budget, &corrupt)?;
+        let shape = ChunkShape {
+            batches: self.batches.clone(),
+            edge: self.meta.edge,
+            chunk_bytes: stream.chunk_bytes as usize,
+            side,
+            file: 0,
+        };
+        let list = ChunkList::parse(&bytes, &shape, self.budget, &corrupt)?;
         drop((bytes, lease));
         if list.arcs != self.meta.arcs {
             let (arcs, said) = (list.arcs, self.meta.arcs);
             let what = format!("its chunks have {arcs} arcs, graph.json says {said}");
             return Err(corrupt(0, &what));
         }
-        let shape = ChunkSetShape {
-            side,
-            batches: self.batches,
-            edge,
-            weights: self.meta.weights,
-            chunk_bytes,
-        };
         let place = ChunkPlace {
             disk: self.disk,
             budget: self.budget,
@@ -188,7 +186,13 @@ impl OpenBuilder<'_> {
             let file = FileId::new(side, FileKind::Chunks, number as u32);
             Ok(!in_part || disk.exists(&file.path(path))?)
         };
-        let mut set = ChunkSet::open(&place, &mut self.fetch, &shape, list, &is_here)?;
+        let mut set = ChunkSet::open(
+            &place,
+            &mut self.fetch,
+            (&shape, self.meta.weights),
+            list,
+            &is_here,
+        )?;
         set.directory = Some(directory);
         Ok(Some(set))
     }

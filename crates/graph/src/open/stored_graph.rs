@@ -3,7 +3,6 @@
 //! Opening reads `graph.json`, the directories, the checksum tables of all files and the sparse indices of degrees,
 //! fan-out and ids; every file's length and table is checked then, every page when it is read.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -15,16 +14,18 @@ use crate::cell::directory::{self, Column};
 use crate::edge_fields::EdgeFields;
 use crate::error::FormatError;
 use crate::file::extent::Extent;
-use crate::file::page::{FileId, FileKind, FileSide, MetadataReader, PagedFile, malformed};
+use crate::file::page::{
+    DISK_PAGE_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, malformed,
+};
 use crate::manifest::{IdKind, Manifest, NAME};
 use crate::open::column_set::ColumnSet;
 use crate::open::open_builder::OpenBuilder;
 use crate::spec::{EdgeKind, Layout};
-use crate::stream::chunk_set::{ChunkPart, ChunkRead, ChunkSet};
-use crate::stream::directory::Chunk;
+use crate::stream::chunk_set::ChunkSet;
 use crate::stream::pair::PairLayout;
 use crate::stream::shape::STREAM_CHUNK_BYTES_MAX;
 use crate::vertex::ids::page_index::IdIndex;
+use crate::weight_range::WeightRange;
 
 /// Files that are kept open; more are opened again when they are needed.
 const HANDLES_MAX: usize = 256;
@@ -314,24 +315,6 @@ impl StoredGraph {
     pub(crate) fn chunk_sets(&self) -> impl Iterator<Item = &ChunkSet> {
         self.chunks().into_iter().chain(self.reverse_chunks())
     }
-    fn own_chunks(&self) -> Result<&ChunkSet, FormatError> {
-        self.chunks()
-            .ok_or_else(|| FormatError::misuse("this graph has no chunks"))
-    }
-    /// Returns the read that holds a part of a chunk.
-    ///
-    /// # Errors
-    /// Another host has the file, or the graph has no chunks.
-    pub fn chunk_read(&self, chunk: &Chunk, part: ChunkPart) -> Result<ChunkRead, FormatError> {
-        self.own_chunks()?.read(chunk, part)
-    }
-    /// Checks every page of a finished read, and returns the chunk's own bytes as a range of it.
-    ///
-    /// # Errors
-    /// A page is not what was written there, or the read is too short.
-    pub fn check_chunk(&self, read: &ChunkRead, pages: &[u8]) -> Result<Range<usize>, FormatError> {
-        self.own_chunks()?.check(read, pages)
-    }
     /// Where the blocks of a cell of the graph are.
     pub fn data_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
         self.forward.data_extent(column, cell)
@@ -378,7 +361,7 @@ impl StoredGraph {
             FileKind::Ids => self.ids.data(),
             FileKind::IdsIndex => self.ids.index(),
             FileKind::Order => self.order_file(),
-            FileKind::Chunks | FileKind::ChunkData | FileKind::ChunkDirectory => {
+            FileKind::Chunks | FileKind::ChunkDirectory => {
                 let mut sets = self.chunk_sets().filter(|set| set.side() == id.side);
                 sets.next().and_then(|set| set.paged(id))
             }
@@ -406,11 +389,18 @@ impl StoredGraph {
     ) -> Result<(), FormatError> {
         paged.check(&self.path, self.graph_id, page, bytes)?;
         match paged.id.kind {
-            FileKind::Weights | FileKind::ChunkData => {
-                let (range, edge) = (self.meta.weights, self.meta.edge);
-                paged.check_weights((&self.path, page), bytes, range, edge)
-            }
+            FileKind::Weights => self.check_weights(paged, page, bytes),
             _ => Ok(()),
+        }
+    }
+    /// Rejects weights that are not numbers or outside the range of graph.json: algorithms rely on it.
+    fn check_weights(&self, paged: &PagedFile, page: u64, bytes: &[u8]) -> Result<(), FormatError> {
+        let at = page * DISK_PAGE_BYTES;
+        let payload = paged.root.payload.saturating_sub(at).min(DISK_PAGE_BYTES);
+        let weights = bytes.get(..payload as usize).unwrap_or(bytes);
+        match WeightRange::holds(self.meta.weights, weights, self.meta.edge) {
+            true => Ok(()),
+            false => Err(self.corrupt(paged.id, at, WeightRange::NOT_HELD)),
         }
     }
     /// An open file.

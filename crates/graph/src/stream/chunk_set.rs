@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use graphmill_storage::{Disk, FileHandle, Lease, Open};
 
-use crate::batches::Batches;
 use crate::error::FormatError;
 use crate::file::page::{
     DISK_PAGE_BYTES, FileId, FileKind, FileSide, MetadataReader, PagedFile, malformed,
@@ -13,31 +12,21 @@ use crate::file::page::{
 use crate::spec::EdgeKind;
 use crate::stream::chunk_file::ChunkFile;
 use crate::stream::directory::{Chunk, ChunkList};
-use crate::stream::shape::ChunkPlace;
+use crate::stream::shape::{ChunkPlace, ChunkShape};
 use crate::weight_range::WeightRange;
 
-/// Which bytes of a chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChunkPart {
-    /// The arcs.
-    Arcs,
-    /// The data of the arcs, in their order.
-    Data,
-}
-
-/// A page-aligned read of a chunk's arcs, or of their data.
+/// A read of a chunk: whole pages of a file.
 #[derive(Clone, Debug)]
 pub struct ChunkRead {
     /// The file.
     pub file: FileHandle,
-    /// Where the read begins, in bytes.
+    /// The first byte to read.
     pub offset: u64,
-    /// Bytes to read.
+    /// The number of bytes to read.
     pub bytes: usize,
     number: usize,
-    part: ChunkPart,
-    /// The bytes of the chunk in the read.
-    range: Range<usize>,
+    /// The bytes of its arcs among them, and of their data.
+    parts: [Range<usize>; 2],
 }
 
 /// A file that is here.
@@ -62,88 +51,59 @@ pub struct ChunkSet {
     starts: Vec<usize>,
     arcs_into: Vec<u64>,
     /// Arcs and data of each file; neither if another host has them.
-    files: Vec<[Option<OpenFile>; 2]>,
+    files: Vec<Option<OpenFile>>,
     /// `None` for a copy in scratch.
     pub(crate) directory: Option<PagedFile>,
     _leases: Vec<Lease>,
 }
 
-/// What the chunks of a set have in common.
-pub(crate) struct ChunkSetShape<'s> {
-    pub(crate) side: FileSide,
-    pub(crate) batches: &'s Batches,
-    pub(crate) edge: EdgeKind,
-    pub(crate) weights: Option<WeightRange>,
-    pub(crate) chunk_bytes: usize,
-}
-
 impl ChunkSet {
-    /// Opens files of chunks that are not part of a stored graph: a copy in scratch.
-    ///
-    /// Files with other numbers are elsewhere.
+    /// Opens a complete file of chunks, whatever its graph has beside it.
     ///
     /// # Errors
-    /// A file is not what was written, the disk fails, or the budget has no room.
-    pub fn of_files(
+    /// The file is not what was written, or the budget has no room.
+    pub fn of_file(
         place: &ChunkPlace<'_>,
-        (batches, edge): (&Batches, EdgeKind),
-        chunk_bytes: usize,
-        files: &[ChunkFile],
+        shape: &ChunkShape,
+        file: &ChunkFile,
     ) -> Result<Self, FormatError> {
-        let mut list = ChunkList::default();
-        let side = files.first().map_or(FileSide::Forward, |file| file.side);
-        let count = files.iter().map(|file| file.number as usize + 1).max();
-        list.roots = vec![Default::default(); count.unwrap_or(0)];
-        list.arcs_into = vec![0; batches.len()];
-        let chunks: usize = files.iter().map(|file| file.chunks.len()).sum();
-        let bytes = ChunkList::memory(3 * chunks as u64, batches.len() as u64);
-        list.leases
-            .push(place.budget.lease("the directory of chunks", bytes)?);
-        let mut weights = None;
-        for file in files {
-            let mut ends = [0; 2];
-            for entry in &file.chunks {
-                list.add(file.number, *entry, edge, &mut ends);
-            }
-            list.roots[file.number as usize] = file.roots;
-            let into = list.arcs_into.iter_mut().zip(&file.arcs_into);
-            into.for_each(|(sum, arcs)| *sum += arcs);
-            weights = WeightRange::join(weights, file.weights);
-        }
-        list.sort();
-        let shape = ChunkSetShape {
-            side,
-            batches,
-            edge,
-            weights,
-            chunk_bytes,
+        let ChunkList { chunks, roots, .. } = &file.list;
+        let bytes = ChunkList::memory(3 * chunks.len() as u64, shape.batches.len() as u64);
+        let list = ChunkList {
+            roots: roots.clone(),
+            chunks: chunks.clone(),
+            arcs_into: file.list.arcs_into.clone(),
+            arcs: file.list.arcs,
+            leases: vec![place.budget.lease("the directory of chunks", bytes)?],
+        };
+        let shape = ChunkShape {
+            chunk_bytes: file.bytes_max(),
+            side: file.side,
+            ..shape.clone()
         };
         let mut fetch = MetadataReader::new(&**place.disk, place.budget)?;
-        let here = |number: usize| files.iter().any(|file| file.number as usize == number);
-        Self::open(place, &mut fetch, &shape, list, &|number| Ok(here(number)))
+        let is_here = |number: usize| Ok(number + 1 == roots.len());
+        Self::open(place, &mut fetch, (&shape, file.weights), list, &is_here)
     }
-    /// Opens the files of a list that are here.
+    /// Opens the chunks of a directory, whose files may be elsewhere.
     pub(crate) fn open(
         place: &ChunkPlace<'_>,
         fetch: &mut MetadataReader,
-        shape: &ChunkSetShape<'_>,
-        list: ChunkList,
+        (shape, weights): (&ChunkShape, Option<WeightRange>),
+        mut list: ChunkList,
         is_here: &dyn Fn(usize) -> Result<bool, FormatError>,
     ) -> Result<Self, FormatError> {
+        list.sort();
         let (disk, side): (&dyn Disk, _) = (&**place.disk, shape.side);
         let mut files = Vec::with_capacity(list.roots.len());
-        for (number, roots) in list.roots.iter().enumerate() {
-            let mut file = [None, None];
+        for (number, root) in list.roots.iter().enumerate() {
+            let mut file = None;
             if is_here(number)? {
-                let kinds = [FileKind::Chunks, FileKind::ChunkData];
-                let kinds = &kinds[..1 + usize::from(shape.edge.bytes() > 0)];
-                for ((place_of, kind), root) in file.iter_mut().zip(kinds).zip(roots) {
-                    let id = FileId::new(side, *kind, number as u32);
-                    let at = (disk, place.folder, place.graph_id);
-                    let paged = PagedFile::open(at, fetch, place.budget, id, *root)?;
-                    let handle = disk.open(&id.path(place.folder), Open::Read)?;
-                    *place_of = Some(OpenFile { handle, paged });
-                }
+                let id = FileId::new(side, FileKind::Chunks, number as u32);
+                let at = (disk, place.folder, place.graph_id);
+                let paged = PagedFile::open(at, fetch, place.budget, id, *root)?;
+                let handle = disk.open(&id.path(place.folder), Open::Read)?;
+                file = Some(OpenFile { handle, paged });
             }
             files.push(file);
         }
@@ -156,7 +116,7 @@ impl ChunkSet {
             path: place.folder.to_path_buf(),
             graph_id: place.graph_id,
             edge: shape.edge,
-            weights: shape.weights,
+            weights,
             chunk_bytes: shape.chunk_bytes,
             edges_max: chunks.iter().map(Chunk::edges).max().unwrap_or(0),
             chunks,
@@ -179,18 +139,11 @@ impl ChunkSet {
     pub fn edges_max(&self) -> usize {
         self.edges_max
     }
-    /// Bytes that a read of a part of a chunk takes at most: whole pages.
-    pub fn read_bytes_max(&self, part: ChunkPart) -> usize {
-        let bytes = match part {
-            ChunkPart::Arcs => self.chunk_bytes,
-            ChunkPart::Data => self.edges_max * self.edge.bytes(),
-        };
+    /// Bytes that a read of a chunk takes at most, with the data of its arcs or without: whole pages.
+    pub fn read_bytes_max(&self, with_data: bool) -> usize {
+        let width = if with_data { self.edge.bytes() } else { 0 };
         let page = DISK_PAGE_BYTES as usize;
-        if bytes == 0 {
-            0
-        } else {
-            bytes.next_multiple_of(page) + page
-        }
+        (self.chunk_bytes + self.edges_max * width).next_multiple_of(page) + page
     }
     /// True if it is part of a stored graph, and no copy in scratch.
     pub fn is_stored(&self) -> bool {
@@ -202,7 +155,7 @@ impl ChunkSet {
     }
     /// True if this host has a file.
     pub fn has_file(&self, file: usize) -> bool {
-        self.files.get(file).is_some_and(|file| file[0].is_some())
+        self.files.get(file).is_some_and(Option::is_some)
     }
     /// All chunks, by source batch, then file, then offset.
     pub fn all(&self) -> &[Chunk] {
@@ -225,111 +178,91 @@ impl ChunkSet {
     pub fn arcs(&self) -> u64 {
         self.arcs_into.iter().sum()
     }
-    /// Bytes of all files of arcs, or of their data, that are here.
-    pub fn bytes(&self, part: ChunkPart) -> u64 {
-        let files = self
+    /// Bytes of the arcs in all files that are here, and of their data.
+    pub fn bytes(&self) -> [u64; 2] {
+        let here = |chunk: &&Chunk| self.has_file(chunk.file());
+        let arcs = |chunk: &Chunk| u64::from(chunk.edges);
+        let data =
+            self.chunks.iter().filter(here).map(arcs).sum::<u64>() * self.edge.bytes() as u64;
+        let payloads = self
             .files
             .iter()
-            .filter_map(|file| file[part as usize].as_ref());
-        files.map(|file| file.paged.root.payload).sum()
+            .flatten()
+            .map(|file| file.paged.root.payload);
+        [payloads.sum::<u64>() - data, data]
     }
-    fn open_file(&self, number: usize, part: ChunkPart) -> Result<&OpenFile, FormatError> {
-        let file = self
-            .files
-            .get(number)
-            .and_then(|file| file[part as usize].as_ref());
-        file.ok_or_else(|| {
-            let path = self.file_id(number, part).path(&self.path);
-            FormatError::Elsewhere { path }
+    fn open_file(&self, number: usize) -> Result<&OpenFile, FormatError> {
+        let file = self.files.get(number).and_then(Option::as_ref);
+        file.ok_or_else(|| FormatError::Elsewhere {
+            path: self.file_path(number),
         })
     }
-    fn file_id(&self, number: usize, part: ChunkPart) -> FileId {
-        let kind = match part {
-            ChunkPart::Arcs => FileKind::Chunks,
-            ChunkPart::Data => FileKind::ChunkData,
-        };
-        FileId::new(self.side, kind, number as u32)
+    fn file_path(&self, number: usize) -> PathBuf {
+        FileId::new(self.side, FileKind::Chunks, number as u32).path(&self.path)
     }
-    /// Returns the read that holds a part of a chunk of this set.
+    /// Returns the read that holds a chunk of this set, with the data of its arcs or without.
     ///
     /// # Errors
     /// Another host has the file.
-    pub fn read(&self, chunk: &Chunk, part: ChunkPart) -> Result<ChunkRead, FormatError> {
-        let file = self.open_file(chunk.file(), part)?;
-        let (start, bytes) = match part {
-            ChunkPart::Arcs => (chunk.offset, chunk.bytes()),
-            ChunkPart::Data => (chunk.data_offset, chunk.edges() * self.edge.bytes()),
-        };
-        let offset = start - start % DISK_PAGE_BYTES;
-        let end = start.saturating_add(bytes as u64);
-        let end_page = end.checked_next_multiple_of(DISK_PAGE_BYTES).unwrap_or(end);
-        let read_end = end_page.min(file.paged.root.padded());
-        let skip = (start - offset) as usize;
+    pub fn read(&self, chunk: &Chunk, with_data: bool) -> Result<ChunkRead, FormatError> {
+        let file = self.open_file(chunk.file())?;
+        let width = if with_data { self.edge.bytes() } else { 0 };
+        let offset = chunk.offset - chunk.offset % DISK_PAGE_BYTES;
+        let start = (chunk.offset - offset) as usize;
+        let data = start + chunk.bytes();
+        let end = data + chunk.edges() * width;
+        let read_end = (offset + end as u64).next_multiple_of(DISK_PAGE_BYTES);
+        let read_end = read_end.min(file.paged.root.padded());
         Ok(ChunkRead {
             file: file.handle.clone(),
             offset,
             bytes: read_end.saturating_sub(offset) as usize,
             number: chunk.file(),
-            part,
-            range: skip..skip + bytes,
+            parts: [start..data, data..end],
         })
     }
-    /// Checks every page of a finished read, and returns the chunk's own bytes as a range of it.
+    /// Checks every page of a finished read; returns where the arcs of the chunk are, and their data.
     ///
     /// # Errors
     /// A page is not what was written there, the read is too short, or a weight is no number of the graph.
-    pub fn check(&self, read: &ChunkRead, pages: &[u8]) -> Result<Range<usize>, FormatError> {
-        let paged = &self.open_file(read.number, read.part)?.paged;
-        if pages.len() < read.bytes || read.range.end > read.bytes {
-            let path = paged.id.path(&self.path);
-            let ends = [read.bytes.max(read.range.end), pages.len()];
+    pub fn check(&self, read: &ChunkRead, pages: &[u8]) -> Result<[Range<usize>; 2], FormatError> {
+        let paged = &self.open_file(read.number)?.paged;
+        let end = read.parts[1].end;
+        if pages.len() < read.bytes || end > read.bytes {
+            let ends = [read.bytes.max(end), pages.len()];
+            let path = self.file_path(read.number);
             return Err(crate::file::page::cut_off(&path, read.offset, ends));
         }
         let first = read.offset / DISK_PAGE_BYTES;
         for (page, bytes) in (first..).zip(pages[..read.bytes].chunks(DISK_PAGE_BYTES as usize)) {
-            self.check_page(paged, page, bytes)?;
+            paged.check(&self.path, self.graph_id, page, bytes)?;
         }
-        Ok(read.range.clone())
-    }
-    /// Checks a page of one of its files.
-    pub(crate) fn check_page(
-        &self,
-        paged: &PagedFile,
-        page: u64,
-        bytes: &[u8],
-    ) -> Result<(), FormatError> {
-        paged.check(&self.path, self.graph_id, page, bytes)?;
-        if paged.id.kind != FileKind::ChunkData {
-            return Ok(());
+        let data = read.parts[1].clone();
+        if !WeightRange::holds(self.weights, &pages[data.clone()], self.edge) {
+            let at = read.offset + data.start as u64;
+            return Err(paged.corrupt(&self.path, at, WeightRange::NOT_HELD));
         }
-        paged.check_weights((&self.path, page), bytes, self.weights, self.edge)
+        Ok(read.parts.clone())
     }
     /// The error for a chunk that makes no sense although its pages have their checksums.
     pub fn broken(&self, chunk: &Chunk, error: &FormatError) -> FormatError {
-        let path = self.file_id(chunk.file(), ChunkPart::Arcs).path(&self.path);
+        let path = self.file_path(chunk.file());
         let what = format!("a chunk of batch {} makes no sense: {error}", chunk.batch);
         malformed(path, chunk.offset, what)
     }
     pub(crate) fn paged(&self, id: FileId) -> Option<&PagedFile> {
-        let of = |part: ChunkPart| {
-            let file = self.files.get(id.number as usize)?;
-            Some(&file[part as usize].as_ref()?.paged)
-        };
         match id.kind {
             FileKind::ChunkDirectory => self.directory.as_ref(),
-            FileKind::Chunks => of(ChunkPart::Arcs),
-            FileKind::ChunkData => of(ChunkPart::Data),
+            FileKind::Chunks => {
+                let file = self.files.get(id.number as usize)?;
+                Some(&file.as_ref()?.paged)
+            }
             _ => None,
         }
     }
     /// The directory, and all files that are here.
     pub(crate) fn all_files(&self) -> impl Iterator<Item = &PagedFile> {
-        let files = self
-            .files
-            .iter()
-            .flatten()
-            .flatten()
-            .map(|file| &file.paged);
+        let files = self.files.iter().flatten().map(|file| &file.paged);
         self.directory.iter().chain(files)
     }
     /// The directory of the graph.

@@ -1,27 +1,27 @@
 //! The directory of the chunks of one side: which chunks each file has, and how many arcs go into each batch.
 //!
 //! ```text
-//! files | per file: roots of arcs and of data: payload: u64, checksum: u32 each | chunks
+//! files | per file: root: payload: u64, checksum: u32 | chunks
 //!         per chunk: source batch, bytes, arcs
 //! arcs into each batch
 //! ```
 //!
-//! All numbers but the roots are varints.
+//! All other numbers are varints.
 
 use graphmill_storage::{GrowingLease, Lease, MemoryBudget};
 
-use crate::batches::Batches;
 use crate::codec::varint;
 use crate::error::FormatError;
 use crate::file::page::FileRoot;
 use crate::spec::EdgeKind;
 use crate::stream::pair::{PADDING, PairLayout};
+use crate::stream::shape::ChunkShape;
 
 /// Bytes of a chunk's entry at least.
 const ENTRY_BYTES_MIN: usize = 3;
 /// Bytes of a file's entry at least.
-const FILE_BYTES_MIN: usize = ROOTS_BYTES + 1;
-const ROOTS_BYTES: usize = 2 * 12;
+const FILE_BYTES_MIN: usize = ROOT_BYTES + 1;
+const ROOT_BYTES: usize = 12;
 const LEASE_STEP_BYTES: u64 = 64 << 10;
 
 /// A chunk of a stored graph.
@@ -31,9 +31,8 @@ pub struct Chunk {
     pub(crate) file: u32,
     pub(crate) edges: u32,
     pub(crate) bytes: u32,
-    /// Where its arcs begin in the file, and its data in the file of data.
+    /// Where it begins in the file: its arcs, then their data.
     pub(crate) offset: u64,
-    pub(crate) data_offset: u64,
 }
 
 impl Chunk {
@@ -55,72 +54,11 @@ impl Chunk {
     }
 }
 
-/// What the directory says of a chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ChunkEntry {
-    pub(crate) batch: u32,
-    pub(crate) bytes: u32,
-    pub(crate) edges: u32,
-}
-
-/// Appends the entry of a file.
-pub(crate) fn put_file(out: &mut Vec<u8>, roots: &[FileRoot; 2], chunks: &[ChunkEntry]) {
-    for root in roots {
-        out.extend(root.payload.to_le_bytes());
-        out.extend(root.checksum.to_le_bytes());
-    }
-    varint::put(out, chunks.len() as u64);
-    for chunk in chunks {
-        [chunk.batch, chunk.bytes, chunk.edges]
-            .iter()
-            .for_each(|&number| varint::put(out, number.into()));
-    }
-}
-
-/// What chunks must agree with.
-pub(crate) struct ChunkBounds<'b> {
-    batches: &'b Batches,
-    edge: EdgeKind,
-    chunk_bytes: usize,
-    pair: PairLayout,
-}
-
-impl<'b> ChunkBounds<'b> {
-    pub(crate) fn new(
-        batches: &'b Batches,
-        edge: EdgeKind,
-        chunk_bytes: usize,
-    ) -> Result<Self, FormatError> {
-        let pair = PairLayout::new(batches)?;
-        Ok(ChunkBounds {
-            batches,
-            edge,
-            chunk_bytes,
-            pair,
-        })
-    }
-    /// Reads the entry of a chunk; `None` if it makes no sense.
-    pub(crate) fn entry(&self, from: &mut NumberReader<'_>) -> Option<ChunkEntry> {
-        let mut next = || u32::try_from(from.number()?).ok();
-        let entry = ChunkEntry {
-            batch: next()?,
-            bytes: next()?,
-            edges: next()?,
-        };
-        // The arcs, their number, and a run at least.
-        let least = entry.edges as usize * self.pair.bytes + PADDING + 4 + 3;
-        let sound = (entry.batch as usize) < self.batches.len()
-            && entry.bytes as usize <= self.chunk_bytes
-            && entry.bytes as usize >= least
-            && entry.edges > 0;
-        sound.then_some(entry)
-    }
-}
-
-/// The chunks of all files, in order of source batch, file and offset.
+/// The chunks of all files of one side.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkList {
-    pub(crate) roots: Vec<[FileRoot; 2]>,
+    pub(crate) roots: Vec<FileRoot>,
+    /// In order of file and offset, until they are sorted.
     pub(crate) chunks: Vec<Chunk>,
     pub(crate) arcs_into: Vec<u64>,
     pub(crate) arcs: u64,
@@ -128,30 +66,41 @@ pub(crate) struct ChunkList {
 }
 
 /// A reader of numbers that ends where the bytes do.
-pub(crate) struct NumberReader<'n> {
-    pub(crate) bytes: &'n [u8],
-    pub(crate) at: usize,
+struct NumberReader<'n> {
+    bytes: &'n [u8],
+    at: usize,
 }
 
 impl NumberReader<'_> {
-    pub(crate) fn number(&mut self) -> Option<u64> {
+    fn number(&mut self) -> Option<u64> {
         varint::get(self.bytes, &mut self.at)
     }
     /// A count of things that each take `bytes` bytes at least.
-    pub(crate) fn count(&mut self, bytes: usize) -> Option<usize> {
+    fn count(&mut self, bytes: usize) -> Option<usize> {
         let left = self.bytes.len().saturating_sub(self.at) / bytes;
         let count = usize::try_from(self.number()?).ok()?;
         (count <= left).then_some(count)
     }
-    pub(crate) fn root(&mut self) -> Option<FileRoot> {
+    fn root(&mut self) -> Option<FileRoot> {
         let rest = self.bytes.get(self.at..)?;
         let (payload, rest) = rest.split_first_chunk()?;
         let checksum = rest.first_chunk()?;
-        self.at += 12;
+        self.at += ROOT_BYTES;
         Some(FileRoot {
             payload: u64::from_le_bytes(*payload),
             checksum: u32::from_le_bytes(*checksum),
         })
+    }
+    /// Reads the batch, the bytes and the arcs of a chunk; `None` if they make no sense.
+    fn chunk(&mut self, shape: &ChunkShape, pair: PairLayout) -> Option<[u32; 3]> {
+        let mut next = || u32::try_from(self.number()?).ok();
+        let [batch, bytes, edges] = [next()?, next()?, next()?];
+        // The arcs, their number, and a run at least.
+        let least = edges as usize * pair.bytes + PADDING + 4 + 3;
+        let sound = (batch as usize) < shape.batches.len()
+            && (least..=shape.chunk_bytes).contains(&(bytes as usize))
+            && edges > 0;
+        sound.then_some([batch, bytes, edges])
     }
 }
 
@@ -162,13 +111,31 @@ impl ChunkList {
     pub(crate) fn memory(bytes: u64, batches: u64) -> u64 {
         bytes / ENTRY_BYTES_MIN as u64 * Self::CHUNK_MEMORY + 16 * batches + 2 * LEASE_STEP_BYTES
     }
-    /// Parses the directory; the second value is where and why it makes no sense.
+    /// Appends the directory.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        varint::put(out, self.roots.len() as u64);
+        let mut rest = &self.chunks[..];
+        for (file, root) in self.roots.iter().enumerate() {
+            out.extend(root.payload.to_le_bytes());
+            out.extend(root.checksum.to_le_bytes());
+            let count = rest.partition_point(|chunk| chunk.file() <= file);
+            let (of_file, later) = rest.split_at(count);
+            varint::put(out, count as u64);
+            for number in of_file.iter().flat_map(|of| [of.batch, of.bytes, of.edges]) {
+                varint::put(out, number.into());
+            }
+            rest = later;
+        }
+        (self.arcs_into.iter()).for_each(|&arcs| varint::put(out, arcs));
+    }
+    /// Parses the directory; `corrupt` makes the error of where and why it makes no sense.
     pub(crate) fn parse(
         bytes: &[u8],
-        bounds: &ChunkBounds<'_>,
+        shape: &ChunkShape,
         budget: &MemoryBudget,
         corrupt: &dyn Fn(u64, &str) -> FormatError,
     ) -> Result<Self, FormatError> {
+        let pair = PairLayout::new(&shape.batches)?;
         let mut from = NumberReader { bytes, at: 0 };
         let mut list = ChunkList::default();
         let mut lease = GrowingLease::new(budget, "the directory of chunks", LEASE_STEP_BYTES);
@@ -177,65 +144,67 @@ impl ChunkList {
             return nonsense(&from, "its number of files is too large");
         };
         for file in 0..files {
-            let roots = from.root().and_then(|arcs| Some([arcs, from.root()?]));
-            let (Some(roots), Some(count)) = (roots, from.count(ENTRY_BYTES_MIN)) else {
+            let (Some(root), Some(count)) = (from.root(), from.count(ENTRY_BYTES_MIN)) else {
                 return nonsense(&from, "its number of chunks is too large");
             };
             lease.take(count as u64 * Self::CHUNK_MEMORY)?;
             list.chunks.reserve_exact(count);
-            let mut ends = [0u64; 2];
             for _ in 0..count {
-                let Some(entry) = bounds.entry(&mut from) else {
+                let Some(chunk) = from.chunk(shape, pair) else {
                     return nonsense(&from, "a chunk makes no sense");
                 };
-                list.add(file as u32, entry, bounds.edge, &mut ends);
+                list.add(file as u32, chunk, shape.edge);
             }
-            if ends != roots.map(|root| root.payload) {
+            if list.end(file as u32, shape.edge) != root.payload {
                 return nonsense(&from, "the chunks of a file are not all its bytes");
             }
-            list.roots.push(roots);
+            list.roots.push(root);
         }
-        lease.take(16 * bounds.batches.len() as u64)?;
-        for _ in 0..bounds.batches.len() {
-            let Some(arcs) = from.number() else {
-                return nonsense(&from, "the arcs into batches are cut off");
-            };
-            list.arcs_into.push(arcs);
-        }
-        let into = list
-            .arcs_into
-            .iter()
-            .fold(0u64, |sum, arcs| sum.saturating_add(*arcs));
+        let batches = shape.batches.len();
+        lease.take(16 * batches as u64)?;
+        let arcs_into = (0..batches).map(|_| from.number());
+        let Some(arcs_into) = arcs_into.collect::<Option<Vec<u64>>>() else {
+            return nonsense(&from, "the arcs into batches are cut off");
+        };
+        let into = (arcs_into.iter()).fold(0u64, |sum, arcs| sum.saturating_add(*arcs));
         if from.at != bytes.len() || into != list.arcs {
-            return nonsense(
-                &from,
-                "the arcs into batches are not the arcs of the chunks",
-            );
+            let what = "the arcs into batches are not the arcs of the chunks";
+            return nonsense(&from, what);
         }
-        list.sort();
-        list.leases = lease.into_leases();
+        (list.arcs_into, list.leases) = (arcs_into, lease.into_leases());
         Ok(list)
     }
-    /// Adds a chunk, which begins in its files where `ends` says.
-    pub(crate) fn add(
-        &mut self,
-        file: u32,
-        entry: ChunkEntry,
-        edge: EdgeKind,
-        ends: &mut [u64; 2],
-    ) {
-        self.arcs += u64::from(entry.edges);
-        self.chunks.push(Chunk {
-            batch: entry.batch,
-            file,
-            edges: entry.edges,
-            bytes: entry.bytes,
-            offset: ends[0],
-            data_offset: ends[1],
-        });
-        ends[0] += u64::from(entry.bytes);
-        ends[1] += u64::from(entry.edges) * edge.bytes() as u64;
+    /// Where the last chunk of a file ends.
+    fn end(&self, file: u32, edge: EdgeKind) -> u64 {
+        let last = self.chunks.last().filter(|last| last.file == file);
+        last.map_or(0, |last| {
+            let data = u64::from(last.edges) * edge.bytes() as u64;
+            last.offset + u64::from(last.bytes) + data
+        })
     }
+    /// Adds a chunk behind the last of its file.
+    pub(crate) fn add(&mut self, file: u32, [batch, bytes, edges]: [u32; 3], edge: EdgeKind) {
+        let offset = self.end(file, edge);
+        self.arcs += u64::from(edges);
+        self.chunks.push(Chunk {
+            batch,
+            file,
+            edges,
+            bytes,
+            offset,
+        });
+    }
+    /// Adds the chunks of the next file.
+    pub(crate) fn join(&mut self, next: ChunkList) {
+        self.roots
+            .extend(next.roots.into_iter().skip(self.roots.len()));
+        self.chunks.extend(next.chunks);
+        self.arcs += next.arcs;
+        self.arcs_into.resize(next.arcs_into.len(), 0);
+        std::iter::zip(&mut self.arcs_into, next.arcs_into).for_each(|(sum, arcs)| *sum += arcs);
+        self.leases.extend(next.leases);
+    }
+    /// Puts the chunks in order of source batch, file and offset.
     pub(crate) fn sort(&mut self) {
         self.chunks
             .sort_unstable_by_key(|chunk| (chunk.batch, chunk.file, chunk.offset));

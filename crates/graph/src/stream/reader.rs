@@ -6,7 +6,7 @@ use crate::batches::Batches;
 use crate::error::FormatError;
 use crate::file::page::cut_off;
 use crate::stream::chunk::ChunkView;
-use crate::stream::chunk_set::{ChunkPart, ChunkRead, ChunkSet};
+use crate::stream::chunk_set::{ChunkRead, ChunkSet};
 use crate::stream::directory::Chunk;
 
 /// Reads chunks of one set.
@@ -14,22 +14,13 @@ pub struct ChunkSetReader<'s> {
     set: &'s ChunkSet,
     batches: &'s Batches,
     queue: Box<dyn Queue>,
-    arcs: Option<Buffer>,
-    data: Option<Buffer>,
+    buffer: Option<Buffer>,
+    with_data: bool,
     bytes_read: u64,
 }
 
 impl<'s> ChunkSetReader<'s> {
-    /// Returns the bytes of the budget that a reader takes; data is read if `with_data`.
-    pub fn memory(set: &ChunkSet, with_data: bool) -> u64 {
-        let data = if with_data {
-            set.read_bytes_max(ChunkPart::Data)
-        } else {
-            0
-        };
-        (set.read_bytes_max(ChunkPart::Arcs) + data) as u64
-    }
-    /// Creates a reader.
+    /// Creates a reader; data is read if `with_data`.
     ///
     /// # Errors
     /// The budget has no room for a chunk.
@@ -39,18 +30,13 @@ impl<'s> ChunkSetReader<'s> {
         (set, batches): (&'s ChunkSet, &'s Batches),
         with_data: bool,
     ) -> Result<Self, FormatError> {
-        let data = if with_data {
-            set.read_bytes_max(ChunkPart::Data)
-        } else {
-            0
-        };
-        let buffer = |bytes| budget.buffer("a chunk of arcs", bytes);
+        let buffer = budget.buffer("a chunk of arcs", set.read_bytes_max(with_data))?;
         Ok(ChunkSetReader {
             set,
             batches,
             queue: disk.queue(1)?,
-            arcs: Some(buffer(set.read_bytes_max(ChunkPart::Arcs))?),
-            data: (data > 0).then(|| buffer(data)).transpose()?,
+            buffer: Some(buffer),
+            with_data,
             bytes_read: 0,
         })
     }
@@ -59,11 +45,11 @@ impl<'s> ChunkSetReader<'s> {
     /// # Errors
     /// Reading fails, a page is not what was written, or the chunk makes no sense.
     pub fn chunk(&mut self, chunk: &Chunk) -> Result<(ChunkView<'_>, &[u8]), FormatError> {
-        let read = self.set.read(chunk, ChunkPart::Arcs)?;
-        let arcs = wait(&mut *self.queue, &mut self.arcs, &read)?;
+        let read = self.set.read(chunk, self.with_data)?;
+        let pages = wait(&mut *self.queue, &mut self.buffer, &read)?;
         self.bytes_read += read.bytes as u64;
-        let arcs = &arcs[self.set.check(&read, arcs)?];
-        let view = ChunkView::parse(arcs, self.batches, chunk.batch())
+        let [arcs, data] = self.set.check(&read, pages)?;
+        let view = ChunkView::parse(&pages[arcs], self.batches, chunk.batch())
             .map_err(|error| self.set.broken(chunk, &error))?;
         if view.edges() != chunk.edges() {
             let what = format!(
@@ -73,13 +59,7 @@ impl<'s> ChunkSetReader<'s> {
             );
             return Err(self.set.broken(chunk, &FormatError::misuse(what)));
         }
-        if self.data.is_none() {
-            return Ok((view, &[]));
-        }
-        let read = self.set.read(chunk, ChunkPart::Data)?;
-        let data = wait(&mut *self.queue, &mut self.data, &read)?;
-        self.bytes_read += read.bytes as u64;
-        Ok((view, &data[self.set.check(&read, data)?]))
+        Ok((view, &pages[data]))
     }
     /// Bytes read from the disk since the last call.
     pub fn take_bytes_read(&mut self) -> u64 {

@@ -11,6 +11,7 @@ use graphmill_storage::{Buffer, MemoryBudget};
 
 use crate::batches::Batches;
 use crate::error::FormatError;
+use crate::file::page::FileSide;
 use crate::stream::chunk::ChunkView;
 use crate::stream::chunk_file::{ChunkFile, ChunkFileWriter};
 use crate::stream::encoder::local_source;
@@ -82,6 +83,10 @@ impl ChunkWriter {
     pub fn degrees_memory(batches: &Batches) -> u64 {
         let counts = |batch| AlignedBuffer::footprint(4 * batches.span(batch) as usize);
         (0..batches.len()).map(counts).sum()
+    }
+    /// The side of the graph that its arcs are of.
+    pub fn side(&self) -> FileSide {
+        self.shape.side
     }
     /// Bytes of a sealed chunk at most, with the data of its arcs.
     pub fn sealed_bytes_max(&self) -> usize {

@@ -2,12 +2,12 @@
 
 use graphmill_raw::lock;
 
-use crate::codec::varint;
 use crate::error::FormatError;
 use crate::file::page::{DISK_PAGE_BYTES, FileId, FileKind, FileRoot, FileSide};
 use crate::file::page_writer::PagedWriter;
 use crate::manifest::ColumnsMeta;
-use crate::stream::directory::put_file;
+use crate::stream::chunk_file::ChunkFile;
+use crate::stream::directory::ChunkList;
 use crate::weight_range::WeightRange;
 use crate::write::shared::WriterState;
 
@@ -26,38 +26,31 @@ const ENTRY_BYTES: u64 = 15;
 
 /// Writes the directory of the chunks of a side.
 pub(crate) fn write(shared: &WriterState, side: FileSide) -> Result<SideTables, FormatError> {
-    let mut all = lock(&shared.chunks);
-    all.sort_by_key(|file| (file.side, file.number));
-    let files = || all.iter().filter(|file| file.side == side);
+    let mut files: Vec<ChunkFile> = (lock(&shared.chunks))
+        .extract_if(.., |file| file.side == side)
+        .collect();
+    files.sort_by_key(|file| file.list.roots.len());
     let folder = shared.staging.join(side.chunk_folder());
     shared.disk.create_dir_all(&folder)?;
     let degrees = shared.degrees_of(side);
     let degrees = degrees.ok_or_else(|| FormatError::misuse("no degrees were written"))?;
-    let (disk, budget) = (&*shared.disk, &shared.budget);
-    let mut writer = PagedWriter::new(disk, budget, shared.graph_id)?;
-    let id = FileId::new(side, FileKind::ChunkDirectory, 0);
-    let stream = writer.add(disk, &shared.staging, id, DISK_PAGE_BYTES as usize)?;
-    let mut bytes = Vec::new();
-    let (mut arcs, mut weights) = (0, None);
-    let mut into = vec![0u64; shared.shape.batches.len()];
-    varint::put(&mut bytes, files().count() as u64);
-    for (number, file) in files().enumerate() {
-        if file.number as usize != number || file.arcs_into.len() != into.len() {
+    let (mut list, mut weights) = (ChunkList::default(), None);
+    for (number, file) in files.into_iter().enumerate() {
+        if file.list.roots.len() != number + 1 {
             let what = format!("file {number} of chunks was not finished");
             return Err(FormatError::misuse(what));
         }
-        let leased = ENTRY_BYTES * file.chunks.len() as u64;
-        let _lease = budget.lease("the directory of chunks", leased)?;
-        put_file(&mut bytes, &file.roots, &file.chunks);
-        writer.append(stream, &bytes)?;
-        bytes.clear();
-        arcs += file.arcs();
         weights = WeightRange::join(weights, file.weights);
-        into.iter_mut()
-            .zip(&file.arcs_into)
-            .for_each(|(sum, arcs)| *sum += arcs);
+        list.join(file.list);
     }
-    into.iter().for_each(|&arcs| varint::put(&mut bytes, arcs));
+    let (disk, budget) = (&*shared.disk, &shared.budget);
+    let leased = ENTRY_BYTES * list.chunks.len() as u64;
+    let _lease = budget.lease("the directory of chunks", leased)?;
+    let mut bytes = Vec::new();
+    list.put(&mut bytes);
+    let mut writer = PagedWriter::new(disk, budget, shared.graph_id)?;
+    let id = FileId::new(side, FileKind::ChunkDirectory, 0);
+    let stream = writer.add(disk, &shared.staging, id, DISK_PAGE_BYTES as usize)?;
     writer.append(stream, &bytes)?;
     let chunks = writer.finish()?[0];
     disk.sync_dir(&folder)?;
@@ -68,7 +61,7 @@ pub(crate) fn write(shared: &WriterState, side: FileSide) -> Result<SideTables, 
             fanout: FileRoot::default(),
         },
         chunks,
-        arcs,
+        arcs: list.arcs,
         weights,
     })
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_graph::{
-    Batches, ChunkFile, ChunkPart, ChunkPlace, ChunkSetReader, ChunkShape, ChunkView, ChunkWriter,
-    EdgeFields, EdgeKind, FileSide, FinishInfo, FormatError, GraphSpec, GraphWriter, IdsSummary,
-    Layout, StoreHere, StoredGraph, partition, verify, verify_deep,
+    Batches, ChunkFile, ChunkPlace, ChunkSetReader, ChunkShape, ChunkView, ChunkWriter, EdgeFields,
+    EdgeKind, FileSide, FinishInfo, FormatError, GraphSpec, GraphWriter, IdsSummary, Layout,
+    StoreHere, StoredGraph, partition, verify, verify_deep,
 };
 use graphmill_storage::{CancelToken, Disk, MemoryBudget, Open, SimDisk, SplitMix64};
 
@@ -301,16 +301,15 @@ fn chunk_graph_opens_where_some_files_are_elsewhere() {
     };
     let stored = graph.store(&disk, false);
     drop(stored);
-    for file in ["/g/stream/00001.chunks", "/g/stream/00001.weights"] {
-        disk.remove_file(Path::new(file)).unwrap();
-    }
+    disk.remove_file(Path::new("/g/stream/00001.chunks"))
+        .unwrap();
     let budget = MemoryBudget::new(ROOM);
     assert!(StoredGraph::open(&disk, &budget, Path::new("/g")).is_err());
     let stored = StoredGraph::open_in_part(&disk, &budget, Path::new("/g")).unwrap();
     let set = stored.chunks().unwrap();
     assert!(set.has_file(0) && !set.has_file(1) && !stored.has_batch(0));
     for chunk in set.all() {
-        let read = stored.chunk_read(chunk, ChunkPart::Arcs);
+        let read = set.read(chunk, true);
         match chunk.file() {
             0 => drop(read.unwrap()),
             _ => assert!(matches!(read, Err(FormatError::Elsewhere { .. }))),
@@ -324,28 +323,26 @@ fn damaged_chunk_is_an_error() {
     let graph = Graph::random(5000, 8, EdgeKind::F32, 60_000);
     let stored = graph.store(&disk, false);
     let (stop, budget) = (CancelToken::new(), MemoryBudget::new(ROOM));
-    for name in ["00000.chunks", "00000.weights"] {
-        let path = Path::new("/g/stream").join(name);
-        let bytes = disk.read_small(&path, 1 << 30).unwrap();
-        for at in [0, 5000, bytes.len() / 2] {
-            let mut bad = bytes.clone();
-            bad[at] ^= 4;
-            disk.write_small(&path, &bad).unwrap();
-            // It is open already, or opened again.
-            let again = StoredGraph::open(&disk, &budget, Path::new("/g")).map(Arc::new);
-            let found = again.and_then(|graph| verify(&graph, &budget, &stop, |_| ()));
-            let is_damage = matches!(
-                found,
-                Err(FormatError::Page { .. } | FormatError::Table { .. })
-            );
-            assert!(is_damage, "{name} {at}");
-        }
-        disk.write_small(&path, &bytes[..bytes.len() - 4096])
-            .unwrap();
-        let cut = StoredGraph::open(&disk, &budget, Path::new("/g"));
-        assert!(matches!(cut, Err(FormatError::Length { .. })));
-        disk.write_small(&path, &bytes).unwrap();
+    let path = Path::new("/g/stream/00000.chunks");
+    let bytes = disk.read_small(path, 1 << 30).unwrap();
+    for at in [0, 5000, bytes.len() / 2] {
+        let mut bad = bytes.clone();
+        bad[at] ^= 4;
+        disk.write_small(path, &bad).unwrap();
+        // It is open already, or opened again.
+        let again = StoredGraph::open(&disk, &budget, Path::new("/g")).map(Arc::new);
+        let found = again.and_then(|graph| verify(&graph, &budget, &stop, |_| ()));
+        let is_damage = matches!(
+            found,
+            Err(FormatError::Page { .. } | FormatError::Table { .. })
+        );
+        assert!(is_damage, "{at}");
     }
+    disk.write_small(path, &bytes[..bytes.len() - 4096])
+        .unwrap();
+    let cut = StoredGraph::open(&disk, &budget, Path::new("/g"));
+    assert!(matches!(cut, Err(FormatError::Length { .. })));
+    disk.write_small(path, &bytes).unwrap();
     assert!(verify(&stored, &budget, &stop, |_| ()).is_ok());
     // A chunk of another graph of the same shape, at the same place.
     let other = crate::chunks::disk();
@@ -354,7 +351,6 @@ fn damaged_chunk_is_an_error() {
         ..Graph::random(5000, 8, EdgeKind::F32, 0)
     };
     foreign.store(&other, false);
-    let path = Path::new("/g/stream/00000.chunks");
     let bytes = other.read_small(path, 1 << 30).unwrap();
     disk.write_small(path, &bytes).unwrap();
     assert!(StoredGraph::open(&disk, &budget, Path::new("/g")).is_err());

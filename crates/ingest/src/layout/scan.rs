@@ -181,16 +181,7 @@ impl Scanned {
     pub(crate) fn merge_ranks(&mut self, comm: &ImportCommunicator<'_>) -> Result<(), IngestError> {
         let first = comm.exclusive_prefix_sum(self.report.edges)?;
         self.starts.iter_mut().for_each(|start| *start += first);
-        let report = &mut self.report;
-        comm.sum_counters([
-            &mut report.lines,
-            &mut report.edges,
-            &mut report.comments,
-            &mut report.blank,
-            &mut report.headers,
-            &mut report.skipped,
-            &mut self.loops,
-        ])?;
+        comm.sum_read(&mut self.report, &mut self.loops)?;
         let mut greatest = [self.id_max.is_some().into(), self.id_max.unwrap_or(0)];
         comm.reduce(&mut greatest, u64::max)?;
         self.id_max = (greatest[0] == 1).then_some(greatest[1]);

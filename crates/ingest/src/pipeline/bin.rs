@@ -5,12 +5,11 @@
 //!    at random (Chaos, section 6.1), which appends them to its file.
 //! 3. The first rank writes the out-degrees that all have counted. Where memory was short, each counts those in its file.
 
-use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
 use graphmill_graph::{
-    Batches, ChunkFile, ChunkPlace, ChunkSet, ChunkSetReader, ChunkShape, ChunkWriter,
-    CountedDegrees, FileSide, GraphSpec, GraphWriter, IdsSummary, Layout,
+    ChunkFile, ChunkPlace, ChunkSet, ChunkSetReader, ChunkShape, ChunkWriter, CountedDegrees,
+    FileSide, GraphSpec, GraphWriter, IdsSummary, Layout,
 };
 use graphmill_storage::SplitMix64;
 
@@ -27,24 +26,17 @@ use crate::external::reread::EdgeReplayReader;
 use crate::external::shuffle::BucketShuffle;
 use crate::ids::index_map::{IdToIndex, IndexLookup};
 use crate::layout::batch_cut::RangeCounts;
-use crate::options::SelfLoops;
 use crate::progress::Meter;
 use crate::source::{Ids, PieceReader, PieceReport};
-
-/// The writers of the chunks of each side.
-struct SideWriters {
-    side: FileSide,
-    writer: ChunkWriter,
-}
 
 /// Returns the bins of one worker.
 fn binner<'s>(
     plan: &'s BinPlan,
     indices: IndexLookup<'s>,
     meter: &'s Meter<'s>,
-    (writers, routes): (&'s [SideWriters], &'s [ChunkScatter<'s>]),
+    (writers, routes): (&'s [ChunkWriter], &'s [ChunkScatter<'s>]),
 ) -> Result<ArcBinner<'s>, IngestError> {
-    let mut bins = std::iter::zip(writers, routes).map(|(side, route)| side.writer.bins(*route));
+    let mut bins = std::iter::zip(writers, routes).map(|(writer, route)| writer.bins(*route));
     let forward = bins.next().transpose()?;
     let forward = forward.ok_or_else(|| IngestError::internal("no side to write"))?;
     let reverse = bins.next().transpose()?;
@@ -85,18 +77,16 @@ impl<'a> ImportContext<'a> {
         let batches = options.stream_batches(vertices)?;
         self.report.batches = batches.len() as u64;
         let rank = self.comm.rank();
-        let shape = |side| ChunkShape {
+        let sides = [FileSide::Forward, FileSide::Reverse];
+        let sides = &sides[..1 + usize::from(options.turns_round())];
+        let shape = |side: &FileSide| ChunkShape {
             batches: batches.clone(),
             edge: weights,
             chunk_bytes: options.chunk_sizes().0,
-            side,
+            side: *side,
             file: rank as u32,
         };
-        let sides: Vec<FileSide> = match options.turns_round() {
-            true => vec![FileSide::Forward, FileSide::Reverse],
-            false => vec![FileSide::Forward],
-        };
-        let mut shapes: Vec<ChunkShape> = sides.iter().map(|&side| shape(side)).collect();
+        let mut shapes: Vec<ChunkShape> = sides.iter().map(shape).collect();
         let reader_bytes = match &edges {
             EdgeStage::Indexed(indexed) => indexed.source.reader_bytes(),
             _ => self.source.reader_bytes(),
@@ -130,18 +120,16 @@ impl<'a> ImportContext<'a> {
         let writers = self.bin(&plan, edges, (&shapes, sizes), &graph)?;
         let mut arcs = 0;
         // The open chunks of all sides are freed first.
-        let files = writers
-            .into_iter()
-            .map(|side| (side.side, side.writer.finish()));
-        for (side, file) in files.collect::<Vec<_>>() {
+        let files: Vec<_> = writers.into_iter().map(ChunkWriter::finish).collect();
+        for (shape, file) in shapes.iter().zip(files) {
             let (file, degrees) = file?;
             let of_side = self.comm.sum(file.arcs())?;
-            if side == FileSide::Forward {
+            if shape.side == FileSide::Forward {
                 arcs = of_side;
             }
-            self.write_degrees(&graph, &batches, (&file, &degrees), of_side)?;
+            self.write_degrees(&graph, shape, (&file, &degrees), of_side)?;
             drop(degrees);
-            self.gather_chunks(&graph, &shape(side), file)?;
+            self.gather_chunks(&graph, shape, file)?;
         }
         self.done("bin");
         let kept = ArcCounts {
@@ -178,7 +166,7 @@ impl<'a> ImportContext<'a> {
         edges: EdgeStage<'a>,
         (shapes, sizes): (&[ChunkShape], BinSizes),
         graph: &GraphWriter,
-    ) -> Result<Vec<SideWriters>, IngestError> {
+    ) -> Result<Vec<ChunkWriter>, IngestError> {
         let (resources, comm) = (self.resources, self.comm);
         let place = ChunkPlace {
             disk: resources.disk,
@@ -190,29 +178,22 @@ impl<'a> ImportContext<'a> {
             // An import that was killed may have left some of it.
             ChunkFile::remove(&place, shape)?;
             let writer = ChunkWriter::create(&place, shape.clone())?;
-            let writer = if sizes.counts_degrees {
-                writer.counting()?
-            } else {
-                writer
-            };
-            Ok(SideWriters {
-                side: shape.side,
-                writer,
-            })
+            match sizes.counts_degrees {
+                true => Ok(writer.counting()?),
+                false => Ok(writer),
+            }
         });
-        let writers: Vec<SideWriters> = writers.collect::<Result<_, IngestError>>()?;
-        let parcel_bytes = writers
-            .first()
-            .map_or(0, |side| side.writer.sealed_bytes_max());
+        let writers: Vec<ChunkWriter> = writers.collect::<Result<_, IngestError>>()?;
+        let parcel_bytes = writers.first().map_or(0, ChunkWriter::sealed_bytes_max);
         let shuffle = BucketShuffle::new(&comm, resources.budget, Vec::new(), parcel_bytes)?;
         let drawn = AtomicU64::new(SplitMix64::new(comm.rank() as u64).next_u64());
         let routes: Vec<ChunkScatter<'_>> = writers
             .iter()
-            .map(|side| ChunkScatter {
+            .map(|writer| ChunkScatter {
                 shuffle: shuffle.as_ref(),
                 ranks: comm.count(),
                 rank: comm.rank(),
-                side: side.side,
+                side: writer.side(),
                 drawn: &drawn,
             })
             .collect();
@@ -222,16 +203,18 @@ impl<'a> ImportContext<'a> {
             Some(shuffle) => shuffle.while_taking(
                 |_, label, record| {
                     let (side, chunk) = ChunkScatter::decode(label as u64, record);
-                    let writer = writers.iter().find(|writer| writer.side == side);
+                    let writer = writers.iter().find(|writer| writer.side() == side);
                     let writer = writer.ok_or_else(|| IngestError::internal("another side"))?;
-                    Ok(writer.writer.store(chunk)?)
+                    Ok(writer.store(chunk)?)
                 },
                 fill,
             )?,
         };
         drop(shuffle);
-        if let Some(report) = report {
-            self.count_read(report)?;
+        if let Some((mut read, mut loops)) = report {
+            self.edges_here = read.edges;
+            self.comm.sum_read(&mut read, &mut loops)?;
+            self.report_read(read, loops);
         }
         Ok(writers)
     }
@@ -241,7 +224,7 @@ impl<'a> ImportContext<'a> {
         &self,
         plan: &'s BinPlan,
         edges: EdgeStage<'a>,
-        (writers, routes): (&'s [SideWriters], &'s [ChunkScatter<'s>]),
+        (writers, routes): (&'s [ChunkWriter], &'s [ChunkScatter<'s>]),
         lanes: u64,
     ) -> Result<Option<(PieceReport, u64)>, IngestError> {
         let (resources, sides) = (self.resources, (writers, routes));
@@ -297,38 +280,17 @@ impl<'a> ImportContext<'a> {
                 Some((all, loops))
             }
         };
-        for (side, route) in writers.iter().zip(routes) {
-            side.writer.flush(route)?;
+        for (writer, route) in writers.iter().zip(routes) {
+            writer.flush(route)?;
         }
         Ok(result)
-    }
-
-    /// Puts what the only reading found into the report.
-    fn count_read(&mut self, (mut read, mut loops): (PieceReport, u64)) -> Result<(), IngestError> {
-        self.edges_here = read.edges;
-        self.comm.sum_counters([
-            &mut read.lines,
-            &mut read.edges,
-            &mut read.comments,
-            &mut read.blank,
-            &mut read.headers,
-            &mut read.skipped,
-            &mut loops,
-        ])?;
-        let report = &mut self.report;
-        (report.lines, report.edges, report.skipped) = (read.lines, read.edges, read.skipped);
-        (report.comments, report.blank) = (read.comments + read.headers, read.blank);
-        if self.options.self_loops == SelfLoops::Drop {
-            report.dropped_self_loops = loops;
-        }
-        Ok(())
     }
 
     /// Adds up the out-degrees of all ranks, which the first rank writes.
     fn write_degrees(
         &self,
         graph: &GraphWriter,
-        batches: &Batches,
+        shape: &ChunkShape,
         (file, counted): (&ChunkFile, &CountedDegrees),
         arcs: u64,
     ) -> Result<(), IngestError> {
@@ -340,22 +302,14 @@ impl<'a> ImportContext<'a> {
             folder: self.staging,
             graph_id: graph.graph_id(),
         };
-        let set = match are_whole {
-            true => None,
-            false => Some(ChunkSet::of_files(
-                &place,
-                (batches, self.source.weights()),
-                file.bytes_max(),
-                std::slice::from_ref(file),
-            )?),
-        };
+        let batches = &shape.batches;
+        let set = (!are_whole).then(|| ChunkSet::of_file(&place, shape, file));
+        let set = set.transpose()?;
         let reader = set.as_ref();
         let reader = reader.map(|set| ChunkSetReader::new(&**disk, budget, (set, batches), false));
         let mut reader = reader.transpose()?;
-        let mut writer = match self.comm.is_first() {
-            true => Some(graph.degrees(file.side())?),
-            false => None,
-        };
+        let writer = (self.comm.is_first()).then(|| graph.degrees(shape.side));
+        let mut writer = writer.transpose()?;
         let _lease = budget.lease("out-degrees of a batch", 8 * batches.widest())?;
         let mut degrees = Vec::new();
         for batch in 0..batches.len() {
@@ -398,10 +352,8 @@ impl<'a> ImportContext<'a> {
         )?;
         if self.comm.is_first() {
             graph.take_chunks(file);
-            let others: Range<usize> = 1..self.comm.count();
-            for rank in others {
-                let other = ChunkFile::decode(&came[rank], shape, self.resources.budget)?;
-                graph.take_chunks(other);
+            for other in &came[1..] {
+                graph.take_chunks(ChunkFile::decode(other, shape, self.resources.budget)?);
             }
         }
         Ok(())

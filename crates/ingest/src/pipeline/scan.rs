@@ -13,7 +13,7 @@ use crate::layout::histogram::ArcHistograms;
 use crate::layout::scan::{EDGE_FILE_BUFFERS, Scan, Scanned, needs_spool};
 use crate::options::SelfLoops;
 use crate::progress::Meter;
-use crate::source::{EdgeSource, Ids};
+use crate::source::{EdgeSource, Ids, PieceReport};
 
 /// Bytes of a chunk of the edge file, at least.
 const CHUNK_BYTES_MIN: usize = 16 << 10;
@@ -161,13 +161,8 @@ impl<'a> ImportContext<'a> {
         for read in [Some(self.source), self.vertices].into_iter().flatten() {
             read.check_unchanged(disk)?;
         }
-        let (report, read) = (&mut self.report, scanned.report);
-        (report.lines, report.edges, report.skipped) = (read.lines, read.edges, read.skipped);
-        (report.comments, report.blank) = (read.comments + read.headers, read.blank);
-        if self.options.self_loops == SelfLoops::Drop {
-            report.dropped_self_loops = scanned.loops;
-        }
-        report.temporary_bytes += scanned.temporary_bytes;
+        self.report_read(scanned.report, scanned.loops);
+        self.report.temporary_bytes += scanned.temporary_bytes;
         self.done("scan");
         Ok(ScanResult {
             source,
@@ -175,5 +170,15 @@ impl<'a> ImportContext<'a> {
             scanned,
             id_bitmap,
         })
+    }
+
+    /// Puts what all ranks read in the report.
+    pub(super) fn report_read(&mut self, read: PieceReport, loops: u64) {
+        let report = &mut self.report;
+        (report.lines, report.edges, report.skipped) = (read.lines, read.edges, read.skipped);
+        (report.comments, report.blank) = (read.comments + read.headers, read.blank);
+        if self.options.self_loops == SelfLoops::Drop {
+            report.dropped_self_loops = loops;
+        }
     }
 }

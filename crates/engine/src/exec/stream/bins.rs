@@ -23,16 +23,29 @@ pub(crate) struct Bin {
     pub(crate) count: usize,
 }
 
-/// The accumulators of a batch in memory, and whether an update was folded into them.
-pub(crate) struct Resident<A> {
+/// Accumulators of a batch, and whether an update was folded into them.
+pub(crate) struct AccumulatorSet<A> {
     pub(crate) accumulators: Accumulators<A>,
     pub(crate) is_touched: bool,
+    /// They stay in memory between passes.
+    pub(crate) is_resident: bool,
+}
+
+impl<A> AccumulatorSet<A> {
+    /// Returns a set that gather uses for one batch after the other.
+    pub(crate) fn passing(accumulators: Accumulators<A>) -> Self {
+        AccumulatorSet {
+            accumulators,
+            is_touched: false,
+            is_resident: false,
+        }
+    }
 }
 
 /// The bins and the accumulators in memory, by batch.
 pub(crate) struct Bins<A> {
     bins: Vec<Mutex<Bin>>,
-    resident: Vec<Mutex<Option<Resident<A>>>>,
+    resident: Vec<Mutex<Option<AccumulatorSet<A>>>>,
     capacity: usize,
 }
 
@@ -80,11 +93,11 @@ impl<A: Element> Bins<A> {
 
     /// Gives a batch accumulators in memory.
     pub(crate) fn keep(&mut self, batch: usize, accumulators: Accumulators<A>) {
-        let resident = Resident {
-            accumulators,
-            is_touched: false,
+        let set = AccumulatorSet {
+            is_resident: true,
+            ..AccumulatorSet::passing(accumulators)
         };
-        self.resident[batch] = Mutex::new(Some(resident));
+        self.resident[batch] = Mutex::new(Some(set));
     }
 
     /// The bin of a batch; `None` if another worker has it.
@@ -102,7 +115,7 @@ impl<A: Element> Bins<A> {
     }
 
     /// The accumulators of a batch; `None` inside if they are not in memory.
-    pub(crate) fn resident(&self, batch: usize) -> MutexGuard<'_, Option<Resident<A>>> {
+    pub(crate) fn resident(&self, batch: usize) -> MutexGuard<'_, Option<AccumulatorSet<A>>> {
         lock(&self.resident[batch])
     }
 }

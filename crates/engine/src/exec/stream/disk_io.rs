@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use graphmill_fabric::protocol_error;
-use graphmill_graph::ChunkPart;
 use graphmill_storage::{Buffer, Completion, Operation};
 
 use crate::error::{EngineError, ensure};
-use crate::exec::stream::protocol::ChunkHeader;
+use crate::exec::stream::protocol::{MessageHeader, MessageKind};
 use crate::exec::stream::service::{
     Arrived, ChunkContent, ChunkService, KEPT, Reading, ServiceState, WRITE,
 };
@@ -23,55 +22,27 @@ impl ChunkService<'_> {
         (batch, chunk, asked_by): (usize, ChunkRef, Option<usize>),
         buffer: Buffer,
     ) -> Result<(), EngineError> {
+        let (file, offset, bytes) = match chunk {
+            ChunkRef::Arcs(chunk) => {
+                let read = self.chunks.read(&chunk, self.reads_data)?;
+                (read.file, read.offset, read.bytes)
+            }
+            ChunkRef::Updates(update) => {
+                let file = state.engine.updates()?.file.clone();
+                (file, update.offset, update.bytes)
+            }
+        };
+        let read = Operation::Read {
+            file,
+            offset,
+            buffer,
+            range: SLOT_HEADER_BYTES..SLOT_HEADER_BYTES + bytes,
+        };
         let reading = Reading {
             batch,
             chunk,
             asked_by,
             began: self.context.clock.now(),
-            end: SLOT_HEADER_BYTES,
-            has_more: false,
-        };
-        match chunk {
-            ChunkRef::Arcs(_) => self.read_part(state, reading, ChunkPart::Arcs, buffer),
-            ChunkRef::Updates(update) => {
-                let file = state.engine.updates()?.file.clone();
-                let range = SLOT_HEADER_BYTES..SLOT_HEADER_BYTES + update.bytes;
-                let end = range.end;
-                let read = Operation::Read {
-                    file,
-                    offset: update.offset,
-                    buffer,
-                    range,
-                };
-                state.submit(Reading { end, ..reading }, read);
-                Ok(())
-            }
-        }
-    }
-
-    /// Reads the arcs of a chunk, or their data behind them.
-    pub(super) fn read_part(
-        &self,
-        state: &mut ServiceState,
-        reading: Reading,
-        part: ChunkPart,
-        buffer: Buffer,
-    ) -> Result<(), EngineError> {
-        let ChunkRef::Arcs(chunk) = reading.chunk else {
-            return Err(EngineError::Broken);
-        };
-        let pages = self.graph.chunk_read(&chunk, part)?;
-        let range = reading.end..reading.end + pages.bytes;
-        let reading = Reading {
-            end: range.end,
-            has_more: self.reads_data && part == ChunkPart::Arcs,
-            ..reading
-        };
-        let read = Operation::Read {
-            file: pages.file,
-            offset: pages.offset,
-            buffer,
-            range,
         };
         state.submit(reading, read);
         Ok(())
@@ -96,19 +67,14 @@ impl ChunkService<'_> {
         state.moved[0] += bytes;
         let reading = state.reading.remove(&done.token);
         let reading = reading.ok_or(EngineError::Broken)?;
-        if reading.has_more {
-            return self.read_part(state, reading, ChunkPart::Data, buffer);
-        }
         let Reading { batch, chunk, .. } = reading;
         if let Some(rank) = reading.asked_by {
-            let header = ChunkHeader {
-                batch: batch as u32,
-                phase: self.fabric_phase(),
-                has_chunk: true,
+            let peers = state.peers.as_mut().ok_or(EngineError::Broken)?;
+            let header = MessageHeader {
                 parts: self.parts(&chunk, &buffer)?,
                 service: micros(self.context.clock.now().saturating_sub(reading.began)),
+                ..peers.header(MessageKind::Chunk, batch)
             };
-            let peers = state.peers.as_mut().ok_or(EngineError::Broken)?;
             peers.answer_get(rank, header, buffer);
             return Ok(());
         }
@@ -129,27 +95,16 @@ impl ChunkService<'_> {
         chunk: &ChunkRef,
         buffer: &[u8],
     ) -> Result<[[u32; 2]; 2], EngineError> {
-        let mut at = SLOT_HEADER_BYTES;
-        let chunk = match chunk {
-            ChunkRef::Arcs(chunk) => chunk,
-            ChunkRef::Updates(update) => {
-                return Ok([[at as u32, (at + update.bytes) as u32], [0; 2]]);
+        let parts = match chunk {
+            ChunkRef::Updates(update) => [0..update.bytes, 0..0],
+            ChunkRef::Arcs(chunk) => {
+                let read = self.chunks.read(chunk, self.reads_data)?;
+                let pages = &buffer[SLOT_HEADER_BYTES..SLOT_HEADER_BYTES + read.bytes];
+                self.chunks.check(&read, pages)?
             }
         };
-        let mut part = |part| -> Result<[u32; 2], EngineError> {
-            let read = self.graph.chunk_read(chunk, part)?;
-            let range = self
-                .graph
-                .check_chunk(&read, &buffer[at..at + read.bytes])?;
-            let found = [at + range.start, at + range.end].map(|at| at as u32);
-            at += read.bytes;
-            Ok(found)
-        };
-        let arcs = part(ChunkPart::Arcs)?;
-        Ok(match self.reads_data {
-            true => [arcs, part(ChunkPart::Data)?],
-            false => [arcs, [0; 2]],
-        })
+        let in_buffer = |at: usize| (SLOT_HEADER_BYTES + at) as u32;
+        Ok(parts.map(|part| [part.start, part.end].map(in_buffer)))
     }
 
     /// Writes an update chunk to this rank's storage engine.

@@ -5,7 +5,7 @@
 //! merges the accumulators of helpers and applies the batch. Otherwise it sends the accumulators to the owner.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use graphmill_raw::{failpoint, lock};
 use graphmill_storage::{Job, JobError, Step, Worker};
@@ -14,9 +14,8 @@ use crate::error::EngineError;
 use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::column::kernel::apply_batch::BatchApply;
 use crate::exec::column::kernel::pass::Pass;
-use crate::exec::stream::bins::{Bins, Resident, fold};
+use crate::exec::stream::bins::{AccumulatorSet, Bins, fold};
 use crate::exec::stream::help::{Offered, Offers};
-use crate::exec::stream::parts::SharedBytes;
 use crate::exec::stream::service::{Arrived, ChunkService};
 use crate::frontier::active_set::ActiveSet;
 use crate::program::current_call::CurrentCall;
@@ -29,28 +28,31 @@ struct GatheredBatch<A> {
     /// Workers at it.
     workers: usize,
     /// The accumulators of workers that are done with it.
-    merged: Option<GatherSet<A>>,
+    merged: Option<AccumulatorSet<A>>,
     /// The ranks that help with it.
     helpers: Vec<Awaited>,
     /// The rank that it is of, if that is another one.
     owner: Option<usize>,
 }
 
-/// Accumulators of a batch, and whether an update was folded into them.
-struct GatherSet<A> {
-    accumulators: Accumulators<A>,
-    is_touched: bool,
-    /// They stay in memory between passes.
-    is_resident: bool,
-}
-
 /// The batch of one worker.
 struct Current<A> {
     batch: usize,
-    gathered: GatherSet<A>,
+    gathered: AccumulatorSet<A>,
     /// The batch has no chunks left, and lacks the accumulators of the helpers.
     is_drained: bool,
     awaited: Vec<Awaited>,
+}
+
+impl<A> Current<A> {
+    fn new(batch: usize, gathered: AccumulatorSet<A>) -> Self {
+        Current {
+            batch,
+            gathered,
+            is_drained: false,
+            awaited: Vec::new(),
+        }
+    }
 }
 
 /// A helper whose accumulators are to be merged.
@@ -58,26 +60,6 @@ struct Awaited {
     rank: usize,
     /// There is memory for them.
     is_asked: bool,
-}
-
-/// Accumulators on their way to an owner.
-struct Sent<A>(Accumulators<A>);
-
-impl<A: Send + Sync> SharedBytes for Sent<A>
-where
-    Accumulators<A>: Send + Sync,
-    A: Accumulator,
-{
-    fn bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-/// The help of this rank: offers, or a batch of another rank that it works on.
-enum GatherHelp {
-    Offering(Offers),
-    Helping(Offers),
-    Over,
 }
 
 /// A gather phase as a job.
@@ -88,10 +70,10 @@ pub(crate) struct GatherPhase<'p, P: EdgeProgram> {
     waiting: Mutex<VecDeque<usize>>,
     open: Mutex<Vec<GatheredBatch<P::Accumulator>>>,
     /// Accumulators for batches that have none in memory.
-    idle: Mutex<Vec<Accumulators<P::Accumulator>>>,
-    sent: Mutex<Vec<Arc<Sent<P::Accumulator>>>>,
+    idle: Mutex<Vec<AccumulatorSet<P::Accumulator>>>,
     currents: Vec<Mutex<Option<Current<P::Accumulator>>>>,
-    help: Mutex<GatherHelp>,
+    /// The help that this rank gives once its own batches are done.
+    offers: Mutex<Offers>,
     sums: Vec<Mutex<P::Sum>>,
     activated: &'p ActiveSet,
 }
@@ -102,7 +84,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         pass: Pass<'p, P>,
         service: &'p ChunkService<'p>,
         bins: &'p Bins<P::Accumulator>,
-        idle: Vec<Accumulators<P::Accumulator>>,
+        idle: Vec<AccumulatorSet<P::Accumulator>>,
         activated: &'p ActiveSet,
     ) -> Self {
         let context = pass.context;
@@ -116,13 +98,8 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
             waiting: Mutex::new(ranks.own().collect()),
             open: Mutex::default(),
             idle: Mutex::new(idle),
-            sent: Mutex::default(),
             currents: (0..workers).map(|_| Mutex::new(None)).collect(),
-            help: Mutex::new(GatherHelp::Offering(Offers::new(
-                ranks,
-                service.number(),
-                steal.is_never(),
-            ))),
+            offers: Mutex::new(Offers::new(ranks, service.number(), steal.is_never())),
             sums: (0..batches).map(|_| Mutex::new(P::Sum::ZERO)).collect(),
             activated,
         }
@@ -131,7 +108,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     /// Returns the idle accumulators, and puts the sums of this rank's batches in `output`.
     ///
     /// The phase is over, so accumulators for owners are sent.
-    pub(crate) fn into_idle(self, output: &mut Vec<P::Sum>) -> Vec<Accumulators<P::Accumulator>> {
+    pub(crate) fn into_idle(self, output: &mut Vec<P::Sum>) -> Vec<AccumulatorSet<P::Accumulator>> {
         let own = self.pass.context.ranks.own();
         *output = own.map(|batch| *lock(&self.sums[batch])).collect();
         self.reclaim();
@@ -140,11 +117,10 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
 
     /// Takes back the accumulators that were sent.
     fn reclaim(&self) {
-        let mut sent = lock(&self.sent);
-        let done = sent.extract_if(.., |sent| Arc::strong_count(sent) == 1);
-        for Sent(mut accumulators) in done.filter_map(Arc::into_inner) {
-            accumulators.iter_mut().for_each(|one| *one = P::IDENTITY);
-            lock(&self.idle).push(accumulators);
+        for buffer in self.service.take_returned() {
+            let mut accumulators = Accumulators::from_buffer(buffer);
+            accumulators.fill(P::IDENTITY);
+            lock(&self.idle).push(AccumulatorSet::passing(accumulators));
         }
     }
 
@@ -154,14 +130,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         let mut waiting = lock(&self.waiting);
         let batch = *waiting.front()?;
         let resident = self.bins.resident(batch).take();
-        let gathered = match resident {
-            Some(resident) => GatherSet {
-                accumulators: resident.accumulators,
-                is_touched: resident.is_touched,
-                is_resident: true,
-            },
-            None => self.idle_set()?,
-        };
+        let gathered = resident.or_else(|| self.idle_set())?;
         waiting.pop_front();
         Some(self.open(&mut open, batch, None, gathered))
     }
@@ -171,7 +140,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         open: &mut Vec<GatheredBatch<P::Accumulator>>,
         batch: usize,
         owner: Option<usize>,
-        gathered: GatherSet<P::Accumulator>,
+        gathered: AccumulatorSet<P::Accumulator>,
     ) -> Current<P::Accumulator> {
         open.push(GatheredBatch {
             batch,
@@ -181,12 +150,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
             owner,
         });
         self.service.open(batch);
-        Current {
-            batch,
-            gathered,
-            is_drained: false,
-            awaited: Vec::new(),
-        }
+        Current::new(batch, gathered)
     }
 
     /// Joins the batch of another worker that has chunks left.
@@ -196,38 +160,28 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         let of = open.iter_mut().find(is_open)?;
         let gathered = self.idle_set()?;
         of.workers += 1;
-        Some(Current {
-            batch: of.batch,
-            gathered,
-            is_drained: false,
-            awaited: Vec::new(),
-        })
+        Some(Current::new(of.batch, gathered))
     }
 
     /// Continues the help to other ranks; returns a batch of another rank to work on.
     fn help(&self) -> Result<Option<Current<P::Accumulator>>, EngineError> {
-        let mut help = lock(&self.help);
+        let mut offers = lock(&self.offers);
         let mut open = lock(&self.open);
         if !open.is_empty() || !lock(&self.waiting).is_empty() {
             return Ok(None);
         }
-        let mut current = None;
-        *help = match std::mem::replace(&mut *help, GatherHelp::Over) {
-            GatherHelp::Over => GatherHelp::Over,
-            GatherHelp::Helping(offers) => GatherHelp::Offering(offers),
-            GatherHelp::Offering(mut offers) => match offers.next(self.service)? {
-                Offered::Over => GatherHelp::Over,
-                Offered::Waiting => GatherHelp::Offering(offers),
-                Offered::Accepted { owner, batch, .. } => {
-                    // What was sent before is delivered.
-                    self.reclaim();
-                    let gathered = self.idle_set().ok_or(EngineError::Broken)?;
-                    current = Some(self.open(&mut open, batch, Some(owner), gathered));
-                    GatherHelp::Helping(offers)
-                }
-            },
+        let Offered::Accepted(help) = offers.next(self.service)? else {
+            return Ok(None);
         };
-        Ok(current)
+        // What was sent before is delivered.
+        self.reclaim();
+        let gathered = self.idle_set().ok_or(EngineError::Broken)?;
+        Ok(Some(self.open(
+            &mut open,
+            help.batch,
+            Some(help.owner),
+            gathered,
+        )))
     }
 
     /// Answers a rank that offers help; returns false if there is none.
@@ -259,12 +213,8 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         Ok(true)
     }
 
-    fn idle_set(&self) -> Option<GatherSet<P::Accumulator>> {
-        Some(GatherSet {
-            accumulators: lock(&self.idle).pop()?,
-            is_touched: false,
-            is_resident: false,
-        })
+    fn idle_set(&self) -> Option<AccumulatorSet<P::Accumulator>> {
+        lock(&self.idle).pop()
     }
 
     /// Folds an update chunk.
@@ -312,9 +262,9 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
                     let of = &mut open[position];
                     if let Some(owner) = of.owner {
                         open.swap_remove(position);
-                        let sent = Arc::new(Sent(gathered.accumulators));
-                        lock(&self.sent).push(Arc::clone(&sent));
-                        self.service.send_bytes(owner, sent)?;
+                        let bytes = gathered.accumulators.as_bytes().len();
+                        let buffer = gathered.accumulators.into_buffer();
+                        self.service.send_part(owner, buffer, bytes)?;
                         return Ok(None);
                     }
                     return Ok(Some(Current {
@@ -338,21 +288,21 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
             };
             let rank = helper.rank;
             if !helper.is_asked {
-                let Some(set) = lock(&self.idle).pop() else {
+                let Some(set) = self.idle_set() else {
                     return Ok(false);
                 };
-                let bytes = set.as_bytes().len();
+                let bytes = set.accumulators.as_bytes().len();
                 helper.is_asked = true;
-                self.service.receive_bytes(rank, set.into_buffer(), bytes)?;
+                let buffer = set.accumulators.into_buffer();
+                self.service.receive_part(rank, buffer, bytes)?;
             }
             let Some(buffer) = self.service.take_received(rank) else {
                 return Ok(false);
             };
             current.awaited.pop();
-            let came = GatherSet {
-                accumulators: Accumulators::from_buffer(buffer),
+            let came = AccumulatorSet {
                 is_touched: true,
-                is_resident: false,
+                ..AccumulatorSet::passing(Accumulators::from_buffer(buffer))
             };
             failpoint!(HelpLost: came = {
                 let mut came = came;
@@ -394,9 +344,9 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     fn merge(
         &self,
         batch: usize,
-        one: GatherSet<P::Accumulator>,
-        other: GatherSet<P::Accumulator>,
-    ) -> GatherSet<P::Accumulator> {
+        one: AccumulatorSet<P::Accumulator>,
+        other: AccumulatorSet<P::Accumulator>,
+    ) -> AccumulatorSet<P::Accumulator> {
         let (mut total, later) = match other.is_resident {
             true => (other, one),
             false => (one, other),
@@ -410,9 +360,9 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     fn merge_into(
         &self,
         batch: usize,
-        total: &mut GatherSet<P::Accumulator>,
-        mut later: GatherSet<P::Accumulator>,
-    ) -> GatherSet<P::Accumulator> {
+        total: &mut AccumulatorSet<P::Accumulator>,
+        mut later: AccumulatorSet<P::Accumulator>,
+    ) -> AccumulatorSet<P::Accumulator> {
         total.is_touched |= later.is_touched;
         let current = CurrentCall::new();
         let start = self.pass.context.batches.start(batch);
@@ -428,23 +378,19 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     }
 
     /// Keeps accumulators, which are at `IDENTITY`, for later batches and passes.
-    fn put_back(&self, batch: usize, gathered: GatherSet<P::Accumulator>) {
-        match gathered.is_resident {
-            true => {
-                *self.bins.resident(batch) = Some(Resident {
-                    accumulators: gathered.accumulators,
-                    is_touched: false,
-                });
-            }
-            false => lock(&self.idle).push(gathered.accumulators),
+    fn put_back(&self, batch: usize, mut set: AccumulatorSet<P::Accumulator>) {
+        set.is_touched = false;
+        match set.is_resident {
+            true => *self.bins.resident(batch) = Some(set),
+            false => lock(&self.idle).push(set),
         }
     }
 
     /// True if this rank has no batch left, and no other rank needs its help.
     fn is_over(&self) -> bool {
-        let help = lock(&self.help);
+        let offers = lock(&self.offers);
         let is_done = lock(&self.open).is_empty() && lock(&self.waiting).is_empty();
-        is_done && matches!(*help, GatherHelp::Over)
+        is_done && offers.are_over()
     }
 
     /// Continues the batch of a worker; returns true if the worker did something.

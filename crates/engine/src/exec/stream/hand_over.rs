@@ -2,7 +2,7 @@
 //!
 //! The owner merges them into its own. If it has none in memory for a batch, they become updates of that batch.
 
-use std::sync::MutexGuard;
+use std::ops::Range;
 
 use graphmill_fabric::protocol_error;
 use graphmill_raw::{Element, failpoint};
@@ -11,7 +11,7 @@ use crate::error::{EngineError, ensure};
 use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
 use crate::exchange::frame::{Frame, Section};
 use crate::exec::column::kernel::pass::Pass;
-use crate::exec::stream::bins::{Bins, Resident, parts_mut};
+use crate::exec::stream::bins::{Bins, parts_mut};
 use crate::exec::stream::service::ServiceState;
 use crate::messages::batch::MessageSlice;
 use crate::messages::run_codec::{WORD, is_listed};
@@ -34,9 +34,8 @@ pub(crate) fn hand_over<P: EdgeProgram>(
     let outgoing = |to, _| HandOverOutput {
         bins,
         identity: P::IDENTITY,
-        next: ranks.of(to).start,
-        end: ranks.of(to).end,
-        open: None,
+        batches: ranks.of(to),
+        word: 0,
     };
     let incoming = |from, received: Received<'_>| match received {
         Received::All => Ok(()),
@@ -59,85 +58,47 @@ pub(crate) fn hand_over<P: EdgeProgram>(
 struct HandOverOutput<'h, A> {
     bins: &'h Bins<A>,
     identity: A,
-    /// The next batch, and the one after the last.
-    next: usize,
-    end: usize,
-    open: Option<SentBatch<'h, A>>,
-}
-
-/// A batch whose accumulators are sent.
-struct SentBatch<'h, A> {
-    resident: MutexGuard<'h, Option<Resident<A>>>,
-    /// The bits of the accumulators that differ from the identity.
-    present: Vec<u64>,
-    count: u64,
+    /// The batches that are not sent.
+    batches: Range<usize>,
+    /// The word of the first of them from which on accumulators are not sent.
     word: usize,
-}
-
-impl<A: Accumulator> HandOverOutput<'_, A> {
-    /// Opens the next batch with folded updates; returns false if there is none.
-    fn open_next(&mut self) -> bool {
-        while self.next < self.end {
-            let resident = self.bins.resident(self.next);
-            self.next += 1;
-            let Some(of) = resident.as_ref().filter(|of| of.is_touched) else {
-                continue;
-            };
-            let bits = |word: &[A]| {
-                let set = word.iter().enumerate();
-                set.fold(0, |bits, (i, one)| {
-                    bits | u64::from(!one.bit_eq(&self.identity)) << i
-                })
-            };
-            let present: Vec<u64> = of.accumulators.chunks(WORD).map(bits).collect();
-            let count = present
-                .iter()
-                .map(|word| u64::from(word.count_ones()))
-                .sum();
-            self.open = Some(SentBatch {
-                resident,
-                present,
-                count,
-                word: 0,
-            });
-            return true;
-        }
-        false
-    }
 }
 
 impl<A: Accumulator + Element> FrameSource for HandOverOutput<'_, A> {
     fn fill(&mut self, frame: &mut Frame<'_>) -> Result<FillStatus, EngineError> {
-        loop {
-            if self.open.is_none() && !self.open_next() {
-                return Ok(FillStatus::All);
+        while !self.batches.is_empty() {
+            let batch = self.batches.start;
+            let mut resident = self.bins.resident(batch);
+            if let Some(of) = resident.as_mut().filter(|of| of.is_touched) {
+                let bits = |word: &[A]| {
+                    let set = word.iter().enumerate();
+                    set.fold(0, |bits, (i, one)| {
+                        bits | u64::from(!one.bit_eq(&self.identity)) << i
+                    })
+                };
+                let present: Vec<u64> = of.accumulators.chunks(WORD).map(bits).collect();
+                let count = present.iter().map(|word| u64::from(word.count_ones()));
+                let slice = MessageSlice {
+                    values: &of.accumulators,
+                    present: &present,
+                    full: false,
+                    few: false,
+                };
+                let listed = is_listed(count.sum(), of.accumulators.len());
+                self.word = frame.messages(batch, slice, |_| !0, listed, self.word);
+                if self.word < present.len() {
+                    return Ok(FillStatus::Full);
+                }
+                let is_sent = true;
+                failpoint!(OldUpdatesFolded: is_sent = !is_sent);
+                if is_sent {
+                    of.accumulators.fill(self.identity);
+                    of.is_touched = false;
+                }
             }
-            let batch = self.next - 1;
-            let Some(open) = &mut self.open else {
-                continue;
-            };
-            let Some(resident) = &mut *open.resident else {
-                return Err(EngineError::Broken);
-            };
-            let slice = MessageSlice {
-                values: &resident.accumulators,
-                present: &open.present,
-                full: false,
-                few: false,
-            };
-            let listed = is_listed(open.count, resident.accumulators.len());
-            open.word = frame.messages(batch, slice, |_| !0, listed, open.word);
-            if open.word < open.present.len() {
-                return Ok(FillStatus::Full);
-            }
-            failpoint!(OldUpdatesFolded => {
-                self.open = None;
-                continue;
-            });
-            resident.accumulators.fill(self.identity);
-            resident.is_touched = false;
-            self.open = None;
+            (self.batches.start, self.word) = (batch + 1, 0);
         }
+        Ok(FillStatus::All)
     }
 }
 

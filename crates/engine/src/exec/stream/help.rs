@@ -1,9 +1,11 @@
 //! The search of a rank without work for an owner that needs help (Chaos, section 5.3).
 
+use graphmill_fabric::protocol_error;
 use graphmill_raw::SplitMix64;
 
 use crate::comm::communicator::Communicator;
-use crate::error::EngineError;
+use crate::error::{EngineError, ensure};
+use crate::exec::stream::protocol::AcceptedHelp;
 use crate::exec::stream::service::ChunkService;
 
 /// The offers of one rank in one phase: to each owner in random order, until all decline.
@@ -19,12 +21,8 @@ pub(crate) enum Offered {
     Over,
     /// It waits for an answer, or until its last help is delivered.
     Waiting,
-    /// It helps an owner with a batch, which has `count` messages.
-    Accepted {
-        owner: usize,
-        batch: usize,
-        count: u64,
-    },
+    /// It helps an owner.
+    Accepted(AcceptedHelp),
 }
 
 impl Offers {
@@ -43,6 +41,11 @@ impl Offers {
         }
     }
 
+    /// True if all owners declined.
+    pub(crate) fn are_over(&self) -> bool {
+        self.owners.is_empty()
+    }
+
     /// Asks the next owner, or takes its answer.
     pub(crate) fn next(&mut self, service: &ChunkService<'_>) -> Result<Offered, EngineError> {
         if self.is_asked {
@@ -50,13 +53,9 @@ impl Offers {
                 return Ok(Offered::Waiting);
             };
             self.is_asked = false;
-            if let Some((batch, count)) = answer.accepted {
-                let owner = answer.owner;
-                return Ok(Offered::Accepted {
-                    owner,
-                    batch,
-                    count,
-                });
+            if let Some(help) = answer {
+                ensure(help.batch < service.batches(), protocol_error)?;
+                return Ok(Offered::Accepted(help));
             }
             self.owners.pop();
         }

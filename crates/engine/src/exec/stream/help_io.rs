@@ -1,23 +1,23 @@
 //! The service's part in stealing: offers, answers, and the messages and accumulators of helpers.
 
-use std::sync::Arc;
-
 use graphmill_raw::lock;
 use graphmill_storage::Buffer;
 
 use crate::error::EngineError;
-use crate::exec::stream::parts::SharedBytes;
-use crate::exec::stream::peers::{Answer, Peers};
+use crate::exec::stream::peers::Peers;
+use crate::exec::stream::protocol::AcceptedHelp;
 use crate::exec::stream::service::ChunkService;
 
 impl ChunkService<'_> {
+    /// Number of batches of the graph.
+    pub(crate) fn batches(&self) -> usize {
+        self.context.batches.len()
+    }
+
     /// True if nothing is sent to an owner any more, or awaited from one.
     pub(crate) fn is_delivered(&self) -> bool {
         let state = lock(&self.state);
-        state
-            .peers
-            .as_ref()
-            .is_none_or(|peers| peers.parts.is_empty())
+        state.peers.as_ref().is_none_or(Peers::has_no_parts)
     }
 
     /// Offers help to an owner.
@@ -26,7 +26,7 @@ impl ChunkService<'_> {
     }
 
     /// Takes the answer to an offer of this rank.
-    pub(crate) fn take_answer(&self) -> Option<Answer> {
+    pub(crate) fn take_answer(&self) -> Option<Option<AcceptedHelp>> {
         lock(&self.state).peers.as_mut()?.take_answer()
     }
 
@@ -45,26 +45,34 @@ impl ChunkService<'_> {
     }
 
     /// Sends messages to a helper, or accumulators to an owner.
-    pub(crate) fn send_bytes(
+    ///
+    /// [`take_returned`](Self::take_returned) returns the buffer.
+    pub(crate) fn send_part(
         &self,
         to: usize,
-        bytes: Arc<dyn SharedBytes>,
+        buffer: Buffer,
+        bytes: usize,
     ) -> Result<(), EngineError> {
         self.with_peers(|peers| {
-            peers.parts.send(to, bytes);
+            peers.send_part(to, buffer, bytes);
             Ok(())
         })
     }
 
+    /// Takes the buffers whose bytes were sent.
+    pub(crate) fn take_returned(&self) -> Vec<Buffer> {
+        std::mem::take(&mut lock(&self.state).returned)
+    }
+
     /// Receives `bytes` bytes of a rank into a buffer; [`take_received`](Self::take_received) returns it.
-    pub(crate) fn receive_bytes(
+    pub(crate) fn receive_part(
         &self,
         from: usize,
         buffer: Buffer,
         bytes: usize,
     ) -> Result<(), EngineError> {
         self.with_peers(|peers| {
-            peers.parts.receive(from, buffer, bytes);
+            peers.receive_part(from, buffer, bytes);
             Ok(())
         })
     }

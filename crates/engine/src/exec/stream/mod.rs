@@ -6,7 +6,6 @@ pub(crate) mod gather;
 pub(crate) mod hand_over;
 pub(crate) mod help;
 pub(crate) mod help_io;
-pub(crate) mod parts;
 pub(crate) mod peers;
 pub(crate) mod protocol;
 pub(crate) mod scan;

@@ -2,7 +2,7 @@
 //!
 //! Every operation is submitted without blocking. [`Peers::poll`] takes what the fabric completed, and reports it as events.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use std::time::Duration;
 use graphmill_fabric::{Channel, Fabric, FabricCompletion, FabricOperation, protocol_error};
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Buffer, Lease};
+use zerocopy::IntoBytes;
 
 use crate::error::{EngineError, ensure};
-use crate::exec::stream::parts::Parts;
 use crate::exec::stream::protocol::{
-    ANSWERS, CHUNKS, CONTROL, ChunkHeader, Control, HEADER_BYTES, PARTS, PUTS,
+    AcceptedHelp, CHUNKS, CONTROL, HEADER_BYTES, MessageHeader, MessageKind, PARTS, PUTS,
 };
 
 /// Time that an idle worker waits for another rank.
@@ -27,7 +27,7 @@ pub(crate) enum PeerEvent {
         engine: usize,
         /// When it was asked for.
         began: Duration,
-        header: ChunkHeader,
+        header: MessageHeader,
         buffer: Buffer,
     },
     /// An update chunk arrived to be kept.
@@ -38,50 +38,31 @@ pub(crate) enum PeerEvent {
     },
     /// A bin was sent, and its buffer is free.
     BinSent(Buffer),
-    /// Messages or accumulators are complete.
+    /// Messages or accumulators were sent, and their buffer is free.
+    PartSent(Buffer),
+    /// Messages or accumulators arrived.
     Received { from: usize, buffer: Buffer },
 }
 
-/// An owner's answer to an offer of help.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
-    pub(crate) owner: usize,
-    /// The batch to help with, and the messages of it; `None` if no help is needed.
-    pub(crate) accepted: Option<(usize, u64)>,
+/// An operation on its way.
+struct FrameInFlight {
+    peer: usize,
+    purpose: Purpose,
 }
 
-/// The purpose of an operation on its way.
-enum FrameInFlight {
+/// The purpose of an operation, with the lease of its memory.
+enum Purpose {
     ControlSend,
-    ControlReceive {
-        from: usize,
-    },
-    AnswerReceive {
-        from: usize,
-    },
-    ChunkReceive {
-        engine: usize,
-        began: Duration,
-        lease: Lease,
-    },
-    ChunkSend {
-        lease: Lease,
-    },
-    NoneSend,
-    PutSend {
-        lease: Lease,
-    },
-    PutReceive {
-        batch: usize,
-        bytes: usize,
-        lease: Lease,
-    },
-    PartSend {
-        to: usize,
-    },
-    PartReceive {
-        from: usize,
-    },
+    ControlReceive,
+    /// A chunk that was asked for at a time.
+    ChunkReceive(Duration, Lease),
+    ChunkSend(Lease),
+    PutSend(Lease),
+    /// An update chunk: its batch and its bytes.
+    PutReceive(usize, usize, Lease),
+    PartSend(Lease),
+    /// Messages or accumulators, and their bytes.
+    PartReceive(usize, Lease),
 }
 
 /// The state of the exchange with other ranks.
@@ -92,7 +73,7 @@ pub(crate) struct Peers {
     flying: BTreeMap<u64, FrameInFlight>,
     next_token: u64,
     /// Ranks that ask for nothing more.
-    done: usize,
+    done: BTreeSet<usize>,
     said_done: bool,
     /// Requests of other ranks: the rank and the batch.
     pub(crate) gets: VecDeque<(usize, usize)>,
@@ -101,12 +82,10 @@ pub(crate) struct Peers {
     pub(crate) serve: Vec<Buffer>,
     /// Buffers for update chunks from other ranks.
     pub(crate) keep: Vec<Buffer>,
-    /// Frames for parts, which the exchange has between phases.
-    frames: Vec<AlignedBuffer>,
     offers: VecDeque<usize>,
-    answer: Option<Answer>,
-    /// Messages and accumulators on their way.
-    pub(crate) parts: Parts,
+    /// The owner that was offered help, and its answer.
+    asked: Option<usize>,
+    answer: Option<Option<AcceptedHelp>>,
     /// Bytes sent since they were last taken.
     pub(crate) sent: u64,
 }
@@ -119,16 +98,15 @@ impl Peers {
             control: Vec::new(),
             flying: BTreeMap::new(),
             next_token: 0,
-            done: 0,
+            done: BTreeSet::new(),
             said_done: false,
             gets: VecDeque::new(),
             puts: VecDeque::new(),
             serve,
             keep,
-            frames: Vec::new(),
             offers: VecDeque::new(),
+            asked: None,
             answer: None,
-            parts: Parts::default(),
             sent: 0,
         }
     }
@@ -143,15 +121,11 @@ impl Peers {
         self.fabric.ranks()
     }
 
-    /// Begins a phase, whose number is the same at every rank; [`Peers::end`] returns the frames.
-    pub(crate) fn begin(
-        &mut self,
-        phase: u64,
-        frames: Vec<AlignedBuffer>,
-    ) -> Result<(), EngineError> {
+    /// Begins a phase, whose number is the same at every rank.
+    pub(crate) fn begin(&mut self, phase: u64) -> Result<(), EngineError> {
         self.phase = phase;
-        self.frames = frames;
-        (self.done, self.said_done) = (0, false);
+        self.done.clear();
+        self.said_done = false;
         let others = (0..self.fabric.ranks()).filter(|rank| *rank != self.fabric.rank());
         for from in others.collect::<Vec<_>>() {
             self.await_control(from)?;
@@ -161,12 +135,7 @@ impl Peers {
 
     /// True if all ranks are done, and nothing of this rank is on its way.
     pub(crate) fn is_over(&self) -> bool {
-        self.said_done && self.done + 1 == self.fabric.ranks() && self.flying.is_empty()
-    }
-
-    /// Ends a phase that [is over](Self::is_over).
-    pub(crate) fn end(&mut self) -> Vec<AlignedBuffer> {
-        std::mem::take(&mut self.frames)
+        self.said_done && self.done.len() + 1 == self.fabric.ranks() && self.flying.is_empty()
     }
 
     /// True if this rank reported that it asks for nothing more.
@@ -174,18 +143,30 @@ impl Peers {
         self.said_done
     }
 
-    /// True if nothing that this rank asked for or gives is on its way.
+    /// True if nothing is on its way to or from this rank.
     pub(crate) fn is_quiet(&self) -> bool {
-        let is_of_others = |of: &FrameInFlight| {
-            matches!(
-                of,
-                FrameInFlight::ControlReceive { .. }
-                    | FrameInFlight::ChunkSend { .. }
-                    | FrameInFlight::NoneSend
-                    | FrameInFlight::PutReceive { .. }
-            )
+        let is_awaited = |of: &FrameInFlight| matches!(of.purpose, Purpose::ControlReceive);
+        self.flying.values().all(is_awaited)
+    }
+
+    /// True if no messages or accumulators are on their way to or from this rank.
+    pub(crate) fn has_no_parts(&self) -> bool {
+        let is_part = |of: &FrameInFlight| {
+            matches!(of.purpose, Purpose::PartSend(_) | Purpose::PartReceive(..))
         };
-        self.flying.values().all(is_of_others) && self.parts.is_empty()
+        !self.flying.values().any(is_part)
+    }
+
+    /// Sends the first bytes of a buffer, which are messages for a helper or accumulators for an owner.
+    pub(crate) fn send_part(&mut self, to: usize, buffer: Buffer, bytes: usize) {
+        let (memory, lease) = buffer.into_parts();
+        self.send(to, PARTS, (memory, 0..bytes), Purpose::PartSend(lease));
+    }
+
+    /// Receives messages or accumulators of a rank into a buffer.
+    pub(crate) fn receive_part(&mut self, from: usize, buffer: Buffer, bytes: usize) {
+        let (memory, lease) = buffer.into_parts();
+        self.receive(from, PARTS, memory, Purpose::PartReceive(bytes, lease));
     }
 
     /// Reports to all ranks that this one asks for nothing more in this phase.
@@ -193,7 +174,7 @@ impl Peers {
         self.said_done = true;
         let own = self.fabric.rank();
         for to in (0..self.fabric.ranks()).filter(|rank| *rank != own) {
-            self.tell(to, Control::Done)?;
+            self.tell(to, self.header(MessageKind::Done, 0))?;
         }
         Ok(())
     }
@@ -207,14 +188,8 @@ impl Peers {
         now: Duration,
     ) -> Result<(), EngineError> {
         let (memory, lease) = buffer.into_parts();
-        let receive = FrameInFlight::ChunkReceive {
-            engine,
-            began: now,
-            lease,
-        };
-        self.receive(engine, CHUNKS, memory, receive);
-        let batch = batch as u32;
-        self.tell(engine, Control::Get { batch })
+        self.receive(engine, CHUNKS, memory, Purpose::ChunkReceive(now, lease));
+        self.tell(engine, self.header(MessageKind::Get, batch))
     }
 
     /// Sends an update chunk to a storage engine.
@@ -225,72 +200,49 @@ impl Peers {
         bytes: usize,
         bin: Buffer,
     ) -> Result<(), EngineError> {
-        let (batch, length) = (batch as u32, bytes as u32);
-        self.tell(
-            engine,
-            Control::Put {
-                batch,
-                bytes: length,
-            },
-        )?;
+        let header = MessageHeader {
+            number: bytes as u64,
+            ..self.header(MessageKind::Put, batch)
+        };
+        self.tell(engine, header)?;
         let (memory, lease) = bin.into_parts();
-        self.send(
-            engine,
-            PUTS,
-            (memory, 0..bytes),
-            FrameInFlight::PutSend { lease },
-        );
+        self.send(engine, PUTS, (memory, 0..bytes), Purpose::PutSend(lease));
         Ok(())
     }
 
     /// Sends a chunk that another rank asked for: `header` says where it is in the buffer.
-    pub(crate) fn answer_get(&mut self, to: usize, header: ChunkHeader, mut buffer: Buffer) {
-        header.put(&mut buffer);
+    pub(crate) fn answer_get(&mut self, to: usize, header: MessageHeader, mut buffer: Buffer) {
+        buffer[..HEADER_BYTES].copy_from_slice(header.as_bytes());
         let end = header.parts.map(|part| part[1] as usize);
         let range = 0..end[0].max(end[1]);
         let (memory, lease) = buffer.into_parts();
-        self.send(
-            to,
-            CHUNKS,
-            (memory, range),
-            FrameInFlight::ChunkSend { lease },
-        );
+        self.send(to, CHUNKS, (memory, range), Purpose::ChunkSend(lease));
     }
 
     /// Reports that there are no more chunks of a batch.
     pub(crate) fn answer_none(&mut self, to: usize, batch: usize) -> Result<(), EngineError> {
-        let header = ChunkHeader {
-            batch: batch as u32,
-            phase: self.phase,
-            has_chunk: false,
-            parts: [[0; 2]; 2],
-            service: 0,
-        };
-        let mut memory = self.control_buffer()?;
-        header.put(&mut memory);
-        self.send(
-            to,
-            CHUNKS,
-            (memory, 0..HEADER_BYTES),
-            FrameInFlight::NoneSend,
-        );
-        Ok(())
+        self.tell_on(CHUNKS, to, self.header(MessageKind::NoChunk, batch))
     }
 
     /// Offers help to an owner, whose [`answer`](Self::take_answer) follows.
     pub(crate) fn offer(&mut self, owner: usize) -> Result<(), EngineError> {
-        let memory = self.control_buffer()?;
-        self.receive(
-            owner,
-            ANSWERS,
-            memory,
-            FrameInFlight::AnswerReceive { from: owner },
-        );
-        self.tell(owner, Control::Offer)
+        self.asked = Some(owner);
+        if self.done.contains(&owner) {
+            self.take_in_answer(owner, None);
+            return Ok(());
+        }
+        self.tell(owner, self.header(MessageKind::Offer, 0))
     }
 
-    /// Takes the answer to this rank's offer.
-    pub(crate) fn take_answer(&mut self) -> Option<Answer> {
+    /// Takes in an owner's answer, if it was asked.
+    fn take_in_answer(&mut self, owner: usize, accepted: Option<AcceptedHelp>) {
+        if self.asked.take_if(|asked| *asked == owner).is_some() {
+            self.answer = Some(accepted);
+        }
+    }
+
+    /// Takes the answer to this rank's offer: the help that the owner accepts, if any.
+    pub(crate) fn take_answer(&mut self) -> Option<Option<AcceptedHelp>> {
         self.answer.take()
     }
 
@@ -305,14 +257,12 @@ impl Peers {
         to: usize,
         accepted: Option<(usize, u64)>,
     ) -> Result<(), EngineError> {
-        let answer = match accepted {
-            None => Control::Decline,
-            Some((batch, count)) => Control::Accept {
-                batch: batch as u32,
-                count,
-            },
-        };
-        self.tell_on(ANSWERS, to, answer)
+        let mut header = self.header(MessageKind::Decline, 0);
+        if let Some((batch, count)) = accepted {
+            header = self.header(MessageKind::Accept, batch);
+            header.number = count;
+        }
+        self.tell(to, header)
     }
 
     /// Takes what the fabric completed, and submits what can be; returns true if anything changed.
@@ -321,8 +271,7 @@ impl Peers {
         is_idle: bool,
         events: &mut Vec<PeerEvent>,
     ) -> Result<bool, EngineError> {
-        let mut has_moved = self.submit_parts();
-        has_moved |= self.await_puts();
+        let mut has_moved = self.await_puts();
         let wait = match is_idle && !has_moved {
             true => WAIT,
             false => Duration::ZERO,
@@ -345,52 +294,29 @@ impl Peers {
         events: &mut Vec<PeerEvent>,
     ) -> Result<(), EngineError> {
         let flying = self.flying.remove(&done.token).ok_or_else(protocol_error)?;
+        let FrameInFlight { peer, purpose } = flying;
         let bytes = done.result?;
         let memory = done.buffer.ok_or_else(protocol_error)?;
-        match flying {
-            FrameInFlight::ControlSend | FrameInFlight::NoneSend => self.control.push(memory),
-            FrameInFlight::AnswerReceive { from } => {
-                let control = Control::decode(memory.get(..bytes).unwrap_or_default(), self.phase);
+        let frame = memory.get(..bytes).unwrap_or_default();
+        let header = || MessageHeader::take(frame, self.phase).ok_or_else(protocol_error);
+        match purpose {
+            Purpose::ControlSend => self.control.push(memory),
+            Purpose::ControlReceive => {
+                let header = header()?;
                 self.control.push(memory);
-                self.answer = Some(Answer {
-                    owner: from,
-                    accepted: match control {
-                        Some(Control::Accept { batch, count }) => Some((batch as usize, count)),
-                        Some(Control::Decline) => None,
-                        _ => return Err(protocol_error().into()),
-                    },
-                });
+                self.heard(peer, header)?;
             }
-            FrameInFlight::ControlReceive { from } => {
-                let control = Control::decode(memory.get(..bytes).unwrap_or_default(), self.phase);
-                self.control.push(memory);
-                self.heard(from, control.ok_or_else(protocol_error)?)?;
-            }
-            FrameInFlight::ChunkReceive {
-                engine,
+            Purpose::ChunkReceive(began, lease) => events.push(PeerEvent::Chunk {
+                engine: peer,
                 began,
-                lease,
-            } => {
-                let header = ChunkHeader::take(memory.get(..bytes).unwrap_or_default());
-                let header = header.filter(|header| header.phase == self.phase);
-                events.push(PeerEvent::Chunk {
-                    engine,
-                    began,
-                    header: header.ok_or_else(protocol_error)?,
-                    buffer: Buffer::from_parts(memory, lease),
-                });
-            }
-            FrameInFlight::ChunkSend { lease } => {
-                self.serve.push(Buffer::from_parts(memory, lease))
-            }
-            FrameInFlight::PutSend { lease } => {
+                header: header()?,
+                buffer: Buffer::from_parts(memory, lease),
+            }),
+            Purpose::ChunkSend(lease) => self.serve.push(Buffer::from_parts(memory, lease)),
+            Purpose::PutSend(lease) => {
                 events.push(PeerEvent::BinSent(Buffer::from_parts(memory, lease)));
             }
-            FrameInFlight::PutReceive {
-                batch,
-                bytes: announced,
-                lease,
-            } => {
+            Purpose::PutReceive(batch, announced, lease) => {
                 ensure(bytes == announced, protocol_error)?;
                 events.push(PeerEvent::Keep {
                     batch,
@@ -398,66 +324,47 @@ impl Peers {
                     buffer: Buffer::from_parts(memory, lease),
                 });
             }
-            FrameInFlight::PartSend { to } => {
-                self.frames.push(memory);
-                self.parts.sent(to);
+            Purpose::PartSend(lease) => {
+                events.push(PeerEvent::PartSent(Buffer::from_parts(memory, lease)));
             }
-            FrameInFlight::PartReceive { from } => {
-                let part = memory.get(..bytes).unwrap_or_default();
-                if let Some(buffer) = self.parts.came(from, part)? {
-                    events.push(PeerEvent::Received { from, buffer });
-                }
-                self.frames.push(memory);
+            Purpose::PartReceive(expected, lease) => {
+                ensure(bytes == expected, protocol_error)?;
+                events.push(PeerEvent::Received {
+                    from: peer,
+                    buffer: Buffer::from_parts(memory, lease),
+                });
             }
         }
         Ok(())
     }
 
     /// Acts on a control message.
-    fn heard(&mut self, from: usize, control: Control) -> Result<(), EngineError> {
-        match control {
-            Control::Get { batch } => self.gets.push_back((from, batch as usize)),
-            Control::Put { batch, bytes } => {
-                self.puts.push_back((from, batch as usize, bytes as usize));
+    fn heard(&mut self, from: usize, header: MessageHeader) -> Result<(), EngineError> {
+        let (batch, number) = (header.batch as usize, header.number);
+        match header.kind {
+            MessageKind::Get => self.gets.push_back((from, batch)),
+            MessageKind::Put => self.puts.push_back((from, batch, number as usize)),
+            // Who is done needs no help, and said so.
+            MessageKind::Offer if self.said_done => (),
+            MessageKind::Offer => self.offers.push_back(from),
+            MessageKind::Accept => {
+                let (owner, count) = (from, number);
+                let help = AcceptedHelp {
+                    owner,
+                    batch,
+                    count,
+                };
+                self.take_in_answer(from, Some(help));
             }
-            Control::Offer => self.offers.push_back(from),
-            Control::Accept { .. } | Control::Decline => return Err(protocol_error().into()),
-            Control::Done => {
-                self.done += 1;
+            MessageKind::Decline => self.take_in_answer(from, None),
+            MessageKind::Done => {
+                self.done.insert(from);
+                self.take_in_answer(from, None);
                 return Ok(());
             }
+            MessageKind::Chunk | MessageKind::NoChunk => return Err(protocol_error().into()),
         }
         self.await_control(from)
-    }
-
-    /// Sends and awaits the next part of the first transfer to each rank, and from each rank.
-    ///
-    /// A rank that is awaited may send late. So the last frame is for what this rank sends.
-    fn submit_parts(&mut self) -> bool {
-        let mut has_moved = false;
-        for other in 0..self.fabric.ranks() {
-            if self.frames.len() > 1
-                && self.parts.awaits(other)
-                && let Some(memory) = self.frames.pop()
-            {
-                self.receive(
-                    other,
-                    PARTS,
-                    memory,
-                    FrameInFlight::PartReceive { from: other },
-                );
-                has_moved = true;
-            }
-            if self.parts.has_part(other)
-                && let Some(mut memory) = self.frames.pop()
-            {
-                let length = self.parts.fill(other, &mut memory);
-                let flying = FrameInFlight::PartSend { to: other };
-                self.send(other, PARTS, (memory, 0..length), flying);
-                has_moved = true;
-            }
-        }
-        has_moved
     }
 
     /// Awaits announced update chunks while there are buffers for them.
@@ -468,12 +375,7 @@ impl Peers {
             && let Some(buffer) = self.keep.pop()
         {
             let (memory, lease) = buffer.into_parts();
-            let receive = FrameInFlight::PutReceive {
-                batch,
-                bytes,
-                lease,
-            };
-            self.receive(from, PUTS, memory, receive);
+            self.receive(from, PUTS, memory, Purpose::PutReceive(batch, bytes, lease));
             has_moved = true;
         }
         has_moved
@@ -481,33 +383,28 @@ impl Peers {
 
     fn await_control(&mut self, from: usize) -> Result<(), EngineError> {
         let memory = self.control_buffer()?;
-        self.receive(
-            from,
-            CONTROL,
-            memory,
-            FrameInFlight::ControlReceive { from },
-        );
+        self.receive(from, CONTROL, memory, Purpose::ControlReceive);
         Ok(())
     }
 
-    fn tell(&mut self, to: usize, control: Control) -> Result<(), EngineError> {
-        self.tell_on(CONTROL, to, control)
+    /// The header of a message of this phase.
+    pub(crate) fn header(&self, kind: MessageKind, batch: usize) -> MessageHeader {
+        MessageHeader::new(self.phase, kind, batch)
+    }
+
+    fn tell(&mut self, to: usize, header: MessageHeader) -> Result<(), EngineError> {
+        self.tell_on(CONTROL, to, header)
     }
 
     fn tell_on(
         &mut self,
-        channel: Channel,
+        on: Channel,
         to: usize,
-        control: Control,
+        header: MessageHeader,
     ) -> Result<(), EngineError> {
         let mut memory = self.control_buffer()?;
-        memory[..HEADER_BYTES].copy_from_slice(&control.encode(self.phase));
-        self.send(
-            to,
-            channel,
-            (memory, 0..HEADER_BYTES),
-            FrameInFlight::ControlSend,
-        );
+        memory[..HEADER_BYTES].copy_from_slice(header.as_bytes());
+        self.send(to, on, (memory, 0..HEADER_BYTES), Purpose::ControlSend);
         Ok(())
     }
 
@@ -523,7 +420,7 @@ impl Peers {
         to: usize,
         channel: Channel,
         (buffer, range): (AlignedBuffer, Range<usize>),
-        flying: FrameInFlight,
+        purpose: Purpose,
     ) {
         self.sent += range.len() as u64;
         let operation = FabricOperation::Send {
@@ -532,22 +429,22 @@ impl Peers {
             buffer,
             range,
         };
-        self.submit(operation, flying);
+        self.submit(operation, FrameInFlight { peer: to, purpose });
     }
 
-    fn receive(
-        &mut self,
-        from: usize,
-        channel: Channel,
-        buffer: AlignedBuffer,
-        flying: FrameInFlight,
-    ) {
+    fn receive(&mut self, from: usize, channel: Channel, buffer: AlignedBuffer, purpose: Purpose) {
         let operation = FabricOperation::Receive {
             from,
             channel,
             buffer,
         };
-        self.submit(operation, flying);
+        self.submit(
+            operation,
+            FrameInFlight {
+                peer: from,
+                purpose,
+            },
+        );
     }
 
     fn submit(&mut self, operation: FabricOperation, flying: FrameInFlight) {

@@ -5,18 +5,17 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use graphmill_fabric::protocol_error;
 use graphmill_graph::{ChunkRun, ChunkView};
 use graphmill_raw::{Element, lock, simd};
 use graphmill_storage::{Buffer, Job, JobError, Step, Worker};
 
-use crate::error::{EngineError, ensure};
+use crate::error::EngineError;
 use crate::exec::column::kernel::fold_block::{BlockWeights, with_edges};
 use crate::exec::column::kernel::pass::Pass;
 use crate::exec::column::kernel::signal_batch::signal_batch;
 use crate::exec::stream::bins::{Bin, Bins, fold, parts_mut};
 use crate::exec::stream::help::{Offered, Offers};
-use crate::exec::stream::parts::SharedBytes;
+use crate::exec::stream::protocol::AcceptedHelp;
 use crate::exec::stream::service::{Arrived, ChunkService};
 use crate::memory::run_bytes;
 use crate::messages::batch::MessageSlice;
@@ -36,12 +35,6 @@ struct SignalledBatch<M> {
     /// Helpers that were accepted.
     helpers: AtomicUsize,
     message: PhantomData<M>,
-}
-
-impl<M: Element> SharedBytes for SignalledBatch<M> {
-    fn bytes(&self) -> &[u8] {
-        &self.buffer[..run_bytes::bytes_max(self.span, size_of::<M>())]
-    }
 }
 
 impl<M: Element> SignalledBatch<M> {
@@ -68,6 +61,9 @@ impl<M: Element> SignalledBatch<M> {
     }
 }
 
+/// A batch that was signalled; `None` if it has no messages.
+type OpenBatch<M> = Option<Arc<SignalledBatch<M>>>;
+
 /// Arcs that are decoded before the first of them is worked on.
 const DECODED: usize = 1024;
 
@@ -91,20 +87,10 @@ pub(crate) struct ScatterPhase<'p, P: EdgeProgram> {
 }
 
 /// The help that a rank gives to others.
-enum ScatterHelp {
-    /// It looks for an owner that accepts it.
-    Offering(Offers),
-    /// It waits for the messages of a batch.
-    Receiving {
-        offers: Offers,
-        owner: usize,
-        batch: usize,
-        count: u64,
-    },
-    /// It processes chunks of a batch, as long as that is open.
-    Helping(Offers),
-    /// No rank needs help.
-    Over,
+struct ScatterHelp {
+    offers: Offers,
+    /// A batch whose messages are on their way.
+    incoming: Option<AcceptedHelp>,
 }
 
 /// What a scatter phase did.
@@ -137,7 +123,10 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
             open: Mutex::default(),
             free: Mutex::new(free),
             busy: AtomicUsize::new(0),
-            help: Mutex::new(ScatterHelp::Offering(offers)),
+            help: Mutex::new(ScatterHelp {
+                offers,
+                incoming: None,
+            }),
             next_bin: AtomicUsize::new(0),
             counts: Mutex::default(),
         }
@@ -146,6 +135,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     /// Returns the buffers for messages, and what the phase did.
     pub(crate) fn into_parts(self) -> (Vec<Buffer>, ScatterCounts) {
         let mut free = self.free.into_inner().unwrap_or_default();
+        free.extend(self.service.take_returned());
         let open = self.open.into_inner().unwrap_or_default();
         free.extend(
             open.into_iter()
@@ -158,29 +148,31 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     /// Signals the next batch of this rank; returns false if there is none, or no buffer for it.
     fn open_next(&self, worker: usize) -> Result<bool, EngineError> {
         self.close_done();
-        let Some(buffer) = lock(&self.free).pop() else {
-            return Ok(false);
-        };
-        let Some(batch) = self.take_waiting(VecDeque::pop_front) else {
-            lock(&self.free).push(buffer);
-            return Ok(false);
-        };
-        let opened = self.signal(batch, buffer, worker);
-        self.busy.fetch_sub(1, Ordering::Release);
-        opened.map(|_| true)
+        Ok(self.open_waiting(worker, VecDeque::pop_front)?.is_some())
     }
 
-    /// Takes a batch that waits, and counts this worker as busy until it is open.
+    /// Signals a batch that waits and opens it.
     ///
-    /// Who finds no batch waiting afterwards finds the worker busy, or the batch open.
-    fn take_waiting(
+    /// Returns `None` if there is none, or no buffer for it.
+    fn open_waiting(
         &self,
+        worker: usize,
         take: impl FnOnce(&mut VecDeque<usize>) -> Option<usize>,
-    ) -> Option<usize> {
+    ) -> Result<Option<OpenBatch<P::Message>>, EngineError> {
+        let Some(buffer) = lock(&self.free).pop() else {
+            return Ok(None);
+        };
         let mut waiting = lock(&self.waiting);
-        let batch = take(&mut waiting)?;
+        let Some(batch) = take(&mut waiting) else {
+            lock(&self.free).push(buffer);
+            return Ok(None);
+        };
+        // Who finds no batch waiting from now on finds the worker busy, or the batch open.
         self.busy.fetch_add(1, Ordering::Relaxed);
-        Some(batch)
+        drop(waiting);
+        let opened = self.signal(batch, buffer, worker);
+        self.busy.fetch_sub(1, Ordering::Release);
+        opened.map(Some)
     }
 
     /// Signals a batch and opens it; returns `None` if it has no messages.
@@ -189,7 +181,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         batch: usize,
         mut buffer: Buffer,
         worker: usize,
-    ) -> Result<Option<Arc<SignalledBatch<P::Message>>>, EngineError> {
+    ) -> Result<OpenBatch<P::Message>, EngineError> {
         let span = self.pass.context.batches.span(batch) as usize;
         let (values, present) = run_codec::parts_mut(&mut buffer, span);
         present.fill(0);
@@ -226,34 +218,25 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         let open = found.ok_or(EngineError::Broken)?;
         let (view, data) = self.service.arcs(arrived)?;
         let weights = BlockWeights::of::<P::Edge>(self.pass.context.graph.edge_kind(), data);
-        let mut runs: Vec<ChunkRun> = view.runs().collect();
+        let mut runs: VecDeque<ChunkRun> = view.runs().collect();
         // Workers begin with different runs, so that they seldom want the same bin.
         let count = runs.len().max(1);
         runs.rotate_left(worker * count / self.pass.context.workers.count() % count);
-        let mut edges = 0;
-        while !runs.is_empty() {
-            let before = runs.len();
-            for run in std::mem::take(&mut runs) {
-                let destination = run.destination_batch;
-                let bin = match self.bins.try_bin(destination) {
-                    Some(bin) => bin,
-                    None if before > 1 => {
-                        runs.push(run);
-                        continue;
-                    }
-                    None => self.bins.bin(destination),
-                };
-                let messages = open.slice();
-                edges += self.bin_run(bin, &view, (&run, arrived.batch), messages, weights)?;
-            }
-            if runs.len() == before {
-                // All other bins are with other workers: wait for one.
-                if let Some(run) = runs.pop() {
-                    let bin = self.bins.bin(run.destination_batch);
-                    let messages = open.slice();
-                    edges += self.bin_run(bin, &view, (&run, arrived.batch), messages, weights)?;
+        let (mut edges, mut refused) = (0, 0);
+        while let Some(run) = runs.pop_front() {
+            let bin = match self.bins.try_bin(run.destination_batch) {
+                Some(bin) => bin,
+                None if refused < runs.len() => {
+                    refused += 1;
+                    runs.push_back(run);
+                    continue;
                 }
-            }
+                // All other bins are with other workers too.
+                None => self.bins.bin(run.destination_batch),
+            };
+            refused = 0;
+            let messages = open.slice();
+            edges += self.bin_run(bin, &view, (&run, arrived.batch), messages, weights)?;
         }
         let mut counts = lock(&self.counts);
         counts.edges += edges;
@@ -325,21 +308,34 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
 
     /// Answers a rank that offers help; returns false if there is none.
     fn answer_offer(&self, worker: usize) -> Result<bool, EngineError> {
+        lock(&self.free).extend(self.service.take_returned());
+        // A helper gets a copy of the messages.
+        let Some(mut copy) = lock(&self.free).pop() else {
+            return Ok(false);
+        };
         let Some(rank) = self.service.take_offer() else {
+            lock(&self.free).push(copy);
             return Ok(false);
         };
         let accepted = match self.batch_in_need() {
             Some(open) => Some(open),
-            None => self.open_for_helper(worker)?,
+            None => {
+                let in_need = |batch: &mut usize| self.accepts(*batch, 1);
+                self.open_waiting(worker, |waiting| waiting.pop_back_if(in_need))?
+                    .flatten()
+            }
         };
         let Some(open) = accepted else {
+            lock(&self.free).push(copy);
             self.service.answer_offer(rank, None)?;
             return Ok(true);
         };
         open.helpers.fetch_add(1, Ordering::Relaxed);
         self.service
             .answer_offer(rank, Some((open.batch, open.count)))?;
-        self.service.send_bytes(rank, open)?;
+        let bytes = run_bytes::bytes_max(open.span, size_of::<P::Message>());
+        copy[..bytes].copy_from_slice(&open.buffer[..bytes]);
+        self.service.send_part(rank, copy, bytes)?;
         Ok(true)
     }
 
@@ -352,32 +348,6 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         (self.accepts(most.batch, workers)).then(|| Arc::clone(most))
     }
 
-    /// Signals a waiting batch that is worth a helper.
-    fn open_for_helper(
-        &self,
-        worker: usize,
-    ) -> Result<Option<Arc<SignalledBatch<P::Message>>>, EngineError> {
-        let Some(buffer) = lock(&self.free).pop() else {
-            return Ok(None);
-        };
-        let next = self.take_waiting(|waiting| {
-            let last = waiting.back().copied();
-            let is_worth_it = last.is_some_and(|batch| self.accepts(batch, 1));
-            if is_worth_it {
-                waiting.pop_back()
-            } else {
-                None
-            }
-        });
-        let Some(batch) = next else {
-            lock(&self.free).push(buffer);
-            return Ok(None);
-        };
-        let opened = self.signal(batch, buffer, worker);
-        self.busy.fetch_sub(1, Ordering::Release);
-        opened
-    }
-
     fn accepts(&self, batch: usize, workers: usize) -> bool {
         let context = self.pass.context;
         let span = context.batches.span(batch) as usize;
@@ -388,56 +358,35 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
 
     /// Continues the help to other ranks; returns true if there is no more to give.
     fn help(&self) -> Result<bool, EngineError> {
-        let mut help = lock(&self.help);
-        *help = match std::mem::replace(&mut *help, ScatterHelp::Over) {
-            ScatterHelp::Over => ScatterHelp::Over,
-            ScatterHelp::Helping(offers) => match lock(&self.open).is_empty() {
-                true => ScatterHelp::Offering(offers),
-                false => ScatterHelp::Helping(offers),
-            },
-            ScatterHelp::Offering(mut offers) => match offers.next(self.service)? {
-                Offered::Over => ScatterHelp::Over,
-                Offered::Waiting => ScatterHelp::Offering(offers),
-                Offered::Accepted {
-                    owner,
-                    batch,
-                    count,
-                } => {
-                    ensure(batch < self.bins.len(), protocol_error)?;
-                    let span = self.pass.context.batches.span(batch) as usize;
-                    let bytes = run_bytes::bytes_max(span, size_of::<P::Message>());
-                    let buffer = lock(&self.free).pop().ok_or(EngineError::Broken)?;
-                    self.service.receive_bytes(owner, buffer, bytes)?;
-                    ScatterHelp::Receiving {
-                        offers,
-                        owner,
-                        batch,
-                        count,
-                    }
-                }
-            },
-            ScatterHelp::Receiving {
-                offers,
-                owner,
-                batch,
-                count,
-            } => match self.service.take_received(owner) {
-                None => ScatterHelp::Receiving {
-                    offers,
-                    owner,
-                    batch,
-                    count,
-                },
-                Some(buffer) => {
-                    let span = self.pass.context.batches.span(batch) as usize;
-                    let open = SignalledBatch::new(batch, span, count, buffer, true);
-                    lock(&self.open).push(open);
-                    self.service.open(batch);
-                    ScatterHelp::Helping(offers)
-                }
-            },
+        let help = &mut *lock(&self.help);
+        let batches = &self.pass.context.batches;
+        if let Some(of) = help.incoming {
+            let Some(buffer) = self.service.take_received(of.owner) else {
+                return Ok(false);
+            };
+            help.incoming = None;
+            let span = batches.span(of.batch) as usize;
+            let open = SignalledBatch::new(of.batch, span, of.count, buffer, true);
+            lock(&self.open).push(open);
+            self.service.open(of.batch);
+        }
+        if !lock(&self.open).is_empty() {
+            return Ok(false);
+        }
+        // Copies for helpers of this rank may have all buffers.
+        let Some(buffer) = lock(&self.free).pop() else {
+            return Ok(false);
         };
-        Ok(matches!(*help, ScatterHelp::Over))
+        match help.offers.next(self.service)? {
+            Offered::Accepted(accepted) => {
+                let span = batches.span(accepted.batch) as usize;
+                let bytes = run_bytes::bytes_max(span, size_of::<P::Message>());
+                self.service.receive_part(accepted.owner, buffer, bytes)?;
+                help.incoming = Some(accepted);
+            }
+            Offered::Waiting | Offered::Over => lock(&self.free).push(buffer),
+        }
+        Ok(help.offers.are_over())
     }
 
     /// True if no worker of this rank adds to a bin any more.

@@ -8,7 +8,7 @@ use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::column::kernel::pass::Pass;
-use crate::exec::stream::bins::Bins;
+use crate::exec::stream::bins::{AccumulatorSet, Bins};
 use crate::exec::stream::peers::Peers;
 use crate::exec::stream::service::{QUEUE_DEPTH, ServiceState};
 use crate::exec::stream::storage_engine::{ChunkPlacement, StorageEngine};
@@ -29,7 +29,7 @@ pub(crate) struct PassBuffers<P: EdgeProgram> {
     /// For the messages of batches.
     pub(crate) messages: Vec<Buffer>,
     /// Accumulators for gather, at `IDENTITY`.
-    pub(crate) sets: Vec<Accumulators<P::Accumulator>>,
+    pub(crate) sets: Vec<AccumulatorSet<P::Accumulator>>,
     /// Workers read the data of edges.
     pub(crate) reads_data: bool,
     pub(crate) memory: StreamMemory,
@@ -88,7 +88,10 @@ impl<P: EdgeProgram> PassBuffers<P> {
                 buffers("updates of other ranks", SERVED, memory.bin_bytes)?,
             )),
         };
-        let set = |_| Accumulators::new(context, context.shape.entries, P::IDENTITY);
+        let set = |_| {
+            let set = Accumulators::new(context, context.shape.entries, P::IDENTITY);
+            Ok::<_, EngineError>(AccumulatorSet::passing(set?))
+        };
         Ok(PassBuffers {
             service: ServiceState::new(
                 context.disk.queue(QUEUE_DEPTH)?,

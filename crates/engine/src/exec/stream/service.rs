@@ -15,6 +15,7 @@ use graphmill_storage::{Buffer, Queue, Step};
 use crate::context::ExecContext;
 use crate::error::{EngineError, ensure};
 use crate::exec::stream::peers::{PeerEvent, Peers};
+use crate::exec::stream::protocol::MessageKind;
 use crate::exec::stream::storage_engine::{ChunkRef, PhaseKind, StorageEngine};
 use crate::exec::stream::updates::{self, UpdateId};
 use crate::schedule::window::RequestTimes;
@@ -48,6 +49,8 @@ pub(crate) struct ServiceState {
     pub(super) random: SplitMix64,
     /// Messages or accumulators that arrived, and their sender.
     pub(super) received: Vec<(usize, Buffer)>,
+    /// The buffers of messages or accumulators that were sent.
+    pub(super) returned: Vec<Buffer>,
 }
 
 /// A read on its way.
@@ -58,10 +61,6 @@ pub(super) struct Reading {
     /// The rank that asked for it, if it is another one.
     pub(super) asked_by: Option<usize>,
     pub(super) began: Duration,
-    /// Where the part that is read ends in the buffer.
-    pub(super) end: usize,
-    /// The part behind it is read next.
-    pub(super) has_more: bool,
 }
 
 /// The requests for the chunks of one batch.
@@ -120,6 +119,7 @@ impl ServiceState {
             random: SplitMix64::new(peers.as_ref().map_or(0, Peers::rank) as u64),
             peers,
             received: Vec::new(),
+            returned: Vec::new(),
         }
     }
 
@@ -306,7 +306,7 @@ impl<'p> ChunkService<'p> {
                     let requests = state.requests.get_mut(&batch);
                     let requests = requests.ok_or_else(protocol_error)?;
                     requests.in_flight -= 1;
-                    if header.has_chunk {
+                    if header.kind == MessageKind::Chunk {
                         let service = Duration::from_micros(header.service.into());
                         let whole = self.context.clock.now().saturating_sub(began);
                         state.times.record(whole.saturating_sub(service), service);
@@ -326,6 +326,7 @@ impl<'p> ChunkService<'p> {
                     buffer,
                 } => self.write(state, (batch, bytes, buffer), KEPT)?,
                 PeerEvent::BinSent(buffer) => state.spare_bins.push(buffer),
+                PeerEvent::PartSent(buffer) => state.returned.push(buffer),
                 PeerEvent::Received { from, buffer } => state.received.push((from, buffer)),
             }
         }
@@ -495,13 +496,8 @@ impl<'p> ChunkService<'p> {
 
     /// Begins the phase for other ranks.
     pub(crate) fn begin(&self) -> Result<(), EngineError> {
-        match (&mut lock(&self.state).peers, &self.context.wire) {
-            (Some(peers), Some(wire)) => {
-                let frames = std::mem::take(&mut lock(wire).free);
-                peers.begin(self.fabric_phase(), frames)
-            }
-            _ => Ok(()),
-        }
+        let state = &mut **lock(&self.state);
+        (state.peers.as_mut()).map_or(Ok(()), |peers| peers.begin(self.fabric_phase()))
     }
 
     /// Serves other ranks until all have ended the phase: the global barrier.
@@ -529,9 +525,6 @@ impl<'p> ChunkService<'p> {
             self.complete(state, done)?;
         }
         state.requests.clear();
-        if let (Some(peers), Some(wire)) = (&mut state.peers, &self.context.wire) {
-            lock(wire).free = peers.end();
-        }
         Ok(())
     }
 }

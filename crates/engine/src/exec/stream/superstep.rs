@@ -54,9 +54,9 @@ pub(crate) fn edges<P: EdgeProgram>(
     service.begin()?;
     let scatter = ScatterPhase::new(pass, &service, &ready.bins, messages);
     run(context, &scatter)?;
-    let (messages, counts) = scatter.into_parts();
     // The barrier.
     service.end()?;
+    let (messages, counts) = scatter.into_parts();
     ready.messages = messages;
     context.arrays.end_phase();
     hand_over(&pass, number, &ready.bins, &mut ready.service)?;

@@ -46,13 +46,13 @@ pub(crate) fn transpose(context: &ExecContext) -> Result<(StoredGraph, PassMetri
         folder: &context.scratch,
         graph_id: graph.graph_id(),
     };
-    let writer = ChunkWriter::create(&place, shape(chunk_bytes))?;
+    let shape = shape(chunk_bytes);
+    let writer = ChunkWriter::create(&place, shape.clone())?;
     let mut report = fill(context, &writer)?;
     writer.flush(&StoreHere)?;
     let (file, _) = writer.finish()?;
     report.bytes_written += file.bytes();
-    let of_graph = (graph.batches(), graph.edge_kind());
-    let set = ChunkSet::of_files(&place, of_graph, chunk_bytes, &[file])?;
+    let set = ChunkSet::of_file(&place, &shape, &file)?;
     Ok((graph.transposed_by(set), report))
 }
 

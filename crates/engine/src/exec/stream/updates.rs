@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 use graphmill_raw::{AlignedBuffer, Element};
 use graphmill_storage::{Buffer, Disk, FileHandle, Open};
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::error::EngineError;
 use crate::memory::stream::{BIN_HEADER_BYTES, bin_values_at};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"GMUC");
 /// The bytes of a header before its checksum.
-const CHECKED_BYTES: usize = 24;
+const CHECKED_BYTES: usize = size_of::<UpdateHeader>();
 /// Space that is reserved ahead at least and at most, so that a full disk is found before a write.
 const RESERVE_BYTES: [u64; 2] = [1 << 20, 64 << 20];
 
@@ -123,6 +123,29 @@ pub(crate) struct UpdateId {
     pub(crate) phase: u64,
 }
 
+/// The header of an update chunk, before its checksum.
+#[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct UpdateHeader {
+    magic: u32,
+    batch: u32,
+    phase: u64,
+    count: u32,
+    width: u32,
+}
+
+impl UpdateHeader {
+    fn new(id: UpdateId, count: usize, width: usize) -> Self {
+        UpdateHeader {
+            magic: MAGIC,
+            batch: id.batch as u32,
+            phase: id.phase,
+            count: count as u32,
+            width: width as u32,
+        }
+    }
+}
+
 /// Seals a bin, and returns the bytes of the chunk.
 ///
 /// It moves the `count` values behind their indices, and writes the header.
@@ -138,16 +161,9 @@ pub(crate) fn seal(
     buffer.copy_within(from..from + count * width, to);
     let indices_end = BIN_HEADER_BYTES + count * size_of::<u32>();
     buffer[indices_end..to].fill(0);
-    let header = [
-        &MAGIC.to_le_bytes()[..],
-        &(id.batch as u32).to_le_bytes(),
-        &id.phase.to_le_bytes(),
-        &(count as u32).to_le_bytes(),
-        &(width as u32).to_le_bytes(),
-    ]
-    .concat();
+    let header = UpdateHeader::new(id, count, width);
     buffer[..BIN_HEADER_BYTES].fill(0);
-    buffer[..CHECKED_BYTES].copy_from_slice(&header);
+    buffer[..CHECKED_BYTES].copy_from_slice(header.as_bytes());
     let checksum = checksum(&buffer[..bytes]);
     buffer[CHECKED_BYTES..CHECKED_BYTES + 4].copy_from_slice(&checksum.to_le_bytes());
     bytes
@@ -164,21 +180,14 @@ fn checksum(bytes: &[u8]) -> u32 {
 /// Returns the indices and the values of a chunk; `None` if it is not the one that was written.
 pub(crate) fn parts<A: Element>(bytes: &[u8], id: UpdateId) -> Option<(&[u32], &[A])> {
     let width = size_of::<A>();
-    let word = |at: usize| {
-        let bytes = bytes.get(at..at + 4)?;
-        Some(u32::from_le_bytes(bytes.try_into().ok()?))
-    };
-    let phase = u64::from(word(8)?) | u64::from(word(12)?) << 32;
-    let is_its = word(0)? == MAGIC
-        && word(4)? as usize == id.batch
-        && phase == id.phase
-        && word(20)? as usize == width;
-    let count = word(16)? as usize;
+    let (header, rest) = UpdateHeader::read_from_prefix(bytes).ok()?;
+    let count = header.count as usize;
     let end = count
         .checked_mul(width)?
         .checked_add(bin_values_at(count))?;
     let chunk = bytes.get(..end)?;
-    if !is_its || word(CHECKED_BYTES)? != checksum(chunk) {
+    let said = u32::from_le_bytes(*rest.first_chunk()?);
+    if header != UpdateHeader::new(id, count, width) || said != checksum(chunk) {
         return None;
     }
     let indices = &chunk[BIN_HEADER_BYTES..BIN_HEADER_BYTES + count * size_of::<u32>()];
