@@ -126,13 +126,9 @@ fn collect(
             let Some(source) = source else { continue };
             let make = || {
                 let writer = OccurrenceWriter::new(occurrences, context, shuffle.as_ref())?;
-                let reader = source.reader(context.resources.disk, context.resources.budget)?;
-                Ok((reader, OccurrenceSink { writer, meter }))
+                Ok(OccurrenceSink { writer, meter })
             };
-            let states = context.run(source.units(), make, |(reader, sink), unit| {
-                source.read(unit, reader, context.resources.stop, sink)
-            })?;
-            for (_, sink) in states {
+            for sink in source.read_all(context.resources, usize::MAX, make)? {
                 sink.writer.finish(context)?;
             }
         }
