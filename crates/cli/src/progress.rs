@@ -2,11 +2,12 @@
 //! quiet.
 
 use std::io::IsTerminal;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use graphmill::advanced::{Clock, PassMetrics, SystemClock};
 use graphmill::{Progress, ProgressFn};
+use graphmill_raw::lock;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::notice::complain;
@@ -40,10 +41,6 @@ pub(crate) fn watcher(quiet: bool) -> ProgressFn {
             }
         })
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One bar on a terminal, remade for each part of the work.

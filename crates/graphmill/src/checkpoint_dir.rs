@@ -46,11 +46,8 @@ pub(crate) struct CheckpointDir {
     disk: Arc<dyn Disk>,
     /// That of all ranks.
     base: PathBuf,
-    folder: PathBuf,
     _hold: DirLock,
     is_named: bool,
-    /// There is one rank.
-    is_alone: bool,
     /// True if the user asked to resume.
     is_asked: bool,
     /// Which run it is.
@@ -142,11 +139,10 @@ impl CheckpointDir {
         let versions = made.map(|hold| CheckpointDir {
             _hold: hold,
             is_named,
-            is_alone: identity.ranks == 1,
             is_asked: asked.resume,
             identity,
             asked: engine::CheckpointPolicy {
-                folder: folder.clone(),
+                folder,
                 description: (NAME, text),
                 job: graph.graph_id(),
                 every: asked.every,
@@ -155,7 +151,6 @@ impl CheckpointDir {
             },
             disk,
             base: base.clone(),
-            folder,
         });
         // One that all can have, or none.
         let held = machine.gather(&[u8::from(is_held)])?;
@@ -361,11 +356,11 @@ impl CheckpointDir {
     /// Records on all ranks that the run finished; its checkpoints may go unless one rank failed to.
     fn say_done(&self, machine: &Machine) -> Result<Result<(), Error>, Error> {
         failpoint!(EndNotSaid => return Ok(Ok(())));
-        if self.is_alone {
+        if self.identity.ranks == 1 {
             // No other rank has checkpoints that would be missed.
             return Ok(Ok(()));
         }
-        let said = self.disk.write_small(&self.folder.join(DONE), &[]);
+        let said = self.disk.write_small(&self.asked.folder.join(DONE), &[]);
         let all = machine.gather(&[u8::from(said.is_ok())])?;
         Ok(match said {
             Ok(()) if all.iter().any(|said| *said != [1]) => Err(Error::Checkpoints {
@@ -379,21 +374,21 @@ impl CheckpointDir {
 
     /// Deletes the rest of a finished run, if any rank recorded that it finished.
     fn clear_done(&self, machine: &Machine) -> Result<(), Error> {
-        let is_done = self.disk.exists(&self.folder.join(DONE))?;
+        let is_done = self.disk.exists(&self.asked.folder.join(DONE))?;
         let said = machine.gather(&[u8::from(is_done)])?;
         if said.iter().all(|said| *said == [0]) {
             return Ok(());
         }
         self.say_done(machine)??;
-        let mut files = self.disk.list(&self.folder)?;
+        let mut files = self.disk.list(&self.asked.folder)?;
         files.retain(|path| !path.ends_with(DONE) && machine_of(path).is_none());
         for path in files {
             self.disk.remove_file(&path)?;
         }
-        self.disk.sync_dir(&self.folder)?;
+        self.disk.sync_dir(&self.asked.folder)?;
         // Until none has anything, all know that it is nothing.
         machine.meet()?;
-        Ok(self.disk.remove_file(&self.folder.join(DONE))?)
+        Ok(self.disk.remove_file(&self.asked.folder.join(DONE))?)
     }
 
     /// Rejects the checkpoints of another run.
@@ -407,7 +402,7 @@ impl CheckpointDir {
             what,
             todo,
         };
-        let name = self.folder.join(NAME);
+        let name = self.asked.folder.join(NAME);
         let there = match self.disk.read_small(&name, NAME_BYTES_MAX) {
             Err(error) if is_missing(&error) => Vec::new(),
             there => there?,
@@ -437,7 +432,7 @@ impl CheckpointDir {
 
     /// True if there is a checkpoint, also one of an earlier format.
     fn has_any(&self) -> Result<bool, Error> {
-        let there = self.disk.list(&self.folder);
+        let there = self.disk.list(&self.asked.folder);
         failpoint!(FailedListIgnored: there = there.or(Ok(Vec::new())));
         let is_any = |path: &PathBuf| engine::is_checkpoint_file(path) || is_old(path);
         Ok(there?.iter().any(is_any))
@@ -449,7 +444,7 @@ impl CheckpointDir {
         let beside = beside.and_then(|tmp| self.disk.list(tmp).ok());
         let mut others = String::new();
         for other in beside.unwrap_or_default() {
-            let folder = other.join(self.folder.file_name().unwrap_or_default());
+            let folder = other.join(self.asked.folder.file_name().unwrap_or_default());
             if !is_unnamed(&other) || other == self.base {
                 continue;
             }
@@ -482,7 +477,7 @@ impl CheckpointDir {
             return;
         };
         for (rank, path) in &resumed.damaged {
-            let rank = match self.is_alone {
+            let rank = match self.identity.ranks == 1 {
                 true => String::new(),
                 false => format!(" of rank {rank}"),
             };
@@ -524,7 +519,7 @@ impl Drop for CheckpointDir {
         // If the disk cannot list the directory, it stays.
         if let Ok(false) = self.has_any() {
             // A leftover does no harm: it names its run and has no checkpoint.
-            let _ = remove(&*self.disk, &self.folder);
+            let _ = remove(&*self.disk, &self.asked.folder);
             // The last rank finds it empty; other files stay.
             let _ = self.disk.remove_dir(&self.base);
         }

@@ -148,7 +148,7 @@ impl Machine {
             return self.write_edges(graph, output, kind, watcher);
         }
         let progress = ImportReporter::new(watcher, "edges");
-        let options = self.import_options(output, config);
+        let options = config.options(output, self.tmp_asked());
         let stored = graphmill_ingest::generate(self.for_ingest(&progress), graph, &options);
         let report = stored.map_err(|error| progress.ended_with(error))?;
         Ok(Generation::Graph(report))

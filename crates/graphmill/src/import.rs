@@ -200,7 +200,7 @@ impl Machine {
         let vertices = vertices.as_ref().map(|source| source as &dyn EdgeSource);
         let options = ImportOptions {
             read,
-            ..self.import_options(graph, config)
+            ..config.options(graph, self.tmp_asked())
         };
         let progress = ImportReporter::new(watcher, "bytes");
         let machine = self.for_ingest(&progress);
@@ -228,7 +228,7 @@ impl Machine {
             FileSource::reader_bytes_by_name(listed),
             config.edge_kind(),
             !config.vertices.is_empty(),
-            &self.import_options(graph, config),
+            &config.options(graph, self.tmp_asked()),
         );
         checked.map_err(|mut error| {
             // The list of files stays beside what the import takes.
@@ -253,24 +253,6 @@ impl Machine {
             stop: self.stop(),
             progress,
             fabric: self.fabric().map(|fabric| &**fabric as &dyn Fabric),
-        }
-    }
-
-    pub(crate) fn import_options(&self, graph: &Path, config: &ImportConfig) -> ImportOptions {
-        ImportOptions {
-            temporary: self.tmp_asked().map(Path::to_path_buf),
-            directed: config.directed,
-            duplicates: config.duplicates,
-            self_loops: config.self_loops,
-            reverse: config.reverse,
-            order: config.order,
-            layout: config.layout,
-            chunk_size: config.chunk_size,
-            edge_vertices: config.edge_vertices,
-            batch_size: config.batch_size,
-            csr_ratio: config.csr_ratio,
-            keep_every: config.keep_every,
-            ..ImportOptions::new(graph)
         }
     }
 }

@@ -63,7 +63,7 @@ impl Machine {
             for path in disk.list(&folder)? {
                 let is_graph = is_graph_name(&path) && is_folder(&path);
                 if is_graph && disk.exists(&path.join(DESCRIPTION))? {
-                    let (bytes, input) = (bytes_in(&**disk, &path)?, PathBuf::from(input));
+                    let (bytes, input) = (self.disk_bytes(&path)?, PathBuf::from(input));
                     graphs.push(CachedGraph { path, input, bytes });
                 }
             }
@@ -111,17 +111,6 @@ fn is_graph_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let is_part = |byte: &u8| *byte == b'-' || byte.is_ascii_hexdigit();
     name.len() == 33 && name.iter().all(is_part)
-}
-
-fn bytes_in(disk: &dyn Disk, folder: &Path) -> Result<u64, StorageError> {
-    let mut bytes = 0;
-    for path in disk.list(folder)? {
-        bytes += match is_folder(&path) {
-            true => bytes_in(disk, &path)?,
-            false => disk.stamp(&path)?.bytes,
-        };
-    }
-    Ok(bytes)
 }
 
 /// Removes a graph atomically, unless a run has locked it.

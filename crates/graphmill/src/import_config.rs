@@ -1,6 +1,6 @@
 //! Options of an import.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use graphmill_graph::{EdgeKind, Layout, Order};
@@ -99,23 +99,32 @@ impl ImportConfig {
         record.unwrap_or(self.weights)
     }
 
+    /// Returns the options of an import into `graph`, with temporary files in `tmp` or beside the graph.
+    pub(crate) fn options(&self, graph: &Path, tmp: Option<&Path>) -> ImportOptions {
+        ImportOptions {
+            temporary: tmp.map(Path::to_path_buf),
+            directed: self.directed,
+            duplicates: self.duplicates,
+            self_loops: self.self_loops,
+            reverse: self.reverse,
+            order: self.order,
+            layout: self.layout,
+            chunk_size: self.chunk_size,
+            edge_vertices: self.edge_vertices,
+            batch_size: self.batch_size,
+            csr_ratio: self.csr_ratio,
+            keep_every: self.keep_every,
+            ..ImportOptions::new(graph)
+        }
+    }
+
     /// Refuses options that do not go together.
     pub(crate) fn check(&self, weights: EdgeKind) -> Result<(), Error> {
         let has_weights = self.weights.is_weight() || self.text.weight_column.is_some();
         if has_weights && self.edge_kind().is_record() {
             return Err(Error::TwoKindsOfData);
         }
-        let options = ImportOptions {
-            duplicates: self.duplicates,
-            order: self.order,
-            reverse: self.reverse,
-            edge_vertices: self.edge_vertices,
-            layout: self.layout,
-            chunk_size: self.chunk_size,
-            batch_size: self.batch_size,
-            csr_ratio: self.csr_ratio,
-            ..ImportOptions::new("")
-        };
+        let options = self.options(Path::new(""), None);
         options.check_edge_vertices()?;
         options.check_layout()?;
         let option = match self.duplicates {

@@ -6,7 +6,7 @@ use std::path::Path;
 use graphmill_graph::{
     EdgeFields, EdgeKind, EdgeVertices, FileKind, IdKind, Layout, Order, WeightRange,
 };
-use graphmill_storage::{Open, StorageError};
+use graphmill_storage::StorageError;
 use serde::Serialize;
 
 use crate::error::{Error, check_stop};
@@ -169,7 +169,7 @@ impl Machine {
         for path in self.disk().list(folder)? {
             bytes += match self.disk().is_dir(&path)? {
                 true => self.disk_bytes(&path)?,
-                false => self.disk().open(&path, Open::Read)?.len()?,
+                false => self.disk().stamp(&path)?.bytes,
             };
         }
         Ok(bytes)

@@ -133,7 +133,7 @@ impl Machine {
         let largest = largest(bytes, import, self.ranks())?;
         let opening = OPENING_BYTES + bytes / 1024;
         let (readers, weights) = (FileSource::reader_bytes_by_name(files), import.edge_kind());
-        let options = self.import_options(Path::new(""), import);
+        let options = import.options(Path::new(""), self.tmp_asked());
         let nothing = MemoryBudget::new(0);
         let imported = check_memory(&nothing, self.workers(), readers, weights, true, &options);
         let importing = match imported {

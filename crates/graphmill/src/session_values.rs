@@ -111,7 +111,7 @@ impl Session {
         path: &Path,
         array: VertexArray<T>,
     ) -> Result<ActiveSet, Error> {
-        fill::fill(&self.machine, &mut self.engine, &self.graph, path, array)
+        fill::fill(self, path, array)
     }
 
     /// Returns the set of the vertices that a file names.
@@ -121,7 +121,7 @@ impl Session {
     /// # Errors
     /// As for [`Session::read_values`].
     pub fn read_set(&mut self, path: &Path) -> Result<ActiveSet, Error> {
-        fill::set(&self.machine, &mut self.engine, &self.graph, path)
+        fill::set(self, path)
     }
 
     /// Calls `each` with the id and the value of every vertex, in ascending order of ids; on rank 0 alone.

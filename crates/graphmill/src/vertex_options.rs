@@ -84,32 +84,20 @@ impl Plan {
             let path = Path::new(value);
             if option.kind == OptionKind::VertexSet {
                 let set = session.vertex_array::<u8>(&array)?;
-                let Session {
-                    engine,
-                    graph,
-                    machine,
-                    ..
-                } = session;
                 if is_word {
-                    parity::check_integers(graph, option.name, value)?;
-                    parity::fill(machine, engine, graph, value == "odd", set)?;
+                    parity::check_integers(&session.graph, option.name, value)?;
+                    parity::fill(session, value == "odd", set)?;
                 } else {
-                    fill::members(machine, engine, graph, path, set)?;
+                    fill::members(session, path, set)?;
                 }
                 settings.sets.insert(name, set);
             } else if !is_word {
                 let vector = session.vertex_array::<f64>(&array)?;
-                let Session {
-                    engine,
-                    graph,
-                    machine,
-                    ..
-                } = session;
                 let missing = option.kind.missing();
                 if missing != 0.0 {
-                    engine.process_vertices(vector.write(), None, |_, value| *value = missing)?;
+                    session.process_vertices(vector.write(), None, |_, value| *value = missing)?;
                 }
-                fill::vector(machine, engine, graph, path, option.kind, vector)?;
+                fill::vector(session, path, option.kind, vector)?;
                 settings.vectors.insert(name, vector);
             }
         }

@@ -63,5 +63,5 @@ pub use source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
 
 /// Parquet files, read within the budget: every length in a file is checked before it is used.
 pub mod parquet_pages {
-    pub use crate::readers::{column_reader, footer, guarded, pages_bytes};
+    pub use crate::readers::{CellValue, cells, column_reader, footer, pages_bytes};
 }

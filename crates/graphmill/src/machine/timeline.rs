@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::machine::resources::Machine;
@@ -43,7 +43,7 @@ pub(crate) struct Recording {
 }
 
 /// The counters of each step, a step being `STEP` times 2 to the power of `doubled`.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Recorded {
     doubled: u32,
     steps: Vec<[u64; COUNTERS]>,
@@ -132,19 +132,11 @@ impl Recorded {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        let numbers = self.steps.iter().flatten().copied();
-        let numbers = [u64::from(self.doubled)].into_iter().chain(numbers);
-        numbers.flat_map(u64::to_le_bytes).collect()
+        serde_json::to_vec(self).unwrap_or_default()
     }
 
     fn of(bytes: &[u8]) -> Recorded {
-        let numbers = bytes.as_chunks().0.iter().copied();
-        let numbers: Vec<u64> = numbers.map(u64::from_le_bytes).collect();
-        let (doubled, steps) = numbers.split_first().unwrap_or((&0, &[]));
-        Recorded {
-            doubled: (*doubled).min(32) as u32,
-            steps: steps.as_chunks().0.to_vec(),
-        }
+        serde_json::from_slice(bytes).unwrap_or_default()
     }
 
     fn timeline(&self) -> Timeline {

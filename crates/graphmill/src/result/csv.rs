@@ -11,7 +11,7 @@ use graphmill_graph::Id;
 
 use crate::error::Error;
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
-use crate::result::names::{VertexNames, fewer_ids};
+use crate::result::names::{VertexNames, fewer_ids, id_of};
 use crate::result::rows::{EDGE_COLUMNS, ResultRows, are_edges, are_vertices};
 use crate::result::sizes::{BLOCK_ROWS, OUTPUT_BYTES};
 use crate::result::values::{EdgePart, ValueColumn, ends};
@@ -21,17 +21,17 @@ use crate::result_error::ResultError;
 /// Rows that a worker writes at a time.
 const ROWS: u64 = BLOCK_ROWS / 2;
 
-/// Writes rows to `sink`, and gives it back; tells `note` of rows that are written.
+/// Writes rows to `sink`; tells `note` of rows that are written.
 ///
 /// # Errors
 /// Ids or values cannot be read, the sink fails, or work is to stop.
-pub(super) fn write<W: Write>(
-    mut sink: W,
+pub(super) fn write(
+    sink: &mut dyn Write,
     tabs: bool,
     rows: &mut ResultRows<'_>,
     pool: &mut EncodePool,
     note: &mut dyn FnMut(u64),
-) -> Result<W, Error> {
+) -> Result<(), Error> {
     let mut header = csv_writer(tabs);
     let is_of_edges = are_edges(rows.output);
     let columns = match is_of_edges {
@@ -53,8 +53,7 @@ pub(super) fn write<W: Write>(
             is_single,
             names,
         };
-        walk(rows, pool, ROWS / 2, encoder, put)?;
-        return Ok(sink);
+        return walk(rows, pool, ROWS / 2, encoder, put);
     }
     let (nullable, are_vertices) = (rows.output.nullable, are_vertices(rows.output));
     let encoder = |names| CsvRows {
@@ -63,8 +62,7 @@ pub(super) fn write<W: Write>(
         are_vertices,
         names,
     };
-    walk(rows, pool, ROWS, encoder, put)?;
-    Ok(sink)
+    walk(rows, pool, ROWS, encoder, put)
 }
 
 /// Encodes rows that are edges.
@@ -87,10 +85,7 @@ impl Encoder for CsvEdges {
         while task.row < edges.len() && bytes < OUTPUT_BYTES {
             let edge = &edges[task.row];
             for end in ends(edge) {
-                bytes += match &self.names {
-                    Some(names) => put_id(&mut rows, names.of_rank(end), &mut number)?,
-                    None => put(&mut rows, number.format(end))?,
-                };
+                bytes += put_id(&mut rows, id_of(self.names.as_ref(), end), &mut number)?;
             }
             let weight = key_weight(edge[0]);
             bytes += match self.is_single {
@@ -108,13 +103,13 @@ impl Encoder for CsvEdges {
     }
 }
 
-fn csv_writer(tabs: bool) -> csv::Writer<Vec<u8>> {
+pub(super) fn csv_writer(tabs: bool) -> csv::Writer<Vec<u8>> {
     csv::WriterBuilder::new()
         .delimiter(if tabs { b'\t' } else { b',' })
         .from_writer(Vec::new())
 }
 
-fn bytes_of(rows: csv::Writer<Vec<u8>>) -> Result<Vec<u8>, ResultError> {
+pub(super) fn bytes_of(rows: csv::Writer<Vec<u8>>) -> Result<Vec<u8>, ResultError> {
     rows.into_inner()
         .map_err(|error| ResultError::Write(error.into_error()))
 }
@@ -146,11 +141,8 @@ impl Encoder for CsvRows {
                     ValueColumn::F32(values) => put(&mut rows, text(values[row], &mut float))?,
                     ValueColumn::F64(values) => put(&mut rows, text(values[row], &mut float))?,
                     values => {
-                        let value = values.integer(row);
-                        match &self.names {
-                            Some(names) => put_id(&mut rows, names.of_rank(value), &mut number)?,
-                            None => put(&mut rows, number.format(value))?,
-                        }
+                        let id = id_of(self.names.as_ref(), values.integer(row));
+                        put_id(&mut rows, id, &mut number)?
                     }
                 };
                 rows.write_record(None::<&[u8]>)

@@ -159,6 +159,12 @@ impl VertexNames {
     }
 }
 
+/// Returns the id of the vertex of a rank: the rank itself if the graph names its vertices so.
+#[inline]
+pub(super) fn id_of(names: Option<&VertexNames>, rank: u64) -> Id<'_> {
+    names.map_or(Id::Integer(rank), |names| names.of_rank(rank))
+}
+
 /// A dictionary holds as many ids as there are vertices, of one kind.
 pub(super) fn fewer_ids() -> Error {
     let what = "fewer ids than vertices".into();

@@ -2,7 +2,6 @@
 //!
 //! A part without the row has the columns alone.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use graphmill_algorithms::{NumberRow, NumberValue};
@@ -13,34 +12,22 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
+use crate::result::csv::{bytes_of, csv_writer};
 use crate::result_error::ResultError;
 
-/// Writes the header and, if the rank has it, the row; gives the sink back.
-pub(super) fn write_csv<W: Write>(
-    mut sink: W,
-    tabs: bool,
-    row: &NumberRow,
-    has_row: bool,
-) -> Result<W, ResultError> {
-    let mut rows = csv::WriterBuilder::new()
-        .delimiter(if tabs { b'\t' } else { b',' })
-        .from_writer(Vec::new());
+/// Returns the header and, if the rank has it, the row as CSV.
+pub(super) fn to_csv(tabs: bool, row: &NumberRow, has_row: bool) -> Result<Vec<u8>, ResultError> {
+    let mut rows = csv_writer(tabs);
     rows.write_record(row.columns().map(|column| column.0))?;
     if has_row {
         let texts = row.columns().map(|column| column.1.text());
         rows.write_record(texts.map(Option::unwrap_or_default))?;
     }
-    let bytes = rows.into_inner().map_err(|error| error.into_error())?;
-    sink.write_all(&bytes)?;
-    Ok(sink)
+    bytes_of(rows)
 }
 
-/// Writes the columns and, if the rank has it, the row; gives the sink back.
-pub(super) fn write_parquet<W: Write>(
-    mut sink: W,
-    row: &NumberRow,
-    has_row: bool,
-) -> Result<W, ResultError> {
+/// Returns the columns and, if the rank has it, the row as Parquet.
+pub(super) fn to_parquet(row: &NumberRow, has_row: bool) -> Result<Vec<u8>, ResultError> {
     let mut columns = Vec::new();
     for (name, number) in row.columns() {
         let (physical, logical) = match number {
@@ -81,6 +68,5 @@ pub(super) fn write_parquet<W: Write>(
         }
         group.close()?;
     }
-    sink.write_all(&file.into_inner()?)?;
-    Ok(sink)
+    Ok(file.into_inner()?)
 }

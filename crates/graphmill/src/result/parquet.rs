@@ -46,16 +46,16 @@ const LIMIT_BYTES: usize = 64;
 /// What a file begins and ends with.
 const MAGIC: &[u8] = b"PAR1";
 
-/// Writes rows to `sink`, and gives it back; tells `note` of rows that are written.
+/// Writes rows to `sink`; tells `note` of rows that are written.
 ///
 /// # Errors
 /// Ids or values cannot be read, an id is no UTF-8, the sink fails, or work is to stop.
-pub(super) fn write<W: Write>(
-    sink: W,
+pub(super) fn write(
+    sink: &mut dyn Write,
     rows: &mut ResultRows<'_>,
     pool: &mut EncodePool,
     note: &mut dyn FnMut(u64),
-) -> Result<W, Error> {
+) -> Result<(), Error> {
     let mut file = FileWriter::new(sink, rows)?;
     let most = match are_edges(rows.output) {
         true => EDGE_GROUP_ROWS,
@@ -112,8 +112,8 @@ fn value_parts(rows: &ResultRows<'_>) -> Vec<EdgePart> {
 }
 
 /// A file on its way to `sink`.
-struct FileWriter<W> {
-    sink: W,
+struct FileWriter<'s> {
+    sink: &'s mut dyn Write,
     /// Bytes written.
     offset: u64,
     schema: SchemaDescPtr,
@@ -129,8 +129,8 @@ struct WrittenChunk {
     summary: ColumnSummary,
 }
 
-impl<W: Write> FileWriter<W> {
-    fn new(sink: W, rows: &ResultRows<'_>) -> Result<FileWriter<W>, Error> {
+impl<'s> FileWriter<'s> {
+    fn new(sink: &'s mut dyn Write, rows: &ResultRows<'_>) -> Result<FileWriter<'s>, Error> {
         let is_nullable = match rows.is_nullable() {
             true => Repetition::OPTIONAL,
             false => Repetition::REQUIRED,
@@ -311,7 +311,7 @@ impl<W: Write> FileWriter<W> {
         Ok(built.build()?)
     }
 
-    fn finish(mut self) -> Result<W, ResultError> {
+    fn finish(mut self) -> Result<(), ResultError> {
         let created_by = concat!("graphmill ", env!("CARGO_PKG_VERSION")).to_string();
         let (rows, schema) = (self.rows as i64, Arc::clone(&self.schema));
         let about = FileMetaData::new(1, rows, Some(created_by), None, schema, None);
@@ -321,8 +321,7 @@ impl<W: Write> FileWriter<W> {
             .build();
         let mut footer = Vec::new();
         ParquetMetaDataWriter::new(&mut footer, &metadata).finish()?;
-        self.put(&footer)?;
-        Ok(self.sink)
+        self.put(&footer)
     }
 }
 
@@ -456,9 +455,9 @@ impl NameDictionary {
     }
 
     /// Writes the page.
-    fn put<W: Write>(
+    fn put(
         &mut self,
-        file: &mut FileWriter<W>,
+        file: &mut FileWriter<'_>,
         chunk: &mut WrittenChunk,
         pool: &mut EncodePool,
     ) -> Result<(), Error> {

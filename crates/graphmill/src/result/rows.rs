@@ -287,7 +287,7 @@ impl<'a> ResultRows<'a> {
         if !wants_values && !self.is_part {
             return Ok(());
         }
-        let empty = self.held.empty_part(self.part);
+        let empty = ValueColumn::empty_part(&self.output.values, self.part);
         if !task.raw.is_like(&empty) {
             task.raw = empty;
         }

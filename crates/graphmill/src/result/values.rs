@@ -74,23 +74,13 @@ impl ValueColumn {
         }
     }
 
-    /// Returns an empty column for a part of such rows.
-    pub(super) fn empty_part(&self, part: EdgePart) -> ValueColumn {
-        match (self, part) {
-            (ValueColumn::F32(_), _) => ValueColumn::F32(Vec::new()),
-            (ValueColumn::F64(_), _) => ValueColumn::F64(Vec::new()),
-            (ValueColumn::U32(_), _) => ValueColumn::U32(Vec::new()),
-            (ValueColumn::U64(_), _) => ValueColumn::U64(Vec::new()),
-            (ValueColumn::Edges(_), EdgePart::Whole) => ValueColumn::Edges(Vec::new()),
-            (ValueColumn::Edges(_), EdgePart::Source | EdgePart::Destination) => {
-                ValueColumn::U64(Vec::new())
-            }
-            (ValueColumn::Edges(_), EdgePart::Weight { single: true }) => {
-                ValueColumn::F32(Vec::new())
-            }
-            (ValueColumn::Edges(_), EdgePart::Weight { single: false }) => {
-                ValueColumn::F64(Vec::new())
-            }
+    /// Returns an empty column for a part of the rows of `array`.
+    pub(super) fn empty_part(array: &Array, part: EdgePart) -> ValueColumn {
+        match part {
+            EdgePart::Whole => ValueColumn::empty(array),
+            EdgePart::Source | EdgePart::Destination => ValueColumn::U64(Vec::new()),
+            EdgePart::Weight { single: true } => ValueColumn::F32(Vec::new()),
+            EdgePart::Weight { single: false } => ValueColumn::F64(Vec::new()),
         }
     }
 
@@ -237,25 +227,18 @@ impl ValueColumn {
     /// Returns which elements are values: not infinite floats, not the greatest integer.
     pub(super) fn reached(&self, rows: Range<usize>) -> Vec<bool> {
         match self {
-            ValueColumn::F32(values) => values[rows]
-                .iter()
-                .map(|value| *value != f32::INFINITY)
-                .collect(),
-            ValueColumn::F64(values) => values[rows]
-                .iter()
-                .map(|value| *value != f64::INFINITY)
-                .collect(),
-            ValueColumn::U32(values) => values[rows]
-                .iter()
-                .map(|value| *value != u32::MAX)
-                .collect(),
-            ValueColumn::U64(values) => values[rows]
-                .iter()
-                .map(|value| *value != u64::MAX)
-                .collect(),
+            ValueColumn::F32(values) => differ(&values[rows], f32::INFINITY),
+            ValueColumn::F64(values) => differ(&values[rows], f64::INFINITY),
+            ValueColumn::U32(values) => differ(&values[rows], u32::MAX),
+            ValueColumn::U64(values) => differ(&values[rows], u64::MAX),
             ValueColumn::Edges(edges) => edges[rows].iter().map(holds_edge).collect(),
         }
     }
+}
+
+/// Returns which values are not `none`.
+fn differ<T: PartialEq>(values: &[T], none: T) -> Vec<bool> {
+    values.iter().map(|value| *value != none).collect()
 }
 
 fn add<T: Copy>(values: &mut Vec<T>, more: &[T], marks: &[bool]) {

@@ -1,12 +1,12 @@
 //! Rows one after the other, with the names of the vertices that are values beside them; as blocks in memory, too.
 
 use graphmill_algorithms::key_weight;
-use graphmill_graph::{Id, IdKind};
+use graphmill_graph::IdKind;
 
 use crate::error::Error;
 use crate::result::block::{Block, IdColumn, Values};
 use crate::result::encode::{EncodePool, EncodeScratch, EncodeTask, Encoder};
-use crate::result::names::{Distinct, ROWS_LEAST, VertexNames, fewer_ids};
+use crate::result::names::{Distinct, ROWS_LEAST, VertexNames, fewer_ids, id_of};
 use crate::result::rows::{GROUP_ROWS, ResultRows, TEXT_BYTES, are_edges, are_vertices};
 use crate::result::sizes::BLOCK_ROWS;
 use crate::result::values::{ValueColumn, ends};
@@ -72,12 +72,13 @@ pub(crate) fn each_block(
 ) -> Result<(), Error> {
     let (kind, nullable) = (rows.graph.id_kind(), rows.output.nullable);
     let are_vertices = are_vertices(rows.output);
+    let put = |task: &mut EncodeTask| {
+        task.block.take().iter().for_each(&mut *each);
+        Ok(())
+    };
     if are_edges(rows.output) {
         let encoder = |names| EdgeBlockEncoder { kind, names };
-        return walk(rows, pool, BLOCK_ROWS / 2, encoder, |task| {
-            task.block.take().iter().for_each(&mut *each);
-            Ok(())
-        });
+        return walk(rows, pool, BLOCK_ROWS / 2, encoder, put);
     }
     let encoder = |names| RowBlockEncoder {
         kind,
@@ -85,10 +86,7 @@ pub(crate) fn each_block(
         are_vertices,
         names,
     };
-    walk(rows, pool, BLOCK_ROWS, encoder, |task| {
-        task.block.take().iter().for_each(&mut *each);
-        Ok(())
-    })
+    walk(rows, pool, BLOCK_ROWS, encoder, put)
 }
 
 /// Makes blocks of rows.
@@ -108,10 +106,8 @@ impl Encoder for RowBlockEncoder {
             let id = lane.ids.next()?.ok_or_else(fewer_ids)?;
             if task.is_row() {
                 ids.push(id);
-                match &self.names {
-                    _ if !self.are_vertices => {}
-                    Some(names) => vertices.push(names.of_rank(task.raw.integer(task.row))),
-                    None => vertices.push(Id::Integer(task.raw.integer(task.row))),
+                if self.are_vertices {
+                    vertices.push(id_of(self.names.as_ref(), task.raw.integer(task.row)));
                 }
                 task.row += 1;
             }
@@ -150,10 +146,8 @@ impl Encoder for EdgeBlockEncoder {
         let [mut ids, mut destinations] = [(); 2].map(|()| IdColumn::of(self.kind));
         let from = task.row;
         while task.row < edges.len() && ids.bytes().max(destinations.bytes()) < TEXT_BYTES {
-            let [source, destination] = ends(&edges[task.row]).map(|end| match &self.names {
-                Some(names) => names.of_rank(end),
-                None => Id::Integer(end),
-            });
+            let ends = ends(&edges[task.row]);
+            let [source, destination] = ends.map(|end| id_of(self.names.as_ref(), end));
             ids.push(source);
             destinations.push(destination);
             task.row += 1;

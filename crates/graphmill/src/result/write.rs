@@ -32,22 +32,16 @@ pub(crate) fn write(
     rows: &mut ResultRows<'_>,
     note: &mut dyn FnMut(u64),
 ) -> Result<u64, Error> {
-    let (disk, budget) = (machine.disk(), machine.budget());
-    let _pages = budget.lease("pages of the result", FORMAT_BYTES)?;
-    if is_stdout(path) {
+    let _pages = machine
+        .budget()
+        .lease("pages of the result", FORMAT_BYTES)?;
+    deliver(machine, path, format, |sink| {
         let mut pool = EncodePool::new(machine, &rows.graph, &rows.memory())?;
-        let sink = CountingWriter {
-            sink: std::io::stdout(),
-            bytes: 0,
-        };
-        let mut sink = write_to(sink, format, rows, &mut pool, note)?;
-        sink.flush().map_err(ResultError::from)?;
-        return Ok(sink.bytes);
-    }
-    let sink = OutputFile::create(disk, budget, path, CHUNK_BYTES)?;
-    let mut pool = EncodePool::new(machine, &rows.graph, &rows.memory())?;
-    let sink = write_to(sink, format, rows, &mut pool, note)?;
-    Ok(sink.commit()?)
+        match format {
+            ResultFormat::Parquet => parquet::write(sink, rows, &mut pool, note),
+            ResultFormat::Text { tabs, .. } => csv::write(sink, tabs, rows, &mut pool, note),
+        }
+    })
 }
 
 /// Writes a row of numbers as `format` to `path`, or its columns alone without `has_row`.
@@ -63,53 +57,44 @@ pub(crate) fn write_numbers(
     row: &NumberRow,
     has_row: bool,
 ) -> Result<u64, Error> {
+    deliver(machine, path, format, |sink| {
+        let bytes = match format {
+            ResultFormat::Parquet => numbers::to_parquet(row, has_row)?,
+            ResultFormat::Text { tabs, .. } => numbers::to_csv(tabs, row, has_row)?,
+        };
+        Ok(sink.write_all(&bytes).map_err(ResultError::Write)?)
+    })
+}
+
+/// Opens `path` or standard output, passes it to `put`, and returns the bytes written.
+///
+/// It packs what `put` writes if `format` says so.
+fn deliver(
+    machine: &Machine,
+    path: &Path,
+    format: ResultFormat,
+    put: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
+) -> Result<u64, Error> {
+    let put = |sink: &mut dyn Write| match format {
+        ResultFormat::Text { gzip: true, .. } => {
+            let mut packed = GzEncoder::new(sink, Compression::fast());
+            put(&mut packed)?;
+            Ok(packed.finish().map(drop).map_err(ResultError::Write)?)
+        }
+        _ => put(sink),
+    };
     if is_stdout(path) {
-        let sink = CountingWriter {
+        let mut sink = CountingWriter {
             sink: std::io::stdout(),
             bytes: 0,
         };
-        let mut sink = numbers_to(sink, format, row, has_row)?;
-        sink.flush().map_err(ResultError::from)?;
+        put(&mut sink)?;
+        sink.flush().map_err(ResultError::Write)?;
         return Ok(sink.bytes);
     }
-    let sink = OutputFile::create(machine.disk(), machine.budget(), path, CHUNK_BYTES)?;
-    Ok(numbers_to(sink, format, row, has_row)?.commit()?)
-}
-
-/// Writes a row of numbers to `sink`, and gives it back complete.
-fn numbers_to<W: Write>(
-    sink: W,
-    format: ResultFormat,
-    row: &NumberRow,
-    has_row: bool,
-) -> Result<W, ResultError> {
-    match format {
-        ResultFormat::Parquet => numbers::write_parquet(sink, row, has_row),
-        ResultFormat::Text { tabs, gzip: false } => numbers::write_csv(sink, tabs, row, has_row),
-        ResultFormat::Text { tabs, gzip: true } => {
-            let sink = GzEncoder::new(sink, Compression::fast());
-            Ok(numbers::write_csv(sink, tabs, row, has_row)?.finish()?)
-        }
-    }
-}
-
-/// Writes rows to `sink`, and gives it back complete.
-fn write_to<W: Write>(
-    sink: W,
-    format: ResultFormat,
-    rows: &mut ResultRows<'_>,
-    pool: &mut EncodePool,
-    note: &mut dyn FnMut(u64),
-) -> Result<W, Error> {
-    match format {
-        ResultFormat::Parquet => parquet::write(sink, rows, pool, note),
-        ResultFormat::Text { tabs, gzip: false } => csv::write(sink, tabs, rows, pool, note),
-        ResultFormat::Text { tabs, gzip: true } => {
-            let sink = GzEncoder::new(sink, Compression::fast());
-            let sink = csv::write(sink, tabs, rows, pool, note)?;
-            Ok(sink.finish().map_err(ResultError::from)?)
-        }
-    }
+    let mut sink = OutputFile::create(machine.disk(), machine.budget(), path, CHUNK_BYTES)?;
+    put(&mut sink)?;
+    Ok(sink.commit()?)
 }
 
 /// Calls `each` with rows, a block at a time in ascending order of ids.

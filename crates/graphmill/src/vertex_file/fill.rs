@@ -9,12 +9,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use graphmill_algorithms::OptionKind;
-use graphmill_engine::{ActiveSet, Element, Engine, VertexArray, job};
+use graphmill_engine::{ActiveSet, Element, VertexArray, job};
 use graphmill_graph::{PageCache, StoredGraph, VertexId};
 use graphmill_storage::Lease;
 
 use crate::error::Error;
 use crate::machine::resources::Machine;
+use crate::session::Session;
 use crate::vertex_file::open::{open, unsorted};
 use crate::vertex_file::text::{ResultRow, RowId, RowIter, Value, ValueReading};
 use crate::vertex_ids;
@@ -31,33 +32,23 @@ const ROWS_BYTES: [u64; 2] = [1 << 18, 1 << 28];
 /// # Errors
 /// The file cannot be read; an id is of no vertex or comes twice; a value is no `T`; disk or budget failed.
 pub(crate) fn fill<T: Element + FromStr>(
-    machine: &Machine,
-    engine: &mut Engine,
-    graph: &Arc<StoredGraph>,
+    session: &mut Session,
     path: &Path,
     array: VertexArray<T>,
 ) -> Result<ActiveSet, Error> {
-    let reading = ValueReading::Words;
-    vertices(
-        machine,
-        engine,
-        graph,
-        path,
-        reading,
-        Some(array),
-        |value| {
-            let text = match value {
-                Value::Unreached => return Ok(None),
-                value => value.to_string(),
-            };
-            let text = text.trim();
-            match text.parse() {
-                Ok(value) => Ok(Some(value)),
-                Err(_) if text == "inf" => Ok(None),
-                Err(_) => Err(format!("its value {text:?} is no {}", type_name::<T>())),
-            }
-        },
-    )
+    let value_of = |value: &Value| {
+        let text = match value {
+            Value::Unreached => return Ok(None),
+            value => value.to_string(),
+        };
+        let text = text.trim();
+        match text.parse() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) if text == "inf" => Ok(None),
+            Err(_) => Err(format!("its value {text:?} is no {}", type_name::<T>())),
+        }
+    };
+    vertices(session, path, ValueReading::Words, Some(array), value_of)
 }
 
 /// Sets the rows of `vector` for which the file has a value of that kind.
@@ -65,16 +56,13 @@ pub(crate) fn fill<T: Element + FromStr>(
 /// # Errors
 /// As for [`fill`].
 pub(crate) fn vector(
-    machine: &Machine,
-    engine: &mut Engine,
-    graph: &Arc<StoredGraph>,
+    session: &mut Session,
     path: &Path,
     kind: OptionKind,
     vector: VertexArray<f64>,
 ) -> Result<(), Error> {
-    let (reading, rows) = (ValueReading::Words, Some(vector));
     let value_of = |value: &Value| number(kind, value);
-    vertices(machine, engine, graph, path, reading, rows, value_of).map(drop)
+    vertices(session, path, ValueReading::Words, Some(vector), value_of).map(drop)
 }
 
 /// Returns a value as a finite number, or as a probability; `None` if there is none.
@@ -101,46 +89,35 @@ pub(crate) fn number(kind: OptionKind, value: &Value) -> Result<Option<f64>, Str
 /// # Errors
 /// As for [`fill`].
 pub(crate) fn members(
-    machine: &Machine,
-    engine: &mut Engine,
-    graph: &Arc<StoredGraph>,
+    session: &mut Session,
     path: &Path,
     set: VertexArray<u8>,
 ) -> Result<(), Error> {
-    let (reading, rows) = (ValueReading::Ids, Some(set));
-    vertices(machine, engine, graph, path, reading, rows, |_| Ok(Some(1))).map(drop)
+    vertices(session, path, ValueReading::Ids, Some(set), |_| Ok(Some(1))).map(drop)
 }
 
 /// Returns the set of the vertices that a file names in its first column.
 ///
 /// # Errors
 /// As for [`fill`].
-pub(crate) fn set(
-    machine: &Machine,
-    engine: &mut Engine,
-    graph: &Arc<StoredGraph>,
-    path: &Path,
-) -> Result<ActiveSet, Error> {
-    let reading = ValueReading::Ids;
-    vertices(machine, engine, graph, path, reading, None, |_| {
-        Ok(Some(0_u8))
-    })
+pub(crate) fn set(session: &mut Session, path: &Path) -> Result<ActiveSet, Error> {
+    let value_of = |_: &Value| Ok(Some(0_u8));
+    vertices(session, path, ValueReading::Ids, None, value_of)
 }
 
 /// Sets rows of an array, if there is one, and returns the vertices whose rows have a value.
 fn vertices<T: Element>(
-    machine: &Machine,
-    engine: &mut Engine,
-    graph: &Arc<StoredGraph>,
+    session: &mut Session,
     path: &Path,
     reading: ValueReading,
     array: Option<VertexArray<T>>,
     value_of: impl Fn(&Value) -> Result<Option<T>, String>,
 ) -> Result<ActiveSet, Error> {
+    let (machine, graph) = (&session.machine, &session.graph);
     let mut file = None;
     // Passes retain what memory they get: here it is for rows.
-    job::release(engine);
-    job::fill(engine, array, |filled, chunk| {
+    job::release(&mut session.engine);
+    job::fill(&mut session.engine, array, |filled, chunk| {
         // A resumed run does not open the file.
         let file = match &mut file {
             Some(file) => file,

@@ -1,13 +1,11 @@
 //! The set of the vertices with odd ids, or with even ids.
 
-use std::sync::Arc;
-
 use graphmill_algorithms::AlgorithmError;
-use graphmill_engine::{Engine, VertexArray, job};
+use graphmill_engine::{VertexArray, job};
 use graphmill_graph::{Id, IdCursor, IdKind, PageCache, StoredGraph};
 
 use crate::error::Error;
-use crate::machine::resources::Machine;
+use crate::session::Session;
 
 /// Pages of the order that are kept.
 const PAGES: usize = 2;
@@ -47,14 +45,13 @@ pub(crate) fn check_integers(
 /// # Errors
 /// Ids or rows cannot be read; the budget is too small.
 pub(crate) fn fill(
-    machine: &Machine,
-    engine: &mut Engine,
-    graph: &Arc<StoredGraph>,
+    session: &mut Session,
     wants_odd: bool,
     array: VertexArray<u8>,
 ) -> Result<(), Error> {
+    let (engine, graph) = (&mut session.engine, &session.graph);
     job::release(engine);
-    let budget = machine.budget();
+    let budget = session.machine.budget();
     let batches = graph.batches();
     let own = job::local_batches(engine);
     let (mut next, end) = (batches.start(own.start), batches.cut(own.end));

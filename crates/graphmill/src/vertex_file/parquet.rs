@@ -9,21 +9,17 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_ingest::parquet_pages::{column_reader, footer, guarded, pages_bytes};
+use graphmill_ingest::parquet_pages::{CellValue, cells, column_reader, footer, pages_bytes};
 use graphmill_storage::{Lease, MemoryBudget, RandomAccessFile};
 use parquet::basic::ConvertedType;
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType};
-use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::column::reader::ColumnReader;
+use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::result::rows::EDGE_COLUMNS;
 use crate::validate_error::ValidateError;
 use crate::vertex_file::fields::{ColumnNames, number_columns};
 use crate::vertex_file::text::{ResultRow, RowId, RowIter, Value, ValueReading};
-
-/// Rows that are decoded at a time.
-const BATCH_ROWS: usize = 4096;
 
 /// Reads the footer of the file.
 pub(crate) fn rows(
@@ -157,13 +153,10 @@ impl ParquetRows {
             self.groups_read += 1;
             return Ok(());
         };
-        let read = guarded(|| {
-            let columns = group.columns.iter_mut().zip(&self.unsigned);
-            columns
-                .map(|(column, unsigned)| cells(column, *unsigned))
-                .collect()
-        });
-        let columns: Vec<Vec<ParquetValue>> = read.map_err(|error| unreadable(&path, error))?;
+        let columns = group.columns.iter_mut().zip(&self.unsigned);
+        let columns = columns.map(|(column, unsigned)| cells(column, *unsigned));
+        let columns = columns.collect::<ParquetResult<Vec<_>>>();
+        let columns = columns.map_err(|error| unreadable(&path, error))?;
         let count = columns.first().map_or(0, Vec::len);
         if columns.iter().any(|column| column.len() != count) {
             return Err(unreadable(&path, "its columns differ in length"));
@@ -185,8 +178,9 @@ impl ParquetRows {
                 continue;
             }
             let mut id = || match cells.next() {
-                Some(ParquetValue::Integer(id)) => Ok(RowId::Integer(id)),
-                Some(ParquetValue::Text(id)) => Ok(RowId::parse(id.data())),
+                Some(CellValue::Unsigned(id)) => Ok(RowId::Integer(id)),
+                Some(CellValue::Negative(id)) => Ok(RowId::parse(id.to_string().as_bytes())),
+                Some(CellValue::Text(id)) => Ok(RowId::parse(id.data())),
                 _ => Err(unreadable(&path, "a vertex is null or a float")),
             };
             let id = match self.shape {
@@ -194,7 +188,7 @@ impl ParquetRows {
                 TableShape::Vertices | TableShape::Numbers(_) => id()?,
             };
             // A file of ids alone has no value.
-            let value = cells.next().unwrap_or(ParquetValue::Null);
+            let value = cells.next().unwrap_or(CellValue::Null);
             let value = value_of(value, self.reading);
             self.ready.push_back(ResultRow { id, value, line: 0 });
         }
@@ -203,67 +197,15 @@ impl ParquetRows {
 }
 
 /// A cell as a value.
-fn value_of(cell: ParquetValue, reading: ValueReading) -> Value {
+fn value_of(cell: CellValue, reading: ValueReading) -> Value {
     match cell {
-        ParquetValue::Null => Value::Unreached,
-        ParquetValue::Integer(value) => Value::Integer(value),
-        ParquetValue::Single(value) => reading.single(value),
-        ParquetValue::Float(value) => Value::float(value),
-        ParquetValue::Text(value) => reading.word(value.data()),
+        CellValue::Null => Value::Unreached,
+        CellValue::Unsigned(value) => Value::Integer(value),
+        CellValue::Negative(value) => reading.word(value.to_string().as_bytes()),
+        CellValue::Single(value) => reading.single(value),
+        CellValue::Float(value) => Value::float(value),
+        CellValue::Text(value) => reading.word(value.data()),
     }
-}
-
-enum ParquetValue {
-    Null,
-    Integer(u64),
-    Single(f32),
-    Float(f64),
-    Text(ByteArray),
-}
-
-/// The next cells of a column; none at its end.
-fn cells(column: &mut ColumnReader, is_unsigned: bool) -> ParquetResult<Vec<ParquetValue>> {
-    use ColumnReader::*;
-    let integer = |value: i64| match is_unsigned || value >= 0 {
-        true => ParquetValue::Integer(value as u64),
-        false => ParquetValue::Text(value.to_string().into_bytes().into()),
-    };
-    match column {
-        Int32ColumnReader(column) if is_unsigned => cells_of(column, |value| {
-            ParquetValue::Integer((*value as u32).into())
-        }),
-        Int32ColumnReader(column) => cells_of(column, |value| integer((*value).into())),
-        Int64ColumnReader(column) => cells_of(column, |value| integer(*value)),
-        FloatColumnReader(column) => cells_of(column, |value| ParquetValue::Single(*value)),
-        DoubleColumnReader(column) => cells_of(column, |value| ParquetValue::Float(*value)),
-        ByteArrayColumnReader(column) => {
-            cells_of(column, |value| ParquetValue::Text(value.clone()))
-        }
-        _ => Err(ParquetError::General(
-            "a column is neither integers nor floats nor text".into(),
-        )),
-    }
-}
-
-fn cells_of<T: DataType>(
-    column: &mut ColumnReaderImpl<T>,
-    cell: impl Fn(&T::T) -> ParquetValue,
-) -> ParquetResult<Vec<ParquetValue>> {
-    let (mut levels, mut values) = (Vec::new(), Vec::new());
-    let (records, _, _) = column.read_records(BATCH_ROWS, Some(&mut levels), None, &mut values)?;
-    if levels.is_empty() {
-        // Without nulls there are no levels.
-        return Ok(values.iter().map(cell).collect());
-    }
-    let mut values = values.iter();
-    let next = |level: &i16| match level {
-        0 => Some(ParquetValue::Null),
-        _ => values.next().map(&cell),
-    };
-    let cells: Option<Vec<ParquetValue>> = levels.iter().take(records).map(next).collect();
-    cells.ok_or_else(|| {
-        ParquetError::General("a column has fewer values than its levels say".into())
-    })
 }
 
 fn unreadable(path: &Path, what: impl ToString) -> ValidateError {

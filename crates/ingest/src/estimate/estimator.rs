@@ -85,46 +85,42 @@ pub fn estimate(request: &ImportEstimateRequest<'_>) -> Result<ImportEstimate, I
         true => named + request.edges,
         false => named,
     };
-    if options.layout == Layout::Stream {
+    let outline = if options.layout == Layout::Stream {
         let edges_read = match reads_once {
             true => of.input_bytes() / of.ranks,
             // The ids of a graph take no part in what the step moves but for the dictionary.
             false => of.ids(named, has_bitmap, 0.0)?,
         };
-        let outline = of.chunks((&graph, vertices, kind), edges_read, held)?;
-        return Ok(ImportEstimate {
-            outline,
-            phases: of.phases,
-            temporary_bytes: of.temporary as u64,
-            sorts_ids,
-        });
-    }
-    let counted = CutInput {
-        vertices,
-        edges: request.edges,
-        arcs_in: &even(vertices, of.arcs),
-        arcs_out: None,
-        weights: request.weights,
-    };
-    let (shape, plan, owners) = cut(&counted, request.ranks, options)?;
-    let outline = graph.outline(&shape, kind);
-    let edges_read = of.ids(named, has_bitmap, outline.files.ids as f64)?;
-    if request.vertices / 4 > named {
-        let sum = StepBytes {
-            read: edges_read,
-            sent: of.all_reduce(ArcHistograms::bytes(false) as f64),
-            ..StepBytes::default()
+        of.chunks((&graph, vertices, kind), edges_read, held)?
+    } else {
+        let counted = CutInput {
+            vertices,
+            edges: request.edges,
+            arcs_in: &even(vertices, of.arcs),
+            arcs_out: None,
+            weights: request.weights,
         };
-        of.arcs_phase("count", sum);
-    }
-    let here = owners.iter().filter(|owner| **owner == 0).count().max(1);
-    of.columns(
-        (&shape, &plan, here as u64),
-        &outline,
-        sorts_ids,
-        held,
-        edges_read,
-    )?;
+        let (shape, plan, owners) = cut(&counted, request.ranks, options)?;
+        let outline = graph.outline(&shape, kind);
+        let edges_read = of.ids(named, has_bitmap, outline.files.ids as f64)?;
+        if request.vertices / 4 > named {
+            let sum = StepBytes {
+                read: edges_read,
+                sent: of.all_reduce(ArcHistograms::bytes(false) as f64),
+                ..StepBytes::default()
+            };
+            of.arcs_phase("count", sum);
+        }
+        let here = owners.iter().filter(|owner| **owner == 0).count().max(1);
+        of.columns(
+            (&shape, &plan, here as u64),
+            &outline,
+            sorts_ids,
+            held,
+            edges_read,
+        )?;
+        outline
+    };
     Ok(ImportEstimate {
         outline,
         phases: of.phases,

@@ -316,20 +316,34 @@ fn encode_records<const ID: usize, const BYTES: usize>(
 }
 
 /// Bytes not yet read.
-struct ByteCursor<'a>(&'a [u8]);
+pub(crate) struct ByteCursor<'a>(pub(crate) &'a [u8]);
 
 impl<'a> ByteCursor<'a> {
-    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+    #[inline]
+    pub(crate) fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;
         Some(taken)
     }
 
-    /// An id after its length.
-    fn text(&mut self) -> Option<&'a [u8]> {
-        let length = self.take(2)?;
-        self.take(word(length) as usize)
+    /// Returns the next id, which is after its length; `None` if it is incomplete.
+    #[inline]
+    pub(crate) fn text(&mut self) -> Option<&'a [u8]> {
+        let (length, rest) = self.0.split_first_chunk()?;
+        let (text, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+        self.0 = rest;
+        Some(text)
     }
+}
+
+/// Writes an id after its length; returns the bytes behind it.
+#[inline]
+pub(crate) fn put_text<'o>(out: &'o mut [u8], id: &[u8]) -> &'o mut [u8] {
+    let (length, rest) = out.split_at_mut(2);
+    let (text, rest) = rest.split_at_mut(id.len());
+    length.copy_from_slice(&(id.len() as u16).to_le_bytes());
+    text.copy_from_slice(id);
+    rest
 }
 
 /// A little-endian number of at most 8 bytes.
@@ -444,14 +458,8 @@ impl<'a> EdgeFileWriter<'a> {
         let data_bytes = self.edge_file.weights.bytes();
         for (i, (source, target)) in edges.iter().enumerate() {
             let bytes = 4 + source.len() + target.len() + data_bytes;
-            let mut out = self.reserve(piece, first + i as u64, IdEncoding::Text, bytes)?;
-            for id in [source, target] {
-                let (length, rest) = out.split_at_mut(2);
-                let (text, rest) = rest.split_at_mut(id.len());
-                length.copy_from_slice(&(id.len() as u16).to_le_bytes());
-                text.copy_from_slice(id);
-                out = rest;
-            }
+            let out = self.reserve(piece, first + i as u64, IdEncoding::Text, bytes)?;
+            let out = put_text(put_text(out, source), target);
             out.copy_from_slice(&data.get(i).to_le_bytes()[..data_bytes]);
             self.count(1);
         }

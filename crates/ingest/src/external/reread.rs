@@ -8,8 +8,10 @@ use graphmill_storage::{CancelToken, Disk, MemoryBudget, RecordReader, RecordWri
 
 use super::bucket_file::ChunkReader;
 use super::edge_file::{EDGE_CHUNK_BYTES_MAX, EdgeBatchSink, OrderedEdgeFile};
+use super::parallel;
 use crate::edge_data::EdgeData;
 use crate::error::IngestError;
+use crate::options::ImportResources;
 use crate::source::{EdgeSink, EdgeSource, PieceReader};
 
 /// Edges in units that workers read independently; every edge has its number in the input.
@@ -129,6 +131,21 @@ impl<'a> EdgeReplay<'a> {
                 AHEAD,
             )?)),
         }
+    }
+
+    /// Reads all units into sinks that workers `make` for themselves.
+    pub(crate) fn read_all<S: EdgeBatchSink + Send>(
+        &self,
+        resources: ImportResources<'_>,
+        lanes: usize,
+        make: impl Fn() -> Result<S, IngestError> + Sync,
+    ) -> Result<Vec<S>, IngestError> {
+        let make = || Ok((self.reader(resources.disk, resources.budget)?, make()?));
+        let work = |(reader, sink): &mut (EdgeReplayReader<'_>, S), unit| {
+            self.read(unit, reader, resources.stop, sink)
+        };
+        let states = parallel::run(resources, lanes, self.units(), make, work)?;
+        Ok(states.into_iter().map(|(_, sink)| sink).collect())
     }
 
     /// Reads one unit, with a reader that this source made.

@@ -6,7 +6,6 @@ use crate::comm::ImportCommunicator;
 use crate::edge_data::EdgeData;
 use crate::error::IngestError;
 use crate::external::edge_file::EdgeBatchSink;
-use crate::external::parallel;
 use crate::external::reread::EdgeReplay;
 use crate::ids::index_map::IdToIndex;
 use crate::options::{ImportOptions, ImportResources};
@@ -46,25 +45,6 @@ impl CountContext<'_> {
         Ok(())
     }
 
-    /// Reads all edges into sinks that workers `make` for themselves.
-    pub(crate) fn read<S: EdgeBatchSink + Send>(
-        &self,
-        make: impl Fn() -> Result<S, IngestError> + Sync,
-    ) -> Result<Vec<S>, IngestError> {
-        let resources = self.resources;
-        let states = parallel::run(
-            resources,
-            usize::MAX,
-            self.source.units(),
-            || {
-                let sink = make()?;
-                Ok((self.source.reader(resources.disk, resources.budget)?, sink))
-            },
-            |(reader, sink), unit| self.source.read(unit, reader, resources.stop, sink),
-        )?;
-        Ok(states.into_iter().map(|(_, sink)| sink).collect())
-    }
-
     /// Counts arcs by range of indices, on all ranks.
     pub(crate) fn run(&self) -> Result<ArcHistograms, IngestError> {
         let last = self.vertices.saturating_sub(1);
@@ -77,7 +57,7 @@ impl CountContext<'_> {
             sink.arcs.grow(last);
             Ok(sink)
         };
-        let sinks = self.read(make)?;
+        let sinks = self.source.read_all(self.resources, usize::MAX, make)?;
         let mut sum = make()?.arcs;
         sinks
             .into_iter()

@@ -233,7 +233,7 @@ fn count_from(
     let numbers = first..first + counters.len() as u64;
     let sections = counters.as_chunks_mut().0;
     let sections: Vec<CounterSection<'_>> = sections.iter_mut().map(Mutex::new).collect();
-    let sinks = count.read(|| {
+    let sinks = count.source.read_all(count.resources, usize::MAX, || {
         let line_bytes = sections.len() * LINE * size_of::<u16>();
         Ok(DegreeSink {
             count,

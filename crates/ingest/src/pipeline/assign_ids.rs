@@ -12,6 +12,7 @@ use graphmill_graph::{IdKind, IdsSummary, IdsWriter, Layout, Order};
 use super::context::{ImportContext, read_ahead};
 use super::scan::ScanResult;
 use crate::error::IngestError;
+use crate::external::edge_file::ByteCursor;
 use crate::external::reread::EdgeReplay;
 use crate::ids::external::context::{DictionaryMemory, EdgeEnds, SortContext};
 use crate::ids::external::dictionary::IdDictionary;
@@ -332,14 +333,13 @@ impl<'a> ImportContext<'a> {
             },
             |_, bytes| {
                 came.extend(bytes);
-                let mut rest = &came[..];
-                while let Some((id, left)) = next_id(rest) {
+                let mut left = ByteCursor(&came);
+                while let Some(id) = left.text() {
                     if let Some(writer) = &mut writer {
                         put(writer, id)?;
                     }
-                    rest = left;
                 }
-                let used = came.len() - rest.len();
+                let used = came.len() - left.0.len();
                 came.drain(..used);
                 Ok(())
             },
@@ -350,10 +350,4 @@ impl<'a> ImportContext<'a> {
         }
         Ok((writer.map(IdsWriter::finish).transpose()?, first))
     }
-}
-
-/// Splits the first id from a list of ids with lengths; `None` if it is incomplete.
-fn next_id(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = bytes.split_first_chunk()?;
-    rest.split_at_checked(u16::from_le_bytes(*length).into())
 }

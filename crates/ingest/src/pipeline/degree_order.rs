@@ -260,7 +260,8 @@ impl<'a> ImportContext<'a> {
                 let states = parallel::run(resources, lanes, units, make, work)?;
                 lock(&resting).extend(states);
             }
-            Ok(std::mem::take(&mut *lock(&resting)))
+            let states = std::mem::take(&mut *lock(&resting));
+            Ok(states.into_iter().map(|(_, sink)| sink).collect())
         };
         let counts = self.fill(&target, read)?;
         drop(resting);

@@ -14,8 +14,6 @@ use super::write;
 use crate::build::distribute::{DistributionPlan, Distributor};
 use crate::error::IngestError;
 use crate::external::bucket_file::{BucketFile, BucketWriter, fill};
-use crate::external::parallel;
-use crate::external::reread::EdgeReplayReader;
 use crate::external::shuffle::BucketShuffle;
 use crate::ids::index_map::IndexLookup;
 use crate::ids::order_window::OrderWindow;
@@ -92,20 +90,10 @@ impl<'a> ImportContext<'a> {
         let resources = self.resources;
         let target = self.bucket_target(to, file, sizes)?;
         let indices = indexed.indices.look_up().with_window(window.as_ref());
-        let make = || {
-            let reader = indexed.source.reader(resources.disk, resources.budget)?;
-            Ok((reader, target.distributor(indices, meter)?))
-        };
-        let work = |(reader, distributor): &mut (EdgeReplayReader<'_>, Distributor<'_>),
-                    unit: u64| {
-            indexed
-                .source
-                .read(unit, reader, resources.stop, distributor)
-        };
-        let units = indexed.source.units();
-        let read = || parallel::run(resources, sizes.lanes as usize, units, make, work);
-        let counts = self.fill(&target, read)?;
-        indexed.source.check_unchanged(&**resources.disk)?;
+        let (source, lanes) = (&indexed.source, sizes.lanes as usize);
+        let make = || target.distributor(indices, meter);
+        let counts = self.fill(&target, || source.read_all(resources, lanes, make))?;
+        source.check_unchanged(&**resources.disk)?;
         self.buckets(target, counts)
     }
 
@@ -139,10 +127,10 @@ impl<'a> ImportContext<'a> {
     }
 
     /// Fills the buckets by `read`, which returns the distributors; returns the counts of all parts.
-    pub(super) fn fill<'d, R>(
+    pub(super) fn fill<'d>(
         &mut self,
         target: &BucketTarget<'_>,
-        read: impl FnOnce() -> Result<Vec<(R, Distributor<'d>)>, IngestError>,
+        read: impl FnOnce() -> Result<Vec<Distributor<'d>>, IngestError>,
     ) -> Result<Buffer, IngestError> {
         let (disk, budget) = (&**target.resources.disk, target.resources.budget);
         let (shuffle, slab_bytes) = (target.shuffle.as_ref(), target.slab_bytes);
@@ -182,14 +170,14 @@ impl<'a> ImportContext<'a> {
     }
 
     /// Ends the work of all distributors; the counts of all parts.
-    fn gather<'d, R>(
+    fn gather(
         &mut self,
         plan: &DistributionPlan,
-        states: Vec<(R, Distributor<'d>)>,
+        distributors: Vec<Distributor<'_>>,
     ) -> Result<Buffer, IngestError> {
         let mut counts: Option<Buffer> = None;
         let mut edges = 0;
-        for distributor in states.into_iter().map(|(_, distributor)| distributor) {
+        for distributor in distributors {
             let (mut part, distributed, written) = distributor.finish()?;
             if let Some(sums) = counts {
                 let parts = part.typed_mut::<u64>().iter_mut();

@@ -24,9 +24,7 @@ pub(crate) fn pairs(
     let mut edges = Vec::with_capacity(BATCH_EDGES_MAX);
     let (mut kept, mut taken) = (0, 0);
     loop {
-        if stop.is_cancelled() {
-            return Err(IngestError::Stopped);
-        }
+        IngestError::check_stop(stop)?;
         let (run, last) = runs.next(kept)?;
         let run = &run[..run.len().min(usize::try_from(limit).unwrap_or(usize::MAX))];
         kept = run.len() % width.pair_bytes();

@@ -252,9 +252,7 @@ fn states_of_pieces(
     let (mut state, mut offset, mut kept) = (None, head.bytes, 0);
     bytes.open(&file.path, file.bytes, head.bytes, file.bytes)?;
     loop {
-        if stop.is_cancelled() {
-            return Err(IngestError::Stopped);
-        }
+        IngestError::check_stop(stop)?;
         let (run, last) = bytes.next(kept)?;
         let mut at = 0;
         while at < run.len() {

@@ -15,8 +15,9 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::edge_columns::DataColumn;
-use super::parquet_bytes::{column_reader, footer, guarded, pages_bytes};
-use super::parquet_rows::{EdgeBatch, ParquetType, RowRequest, cells};
+use super::parquet_bytes::{column_reader, footer, pages_bytes};
+use super::parquet_cells::cells;
+use super::parquet_rows::{EdgeBatch, ParquetType, RowRequest};
 use super::text::columns::{called, choose};
 use super::text::dialect::{DialectRequest, RecordKind};
 use crate::error::IngestError;
@@ -194,14 +195,10 @@ impl ParquetFile {
         let mut batch = EdgeBatch::new(want);
         let (mut done, mut reported) = (0, 0);
         while done < rows {
-            if stop.is_cancelled() {
-                return Err(IngestError::Stopped);
-            }
-            let cells = guarded(|| {
-                let columns = readers.iter_mut().zip(&self.kinds);
-                let cells = columns.map(|(column, kind)| cells(column, *kind));
-                cells.collect::<ParquetResult<Vec<_>>>()
-            });
+            IngestError::check_stop(stop)?;
+            let columns = readers.iter_mut().zip(&self.kinds);
+            let cells = columns.map(|(column, kind)| cells(column, *kind == ParquetType::Unsigned));
+            let cells = cells.collect::<ParquetResult<Vec<_>>>();
             let cells = cells.map_err(|error| broken(path, error))?;
             let count = cells[0].len();
             if count == 0 || cells.iter().any(|column| column.len() != count) {

@@ -229,10 +229,7 @@ impl ChunkReader for ParquetBytes {
 }
 
 /// Runs a step of the library; its panic on a broken file becomes an error.
-///
-/// # Errors
-/// What the step returns, or that it panicked.
-pub fn guarded<T>(step: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
+pub(super) fn guarded<T>(step: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
     catch_unwind(AssertUnwindSafe(step))
         .unwrap_or_else(|_| Err(broken("the Parquet library gave up on it")))
 }

@@ -1,11 +1,10 @@
 //! Rows of a Parquet file to edges: the cells of the wanted columns, and what they are converted to.
 
 use graphmill_graph::EdgeKind;
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType};
-use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::data_type::ByteArray;
 
 use super::edge_columns::{DataColumn, OutOfRange, float_bits, integer_bits};
+use super::parquet_cells::CellValue;
 use super::text::values::{integer, integer_id, text_id};
 use crate::edge_data::{EdgeDataBatch, weight_bits};
 use crate::error::{CellProblem, IngestError};
@@ -33,36 +32,12 @@ pub(crate) struct RowRequest {
     pub(crate) skips: bool,
 }
 
-/// A value of a wanted column.
-pub(super) enum CellValue {
-    Null,
-    Signed(i64),
-    Unsigned(u64),
-    Float(f64),
-    Text(ByteArray),
-}
-
 /// Edges to be delivered.
 pub(super) struct EdgeBatch {
     want: RowRequest,
     integers: Vec<(u64, u64)>,
-    texts: Vec<(TextId, TextId)>,
+    texts: Vec<(ByteArray, ByteArray)>,
     data: EdgeDataBatch,
-}
-
-/// A text id: of the page, or of a number.
-enum TextId {
-    Page(ByteArray),
-    Number(String),
-}
-
-impl TextId {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Page(bytes) => bytes.data(),
-            Self::Number(text) => text.as_bytes(),
-        }
-    }
 }
 
 impl EdgeBatch {
@@ -117,7 +92,7 @@ impl EdgeBatch {
         if !self.texts.is_empty() {
             let texts = self.texts.iter();
             let texts: Vec<(&[u8], &[u8])> = texts
-                .map(|(source, destination)| (source.bytes(), destination.bytes()))
+                .map(|(source, destination)| (source.data(), destination.data()))
                 .collect();
             sink.texts(&texts, self.data.data())?;
         }
@@ -131,9 +106,9 @@ impl EdgeBatch {
 fn integer_of(cell: &CellValue, ids: Ids, last: u64) -> Result<u64, CellProblem> {
     let number = match cell {
         CellValue::Null => return Err(CellProblem::Null),
-        CellValue::Signed(number) => i128::from(*number),
         CellValue::Unsigned(number) => i128::from(*number),
-        CellValue::Float(_) => return Err(CellProblem::NotInteger),
+        CellValue::Negative(number) => i128::from(*number),
+        CellValue::Single(_) | CellValue::Float(_) => return Err(CellProblem::NotInteger),
         CellValue::Text(text) => integer(text.data()).ok_or(CellProblem::NotInteger)?,
     };
     match integer_id(number, ids) {
@@ -146,23 +121,24 @@ fn integer_of(cell: &CellValue, ids: Ids, last: u64) -> Result<u64, CellProblem>
     }
 }
 
-fn text_of(cell: &CellValue) -> Result<TextId, CellProblem> {
+fn text_of(cell: &CellValue) -> Result<ByteArray, CellProblem> {
     match cell {
         CellValue::Null => Err(CellProblem::Null),
-        CellValue::Signed(number) => Ok(TextId::Number(number.to_string())),
-        CellValue::Unsigned(number) => Ok(TextId::Number(number.to_string())),
-        CellValue::Float(_) => Err(CellProblem::NoId),
+        CellValue::Unsigned(number) => Ok(number.to_string().into_bytes().into()),
+        CellValue::Negative(number) => Ok(number.to_string().into_bytes().into()),
+        CellValue::Single(_) | CellValue::Float(_) => Err(CellProblem::NoId),
         CellValue::Text(text) if text.is_empty() => Err(CellProblem::Empty),
         CellValue::Text(text) if text_id(text.data(), 1).is_err() => Err(CellProblem::NoId),
-        CellValue::Text(text) => Ok(TextId::Page(text.clone())),
+        CellValue::Text(text) => Ok(text.clone()),
     }
 }
 
 fn weight_of(cell: &CellValue, kind: EdgeKind) -> Result<f64, CellProblem> {
     let weight = match cell {
         CellValue::Null => return Err(CellProblem::Null),
-        CellValue::Signed(number) => *number as f64,
         CellValue::Unsigned(number) => *number as f64,
+        CellValue::Negative(number) => *number as f64,
+        CellValue::Single(number) => f64::from(*number),
         CellValue::Float(number) => *number,
         CellValue::Text(_) => return Err(CellProblem::NotWeight),
     };
@@ -178,54 +154,12 @@ fn field_of(cell: &CellValue, field: DataColumn) -> Result<u128, CellProblem> {
     let problem = CellProblem::NotField { kind: field.kind };
     let bits = match cell {
         CellValue::Null => return Err(CellProblem::Null),
-        CellValue::Signed(number) => integer_bits((*number).into(), field.kind),
         CellValue::Unsigned(number) => integer_bits((*number).into(), field.kind),
+        CellValue::Negative(number) => integer_bits((*number).into(), field.kind),
+        CellValue::Single(number) => float_bits((*number).into(), field.kind).ok_or(problem)?,
         CellValue::Float(number) => float_bits(*number, field.kind).ok_or(problem)?,
         CellValue::Text(_) => return Err(problem),
     };
     bits.map(|bits| field.part(bits))
         .map_err(|OutOfRange| problem)
-}
-
-/// The next cells of a column, at most a batch.
-pub(super) fn cells(column: &mut ColumnReader, kind: ParquetType) -> ParquetResult<Vec<CellValue>> {
-    use ColumnReader::*;
-    match column {
-        Int32ColumnReader(column) => cells_of(column, |&value| match kind {
-            ParquetType::Unsigned => CellValue::Unsigned(u64::from(value as u32)),
-            _ => CellValue::Signed(value.into()),
-        }),
-        Int64ColumnReader(column) => cells_of(column, |&value| match kind {
-            ParquetType::Unsigned => CellValue::Unsigned(value as u64),
-            _ => CellValue::Signed(value),
-        }),
-        FloatColumnReader(column) => cells_of(column, |&value| CellValue::Float(value.into())),
-        DoubleColumnReader(column) => cells_of(column, |&value| CellValue::Float(value)),
-        ByteArrayColumnReader(column) => cells_of(column, |value| CellValue::Text(value.clone())),
-        _ => Err(ParquetError::General(
-            "a column has another type than its schema says".into(),
-        )),
-    }
-}
-
-fn cells_of<T: DataType>(
-    column: &mut ColumnReaderImpl<T>,
-    cell: impl Fn(&T::T) -> CellValue,
-) -> ParquetResult<Vec<CellValue>> {
-    let (mut levels, mut values) = (Vec::new(), Vec::new());
-    let (records, _, _) =
-        column.read_records(BATCH_EDGES_MAX, Some(&mut levels), None, &mut values)?;
-    if levels.is_empty() {
-        // Without nulls there are no levels.
-        return Ok(values.iter().map(cell).collect());
-    }
-    let mut values = values.iter();
-    let mut next = |level: &i16| match level {
-        0 => Some(CellValue::Null),
-        _ => values.next().map(&cell),
-    };
-    let cells: Option<Vec<CellValue>> = levels.iter().take(records).map(&mut next).collect();
-    cells.ok_or_else(|| {
-        ParquetError::General("a column has fewer values than its levels say".into())
-    })
 }

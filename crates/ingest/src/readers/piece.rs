@@ -139,9 +139,7 @@ impl<'a> FileReader<'a> {
 fn count_lines(runs: &mut dyn ByteRuns, end: u64, stop: &CancelToken) -> Result<u64, IngestError> {
     let (mut lines, mut left, mut before) = (0, end, b'\n');
     loop {
-        if stop.is_cancelled() {
-            return Err(IngestError::Stopped);
-        }
+        IngestError::check_stop(stop)?;
         let (run, last) = runs.next(0)?;
         let run = &run[..run.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
         lines += line_ends(before, run);
@@ -229,9 +227,7 @@ fn lines(
 ) -> Result<u64, ParseError> {
     let (mut kept, mut taken) = (0, 0);
     loop {
-        if stop.is_cancelled() {
-            return Err(IngestError::Stopped.into());
-        }
+        IngestError::check_stop(stop)?;
         let (run, last) = runs.next(kept)?;
         let bytes = run.len();
         let start = bytes.min(usize::try_from(skip).unwrap_or(usize::MAX));

@@ -12,7 +12,7 @@ use super::positions::{IndexBases, join, of_all_ranks, position_starts};
 use super::sorted_run::{RunTarget, SortedRun, SortedRunWriter};
 use crate::error::IngestError;
 use crate::external::bucket_file::ChunkReader;
-use crate::external::edge_file::OrderedEdgeFile;
+use crate::external::edge_file::{ByteCursor, OrderedEdgeFile};
 use crate::progress::{ImportProgress, Meter};
 
 /// The ids in their order, in a temporary file.
@@ -94,14 +94,11 @@ impl IdDictionary {
                 self.chunk_bytes,
                 sorted_run.chunks.iter().copied(),
                 context.resources.stop,
-                |mut records| {
-                    while let Some((length, rest)) = records.split_at_checked(2) {
-                        let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
-                        let id = rest.split_at_checked(length);
+                |records| {
+                    let mut left = ByteCursor(records);
+                    while !left.0.is_empty() {
                         let cut_short = || IngestError::internal("an id is cut short");
-                        let (id, rest) = id.ok_or_else(cut_short)?;
-                        each(id)?;
-                        records = rest;
+                        each(left.text().ok_or_else(cut_short)?)?;
                     }
                     Ok(())
                 },
@@ -126,13 +123,9 @@ fn collect(
             let Some(source) = source else { continue };
             let make = || {
                 let writer = OccurrenceWriter::new(occurrences, context, shuffle.as_ref())?;
-                let reader = source.reader(context.resources.disk, context.resources.budget)?;
-                Ok((reader, OccurrenceSink { writer, meter }))
+                Ok(OccurrenceSink { writer, meter })
             };
-            let states = context.run(source.units(), make, |(reader, sink), unit| {
-                source.read(unit, reader, context.resources.stop, sink)
-            })?;
-            for (_, sink) in states {
+            for sink in source.read_all(context.resources, usize::MAX, make)? {
                 sink.writer.finish(context)?;
             }
         }

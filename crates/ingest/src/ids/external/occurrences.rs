@@ -16,7 +16,7 @@ use crate::comm::ImportCommunicator;
 use crate::edge_data::EdgeData;
 use crate::error::IngestError;
 use crate::external::bucket_file::{BucketFile, BucketWriter, ChunkReader};
-use crate::external::edge_file::EdgeBatchSink;
+use crate::external::edge_file::{ByteCursor, EdgeBatchSink, put_text, word};
 use crate::external::shuffle::BucketShuffle;
 use crate::progress::Meter;
 
@@ -103,11 +103,7 @@ impl<'a> OccurrenceWriter<'a> {
     fn put(&mut self, id: &[u8], position: u64) -> Result<(), IngestError> {
         let bucket = self.occurrences.splitters.bucket(id);
         let out = self.writer.reserve(bucket, 2 + id.len() + POSITION_BYTES)?;
-        let (length, rest) = out.split_at_mut(2);
-        let (text, at) = rest.split_at_mut(id.len());
-        length.copy_from_slice(&(id.len() as u16).to_le_bytes());
-        text.copy_from_slice(id);
-        at.copy_from_slice(&position.to_le_bytes()[..POSITION_BYTES]);
+        put_text(out, id).copy_from_slice(&position.to_le_bytes()[..POSITION_BYTES]);
         self.sizes[bucket].0 += 1;
         self.sizes[bucket].1 += id.len() as u64;
         Ok(())
@@ -125,19 +121,15 @@ impl<'a> OccurrenceWriter<'a> {
 
 /// Calls `each(id, position)` for every occurrence of a chunk.
 fn for_each_occurrence(
-    mut records: &[u8],
+    records: &[u8],
     mut each: impl FnMut(&[u8], u64) -> Result<(), IngestError>,
 ) -> Result<(), IngestError> {
     let cut_short = || IngestError::internal("a record of an id is cut short");
-    while let Some((length, rest)) = records.split_at_checked(2) {
-        let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
-        let (id, rest) = rest.split_at_checked(length).ok_or_else(cut_short)?;
-        let position = rest.split_at_checked(POSITION_BYTES);
-        let (at, rest) = position.ok_or_else(cut_short)?;
-        let mut position = [0; 8];
-        position[..POSITION_BYTES].copy_from_slice(at);
-        each(id, u64::from_le_bytes(position))?;
-        records = rest;
+    let mut left = ByteCursor(records);
+    while !left.0.is_empty() {
+        let id = left.text().ok_or_else(cut_short)?;
+        let position = left.take(POSITION_BYTES).ok_or_else(cut_short)?;
+        each(id, word(position))?;
     }
     Ok(())
 }

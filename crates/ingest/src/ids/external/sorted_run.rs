@@ -21,6 +21,7 @@ use crate::error::IngestError;
 use crate::external::bucket_file::{
     BucketChunkWriter, BucketFile, BucketWriter, ChunkReader, GRAIN, HEADER_BYTES, seal_chunk,
 };
+use crate::external::edge_file::put_text;
 use crate::external::radix_sort;
 use crate::external::shuffle::BucketShuffle;
 use crate::limits::ID_BYTES_MAX;
@@ -207,8 +208,7 @@ impl<'a> SortedRunWriter<'a> {
         let out = open.and_then(|(buffer, _)| buffer.get_mut(place));
         let too_large = "an id is larger than a chunk of a temporary file";
         let out = out.ok_or_else(|| IngestError::internal(too_large))?;
-        out[..2].copy_from_slice(&(id.len() as u16).to_le_bytes());
-        out[2..].copy_from_slice(id);
+        put_text(out, id);
         Ok(())
     }
 
