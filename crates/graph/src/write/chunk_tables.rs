@@ -31,7 +31,7 @@ pub(crate) fn write(shared: &WriterState, side: FileSide) -> Result<SideTables, 
     let files = || all.iter().filter(|file| file.side == side);
     let folder = shared.staging.join(side.chunk_folder());
     shared.disk.create_dir_all(&folder)?;
-    let degrees = shared.degrees_of(side);
+    let degrees = lock(&shared.degrees).get(&side).copied();
     let degrees = degrees.ok_or_else(|| FormatError::misuse("no degrees were written"))?;
     let (disk, budget) = (&*shared.disk, &shared.budget);
     let mut writer = PagedWriter::new(disk, budget, shared.graph_id)?;
