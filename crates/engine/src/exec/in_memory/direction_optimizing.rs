@@ -20,10 +20,11 @@ use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::in_memory::bucket_queue::{BlockPool, BucketQueue, VertexBlock};
 use crate::exec::in_memory::pass_limit::PassLimit;
-use crate::exec::in_memory::peers::{Bits, SearchPeers, Told};
+use crate::exec::in_memory::peers::{SearchPeers, Told};
 use crate::exec::in_memory::round::{
     AHEAD, RoundContext, UpdateBuffer, WordOf, current_bucket, each_block, each_part,
 };
+use crate::frontier::bitmap::Bits;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::program::monotone::{Label, MonotoneProgram};
 
