@@ -13,7 +13,7 @@ use graphmill_raw::{failpoint, lock};
 use graphmill_storage::{Buffer, Disk, MemoryBudget, Open, Queue};
 
 use crate::engine_file::EngineFile;
-use crate::error::EngineError;
+use crate::error::{EngineError, made};
 
 /// Bytes of a page of rows: whole batches of 8-byte elements if they are small.
 pub(crate) fn page_bytes(batches: &Batches) -> usize {
@@ -206,10 +206,7 @@ impl RowFileIo {
         graph: &Arc<StoredGraph>,
         budget: &MemoryBudget,
     ) -> Result<&mut PageCache, EngineError> {
-        Ok(match &mut self.frames {
-            Some(frames) => frames,
-            none => none.insert(PageCache::new(graph, budget, FRAMES)?),
-        })
+        made(&mut self.frames, || PageCache::new(graph, budget, FRAMES))
     }
 
     /// Reads pages into `rows`, each to its place there; a page without a slot is zeros.

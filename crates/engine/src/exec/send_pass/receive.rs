@@ -6,7 +6,7 @@ use graphmill_raw::{AlignedBuffer, Element, lock};
 use graphmill_storage::DataKind;
 
 use crate::context::{ExecContext, each_batch};
-use crate::error::EngineError;
+use crate::error::{EngineError, made};
 use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::send_pass::boxes::SentMessages;
 use crate::exec::vertex_pass::RowPass;
@@ -64,10 +64,8 @@ impl Receipt<'_> {
         let sets: Vec<Mutex<Option<Accumulators<A>>>> = workers.map(|_| Mutex::new(None)).collect();
         each_batch(context, &batches, |i, worker| {
             let mut set = lock(&sets[worker.index]);
-            let accumulators = match &mut *set {
-                Some(set) => set,
-                none => none.insert(Accumulators::new(context, context.shape.widest, identity)?),
-            };
+            let new = || Accumulators::new(context, context.shape.widest, identity);
+            let accumulators = made(&mut set, new)?;
             let at = (batches[i], worker.index);
             self.batch::<M, A, R, S>(at, (accumulators, identity), &fold, &apply)
         })

@@ -19,7 +19,7 @@ use graphmill_raw::Element;
 use graphmill_storage::Step;
 
 use crate::context::ExecContext;
-use crate::error::{EngineError, ensure};
+use crate::error::{EngineError, ensure, made};
 use crate::exchange::all_to_all::{Exchange, ExchangeProgress, FillStatus, FrameSource, Received};
 use crate::exchange::filter::MessageFilter;
 use crate::exchange::frame::Frame;
@@ -177,13 +177,10 @@ impl<M: Element> Inbound<'_, M> {
         let batch = section.batch;
         ensure((self.next..end).contains(&batch), protocol_error)?;
         self.close(batch)?;
-        let (writer, count) = match &mut self.open_writer {
-            Some(open_writer) => open_writer,
-            None => {
-                let writer = self.messages.open_writer(batch, self.cursor)?;
-                self.open_writer.insert((writer, 0))
-            }
-        };
+        let (writer, count) = made(&mut self.open_writer, || {
+            let writer = self.messages.open_writer(batch, self.cursor);
+            writer.map(|writer| (writer, 0))
+        })?;
         let (values, present) = writer.parts();
         let mut outside = false;
         section.each(|source, message: M| match values.get_mut(source) {
@@ -273,12 +270,8 @@ impl<M: Element> FrameSource for Outbound<'_, M> {
             }
             if self.sends(batch) {
                 let count = self.messages.count(batch);
-                let open_messages = match &self.open_messages {
-                    Some(open_messages) => open_messages,
-                    None => self
-                        .open_messages
-                        .insert(self.messages.read(batch, self.cursor)?),
-                };
+                let read = || self.messages.read(batch, self.cursor);
+                let open_messages = &*made(&mut self.open_messages, read)?;
                 let slice = open_messages.slice();
                 let span = self.context.batches.span(batch) as usize;
                 let is_listed = run_codec::is_listed(count, span);
