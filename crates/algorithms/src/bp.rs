@@ -62,19 +62,22 @@ pub fn run(
         })?;
     }
     let logs = options.potential.map(|row| row.map(f64::ln));
-    let directions = [Direction::Forward, Direction::Backward];
+    let directions = [
+        (Direction::Forward, TO_DESTINATION),
+        (Direction::Backward, TO_SOURCE),
+    ];
     let (mut change, mut iterations) = (0.0, 0);
     while iterations < options.iterations {
         change = 0.0;
-        for direction in directions {
+        for (direction, _) in directions {
             let to_edges = ToEdges::new(logs, direction);
             let (write, read) = (rows.write(), rows.write());
             change += engine
                 .process_edges(&to_edges, write, read, &vertices, direction)?
                 .0;
         }
-        for direction in directions {
-            let to_ends = ToEnds::new(direction);
+        for (direction, place) in directions {
+            let to_ends = ToEnds { place };
             engine.process_edges(&to_ends, rows.read(), rows.write(), &edges, direction)?;
         }
         iterations += 1;
@@ -207,16 +210,6 @@ impl EdgeProgram for ToEdges {
 struct ToEnds {
     /// The place of the message in the row of an edge.
     place: usize,
-}
-
-impl ToEnds {
-    fn new(direction: Direction) -> ToEnds {
-        let place = match direction {
-            Direction::Forward => TO_DESTINATION,
-            Direction::Backward => TO_SOURCE,
-        };
-        ToEnds { place }
-    }
 }
 
 impl EdgeProgram for ToEnds {

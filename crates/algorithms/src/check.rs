@@ -96,6 +96,36 @@ pub enum ViolationValue {
     Vertex(u64),
 }
 
+/// An arc as a checker takes it: with a weight of its own, or 1.
+pub trait Weigh: Copy {
+    /// True if arcs have weights of their own.
+    const WEIGHTED: bool;
+    /// Returns the source and the destination.
+    fn ends(self) -> (usize, usize);
+    /// Returns the weight.
+    fn weight(self) -> f64;
+}
+
+impl Weigh for (u64, u64) {
+    const WEIGHTED: bool = false;
+    fn ends(self) -> (usize, usize) {
+        (self.0 as usize, self.1 as usize)
+    }
+    fn weight(self) -> f64 {
+        1.0
+    }
+}
+
+impl Weigh for (u64, u64, f64) {
+    const WEIGHTED: bool = true;
+    fn ends(self) -> (usize, usize) {
+        (self.0 as usize, self.1 as usize)
+    }
+    fn weight(self) -> f64 {
+        self.2
+    }
+}
+
 /// Checks that the graph has `values` vertices and that every arc stays inside it.
 ///
 /// After that a checker may index freely.

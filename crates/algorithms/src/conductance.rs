@@ -27,9 +27,6 @@ pub trait Amount: Accumulator + Reduce {
     const NOTHING: Self;
     /// What an arc counts.
     fn of(edge: Self::Edge) -> Self;
-    /// The sum.
-    #[must_use]
-    fn plus(self, other: Self) -> Self;
     /// Wrapped as a number of the result.
     fn number(self) -> NumberValue;
     /// Rounded to a number to divide by.
@@ -43,10 +40,6 @@ impl Amount for u64 {
     #[inline(always)]
     fn of((): ()) -> u64 {
         1
-    }
-    #[inline(always)]
-    fn plus(self, other: u64) -> u64 {
-        self + other
     }
     fn number(self) -> NumberValue {
         NumberValue::Integer(Some(self))
@@ -63,10 +56,6 @@ impl Amount for f64 {
     #[inline(always)]
     fn of(weight: f64) -> f64 {
         weight
-    }
-    #[inline(always)]
-    fn plus(self, other: f64) -> f64 {
-        self + other
     }
     fn number(self) -> NumberValue {
         // A sum of nothing is a plain 0.
@@ -96,9 +85,13 @@ pub fn run<A: Amount>(engine: &mut Engine, set: VertexArray<u8>) -> Result<Numbe
 ///
 /// The order is: rest to rest, rest to set, set to rest, set to set.
 fn row<A: Amount>([rest, back, out, inside]: [A; 4], is_directed: bool) -> NumberRow {
+    let plus = |mut one: A, other| {
+        one.add(other);
+        one
+    };
     // Of an undirected edge one arc is enough.
-    let cut = if is_directed { out.plus(back) } else { out };
-    let volumes = [out.plus(inside), rest.plus(back)];
+    let cut = if is_directed { plus(out, back) } else { out };
+    let volumes = [plus(out, inside), plus(rest, back)];
     let smaller = volumes[0].value().min(volumes[1].value());
     let conductance = (smaller != 0.0).then(|| cut.value() / smaller);
     let values = [
@@ -140,14 +133,11 @@ impl<A: Amount> EdgeProgram for CountSides<A> {
     }
     #[inline(always)]
     fn fold(&self, counts: &mut [A; 2], (side, amount): (u8, A)) {
-        let count = &mut counts[usize::from(side != 0)];
-        *count = count.plus(amount);
+        counts[usize::from(side != 0)].add(amount);
     }
     #[inline(always)]
     fn merge(&self, counts: &mut [A; 2], later: [A; 2]) {
-        for (count, more) in counts.iter_mut().zip(later) {
-            *count = count.plus(more);
-        }
+        counts.add(later);
     }
     #[inline(always)]
     fn apply(&self, _: u64, side: &u8, [from_rest, from_set]: [A; 2]) -> ([A; 4], Activate) {

@@ -59,6 +59,32 @@ pub type CheckerOf =
     fn(&StoredGraph, &AlgorithmOptions) -> Result<Box<dyn ResultChecker>, AlgorithmError>;
 
 impl Entry {
+    /// Creates an entry without name and options, as most algorithms have the rest.
+    pub(crate) const fn new(
+        run: fn(&mut Engine, &AlgorithmOptions) -> Result<Output, AlgorithmError>,
+        sizes: fn(&GraphDims, &AlgorithmOptions) -> ProgramFootprint,
+        checker: CheckerOf,
+    ) -> Entry {
+        Entry {
+            name: "",
+            aliases: &[],
+            summary: "",
+            value: "",
+            shape: ResultShape::Vertices,
+            weighted: false,
+            edge_vertices: false,
+            options: &[],
+            check_options: |_| Ok(()),
+            check_direction: |_, _, _| Ok(()),
+            run,
+            passes_max: |_| None,
+            few_passes: |_| None,
+            group_sizes: None,
+            sizes,
+            checker,
+        }
+    }
+
     /// True if a run with these options uses the weights of arcs; an arc without a weight counts 1.
     #[must_use]
     pub fn is_weighted(&self, settings: &AlgorithmOptions) -> bool {

@@ -36,7 +36,6 @@ mod options;
 mod output;
 pub mod pagerank;
 mod recorded;
-mod recorded_rows;
 mod registry;
 pub mod scc;
 pub mod spmv;

@@ -211,14 +211,7 @@ impl EdgeProgram for FindEarlier {
     #[inline(always)]
     fn apply(&self, _: u64, (state, ordinal): (&u32, u64), last: u64) -> ((), Activate) {
         let is_earlier = *state >= WAITING && self.priority.of(ordinal) < last;
-        (
-            (),
-            if is_earlier {
-                Activate::Yes
-            } else {
-                Activate::No
-            },
-        )
+        ((), Activate::when(is_earlier))
     }
 }
 

@@ -98,13 +98,10 @@ pub fn key_weight(key: u64) -> f64 {
 const NUMBERS_MAX: usize = 8;
 
 /// A result that is one row of numbers: columns with their names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NumberRow {
     names: &'static [&'static str],
-    bits: [u64; NUMBERS_MAX],
-    /// A bit for each column that holds floats, and for each that has a number.
-    are_floats: u8,
-    are_defined: u8,
+    numbers: [NumberValue; NUMBERS_MAX],
 }
 
 /// A number of such a row; `None` if it is undefined.
@@ -123,35 +120,15 @@ impl NumberRow {
         let count = names.len().min(numbers.len()).min(NUMBERS_MAX);
         let mut row = NumberRow {
             names: &names[..count],
-            bits: [0; NUMBERS_MAX],
-            are_floats: 0,
-            are_defined: 0,
+            numbers: [NumberValue::Integer(None); NUMBERS_MAX],
         };
-        for (place, number) in numbers[..count].iter().enumerate() {
-            let bits = match number {
-                NumberValue::Integer(number) => *number,
-                NumberValue::Float(number) => {
-                    row.are_floats |= 1 << place;
-                    number.map(f64::to_bits)
-                }
-            };
-            row.bits[place] = bits.unwrap_or(0);
-            row.are_defined |= u8::from(bits.is_some()) << place;
-        }
+        row.numbers[..count].copy_from_slice(&numbers[..count]);
         row
     }
 
     /// The columns in their order.
     pub fn columns(&self) -> impl Iterator<Item = (&'static str, NumberValue)> + '_ {
-        self.names.iter().enumerate().map(|(place, name)| {
-            let is = |bits: u8| bits >> place & 1 == 1;
-            let bits = is(self.are_defined).then_some(self.bits[place]);
-            let number = match is(self.are_floats) {
-                true => NumberValue::Float(bits.map(f64::from_bits)),
-                false => NumberValue::Integer(bits),
-            };
-            (*name, number)
-        })
+        self.names.iter().copied().zip(self.numbers)
     }
 }
 

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 
 use graphmill_engine::{
     Activate, ApplyTo, Convergence, Direction, EdgeProgram, Engine, EngineError, OutDegree,
-    ProgramFootprint, Read, VertexArray, Write, job, pregel_footprint,
+    ProgramFootprint, Read, Reduce, VertexArray, Write, job, pregel_footprint,
 };
 
 pub use options::{Dangling, Options, PageRankMethod};
@@ -143,11 +143,11 @@ impl<R: Real, S: State<R>> EdgeProgram for PageRankStep<R, S> {
     }
     #[inline(always)]
     fn fold(&self, sum: &mut S::Message, share: S::Message) {
-        *sum = sum.plus(share);
+        sum.add(share);
     }
     #[inline(always)]
     fn merge(&self, sum: &mut S::Message, later: S::Message) {
-        *sum = sum.plus(later);
+        sum.add(later);
     }
     #[inline(always)]
     fn apply(

@@ -20,15 +20,9 @@ pub trait ResultChecker {
     /// Hands over the value of a vertex of the graph; false when it is none that the algorithm gives.
     fn value(&mut self, vertex: u64, value: ResultValue) -> bool;
     /// Hands over an edge of the result; false if there are more than the algorithm can give.
-    fn edge(&mut self, source: u64, destination: u64, weight: f64) -> bool {
-        let _ = (source, destination, weight);
-        false
-    }
+    fn edge(&mut self, source: u64, destination: u64, weight: f64) -> bool;
     /// Hands over the number of a column; false if the algorithm does not give such a number.
-    fn number(&mut self, column: usize, value: ResultValue) -> bool {
-        let _ = (column, value);
-        false
-    }
+    fn number(&mut self, column: usize, value: ResultValue) -> bool;
     /// The verdict, once every arc and every vertex's value is there.
     ///
     /// # Errors
@@ -64,21 +58,94 @@ pub enum ResultValue {
     Float(f64),
 }
 
-/// The lists of one checker, and what it does with them.
-pub(crate) struct RecordedResult<A, V, F> {
+/// The rows of a result: values of vertices, edges, or numbers.
+pub(crate) trait RowList: Default + 'static {
+    /// Bytes of the rows of a result on a graph of that many vertices.
+    fn bytes(vertices: u64) -> u64;
+    /// Allocates memory for the rows.
+    fn open(&mut self, vertices: u64);
+    /// Sets the value of a vertex, if the rows are values.
+    fn value(&mut self, _: u64, _: ResultValue) -> bool {
+        false
+    }
+    /// Adds an edge, if the rows are edges.
+    fn edge(&mut self, _: ResultEdge) -> bool {
+        false
+    }
+    /// Sets a number, if the rows are numbers.
+    fn number(&mut self, _: usize, _: ResultValue) -> bool {
+        false
+    }
+}
+
+impl<V: FromValue + 'static> RowList for Vec<V> {
+    fn bytes(vertices: u64) -> u64 {
+        bytes_of(&[(vertices, size_of::<V>())])
+    }
+
+    fn open(&mut self, vertices: u64) {
+        *self = vec![V::default(); vertices as usize];
+    }
+
+    fn value(&mut self, vertex: u64, value: ResultValue) -> bool {
+        let place = self.get_mut(vertex as usize).zip(V::of(value));
+        place.map(|(place, value)| *place = value).is_some()
+    }
+}
+
+/// An edge of a result: both ends by ordinal, and the weight.
+pub(crate) type ResultEdge = (u64, u64, f64);
+
+impl RowList for Vec<ResultEdge> {
+    /// One edge a vertex is the most.
+    fn bytes(vertices: u64) -> u64 {
+        bytes_of(&[(vertices, size_of::<ResultEdge>())])
+    }
+
+    fn open(&mut self, vertices: u64) {
+        self.reserve_exact(vertices as usize);
+    }
+
+    fn edge(&mut self, edge: ResultEdge) -> bool {
+        let has_room = self.len() < self.capacity();
+        if has_room {
+            self.push(edge);
+        }
+        has_room
+    }
+}
+
+/// Numbers of a row by the places of their columns.
+pub(crate) type ResultNumbers = [Option<f64>; 4];
+
+impl RowList for ResultNumbers {
+    fn bytes(_: u64) -> u64 {
+        0
+    }
+
+    fn open(&mut self, _: u64) {}
+
+    fn number(&mut self, column: usize, value: ResultValue) -> bool {
+        let place = self.get_mut(column).zip(Option::<f64>::of(value));
+        place.map(|(place, value)| *place = value).is_some()
+    }
+}
+
+/// The arcs of a graph and the rows of a result, and the check of one checker.
+pub(crate) struct RecordedResult<A, R, F> {
     takes: ResultType,
     vertices: u64,
     arcs_max: u64,
     /// Bytes of the checker without the lists, from the numbers of vertices and arcs.
     checker_bytes: fn(u64, u64) -> u64,
     arcs: Vec<A>,
-    values: Vec<V>,
+    rows: R,
     check: F,
 }
 
-impl<A: FromArc + 'static, V: FromValue + 'static, F> RecordedResult<A, V, F>
+impl<A: FromArc + 'static, R: RowList, F> RecordedResult<A, R, F>
 where
-    F: Fn(u64, &[A], &[V]) -> Result<(), Violation> + 'static,
+    F: Fn(u64, &[A], &R) -> Result<(), Violation> + 'static,
 {
     pub(crate) fn boxed(
         graph: &StoredGraph,
@@ -88,33 +155,37 @@ where
     ) -> Box<dyn ResultChecker> {
         Box::new(RecordedResult {
             takes,
-            vertices: graph.named_vertices(),
+            vertices: match takes {
+                ResultType::Edges | ResultType::Numbers => graph.vertices(),
+                _ => graph.named_vertices(),
+            },
             arcs_max: graph.arcs(),
             checker_bytes,
             arcs: Vec::new(),
-            values: Vec::new(),
+            rows: R::default(),
             check,
         })
     }
 }
 
-impl<A: FromArc, V: FromValue, F> ResultChecker for RecordedResult<A, V, F>
+impl<A: FromArc, R: RowList, F> ResultChecker for RecordedResult<A, R, F>
 where
-    F: Fn(u64, &[A], &[V]) -> Result<(), Violation>,
+    F: Fn(u64, &[A], &R) -> Result<(), Violation>,
 {
     fn takes(&self) -> ResultType {
         self.takes
     }
 
     fn bytes(&self) -> u64 {
-        let (vertices, arcs) = (self.vertices, self.arcs_max);
-        let lists = bytes_of(&[(arcs, size_of::<A>()), (vertices, size_of::<V>())]);
-        lists.saturating_add((self.checker_bytes)(vertices, arcs))
+        let arcs = bytes_of(&[(self.arcs_max, size_of::<A>())]);
+        let rows = R::bytes(self.vertices);
+        let checker = (self.checker_bytes)(self.vertices, self.arcs_max);
+        arcs.saturating_add(rows).saturating_add(checker)
     }
 
     fn open(&mut self) {
         self.arcs.reserve_exact(self.arcs_max as usize);
-        self.values = vec![V::default(); self.vertices as usize];
+        self.rows.open(self.vertices);
     }
 
     fn arc(&mut self, source: u64, destination: u64, weight: f64) {
@@ -122,12 +193,19 @@ where
     }
 
     fn value(&mut self, vertex: u64, value: ResultValue) -> bool {
-        let places = self.values.get_mut(vertex as usize).zip(V::of(value));
-        places.map(|(place, value)| *place = value).is_some()
+        self.rows.value(vertex, value)
+    }
+
+    fn edge(&mut self, source: u64, destination: u64, weight: f64) -> bool {
+        self.rows.edge((source, destination, weight))
+    }
+
+    fn number(&mut self, column: usize, value: ResultValue) -> bool {
+        self.rows.number(column, value)
     }
 
     fn verdict(&self) -> Result<(), Violation> {
-        (self.check)(self.vertices, &self.arcs, &self.values)
+        (self.check)(self.vertices, &self.arcs, &self.rows)
     }
 }
 

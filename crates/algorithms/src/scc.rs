@@ -119,7 +119,7 @@ impl<I: VertexIndex> Search<'_, I> {
         })?;
         let all = self.engine.full_set()?;
         for side in [IN, OUT] {
-            let count = CountArcs::new(side);
+            let count = CountArcs(side, PhantomData::<fn() -> I>);
             let write = degrees.write();
             (self.engine).process_edges(&count, (), write, &all, side.direction)?;
         }
@@ -152,7 +152,7 @@ impl<I: VertexIndex> Search<'_, I> {
     /// Takes the arcs of closed vertices off the counts of one side; returns the vertices that this closes.
     fn uncount(&mut self, side: Side, closed: &ActiveSet) -> Result<ActiveSet, EngineError> {
         let rows = (self.component.write(), self.degrees.write(), IdOrdinal);
-        let uncount = Uncount::new(side);
+        let uncount = Uncount(side, PhantomData::<fn() -> I>);
         let (_, next) = (self.engine).process_edges(&uncount, (), rows, closed, side.direction)?;
         Ok(next)
     }
@@ -233,7 +233,7 @@ impl<I: VertexIndex> Search<'_, I> {
             }
             is_root
         })?;
-        let reverse = Reverse::new();
+        let reverse = Reverse(PhantomData::<fn() -> I>);
         while !active.is_empty() {
             let rows = (component.write(), colour.read());
             let backward = Direction::Backward;

@@ -43,11 +43,12 @@ pub fn run<R: Distance>(
     check_weights(engine.graph())?;
     let distance = engine.vertex_array::<R>("distance")?;
     engine.process_vertices(distance.write(), None, |v, distance| {
-        *distance = if v == source { R::NOWHERE } else { R::NONE };
+        *distance = if v == source { R::ZERO } else { R::NONE };
     })?;
     let width = match method {
         SsspMethod::Pregel(mode) => {
-            engine.pregel(ShortestPaths::<R>::new(source), distance, mode, None)?;
+            let length = PhantomData::<fn() -> R>;
+            engine.pregel(ShortestPaths { source, length }, distance, mode, None)?;
             return Ok(distance);
         }
         SsspMethod::Delta(Some(width)) => width,
@@ -128,13 +129,14 @@ impl<R: Distance> MonotoneProgram for Relax<R> {
 
     #[inline(always)]
     fn on_edge(&self, distance: R, weight: R) -> R {
-        distance.plus(weight)
+        distance + weight
     }
     #[inline(always)]
     fn bucket(&self, distance: R) -> u64 {
         // Numbers from 2^52 on have no bits for halves, so adding it rounds; and the bits of positive numbers ascend as they do.
         const WHOLE: f64 = (1_u64 << 52) as f64;
-        (distance.wide() * self.per_bucket + WHOLE).to_bits() - WHOLE.to_bits()
+        let length: f64 = distance.into();
+        (length * self.per_bucket + WHOLE).to_bits() - WHOLE.to_bits()
     }
 }
 

@@ -263,11 +263,25 @@ impl<'e> Orientations<'e> {
 
 /// Runs a job and gives back the engine's own error where that is what stopped it.
 pub(crate) fn run(context: &ExecContext, job: &dyn Job) -> Result<(), EngineError> {
+    // A panic of a program ends the job.
+    let catching = |worker: &mut Worker| -> Result<Step, JobError> {
+        let mut failed = None;
+        let step = catch(|| {
+            let step = job.step(worker);
+            Ok(step.map_err(|error| failed = Some(error)).ok())
+        })?;
+        step.ok_or_else(|| failed.unwrap_or_else(|| EngineError::Broken.into()))
+    };
+    // Workers spend what they owe for the slow tier.
     let traffic = &context.traffic;
-    let job = &CatchingJob { job };
+    let delayed = |worker: &mut Worker| -> Result<Step, JobError> {
+        let step = catching(worker)?;
+        traffic.spend(worker.index);
+        Ok(step)
+    };
     let outcome = match traffic.charges() {
-        true => context.workers.run(&DelayedJob { job, traffic }),
-        false => context.workers.run(job),
+        true => context.workers.run(&delayed),
+        false => context.workers.run(&catching),
     };
     outcome.map_err(|error| match error {
         StorageError::Job(error) => match error.downcast::<EngineError>() {
@@ -286,66 +300,17 @@ pub(crate) fn each_batch<A: Send>(
     batches: &[usize],
     work: impl Fn(usize, &mut Worker) -> Result<A, EngineError> + Sync,
 ) -> Result<Vec<A>, EngineError> {
-    let job = BatchJob {
-        context,
-        queue: NumaQueue::new(batches, context.batches.len()),
-        done: batches.iter().map(|_| Mutex::new(None)).collect(),
-        work,
-    };
-    run(context, &job)?;
-    let done = job.done.into_iter();
-    Ok(done.filter_map(|done| lock(&done).take()).collect())
-}
-
-/// Work on batches as a job: each step is one batch.
-struct BatchJob<'b, A, W> {
-    context: &'b ExecContext<'b>,
-    queue: NumaQueue<'b>,
-    /// What was returned for each batch.
-    done: Vec<Mutex<Option<A>>>,
-    work: W,
-}
-
-impl<A: Send, W> Job for BatchJob<'_, A, W>
-where
-    W: Fn(usize, &mut Worker) -> Result<A, EngineError> + Sync,
-{
-    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.context.ranks.check_stop()?;
-        let Some(position) = self.queue.take() else {
+    let queue = NumaQueue::new(batches, context.batches.len());
+    let done: Vec<_> = batches.iter().map(|_| Mutex::new(None)).collect();
+    // Each step is one batch.
+    let step = |worker: &mut Worker| -> Result<Step, JobError> {
+        context.ranks.check_stop()?;
+        let Some(position) = queue.take() else {
             return Ok(Step::Finished);
         };
-        *lock(&self.done[position]) = Some((self.work)(position, worker)?);
+        *lock(&done[position]) = Some(work(position, worker)?);
         Ok(Step::Worked)
-    }
-}
-
-/// A job that fails if a program panics in it.
-struct CatchingJob<'j> {
-    job: &'j dyn Job,
-}
-
-impl Job for CatchingJob<'_> {
-    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        let mut failed = None;
-        let step = catch(|| {
-            let step = self.job.step(worker);
-            Ok(step.map_err(|error| failed = Some(error)).ok())
-        })?;
-        step.ok_or_else(|| failed.unwrap_or_else(|| EngineError::Broken.into()))
-    }
-}
-
-/// A job whose workers spend what they owe for the slow tier.
-struct DelayedJob<'j> {
-    job: &'j dyn Job,
-    traffic: &'j MemoryTraffic,
-}
-
-impl Job for DelayedJob<'_> {
-    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        let step = self.job.step(worker)?;
-        self.traffic.spend(worker.index);
-        Ok(step)
-    }
+    };
+    run(context, &step)?;
+    Ok(done.iter().filter_map(|done| lock(done).take()).collect())
 }

@@ -11,7 +11,7 @@ use std::io;
 use std::path::PathBuf;
 
 use graphmill_raw::failpoint;
-use graphmill_storage::{RandomAccessFile, RecordReader, StorageError};
+use graphmill_storage::{RandomAccessFile, RecordReader, at};
 
 use crate::error::{EngineError, ensure};
 
@@ -51,13 +51,7 @@ impl SavedSet {
     }
     /// What was read of it.
     pub(crate) fn read<T>(&self, read: io::Result<T>) -> Result<T, EngineError> {
-        read.map_err(|source| {
-            EngineError::Storage(StorageError::Path {
-                action: "read",
-                path: self.path.clone(),
-                source,
-            })
-        })
+        Ok(at("read", &self.path, read)?)
     }
 }
 

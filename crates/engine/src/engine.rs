@@ -169,9 +169,7 @@ impl Engine {
             engine.vertices_pass(rows, active, Some(&chosen), |v, row| {
                 ((), Activate::when(choose(v, row)))
             })?;
-            chosen.refresh_counts();
-            let [total] = engine.common.ranks.total([chosen.own_len()])?;
-            chosen.set_global_len(total);
+            chosen.agree_len()?;
             Ok(((), [chosen]))
         })?;
         Ok(chosen)
@@ -353,12 +351,10 @@ impl Engine {
             }
         };
         self.count_held();
-        self.broken = outcome.is_err();
-        outcome.map_err(|error| self.too_small(error))?;
+        self.checked(outcome)?;
         let (sums, mut activated) = (done.sums, done.activated);
         let agreed = self.common.ranks.agree([sums], [activated.own_len()]);
-        self.broken = agreed.is_err();
-        let (sum, [total]) = agreed?;
+        let (sum, [total]) = self.checked(agreed)?;
         activated.set_global_len(total);
         self.end_pass(began, done.report);
         Ok((sum, activated))
@@ -399,17 +395,16 @@ impl Engine {
         self.evict_to_free(takes(self));
         let context = ExecContext::new(&self.common, &self.stored);
         let sent = pass::pass(&context, program, send, apply, active, sets);
-        self.broken = sent.is_err();
-        let mut sent = sent.map_err(|error| self.too_small(error))?;
-        let mine = [sent.senders.own_len(), sent.reached.own_len()];
-        let agreed = self.common.ranks.agree(sent.sums, mine);
-        self.broken = agreed.is_err();
-        let (sum, [senders, reached]) = agreed?;
-        sent.senders.set_global_len(senders);
-        sent.reached.set_global_len(reached);
-        sent.report.active = active.map_or(self.vertices(), ActiveSet::len);
-        self.end_pass(began, sent.report);
-        Ok((sum, [sent.senders, sent.reached]))
+        let (sums, mut sets, mut report) = self.checked(sent)?;
+        let mine = sets.each_ref().map(ActiveSet::own_len);
+        let agreed = self.common.ranks.agree(sums, mine);
+        let (sum, totals) = self.checked(agreed)?;
+        for (set, total) in sets.iter_mut().zip(totals) {
+            set.set_global_len(total);
+        }
+        report.active = active.map_or(self.vertices(), ActiveSet::len);
+        self.end_pass(began, report);
+        Ok((sum, sets))
     }
 
     /// Runs one pass of asks: each active vertex, or each of all, asks at most one vertex.
@@ -450,11 +445,9 @@ impl Engine {
         self.evict_to_free(takes(self));
         let context = ExecContext::new(&self.common, &self.stored);
         let done = asks::pass(&context, program, &rows, active, next);
-        self.broken = done.is_err();
-        let (sums, mut next, mut report) = done.map_err(|error| self.too_small(error))?;
+        let (sums, mut next, mut report) = self.checked(done)?;
         let agreed = self.common.ranks.agree([sums], [next.own_len()]);
-        self.broken = agreed.is_err();
-        let (sum, [total]) = agreed?;
+        let (sum, [total]) = self.checked(agreed)?;
         next.set_global_len(total);
         report.active = active.map_or(self.vertices(), ActiveSet::len);
         self.end_pass(began, report);
@@ -476,6 +469,12 @@ impl Engine {
         ExecContext::new(&self.common, view.unwrap_or(&self.stored))
     }
 
+    /// Passes on the outcome of a part of a pass, and notes whether it failed.
+    pub(crate) fn checked<T>(&mut self, outcome: Result<T, EngineError>) -> Result<T, EngineError> {
+        self.broken = outcome.is_err();
+        outcome.map_err(|error| self.too_small(error))
+    }
+
     pub(crate) fn too_small(&self, error: EngineError) -> EngineError {
         too_small(error, &self.common.budget, self.enough)
     }
@@ -490,9 +489,7 @@ impl Engine {
     pub(crate) fn end_pass(&mut self, began: Duration, mut edge_pass: PassMetrics) {
         self.common.arrays.publish();
         let loading = self.take_loading();
-        let (read, written) = self.common.arrays.take_traffic();
-        edge_pass.bytes_read += read;
-        edge_pass.bytes_written += written;
+        edge_pass.add_traffic(self.common.arrays.take_traffic());
         (edge_pass.tiers, edge_pass.simulated_tier_seconds) = self.common.traffic.take();
         edge_pass.seconds = (self.common.clock.now() - began).as_secs_f64() - loading;
         if let Some(tell) = &self.common.on_pass {
@@ -566,19 +563,10 @@ pub fn note_convergence(engine: &mut Engine, convergence: Convergence) {
 /// Says what budget would be enough, where a lease was refused and the budget is smaller than that.
 ///
 /// A pass that says what it needs may be the smallest of its program.
-pub(crate) fn too_small(error: EngineError, budget: &MemoryBudget, enough: u64) -> EngineError {
-    if let EngineError::TooSmall {
-        what,
-        least,
-        budget,
-    } = error
-    {
-        let least = least.max(enough);
-        return EngineError::TooSmall {
-            what,
-            least,
-            budget,
-        };
+pub(crate) fn too_small(mut error: EngineError, budget: &MemoryBudget, enough: u64) -> EngineError {
+    if let EngineError::TooSmall { least, .. } = &mut error {
+        *least = enough.max(*least);
+        return error;
     }
     let refused = matches!(
         &error,

@@ -325,6 +325,17 @@ pub(crate) fn ensure<E: Into<EngineError>>(
     if holds { Ok(()) } else { Err(error().into()) }
 }
 
+/// Returns the value in a place; makes it first if there is none.
+pub(crate) fn made<T, E: Into<EngineError>>(
+    place: &mut Option<T>,
+    make: impl FnOnce() -> Result<T, E>,
+) -> Result<&mut T, EngineError> {
+    Ok(match place {
+        Some(made) => made,
+        none => none.insert(make().map_err(Into::into)?),
+    })
+}
+
 /// The vertex or edge that a program was called for.
 fn panic_site(vertices: &[u64], ids: &[String]) -> String {
     let name = |(i, v): (usize, &u64)| match ids.get(i) {

@@ -38,6 +38,7 @@
 //! | `graph_view.rs` | a stored graph, as stored or transposed |
 //! | `edge_record.rs` | [`edge_record!`]: a struct as the record of an edge |
 //! | `value.rs` | [`Accumulator`], [`EdgeValue`], [`Reduce`]: the values that programs compute with |
+//! | `engine_file.rs` | a file of the engine's own, for pages of rows or message runs |
 //! | `error.rs` | [`EngineError`] |
 //! | `fuzzing.rs` | entry points of fuzz targets |
 
@@ -52,6 +53,7 @@ mod driver;
 mod driver_log;
 mod edge_record;
 mod engine;
+mod engine_file;
 mod error;
 mod estimate;
 mod exchange;

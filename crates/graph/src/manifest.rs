@@ -20,10 +20,11 @@ pub(crate) const NAME: &str = "graph.json";
 const TAIL_BYTES: usize = "\n\"checksum\": \"00000000\"\n}\n".len();
 
 /// How vertices are named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdKind {
     /// A vertex's id is its index.
+    #[default]
     Dense,
     /// 64-bit unsigned integers.
     Integer,
@@ -46,7 +47,7 @@ pub struct EdgeVertices {
 }
 
 /// The files with the ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IdsMeta {
     pub(crate) kind: IdKind,

@@ -98,9 +98,6 @@ impl FileMap {
             return AlignedBuffer::zeroed(0).map_err(|error| error.source);
         }
         let extent = self.take(bytes)?;
-        if self.capacity.is_none() {
-            self.set_aside(extent.first, extent.bytes)?;
-        }
         // A device maps whole grains.
         let mapped = match self.capacity {
             Some(_) => extent.bytes as usize,
@@ -149,9 +146,6 @@ impl FileMap {
                 continue;
             }
             let extent = file.take(end - first)?;
-            if file.capacity.is_none() {
-                file.set_aside(extent.first, extent.bytes)?;
-            }
             if let Err(error) = file.map_over(extent.first, &mut buffer, first..end) {
                 // A failed move may leave a hole that another thread's mapping takes: unmapping the buffer would remove that mapping.
                 std::mem::forget(buffer);
@@ -190,11 +184,15 @@ impl FileMap {
         }
         taken.insert(first, bytes);
         drop(taken);
-        Ok(MappedRange {
+        let extent = MappedRange {
             file: Arc::clone(self),
             first,
             bytes,
-        })
+        };
+        if self.capacity.is_none() {
+            self.set_aside(first, bytes)?;
+        }
+        Ok(extent)
     }
 
     /// Reserves blocks of the file system for a part of the file, which reads as zeros.

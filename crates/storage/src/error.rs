@@ -143,7 +143,10 @@ pub enum StorageError {
 }
 
 /// Names the action and the path in an error of the system.
-pub(crate) fn at<T, E: Into<io::Error>>(
+///
+/// # Errors
+/// The error, as [`StorageError::Path`].
+pub fn at<T, E: Into<io::Error>>(
     action: &'static str,
     path: &Path,
     result: Result<T, E>,

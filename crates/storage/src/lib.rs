@@ -55,7 +55,7 @@ pub use disk::port::{
 };
 pub use disk::sim::SimDisk;
 pub use disk::sim::faults::{Fault, FaultKind, On};
-pub use error::{BudgetError, JobError, StorageError, is_of_disk, is_of_open_files};
+pub use error::{BudgetError, JobError, StorageError, at, is_of_disk, is_of_open_files};
 pub use graphmill_raw::SplitMix64;
 pub use growing_lease::GrowingLease;
 pub use host_id::{HOLD_ATTEMPTS, HOLD_PAUSE, host_id, is_this_host, unlocked_dirs};

@@ -46,6 +46,13 @@ pub trait Job: Sync {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError>;
 }
 
+/// A job of one function.
+impl<F: Fn(&mut Worker) -> Result<Step, JobError> + Sync> Job for F {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self(worker)
+    }
+}
+
 /// One of the workers, as passed to a step.
 #[derive(Debug)]
 pub struct Worker {

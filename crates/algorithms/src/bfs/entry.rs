@@ -8,7 +8,7 @@ use super::{run as run_depths, run_parents, sizes as sizes_depths, sizes_parents
 use crate::entry::Entry;
 use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions, SOURCE};
-use crate::output::{Output, OutputValues, ResultShape};
+use crate::output::{Output, OutputValues};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 use crate::vertex_index::fits_u32;
 
@@ -18,9 +18,6 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["breadth-first-search"],
     summary: "How many arcs away each vertex is from a source",
     value: "depth",
-    shape: ResultShape::Vertices,
-    weighted: false,
-    edge_vertices: false,
     options: &[
         SOURCE,
         OptionSpec::flag(
@@ -28,14 +25,7 @@ pub(crate) const ENTRY: Entry = Entry {
             "Give parents in the search tree instead of depths; of several the one with the smallest id",
         ),
     ],
-    check_options: |_| Ok(()),
-    check_direction: |_, _, _| Ok(()),
-    run,
-    passes_max: |_| None,
-    few_passes: |_| None,
-    group_sizes: None,
-    sizes,
-    checker,
+    ..Entry::new(run, sizes, checker)
 };
 
 fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, AlgorithmError> {
@@ -69,6 +59,7 @@ fn checker(
         true => (ResultType::Vertices, check_parents),
         false => (ResultType::Integers, check_depths),
     };
-    let checker = move |vertices, arcs: &[_], values: &[_]| check(vertices, arcs, source, values);
+    let checker =
+        move |vertices, arcs: &[_], values: &Vec<_>| check(vertices, arcs, source, values);
     Ok(RecordedResult::boxed(graph, takes, bytes, checker))
 }

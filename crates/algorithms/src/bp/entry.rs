@@ -1,14 +1,14 @@
 //! How the registry names it, and what it asks of its options.
 
-use graphmill_engine::{Engine, ProgramFootprint};
-use graphmill_graph::{GraphDims, StoredGraph};
+use graphmill_engine::Engine;
+use graphmill_graph::StoredGraph;
 
 use super::BpOptions;
 use super::check::{bytes, check_beliefs};
 use crate::entry::Entry;
 use crate::option::{OptionKind, OptionSpec};
 use crate::options::{AlgorithmError, AlgorithmOptions};
-use crate::output::{Output, OutputValues, ResultShape};
+use crate::output::{Output, OutputValues};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 
 const PRIORS: OptionSpec = OptionSpec {
@@ -34,7 +34,6 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["belief-propagation"],
     summary: "Loopy belief propagation (sum-product) on two states: the probability of state 1 of each vertex, from priors and neighbours",
     value: "belief",
-    shape: ResultShape::Vertices,
     weighted: true,
     edge_vertices: true,
     options: &[
@@ -58,15 +57,11 @@ pub(crate) const ENTRY: Entry = Entry {
     ],
     check_options: |settings| options(settings).map(drop),
     check_direction: |settings, is_directed, _| check_direction(settings, is_directed).map(drop),
-    run,
     passes_max: |settings| {
         let options = options(settings).ok();
         options.map(|options| 4 * u64::from(options.iterations))
     },
-    few_passes: |_| None,
-    group_sizes: None,
-    sizes: |_: &GraphDims, _| -> ProgramFootprint { super::sizes() },
-    checker,
+    ..Entry::new(run, |_, _| super::sizes(), checker)
 };
 
 fn options(settings: &AlgorithmOptions) -> Result<BpOptions, AlgorithmError> {
@@ -145,7 +140,7 @@ fn checker(
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
     let options = options_on(graph, settings)?;
     let priors = settings.lists.get(PRIORS.name).cloned();
-    let check = move |vertices, arcs: &[(u64, u64, f64)], found: &[f64]| {
+    let check = move |vertices, arcs: &[(u64, u64, f64)], found: &Vec<f64>| {
         let prior = |v: u64| {
             let prior = priors.as_ref().and_then(|priors| priors.get(v as usize));
             prior.copied().unwrap_or(0.5)

@@ -7,7 +7,7 @@ use super::check::{bytes, check_labels};
 use crate::entry::Entry;
 use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions};
-use crate::output::{Output, OutputValues, ResultShape};
+use crate::output::{Output, OutputValues};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 use crate::vertex_index::fits_u32;
 use crate::wcc::entry::group_sizes;
@@ -18,22 +18,14 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["label-propagation", "communities"],
     summary: "Communities by label propagation (LDBC Graphalytics): a vertex begins with its own id; in each round it takes the label that most of its neighbours have, of several the smallest id",
     value: "label",
-    shape: ResultShape::Vertices,
-    weighted: false,
-    edge_vertices: false,
     options: &[OptionSpec::value(
         ["iterations", "N"],
         Some("10"),
         "The number of rounds. All vertices take their labels at the same time, by the labels before the round. In a directed graph a neighbour counts for each arc from it and for each arc to it",
     )],
     check_options: |settings| iterations(settings).map(drop),
-    check_direction: |_, _, _| Ok(()),
-    run,
-    passes_max: |_| None,
-    few_passes: |_| None,
     group_sizes: Some(group_sizes),
-    sizes,
-    checker,
+    ..Entry::new(run, sizes, checker)
 };
 
 fn iterations(settings: &AlgorithmOptions) -> Result<u64, AlgorithmError> {
@@ -63,7 +55,7 @@ fn checker(
     settings: &AlgorithmOptions,
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
     let (iterations, symmetric) = (iterations(settings)?, graph.symmetric());
-    let checker = move |vertices, arcs: &[_], labels: &[_]| {
+    let checker = move |vertices, arcs: &[_], labels: &Vec<_>| {
         check_labels(vertices, arcs, symmetric, iterations, labels)
     };
     let takes = ResultType::Vertices;

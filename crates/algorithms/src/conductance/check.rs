@@ -1,29 +1,7 @@
 //! Checks a conductance by counting the arcs again, one by one, and by the sums that must hold between the numbers.
 
-use crate::check::{Violation, ViolationValue, number};
+use crate::check::{Violation, ViolationValue, Weigh, number};
 use crate::conductance::COLUMNS;
-
-/// An arc that is counted.
-pub trait Sides: Copy {
-    /// Its ends, and what it counts.
-    fn parts(self) -> (u64, u64, f64);
-    /// True if counts are whole numbers.
-    const EXACT: bool;
-}
-
-impl Sides for (u64, u64) {
-    fn parts(self) -> (u64, u64, f64) {
-        (self.0, self.1, 1.0)
-    }
-    const EXACT: bool = true;
-}
-
-impl Sides for (u64, u64, f64) {
-    fn parts(self) -> (u64, u64, f64) {
-        self
-    }
-    const EXACT: bool = false;
-}
 
 /// Bytes of memory of [`check_row`] without arcs: none that grow.
 pub(crate) fn bytes(_: u64, _: u64) -> u64 {
@@ -67,7 +45,7 @@ impl BoundedSum {
 ///
 /// # Errors
 /// The first [`Violation`] found.
-pub fn check_row<A: Sides>(
+pub fn check_row<A: Weigh>(
     arcs: &[A],
     is_member: impl Fn(u64) -> bool,
     is_directed: bool,
@@ -75,18 +53,18 @@ pub fn check_row<A: Sides>(
 ) -> Result<(), Violation> {
     let [mut cut, mut volume, mut volume_rest] = [BoundedSum::default(); 3];
     for arc in arcs {
-        let (source, destination, amount) = arc.parts();
-        let from = is_member(source);
+        let ((source, destination), amount) = (arc.ends(), arc.weight());
+        let from = is_member(source as u64);
         match from {
             true => volume.add(amount),
             false => volume_rest.add(amount),
         }
-        if from != is_member(destination) && (from || is_directed) {
+        if from != is_member(destination as u64) && (from || is_directed) {
             cut.add(amount);
         }
     }
     for (place, sum) in [cut, volume, volume_rest].iter().enumerate() {
-        let allowed = if A::EXACT { 0.0 } else { sum.bound() };
+        let allowed = if A::WEIGHTED { sum.bound() } else { 0.0 };
         compare(place, found[place], Some(sum.value()), allowed)?;
     }
     let smaller = match volume.value() <= volume_rest.value() {
@@ -96,10 +74,10 @@ pub fn check_row<A: Sides>(
     let expected = (smaller.value() != 0.0).then(|| cut.value() / smaller.value());
     let share = (cut.bound() + expected.unwrap_or(0.0).abs() * smaller.bound()) / smaller.value();
     let rounding = 4.0 * f64::EPSILON * expected.unwrap_or(0.0).abs();
-    let allowed = if A::EXACT {
-        rounding
-    } else {
+    let allowed = if A::WEIGHTED {
         2.0 * share.abs() + rounding
+    } else {
+        rounding
     };
     compare(3, found[3], expected, allowed)
 }

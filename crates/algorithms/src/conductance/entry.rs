@@ -4,13 +4,13 @@ use graphmill_engine::{Engine, ProgramFootprint};
 use graphmill_graph::{GraphDims, StoredGraph};
 
 use super::COLUMNS;
-use super::check::{Sides, bytes, check_row};
+use super::check::{bytes, check_row};
+use crate::check::Weigh;
 use crate::entry::Entry;
 use crate::option::{OptionKind, OptionSpec};
 use crate::options::{AlgorithmError, AlgorithmOptions};
 use crate::output::{Output, OutputValues, ResultShape};
-use crate::recorded::{FromArc, ResultChecker};
-use crate::recorded_rows::{RecordedRows, ResultNumbers};
+use crate::recorded::{FromArc, RecordedResult, ResultChecker, ResultNumbers, ResultType};
 
 const SET: OptionSpec = OptionSpec {
     name: "set",
@@ -24,12 +24,9 @@ const SET: OptionSpec = OptionSpec {
 /// Its entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "conductance",
-    aliases: &[],
     summary: "How well a set of vertices is separated: the arcs between the set and the rest, over the arcs that leave the vertices of the side with fewer",
     value: COLUMNS[3],
     shape: ResultShape::Numbers(&COLUMNS),
-    weighted: false,
-    edge_vertices: false,
     options: &[
         SET,
         OptionSpec::flag(
@@ -37,14 +34,9 @@ pub(crate) const ENTRY: Entry = Entry {
             "Go by the weights of arcs instead of counting each arc as 1",
         ),
     ],
-    check_options: |_| Ok(()),
-    check_direction: |_, _, _| Ok(()),
-    run,
     passes_max: |_| Some(1),
     few_passes: |settings| (!settings.flag("weighted")).then_some(1),
-    group_sizes: None,
-    sizes,
-    checker,
+    ..Entry::new(run, sizes, checker)
 };
 
 fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, AlgorithmError> {
@@ -78,7 +70,7 @@ fn checker(
 }
 
 /// A result before the checker, with arcs of one kind.
-fn case<A: Sides + FromArc + 'static>(
+fn case<A: Weigh + FromArc + 'static>(
     graph: &StoredGraph,
     settings: &AlgorithmOptions,
 ) -> Box<dyn ResultChecker> {
@@ -92,5 +84,5 @@ fn case<A: Sides + FromArc + 'static>(
             found,
         )
     };
-    RecordedRows::boxed(graph, bytes, check)
+    RecordedResult::boxed(graph, ResultType::Numbers, bytes, check)
 }

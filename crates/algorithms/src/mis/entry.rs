@@ -8,7 +8,7 @@ use super::check::{bytes, check_set};
 use crate::entry::Entry;
 use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions};
-use crate::output::{Output, OutputValues, ResultShape};
+use crate::output::{Output, OutputValues};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 
 /// Its entry.
@@ -17,9 +17,6 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["independent-set", "maximal-independent-set"],
     summary: "A maximal independent set, which has no two neighbours and cannot grow: 1 for its vertices, 0 for the others",
     value: "selected",
-    shape: ResultShape::Vertices,
-    weighted: false,
-    edge_vertices: false,
     options: &[
         OptionSpec::value(
             ["priority", "hash|id"],
@@ -33,13 +30,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
     ],
     check_options: |settings| priority(settings).map(drop),
-    check_direction: |_, _, _| Ok(()),
-    run,
-    passes_max: |_| None,
-    few_passes: |_| None,
-    group_sizes: None,
-    sizes,
-    checker,
+    ..Entry::new(run, sizes, checker)
 };
 
 fn priority(settings: &AlgorithmOptions) -> Result<Priority, AlgorithmError> {
@@ -67,8 +58,9 @@ fn checker(
     settings: &AlgorithmOptions,
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
     let priority = priority(settings)?;
-    let checker =
-        move |vertices, arcs: &[_], selected: &[_]| check_set(vertices, arcs, priority, selected);
+    let checker = move |vertices, arcs: &[_], selected: &Vec<_>| {
+        check_set(vertices, arcs, priority, selected)
+    };
     let takes = ResultType::Integers;
     Ok(RecordedResult::boxed(graph, takes, bytes, checker))
 }

@@ -8,8 +8,7 @@ use super::check::{bytes, check_forest};
 use crate::entry::Entry;
 use crate::options::{AlgorithmError, AlgorithmOptions};
 use crate::output::{Output, OutputValues, ResultShape, edge_row};
-use crate::recorded::ResultChecker;
-use crate::recorded_rows::{RecordedRows, ResultEdge};
+use crate::recorded::{RecordedResult, ResultChecker, ResultEdge, ResultType};
 use crate::vertex_index::fits_u32;
 
 /// Its entry.
@@ -20,16 +19,7 @@ pub(crate) const ENTRY: Entry = Entry {
     value: "weight",
     shape: ResultShape::Forest,
     weighted: true,
-    edge_vertices: false,
-    options: &[],
-    check_options: |_| Ok(()),
-    check_direction: |_, _, _| Ok(()),
-    run,
-    passes_max: |_| None,
-    few_passes: |_| None,
-    group_sizes: None,
-    sizes,
-    checker,
+    ..Entry::new(run, sizes, checker)
 };
 
 fn run(engine: &mut Engine, _: &AlgorithmOptions) -> Result<Output, AlgorithmError> {
@@ -56,5 +46,10 @@ fn checker(
         let rows: Vec<ForestEdge> = found.iter().map(row).collect();
         check_forest(vertices, arcs, &rows)
     };
-    Ok(RecordedRows::boxed(graph, bytes, check))
+    Ok(RecordedResult::boxed(
+        graph,
+        ResultType::Edges,
+        bytes,
+        check,
+    ))
 }

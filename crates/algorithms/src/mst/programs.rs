@@ -185,9 +185,9 @@ impl<I: LinkIndex> AskProgram for JumpToRoot<I> {
     }
     #[inline(always)]
     fn take(&self, _: u64, root: &mut I, next: I) -> ((), Activate) {
-        let is_last = *root == next;
+        let is_other = *root != next;
         *root = next;
-        ((), if is_last { Activate::No } else { Activate::Yes })
+        ((), Activate::when(is_other))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::rounding::Bounded;
 use super::walk::PowerIteration;
-use crate::check::{Violation, bytes_of, check_value, number};
+use crate::check::{Violation, Weigh, bytes_of, check_value, number};
 
 pub use super::rounding::Rounding;
-pub use super::walk::{Equation, Weigh};
+pub use super::walk::Equation;
 
 /// Accepts `ranks` only if each is within a relative `tolerance` of `iterations` serial iterations.
 ///

@@ -6,11 +6,12 @@ use graphmill_graph::{GraphDims, StoredGraph};
 use super::check::{Ending, bytes, check_run};
 use super::options::{Dangling, Options, PageRankMethod};
 use super::rounding::Rounding;
-use super::walk::{Equation, Weigh};
+use super::walk::Equation;
+use crate::check::Weigh;
 use crate::entry::Entry;
 use crate::option::{OptionKind, OptionSpec};
 use crate::options::{AlgorithmError, AlgorithmOptions, PRECISION};
-use crate::output::{Output, OutputValues, ResultShape};
+use crate::output::{Output, OutputValues};
 use crate::recorded::{FromArc, RecordedResult, ResultChecker, ResultType};
 
 /// Its entry.
@@ -19,9 +20,6 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["pr", "page-rank"],
     summary: "How important each vertex is: the share of time that a random walk spends there",
     value: "pagerank",
-    shape: ResultShape::Vertices,
-    weighted: false,
-    edge_vertices: false,
     options: &[
         OptionSpec::value(
             ["iterations", "N"],
@@ -63,8 +61,6 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
     ],
     check_options: |settings| options(settings).and(settings.single()).map(drop),
-    check_direction: |_, _, _| Ok(()),
-    run,
     passes_max: |settings| {
         let options = options(settings).ok();
         // The supersteps of a vertex program are as many passes as its vertices make of them.
@@ -72,10 +68,7 @@ pub(crate) const ENTRY: Entry = Entry {
         // Weights are added up in one more.
         options.map(|options| u64::from(options.iterations) + u64::from(options.weighted))
     },
-    few_passes: |_| None,
-    group_sizes: None,
-    sizes,
-    checker,
+    ..Entry::new(run, sizes, checker)
 };
 
 fn options(settings: &AlgorithmOptions) -> Result<Options, AlgorithmError> {
@@ -151,7 +144,7 @@ fn case<A: Weigh + FromArc + 'static>(
     options: Options,
     rounding: Rounding,
 ) -> Box<dyn ResultChecker> {
-    let checker = move |vertices, arcs: &[A], ranks: &[f64]| {
+    let checker = move |vertices, arcs: &[A], ranks: &Vec<f64>| {
         let equation = Equation {
             damping: options.damping,
             dangling: options.dangling,

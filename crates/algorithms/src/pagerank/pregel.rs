@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use graphmill_engine::{VertexContext, VertexProgram};
+use graphmill_engine::{Reduce, VertexContext, VertexProgram};
 
 use super::options::{Dangling, Options};
 use super::score::{Real, State, lost};
@@ -74,7 +74,7 @@ impl<R: Real, S: State<R>> VertexProgram for RandomWalk<R, S> {
     }
     #[inline(always)]
     fn combine(&self, sum: &mut S::Message, share: S::Message) {
-        *sum = sum.plus(share);
+        sum.add(share);
     }
     #[inline(always)]
     fn on_edge(&self, share: S::Message, edge: S::Edge) -> S::Message {

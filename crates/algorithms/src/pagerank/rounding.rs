@@ -5,8 +5,8 @@
 //! vertex is off is shared out along its arcs like its rank, damped like it, and the roundings of the next sum come on top.
 
 use super::options::Dangling;
-use super::walk::{PowerIteration, Weigh, share};
-use crate::check::{Violation, check_value, number};
+use super::walk::{PowerIteration, share};
+use crate::check::{Violation, Weigh, check_value, number};
 
 /// The rounding of a run's numbers, and of the 64-bit numbers of the checker.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,17 +1,15 @@
 //! Scores: the floating-point types they are kept in, and the state of a vertex while they are computed.
 
-use graphmill_engine::{Accumulator, EdgeValue, Element};
+use graphmill_engine::{Accumulator, EdgeValue, Element, Reduce};
 
 /// A floating-point type that ranks are kept in.
-pub trait Real: Element + Accumulator + std::fmt::Debug {
+pub trait Real: Element + Accumulator + Reduce + std::fmt::Debug {
     /// The neutral element of addition, told apart from every sum.
     const NOTHING: Self;
     /// Rounded from `f64`.
     fn of(value: f64) -> Self;
     /// Widened to `f64`.
     fn value(self) -> f64;
-    /// The sum.
-    fn plus(self, other: Self) -> Self;
 }
 
 macro_rules! real {
@@ -25,10 +23,6 @@ macro_rules! real {
             #[inline(always)]
             fn value(self) -> f64 {
                 f64::from(self)
-            }
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                self + other
             }
         }
     )*};

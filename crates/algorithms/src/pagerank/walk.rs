@@ -1,37 +1,7 @@
 //! The equation that ranks satisfy, and one serial iteration of it.
 
 use super::options::Dangling;
-use crate::check::{Violation, check_shape, check_vertex};
-
-/// An arc as the checker takes it: with a weight of its own, or 1.
-pub trait Weigh: Copy {
-    /// True if arcs have weights of their own.
-    const WEIGHTED: bool;
-    /// Returns the source and the destination.
-    fn ends(self) -> (usize, usize);
-    /// Returns the weight.
-    fn weight(self) -> f64;
-}
-
-impl Weigh for (u64, u64) {
-    const WEIGHTED: bool = false;
-    fn ends(self) -> (usize, usize) {
-        (self.0 as usize, self.1 as usize)
-    }
-    fn weight(self) -> f64 {
-        1.0
-    }
-}
-
-impl Weigh for (u64, u64, f64) {
-    const WEIGHTED: bool = true;
-    fn ends(self) -> (usize, usize) {
-        (self.0 as usize, self.1 as usize)
-    }
-    fn weight(self) -> f64 {
-        self.2
-    }
-}
+use crate::check::{Violation, Weigh, check_shape, check_vertex};
 
 /// The equation that ranks have to satisfy.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@ use graphmill_graph::{GraphDims, StoredGraph};
 use super::check::{bytes, check_strong};
 use crate::entry::Entry;
 use crate::options::{AlgorithmError, AlgorithmOptions};
-use crate::output::{Output, OutputValues, ResultShape};
+use crate::output::{Output, OutputValues};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 use crate::vertex_index::fits_u32;
 use crate::wcc::entry::group_sizes;
@@ -17,18 +17,8 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["strong-components", "strongly-connected-components"],
     summary: "Which vertices reach each other: the smallest vertex of each one's strongly connected component",
     value: "component",
-    shape: ResultShape::Vertices,
-    weighted: false,
-    edge_vertices: false,
-    options: &[],
-    check_options: |_| Ok(()),
-    check_direction: |_, _, _| Ok(()),
-    run,
-    passes_max: |_| None,
-    few_passes: |_| None,
     group_sizes: Some(group_sizes),
-    sizes,
-    checker,
+    ..Entry::new(run, sizes, checker)
 };
 
 fn run(engine: &mut Engine, _: &AlgorithmOptions) -> Result<Output, AlgorithmError> {
@@ -52,7 +42,7 @@ fn checker(
     graph: &StoredGraph,
     _: &AlgorithmOptions,
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
-    let checker = |vertices, arcs: &[_], labels: &[_]| check_strong(vertices, arcs, labels);
+    let checker = |vertices, arcs: &[_], labels: &Vec<_>| check_strong(vertices, arcs, labels);
     let takes = ResultType::Vertices;
     Ok(RecordedResult::boxed(graph, takes, bytes, checker))
 }

@@ -75,19 +75,7 @@ macro_rules! counts_arcs {
 }
 
 /// Counts the arcs of one side.
-pub(super) struct CountArcs<I> {
-    side: Side,
-    count: PhantomData<fn() -> I>,
-}
-
-impl<I> CountArcs<I> {
-    pub(super) fn new(side: Side) -> Self {
-        CountArcs {
-            side,
-            count: PhantomData,
-        }
-    }
-}
+pub(super) struct CountArcs<I>(pub(super) Side, pub(super) PhantomData<fn() -> I>);
 
 impl<I: VertexIndex> EdgeProgram for CountArcs<I> {
     type ApplyRows = Write<[I; 2]>;
@@ -95,25 +83,13 @@ impl<I: VertexIndex> EdgeProgram for CountArcs<I> {
 
     #[inline(always)]
     fn apply(&self, _: u64, degrees: &mut [I; 2], count: I) -> ((), Activate) {
-        degrees[self.side.place] = count;
+        degrees[self.0.place] = count;
         ((), Activate::No)
     }
 }
 
 /// Takes the arcs of closed vertices off the counts; a vertex that has none left is a component.
-pub(super) struct Uncount<I> {
-    side: Side,
-    count: PhantomData<fn() -> I>,
-}
-
-impl<I> Uncount<I> {
-    pub(super) fn new(side: Side) -> Self {
-        Uncount {
-            side,
-            count: PhantomData,
-        }
-    }
-}
+pub(super) struct Uncount<I>(pub(super) Side, pub(super) PhantomData<fn() -> I>);
 
 impl<I: VertexIndex> EdgeProgram for Uncount<I> {
     type ApplyRows = (Write<I>, Write<[I; 2]>, IdOrdinal);
@@ -126,7 +102,7 @@ impl<I: VertexIndex> EdgeProgram for Uncount<I> {
         (component, degrees, ordinal): (&mut I, &mut [I; 2], u64),
         count: I,
     ) -> ((), Activate) {
-        let degree = &mut degrees[self.side.place];
+        let degree = &mut degrees[self.0.place];
         // A count that has reached the greatest number is not exact; the rounds of colours do without it.
         if *component != I::NONE || *degree == I::NONE {
             return ((), Activate::No);
@@ -158,19 +134,11 @@ impl<I: VertexIndex> MonotoneProgram for LeastColour<I> {
 ///
 /// A vertex along an arc from an open vertex has a colour that is not greater. So the greatest colour that comes back to a
 /// vertex is its own exactly if one comes that is its own.
-pub(super) struct Reverse<I> {
-    colour: PhantomData<fn() -> I>,
-}
+pub(super) struct Reverse<I>(pub(super) PhantomData<fn() -> I>);
 
 impl<I: VertexIndex> Reverse<I> {
     /// The component of a reached vertex, until it has a name: less than `NONE`, and no ordinal.
     pub(super) const REACHED: I = I::UNNAMED;
-
-    pub(super) fn new() -> Self {
-        Reverse {
-            colour: PhantomData,
-        }
-    }
 }
 
 impl<I: VertexIndex> EdgeProgram for Reverse<I> {

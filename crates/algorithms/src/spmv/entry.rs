@@ -7,7 +7,7 @@ use super::check::{bytes, check_product};
 use crate::entry::Entry;
 use crate::option::{OptionKind, OptionSpec};
 use crate::options::{AlgorithmError, AlgorithmOptions};
-use crate::output::{Output, OutputValues, ResultShape};
+use crate::output::{Output, OutputValues};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 
 const VECTOR: OptionSpec = OptionSpec {
@@ -25,9 +25,7 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["mxv"],
     summary: "The matrix of the graph times a vector: for each vertex the sum over its arcs of the weight times the value at the other end",
     value: "value",
-    shape: ResultShape::Vertices,
     weighted: true,
-    edge_vertices: false,
     options: &[
         VECTOR,
         OptionSpec::flag(
@@ -35,14 +33,8 @@ pub(crate) const ENTRY: Entry = Entry {
             "Sum over the arcs that enter a vertex, not over the arcs that leave it",
         ),
     ],
-    check_options: |_| Ok(()),
-    check_direction: |_, _, _| Ok(()),
-    run,
     passes_max: |_| Some(1),
-    few_passes: |_| None,
-    group_sizes: None,
-    sizes,
-    checker,
+    ..Entry::new(run, sizes, checker)
 };
 
 fn run(engine: &mut Engine, settings: &AlgorithmOptions) -> Result<Output, AlgorithmError> {
@@ -64,7 +56,7 @@ fn checker(
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
     let vector = settings.lists.get(VECTOR.name).cloned();
     let is_transposed = settings.flag("transpose");
-    let check = move |vertices, arcs: &[(u64, u64, f64)], found: &[f64]| {
+    let check = move |vertices, arcs: &[(u64, u64, f64)], found: &Vec<f64>| {
         // All ones without a list.
         let value = |v: u64| match &vector {
             Some(vector) => vector.get(v as usize).copied().unwrap_or(0.0),

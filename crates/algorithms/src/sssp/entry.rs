@@ -8,7 +8,7 @@ use super::{SsspMethod, check_weights};
 use crate::entry::Entry;
 use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions, PRECISION, SOURCE};
-use crate::output::{Output, OutputValues, ResultShape};
+use crate::output::{Output, OutputValues};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 
 /// Its entry.
@@ -17,9 +17,7 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["shortest-paths"],
     summary: "How far away each vertex is from a source, by the weights of arcs",
     value: "distance",
-    shape: ResultShape::Vertices,
     weighted: true,
-    edge_vertices: false,
     options: &[
         SOURCE,
         PRECISION,
@@ -35,13 +33,7 @@ pub(crate) const ENTRY: Entry = Entry {
         ),
     ],
     check_options: |settings| settings.single().and(method(settings)).map(drop),
-    check_direction: |_, _, _| Ok(()),
-    run,
-    passes_max: |_| None,
-    few_passes: |_| None,
-    group_sizes: None,
-    sizes,
-    checker,
+    ..Entry::new(run, sizes, checker)
 };
 
 fn method(settings: &AlgorithmOptions) -> Result<SsspMethod, AlgorithmError> {
@@ -82,13 +74,13 @@ fn checker(
     check_weights(graph)?;
     let source = settings.source()?;
     if settings.single()? {
-        let checker = move |vertices, arcs: &[_], distances: &[_]| {
+        let checker = move |vertices, arcs: &[_], distances: &Vec<_>| {
             check_distances::<f32>(vertices, arcs, source, distances)
         };
         let takes = ResultType::Singles;
         return Ok(RecordedResult::boxed(graph, takes, bytes::<f32>, checker));
     }
-    let checker = move |vertices, arcs: &[_], distances: &[_]| {
+    let checker = move |vertices, arcs: &[_], distances: &Vec<_>| {
         check_distances::<f64>(vertices, arcs, source, distances)
     };
     let takes = ResultType::Doubles;

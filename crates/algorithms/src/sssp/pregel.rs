@@ -8,15 +8,8 @@ use super::distance::Distance;
 
 /// The program; its vertices start at the distances that a run sets.
 pub(super) struct ShortestPaths<R> {
-    source: u64,
-    length: PhantomData<fn() -> R>,
-}
-
-impl<R> ShortestPaths<R> {
-    pub(super) fn new(source: u64) -> Self {
-        let length = PhantomData;
-        ShortestPaths { source, length }
-    }
+    pub(super) source: u64,
+    pub(super) length: PhantomData<fn() -> R>,
 }
 
 impl<R: Distance> VertexProgram for ShortestPaths<R> {
@@ -34,7 +27,7 @@ impl<R: Distance> VertexProgram for ShortestPaths<R> {
             None => vertex.superstep() == 0 && vertex.index() == self.source,
         };
         if is_closer {
-            *vertex.value = nearest.unwrap_or(R::NOWHERE);
+            *vertex.value = nearest.unwrap_or(R::ZERO);
             vertex.broadcast(*vertex.value);
         }
         vertex.vote_to_halt();
@@ -47,6 +40,6 @@ impl<R: Distance> VertexProgram for ShortestPaths<R> {
     }
     #[inline(always)]
     fn on_edge(&self, distance: R, weight: R) -> R {
-        distance.plus(weight)
+        distance + weight
     }
 }

@@ -8,7 +8,7 @@ use super::{WccMethod, component_sizes};
 use crate::entry::Entry;
 use crate::option::OptionSpec;
 use crate::options::{AlgorithmError, AlgorithmOptions};
-use crate::output::{Output, OutputValues, ResultShape};
+use crate::output::{Output, OutputValues};
 use crate::recorded::{RecordedResult, ResultChecker, ResultType};
 use crate::vertex_index::fits_u32;
 
@@ -18,9 +18,6 @@ pub(crate) const ENTRY: Entry = Entry {
     aliases: &["cc", "components", "connected-components"],
     summary: "Which vertices hang together: the smallest vertex of each one's weakly connected component",
     value: "component",
-    shape: ResultShape::Vertices,
-    weighted: false,
-    edge_vertices: false,
     options: &[OptionSpec::value(
         [
             "method",
@@ -36,15 +33,12 @@ pub(crate) const ENTRY: Entry = Entry {
         }),
         _ => Ok(()),
     },
-    run,
-    passes_max: |_| None,
     few_passes: |settings| match method(settings) {
         Ok(WccMethod::Unite(ComponentsMethod::Auto)) => Some(1),
         _ => None,
     },
     group_sizes: Some(group_sizes),
-    sizes,
-    checker,
+    ..Entry::new(run, sizes, checker)
 };
 
 fn method(settings: &AlgorithmOptions) -> Result<WccMethod, AlgorithmError> {
@@ -99,7 +93,7 @@ fn checker(
     graph: &StoredGraph,
     _: &AlgorithmOptions,
 ) -> Result<Box<dyn ResultChecker>, AlgorithmError> {
-    let checker = |vertices, arcs: &[_], labels: &[_]| check_components(vertices, arcs, labels);
+    let checker = |vertices, arcs: &[_], labels: &Vec<_>| check_components(vertices, arcs, labels);
     let takes = ResultType::Vertices;
     Ok(RecordedResult::boxed(graph, takes, bytes, checker))
 }

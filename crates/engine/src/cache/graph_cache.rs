@@ -67,9 +67,6 @@ impl OrientationCache {
         let lists = self.lists.as_ref();
         lists.is_some_and(|lists| lists.suits(context, weighted))
     }
-    fn all_lists(&self) -> impl Iterator<Item = &AdjacencyLists> {
-        self.lists.iter().chain(&self.incoming)
-    }
     /// Returns the bytes of cells and block lists in memory, and whether all fan-out lists are there.
     ///
     /// Cells count with their weights if `weighted`.
@@ -112,48 +109,31 @@ impl GraphCache {
     }
     /// Returns the bytes of cached cells.
     pub(crate) fn cached_cell_bytes(&self) -> u64 {
-        self.orientations
-            .iter()
-            .map(|orientation| orientation.cell_cache.bytes())
-            .sum()
+        self.cell_caches().map(CellCache::bytes).sum()
     }
     /// Returns the bytes of the budget that cached cells take.
     pub(crate) fn leased_bytes(&self) -> u64 {
-        self.orientations
-            .iter()
-            .map(|orientation| orientation.cell_cache.leased_bytes())
-            .sum()
+        self.cell_caches().map(CellCache::leased_bytes).sum()
     }
     /// Bytes of the budget that lists of edges take.
     pub(crate) fn lists_leased_bytes(&self) -> u64 {
-        let lists = self
-            .orientations
-            .iter()
-            .flat_map(OrientationCache::all_lists);
-        lists.map(AdjacencyLists::leased_bytes).sum()
+        self.all_lists().map(AdjacencyLists::leased_bytes).sum()
     }
     /// Bytes of lists of edges.
     pub(crate) fn adjacency_bytes(&self) -> u64 {
-        let lists = self
-            .orientations
-            .iter()
-            .flat_map(OrientationCache::all_lists);
-        lists.map(AdjacencyLists::bytes).sum()
+        self.all_lists().map(AdjacencyLists::bytes).sum()
+    }
+    fn cell_caches(&self) -> impl Iterator<Item = &CellCache> {
+        (self.orientations.iter()).map(|orientation| &orientation.cell_cache)
+    }
+    fn all_lists(&self) -> impl Iterator<Item = &AdjacencyLists> {
+        let orientations = self.orientations.iter();
+        orientations.flat_map(|orientation| orientation.lists.iter().chain(&orientation.incoming))
     }
     /// Bytes read, and written, to fill it since the last call.
     pub(crate) fn take_traffic(&mut self) -> [u64; 2] {
         [&mut self.read, &mut self.written].map(std::mem::take)
     }
-    /// True if lists are in memory for a program that asks for weights, or does not.
-    pub(crate) fn has_lists(
-        &self,
-        context: &ExecContext,
-        transposed: bool,
-        weighted: bool,
-    ) -> bool {
-        self.orientation(transposed).has_lists(context, weighted)
-    }
-
     /// Returns the bytes of the budget for the adjacency lists of one orientation and its uncached cells.
     fn lists_take(&self, context: &ExecContext, transposed: bool, weighted: bool) -> u64 {
         let (lists, besides) = AdjacencyLists::memory(context, weighted);

@@ -23,7 +23,7 @@ use graphmill_fabric::protocol_error;
 use graphmill_raw::failpoint;
 use graphmill_storage::{
     AtomicFile, CancelToken, Disk, GracefulGuard, Lease, MemoryBudget, Open, RandomAccessFile,
-    StorageError, is_corrupt,
+    StorageError, at, is_corrupt,
 };
 
 use crate::checkpoint::files::{PREFIX, ROWS, file_name, name_of, number_of};
@@ -259,13 +259,8 @@ impl Checkpointer {
     fn read(&self, path: &Path) -> Result<Option<(Snapshot, RandomAccessFile)>, EngineError> {
         let file = RandomAccessFile::open(&self.disk, &self.budget, path, CHUNK_BYTES)?;
         match Snapshot::read(&file) {
-            Ok(record) => Ok(Some((record, file))),
             Err(error) if is_corrupt(&error) => Ok(None),
-            Err(source) => Err(StorageError::Path {
-                action: "read",
-                path: path.to_path_buf(),
-                source,
-            })?,
+            record => Ok(Some((at("read", path, record)?, file))),
         }
     }
 
@@ -293,7 +288,7 @@ impl Checkpointer {
         }
         let (disk, how) = (Arc::clone(&self.disk), (&*rows, Open::Update));
         let mut pages = RowFile::open(disk, how, page_bytes, std::iter::empty())?;
-        pages.stays = true;
+        pages.file.stays = true;
         let mut io = RowFileIo::new(&*self.disk, &self.budget, page_bytes)?;
         let mut entries = vec![0; log.pages.len() * page_bytes];
         let mut read = io.load(&pages, &log.pages, None, &mut entries);
@@ -346,7 +341,7 @@ impl Checkpointer {
                 RowFile::open(disk, how, page_bytes, std::iter::empty())?
             }
         };
-        pages.stays = true;
+        pages.file.stays = true;
         Ok((pages, kept))
     }
 
@@ -482,13 +477,7 @@ impl Checkpointer {
         let path = self.path(number);
         drop(self.room.take());
         let mut file = AtomicFile::create(&self.disk, &self.budget, &path, CHUNK_BYTES)?;
-        record
-            .write(sets, &mut file)
-            .map_err(|source| StorageError::Path {
-                action: "write",
-                path: path.clone(),
-                source,
-            })?;
+        at("write", &path, record.write(sets, &mut file))?;
         file.commit()?;
         self.room = Some(self.budget.lease("checkpoints", Self::HELD)?);
         self.published.push_back(number);

@@ -90,8 +90,7 @@ impl Engine {
         };
         let outcome = self.unite_rows::<I>(I::shared(elements_mut(rows.all())), edges);
         self.common.arrays.put(labels.id(), rows);
-        self.broken = outcome.is_err();
-        outcome.map_err(|error| self.too_small(error))?;
+        self.checked(outcome)?;
         match self.graph().order() {
             Order::Id => Ok(true),
             Order::Degree => self.name_by_ordinal(labels),

@@ -133,17 +133,14 @@ impl Engine {
             self.common.arrays.put(array.id(), rows?);
         }
         drop(sent);
-        self.broken = counted.is_err();
-        let lacks = counted.map_err(|error| self.too_small(error))?;
+        let lacks = self.checked(counted)?;
         if self.common.ranks.total([u64::from(lacks)])? != [0] {
             self.cache.release_lists();
             // Another rank lacks memory, and this one has finished its round.
             next.refresh_counts();
             return Ok(None);
         }
-        let [read, written] = self.cache.take_traffic();
-        report.bytes_read += read;
-        report.bytes_written += written;
+        report.add_traffic(self.cache.take_traffic());
         next.agree_len()?;
         self.end_pass(began, report);
         Ok(Some(next))

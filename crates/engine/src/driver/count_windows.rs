@@ -19,7 +19,6 @@ use crate::exec::label_windows::{
     LabelSource, WindowRound, WindowScratch, WindowSizes, window_bytes,
 };
 use crate::frontier::active_set::ActiveSet;
-use crate::graph_view::GraphView;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::program::count::CountProgram;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
@@ -64,14 +63,11 @@ impl Engine {
         };
         drop(held);
         let scratch = self.window_scratch(windows)?;
-        let [read, written] = self.cache.take_traffic();
-        report.bytes_read += read;
-        report.bytes_written += written;
+        report.add_traffic(self.cache.take_traffic());
         let mut next = self.active.empty();
         let stored = ExecContext::new(&self.common, &self.stored);
-        let transposed = self
-            .transposed()
-            .map(|view| ExecContext::new(&self.common, view));
+        let transposed = self.transposed.as_ref();
+        let transposed = transposed.map(|view| ExecContext::new(&self.common, view));
         let cells = |transposed| &self.cache.orientation(transposed).cell_cache;
         let labels = match sent.as_ref().map(|sent| &sent.messages) {
             None => LabelSource::Rows([ColumnAccess::Read(from.id())]),
@@ -93,12 +89,9 @@ impl Engine {
         };
         let ran = round.run();
         drop(round);
-        self.broken = ran.is_err();
-        let ran = ran.map_err(|error| self.too_small(error))?;
+        let ran = self.checked(ran)?;
         if let Some(messages) = sent.and_then(|sent| sent.messages) {
-            let (read, written) = messages.take_traffic();
-            report.bytes_read += read;
-            report.bytes_written += written;
+            report.add_traffic(messages.take_traffic());
         }
         (report.active, report.edges, report.cells) = (changed.len(), ran.edges, ran.cells);
         report.bytes_read += ran.bytes_read;
@@ -133,13 +126,6 @@ impl Engine {
         Ok(reached)
     }
 
-    /// The transposed graph, if windows read it.
-    fn transposed(&self) -> Option<&GraphView> {
-        self.transposed
-            .as_ref()
-            .filter(|_| !self.graph().symmetric())
-    }
-
     /// Divides the memory into windows, and cells in memory; evicts what windows have no room beside.
     ///
     /// The lease holds the memory that the workers take later.
@@ -150,7 +136,7 @@ impl Engine {
     ) -> Result<(WindowSizes, Lease), EngineError> {
         self.workspaces = None;
         self.active.trim();
-        let sides = 1 + self.transposed().iter().count();
+        let sides = 1 + self.transposed.iter().count();
         let arrays = &self.common.arrays;
         let label = arrays.staged_bytes(&[ColumnAccess::Read(from.id())]);
         // The numbers of labels, and the labels of one more batch.
@@ -260,9 +246,7 @@ impl Engine {
 
     /// Returns the bytes of the budget that hold all cells that windows read.
     fn memory_of_cells(&self) -> u64 {
-        let views = [Some(&self.stored), self.transposed()]
-            .into_iter()
-            .flatten();
+        let views = std::iter::once(&self.stored).chain(&self.transposed);
         let contexts = views.map(|view| ExecContext::new(&self.common, view));
         let bytes = contexts.map(|context| CellCache::memory(&context, false));
         bytes.fold(0, u64::saturating_add)
@@ -315,8 +299,7 @@ impl Engine {
         let sent = edge_pass::send(pass, &mut scratch, &mut self.cache, report);
         self.count_held();
         self.metrics.messages_resident &= scratch.messages_resident();
-        self.broken = sent.is_err();
-        sent.map_err(|error| self.too_small(error))?;
+        self.checked(sent)?;
         Ok(scratch)
     }
 }

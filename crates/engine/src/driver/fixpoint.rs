@@ -169,7 +169,7 @@ impl Engine {
     fn has_lists(&self, weighted: bool, direction: Direction) -> bool {
         let weighted = self.of_weights(weighted);
         let transposed = self.goes_transposed(direction);
-        (self.cache).has_lists(&self.context(transposed), transposed, weighted)
+        (self.cache.orientation(transposed)).has_lists(&self.context(transposed), weighted)
     }
 
     /// Returns true if the adjacency lists for work on these rows are in memory; loads them if they fit.
@@ -248,7 +248,8 @@ impl Engine {
             && self.transposed.is_some()
             && !self
                 .cache
-                .has_lists(&self.context(!transposed), !transposed, false)
+                .orientation(!transposed)
+                .has_lists(&self.context(!transposed), false)
         {
             self.load_lists(!transposed, false, leave)?;
         }
@@ -327,8 +328,7 @@ impl Engine {
         let sets = [active, &left];
         let outcome = self.settle_rows(program, rows.all(), sets, transposed, pending);
         self.common.arrays.put(labels.id(), rows);
-        self.broken = outcome.is_err();
-        outcome.map_err(|error| self.too_small(error))?;
+        self.checked(outcome)?;
         left.agree_len()?;
         Ok(left)
     }

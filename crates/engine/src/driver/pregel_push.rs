@@ -159,12 +159,10 @@ impl Engine {
                 reached: Reached::new(context.workers.count()),
             };
             let done = pass.superstep();
-            self.broken = done.is_err();
-            let ((aggregate, _), report, reached) = done.map_err(|error| self.too_small(error))?;
+            let ((aggregate, _), report, reached) = self.checked(done)?;
             self.end_pass(began, report);
             for set in [&mut next, &mut callers] {
-                set.refresh_counts();
-                set.set_global_len(set.own_len());
+                set.agree_len()?;
             }
             if !callers.is_empty() {
                 let broadcasts = Broadcasts::<P> {

@@ -83,8 +83,7 @@ impl Engine {
         let mut found = self.active.empty();
         let lists = self.scan_rows(program, rows.all(), active, &mut found);
         self.common.arrays.put(labels.id(), rows);
-        self.broken = lists.is_err();
-        let lists = lists.map_err(|error| self.too_small(error))?;
+        let lists = self.checked(lists)?;
         found.agree_len()?;
         match lists {
             Some(lists) if !found.is_empty() => {

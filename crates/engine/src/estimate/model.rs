@@ -75,7 +75,7 @@ impl PassTraffic {
 }
 
 /// What one rank of a run will do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct RunEstimate {
     /// Before the passes, and once in the first: rows are made, what stays in memory is read.
     pub start: PassTraffic,

@@ -528,18 +528,13 @@ impl PlannedRank<'_> {
     pub(crate) fn facts_of_rank(&self) -> RunEstimate {
         let looking = &self.of;
         RunEstimate {
-            start: PassTraffic::default(),
-            early_passes: 0,
-            early: PassTraffic::default(),
-            pass: PassTraffic::default(),
             arcs: looking.columns().iter().map(|column| column.edges).sum(),
             vertex_state_resident: self.vertex_state_resident,
             messages_resident: true,
-            cached_cell_bytes: 0,
             cell_bytes: looking.cell_bytes(),
             least_memory: looking.least,
             workers: looking.shape.workers,
-            temporary_bytes: 0,
+            ..RunEstimate::default()
         }
     }
 }

@@ -60,12 +60,6 @@ pub(crate) enum ExchangeProgress {
     Complete,
 }
 
-/// An exchange that advances whenever a worker calls it.
-pub(crate) trait ExchangeStep: Send {
-    /// Sends and takes in what there is; where there is nothing, waits up to so long for it.
-    fn advance(&mut self, wait: Duration) -> Result<ExchangeProgress, EngineError>;
-}
-
 /// An exchange of frames with every other rank.
 ///
 /// It sends what `outgoing(rank, peer_index)` yields to every other rank, and passes what arrives from one to `incoming(rank, ...)`,
@@ -140,12 +134,13 @@ where
         incoming: G,
     ) -> Result<(), EngineError> {
         if let Some(mut exchange) = Self::begin(context, width, PEERS, outgoing, incoming) {
-            while exchange.go_on(LOOK)? != ExchangeProgress::Complete {}
+            while exchange.advance(LOOK)? != ExchangeProgress::Complete {}
         }
         Ok(())
     }
 
-    fn go_on(&mut self, wait: Duration) -> Result<ExchangeProgress, EngineError> {
+    /// Sends and takes frames; without any, waits for them, at most `wait`.
+    pub(crate) fn advance(&mut self, wait: Duration) -> Result<ExchangeProgress, EngineError> {
         if self.is_complete {
             return Ok(ExchangeProgress::Complete);
         }
@@ -294,17 +289,6 @@ where
         }
         self.free.push(buffer);
         Ok(())
-    }
-}
-
-impl<O, F, G> ExchangeStep for Exchange<'_, O, F, G>
-where
-    O: FrameSource + Send,
-    F: FnMut(usize, usize) -> O + Send,
-    G: FnMut(usize, Received<'_>) -> Result<(), EngineError> + Send,
-{
-    fn advance(&mut self, wait: Duration) -> Result<ExchangeProgress, EngineError> {
-        self.go_on(wait)
     }
 }
 

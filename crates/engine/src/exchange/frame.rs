@@ -12,6 +12,7 @@ use std::ops::Range;
 use graphmill_raw::Element;
 
 use crate::comm::wire::FRAME_BYTES;
+use crate::frontier::bitmap::bits;
 use crate::messages::batch::MessageSlice;
 use crate::messages::run_codec::is_listed;
 
@@ -181,11 +182,7 @@ impl Frame<'_> {
 /// The sources of some words of bits.
 fn each(words: Range<usize>, wanted: impl Fn(usize) -> u64, mut f: impl FnMut(usize)) {
     for word in words {
-        let mut bits = wanted(word);
-        while bits != 0 {
-            f(word * WORD + bits.trailing_zeros() as usize);
-            bits &= bits - 1;
-        }
+        bits(&[wanted(word)], word * WORD, &mut f);
     }
 }
 

@@ -13,7 +13,7 @@ use graphmill_storage::{Buffer, DataKind, Lease, MemoryBudget, Worker};
 
 use crate::cache::cells::CellCache;
 use crate::context::{ExecContext, each_batch};
-use crate::error::{EngineError, ensure};
+use crate::error::{EngineError, ensure, made};
 use crate::exec::in_memory::edge_scan::{CellScanner, CellVisitor, SourceEdges, stream_buffers};
 use crate::exec::label_table::{LabelRange, LabelTable};
 use crate::frontier::active_set::ActiveSet;
@@ -428,10 +428,8 @@ impl<'r, P: CountProgram> WindowFill<'_, 'r, P> {
             let Some((context, cell_cache)) = round.sides[*side] else {
                 continue;
             };
-            let scanner = match &mut scratch.scanners[*side] {
-                Some(scanner) => scanner,
-                none => none.insert(CellScanner::new(context, cell_cache, stream)?),
-            };
+            let new = || CellScanner::new(context, cell_cache, stream);
+            let scanner = made(&mut scratch.scanners[*side], new)?;
             let mut visitor = PutLabels {
                 round,
                 has_sources: *has_sources,

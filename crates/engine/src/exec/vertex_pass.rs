@@ -5,6 +5,7 @@ use graphmill_raw::lock;
 use crate::context::{ExecContext, each_batch};
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
+use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::Activate;
 use crate::state::row_set::RowSet;
@@ -45,16 +46,30 @@ impl RowPass<'_> {
         &self,
         batch: usize,
         worker: usize,
+        work: impl FnMut(u64, R::Row<'_>) -> (A, Activate),
+    ) -> Result<A, EngineError> {
+        let set = self.active.map(|active| active.batch(batch)).transpose()?;
+        let sum = self.members::<R, A>((batch, worker), set.as_deref(), work)?;
+        let span = self.context.batches.span(batch);
+        let count = self.active.map_or(span, |active| active.count_in(batch));
+        (self.context).count_rows(worker, self.needs, count, count == span);
+        Ok(sum)
+    }
+
+    /// Calls `work` on the rows of a set of a batch, or on all its rows; returns the sum.
+    ///
+    /// The caller counts the rows.
+    pub(crate) fn members<R: Rows, A: Reduce>(
+        &self,
+        (batch, worker): (usize, usize),
+        set: Option<&HierarchicalBitmap>,
         mut work: impl FnMut(u64, R::Row<'_>) -> (A, Activate),
     ) -> Result<A, EngineError> {
         let (context, needs) = (self.context, self.needs);
         let row_io = || lock(&context.row_io[worker]);
-        let set = self.active.map(|active| active.batch(batch)).transpose()?;
-        let some = set.as_deref().and_then(RowSet::of);
+        let some = set.and_then(RowSet::of);
         let mut open = (context.arrays).open(batch, needs, some.as_ref(), &mut row_io())?;
         let start = context.batches.start(batch);
-        let span = context.batches.span(batch);
-        let count = self.active.map_or(span, |active| active.count_in(batch));
         let mut sum = A::ZERO;
         {
             let current = CurrentCall::new();
@@ -68,12 +83,11 @@ impl RowPass<'_> {
                     next.insert(i);
                 }
             };
-            match &set {
-                None => (0..span as usize).for_each(one),
+            match set {
+                None => (0..context.batches.span(batch) as usize).for_each(one),
                 Some(set) => set.for_each(one),
             }
         }
-        context.count_rows(worker, needs, count, count == span);
         (context.arrays).close(open, needs, None, &mut row_io())?;
         Ok(sum)
     }

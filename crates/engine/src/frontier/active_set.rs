@@ -210,10 +210,8 @@ impl ActiveSet {
             let own = set.pool.ranks.own();
             for v in vertices {
                 check_index(v, &batches)?;
-                let batch = batches.batch_of(v);
-                if own.contains(&batch) {
-                    let i = v - batches.start(batch);
-                    set.batch(batch)?.insert(i as usize);
+                if own.contains(&batches.batch_of(v)) {
+                    set.add_own(std::iter::once(v))?;
                 }
             }
             set.refresh_counts();

@@ -222,15 +222,22 @@ fn only(w: usize, part: &Range<usize>) -> u64 {
     }
 }
 
+/// The numbers of the bits of a word.
+pub(crate) struct Bits(pub(crate) u64);
+
+impl Iterator for Bits {
+    type Item = usize;
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        let bit = (self.0 != 0).then(|| self.0.trailing_zeros() as usize);
+        self.0 &= self.0.wrapping_sub(1);
+        bit
+    }
+}
+
 /// The positions of the set bits of word number `w`.
-fn ones(mut word: u64, w: usize) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bit = word.trailing_zeros() as usize;
-        (word != 0).then(|| {
-            word &= word - 1;
-            w * WORD + bit
-        })
-    })
+fn ones(word: u64, w: usize) -> impl Iterator<Item = usize> {
+    Bits(word).map(move |bit| w * WORD + bit)
 }
 
 /// The positions of the set bits, from `base`.

@@ -194,12 +194,12 @@ impl<M: Element> MessageBuffer<M> {
     }
 
     /// Bytes read from disk and written to it since the last call.
-    pub(crate) fn take_traffic(&self) -> (u64, u64) {
-        self.spilled().map_or((0, 0), |spilled| {
-            let (read, written) = spilled.file.take_traffic();
+    pub(crate) fn take_traffic(&self) -> [u64; 2] {
+        self.spilled().map_or([0; 2], |spilled| {
+            let [read, written] = spilled.file.file.take_traffic();
             let table = spilled.table.as_ref();
             let lists = table.map_or(0, |table| table.take_bytes_read());
-            (read + lists, written)
+            [read + lists, written]
         })
     }
 
@@ -456,7 +456,7 @@ impl<M: Element> MessageBuffer<M> {
                 let count = match state {
                     ReadRun::AsWritten(encoding) => {
                         run_codec::expand::<M>(&mut buffer, encoding, span)
-                            .ok_or_else(|| spilled.file.corrupt(spilled.file.place(batch)))?;
+                            .ok_or_else(|| spilled.file.file.corrupt(spilled.file.place(batch)))?;
                         self.dispatched[2].fetch_add(encoding.count, Ordering::Relaxed);
                         encoding.count
                     }

@@ -196,7 +196,7 @@ impl RoutingTable {
                     load(&file, &mut spill_cursor, &mut lists, all)?;
                 }
                 drop(spill_cursor);
-                let (read, written) = file.take_traffic();
+                let [read, written] = file.file.take_traffic();
                 traffic = [traffic[0] + read, written];
                 match memory {
                     Some(all) => Data::Memory(all),
@@ -241,7 +241,7 @@ impl RoutingTable {
     pub(crate) fn take_bytes_read(&self) -> u64 {
         match &self.data {
             Data::Memory(_) => 0,
-            Data::Disk { file, .. } => file.take_traffic().0,
+            Data::Disk { file, .. } => file.file.take_traffic()[0],
         }
     }
 

@@ -7,15 +7,14 @@
 //! - each buffer of a cursor is free, on its way, or held.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{
-    Buffer, Completion, Disk, FileHandle, MemoryBudget, Open, Operation, Queue,
-};
+use graphmill_storage::{Buffer, Completion, Disk, MemoryBudget, Open, Queue};
 
+use crate::engine_file::EngineFile;
 use crate::error::{EngineError, ensure};
 use crate::graph_view::starts;
 use crate::messages::run_codec::RunEncoding;
@@ -31,18 +30,14 @@ pub(crate) struct RunRef {
     checksum: u32,
 }
 
-/// The file; it is removed when dropped.
+/// The file.
 #[derive(Debug)]
 pub(crate) struct SpillFile {
-    file: FileHandle,
-    path: PathBuf,
-    disk: Arc<dyn Disk>,
+    pub(crate) file: EngineFile,
     /// Where the place of each batch begins, and where the last one ends.
     begins: Vec<u64>,
     /// The offset of the next run for a group.
     end: AtomicU64,
-    bytes_read: AtomicU64,
-    bytes_written: AtomicU64,
 }
 
 impl SpillFile {
@@ -54,20 +49,10 @@ impl SpillFile {
     ) -> Result<Self, EngineError> {
         let begins = starts(bytes.map(AlignedBuffer::footprint));
         Ok(SpillFile {
-            file: disk.open(path, Open::CreatePrivate)?,
-            path: path.to_path_buf(),
-            disk,
+            file: EngineFile::open(disk, path, Open::CreatePrivate)?,
             end: AtomicU64::new(begins[begins.len() - 1]),
             begins,
-            bytes_read: AtomicU64::new(0),
-            bytes_written: AtomicU64::new(0),
         })
-    }
-
-    /// Bytes read and written since the last call.
-    pub(crate) fn take_traffic(&self) -> (u64, u64) {
-        let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
-        (take(&self.bytes_read), take(&self.bytes_written))
     }
 
     /// Discards all runs for column groups.
@@ -95,26 +80,11 @@ impl SpillFile {
         }
     }
 
-    /// The error for a run that does not read back as written.
-    pub(crate) fn corrupt(&self, offset: u64) -> EngineError {
-        EngineError::CorruptPage {
-            path: self.path.clone(),
-            offset,
-        }
-    }
-
     /// The error for a buffer, or a run, that never arrives.
     pub(crate) fn no_buffer(&self) -> EngineError {
         EngineError::NoBuffer {
-            path: self.path.clone(),
+            path: self.file.path.clone(),
         }
-    }
-}
-
-impl Drop for SpillFile {
-    fn drop(&mut self) {
-        // The file holds nothing once its engine is gone; a failure to remove it is no failure of the run.
-        let _ = self.disk.remove_file(&self.path);
     }
 }
 
@@ -203,13 +173,7 @@ impl SpillCursor {
     /// Starts to write the first bytes of a buffer.
     pub(crate) fn write(&mut self, file: &SpillFile, offset: u64, buffer: Buffer, bytes: usize) {
         let length = AlignedBuffer::footprint(bytes) as usize;
-        (file.bytes_written).fetch_add(length as u64, Ordering::Relaxed);
-        let operation = Operation::Write {
-            file: file.file.clone(),
-            offset,
-            buffer,
-            range: 0..length,
-        };
+        let operation = file.file.write(offset, buffer, length);
         self.queue.submit(operation, self.writes << 1 | WRITE);
         self.writing.insert(self.writes);
         self.writes += 1;
@@ -356,13 +320,7 @@ impl SpillCursor {
                 continue;
             };
             let length = AlignedBuffer::footprint(run.encoding.bytes) as usize;
-            file.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
-            let operation = Operation::Read {
-                file: file.file.clone(),
-                offset: run.offset,
-                buffer,
-                range: 0..length,
-            };
+            let operation = file.file.read(run.offset, buffer, length);
             self.loaded.insert(batch, LoadedBatch::Coming(run));
             self.queue.submit(operation, (batch as u64) << 1 | READ);
         }
@@ -434,7 +392,7 @@ impl SpillCursor {
                     let bytes = run.encoding.bytes;
                     let is_as_written =
                         moved >= bytes && crc32fast::hash(&buffer[..bytes]) == run.checksum;
-                    ensure(is_as_written, || file.corrupt(run.offset))?;
+                    ensure(is_as_written, || file.file.corrupt(run.offset))?;
                     *loaded = LoadedBatch::Here(buffer, ReadRun::AsWritten(run.encoding));
                 }
             }

@@ -154,6 +154,11 @@ impl PassMetrics {
             ..PassMetrics::new(mode)
         }
     }
+    /// Counts bytes read and written.
+    pub(crate) fn add_traffic(&mut self, [read, written]: [u64; 2]) {
+        self.bytes_read += read;
+        self.bytes_written += written;
+    }
     /// True if the pass went over edges.
     fn is_over_edges(&self) -> bool {
         !matches!(self.mode, Mode::Vertices | Mode::Send)

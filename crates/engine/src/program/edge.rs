@@ -30,7 +30,8 @@ pub enum Activate {
 impl Activate {
     /// Returns `Yes` if `is_active`.
     #[inline(always)]
-    pub(crate) fn when(is_active: bool) -> Activate {
+    #[must_use]
+    pub fn when(is_active: bool) -> Activate {
         if is_active { Self::Yes } else { Self::No }
     }
 }

@@ -72,14 +72,9 @@ impl ProgramFootprint {
             pulls: P::EARLY_EXIT,
             exact: P::ORDER_INDEPENDENT,
             sketched: matches!(P::APPLY_TO, ApplyTo::Touched),
-            reads_edges_once: false,
             signal: P::SignalRows::TOUCHED,
             apply: P::ApplyRows::TOUCHED,
-            kept: [0; 2],
-            arrays: 0,
-            result: 0,
-            windows: 0,
-            against: false,
+            ..ProgramFootprint::USUAL
         }
     }
 

@@ -5,11 +5,8 @@ use graphmill_raw::Element;
 /// Slots of the table of recent messages, which is a power of two.
 const RECENT: usize = 1 << 10;
 
-/// A receiver of the messages of a full box.
-pub(crate) trait FullBox<M> {
-    /// Takes messages, each with the index of the vertex it is for.
-    fn take(&mut self, to: &[u64], messages: &[M]);
-}
+/// Takes the messages of a full box, each with the index of the vertex it is for.
+pub(crate) type FullBox<'s, M> = &'s mut dyn FnMut(&[u64], &[M]);
 
 /// Combines a later message to a vertex with an earlier one.
 pub(crate) type Combine<'s, M> = &'s (dyn Fn(&mut M, M) + Sync);
@@ -40,7 +37,7 @@ impl<M> OutboxMemory<M> {
 
 /// Where vertices put what they send: the box of one worker.
 pub struct Outbox<'s, M: Element> {
-    full: &'s mut dyn FullBox<M>,
+    full: FullBox<'s, M>,
     memory: &'s mut OutboxMemory<M>,
     /// Messages that the box holds.
     capacity: usize,
@@ -58,7 +55,7 @@ impl<M: Element> std::fmt::Debug for Outbox<'_, M> {
 impl<'s, M: Element> Outbox<'s, M> {
     /// Returns an empty box for `capacity` messages, which hands them to `full`.
     pub(crate) fn new(
-        full: &'s mut dyn FullBox<M>,
+        full: FullBox<'s, M>,
         memory: &'s mut OutboxMemory<M>,
         capacity: usize,
         combine: Option<Combine<'s, M>>,
@@ -117,7 +114,7 @@ impl<'s, M: Element> Outbox<'s, M> {
     /// Empties the box.
     #[cold]
     pub(crate) fn empty(&mut self) {
-        self.full.take(&self.memory.to, &self.memory.messages);
+        (self.full)(&self.memory.to, &self.memory.messages);
         self.memory.to.clear();
         self.memory.messages.clear();
     }

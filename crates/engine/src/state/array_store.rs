@@ -225,9 +225,9 @@ impl ArrayStore {
     }
 
     /// Bytes read and written for rows and degrees since the last call.
-    pub(crate) fn take_traffic(&self) -> (u64, u64) {
-        let (read, written) = self.pages.take_traffic();
-        (read + self.degree_bytes.swap(0, Ordering::Relaxed), written)
+    pub(crate) fn take_traffic(&self) -> [u64; 2] {
+        let [read, written] = self.pages.file.take_traffic();
+        [read + self.degree_bytes.swap(0, Ordering::Relaxed), written]
     }
 
     /// Takes the rows of an array in memory out of the store; [`ArrayStore::put`] returns them.
@@ -536,7 +536,7 @@ impl ArrayStore {
     /// Has the page file go with the engine again.
     pub(crate) fn forget_versions(&mut self) {
         self.kept = None;
-        self.pages.stays = false;
+        self.pages.file.stays = false;
     }
 
     /// Restores the rows of all arrays from a checkpoint.

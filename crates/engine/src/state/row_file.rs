@@ -5,15 +5,15 @@
 //! carries the page's checksum, so a page that reads differently from what was written is an error.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{Batches, DISK_PAGE_BYTES, PageCache, StoredGraph};
 use graphmill_raw::{failpoint, lock};
-use graphmill_storage::{Buffer, Disk, FileHandle, MemoryBudget, Open, Operation, Queue};
+use graphmill_storage::{Buffer, Disk, MemoryBudget, Open, Queue};
 
-use crate::error::EngineError;
+use crate::engine_file::EngineFile;
+use crate::error::{EngineError, made};
 
 /// Bytes of a page of rows: whole batches of 8-byte elements if they are small.
 pub(crate) fn page_bytes(batches: &Batches) -> usize {
@@ -104,15 +104,9 @@ impl PinnedSlots {
 /// The file with its free slots.
 #[derive(Debug)]
 pub(crate) struct RowFile {
-    file: FileHandle,
-    path: PathBuf,
-    disk: Arc<dyn Disk>,
+    pub(crate) file: EngineFile,
     page_bytes: usize,
-    /// True if it holds checkpoints, which outlive the engine.
-    pub(crate) stays: bool,
     free: Mutex<Free>,
-    bytes_read: AtomicU64,
-    bytes_written: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -134,33 +128,21 @@ impl RowFile {
         let taken: BTreeSet<u64> = taken.map(|slot| slot.number).collect();
         let next = taken.last().map_or(0, |last| last + 1);
         Ok(RowFile {
-            file: disk.open(path, how)?,
-            path: path.to_path_buf(),
-            disk,
+            file: EngineFile::open(disk, path, how)?,
             page_bytes,
-            stays: false,
             free: Mutex::new(Free {
                 next,
                 reserved: next,
                 slots: (0..next).filter(|slot| !taken.contains(slot)).collect(),
             }),
-            bytes_read: AtomicU64::new(0),
-            bytes_written: AtomicU64::new(0),
         })
     }
     /// Makes all pages durable that were written.
     pub(crate) fn sync(&self) -> Result<(), EngineError> {
         failpoint!(PagesNotSynced => return Ok(()));
-        let synced = self.disk.sync(&self.file);
+        let synced = self.file.disk.sync(&self.file.handle);
         failpoint!(FailedSyncIgnored => return Ok(()));
         Ok(synced?)
-    }
-    /// Bytes read and written since the last call.
-    pub(crate) fn take_traffic(&self) -> (u64, u64) {
-        (
-            self.bytes_read.swap(0, Ordering::Relaxed),
-            self.bytes_written.swap(0, Ordering::Relaxed),
-        )
     }
     pub(crate) fn page_bytes(&self) -> usize {
         self.page_bytes
@@ -176,7 +158,7 @@ impl RowFile {
         if free.next == free.reserved {
             let reserved = free.next + (free.next / 8).max(SLOTS_RESERVED_MIN);
             let bytes = reserved * self.page_bytes as u64;
-            self.disk.reserve(&self.file, bytes)?;
+            self.file.disk.reserve(&self.file.handle, bytes)?;
             free.reserved = reserved;
         }
         free.next += 1;
@@ -184,15 +166,6 @@ impl RowFile {
     }
     pub(crate) fn give_back(&self, slots: impl Iterator<Item = SlotRef>) {
         lock(&self.free).slots.extend(slots.map(|slot| slot.number));
-    }
-}
-
-impl Drop for RowFile {
-    fn drop(&mut self) {
-        // The file holds nothing once its engine is gone; a failure to remove it is no failure of the run.
-        if !self.stays {
-            let _ = self.disk.remove_file(&self.path);
-        }
     }
 }
 
@@ -233,10 +206,7 @@ impl RowFileIo {
         graph: &Arc<StoredGraph>,
         budget: &MemoryBudget,
     ) -> Result<&mut PageCache, EngineError> {
-        Ok(match &mut self.frames {
-            Some(frames) => frames,
-            none => none.insert(PageCache::new(graph, budget, FRAMES)?),
-        })
+        made(&mut self.frames, || PageCache::new(graph, budget, FRAMES))
     }
 
     /// Reads pages into `rows`, each to its place there; a page without a slot is zeros.
@@ -303,12 +273,8 @@ impl RowFileIo {
                     continue;
                 };
                 on_way += 1;
-                let operation = Operation::Read {
-                    file: file.file.clone(),
-                    offset: slot.number * page_bytes as u64,
-                    buffer,
-                    range: 0..page_bytes,
-                };
+                let offset = slot.number * page_bytes as u64;
+                let operation = file.file.read(offset, buffer, page_bytes);
                 self.queue.submit(operation, page as u64);
                 continue;
             }
@@ -327,13 +293,8 @@ impl RowFileIo {
             }
             self.free.push(buffer);
             if !is_sound {
-                return Err(EngineError::CorruptPage {
-                    path: file.path.clone(),
-                    offset: slot.number * page_bytes as u64,
-                });
+                return Err(file.file.corrupt(slot.number * page_bytes as u64));
             }
-            file.bytes_read
-                .fetch_add(page_bytes as u64, Ordering::Relaxed);
             on_way -= 1;
         }
         Ok(())
@@ -378,12 +339,8 @@ impl RowFileIo {
                         number,
                         checksum: crc32fast::hash(&buffer[..page_bytes]),
                     };
-                    let operation = Operation::Write {
-                        file: file.file.clone(),
-                        offset: slot.number * page_bytes as u64,
-                        buffer,
-                        range: 0..page_bytes,
-                    };
+                    let offset = slot.number * page_bytes as u64;
+                    let operation = file.file.write(offset, buffer, page_bytes);
                     self.queue.submit(operation, page as u64);
                     stored(page, slot);
                 }
@@ -391,8 +348,6 @@ impl RowFileIo {
                     let done = self.queue.wait().ok_or(EngineError::Broken)?;
                     done.result?;
                     self.free.extend(done.buffer);
-                    file.bytes_written
-                        .fetch_add(page_bytes as u64, Ordering::Relaxed);
                 }
             }
         }

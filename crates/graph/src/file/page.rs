@@ -99,7 +99,7 @@ pub struct FileId {
 }
 
 impl FileId {
-    pub(crate) fn new(side: FileSide, kind: FileKind, number: u32) -> Self {
+    pub(crate) const fn new(side: FileSide, kind: FileKind, number: u32) -> Self {
         FileId { side, kind, number }
     }
     /// Where the file lies in the graph's directory.

@@ -22,7 +22,6 @@ use crate::stream::pair::PairLayout;
 use crate::vertex::degree_pages::put_degrees;
 use crate::vertex::fanout_pages::FanoutPage;
 use crate::vertex::ids::id::expected_bytes;
-use crate::vertex::order::Order;
 use crate::vertex::packed::PAGE_VERTICES;
 
 /// A cell on average, the empty ones too.
@@ -174,19 +173,17 @@ impl GraphModel {
         let measure = GraphDims {
             chunks: (shape.chunk_bytes).and_then(|bytes| ChunkDims::new(batches, self.arcs, bytes)),
             batches: batches.clone(),
-            own: None,
             ids,
-            order: Order::Id,
             layout: match shape.chunk_bytes {
                 None => Layout::Column,
                 Some(_) => Layout::Stream,
             },
             symmetric: !self.directed,
             edge: shape.edge,
-            orientations: 1,
             cells,
             strips_of_column: columns.iter().map(|of| of.strips).max().unwrap_or(1),
             strips: columns.iter().map(|of| of.strips).sum(),
+            ..GraphDims::nothing()
         };
         GraphProfile {
             arcs: self.arcs,

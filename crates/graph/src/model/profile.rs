@@ -261,10 +261,7 @@ impl GraphProfile {
     /// True if every edge is stored both ways.
     #[must_use]
     pub fn symmetric(&self) -> bool {
-        match &self.source {
-            ProfileSource::Stored(graph) => graph.symmetric(),
-            ProfileSource::Expected(graph) => !graph.directed,
-        }
+        self.measure.symmetric
     }
 
     /// Bytes of the weight of an edge.

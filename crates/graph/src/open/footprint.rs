@@ -230,51 +230,35 @@ impl ColumnTotals {
         batches: &Batches,
         side: FileSide,
     ) -> Result<ColumnTotals, FormatError> {
-        let directory = FileId::new(side, FileKind::Directory, 0).path(path);
-        let directory_bytes = length(disk, &directory)?;
-        if meta.stream.is_some() {
-            return Self::of_chunks(disk, path, batches, side);
-        }
-        let count = batches.len() as u64;
-        let most = DirectoryBounds::of(directory_bytes, count, meta.arcs, meta.strip_edges_max);
-        let pages = batches.vertices().div_ceil(PAGE_VERTICES);
-        let mut kept =
-            most.bytes + count * size_of::<ColumnFileSet>() as u64 + 2 * PageIndex::memory(pages);
-        for file in disk.list(directory.parent().unwrap_or(path))? {
-            kept += checksums(length(disk, &file)?);
-        }
-        let list = pages * LIST_ENTRY_BYTES_MAX + LIST_TRAILER_BYTES;
-        Ok(ColumnTotals {
-            most,
-            kept,
-            transient: directory_bytes.max(list),
-        })
-    }
-}
-
-impl ColumnTotals {
-    /// What the chunks of a side take, and columns without cells.
-    fn of_chunks(
-        disk: &dyn Disk,
-        path: &Path,
-        batches: &Batches,
-        side: FileSide,
-    ) -> Result<ColumnTotals, FormatError> {
-        let directory = FileId::new(side, FileKind::ChunkDirectory, 0).path(path);
+        let is_stream = meta.stream.is_some();
+        let path_of = |kind| FileId::new(side, kind, 0).path(path);
+        let directory = path_of(match is_stream {
+            true => FileKind::ChunkDirectory,
+            false => FileKind::Directory,
+        });
         let bytes = length(disk, &directory)?;
         let count = batches.len() as u64;
         let pages = batches.vertices().div_ceil(PAGE_VERTICES);
-        let columns = count * size_of::<Column>() as u64 + PageIndex::memory(pages);
-        let mut kept = ChunkList::memory(bytes, count) + columns;
-        let degrees = FileId::new(side, FileKind::Degrees, 0).path(path);
-        for folder in [directory.parent(), degrees.parent()] {
-            for file in disk.list(folder.unwrap_or(path))? {
+        let (most, mut kept) = if is_stream {
+            let columns = count * size_of::<Column>() as u64 + PageIndex::memory(pages);
+            let chunks = ChunkList::memory(bytes, count);
+            (DirectoryBounds::default(), chunks + columns)
+        } else {
+            let most = DirectoryBounds::of(bytes, count, meta.arcs, meta.strip_edges_max);
+            let columns = count * size_of::<ColumnFileSet>() as u64 + 2 * PageIndex::memory(pages);
+            let kept = most.bytes + columns;
+            (most, kept)
+        };
+        let degrees = path_of(FileKind::Degrees);
+        let of_degrees = degrees.parent().filter(|_| is_stream);
+        for folder in directory.parent().into_iter().chain(of_degrees) {
+            for file in disk.list(folder)? {
                 kept += checksums(length(disk, &file)?);
             }
         }
         let list = pages * LIST_ENTRY_BYTES_MAX + LIST_TRAILER_BYTES;
         Ok(ColumnTotals {
-            most: DirectoryBounds::default(),
+            most,
             kept,
             transient: bytes.max(list),
         })

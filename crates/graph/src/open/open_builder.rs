@@ -234,7 +234,7 @@ impl OpenBuilder<'_> {
     pub(super) fn ids(&mut self) -> Result<IdIndex, FormatError> {
         let ids = self.meta.ids;
         if ids.kind == IdKind::Dense {
-            return Ok(IdIndex::dense());
+            return Ok(IdIndex::default());
         }
         let data = self.open(FileId::new(FileSide::Forward, FileKind::Ids, 0), ids.data)?;
         let index = FileId::new(FileSide::Forward, FileKind::IdsIndex, 0);

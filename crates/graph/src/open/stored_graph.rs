@@ -170,36 +170,31 @@ impl StoredGraph {
         if self.symmetric() {
             return None;
         }
-        Some(StoredGraph {
-            disk: Arc::clone(&self.disk),
-            path: self.path.clone(),
-            graph_id: self.graph_id,
-            meta: Arc::clone(&self.meta),
-            batches: Arc::clone(&self.batches),
-            forward: Arc::clone(self.reverse.as_ref()?),
-            reverse: Some(Arc::clone(&self.forward)),
-            chunks: self.reverse_chunks.clone(),
-            reverse_chunks: self.chunks.clone(),
-            ids: Arc::clone(&self.ids),
-            order: self.order.clone(),
-            handles: Mutex::default(),
-            _cuts: Arc::clone(&self._cuts),
-        })
+        let columns = (self.reverse.clone()?, Some(Arc::clone(&self.forward)));
+        Some(self.turned(columns, self.reverse_chunks.clone()))
     }
     /// Returns the transpose of a graph in the stream layout, whose chunks are these.
     ///
     /// It has the degrees of this graph.
     #[must_use]
     pub fn transposed_by(&self, chunks: ChunkSet) -> StoredGraph {
+        self.turned((Arc::clone(&self.forward), None), Some(Arc::new(chunks)))
+    }
+    /// Returns the graph with these columns and chunks; its own chunks are the reverse of these.
+    fn turned(
+        &self,
+        (forward, reverse): (Arc<ColumnSet>, Option<Arc<ColumnSet>>),
+        chunks: Option<Arc<ChunkSet>>,
+    ) -> StoredGraph {
         StoredGraph {
             disk: Arc::clone(&self.disk),
             path: self.path.clone(),
             graph_id: self.graph_id,
             meta: Arc::clone(&self.meta),
             batches: Arc::clone(&self.batches),
-            forward: Arc::clone(&self.forward),
-            reverse: None,
-            chunks: Some(Arc::new(chunks)),
+            forward,
+            reverse,
+            chunks,
             reverse_chunks: self.chunks.clone(),
             ids: Arc::clone(&self.ids),
             order: self.order.clone(),

@@ -454,24 +454,18 @@ impl<'g> DeepVerifier<'g> {
 
 /// The shape that a graph was written in.
 fn shape_of(graph: &StoredGraph) -> GraphSpec {
+    let meta = graph.meta();
+    let stream = meta.stream;
     let files = |set: &ColumnSet| {
         let mut files: Vec<Range<usize>> = Vec::new();
-        for (batch, column) in set.columns().iter().enumerate() {
+        let columns = set.columns().iter().filter(|_| stream.is_none());
+        for (batch, column) in columns.enumerate() {
             match files.get_mut(column.file() as usize) {
                 Some(file) => file.end = batch + 1,
                 None => files.push(batch..batch + 1),
             }
         }
         files
-    };
-    let meta = graph.meta();
-    let stream = meta.stream;
-    let files = |set| {
-        if stream.is_some() {
-            Vec::new()
-        } else {
-            files(set)
-        }
     };
     GraphSpec {
         chunk_bytes: stream.map(|stream| stream.chunk_bytes as usize),

@@ -19,11 +19,7 @@ pub enum Order {
     Degree,
 }
 
-pub(crate) const ORDER: FileId = FileId {
-    side: FileSide::Forward,
-    kind: FileKind::Order,
-    number: 0,
-};
+pub(crate) const ORDER: FileId = FileId::new(FileSide::Forward, FileKind::Order, 0);
 
 /// Returns the bytes of an entry of either list of a graph of `vertices` vertices.
 pub(crate) fn entry_bytes(vertices: u64) -> u64 {

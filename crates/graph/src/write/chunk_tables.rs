@@ -32,7 +32,7 @@ pub(crate) fn write(shared: &WriterState, side: FileSide) -> Result<SideTables, 
     files.sort_by_key(|file| file.list.roots.len());
     let folder = shared.staging.join(side.chunk_folder());
     shared.disk.create_dir_all(&folder)?;
-    let degrees = shared.degrees_of(side);
+    let degrees = lock(&shared.degrees).get(&side).copied();
     let degrees = degrees.ok_or_else(|| FormatError::misuse("no degrees were written"))?;
     let (mut list, mut weights) = (ChunkList::default(), None);
     for (number, file) in files.into_iter().enumerate() {

@@ -1,6 +1,7 @@
 //! Writes the out-degrees of a graph of chunks, in order of vertices.
 
-use graphmill_storage::{GrowingLease, MemoryBudget};
+use graphmill_raw::lock;
+use graphmill_storage::GrowingLease;
 
 use crate::cell::directory::LEASE_STEP_BYTES;
 use crate::error::FormatError;
@@ -33,12 +34,8 @@ impl<'g> DegreeWriter<'g> {
     pub fn memory(vertices: u64) -> u64 {
         PagedWriter::memory(PART_BYTES) + vertices.div_ceil(PAGE_VERTICES) * 16 + LEASE_STEP_BYTES
     }
-    pub(super) fn new(
-        shared: &'g WriterState,
-        budget: &'g MemoryBudget,
-        side: FileSide,
-    ) -> Result<Self, FormatError> {
-        let disk = &*shared.disk;
+    pub(super) fn new(shared: &'g WriterState, side: FileSide) -> Result<Self, FormatError> {
+        let (disk, budget) = (&*shared.disk, &shared.budget);
         let mut writer = PagedWriter::new(disk, budget, shared.graph_id)?;
         let id = FileId::new(side, FileKind::Degrees, 0);
         writer.add(disk, &shared.staging, id, PART_BYTES)?;
@@ -99,7 +96,7 @@ impl<'g> DegreeWriter<'g> {
         PageIndex::put(&mut self.bytes, self.writer.position(0), &self.pages);
         self.writer.append(0, &self.bytes)?;
         let root: FileRoot = self.writer.finish()?[0];
-        self.shared.note_degrees(self.side, root);
+        lock(&self.shared.degrees).insert(self.side, root);
         Ok(())
     }
 }

@@ -158,7 +158,7 @@ impl GraphWriter {
     /// # Errors
     /// The file cannot be made, or the budget has no room.
     pub fn degrees(&self, side: FileSide) -> Result<DegreeWriter<'_>, FormatError> {
-        DegreeWriter::new(&self.shared, &self.shared.budget, side)
+        DegreeWriter::new(&self.shared, side)
     }
     /// Returns the bytes that one open column file takes of a budget of `total` bytes.
     ///

@@ -61,12 +61,6 @@ impl WriterState {
             FileSide::Reverse => self.shape.reverse_files.as_deref().unwrap_or(&[]),
         }
     }
-    pub(super) fn note_degrees(&self, side: FileSide, root: FileRoot) {
-        lock(&self.degrees).insert(side, root);
-    }
-    pub(super) fn degrees_of(&self, side: FileSide) -> Option<FileRoot> {
-        lock(&self.degrees).get(&side).copied()
-    }
     /// Notes that a column file is complete.
     pub(super) fn note(
         &self,

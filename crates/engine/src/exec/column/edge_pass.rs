@@ -71,9 +71,7 @@ pub(crate) fn edges<P: EdgeProgram>(
             cache.record_sparse_read(transposed, output.report.bytes_read);
         }
     }
-    let [read, written] = cache.take_traffic();
-    output.report.bytes_read += read;
-    output.report.bytes_written += written;
+    output.report.add_traffic(cache.take_traffic());
     Ok(())
 }
 
@@ -162,9 +160,7 @@ fn dense<P: EdgeProgram>(
     output.report.filtered_peers = exchange.filtered_peers;
     output.report.bytes_read += filter.map_or(0, MessageFilter::take_bytes_read);
     output.activated.refresh_counts();
-    let (read, written) = messages.take_traffic();
-    output.report.bytes_read += read;
-    output.report.bytes_written += written;
+    output.report.add_traffic(messages.take_traffic());
     let [pushed, pulled, scanned] = messages.take_dispatched();
     output.report.messages_pushed += pushed;
     output.report.messages_pulled += pulled;

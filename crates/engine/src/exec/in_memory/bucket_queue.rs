@@ -11,6 +11,7 @@ use graphmill_storage::{Lease, MemoryBudget};
 
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
+use crate::frontier::bitmap::Bits;
 
 /// Vertices of a block.
 pub(crate) const BLOCK: usize = 128;
@@ -107,11 +108,8 @@ impl BlockPool {
         }
         let mut block = Vec::with_capacity(LOOSE);
         for word in 0..self.overflow.words() {
-            let mut bits = self.overflow.take_word(word);
-            while bits != 0 {
-                block.push((word * AtomicBitmap::WORD) as u32 + bits.trailing_zeros());
-                bits &= bits - 1;
-            }
+            let bits = Bits(self.overflow.take_word(word));
+            block.extend(bits.map(|bit| (word * AtomicBitmap::WORD + bit) as u32));
             if block.len() + AtomicBitmap::WORD > LOOSE {
                 blocks.push(std::mem::replace(&mut block, Vec::with_capacity(LOOSE)));
                 if blocks.len() == MARKED_AT_ONCE {

@@ -17,13 +17,14 @@ use graphmill_storage::Lease;
 use crate::cache::adjacency::{AdjacencyLists, with_words};
 use crate::config::KernelChoice;
 use crate::context::ExecContext;
-use crate::error::EngineError;
+use crate::error::{EngineError, made};
 use crate::exec::in_memory::bucket_queue::{BlockPool, BucketQueue, VertexBlock};
 use crate::exec::in_memory::pass_limit::PassLimit;
-use crate::exec::in_memory::peers::{Bits, SearchPeers, Told};
+use crate::exec::in_memory::peers::{SearchPeers, Told};
 use crate::exec::in_memory::round::{
     AHEAD, RoundContext, UpdateBuffer, WordOf, current_bucket, each_block, each_part,
 };
+use crate::frontier::bitmap::Bits;
 use crate::metrics::run::{Mode, PassMetrics};
 use crate::program::monotone::{Label, MonotoneProgram};
 
@@ -113,10 +114,7 @@ pub(crate) fn settle<P: MonotoneProgram, const WORDS: usize>(
             is_to_end = tell(PassMetrics::in_memory(Mode::Push, counts))?;
             continue;
         };
-        let bitmaps = match &mut bitmaps {
-            Some(bitmaps) => bitmaps,
-            none => none.insert(Bitmaps::new(ground)?),
-        };
+        let bitmaps = made(&mut bitmaps, || Bitmaps::new(ground))?;
         let bits = &bitmaps.front;
         let mut blocks = left(&piles);
         each_block(context, &piles, &mut blocks, count, |block, _, _| {

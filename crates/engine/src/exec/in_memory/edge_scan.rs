@@ -8,7 +8,7 @@ use graphmill_storage::{DataKind, Worker};
 
 use crate::cache::cells::CellCache;
 use crate::context::{ExecContext, each_batch};
-use crate::error::{EngineError, ensure};
+use crate::error::{EngineError, ensure, made};
 use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::graph_view::join;
 use crate::memory::plan::StreamBuffers;
@@ -77,11 +77,9 @@ pub(crate) fn visit(
         let cells = cells.filter(|(_, cell)| wanted(column, cell));
         let cells = cells.map(|(position, cell)| (column, position, cell));
         let cells: Vec<_> = cells.collect();
-        let scanner = &mut *lock(&scanners[worker.index]);
-        let scanner = match scanner {
-            Some(scanner) => scanner,
-            None => scanner.insert(CellScanner::new(context, cell_cache, stream)?),
-        };
+        let mut scanner = lock(&scanners[worker.index]);
+        let new = || CellScanner::new(context, cell_cache, stream);
+        let scanner = made(&mut scanner, new)?;
         let mut visitor = EachList {
             is_source: &is_source,
             visit: &visit,

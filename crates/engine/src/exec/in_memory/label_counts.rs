@@ -17,6 +17,7 @@ use crate::error::EngineError;
 use crate::exec::in_memory::round::each_part;
 use crate::exec::label_table::LabelTable;
 use crate::frontier::active_set::ActiveSet;
+use crate::frontier::bitmap::Bits;
 use crate::program::count::CountProgram;
 use crate::program::current_call::CurrentCall;
 
@@ -157,13 +158,11 @@ impl<'r, P: CountProgram> LabelRound<'r, P> {
             let mut members = set.batch(batch)?;
             let of_batch = batches.range(batch);
             for word in of_batch.start / 64..of_batch.end.div_ceil(64) {
-                let mut bits = self.changed.word(word as usize);
-                while bits != 0 {
-                    let v = word * 64 + u64::from(bits.trailing_zeros());
+                for bit in Bits(self.changed.word(word as usize)) {
+                    let v = word * 64 + bit as u64;
                     if of_batch.contains(&v) {
                         members.insert((v - of_batch.start) as usize);
                     }
-                    bits &= bits - 1;
                 }
             }
         }

@@ -22,6 +22,7 @@ use crate::context::ExecContext;
 use crate::error::{EngineError, ensure};
 use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
 use crate::exchange::frame::Frame;
+use crate::frontier::bitmap::Bits;
 
 const NUMBERS: u32 = 0;
 const LIST: u32 = 1;
@@ -171,19 +172,6 @@ impl<'e> SearchPeers<'e> {
 fn vertices_of(context: &ExecContext<'_>, rank: usize) -> Range<usize> {
     let own = context.ranks.of(rank);
     context.batches.cut(own.start) as usize..context.batches.cut(own.end) as usize
-}
-
-/// The numbers of the bits of a word.
-pub(crate) struct Bits(pub(crate) u64);
-
-impl Iterator for Bits {
-    type Item = usize;
-    #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        let bit = (self.0 != 0).then(|| self.0.trailing_zeros() as usize);
-        self.0 &= self.0.wrapping_sub(1);
-        bit
-    }
 }
 
 fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {

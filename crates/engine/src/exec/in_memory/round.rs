@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use graphmill_raw::{AtomicCell, AtomicScalar, WorkPool, WorkShare, lock, prefetch};
-use graphmill_storage::{Job, JobError, Step, Worker};
+use graphmill_storage::{JobError, Step, Worker};
 
 use crate::cache::adjacency::AdjacencyLists;
 use crate::context::{ExecContext, run};
@@ -192,20 +192,6 @@ impl<T: Copy> UpdateBuffer<T> {
     }
 }
 
-/// Work that workers do part by part.
-struct RoundJob<'r, W> {
-    context: &'r ExecContext<'r>,
-    /// Does a part, if there is one.
-    part: W,
-}
-
-impl<W: Fn(usize) -> Step + Sync> Job for RoundJob<'_, W> {
-    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.context.ranks.check_stop()?;
-        Ok((self.part)(worker.index))
-    }
-}
-
 /// Runs a round of about `edges` edges; `part(worker)` does a part, if there is one.
 fn run_round(
     context: &ExecContext,
@@ -219,7 +205,11 @@ fn run_round(
         }
         return Ok(());
     }
-    run(context, &RoundJob { context, part })
+    let step = |worker: &mut Worker| -> Result<Step, JobError> {
+        context.ranks.check_stop()?;
+        Ok(part(worker.index))
+    };
+    run(context, &step)
 }
 
 /// Runs `work(part, worker)` on parts of `0..end`, `at_once` numbers each, over about `edges` edges.

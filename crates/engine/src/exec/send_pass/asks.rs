@@ -5,7 +5,7 @@ use zerocopy::FromZeros;
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::exec::send_pass::boxes::{self, Boxes, SentMessages};
+use crate::exec::send_pass::boxes::{self, Boxes};
 use crate::exec::send_pass::direct_asks::{self, AskAccess};
 use crate::exec::send_pass::receive::{Receipt, fixed_bytes};
 use crate::exec::vertex_pass::RowPass;
@@ -17,7 +17,7 @@ use crate::program::current_call::CurrentCall;
 use crate::program::edge::Activate;
 use crate::program::outbox::Outbox;
 use crate::state::row_set::RowSet;
-use crate::state::rows::{ColumnAccess, Rows};
+use crate::state::rows::Rows;
 
 /// While answers are sent, requests are read: blocks of both kinds take memory at the same time.
 const PHASES: u64 = 2;
@@ -70,10 +70,9 @@ pub(crate) fn pass<P: AskProgram>(
         None,
         |batch, worker, sink: &mut Outbox<'_, u64>| {
             let ask = |v, row: <P::AskRows as Rows>::Row<'_>| {
-                program
-                    .ask(v, row)
-                    .iter()
-                    .for_each(|asked| sink.send(*asked, v));
+                if let Some(asked) = program.ask(v, row) {
+                    sink.send(asked, v);
+                }
                 ((), Activate::No)
             };
             askers.batch::<P::AskRows, _>(batch, worker, ask)
@@ -81,15 +80,32 @@ pub(crate) fn pass<P: AskProgram>(
     )?;
     context.arrays.end_phase();
     requests.count(&mut report);
-    let answering = Answering {
-        context,
-        program,
-        requests: &requests,
-        needs: answer,
-    };
-    let (_, answers) = boxes.send(&requests.batches(), None, |batch, worker, sink| {
-        answering.batch(batch, worker, sink)
-    })?;
+    // One batch of asked vertices answers after the other.
+    let (_, answers) = boxes.send(
+        &requests.batches(),
+        None,
+        |batch, worker, sink: &mut Outbox<'_, P::Answer>| {
+            let start = context.batches.start(batch);
+            let mut asked = HierarchicalBitmap::default();
+            asked.reserve(context.batches.span(batch) as usize, &context.budget)?;
+            requests.each(batch, worker, |local, _: u64| asked.insert(local))?;
+            let row_io = || lock(&context.row_io[worker]);
+            let some = RowSet::of(&asked);
+            let mut open = (context.arrays).open(batch, answer, some.as_ref(), &mut row_io())?;
+            let answered = {
+                let current = CurrentCall::new();
+                let mut rows = P::AnswerRows::slices(&mut open.guards);
+                requests.each(batch, worker, |local, asker: u64| {
+                    let v = start + local as u64;
+                    current.at(v);
+                    let row = P::AnswerRows::row(&mut rows, local);
+                    sink.send(asker, program.answer(v, row));
+                })?
+            };
+            context.count_rows(worker, answer, answered, false);
+            (context.arrays).close(open, answer, None, &mut row_io())
+        },
+    )?;
     drop(requests);
     context.arrays.end_phase();
     answers.count(&mut report);
@@ -107,42 +123,4 @@ pub(crate) fn pass<P: AskProgram>(
     )?;
     next.refresh_counts();
     Ok((sums, next, report))
-}
-
-/// Answering the requests, one batch of asked vertices after the other.
-struct Answering<'p, P> {
-    context: &'p ExecContext<'p>,
-    program: &'p P,
-    requests: &'p SentMessages<'p>,
-    needs: &'p [ColumnAccess],
-}
-
-impl<P: AskProgram> Answering<'_, P> {
-    fn batch(
-        &self,
-        batch: usize,
-        worker: usize,
-        sink: &mut Outbox<'_, P::Answer>,
-    ) -> Result<(), EngineError> {
-        let (context, requests) = (self.context, self.requests);
-        let start = context.batches.start(batch);
-        let mut asked = HierarchicalBitmap::default();
-        asked.reserve(context.batches.span(batch) as usize, &context.budget)?;
-        requests.each(batch, worker, |local, _: u64| asked.insert(local))?;
-        let row_io = || lock(&context.row_io[worker]);
-        let some = RowSet::of(&asked);
-        let mut open = (context.arrays).open(batch, self.needs, some.as_ref(), &mut row_io())?;
-        let answered = {
-            let current = CurrentCall::new();
-            let mut rows = P::AnswerRows::slices(&mut open.guards);
-            requests.each(batch, worker, |local, asker: u64| {
-                let v = start + local as u64;
-                current.at(v);
-                let row = P::AnswerRows::row(&mut rows, local);
-                sink.send(asker, self.program.answer(v, row));
-            })?
-        };
-        context.count_rows(worker, self.needs, answered, false);
-        (context.arrays).close(open, self.needs, None, &mut row_io())
-    }
 }

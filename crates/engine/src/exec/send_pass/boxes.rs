@@ -21,7 +21,7 @@ use crate::exec::send_pass::box_sorter::BoxSorter;
 use crate::exec::send_pass::exchange::{self, pass_on};
 use crate::metrics::run::PassMetrics;
 use crate::metrics::traffic::Access;
-use crate::program::outbox::{Combine, FullBox, Outbox, OutboxMemory};
+use crate::program::outbox::{Combine, Outbox, OutboxMemory};
 
 /// Messages of a box, at most and at least.
 const BOX_MAX: usize = 1 << 18;
@@ -144,15 +144,20 @@ impl<'s> Boxes<'s> {
                 office: &office,
                 batch: batches[i],
                 posts: 0,
-                failed: Ok(()),
                 worker: worker.index,
                 sorter: &mut sorter,
             };
-            let mut outbox = Outbox::new(&mut poster, memory, self.capacity, combine);
+            let mut posted = Ok(());
+            let mut full = |to: &[u64], messages: &[M]| {
+                if posted.is_ok() {
+                    posted = poster.post(to, messages);
+                }
+            };
+            let mut outbox = Outbox::new(&mut full, memory, self.capacity, combine);
             let done = work(batches[i], worker.index, &mut outbox)?;
             outbox.empty();
             office.sent.fetch_add(outbox.sent, Ordering::Relaxed);
-            poster.failed.map(|()| done)
+            posted.map(|()| done)
         })?;
         drop(memories);
         let mut sent = SentMessages {
@@ -182,17 +187,8 @@ struct BatchSender<'s> {
     office: &'s Outboxes<'s>,
     batch: usize,
     posts: usize,
-    failed: Result<(), EngineError>,
     worker: usize,
     sorter: &'s mut BoxSorter,
-}
-
-impl<M: Element> FullBox<M> for BatchSender<'_> {
-    fn take(&mut self, to: &[u64], messages: &[M]) {
-        if self.failed.is_ok() {
-            self.failed = self.post(to, messages);
-        }
-    }
 }
 
 impl BatchSender<'_> {

@@ -17,7 +17,6 @@ use crate::metrics::traffic::Access;
 use crate::program::ask::AskProgram;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::Activate;
-use crate::state::row_set::RowSet;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::state::vertex_array::{BatchRows, ColumnGuard};
 use crate::value::Reduce;
@@ -92,8 +91,14 @@ pub(crate) fn pass<P: AskProgram>(
     context.arrays.end_phase();
     answers.retain(|answers| answers.asked.count > 0);
     let batches: Vec<usize> = answers.iter().map(|answers| answers.batch).collect();
+    let takers = RowPass {
+        context,
+        needs: take,
+        active: None,
+        activated: Some(&next),
+    };
     let sums = each_batch(context, &batches, |i, worker| {
-        answers[i].take(context, program, (take, worker.index), &next)
+        answers[i].take(program, &takers, worker.index)
     })?;
     next.refresh_counts();
     let mut report = PassMetrics::new(Mode::Send);
@@ -184,37 +189,22 @@ impl BatchAnswers {
     /// Calls `take` for each vertex that asked; returns the sum.
     fn take<P: AskProgram>(
         &self,
-        context: &ExecContext,
         program: &P,
-        (needs, worker): (&[ColumnAccess], usize),
-        next: &ActiveSet,
+        takers: &RowPass,
+        worker: usize,
     ) -> Result<P::Sum, EngineError> {
-        let start = context.batches.start(self.batch);
-        let mut io = lock(&context.row_io[worker]);
-        let some = RowSet::of(&self.asked);
-        let mut open = (context.arrays).open(self.batch, needs, some.as_ref(), &mut io)?;
-        let mut sum = P::Sum::ZERO;
-        {
-            let mut next = next.batch(self.batch)?;
-            let mut rows = P::TakeRows::slices(&mut open.guards);
-            let mut answers = self.answers.typed::<P::Answer>().iter();
-            let current = CurrentCall::new();
-            self.asked.for_each(|i| {
-                let Some(answer) = answers.next() else { return };
-                let v = start + i as u64;
-                current.at(v);
-                let (summand, activate) = program.take(v, P::TakeRows::row(&mut rows, i), *answer);
-                sum.add(summand);
-                if activate == Activate::Yes {
-                    next.insert(i);
-                }
-            });
-        }
+        let mut answers = self.answers.typed::<P::Answer>().iter();
+        let take = |v, row: <P::TakeRows as Rows>::Row<'_>| match answers.next() {
+            Some(answer) => program.take(v, row, *answer),
+            None => (P::Sum::ZERO, Activate::No),
+        };
+        let sum =
+            takers.members::<P::TakeRows, _>((self.batch, worker), Some(&self.asked), take)?;
         let count = self.asked.count as u64;
-        context.count_rows(worker, needs, count, false);
+        (takers.context).count_rows(worker, takers.needs, count, false);
         let bytes = count * size_of::<P::Answer>() as u64;
-        (context.traffic.of(worker)).read(DataKind::Messages, Access::Sequential, bytes);
-        (context.arrays).close(open, needs, None, &mut io)?;
+        let traffic = takers.context.traffic.of(worker);
+        traffic.read(DataKind::Messages, Access::Sequential, bytes);
         Ok(sum)
     }
 }

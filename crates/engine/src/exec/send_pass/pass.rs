@@ -14,16 +14,8 @@ use crate::program::message::MessageProgram;
 use crate::program::outbox::Combine;
 use crate::state::rows::{ColumnAccess, Rows};
 
-/// The results of a send pass.
-pub(crate) struct SendResult<S> {
-    /// The sums of senders, then of receivers, by batch.
-    pub(crate) sums: [Vec<S>; 2],
-    /// Of the senders, those that are active next.
-    pub(crate) senders: ActiveSet,
-    /// Of those that were reached, those that are active next.
-    pub(crate) reached: ActiveSet,
-    pub(crate) report: PassMetrics,
-}
+/// The sums by batch and the active vertices, of senders and of receivers, and the metrics.
+type SendResult<S> = ([Vec<S>; 2], [ActiveSet; 2], PassMetrics);
 
 /// Bytes of the budget that a pass can do with.
 pub(crate) fn least<P: MessageProgram>(
@@ -76,10 +68,5 @@ pub(crate) fn pass<P: MessageProgram>(
     )?;
     senders.refresh_counts();
     reached.refresh_counts();
-    Ok(SendResult {
-        sums: [of_senders, of_reached],
-        senders,
-        reached,
-        report,
-    })
+    Ok(([of_senders, of_reached], [senders, reached], report))
 }

@@ -6,15 +6,15 @@ use graphmill_raw::{AlignedBuffer, Element, lock};
 use graphmill_storage::DataKind;
 
 use crate::context::{ExecContext, each_batch};
-use crate::error::EngineError;
+use crate::error::{EngineError, made};
 use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::send_pass::boxes::SentMessages;
+use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::traffic::Access;
 use crate::program::current_call::CurrentCall;
 use crate::program::edge::Activate;
-use crate::state::row_set::RowSet;
 use crate::state::rows::{ColumnAccess, Rows};
 use crate::value::Reduce;
 
@@ -64,10 +64,8 @@ impl Receipt<'_> {
         let sets: Vec<Mutex<Option<Accumulators<A>>>> = workers.map(|_| Mutex::new(None)).collect();
         each_batch(context, &batches, |i, worker| {
             let mut set = lock(&sets[worker.index]);
-            let accumulators = match &mut *set {
-                Some(set) => set,
-                none => none.insert(Accumulators::new(context, context.shape.widest, identity)?),
-            };
+            let new = || Accumulators::new(context, context.shape.widest, identity);
+            let accumulators = made(&mut set, new)?;
             let at = (batches[i], worker.index);
             self.batch::<M, A, R, S>(at, (accumulators, identity), &fold, &apply)
         })
@@ -91,30 +89,22 @@ impl Receipt<'_> {
             fold(&mut accumulators[local], message);
             folded.insert(local);
         })?;
+        drop(current);
         let one = size_of::<A>() as u64;
         traffic.change(DataKind::Messages, Access::Random, folds * one);
-        let mut io = lock(&context.row_io[worker]);
-        let some = RowSet::of(&folded);
-        let mut open = (context.arrays).open(batch, self.needs, some.as_ref(), &mut io)?;
-        let (mut sum, mut applied) = (S::ZERO, 0);
-        {
-            let mut next = self.reached.batch(batch)?;
-            let mut rows = R::slices(&mut open.guards);
-            folded.for_each(|i| {
-                let accumulator = std::mem::replace(&mut accumulators[i], identity);
-                let row = R::row(&mut rows, i);
-                current.at(start + i as u64);
-                let (summand, activate) = apply(start + i as u64, row, accumulator);
-                sum.add(summand);
-                applied += 1;
-                if activate == Activate::Yes {
-                    next.insert(i);
-                }
-            });
-        }
+        let receivers = RowPass {
+            context,
+            needs: self.needs,
+            active: None,
+            activated: Some(self.reached),
+        };
+        let sum = receivers.members::<R, S>((batch, worker), Some(&folded), |v, row| {
+            let place = &mut accumulators[(v - start) as usize];
+            apply(v, row, std::mem::replace(place, identity))
+        })?;
+        let applied = folded.count as u64;
         context.count_rows(worker, self.needs, applied, false);
         traffic.change(DataKind::Messages, Access::Random, applied * one);
-        (context.arrays).close(open, self.needs, None, &mut io)?;
         Ok(sum)
     }
 }

@@ -115,8 +115,4 @@ impl From<i32> for VertexId {
     }
 }
 
-pub(crate) const IDS: FileId = FileId {
-    side: FileSide::Forward,
-    kind: FileKind::Ids,
-    number: 0,
-};
+pub(crate) const IDS: FileId = FileId::new(FileSide::Forward, FileKind::Ids, 0);

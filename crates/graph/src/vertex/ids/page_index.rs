@@ -19,7 +19,7 @@ pub(crate) fn index_bytes(pages: u64, list_bytes: u64) -> u64 {
 }
 
 /// What of the dictionary is in memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct IdIndex {
     pub(crate) kind: IdKind,
     /// Index of the first id of each page, then |V|.
@@ -33,17 +33,6 @@ pub(crate) struct IdIndex {
 }
 
 impl IdIndex {
-    pub(crate) fn dense() -> Self {
-        IdIndex {
-            kind: IdKind::Dense,
-            starts: Vec::new(),
-            integers: Vec::new(),
-            texts: Vec::new(),
-            text_ends: Vec::new(),
-            files: None,
-            _lease: None,
-        }
-    }
     pub(crate) fn new(
         meta: &Manifest,
         data: PagedFile,

@@ -29,14 +29,10 @@ const KINDS: [IdKind; 4] = [IdKind::Dense, IdKind::Integer, IdKind::Text, IdKind
 impl IdsSummary {
     /// Ids that are the ranks 0..`vertices` themselves; no file is written.
     pub fn dense(vertices: u64) -> Self {
-        let meta = IdsMeta {
-            kind: IdKind::Dense,
-            pages: 0,
-            data: FileRoot::default(),
-            index: FileRoot::default(),
-        };
-        let count = vertices;
-        IdsSummary { meta, count }
+        IdsSummary {
+            meta: IdsMeta::default(),
+            count: vertices,
+        }
     }
     /// Number of ids.
     pub fn count(&self) -> u64 {

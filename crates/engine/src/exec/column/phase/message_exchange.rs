@@ -19,10 +19,8 @@ use graphmill_raw::Element;
 use graphmill_storage::Step;
 
 use crate::context::ExecContext;
-use crate::error::{EngineError, ensure};
-use crate::exchange::all_to_all::{
-    Exchange, ExchangeProgress, ExchangeStep, FillStatus, FrameSource, Received,
-};
+use crate::error::{EngineError, ensure, made};
+use crate::exchange::all_to_all::{Exchange, ExchangeProgress, FillStatus, FrameSource, Received};
 use crate::exchange::filter::MessageFilter;
 use crate::exchange::frame::Frame;
 use crate::frontier::active_set::ActiveSet;
@@ -49,11 +47,15 @@ pub(crate) trait BackgroundWork: Sync {
     }
 }
 
+/// Advances an exchange; waits at most that time for other ranks.
+type ExchangeStep<'p> =
+    Box<dyn FnMut(Duration) -> Result<ExchangeProgress, EngineError> + Send + 'p>;
+
 /// An exchange in progress, which the workers of other phases advance.
 #[derive(Default)]
 pub(crate) struct MessageExchange<'p> {
     /// `None` if there are no other ranks.
-    ongoing: Option<Mutex<Box<dyn ExchangeStep + 'p>>>,
+    ongoing: Option<Mutex<ExchangeStep<'p>>>,
     /// To how many other ranks only messages go that they need.
     pub(crate) filtered_peers: u64,
 }
@@ -117,9 +119,12 @@ impl<'p> MessageExchange<'p> {
             Ok(())
         };
         let exchange = Exchange::begin(context, size_of::<M>(), peers, outgoing, incoming);
-        let boxed = |exchange| Mutex::new(Box::new(exchange) as Box<dyn ExchangeStep>);
+        let ongoing = exchange.map(|mut exchange| {
+            let step: ExchangeStep<'p> = Box::new(move |wait| exchange.advance(wait));
+            Mutex::new(step)
+        });
         MessageExchange {
-            ongoing: exchange.map(boxed),
+            ongoing,
             filtered_peers,
         }
     }
@@ -137,7 +142,7 @@ impl BackgroundWork for MessageExchange<'_> {
             return Ok(ExchangeProgress::Complete);
         };
         match ongoing.try_lock() {
-            Ok(mut ongoing) => ongoing.advance(if is_idle { WAIT } else { Duration::ZERO }),
+            Ok(mut ongoing) => ongoing(if is_idle { WAIT } else { Duration::ZERO }),
             Err(TryLockError::WouldBlock) => Ok(ExchangeProgress::Waiting),
             Err(TryLockError::Poisoned(_)) => Err(protocol_error().into()),
         }
@@ -172,13 +177,10 @@ impl<M: Element> Inbound<'_, M> {
         let batch = section.batch;
         ensure((self.next..end).contains(&batch), protocol_error)?;
         self.close(batch)?;
-        let (writer, count) = match &mut self.open_writer {
-            Some(open_writer) => open_writer,
-            None => {
-                let writer = self.messages.open_writer(batch, self.cursor)?;
-                self.open_writer.insert((writer, 0))
-            }
-        };
+        let (writer, count) = made(&mut self.open_writer, || {
+            let writer = self.messages.open_writer(batch, self.cursor);
+            writer.map(|writer| (writer, 0))
+        })?;
         let (values, present) = writer.parts();
         let mut outside = false;
         section.each(|source, message: M| match values.get_mut(source) {
@@ -268,12 +270,8 @@ impl<M: Element> FrameSource for Outbound<'_, M> {
             }
             if self.sends(batch) {
                 let count = self.messages.count(batch);
-                let open_messages = match &self.open_messages {
-                    Some(open_messages) => open_messages,
-                    None => self
-                        .open_messages
-                        .insert(self.messages.read(batch, self.cursor)?),
-                };
+                let read = || self.messages.read(batch, self.cursor);
+                let open_messages = &*made(&mut self.open_messages, read)?;
                 let slice = open_messages.slice();
                 let span = self.context.batches.span(batch) as usize;
                 let is_listed = run_codec::is_listed(count, span);

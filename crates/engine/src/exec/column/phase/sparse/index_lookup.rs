@@ -18,7 +18,7 @@ use graphmill_storage::{DataKind, Lease, Queue};
 
 use crate::cache::cells::CellCache;
 use crate::context::ExecContext;
-use crate::error::{EngineError, ensure};
+use crate::error::{EngineError, ensure, made};
 use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
 use crate::exchange::frame::Frame;
 use crate::exec::column::kernel::accumulators::Accumulators;
@@ -175,10 +175,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     context.arrays.end_phase();
     let (queues, reached) = (&mut scratch.queues, &mut scratch.reached);
     let accumulators = scratch.accumulators.as_deref_mut().unwrap_or_default();
-    let disk = match &mut scratch.disk {
-        Some(disk) => disk,
-        none => none.insert(context.graph.disk().queue(READS)?),
-    };
+    let disk = made(&mut scratch.disk, || context.graph.disk().queue(READS))?;
     let mut todo = sorted_columns(context, queues, &mut scratch.columns)?;
     let mut ahead: VecDeque<ColumnReadPlan> = VecDeque::new();
     loop {
