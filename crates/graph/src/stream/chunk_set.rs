@@ -1,7 +1,7 @@
 //! The chunks of one side of an open graph, or of a copy in scratch: where each is, and how it is read and checked.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use graphmill_storage::{Disk, FileHandle, Lease, Open};
 
@@ -135,10 +135,6 @@ impl ChunkSet {
     pub fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
     }
-    /// Arcs of the chunk with most; 0 without chunks.
-    pub fn edges_max(&self) -> usize {
-        self.edges_max
-    }
     /// Bytes that a read of a chunk takes at most, with the data of its arcs or without: whole pages.
     pub fn read_bytes_max(&self, with_data: bool) -> usize {
         let width = if with_data { self.edge.bytes() } else { 0 };
@@ -173,10 +169,6 @@ impl ChunkSet {
     /// The arcs into a batch; 0 of a batch beyond the last.
     pub fn arcs_into(&self, batch: usize) -> u64 {
         self.arcs_into.get(batch).copied().unwrap_or(0)
-    }
-    /// The arcs of all chunks.
-    pub fn arcs(&self) -> u64 {
-        self.arcs_into.iter().sum()
     }
     /// Bytes of the arcs in all files that are here, and of their data.
     pub fn bytes(&self) -> [u64; 2] {
@@ -264,9 +256,5 @@ impl ChunkSet {
     pub(crate) fn all_files(&self) -> impl Iterator<Item = &PagedFile> {
         let files = self.files.iter().flatten().map(|file| &file.paged);
         self.directory.iter().chain(files)
-    }
-    /// The directory of the graph.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 }

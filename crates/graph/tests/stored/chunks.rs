@@ -192,7 +192,7 @@ fn arcs_of(graph: &StoredGraph) -> Result<Vec<Arc3>, FormatError> {
     let mut reader = ChunkSetReader::new(&**graph.disk(), &budget, (set, batches), bytes > 0)?;
     let (mut all, mut into) = (Vec::new(), vec![0; batches.len()]);
     for (i, chunk) in set.all().iter().enumerate() {
-        assert!(chunk.bytes() <= set.chunk_bytes() && chunk.edges() <= set.edges_max());
+        assert!(chunk.bytes() <= set.chunk_bytes());
         assert!(set.of_batch(chunk.batch()).contains(chunk));
         assert!(i == 0 || set.all()[i - 1].batch() <= chunk.batch());
         let (view, data) = reader.chunk(chunk)?;

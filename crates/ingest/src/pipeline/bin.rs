@@ -159,6 +159,16 @@ impl<'a> ImportContext<'a> {
         })
     }
 
+    /// Where this rank makes its files of chunks.
+    fn place(&self, graph: &GraphWriter) -> ChunkPlace<'a> {
+        ChunkPlace {
+            disk: self.resources.disk,
+            budget: self.resources.budget,
+            folder: self.staging,
+            graph_id: graph.graph_id(),
+        }
+    }
+
     /// Reads the edges and fills the chunks of all sides.
     fn bin(
         &mut self,
@@ -168,12 +178,7 @@ impl<'a> ImportContext<'a> {
         graph: &GraphWriter,
     ) -> Result<Vec<ChunkWriter>, IngestError> {
         let (resources, comm) = (self.resources, self.comm);
-        let place = ChunkPlace {
-            disk: resources.disk,
-            budget: resources.budget,
-            folder: self.staging,
-            graph_id: graph.graph_id(),
-        };
+        let place = self.place(graph);
         let writers = shapes.iter().map(|shape| {
             // An import that was killed may have left some of it.
             ChunkFile::remove(&place, shape)?;
@@ -296,12 +301,7 @@ impl<'a> ImportContext<'a> {
     ) -> Result<(), IngestError> {
         let (disk, budget) = (self.resources.disk, self.resources.budget);
         let are_whole = self.comm.all_true(counted.are_whole())?;
-        let place = ChunkPlace {
-            disk,
-            budget,
-            folder: self.staging,
-            graph_id: graph.graph_id(),
-        };
+        let place = self.place(graph);
         let batches = &shape.batches;
         let set = (!are_whole).then(|| ChunkSet::of_file(&place, shape, file));
         let set = set.transpose()?;

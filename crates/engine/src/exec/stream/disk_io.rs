@@ -8,10 +8,9 @@ use graphmill_storage::{Buffer, Completion, Operation};
 use crate::error::{EngineError, ensure};
 use crate::exec::stream::protocol::{MessageHeader, MessageKind};
 use crate::exec::stream::service::{
-    Arrived, ChunkContent, ChunkService, KEPT, Reading, ServiceState, WRITE,
+    Arrived, ChunkContent, ChunkService, KEPT, Reading, ServiceState,
 };
 use crate::exec::stream::storage_engine::ChunkRef;
-use crate::exec::stream::updates::{self, UpdateId};
 use crate::memory::stream::SLOT_HEADER_BYTES;
 
 impl ChunkService<'_> {
@@ -44,7 +43,10 @@ impl ChunkService<'_> {
             asked_by,
             began: self.context.clock.now(),
         };
-        state.submit(reading, read);
+        let token = state.next_token;
+        state.next_token = (token + 1) % KEPT;
+        state.reading.insert(token, reading);
+        state.queue.submit(read, token);
         Ok(())
     }
 
@@ -115,45 +117,7 @@ impl ChunkService<'_> {
         token: u64,
     ) -> Result<(), EngineError> {
         ensure(batch < self.context.batches.len(), protocol_error)?;
-        state.write(batch, bytes, buffer, token)
-    }
-}
-
-/// Returns the microseconds of a time, at most as many as a header holds.
-fn micros(time: Duration) -> u32 {
-    time.as_micros().try_into().unwrap_or(u32::MAX)
-}
-
-impl ServiceState {
-    /// Writes a bin to this rank's storage engine between two phases.
-    ///
-    /// It exchanges the bin's buffer for an empty one.
-    pub(crate) fn put_own(
-        &mut self,
-        batch: usize,
-        phase: u64,
-        bin: &mut Buffer,
-        (count, capacity, width): (usize, usize, usize),
-    ) -> Result<(), EngineError> {
-        let bytes = updates::seal(bin, UpdateId { batch, phase }, count, capacity, width);
-        let spare = self.spare_bins.pop().ok_or(EngineError::Broken)?;
-        let buffer = std::mem::replace(bin, spare);
-        self.write(batch, bytes, buffer, WRITE)?;
-        // Between phases no other operation is on its way.
-        let done = self.queue.wait().ok_or(EngineError::Broken)?;
-        self.moved[1] += done.result? as u64;
-        self.spare_bins.extend(done.buffer);
-        Ok(())
-    }
-
-    pub(super) fn write(
-        &mut self,
-        batch: usize,
-        bytes: usize,
-        buffer: Buffer,
-        token: u64,
-    ) -> Result<(), EngineError> {
-        let updates = self.engine.updates()?;
+        let updates = state.engine.updates()?;
         let (file, chunk) = (updates.file.clone(), updates.append(batch, bytes)?);
         let write = Operation::Write {
             file,
@@ -161,14 +125,12 @@ impl ServiceState {
             buffer,
             range: 0..chunk.bytes,
         };
-        self.queue.submit(write, token);
+        state.queue.submit(write, token);
         Ok(())
     }
+}
 
-    pub(super) fn submit(&mut self, reading: Reading, read: Operation) {
-        let token = self.next_token;
-        self.next_token = (self.next_token + 1) % KEPT;
-        self.reading.insert(token, reading);
-        self.queue.submit(read, token);
-    }
+/// Returns the microseconds of a time, at most as many as a header holds.
+fn micros(time: Duration) -> u32 {
+    time.as_micros().try_into().unwrap_or(u32::MAX)
 }

@@ -15,7 +15,8 @@ use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::exec::column::kernel::apply_batch::BatchApply;
 use crate::exec::column::kernel::pass::Pass;
 use crate::exec::stream::bins::{AccumulatorSet, Bins, fold};
-use crate::exec::stream::help::{Offered, Offers};
+use crate::exec::stream::help::Offers;
+use crate::exec::stream::peers::Peers;
 use crate::exec::stream::service::{Arrived, ChunkService};
 use crate::frontier::active_set::ActiveSet;
 use crate::program::current_call::CurrentCall;
@@ -99,7 +100,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
             open: Mutex::default(),
             idle: Mutex::new(idle),
             currents: (0..workers).map(|_| Mutex::new(None)).collect(),
-            offers: Mutex::new(Offers::new(ranks, service.number(), steal.is_never())),
+            offers: Mutex::new(Offers::new(ranks, service.fabric_phase(), steal.is_never())),
             sums: (0..batches).map(|_| Mutex::new(P::Sum::ZERO)).collect(),
             activated,
         }
@@ -117,7 +118,12 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
 
     /// Takes back the accumulators that were sent.
     fn reclaim(&self) {
-        for buffer in self.service.take_returned() {
+        for buffer in self
+            .service
+            .with_peers(Peers::take_returned)
+            .into_iter()
+            .flatten()
+        {
             let mut accumulators = Accumulators::from_buffer(buffer);
             accumulators.fill(P::IDENTITY);
             lock(&self.idle).push(AccumulatorSet::passing(accumulators));
@@ -170,7 +176,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         if !open.is_empty() || !lock(&self.waiting).is_empty() {
             return Ok(None);
         }
-        let Offered::Accepted(help) = offers.next(self.service)? else {
+        let Some(help) = offers.next(self.service)? else {
             return Ok(None);
         };
         // What was sent before is delivered.
@@ -190,7 +196,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         if context.ranks.alone() {
             return Ok(false);
         }
-        let Some(rank) = self.service.take_offer() else {
+        let Some(rank) = self.service.with_peers(Peers::take_offer).flatten() else {
             return Ok(false);
         };
         let mut open = lock(&self.open);
@@ -209,7 +215,9 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
             });
             (of.batch, 0)
         });
-        self.service.answer_offer(rank, batch)?;
+        self.service
+            .with_peers(|peers| peers.answer_offer(rank, batch))
+            .transpose()?;
         Ok(true)
     }
 
@@ -264,7 +272,8 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
                         open.swap_remove(position);
                         let bytes = gathered.accumulators.as_bytes().len();
                         let buffer = gathered.accumulators.into_buffer();
-                        self.service.send_part(owner, buffer, bytes)?;
+                        self.service
+                            .with_peers(|peers| peers.send_part(owner, buffer, bytes));
                         return Ok(None);
                     }
                     return Ok(Some(Current {
@@ -294,9 +303,14 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
                 let bytes = set.accumulators.as_bytes().len();
                 helper.is_asked = true;
                 let buffer = set.accumulators.into_buffer();
-                self.service.receive_part(rank, buffer, bytes)?;
+                self.service
+                    .with_peers(|peers| peers.receive_part(rank, buffer, bytes));
             }
-            let Some(buffer) = self.service.take_received(rank) else {
+            let Some(buffer) = self
+                .service
+                .with_peers(|peers| peers.take_received(rank))
+                .flatten()
+            else {
                 return Ok(false);
             };
             current.awaited.pop();

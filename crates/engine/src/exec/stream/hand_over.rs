@@ -1,6 +1,4 @@
 //! The hand-over between scatter and gather: accumulators of batches of other ranks go to their owners.
-//!
-//! The owner merges them into its own. If it has none in memory for a batch, they become updates of that batch.
 
 use std::ops::Range;
 
@@ -11,8 +9,7 @@ use crate::error::{EngineError, ensure};
 use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
 use crate::exchange::frame::{Frame, Section};
 use crate::exec::column::kernel::pass::Pass;
-use crate::exec::stream::bins::{Bins, parts_mut};
-use crate::exec::stream::service::ServiceState;
+use crate::exec::stream::bins::Bins;
 use crate::messages::batch::MessageSlice;
 use crate::messages::run_codec::{WORD, is_listed};
 use crate::program::current_call::CurrentCall;
@@ -20,16 +17,11 @@ use crate::program::edge::EdgeProgram;
 use crate::value::Accumulator;
 
 /// Sends the accumulators of batches of other ranks to their owners, and merges those that come.
-///
-/// `number` is that of the superstep.
 pub(crate) fn hand_over<P: EdgeProgram>(
     pass: &Pass<'_, P>,
-    number: u64,
     bins: &Bins<P::Accumulator>,
-    state: &mut ServiceState,
 ) -> Result<(), EngineError> {
-    let context = pass.context;
-    let ranks = &context.ranks;
+    let ranks = &pass.context.ranks;
     let width = size_of::<P::Accumulator>();
     let outgoing = |to, _| HandOverOutput {
         bins,
@@ -40,18 +32,36 @@ pub(crate) fn hand_over<P: EdgeProgram>(
     let incoming = |from, received: Received<'_>| match received {
         Received::All => Ok(()),
         Received::Section(section) => {
-            ensure(ranks.own().contains(&section.batch), protocol_error)?;
-            let inbound = HandOverInput { pass, number, bins };
-            ensure(from != ranks.rank(), protocol_error)?;
-            inbound.take(&section, state)
+            let is_own = ranks.own().contains(&section.batch) && from != ranks.rank();
+            ensure(is_own, protocol_error)?;
+            take(pass, bins, &section)
         }
     };
-    Exchange::run(context, width, outgoing, incoming)?;
-    for batch in ranks.own() {
-        let inbound = HandOverInput { pass, number, bins };
-        inbound.empty(batch, state)?;
-    }
-    Ok(())
+    Exchange::run(pass.context, width, outgoing, incoming)
+}
+
+/// Merges accumulators that come from another rank into those of this one.
+fn take<P: EdgeProgram>(
+    pass: &Pass<'_, P>,
+    bins: &Bins<P::Accumulator>,
+    section: &Section<'_>,
+) -> Result<(), EngineError> {
+    let start = pass.context.batches.start(section.batch);
+    let span = pass.context.batches.span(section.batch) as usize;
+    let mut resident = bins.resident(section.batch);
+    // All ranks have the accumulators of the same batches in memory.
+    let resident = resident.as_mut().ok_or_else(protocol_error)?;
+    resident.is_touched = true;
+    let current = CurrentCall::new();
+    let mut is_outside = false;
+    section.each(|local, later: P::Accumulator| {
+        is_outside |= local >= span;
+        if let Some(one) = resident.accumulators.get_mut(local) {
+            current.at(start + local as u64);
+            pass.program.merge(one, later);
+        }
+    });
+    ensure(!is_outside, protocol_error)
 }
 
 /// The accumulators for one rank.
@@ -99,76 +109,5 @@ impl<A: Accumulator + Element> FrameSource for HandOverOutput<'_, A> {
             (self.batches.start, self.word) = (batch + 1, 0);
         }
         Ok(FillStatus::All)
-    }
-}
-
-/// Accumulators that come from another rank.
-struct HandOverInput<'h, P: EdgeProgram> {
-    pass: &'h Pass<'h, P>,
-    number: u64,
-    bins: &'h Bins<P::Accumulator>,
-}
-
-impl<P: EdgeProgram> HandOverInput<'_, P> {
-    fn take(&self, section: &Section<'_>, state: &mut ServiceState) -> Result<(), EngineError> {
-        let (batch, batches) = (section.batch, &self.pass.context.batches);
-        let (start, span) = (batches.start(batch), batches.span(batch) as usize);
-        let mut resident = self.bins.resident(batch);
-        let mut is_outside = false;
-        if let Some(resident) = &mut *resident {
-            resident.is_touched = true;
-            let current = CurrentCall::new();
-            section.each(|local, later: P::Accumulator| {
-                is_outside |= local >= span;
-                if let Some(one) = resident.accumulators.get_mut(local) {
-                    current.at(start + local as u64);
-                    self.pass.program.merge(one, later);
-                }
-            });
-            return ensure(!is_outside, protocol_error);
-        }
-        drop(resident);
-        let mut failed = Ok(());
-        section.each(|local, later: P::Accumulator| {
-            is_outside |= local >= span;
-            if failed.is_ok() && !is_outside {
-                failed = self.add(batch, local, later, state);
-            }
-        });
-        failed?;
-        ensure(!is_outside, protocol_error)
-    }
-
-    /// Adds an update to the bin of a batch of this rank, whose accumulators are not in memory.
-    fn add(
-        &self,
-        batch: usize,
-        local: usize,
-        value: P::Accumulator,
-        state: &mut ServiceState,
-    ) -> Result<(), EngineError> {
-        let capacity = self.bins.capacity();
-        let mut bin = self.bins.bin(batch);
-        let count = bin.count;
-        let (indices, values) = parts_mut::<P::Accumulator>(&mut bin.buffer, capacity);
-        (indices[count], values[count]) = (local as u32, value);
-        bin.count += 1;
-        let is_full = bin.count == capacity;
-        drop(bin);
-        match is_full {
-            true => self.empty(batch, state),
-            false => Ok(()),
-        }
-    }
-
-    /// Writes the bin of a batch of this rank to its own storage engine.
-    fn empty(&self, batch: usize, state: &mut ServiceState) -> Result<(), EngineError> {
-        let mut bin = self.bins.bin(batch);
-        let count = std::mem::take(&mut bin.count);
-        if count == 0 {
-            return Ok(());
-        }
-        let sizes = (count, self.bins.capacity(), size_of::<P::Accumulator>());
-        state.put_own(batch, self.number, &mut bin.buffer, sizes)
     }
 }

@@ -5,6 +5,7 @@ use graphmill_raw::SplitMix64;
 
 use crate::comm::communicator::Communicator;
 use crate::error::{EngineError, ensure};
+use crate::exec::stream::peers::Peers;
 use crate::exec::stream::protocol::AcceptedHelp;
 use crate::exec::stream::service::ChunkService;
 
@@ -12,17 +13,6 @@ use crate::exec::stream::service::ChunkService;
 pub(crate) struct Offers {
     owners: Vec<usize>,
     is_asked: bool,
-}
-
-/// What a rank without work does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offered {
-    /// No rank needs help.
-    Over,
-    /// It waits for an answer, or until its last help is delivered.
-    Waiting,
-    /// It helps an owner.
-    Accepted(AcceptedHelp),
 }
 
 impl Offers {
@@ -46,27 +36,39 @@ impl Offers {
         self.owners.is_empty()
     }
 
-    /// Asks the next owner, or takes its answer.
-    pub(crate) fn next(&mut self, service: &ChunkService<'_>) -> Result<Offered, EngineError> {
+    /// Asks the next owner, or takes its answer; returns the help that it accepts.
+    ///
+    /// Returns `None` while it waits for an answer, or until its last help is delivered, and once all owners declined.
+    pub(crate) fn next(
+        &mut self,
+        service: &ChunkService<'_>,
+    ) -> Result<Option<AcceptedHelp>, EngineError> {
+        let batches = service.context.batches.len();
+        let offered = service.with_peers(|peers| self.ask(peers, batches));
+        offered.unwrap_or(Ok(None))
+    }
+
+    fn ask(
+        &mut self,
+        peers: &mut Peers,
+        batches: usize,
+    ) -> Result<Option<AcceptedHelp>, EngineError> {
         if self.is_asked {
-            let Some(answer) = service.take_answer() else {
-                return Ok(Offered::Waiting);
+            let Some(answer) = peers.take_answer() else {
+                return Ok(None);
             };
             self.is_asked = false;
             if let Some(help) = answer {
-                ensure(help.batch < service.batches(), protocol_error)?;
-                return Ok(Offered::Accepted(help));
+                ensure(help.batch < batches, protocol_error)?;
+                return Ok(Some(help));
             }
             self.owners.pop();
         }
-        let Some(owner) = self.owners.last() else {
-            return Ok(Offered::Over);
-        };
         // An owner gets the help with one batch before that with the next.
-        if service.is_delivered() {
-            service.offer(*owner)?;
+        if let Some(owner) = self.owners.last().filter(|_| peers.has_no_parts()) {
+            peers.offer(*owner)?;
             self.is_asked = true;
         }
-        Ok(Offered::Waiting)
+        Ok(None)
     }
 }

@@ -5,7 +5,6 @@ pub(crate) mod disk_io;
 pub(crate) mod gather;
 pub(crate) mod hand_over;
 pub(crate) mod help;
-pub(crate) mod help_io;
 pub(crate) mod peers;
 pub(crate) mod protocol;
 pub(crate) mod scan;

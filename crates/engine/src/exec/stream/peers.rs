@@ -30,18 +30,10 @@ pub(crate) enum PeerEvent {
         header: MessageHeader,
         buffer: Buffer,
     },
-    /// An update chunk arrived to be kept.
-    Keep {
-        batch: usize,
-        bytes: usize,
-        buffer: Buffer,
-    },
+    /// An update chunk of a batch arrived to be kept, and its bytes.
+    Keep(usize, usize, Buffer),
     /// A bin was sent, and its buffer is free.
     BinSent(Buffer),
-    /// Messages or accumulators were sent, and their buffer is free.
-    PartSent(Buffer),
-    /// Messages or accumulators arrived.
-    Received { from: usize, buffer: Buffer },
 }
 
 /// An operation on its way.
@@ -86,6 +78,10 @@ pub(crate) struct Peers {
     /// The owner that was offered help, and its answer.
     asked: Option<usize>,
     answer: Option<Option<AcceptedHelp>>,
+    /// Messages or accumulators that arrived, and their sender.
+    received: Vec<(usize, Buffer)>,
+    /// The buffers of messages or accumulators that were sent.
+    returned: Vec<Buffer>,
     /// Bytes sent since they were last taken.
     pub(crate) sent: u64,
 }
@@ -107,6 +103,8 @@ impl Peers {
             offers: VecDeque::new(),
             asked: None,
             answer: None,
+            received: Vec::new(),
+            returned: Vec::new(),
             sent: 0,
         }
     }
@@ -163,10 +161,22 @@ impl Peers {
         self.send(to, PARTS, (memory, 0..bytes), Purpose::PartSend(lease));
     }
 
-    /// Receives messages or accumulators of a rank into a buffer.
+    /// Receives messages or accumulators of a rank into a buffer, which [`take_received`](Self::take_received) returns.
     pub(crate) fn receive_part(&mut self, from: usize, buffer: Buffer, bytes: usize) {
         let (memory, lease) = buffer.into_parts();
         self.receive(from, PARTS, memory, Purpose::PartReceive(bytes, lease));
+    }
+
+    /// Takes the buffers of messages or accumulators that were sent.
+    pub(crate) fn take_returned(&mut self) -> Vec<Buffer> {
+        std::mem::take(&mut self.returned)
+    }
+
+    /// Takes the messages or accumulators of a rank once they are complete.
+    pub(crate) fn take_received(&mut self, from: usize) -> Option<Buffer> {
+        let mut received = self.received.iter();
+        let position = received.position(|(other, _)| *other == from)?;
+        Some(self.received.swap_remove(position).1)
     }
 
     /// Reports to all ranks that this one asks for nothing more in this phase.
@@ -318,21 +328,14 @@ impl Peers {
             }
             Purpose::PutReceive(batch, announced, lease) => {
                 ensure(bytes == announced, protocol_error)?;
-                events.push(PeerEvent::Keep {
-                    batch,
-                    bytes,
-                    buffer: Buffer::from_parts(memory, lease),
-                });
+                let buffer = Buffer::from_parts(memory, lease);
+                events.push(PeerEvent::Keep(batch, bytes, buffer));
             }
-            Purpose::PartSend(lease) => {
-                events.push(PeerEvent::PartSent(Buffer::from_parts(memory, lease)));
-            }
+            Purpose::PartSend(lease) => self.returned.push(Buffer::from_parts(memory, lease)),
             Purpose::PartReceive(expected, lease) => {
                 ensure(bytes == expected, protocol_error)?;
-                events.push(PeerEvent::Received {
-                    from: peer,
-                    buffer: Buffer::from_parts(memory, lease),
-                });
+                let buffer = Buffer::from_parts(memory, lease);
+                self.received.push((peer, buffer));
             }
         }
         Ok(())

@@ -1,7 +1,6 @@
 //! The scatter phase: chunks of arcs and the messages of their sources, to bins of updates (Chaos, section 5.1).
 
 use std::collections::VecDeque;
-use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +13,8 @@ use crate::exec::column::kernel::fold_block::{BlockWeights, with_edges};
 use crate::exec::column::kernel::pass::Pass;
 use crate::exec::column::kernel::signal_batch::signal_batch;
 use crate::exec::stream::bins::{Bin, Bins, fold, parts_mut};
-use crate::exec::stream::help::{Offered, Offers};
+use crate::exec::stream::help::Offers;
+use crate::exec::stream::peers::Peers;
 use crate::exec::stream::protocol::AcceptedHelp;
 use crate::exec::stream::service::{Arrived, ChunkService};
 use crate::memory::run_bytes;
@@ -25,7 +25,7 @@ use crate::program::edge::EdgeProgram;
 use crate::value::EdgeValue;
 
 /// The messages of one batch whose chunks are processed.
-struct SignalledBatch<M> {
+struct SignalledBatch {
     batch: usize,
     span: usize,
     count: u64,
@@ -34,10 +34,9 @@ struct SignalledBatch<M> {
     is_foreign: bool,
     /// Helpers that were accepted.
     helpers: AtomicUsize,
-    message: PhantomData<M>,
 }
 
-impl<M: Element> SignalledBatch<M> {
+impl SignalledBatch {
     fn new(batch: usize, span: usize, count: u64, buffer: Buffer, is_foreign: bool) -> Arc<Self> {
         Arc::new(SignalledBatch {
             batch,
@@ -46,11 +45,10 @@ impl<M: Element> SignalledBatch<M> {
             buffer,
             is_foreign,
             helpers: AtomicUsize::new(0),
-            message: PhantomData,
         })
     }
 
-    fn slice(&self) -> MessageSlice<'_, M> {
+    fn slice<M: Element>(&self) -> MessageSlice<'_, M> {
         let (values, present) = run_codec::parts(&self.buffer, self.span);
         MessageSlice {
             values,
@@ -62,7 +60,7 @@ impl<M: Element> SignalledBatch<M> {
 }
 
 /// A batch that was signalled; `None` if it has no messages.
-type OpenBatch<M> = Option<Arc<SignalledBatch<M>>>;
+type OpenBatch = Option<Arc<SignalledBatch>>;
 
 /// Arcs that are decoded before the first of them is worked on.
 const DECODED: usize = 1024;
@@ -74,7 +72,7 @@ pub(crate) struct ScatterPhase<'p, P: EdgeProgram> {
     bins: &'p Bins<P::Accumulator>,
     /// The batches of this rank with active vertices that have not signalled.
     waiting: Mutex<VecDeque<usize>>,
-    open: Mutex<Vec<Arc<SignalledBatch<P::Message>>>>,
+    open: Mutex<Vec<Arc<SignalledBatch>>>,
     /// Buffers for the messages of more batches.
     free: Mutex<Vec<Buffer>>,
     /// Workers that signal a batch or process a chunk.
@@ -112,7 +110,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         let context = pass.context;
         let offers = Offers::new(
             &context.ranks,
-            service.number(),
+            service.fabric_phase(),
             context.options.steal.is_never(),
         );
         ScatterPhase {
@@ -135,7 +133,12 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     /// Returns the buffers for messages, and what the phase did.
     pub(crate) fn into_parts(self) -> (Vec<Buffer>, ScatterCounts) {
         let mut free = self.free.into_inner().unwrap_or_default();
-        free.extend(self.service.take_returned());
+        free.extend(
+            self.service
+                .with_peers(Peers::take_returned)
+                .into_iter()
+                .flatten(),
+        );
         let open = self.open.into_inner().unwrap_or_default();
         free.extend(
             open.into_iter()
@@ -158,7 +161,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         &self,
         worker: usize,
         take: impl FnOnce(&mut VecDeque<usize>) -> Option<usize>,
-    ) -> Result<Option<OpenBatch<P::Message>>, EngineError> {
+    ) -> Result<Option<OpenBatch>, EngineError> {
         let Some(buffer) = lock(&self.free).pop() else {
             return Ok(None);
         };
@@ -181,7 +184,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         batch: usize,
         mut buffer: Buffer,
         worker: usize,
-    ) -> Result<OpenBatch<P::Message>, EngineError> {
+    ) -> Result<OpenBatch, EngineError> {
         let span = self.pass.context.batches.span(batch) as usize;
         let (values, present) = run_codec::parts_mut(&mut buffer, span);
         present.fill(0);
@@ -308,12 +311,17 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
 
     /// Answers a rank that offers help; returns false if there is none.
     fn answer_offer(&self, worker: usize) -> Result<bool, EngineError> {
-        lock(&self.free).extend(self.service.take_returned());
+        lock(&self.free).extend(
+            self.service
+                .with_peers(Peers::take_returned)
+                .into_iter()
+                .flatten(),
+        );
         // A helper gets a copy of the messages.
         let Some(mut copy) = lock(&self.free).pop() else {
             return Ok(false);
         };
-        let Some(rank) = self.service.take_offer() else {
+        let Some(rank) = self.service.with_peers(Peers::take_offer).flatten() else {
             lock(&self.free).push(copy);
             return Ok(false);
         };
@@ -327,20 +335,26 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         };
         let Some(open) = accepted else {
             lock(&self.free).push(copy);
-            self.service.answer_offer(rank, None)?;
+            self.service
+                .with_peers(|peers| peers.answer_offer(rank, None))
+                .transpose()?;
             return Ok(true);
         };
         open.helpers.fetch_add(1, Ordering::Relaxed);
-        self.service
-            .answer_offer(rank, Some((open.batch, open.count)))?;
         let bytes = run_bytes::bytes_max(open.span, size_of::<P::Message>());
         copy[..bytes].copy_from_slice(&open.buffer[..bytes]);
-        self.service.send_part(rank, copy, bytes)?;
+        let answer = Some((open.batch, open.count));
+        let answered = self.service.with_peers(|peers| {
+            peers.answer_offer(rank, answer)?;
+            peers.send_part(rank, copy, bytes);
+            Ok::<_, EngineError>(())
+        });
+        answered.transpose()?;
         Ok(true)
     }
 
     /// An open batch of this rank that one more helper would end sooner: the one with most bytes left.
-    fn batch_in_need(&self) -> Option<Arc<SignalledBatch<P::Message>>> {
+    fn batch_in_need(&self) -> Option<Arc<SignalledBatch>> {
         let open = lock(&self.open);
         let own = open.iter().filter(|of| !of.is_foreign);
         let most = own.max_by_key(|of| self.service.bytes_left(of.batch))?;
@@ -361,7 +375,11 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         let help = &mut *lock(&self.help);
         let batches = &self.pass.context.batches;
         if let Some(of) = help.incoming {
-            let Some(buffer) = self.service.take_received(of.owner) else {
+            let Some(buffer) = self
+                .service
+                .with_peers(|peers| peers.take_received(of.owner))
+                .flatten()
+            else {
                 return Ok(false);
             };
             help.incoming = None;
@@ -378,13 +396,14 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
             return Ok(false);
         };
         match help.offers.next(self.service)? {
-            Offered::Accepted(accepted) => {
+            Some(accepted) => {
                 let span = batches.span(accepted.batch) as usize;
                 let bytes = run_bytes::bytes_max(span, size_of::<P::Message>());
-                self.service.receive_part(accepted.owner, buffer, bytes)?;
+                self.service
+                    .with_peers(|peers| peers.receive_part(accepted.owner, buffer, bytes));
                 help.incoming = Some(accepted);
             }
-            Offered::Waiting | Offered::Over => lock(&self.free).push(buffer),
+            None => lock(&self.free).push(buffer),
         }
         Ok(help.offers.are_over())
     }

@@ -48,11 +48,10 @@ impl<P: EdgeProgram> StreamScratch<P> {
         pass: &Pass<'_, P>,
         chunks: &ChunkSet,
     ) -> Result<&mut PassBuffers<P>, EngineError> {
-        let ready = match self.ready.take() {
-            Some(ready) => ready,
-            None => PassBuffers::new(pass, chunks)?,
-        };
-        Ok(self.ready.insert(ready))
+        if self.ready.is_none() {
+            self.ready = Some(PassBuffers::new(pass, chunks)?);
+        }
+        self.ready.as_mut().ok_or(EngineError::Broken)
     }
 
     /// True if no update is written.
@@ -66,7 +65,9 @@ impl<P: EdgeProgram> PassBuffers<P> {
     fn new(pass: &Pass<'_, P>, chunks: &ChunkSet) -> Result<Self, EngineError> {
         let context = pass.context;
         let reads_data = P::Edge::WEIGHTED && context.graph.edge_kind().bytes() > 0;
-        let memory = Self::plan(pass, reads_data)?;
+        let mut memory = Self::plan(pass, reads_data)?;
+        // All ranks have the accumulators of the same batches in memory.
+        memory.resident = context.ranks.least(memory.resident as u64)? as usize;
         let budget = &context.budget;
         let buffers = |what: &'static str, count: usize, bytes: usize| {
             let buffers = (0..count).map(|_| budget.buffer(what, bytes));
@@ -76,7 +77,7 @@ impl<P: EdgeProgram> PassBuffers<P> {
         let path = context.scratch.join("updates");
         let engine = StorageEngine::new(batches, context.disk.clone(), path);
         let mut bins = Bins::new(context, &memory)?;
-        for batch in most_reached(chunks, batches, memory.resident) {
+        for batch in most_reached(context, chunks, memory.resident)? {
             let entries = 1 << context.batches.bits(batch);
             bins.keep(batch, Accumulators::new(context, entries, P::IDENTITY)?);
         }
@@ -152,9 +153,18 @@ pub(crate) fn placement(context: &ExecContext, chunks: &ChunkSet) -> ChunkPlacem
 }
 
 /// The batches with most arcs into them, as many as `count`.
-fn most_reached(chunks: &ChunkSet, batches: usize, count: usize) -> Vec<usize> {
-    let mut all: Vec<usize> = (0..batches).collect();
-    all.sort_by_key(|batch| (std::cmp::Reverse(chunks.arcs_into(*batch)), *batch));
+fn most_reached(
+    context: &ExecContext,
+    chunks: &ChunkSet,
+    count: usize,
+) -> Result<Vec<usize>, EngineError> {
+    let mut all: Vec<usize> = (0..context.batches.len()).collect();
+    let mut arcs: Vec<u64> = all.iter().map(|batch| chunks.arcs_into(*batch)).collect();
+    if !chunks.is_stored() {
+        // Of a copy in scratch each rank knows its own file.
+        context.ranks.add_up(&mut arcs)?;
+    }
+    all.sort_by_key(|batch| (std::cmp::Reverse(arcs[*batch]), *batch));
     all.truncate(count);
-    all
+    Ok(all)
 }

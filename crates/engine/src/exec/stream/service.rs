@@ -4,11 +4,11 @@
 //! the requests on their way (Chaos, section 6.5). A chunk that arrived waits there until a worker takes it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Mutex, TryLockError};
 use std::time::Duration;
 
 use graphmill_fabric::protocol_error;
-use graphmill_graph::{ChunkSet, ChunkView, StoredGraph};
+use graphmill_graph::{ChunkSet, ChunkView};
 use graphmill_raw::{Element, SplitMix64, failpoint, lock};
 use graphmill_storage::{Buffer, Queue, Step};
 
@@ -23,7 +23,7 @@ use crate::schedule::window::RequestTimes;
 /// Operations of the disk on their way at most.
 pub(crate) const QUEUE_DEPTH: usize = 32;
 /// The tokens of writes of this rank's bins, and of bins from other ranks; reads have smaller ones.
-pub(super) const WRITE: u64 = u64::MAX;
+const WRITE: u64 = u64::MAX;
 pub(super) const KEPT: u64 = u64::MAX - 1;
 
 /// The state of the service, which lives from pass to pass.
@@ -47,10 +47,6 @@ pub(crate) struct ServiceState {
     /// The other ranks, if there are any.
     pub(crate) peers: Option<Peers>,
     pub(super) random: SplitMix64,
-    /// Messages or accumulators that arrived, and their sender.
-    pub(super) received: Vec<(usize, Buffer)>,
-    /// The buffers of messages or accumulators that were sent.
-    pub(super) returned: Vec<Buffer>,
 }
 
 /// A read on its way.
@@ -118,8 +114,6 @@ impl ServiceState {
             moved: [0; 2],
             random: SplitMix64::new(peers.as_ref().map_or(0, Peers::rank) as u64),
             peers,
-            received: Vec::new(),
-            returned: Vec::new(),
         }
     }
 
@@ -138,7 +132,6 @@ impl ServiceState {
 /// The service during one phase.
 pub(crate) struct ChunkService<'p> {
     pub(super) context: &'p ExecContext<'p>,
-    pub(super) graph: &'p Arc<StoredGraph>,
     pub(super) chunks: &'p ChunkSet,
     pub(super) kind: PhaseKind,
     /// The number of the phase, which no other phase of the run has.
@@ -158,7 +151,6 @@ impl<'p> ChunkService<'p> {
     ) -> Self {
         ChunkService {
             context,
-            graph: context.graph,
             chunks,
             kind,
             phase,
@@ -320,14 +312,10 @@ impl<'p> ChunkService<'p> {
                         state.free.push(buffer);
                     }
                 }
-                PeerEvent::Keep {
-                    batch,
-                    bytes,
-                    buffer,
-                } => self.write(state, (batch, bytes, buffer), KEPT)?,
+                PeerEvent::Keep(batch, bytes, buffer) => {
+                    self.write(state, (batch, bytes, buffer), KEPT)?;
+                }
                 PeerEvent::BinSent(buffer) => state.spare_bins.push(buffer),
-                PeerEvent::PartSent(buffer) => state.returned.push(buffer),
-                PeerEvent::Received { from, buffer } => state.received.push((from, buffer)),
             }
         }
         Ok(has_moved)
@@ -415,9 +403,9 @@ impl<'p> ChunkService<'p> {
         arrived: &'a Arrived,
     ) -> Result<(ChunkView<'a>, &'a [u8]), EngineError> {
         let [arcs, data] = self.bytes_of(arrived)?;
-        let view = ChunkView::parse(arcs, self.graph.batches(), arrived.batch)?;
+        let view = ChunkView::parse(arcs, self.context.graph.batches(), arrived.batch)?;
         let bytes = match self.reads_data {
-            true => view.edges() * self.graph.edge_kind().bytes(),
+            true => view.edges() * self.context.graph.edge_kind().bytes(),
             false => 0,
         };
         ensure(data.len() == bytes, protocol_error)?;
@@ -451,7 +439,7 @@ impl<'p> ChunkService<'p> {
     }
 
     /// The number of the phase on the way to other ranks.
-    pub(super) fn fabric_phase(&self) -> u64 {
+    pub(crate) fn fabric_phase(&self) -> u64 {
         2 * self.phase + u64::from(self.kind == PhaseKind::Gather)
     }
 
@@ -489,15 +477,15 @@ impl<'p> ChunkService<'p> {
         left * self.context.ranks.count() as u64
     }
 
-    /// The number of the phase, which no other phase of the run has.
-    pub(crate) fn number(&self) -> u64 {
-        self.fabric_phase()
+    /// Calls `work` with the other ranks; returns `None` if there are none.
+    pub(crate) fn with_peers<T>(&self, work: impl FnOnce(&mut Peers) -> T) -> Option<T> {
+        lock(&self.state).peers.as_mut().map(work)
     }
 
     /// Begins the phase for other ranks.
     pub(crate) fn begin(&self) -> Result<(), EngineError> {
-        let state = &mut **lock(&self.state);
-        (state.peers.as_mut()).map_or(Ok(()), |peers| peers.begin(self.fabric_phase()))
+        let begun = self.with_peers(|peers| peers.begin(self.fabric_phase()));
+        begun.unwrap_or(Ok(()))
     }
 
     /// Serves other ranks until all have ended the phase: the global barrier.

@@ -59,7 +59,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     let (messages, counts) = scatter.into_parts();
     ready.messages = messages;
     context.arrays.end_phase();
-    hand_over(&pass, number, &ready.bins, &mut ready.service)?;
+    hand_over(&pass, &ready.bins)?;
 
     // Gather and apply.
     let sets = std::mem::take(&mut ready.sets);
