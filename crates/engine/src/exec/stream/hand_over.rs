@@ -40,7 +40,7 @@ pub(crate) fn hand_over<P: EdgeProgram>(
     Exchange::run(pass.context, width, outgoing, incoming)
 }
 
-/// Merges accumulators that come from another rank into those of this one.
+/// Merges accumulators that come from another rank.
 fn take<P: EdgeProgram>(
     pass: &Pass<'_, P>,
     bins: &Bins<P::Accumulator>,

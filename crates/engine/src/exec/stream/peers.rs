@@ -161,7 +161,9 @@ impl Peers {
         self.send(to, PARTS, (memory, 0..bytes), Purpose::PartSend(lease));
     }
 
-    /// Receives messages or accumulators of a rank into a buffer, which [`take_received`](Self::take_received) returns.
+    /// Receives messages or accumulators of a rank into a buffer.
+    ///
+    /// [`take_received`](Self::take_received) returns the buffer.
     pub(crate) fn receive_part(&mut self, from: usize, buffer: Buffer, bytes: usize) {
         let (memory, lease) = buffer.into_parts();
         self.receive(from, PARTS, memory, Purpose::PartReceive(bytes, lease));
