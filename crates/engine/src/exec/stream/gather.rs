@@ -89,18 +89,17 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         activated: &'p ActiveSet,
     ) -> Self {
         let context = pass.context;
-        let (ranks, steal) = (&context.ranks, context.options.steal);
         let workers = context.workers.count();
         let batches = context.batches.len();
         GatherPhase {
             pass,
             service,
             bins,
-            waiting: Mutex::new(ranks.own().collect()),
+            waiting: Mutex::new(context.ranks.own().collect()),
             open: Mutex::default(),
             idle: Mutex::new(idle),
             currents: (0..workers).map(|_| Mutex::new(None)).collect(),
-            offers: Mutex::new(Offers::new(ranks, service.fabric_phase(), steal.is_never())),
+            offers: Mutex::new(Offers::new(service)),
             sums: (0..batches).map(|_| Mutex::new(P::Sum::ZERO)).collect(),
             activated,
         }

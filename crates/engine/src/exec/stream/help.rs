@@ -3,7 +3,6 @@
 use graphmill_fabric::protocol_error;
 use graphmill_raw::SplitMix64;
 
-use crate::comm::communicator::Communicator;
 use crate::error::{EngineError, ensure};
 use crate::exec::stream::peers::Peers;
 use crate::exec::stream::protocol::AcceptedHelp;
@@ -17,11 +16,12 @@ pub(crate) struct Offers {
 
 impl Offers {
     /// Returns the offers of a phase; none if no owner ever accepts.
-    pub(crate) fn new(ranks: &Communicator, phase: u64, is_useless: bool) -> Self {
+    pub(crate) fn new(service: &ChunkService<'_>) -> Self {
+        let (ranks, steal) = (&service.context.ranks, service.context.options.steal);
         let mut owners: Vec<usize> = (0..ranks.count())
-            .filter(|rank| *rank != ranks.rank() && !is_useless)
+            .filter(|rank| *rank != ranks.rank() && !steal.is_never())
             .collect();
-        let mut random = SplitMix64::new(phase << 16 | ranks.rank() as u64);
+        let mut random = SplitMix64::new(service.fabric_phase() << 16 | ranks.rank() as u64);
         for last in (1..owners.len()).rev() {
             owners.swap(last, random.below(last as u64 + 1) as usize);
         }

@@ -107,12 +107,6 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         bins: &'p Bins<P::Accumulator>,
         free: Vec<Buffer>,
     ) -> Self {
-        let context = pass.context;
-        let offers = Offers::new(
-            &context.ranks,
-            service.fabric_phase(),
-            context.options.steal.is_never(),
-        );
         ScatterPhase {
             waiting: Mutex::new(pass.active.batches().collect()),
             pass,
@@ -122,7 +116,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
             free: Mutex::new(free),
             busy: AtomicUsize::new(0),
             help: Mutex::new(ScatterHelp {
-                offers,
+                offers: Offers::new(service),
                 incoming: None,
             }),
             next_bin: AtomicUsize::new(0),
@@ -151,7 +145,10 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     /// Signals the next batch of this rank; returns false if there is none, or no buffer for it.
     fn open_next(&self, worker: usize) -> Result<bool, EngineError> {
         self.close_done();
-        Ok(self.open_waiting(worker, VecDeque::pop_front)?.is_some())
+        // One buffer stays for a copy that goes to a helper.
+        let others = usize::from(!self.pass.context.ranks.alone());
+        let has_buffer = lock(&self.free).len() > others;
+        Ok(has_buffer && self.open_waiting(worker, VecDeque::pop_front)?.is_some())
     }
 
     /// Signals a batch that waits and opens it.
