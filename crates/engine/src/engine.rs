@@ -19,7 +19,7 @@ use crate::exec::column::edge_pass;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
 use crate::exec::column::scratch::ColumnScratch;
 use crate::exec::send_pass::{asks, pass};
-use crate::exec::stream::scratch::StreamScratch;
+use crate::exec::stream::scratch::PassBuffers;
 use crate::exec::stream::superstep;
 use crate::exec::vertex_pass::RowPass;
 use crate::frontier::active_set::{ActiveSet, ActiveSetPool};
@@ -341,10 +341,13 @@ impl Engine {
             }
             Layout::Stream => {
                 let mut workspace =
-                    take_workspace::<P, StreamScratch<P>>(&mut self.workspaces, &self.active);
+                    take_workspace::<P, Option<PassBuffers>>(&mut self.workspaces, &self.active);
                 let number = self.supersteps;
                 let outcome = superstep::edges(pass, number, &mut workspace, &mut done);
-                self.metrics.messages_resident &= workspace.is_resident();
+                self.metrics.messages_resident &= workspace
+                    .as_ref()
+                    .as_ref()
+                    .is_none_or(PassBuffers::is_resident);
                 self.workspaces = Some((kind, workspace));
                 self.supersteps += 1;
                 outcome

@@ -6,16 +6,13 @@
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-use graphmill_raw::{Element, lock, simd};
+use graphmill_raw::{Element, lock};
 use graphmill_storage::Buffer;
 use zerocopy::FromBytes;
 
 use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::exec::column::kernel::accumulators::Accumulators;
 use crate::memory::stream::{BIN_HEADER_BYTES, StreamMemory, bin_values_at};
-use crate::program::current_call::CurrentCall;
-use crate::program::edge::EdgeProgram;
 
 /// The updates for one batch, on their way to its accumulators.
 pub(crate) struct Bin {
@@ -24,18 +21,18 @@ pub(crate) struct Bin {
 }
 
 /// Accumulators of a batch, and whether an update was folded into them.
-pub(crate) struct AccumulatorSet<A> {
-    pub(crate) accumulators: Accumulators<A>,
+pub(crate) struct AccumulatorSet {
+    pub(crate) memory: Buffer,
     pub(crate) is_touched: bool,
     /// They stay in memory between passes.
     pub(crate) is_resident: bool,
 }
 
-impl<A> AccumulatorSet<A> {
+impl AccumulatorSet {
     /// Returns a set that gather uses for one batch after the other.
-    pub(crate) fn passing(accumulators: Accumulators<A>) -> Self {
+    pub(crate) fn passing(memory: Buffer) -> Self {
         AccumulatorSet {
-            accumulators,
+            memory,
             is_touched: false,
             is_resident: false,
         }
@@ -43,10 +40,13 @@ impl<A> AccumulatorSet<A> {
 }
 
 /// The bins and the accumulators in memory, by batch.
-pub(crate) struct Bins<A> {
+pub(crate) struct Bins {
     bins: Vec<Mutex<Bin>>,
-    resident: Vec<Mutex<Option<AccumulatorSet<A>>>>,
-    capacity: usize,
+    resident: Vec<Mutex<Option<AccumulatorSet>>>,
+    /// Updates of a bin at most.
+    pub(crate) capacity: usize,
+    /// Bytes of an accumulator.
+    pub(crate) width: usize,
 }
 
 /// Returns the indices and the accumulators of a bin's buffer.
@@ -62,13 +62,28 @@ pub(crate) fn parts_mut<A: Element>(
     )
 }
 
+/// Returns the first updates of a bin: indices, and the bytes of accumulators.
+pub(crate) fn updates_of(bin: &Bin, capacity: usize, width: usize) -> (&[u32], &[u8]) {
+    let indices = &bin.buffer[BIN_HEADER_BYTES..bin_values_at(capacity)];
+    let indices = <[u32]>::ref_from_prefix_with_elems(indices, bin.count);
+    let values = bin_values_at(capacity);
+    (
+        indices.map_or(&[][..], |(indices, _)| indices),
+        &bin.buffer[values..values + bin.count * width],
+    )
+}
+
 fn elements_mut<T: Element>(bytes: &mut [u8]) -> &mut [T] {
     <[T]>::mut_from_bytes(bytes).unwrap_or(&mut [])
 }
 
-impl<A: Element> Bins<A> {
-    /// Allocates a bin for each batch.
-    pub(crate) fn new(context: &ExecContext, memory: &StreamMemory) -> Result<Self, EngineError> {
+impl Bins {
+    /// Allocates a bin for each batch, for accumulators of `width` bytes.
+    pub(crate) fn new(
+        context: &ExecContext,
+        memory: &StreamMemory,
+        width: usize,
+    ) -> Result<Self, EngineError> {
         let (batches, bytes) = (context.batches.len(), memory.bin_bytes);
         let bin = |_| {
             let buffer = context.budget.buffer("bins of updates", bytes)?;
@@ -78,12 +93,8 @@ impl<A: Element> Bins<A> {
             bins: (0..batches).map(bin).collect::<Result<_, EngineError>>()?,
             resident: (0..batches).map(|_| Mutex::new(None)).collect(),
             capacity: memory.bin_capacity,
+            width,
         })
-    }
-
-    /// Updates of a bin at most.
-    pub(crate) fn capacity(&self) -> usize {
-        self.capacity
     }
 
     /// Number of bins: one for each batch.
@@ -92,7 +103,7 @@ impl<A: Element> Bins<A> {
     }
 
     /// Gives a batch accumulators in memory.
-    pub(crate) fn keep(&mut self, batch: usize, accumulators: Accumulators<A>) {
+    pub(crate) fn keep(&mut self, batch: usize, accumulators: Buffer) {
         let set = AccumulatorSet {
             is_resident: true,
             ..AccumulatorSet::passing(accumulators)
@@ -115,30 +126,7 @@ impl<A: Element> Bins<A> {
     }
 
     /// The accumulators of a batch; `None` inside if they are not in memory.
-    pub(crate) fn resident(&self, batch: usize) -> MutexGuard<'_, Option<AccumulatorSet<A>>> {
+    pub(crate) fn resident(&self, batch: usize) -> MutexGuard<'_, Option<AccumulatorSet>> {
         lock(&self.resident[batch])
     }
-}
-
-/// Folds updates into the accumulators of batch that begins with vertex `start`.
-///
-/// The length of `accumulators` is a power of two, so that a mask replaces the bounds check.
-pub(crate) fn fold<P: EdgeProgram>(
-    program: &P,
-    start: u64,
-    (indices, values): (&[u32], &[P::Accumulator]),
-    accumulators: &mut [P::Accumulator],
-) {
-    simd::dispatch(
-        #[inline(always)]
-        || {
-            let mask = accumulators.len() - 1;
-            let current = CurrentCall::new();
-            for (index, value) in indices.iter().zip(values) {
-                let local = *index as usize & mask;
-                current.at(start + local as u64);
-                program.merge(&mut accumulators[local], *value);
-            }
-        },
-    );
 }

@@ -1,7 +1,5 @@
 //! The service's operations of this rank's disk: reads of chunks, and writes of update chunks.
 
-use std::time::Duration;
-
 use graphmill_fabric::protocol_error;
 use graphmill_storage::{Buffer, Completion, Operation};
 
@@ -72,9 +70,10 @@ impl ChunkService<'_> {
         let Reading { batch, chunk, .. } = reading;
         if let Some(rank) = reading.asked_by {
             let peers = state.peers.as_mut().ok_or(EngineError::Broken)?;
+            let took = self.context.clock.now().saturating_sub(reading.began);
             let header = MessageHeader {
                 parts: self.parts(&chunk, &buffer)?,
-                service: micros(self.context.clock.now().saturating_sub(reading.began)),
+                service: took.as_micros().try_into().unwrap_or(u32::MAX),
                 ..peers.header(MessageKind::Chunk, batch)
             };
             peers.answer_get(rank, header, buffer);
@@ -128,9 +127,4 @@ impl ChunkService<'_> {
         state.queue.submit(write, token);
         Ok(())
     }
-}
-
-/// Returns the microseconds of a time, at most as many as a header holds.
-fn micros(time: Duration) -> u32 {
-    time.as_micros().try_into().unwrap_or(u32::MAX)
 }

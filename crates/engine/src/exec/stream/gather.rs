@@ -7,29 +7,24 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use graphmill_raw::{failpoint, lock};
+use graphmill_raw::{AlignedBuffer, failpoint, lock};
 use graphmill_storage::{Job, JobError, Step, Worker};
 
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::exec::column::kernel::accumulators::Accumulators;
-use crate::exec::column::kernel::apply_batch::BatchApply;
-use crate::exec::column::kernel::pass::Pass;
-use crate::exec::stream::bins::{AccumulatorSet, Bins, fold};
+use crate::exec::stream::bins::{AccumulatorSet, Bins};
 use crate::exec::stream::help::Offers;
+use crate::exec::stream::kernel::StreamKernel;
 use crate::exec::stream::peers::Peers;
 use crate::exec::stream::service::{Arrived, ChunkService};
-use crate::frontier::active_set::ActiveSet;
-use crate::program::current_call::CurrentCall;
-use crate::program::edge::{ApplyTo, EdgeProgram};
-use crate::value::{Accumulator, Reduce};
 
 /// A batch that workers gather.
-struct GatheredBatch<A> {
+struct GatheredBatch {
     batch: usize,
     /// Workers at it.
     workers: usize,
     /// The accumulators of workers that are done with it.
-    merged: Option<AccumulatorSet<A>>,
+    merged: Option<AccumulatorSet>,
     /// The ranks that help with it.
     helpers: Vec<Awaited>,
     /// The rank that it is of, if that is another one.
@@ -37,16 +32,16 @@ struct GatheredBatch<A> {
 }
 
 /// The batch of one worker.
-struct Current<A> {
+struct Current {
     batch: usize,
-    gathered: AccumulatorSet<A>,
+    gathered: AccumulatorSet,
     /// The batch has no chunks left, and lacks the accumulators of the helpers.
     is_drained: bool,
     awaited: Vec<Awaited>,
 }
 
-impl<A> Current<A> {
-    fn new(batch: usize, gathered: AccumulatorSet<A>) -> Self {
+impl Current {
+    fn new(batch: usize, gathered: AccumulatorSet) -> Self {
         Current {
             batch,
             gathered,
@@ -64,35 +59,33 @@ struct Awaited {
 }
 
 /// A gather phase as a job.
-pub(crate) struct GatherPhase<'p, P: EdgeProgram> {
-    pass: Pass<'p, P>,
+pub(crate) struct GatherPhase<'p> {
+    context: &'p ExecContext<'p>,
+    kernel: &'p dyn StreamKernel,
     service: &'p ChunkService<'p>,
-    bins: &'p Bins<P::Accumulator>,
+    bins: &'p Bins,
     waiting: Mutex<VecDeque<usize>>,
-    open: Mutex<Vec<GatheredBatch<P::Accumulator>>>,
+    open: Mutex<Vec<GatheredBatch>>,
     /// Accumulators for batches that have none in memory.
-    idle: Mutex<Vec<AccumulatorSet<P::Accumulator>>>,
-    currents: Vec<Mutex<Option<Current<P::Accumulator>>>>,
+    idle: Mutex<Vec<AccumulatorSet>>,
+    currents: Vec<Mutex<Option<Current>>>,
     /// The help that this rank gives once its own batches are done.
     offers: Mutex<Offers>,
-    sums: Vec<Mutex<P::Sum>>,
-    activated: &'p ActiveSet,
 }
 
-impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
-    /// Returns the phase; `idle` are accumulators at `IDENTITY`, one set for each worker or none.
+impl<'p> GatherPhase<'p> {
+    /// Returns the phase; `idle` are clear accumulators, one set for each worker or none.
     pub(crate) fn new(
-        pass: Pass<'p, P>,
+        kernel: &'p dyn StreamKernel,
         service: &'p ChunkService<'p>,
-        bins: &'p Bins<P::Accumulator>,
-        idle: Vec<AccumulatorSet<P::Accumulator>>,
-        activated: &'p ActiveSet,
+        bins: &'p Bins,
+        idle: Vec<AccumulatorSet>,
     ) -> Self {
-        let context = pass.context;
+        let context = service.context;
         let workers = context.workers.count();
-        let batches = context.batches.len();
         GatherPhase {
-            pass,
+            context,
+            kernel,
             service,
             bins,
             waiting: Mutex::new(context.ranks.own().collect()),
@@ -100,17 +93,11 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
             idle: Mutex::new(idle),
             currents: (0..workers).map(|_| Mutex::new(None)).collect(),
             offers: Mutex::new(Offers::new(service)),
-            sums: (0..batches).map(|_| Mutex::new(P::Sum::ZERO)).collect(),
-            activated,
         }
     }
 
-    /// Returns the idle accumulators, and puts the sums of this rank's batches in `output`.
-    ///
-    /// The phase is over, so accumulators for owners are sent.
-    pub(crate) fn into_idle(self, output: &mut Vec<P::Sum>) -> Vec<AccumulatorSet<P::Accumulator>> {
-        let own = self.pass.context.ranks.own();
-        *output = own.map(|batch| *lock(&self.sums[batch])).collect();
+    /// Returns the idle accumulators. The phase is over, so accumulators for owners are sent.
+    pub(crate) fn into_idle(self) -> Vec<AccumulatorSet> {
         self.reclaim();
         self.idle.into_inner().unwrap_or_default()
     }
@@ -123,14 +110,14 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
             .into_iter()
             .flatten()
         {
-            let mut accumulators = Accumulators::from_buffer(buffer);
-            accumulators.fill(P::IDENTITY);
-            lock(&self.idle).push(AccumulatorSet::passing(accumulators));
+            let mut set = AccumulatorSet::passing(buffer);
+            self.kernel.clear(&mut set);
+            lock(&self.idle).push(set);
         }
     }
 
     /// Takes the next batch of this rank; `None` if there is none, or no accumulators for it.
-    fn begin(&self) -> Option<Current<P::Accumulator>> {
+    fn begin(&self) -> Option<Current> {
         let mut open = lock(&self.open);
         let mut waiting = lock(&self.waiting);
         let batch = *waiting.front()?;
@@ -142,11 +129,11 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
 
     fn open(
         &self,
-        open: &mut Vec<GatheredBatch<P::Accumulator>>,
+        open: &mut Vec<GatheredBatch>,
         batch: usize,
         owner: Option<usize>,
-        gathered: AccumulatorSet<P::Accumulator>,
-    ) -> Current<P::Accumulator> {
+        gathered: AccumulatorSet,
+    ) -> Current {
         open.push(GatheredBatch {
             batch,
             workers: 1,
@@ -159,9 +146,9 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     }
 
     /// Joins the batch of another worker that has chunks left.
-    fn join(&self) -> Option<Current<P::Accumulator>> {
+    fn join(&self) -> Option<Current> {
         let mut open = lock(&self.open);
-        let is_open = |of: &&mut GatheredBatch<_>| !self.service.is_drained(of.batch);
+        let is_open = |of: &&mut GatheredBatch| !self.service.is_drained(of.batch);
         let of = open.iter_mut().find(is_open)?;
         let gathered = self.idle_set()?;
         of.workers += 1;
@@ -169,7 +156,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     }
 
     /// Continues the help to other ranks; returns a batch of another rank to work on.
-    fn help(&self) -> Result<Option<Current<P::Accumulator>>, EngineError> {
+    fn help(&self) -> Result<Option<Current>, EngineError> {
         let mut offers = lock(&self.offers);
         let mut open = lock(&self.open);
         if !open.is_empty() || !lock(&self.waiting).is_empty() {
@@ -191,7 +178,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
 
     /// Answers a rank that offers help; returns false if there is none.
     fn answer_offer(&self) -> Result<bool, EngineError> {
-        let context = self.pass.context;
+        let context = self.context;
         if context.ranks.alone() {
             return Ok(false);
         }
@@ -201,7 +188,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         let mut open = lock(&self.open);
         let own = open.iter_mut().filter(|of| of.owner.is_none());
         let most = own.max_by_key(|of| self.service.bytes_left(of.batch));
-        let set = Accumulators::<P::Accumulator>::bytes(context.shape.entries);
+        let set = AlignedBuffer::footprint(context.shape.entries * self.bins.width);
         let accepted = most.filter(|of| {
             let left = self.service.bytes_left(of.batch);
             let workers = 1 + of.helpers.len();
@@ -220,34 +207,19 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
         Ok(true)
     }
 
-    fn idle_set(&self) -> Option<AccumulatorSet<P::Accumulator>> {
+    fn idle_set(&self) -> Option<AccumulatorSet> {
         lock(&self.idle).pop()
     }
 
     /// Folds an update chunk.
-    fn process(
-        &self,
-        arrived: &Arrived,
-        current: &mut Current<P::Accumulator>,
-    ) -> Result<(), EngineError> {
-        let updates = self.service.updates::<P::Accumulator>(arrived)?;
-        let start = self.pass.context.batches.start(current.batch);
-        current.gathered.is_touched = true;
-        let accumulators = &mut current.gathered.accumulators;
-        fold(self.pass.program, start, updates, accumulators);
-        Ok(())
+    fn process(&self, arrived: &Arrived, current: &mut Current) -> Result<(), EngineError> {
+        let updates = self.service.updates(arrived, self.bins.width)?;
+        (self.kernel).fold(current.batch, updates, &mut current.gathered)
     }
 
     /// Ends a worker's part of a batch; returns the batch if the worker is the last one at it.
-    fn leave(
-        &self,
-        current: Current<P::Accumulator>,
-    ) -> Result<Option<Current<P::Accumulator>>, EngineError> {
-        let Current {
-            batch,
-            mut gathered,
-            ..
-        } = current;
+    fn leave(&self, current: Current) -> Result<Option<Current>, EngineError> {
+        let (batch, mut gathered) = (current.batch, current.gathered);
         loop {
             let mut open = lock(&self.open);
             let position = open.iter().position(|of| of.batch == batch);
@@ -255,9 +227,13 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
             let of = &mut open[position];
             match of.merged.take() {
                 // Two sets are merged without the lock.
-                Some(other) => {
+                Some(mut other) => {
                     drop(open);
-                    gathered = self.merge(batch, gathered, other);
+                    if other.is_resident {
+                        std::mem::swap(&mut gathered, &mut other);
+                    }
+                    self.kernel.merge(batch, &mut gathered, &mut other);
+                    self.put_back(batch, other);
                 }
                 None if of.workers > 1 => {
                     of.workers -= 1;
@@ -269,8 +245,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
                     let of = &mut open[position];
                     if let Some(owner) = of.owner {
                         open.swap_remove(position);
-                        let bytes = gathered.accumulators.as_bytes().len();
-                        let buffer = gathered.accumulators.into_buffer();
+                        let (bytes, buffer) = (gathered.memory.len(), gathered.memory);
                         self.service
                             .with_peers(|peers| peers.send_part(owner, buffer, bytes));
                         return Ok(None);
@@ -289,7 +264,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     /// Merges the accumulators of helpers that have arrived, and asks the next helper for its own.
     ///
     /// Returns true if all are merged.
-    fn merge_helpers(&self, current: &mut Current<P::Accumulator>) -> Result<bool, EngineError> {
+    fn merge_helpers(&self, current: &mut Current) -> Result<bool, EngineError> {
         loop {
             let Some(helper) = current.awaited.last_mut() else {
                 return Ok(true);
@@ -299,9 +274,8 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
                 let Some(set) = self.idle_set() else {
                     return Ok(false);
                 };
-                let bytes = set.accumulators.as_bytes().len();
+                let (bytes, buffer) = (set.memory.len(), set.memory);
                 helper.is_asked = true;
-                let buffer = set.accumulators.into_buffer();
                 self.service
                     .with_peers(|peers| peers.receive_part(rank, buffer, bytes));
             }
@@ -313,85 +287,34 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
                 return Ok(false);
             };
             current.awaited.pop();
-            let came = AccumulatorSet {
+            let mut came = AccumulatorSet {
                 is_touched: true,
-                ..AccumulatorSet::passing(Accumulators::from_buffer(buffer))
+                ..AccumulatorSet::passing(buffer)
             };
-            failpoint!(HelpLost: came = {
-                let mut came = came;
-                came.accumulators.fill(P::IDENTITY);
-                came
-            });
+            failpoint!(HelpLost => self.kernel.clear(&mut came));
             failpoint!(HelpMergedTwice => {
-                let pairs = current.gathered.accumulators.iter_mut().zip(&*came.accumulators);
-                pairs.for_each(|(total, later)| self.pass.program.merge(total, *later));
+                let bytes = came.memory.to_vec();
+                self.kernel.merge(current.batch, &mut current.gathered, &mut came);
+                came.memory.copy_from_slice(&bytes);
             });
-            let later = self.merge_into(current.batch, &mut current.gathered, came);
-            self.put_back(current.batch, later);
+            (self.kernel).merge(current.batch, &mut current.gathered, &mut came);
+            self.put_back(current.batch, came);
         }
     }
 
     /// Applies a batch whose accumulators are complete.
-    fn apply(&self, current: Current<P::Accumulator>, worker: usize) -> Result<(), EngineError> {
-        let Current {
-            batch,
-            mut gathered,
-            ..
-        } = current;
-        if gathered.is_touched || P::APPLY_TO == ApplyTo::All {
-            let of_batch = BatchApply {
-                context: self.pass.context,
-                program: self.pass.program,
-                needs: self.pass.apply,
-                activated: self.activated,
-            };
-            let sum = of_batch.apply(batch, &mut gathered.accumulators, None, worker)?;
-            *lock(&self.sums[batch]) = sum;
+    fn apply(&self, current: Current, worker: usize) -> Result<(), EngineError> {
+        let (batch, mut gathered) = (current.batch, current.gathered);
+        if gathered.is_touched || self.kernel.applies_all() {
+            self.kernel.apply(batch, &mut gathered, worker)?;
         }
         self.put_back(batch, gathered);
         lock(&self.open).retain(|of| of.batch != batch);
         Ok(())
     }
 
-    /// Merges two sets of one batch into the one that stays in memory.
-    fn merge(
-        &self,
-        batch: usize,
-        one: AccumulatorSet<P::Accumulator>,
-        other: AccumulatorSet<P::Accumulator>,
-    ) -> AccumulatorSet<P::Accumulator> {
-        let (mut total, later) = match other.is_resident {
-            true => (other, one),
-            false => (one, other),
-        };
-        let later = self.merge_into(batch, &mut total, later);
-        self.put_back(batch, later);
-        total
-    }
-
-    /// Merges a set of a batch into another one; returns the first, at `IDENTITY`.
-    fn merge_into(
-        &self,
-        batch: usize,
-        total: &mut AccumulatorSet<P::Accumulator>,
-        mut later: AccumulatorSet<P::Accumulator>,
-    ) -> AccumulatorSet<P::Accumulator> {
-        total.is_touched |= later.is_touched;
-        let current = CurrentCall::new();
-        let start = self.pass.context.batches.start(batch);
-        let pairs = total.accumulators.iter_mut().zip(&mut *later.accumulators);
-        for (i, (total, later)) in pairs.enumerate() {
-            if !later.bit_eq(&P::IDENTITY) {
-                current.at(start + i as u64);
-                self.pass.program.merge(total, *later);
-                *later = P::IDENTITY;
-            }
-        }
-        later
-    }
-
-    /// Keeps accumulators, which are at `IDENTITY`, for later batches and passes.
-    fn put_back(&self, batch: usize, mut set: AccumulatorSet<P::Accumulator>) {
+    /// Keeps clear accumulators for later batches and passes.
+    fn put_back(&self, batch: usize, mut set: AccumulatorSet) {
         set.is_touched = false;
         match set.is_resident {
             true => *self.bins.resident(batch) = Some(set),
@@ -407,11 +330,7 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     }
 
     /// Continues the batch of a worker; returns true if the worker did something.
-    fn go_on(
-        &self,
-        current: &mut Option<Current<P::Accumulator>>,
-        worker: usize,
-    ) -> Result<bool, EngineError> {
+    fn go_on(&self, current: &mut Option<Current>, worker: usize) -> Result<bool, EngineError> {
         let Some(of_worker) = current else {
             return Ok(false);
         };
@@ -439,9 +358,9 @@ impl<'p, P: EdgeProgram> GatherPhase<'p, P> {
     }
 }
 
-impl<P: EdgeProgram> Job for GatherPhase<'_, P> {
+impl Job for GatherPhase<'_> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.pass.context.ranks.check_stop()?;
+        self.context.ranks.check_stop()?;
         if self.answer_offer()? {
             return Ok(Step::Worked);
         }

@@ -19,7 +19,7 @@ use crate::value::Accumulator;
 /// Sends the accumulators of batches of other ranks to their owners, and merges those that come.
 pub(crate) fn hand_over<P: EdgeProgram>(
     pass: &Pass<'_, P>,
-    bins: &Bins<P::Accumulator>,
+    bins: &Bins,
 ) -> Result<(), EngineError> {
     let ranks = &pass.context.ranks;
     let width = size_of::<P::Accumulator>();
@@ -43,7 +43,7 @@ pub(crate) fn hand_over<P: EdgeProgram>(
 /// Merges accumulators that come from another rank.
 fn take<P: EdgeProgram>(
     pass: &Pass<'_, P>,
-    bins: &Bins<P::Accumulator>,
+    bins: &Bins,
     section: &Section<'_>,
 ) -> Result<(), EngineError> {
     let start = pass.context.batches.start(section.batch);
@@ -52,11 +52,12 @@ fn take<P: EdgeProgram>(
     // All ranks have the accumulators of the same batches in memory.
     let resident = resident.as_mut().ok_or_else(protocol_error)?;
     resident.is_touched = true;
+    let accumulators = resident.memory.typed_mut::<P::Accumulator>();
     let current = CurrentCall::new();
     let mut is_outside = false;
     section.each(|local, later: P::Accumulator| {
         is_outside |= local >= span;
-        if let Some(one) = resident.accumulators.get_mut(local) {
+        if let Some(one) = accumulators.get_mut(local) {
             current.at(start + local as u64);
             pass.program.merge(one, later);
         }
@@ -66,7 +67,7 @@ fn take<P: EdgeProgram>(
 
 /// The accumulators for one rank.
 struct HandOverOutput<'h, A> {
-    bins: &'h Bins<A>,
+    bins: &'h Bins,
     identity: A,
     /// The batches that are not sent.
     batches: Range<usize>,
@@ -86,15 +87,16 @@ impl<A: Accumulator + Element> FrameSource for HandOverOutput<'_, A> {
                         bits | u64::from(!one.bit_eq(&self.identity)) << i
                     })
                 };
-                let present: Vec<u64> = of.accumulators.chunks(WORD).map(bits).collect();
+                let values = of.memory.typed::<A>();
+                let present: Vec<u64> = values.chunks(WORD).map(bits).collect();
                 let count = present.iter().map(|word| u64::from(word.count_ones()));
                 let slice = MessageSlice {
-                    values: &of.accumulators,
+                    values,
                     present: &present,
                     full: false,
                     few: false,
                 };
-                let listed = is_listed(count.sum(), of.accumulators.len());
+                let listed = is_listed(count.sum(), values.len());
                 self.word = frame.messages(batch, slice, |_| !0, listed, self.word);
                 if self.word < present.len() {
                     return Ok(FillStatus::Full);
@@ -102,7 +104,7 @@ impl<A: Accumulator + Element> FrameSource for HandOverOutput<'_, A> {
                 let is_sent = true;
                 failpoint!(OldUpdatesFolded: is_sent = !is_sent);
                 if is_sent {
-                    of.accumulators.fill(self.identity);
+                    of.memory.typed_mut().fill(self.identity);
                     of.is_touched = false;
                 }
             }

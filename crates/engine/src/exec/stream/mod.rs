@@ -5,6 +5,7 @@ pub(crate) mod disk_io;
 pub(crate) mod gather;
 pub(crate) mod hand_over;
 pub(crate) mod help;
+pub(crate) mod kernel;
 pub(crate) mod peers;
 pub(crate) mod protocol;
 pub(crate) mod scan;

@@ -36,9 +36,7 @@ pub(crate) fn visit(
     let slots = 2 * context.workers.count();
     let slot_bytes = shape.slot_bytes(reads_data);
     let buffer = |_| context.budget.buffer("chunks on their way", slot_bytes);
-    let batches = context.batches.len();
-    let path = context.scratch.join("updates");
-    let mut engine = StorageEngine::new(batches, context.disk.clone(), path);
+    let mut engine = StorageEngine::new(context);
     engine.begin(placement(context, chunks));
     let mut state = ServiceState::new(
         context.disk.queue(QUEUE_DEPTH)?,

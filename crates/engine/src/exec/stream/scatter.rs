@@ -4,32 +4,24 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{ChunkRun, ChunkView};
-use graphmill_raw::{Element, lock, simd};
+use graphmill_graph::ChunkRun;
+use graphmill_raw::lock;
 use graphmill_storage::{Buffer, Job, JobError, Step, Worker};
 
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::exec::column::kernel::fold_block::{BlockWeights, with_edges};
-use crate::exec::column::kernel::pass::Pass;
-use crate::exec::column::kernel::signal_batch::signal_batch;
-use crate::exec::stream::bins::{Bin, Bins, fold, parts_mut};
+use crate::exec::stream::bins::{Bin, Bins, updates_of};
 use crate::exec::stream::help::Offers;
+use crate::exec::stream::kernel::{ArcRun, SignalledMessages, StreamKernel};
 use crate::exec::stream::peers::Peers;
 use crate::exec::stream::protocol::AcceptedHelp;
 use crate::exec::stream::service::{Arrived, ChunkService};
-use crate::memory::run_bytes;
-use crate::messages::batch::MessageSlice;
-use crate::messages::run_codec;
-use crate::program::current_call::CurrentCall;
-use crate::program::edge::EdgeProgram;
-use crate::value::EdgeValue;
+use crate::frontier::active_set::ActiveSet;
 
 /// The messages of one batch whose chunks are processed.
 struct SignalledBatch {
     batch: usize,
-    span: usize,
-    count: u64,
-    buffer: Buffer,
+    messages: SignalledMessages,
     /// It is another rank's.
     is_foreign: bool,
     /// Helpers that were accepted.
@@ -37,39 +29,25 @@ struct SignalledBatch {
 }
 
 impl SignalledBatch {
-    fn new(batch: usize, span: usize, count: u64, buffer: Buffer, is_foreign: bool) -> Arc<Self> {
+    fn new(batch: usize, messages: SignalledMessages, is_foreign: bool) -> Arc<Self> {
         Arc::new(SignalledBatch {
             batch,
-            span,
-            count,
-            buffer,
+            messages,
             is_foreign,
             helpers: AtomicUsize::new(0),
         })
-    }
-
-    fn slice<M: Element>(&self) -> MessageSlice<'_, M> {
-        let (values, present) = run_codec::parts(&self.buffer, self.span);
-        MessageSlice {
-            values,
-            present,
-            full: self.count == self.span as u64,
-            few: false,
-        }
     }
 }
 
 /// A batch that was signalled; `None` if it has no messages.
 type OpenBatch = Option<Arc<SignalledBatch>>;
 
-/// Arcs that are decoded before the first of them is worked on.
-const DECODED: usize = 1024;
-
 /// A scatter phase as a job.
-pub(crate) struct ScatterPhase<'p, P: EdgeProgram> {
-    pass: Pass<'p, P>,
+pub(crate) struct ScatterPhase<'p> {
+    context: &'p ExecContext<'p>,
+    kernel: &'p dyn StreamKernel,
     service: &'p ChunkService<'p>,
-    bins: &'p Bins<P::Accumulator>,
+    bins: &'p Bins,
     /// The batches of this rank with active vertices that have not signalled.
     waiting: Mutex<VecDeque<usize>>,
     open: Mutex<Vec<Arc<SignalledBatch>>>,
@@ -99,17 +77,19 @@ pub(crate) struct ScatterCounts {
     pub(crate) chunks: u64,
 }
 
-impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
+impl<'p> ScatterPhase<'p> {
     /// Returns the phase; `free` are buffers for messages of as many batches.
     pub(crate) fn new(
-        pass: Pass<'p, P>,
+        kernel: &'p dyn StreamKernel,
         service: &'p ChunkService<'p>,
-        bins: &'p Bins<P::Accumulator>,
+        bins: &'p Bins,
+        active: &ActiveSet,
         free: Vec<Buffer>,
     ) -> Self {
         ScatterPhase {
-            waiting: Mutex::new(pass.active.batches().collect()),
-            pass,
+            context: service.context,
+            kernel,
+            waiting: Mutex::new(active.batches().collect()),
             service,
             bins,
             open: Mutex::default(),
@@ -137,7 +117,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         free.extend(
             open.into_iter()
                 .filter_map(Arc::into_inner)
-                .map(|open| open.buffer),
+                .map(|open| open.messages.buffer),
         );
         (free, self.counts.into_inner().unwrap_or_default())
     }
@@ -146,7 +126,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     fn open_next(&self, worker: usize) -> Result<bool, EngineError> {
         self.close_done();
         // One buffer stays for a copy that goes to a helper.
-        let others = usize::from(!self.pass.context.ranks.alone());
+        let others = usize::from(!self.context.ranks.alone());
         let has_buffer = lock(&self.free).len() > others;
         Ok(has_buffer && self.open_waiting(worker, VecDeque::pop_front)?.is_some())
     }
@@ -182,16 +162,19 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         mut buffer: Buffer,
         worker: usize,
     ) -> Result<OpenBatch, EngineError> {
-        let span = self.pass.context.batches.span(batch) as usize;
-        let (values, present) = run_codec::parts_mut(&mut buffer, span);
-        present.fill(0);
-        let count = signal_batch(&self.pass, batch, (values, present), worker)?;
+        let span = self.context.batches.span(batch) as usize;
+        let count = self.kernel.signal(batch, &mut buffer, worker)?;
         lock(&self.counts).messages += count;
         if count == 0 {
             lock(&self.free).push(buffer);
             return Ok(None);
         }
-        let open = SignalledBatch::new(batch, span, count, buffer, false);
+        let messages = SignalledMessages {
+            buffer,
+            span,
+            count,
+        };
+        let open = SignalledBatch::new(batch, messages, false);
         lock(&self.open).push(Arc::clone(&open));
         self.service.open(batch);
         Ok(Some(open))
@@ -205,7 +188,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         });
         for of in done.filter_map(Arc::into_inner) {
             self.service.close(of.batch);
-            lock(&self.free).push(of.buffer);
+            lock(&self.free).push(of.messages.buffer);
         }
     }
 
@@ -217,11 +200,10 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
             .cloned();
         let open = found.ok_or(EngineError::Broken)?;
         let (view, data) = self.service.arcs(arrived)?;
-        let weights = BlockWeights::of::<P::Edge>(self.pass.context.graph.edge_kind(), data);
         let mut runs: VecDeque<ChunkRun> = view.runs().collect();
         // Workers begin with different runs, so that they seldom want the same bin.
         let count = runs.len().max(1);
-        runs.rotate_left(worker * count / self.pass.context.workers.count() % count);
+        runs.rotate_left(worker * count / self.context.workers.count() % count);
         let (mut edges, mut refused) = (0, 0);
         while let Some(run) = runs.pop_front() {
             let bin = match self.bins.try_bin(run.destination_batch) {
@@ -235,8 +217,14 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
                 None => self.bins.bin(run.destination_batch),
             };
             refused = 0;
-            let messages = open.slice();
-            edges += self.bin_run(bin, &view, (&run, arrived.batch), messages, weights)?;
+            let input = ArcRun {
+                view: &view,
+                run,
+                source_batch: arrived.batch,
+                messages: &open.messages,
+                data,
+            };
+            edges += self.bin_run(bin, input)?;
         }
         let mut counts = lock(&self.counts);
         counts.edges += edges;
@@ -248,61 +236,41 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     fn bin_run(
         &self,
         mut bin: impl std::ops::DerefMut<Target = Bin>,
-        view: &ChunkView<'_>,
-        (run, source_batch): (&ChunkRun, usize),
-        messages: MessageSlice<'_, P::Message>,
-        weights: BlockWeights<'_>,
+        mut input: ArcRun<'_>,
     ) -> Result<u64, EngineError> {
-        let batches = &self.pass.context.batches;
-        let destination = run.destination_batch;
-        let starts = [batches.start(source_batch), batches.start(destination)];
-        let capacity = self.bins.capacity();
-        let (mut first, end, mut edges) = (run.first, run.first + run.count, 0);
-        while first < end {
-            let part = ChunkRun {
-                first,
-                count: (end - first).min(capacity - bin.count),
-                ..*run
-            };
-            first += part.count;
-            let input = (view, &part, messages, weights, starts);
-            let (bin_count, bin_ref) = (bin.count, &mut *bin);
-            bin_ref.count = append(
-                self.pass.program,
-                input,
-                &mut bin_ref.buffer,
-                capacity,
-                bin_count,
-            );
-            edges += (bin_ref.count - bin_count) as u64;
-            if bin_ref.count == capacity {
-                self.empty(destination, bin_ref)?;
+        let capacity = self.bins.capacity;
+        let (mut left, mut edges) = (input.run.count, 0);
+        while left > 0 {
+            let before = bin.count;
+            input.run.count = left.min(capacity - before);
+            self.kernel.append(&input, &mut bin, capacity);
+            edges += (bin.count - before) as u64;
+            if bin.count == capacity {
+                self.empty(input.run.destination_batch, &mut bin)?;
             }
+            left -= input.run.count;
+            input.run.first += input.run.count;
         }
         Ok(edges)
     }
 
     /// Folds a bin, or writes it if the accumulators of its batch are not in memory.
     fn empty(&self, batch: usize, bin: &mut Bin) -> Result<(), EngineError> {
-        let (count, capacity) = (std::mem::take(&mut bin.count), self.bins.capacity());
-        if count == 0 {
+        let (capacity, width) = (self.bins.capacity, self.bins.width);
+        if bin.count == 0 {
             return Ok(());
         }
-        let mut resident = self.bins.resident(batch);
-        let Some(resident) = &mut *resident else {
-            let width = size_of::<P::Accumulator>();
-            return (self.service).put(batch, &mut bin.buffer, (count, capacity, width));
-        };
-        resident.is_touched = true;
-        let (indices, values) = parts_mut::<P::Accumulator>(&mut bin.buffer, capacity);
-        let start = self.pass.context.batches.start(batch);
-        let updates = (&indices[..count], &values[..count]);
-        fold(
-            self.pass.program,
-            start,
-            updates,
-            &mut resident.accumulators,
-        );
+        match &mut *self.bins.resident(batch) {
+            Some(resident) => {
+                let updates = updates_of(bin, capacity, width);
+                self.kernel.fold(batch, updates, resident)?;
+            }
+            None => {
+                let sizes = (bin.count, capacity, width);
+                self.service.put(batch, &mut bin.buffer, sizes)?;
+            }
+        }
+        bin.count = 0;
         Ok(())
     }
 
@@ -338,9 +306,9 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
             return Ok(true);
         };
         open.helpers.fetch_add(1, Ordering::Relaxed);
-        let bytes = run_bytes::bytes_max(open.span, size_of::<P::Message>());
-        copy[..bytes].copy_from_slice(&open.buffer[..bytes]);
-        let answer = Some((open.batch, open.count));
+        let bytes = self.message_bytes(open.batch);
+        copy[..bytes].copy_from_slice(&open.messages.buffer[..bytes]);
+        let answer = Some((open.batch, open.messages.count));
         let answered = self.service.with_peers(|peers| {
             peers.answer_offer(rank, answer)?;
             peers.send_part(rank, copy, bytes);
@@ -360,17 +328,19 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     }
 
     fn accepts(&self, batch: usize, workers: usize) -> bool {
-        let context = self.pass.context;
-        let span = context.batches.span(batch) as usize;
-        let messages = run_bytes::bytes_max(span, size_of::<P::Message>()) as u64;
         let left = self.service.bytes_left(batch);
-        context.options.steal.accepts(messages, left, workers)
+        let messages = self.message_bytes(batch) as u64;
+        (self.context.options.steal).accepts(messages, left, workers)
+    }
+
+    fn message_bytes(&self, batch: usize) -> usize {
+        let span = self.context.batches.span(batch) as usize;
+        self.kernel.message_bytes(span)
     }
 
     /// Continues the help to other ranks; returns true if there is no more to give.
     fn help(&self) -> Result<bool, EngineError> {
         let help = &mut *lock(&self.help);
-        let batches = &self.pass.context.batches;
         if let Some(of) = help.incoming {
             let Some(buffer) = self
                 .service
@@ -380,8 +350,12 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
                 return Ok(false);
             };
             help.incoming = None;
-            let span = batches.span(of.batch) as usize;
-            let open = SignalledBatch::new(of.batch, span, of.count, buffer, true);
+            let messages = SignalledMessages {
+                buffer,
+                span: self.context.batches.span(of.batch) as usize,
+                count: of.count,
+            };
+            let open = SignalledBatch::new(of.batch, messages, true);
             lock(&self.open).push(open);
             self.service.open(of.batch);
         }
@@ -394,8 +368,7 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
         };
         match help.offers.next(self.service)? {
             Some(accepted) => {
-                let span = batches.span(accepted.batch) as usize;
-                let bytes = run_bytes::bytes_max(span, size_of::<P::Message>());
+                let bytes = self.message_bytes(accepted.batch);
                 self.service
                     .with_peers(|peers| peers.receive_part(accepted.owner, buffer, bytes));
                 help.incoming = Some(accepted);
@@ -414,10 +387,10 @@ impl<'p, P: EdgeProgram> ScatterPhase<'p, P> {
     }
 }
 
-impl<P: EdgeProgram> Job for ScatterPhase<'_, P> {
+impl Job for ScatterPhase<'_> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.pass.context.ranks.check_stop()?;
-        if !self.pass.context.ranks.alone() && self.answer_offer(worker.index)? {
+        self.context.ranks.check_stop()?;
+        if !self.context.ranks.alone() && self.answer_offer(worker.index)? {
             return Ok(Step::Worked);
         }
         if let Some(arrived) = self.service.take(None)? {
@@ -439,66 +412,4 @@ impl<P: EdgeProgram> Job for ScatterPhase<'_, P> {
         self.empty(batch, &mut bin)?;
         Ok(Step::Worked)
     }
-}
-
-/// A part of a run: its arcs, messages and data, and the first vertices of both batches.
-type RunInput<'r, M> = (
-    &'r ChunkView<'r>,
-    &'r ChunkRun,
-    MessageSlice<'r, M>,
-    BlockWeights<'r>,
-    [u64; 2],
-);
-
-/// Appends an update for each arc whose source emitted a message; returns the updates of the bin.
-fn append<P: EdgeProgram>(
-    program: &P,
-    input: RunInput<'_, P::Message>,
-    bin: &mut Buffer,
-    capacity: usize,
-    count: usize,
-) -> usize {
-    simd::dispatch(
-        #[inline(always)]
-        || append_inlined(program, input, bin, capacity, count),
-    )
-}
-
-#[inline(always)]
-fn append_inlined<P: EdgeProgram>(
-    program: &P,
-    (view, run, messages, weights, starts): RunInput<'_, P::Message>,
-    bin: &mut Buffer,
-    capacity: usize,
-    count: usize,
-) -> usize {
-    let (indices, values) = parts_mut::<P::Accumulator>(bin, capacity);
-    let end = count + run.count;
-    let (indices, values) = (&mut indices[count..end], &mut values[count..end]);
-    let current = CurrentCall::new();
-    let (mut sources, mut destinations) = ([0; DECODED], [0; DECODED]);
-    let mut to = 0;
-    for first in (run.first..run.first + run.count).step_by(DECODED) {
-        let arcs = DECODED.min(run.first + run.count - first);
-        let (sources, destinations) = (&mut sources[..arcs], &mut destinations[..arcs]);
-        view.decode(first, sources, destinations);
-        with_edges!(P, weights, |edge| {
-            for (i, (source, destination)) in sources.iter().zip(&*destinations).enumerate() {
-                let local = *source as usize;
-                if !messages.full && !messages.has(local) {
-                    continue;
-                }
-                let from = starts[0] + u64::from(*source);
-                let receiver = starts[1] + u64::from(*destination);
-                current.on(from, receiver);
-                let message = messages.values[local];
-                let carried = program.on_arc(from, receiver, message, edge(first + i));
-                let mut value = P::IDENTITY;
-                program.fold(&mut value, carried);
-                (indices[to], values[to]) = (*destination, value);
-                to += 1;
-            }
-        });
-    }
-    count + to
 }

@@ -17,52 +17,30 @@ use crate::program::edge::EdgeProgram;
 use crate::program::footprint::ProgramFootprint;
 use crate::value::EdgeValue;
 
-/// The scratch memory of passes.
-pub(crate) struct StreamScratch<P: EdgeProgram> {
-    pub(crate) ready: Option<PassBuffers<P>>,
-}
-
 /// What a pass works with.
-pub(crate) struct PassBuffers<P: EdgeProgram> {
+pub(crate) struct PassBuffers {
     pub(crate) service: ServiceState,
-    pub(crate) bins: Bins<P::Accumulator>,
+    pub(crate) bins: Bins,
     /// For the messages of batches.
     pub(crate) messages: Vec<Buffer>,
     /// Accumulators for gather, at `IDENTITY`.
-    pub(crate) sets: Vec<AccumulatorSet<P::Accumulator>>,
+    pub(crate) sets: Vec<AccumulatorSet>,
     /// Workers read the data of edges.
     pub(crate) reads_data: bool,
     pub(crate) memory: StreamMemory,
 }
 
-impl<P: EdgeProgram> Default for StreamScratch<P> {
-    fn default() -> Self {
-        StreamScratch { ready: None }
-    }
-}
-
-impl<P: EdgeProgram> StreamScratch<P> {
-    /// Returns the buffers; the first pass allocates them for all passes.
-    pub(crate) fn prepare(
-        &mut self,
-        pass: &Pass<'_, P>,
-        chunks: &ChunkSet,
-    ) -> Result<&mut PassBuffers<P>, EngineError> {
-        if self.ready.is_none() {
-            self.ready = Some(PassBuffers::new(pass, chunks)?);
-        }
-        self.ready.as_mut().ok_or(EngineError::Broken)
-    }
-
+impl PassBuffers {
     /// True if no update is written.
     pub(crate) fn is_resident(&self) -> bool {
-        let ready = self.ready.as_ref();
-        ready.is_none_or(|ready| ready.memory.resident >= ready.bins.len())
+        self.memory.resident >= self.bins.len()
     }
-}
 
-impl<P: EdgeProgram> PassBuffers<P> {
-    fn new(pass: &Pass<'_, P>, chunks: &ChunkSet) -> Result<Self, EngineError> {
+    /// Allocates the buffers, which the first pass of a kind of program does for all passes.
+    pub(crate) fn new<P: EdgeProgram>(
+        pass: &Pass<'_, P>,
+        chunks: &ChunkSet,
+    ) -> Result<Self, EngineError> {
         let context = pass.context;
         let reads_data = P::Edge::WEIGHTED && context.graph.edge_kind().bytes() > 0;
         let mut memory = Self::plan(pass, reads_data)?;
@@ -73,13 +51,11 @@ impl<P: EdgeProgram> PassBuffers<P> {
             let buffers = (0..count).map(|_| budget.buffer(what, bytes));
             buffers.collect::<Result<Vec<_>, _>>()
         };
-        let batches = context.batches.len();
-        let path = context.scratch.join("updates");
-        let engine = StorageEngine::new(batches, context.disk.clone(), path);
-        let mut bins = Bins::new(context, &memory)?;
+        let mut bins = Bins::new(context, &memory, size_of::<P::Accumulator>())?;
         for batch in most_reached(context, chunks, memory.resident)? {
             let entries = 1 << context.batches.bits(batch);
-            bins.keep(batch, Accumulators::new(context, entries, P::IDENTITY)?);
+            let accumulators = Accumulators::new(context, entries, P::IDENTITY)?;
+            bins.keep(batch, accumulators.into_buffer());
         }
         let peers = match context.fabric.clone().filter(|_| !context.ranks.alone()) {
             None => None,
@@ -91,12 +67,12 @@ impl<P: EdgeProgram> PassBuffers<P> {
         };
         let set = |_| {
             let set = Accumulators::new(context, context.shape.entries, P::IDENTITY);
-            Ok::<_, EngineError>(AccumulatorSet::passing(set?))
+            Ok::<_, EngineError>(AccumulatorSet::passing(set?.into_buffer()))
         };
         Ok(PassBuffers {
             service: ServiceState::new(
                 context.disk.queue(QUEUE_DEPTH)?,
-                engine,
+                StorageEngine::new(context),
                 buffers("chunks on their way", memory.window, memory.slot_bytes)?,
                 buffers("bins of updates", memory.spare_bins, memory.bin_bytes)?,
                 peers,
@@ -110,7 +86,10 @@ impl<P: EdgeProgram> PassBuffers<P> {
     }
 
     /// Divides the memory that vertex rows leave.
-    fn plan(pass: &Pass<'_, P>, reads_data: bool) -> Result<StreamMemory, EngineError> {
+    fn plan<P: EdgeProgram>(
+        pass: &Pass<'_, P>,
+        reads_data: bool,
+    ) -> Result<StreamMemory, EngineError> {
         let context = pass.context;
         let sizes = ProgramFootprint {
             rows: pass.staged_bytes(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use graphmill_fabric::protocol_error;
 use graphmill_graph::{ChunkSet, ChunkView};
-use graphmill_raw::{Element, SplitMix64, failpoint, lock};
+use graphmill_raw::{SplitMix64, failpoint, lock};
 use graphmill_storage::{Buffer, Queue, Step};
 
 use crate::context::ExecContext;
@@ -412,18 +412,18 @@ impl<'p> ChunkService<'p> {
         Ok((view, data))
     }
 
-    /// Checks an update chunk; returns the destinations of its updates, and their values.
-    pub(crate) fn updates<'a, A: Element>(
+    /// Checks an update chunk; returns the destinations of its updates, and the bytes of their values.
+    pub(crate) fn updates<'a>(
         &self,
         arrived: &'a Arrived,
-    ) -> Result<(&'a [u32], &'a [A]), EngineError> {
+        width: usize,
+    ) -> Result<(&'a [u32], &'a [u8]), EngineError> {
         let [bytes, _] = self.bytes_of(arrived)?;
-        let found = updates::parts(bytes, self.update_id(arrived.batch));
+        let found = updates::parts(bytes, self.update_id(arrived.batch), width);
         let corrupt = || match &arrived.content {
-            ChunkContent::Own(ChunkRef::Updates(chunk)) => match lock(&self.state).engine.updates()
-            {
-                Ok(updates) => updates.corrupt(chunk.offset),
-                Err(error) => error,
+            ChunkContent::Own(ChunkRef::Updates(chunk)) => EngineError::CorruptPage {
+                path: StorageEngine::updates_path(self.context),
+                offset: chunk.offset,
             },
             _ => protocol_error().into(),
         };

@@ -7,6 +7,7 @@ use graphmill_graph::{Chunk, ChunkSet};
 use graphmill_raw::{SplitMix64, failpoint};
 use graphmill_storage::Disk;
 
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::stream::updates::{UpdateChunk, UpdateFile};
 
@@ -61,14 +62,19 @@ pub(crate) struct StorageEngine {
 }
 
 impl StorageEngine {
-    pub(crate) fn new(batches: usize, disk: Arc<dyn Disk>, path: PathBuf) -> Self {
+    pub(crate) fn new(context: &ExecContext) -> Self {
         StorageEngine {
             placement: ChunkPlacement::default(),
-            cursors: vec![0; batches],
+            cursors: vec![0; context.batches.len()],
             updates: None,
-            disk,
-            path,
+            disk: Arc::clone(&context.disk),
+            path: Self::updates_path(context),
         }
+    }
+
+    /// The file of update chunks.
+    pub(crate) fn updates_path(context: &ExecContext) -> PathBuf {
+        context.scratch.join("updates")
     }
 
     /// Begins a superstep: all chunks of arcs are unprocessed, and there are no updates.

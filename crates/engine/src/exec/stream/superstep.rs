@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! scatter    for each of my batches: signal; for each unprocessed chunk: arcs -> updates    scatter.rs
-//!            when done with my batches, help others                                         steal.rs
+//!            when done with my batches, help others                                         help.rs
 //! barrier
 //! gather     for each of my batches: for each unprocessed update chunk: fold                gather.rs
 //!            get the accumulators of helpers, apply, delete the updates
@@ -17,8 +17,9 @@ use crate::error::EngineError;
 use crate::exec::column::kernel::pass::{Pass, PassOutput};
 use crate::exec::stream::gather::GatherPhase;
 use crate::exec::stream::hand_over::hand_over;
+use crate::exec::stream::kernel::ProgramKernel;
 use crate::exec::stream::scatter::ScatterPhase;
-use crate::exec::stream::scratch::{StreamScratch, placement};
+use crate::exec::stream::scratch::{PassBuffers, placement};
 use crate::exec::stream::service::ChunkService;
 use crate::exec::stream::storage_engine::PhaseKind;
 use crate::metrics::run::{Mode, PassMetrics};
@@ -30,7 +31,7 @@ use crate::program::edge::{ApplyTo, Direction, EdgeProgram};
 pub(crate) fn edges<P: EdgeProgram>(
     pass: Pass<'_, P>,
     number: u64,
-    scratch: &mut StreamScratch<P>,
+    scratch: &mut Option<PassBuffers>,
     output: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     // Chunks have the batch of the sender.
@@ -44,7 +45,11 @@ pub(crate) fn edges<P: EdgeProgram>(
         ApplyTo::Touched => pass.active.len(),
         ApplyTo::All => context.batches.vertices(),
     };
-    let ready = scratch.prepare(&pass, chunks)?;
+    let ready = match scratch {
+        Some(ready) => ready,
+        none => none.insert(PassBuffers::new(&pass, chunks)?),
+    };
+    let kernel = ProgramKernel::new(pass, &output.activated);
     ready.service.engine.begin(placement(context, chunks));
 
     // Scatter.
@@ -52,7 +57,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     let phase = (PhaseKind::Scatter, number);
     let service = ChunkService::new(context, chunks, phase, ready.reads_data, &mut ready.service);
     service.begin()?;
-    let scatter = ScatterPhase::new(pass, &service, &ready.bins, messages);
+    let scatter = ScatterPhase::new(&kernel, &service, &ready.bins, pass.active, messages);
     run(context, &scatter)?;
     // The barrier.
     service.end()?;
@@ -66,10 +71,11 @@ pub(crate) fn edges<P: EdgeProgram>(
     let phase = (PhaseKind::Gather, number);
     let service = ChunkService::new(context, chunks, phase, false, &mut ready.service);
     service.begin()?;
-    let gather = GatherPhase::new(pass, &service, &ready.bins, sets, &output.activated);
+    let gather = GatherPhase::new(&kernel, &service, &ready.bins, sets);
     let outcome = run(context, &gather).and_then(|()| service.end());
-    ready.sets = gather.into_idle(&mut output.sums);
+    ready.sets = gather.into_idle();
     outcome?;
+    output.sums = kernel.sums();
     output.activated.refresh_counts();
 
     let report = &mut output.report;

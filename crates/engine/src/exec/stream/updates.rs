@@ -11,7 +11,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use graphmill_raw::{AlignedBuffer, Element};
+use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Buffer, Disk, FileHandle, Open};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -99,14 +99,6 @@ impl UpdateFile {
             .map(|chunk| chunk.bytes as u64)
             .sum()
     }
-
-    /// The error for a chunk that does not read back as written.
-    pub(crate) fn corrupt(&self, offset: u64) -> EngineError {
-        EngineError::CorruptPage {
-            path: self.path.clone(),
-            offset,
-        }
-    }
 }
 
 impl Drop for UpdateFile {
@@ -177,9 +169,10 @@ fn checksum(bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Returns the indices and the values of a chunk; `None` if it is not the one that was written.
-pub(crate) fn parts<A: Element>(bytes: &[u8], id: UpdateId) -> Option<(&[u32], &[A])> {
-    let width = size_of::<A>();
+/// Returns the indices of a chunk, and the bytes of its values.
+///
+/// Returns `None` if it is not the one that was written.
+pub(crate) fn parts(bytes: &[u8], id: UpdateId, width: usize) -> Option<(&[u32], &[u8])> {
     let (header, rest) = UpdateHeader::read_from_prefix(bytes).ok()?;
     let count = header.count as usize;
     let end = count
@@ -192,8 +185,5 @@ pub(crate) fn parts<A: Element>(bytes: &[u8], id: UpdateId) -> Option<(&[u32], &
     }
     let indices = &chunk[BIN_HEADER_BYTES..BIN_HEADER_BYTES + count * size_of::<u32>()];
     let values = &chunk[bin_values_at(count)..];
-    Some((
-        <[u32]>::ref_from_bytes(indices).ok()?,
-        <[A]>::ref_from_bytes(values).ok()?,
-    ))
+    Some((<[u32]>::ref_from_bytes(indices).ok()?, values))
 }

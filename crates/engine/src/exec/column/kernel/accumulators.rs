@@ -50,23 +50,9 @@ impl<A: Element> Accumulators<A> {
         })
     }
 
-    /// Returns the memory, which [`Accumulators::from_buffer`] takes back.
+    /// Returns the memory.
     pub(crate) fn into_buffer(self) -> Buffer {
         self.memory
-    }
-
-    /// Takes memory that holds accumulators.
-    pub(crate) fn from_buffer(memory: Buffer) -> Self {
-        Accumulators {
-            memory,
-            home: Some(numa::current_node()),
-            entry: PhantomData,
-        }
-    }
-
-    /// Returns the bytes of all accumulators.
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.memory
     }
 
     fn fill(&mut self, identity: A, node: usize) {
